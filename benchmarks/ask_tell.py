@@ -1,0 +1,66 @@
+"""One ask and one tell of a `Bandit`, against textbook NumPy on the same problem."""
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import infex
+from benchmarks.textbook import Textbook
+from infex.testing import Problem, problem
+
+HORIZON = 10_000
+REPEATS = 7
+DELTA = 1 / HORIZON
+
+
+class Row(NamedTuple):
+    """Microseconds a round of ask and tell, the least over repeats."""
+
+    dim: int
+    arms: int
+    policy: str
+    infex: float
+    textbook: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times faster than textbook NumPy."""
+        return self.textbook / self.infex
+
+
+def policies() -> dict[str, tuple[infex.Policy, int]]:
+    """Each policy, and the period of its textbook form."""
+    base = infex.LinUCB(delta=DELTA)
+    return {
+        "Infex(LinUCB, every(20))": (infex.Infex(base, infex.every(20)), 20),
+        "Infex(LinUCB, every(20), data=own)": (infex.Infex(base, infex.every(20), data="own"), 20),
+        "LinUCB": (base, 1),
+        "Greedy": (infex.Greedy(), HORIZON + 1),
+    }
+
+
+def microseconds(bandit: Any, given: Problem, arm_of: Callable[[Any], int]) -> float:
+    """What one round costs, the loop and the reward included."""
+    start = time.perf_counter()
+    for t in range(1, HORIZON + 1):
+        decision = bandit.ask()
+        bandit.tell(decision, given.reward(t, arm_of(decision)))
+    return (time.perf_counter() - start) / HORIZON * 1e6
+
+
+def measure(dim: int, arms: int) -> list[Row]:
+    """Infex and textbook in turn, so that a slow minute of the machine meets both."""
+    given = problem(1, arms=arms, dim=dim, horizon=HORIZON)
+    rows = []
+    for name, (policy, period) in policies().items():
+        ours, theirs = [], []
+        for _ in range(REPEATS):
+            ours.append(microseconds(infex.Bandit(given.arms, policy), given, lambda decision: decision.arm))
+            theirs.append(microseconds(Textbook(given.arms, period, DELTA), given, lambda arm: arm))
+        rows.append(Row(dim, arms, name, min(ours), min(theirs)))
+    return rows
+
+
+def table() -> list[Row]:
+    """All rows."""
+    return [row for dim, arms in ((10, 100), (10, 1000), (40, 1000)) for row in measure(dim, arms)]

@@ -1,0 +1,57 @@
+"""Linear bandits that explore only when they are told to.
+
+A base policy decides in the rounds that a schedule names; in all other rounds the greedy arm of
+a ridge estimate is played (Lee and Oh, *Infrequent Exploration in Linear Bandits*, NeurIPS 2025).
+"""
+
+from infex.bandit import Bandit, Decision
+from infex.errors import InfexError, InfexWarning, SparseExploration
+from infex.linear import Evidence
+from infex.policies import Choice, EpsilonGreedy, Greedy, Infex, Learner, LinTS, LinUCB, Policy, Uniform, best
+from infex.schedules import (
+    Schedule,
+    always,
+    budget,
+    every,
+    from_count,
+    jittered,
+    listed,
+    logarithmic,
+    never,
+    power,
+    stretched,
+)
+from infex.streams import stream
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Bandit",
+    "Choice",
+    "Decision",
+    "EpsilonGreedy",
+    "Evidence",
+    "Greedy",
+    "Infex",
+    "InfexError",
+    "InfexWarning",
+    "Learner",
+    "LinTS",
+    "LinUCB",
+    "Policy",
+    "Schedule",
+    "SparseExploration",
+    "Uniform",
+    "always",
+    "best",
+    "budget",
+    "every",
+    "from_count",
+    "jittered",
+    "listed",
+    "logarithmic",
+    "never",
+    "power",
+    "stream",
+    "stretched",
+]

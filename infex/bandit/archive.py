@@ -1,0 +1,79 @@
+"""One file that holds a bandit: versioned, checked, replaced as a whole, without pickle.
+
+The first line is `infex bandit FORMAT SHA256`, the rest NumPy's npz with one array of settings as
+JSON and the arrays of numbers. The digest is that of the format and the rest.
+"""
+
+import hashlib
+import io
+import json
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infex.errors import DamagedFile, ForeignFile, NewerFile
+
+MAGIC = b"infex bandit "
+FORMAT = 1
+SETTINGS = "settings"
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def write(path: str | os.PathLike[str], settings: dict[str, Any], arrays: Arrays) -> None:
+    """Puts a new file in the place of the old one; a crash leaves one of the two, whole."""
+    content = io.BytesIO()
+    text = json.dumps(settings, allow_nan=False).encode()
+    stored: Any = arrays | {SETTINGS: np.frombuffer(text, dtype=np.uint8)}
+    np.savez(content, **stored)
+    body = content.getvalue()
+    version = str(FORMAT).encode()
+    head = MAGIC + version + b" " + _digest(version, body) + b"\n"
+    _replace(Path(os.path.realpath(path)), head + body)
+
+
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
+    """The settings and arrays of a file, if it is whole and of a format known here."""
+    data = Path(path).read_bytes()
+    if not data.startswith(MAGIC):
+        raise ForeignFile(f"{path} is not a bandit saved by infex: it starts with {data[:16]!r}")
+    line, _, body = data.removeprefix(MAGIC).partition(b"\n")
+    version, _, digest = line.partition(b" ")
+    if not version.isdigit():
+        raise DamagedFile(f"{path} is damaged: its first line is cut or changed")
+    if int(version) > FORMAT:
+        raise NewerFile(
+            f"{path} has format {int(version)}, this infex reads up to {FORMAT}: install a newer infex"
+        )
+    if _digest(version, body) != digest:
+        raise DamagedFile(f"{path} is damaged: its content does not match its checksum")
+    with np.load(io.BytesIO(body), allow_pickle=False) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    return json.loads(arrays.pop(SETTINGS).tobytes()), arrays
+
+
+def _digest(version: bytes, body: bytes) -> bytes:
+    return hashlib.sha256(version + b"\n" + body).hexdigest().encode()
+
+
+def _replace(target: Path, data: bytes) -> None:
+    """Writes beside the target, brings it to the disk, and renames."""
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    try:
+        with open(beside, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+    folder = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

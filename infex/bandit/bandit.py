@@ -1,0 +1,280 @@
+"""Ask and tell: a bandit for use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from math import isfinite
+from typing import Any, final
+
+import numpy as np
+
+from infex.bandit import saving
+from infex.bandit.decision import Decision, Label
+from infex.bandit.labels import labels_of, places_of
+from infex.bandit.merging import merge
+from infex.checks import real, whole
+from infex.errors import (
+    AlreadyTold,
+    InvalidArms,
+    InvalidChoice,
+    InvalidReward,
+    InvalidSetting,
+    UnknownDecision,
+)
+from infex.linear import Evidence, Memory, Ridge, columns_of
+from infex.linear.evidence import shown
+from infex.linear.kernels import Floats
+from infex.policies.confidence import radius_of
+from infex.policies.protocol import Choice, Policy, checked, learns, probability, uses_explored
+from infex.streams import Rounds
+
+STREAM = "bandit"
+
+
+@final
+class Bandit:
+    """Joins arms, a policy and all that was learnt: `ask` for a decision, `tell` its reward.
+
+    `arms` is a (K, d) array of rows no longer than 1, with `labels` for them if you like; with
+    `rescale`, a longer row is divided by its length. Where the arms change every round, say
+    `dim` instead and give them to `ask`. Rewards may come late, in any order, or never.
+
+    >>> from infex import Infex, LinUCB, every
+    >>> policy = Infex(LinUCB(), every(2))
+    >>> bandit = Bandit([[1.0, 0.0], [0.6, 0.8]], policy, labels=["plain", "rich"])
+    >>> first = bandit.ask()
+    >>> first.label, first.explored
+    ('plain', False)
+    >>> bandit.tell(first, reward=-1.0)
+    >>> second = bandit.ask()
+    >>> second.label, second.explored
+    ('rich', True)
+    """
+
+    def __init__(
+        self,
+        arms: Any = None,
+        policy: Policy | None = None,
+        *,
+        dim: int | None = None,
+        seed: int = 0,
+        penalty: float = 1.0,
+        labels: Iterable[Label] | None = None,
+        rescale: bool = False,
+    ) -> None:
+        if (arms is None) == (dim is None):
+            raise InvalidSetting("give either the arms or, if they change every round, their dim")
+        self.policy = checked("policy", policy)
+        self.seed = whole("seed", seed)
+        self.rescale = bool(rescale)
+        columns = columns_of(arms, rescale=self.rescale) if dim is None else _no_columns(dim)
+        self._fixed = dim is None
+        self._labels = labels_of(labels, columns.shape[1])
+        apart = Ridge(columns, penalty) if uses_explored(self.policy) else None
+        self._memory = Memory(Ridge(columns, penalty), apart)
+        self._t = 0
+        self._pending: dict[int, tuple[Decision, int | Floats]] = {}
+        self._draws = Rounds(self.seed, STREAM)
+        self._learns = learns(self.policy)
+        self._radius = radius_of(self.policy)
+
+    @property
+    def t(self) -> int:
+        """How many decisions were taken."""
+        return self._t
+
+    @property
+    def arms(self) -> Floats:
+        """The fixed arms, (K, d)."""
+        return shown(self._memory.ridge.columns.T)
+
+    @property
+    def labels(self) -> tuple[Label, ...] | None:
+        """The labels of the fixed arms, if they have any."""
+        return self._labels
+
+    @property
+    def penalty(self) -> float:
+        """The ridge penalty."""
+        return self._memory.ridge.penalty
+
+    @property
+    def pending(self) -> tuple[Decision, ...]:
+        """The decisions that still wait for their reward, oldest first."""
+        return tuple(decision for decision, _ in self._pending.values())
+
+    def ask(self, arms: Any = None, labels: Iterable[Label] | None = None) -> Decision:
+        """Takes the next decision; give the arms on offer, if they change every round."""
+        evidence, names, columns = self._offered(arms, labels)
+        t = self._t + 1
+        choice = self.policy.choose(t, evidence, self._draws.at(t))
+        arm = _checked(choice, evidence)
+        estimate = evidence.estimate(arm)
+        margin = self._radius(evidence) * evidence.width(arm)
+        decision = Decision(
+            t,
+            t,
+            arm,
+            None if names is None else names[arm],
+            bool(choice.explored),
+            evidence.greedy,
+            estimate,
+            estimate - margin,
+            estimate + margin,
+            probability(self.policy, t, evidence, arm),
+        )
+        self._pending[t] = (decision, arm if columns is None else columns[:, arm].copy())
+        self._t = t
+        return decision
+
+    def tell(self, decision: Decision | int, reward: float) -> None:
+        """Reports the reward of a decision, given as it was or by its id."""
+        if type(reward) is not float or not isfinite(reward):
+            reward = real("reward", reward, error=InvalidReward)
+        taken, where = self._waiting(decision)
+        if self._learns:
+            features = self._memory.ridge.columns[:, where] if isinstance(where, int) else where
+            self.policy.learn(taken.arm, features.copy(), reward, taken.explored)  # type: ignore[attr-defined]
+        if isinstance(where, int):
+            self._memory.learn(where, reward, taken.explored)
+        else:
+            self._memory.absorb(where, reward, taken.explored)
+        del self._pending[taken.id]
+
+    def drop(self, decision: Decision | int) -> None:
+        """Forgets a decision whose reward will never come."""
+        del self._pending[self._waiting(decision)[0].id]
+
+    def draws(self, t: int) -> np.random.Generator:
+        """A generator as the policy got it in round t, to replay that round's choice."""
+        return Rounds(self.seed, STREAM).at(whole("round", t, least=1))
+
+    def evidence(self, arms: Any = None) -> Evidence:
+        """What the policy would read now; give the arms on offer, if they change every round."""
+        return self._offered(arms, None)[0]
+
+    def estimates(self, arms: Any = None) -> np.recarray[Any, Any]:
+        """One record for each arm: label, estimate, low, high, pulls (rewards it was told).
+
+        Where the arms change every round, give the arms that you ask about; pulls is then 0.
+        """
+        evidence, names, columns = self._offered(arms, None)
+        margins = self._radius(evidence) * evidence.widths
+        mean = evidence.estimates
+        pulls = self._memory.pulls if columns is None else np.zeros(len(evidence), dtype=np.int64)
+        label = np.array([None] * len(evidence) if names is None else names, dtype=object)
+        fields = {
+            "label": label,
+            "estimate": mean,
+            "low": mean - margins,
+            "high": mean + margins,
+            "pulls": pulls,
+        }
+        return np.rec.fromarrays(list(fields.values()), names=list(fields))  # type: ignore[call-overload, no-any-return]
+
+    def add_arms(self, arms: Any, labels: Iterable[Label] | None = None) -> None:
+        """Puts new arms behind those there are; what was learnt tells of them at once."""
+        columns = columns_of(arms, dim=self._fixed_columns().shape[0], rescale=self.rescale)
+        added = labels_of(labels, columns.shape[1])
+        if (added is None) != (self._labels is None):
+            raise InvalidArms("either all arms have labels or none; " + _say_labels(self._labels))
+        total = self._memory.pulls.size + columns.shape[1]
+        names = None if added is None else labels_of((*(self._labels or ()), *added), total)
+        pulls = np.concatenate([self._memory.pulls, np.zeros(columns.shape[1], dtype=np.int64)])
+        self._memory = self._memory.over(np.hstack([self._fixed_columns(), columns]), pulls)
+        self._labels = names
+
+    def remove_arms(self, which: Any) -> None:
+        """Takes arms away, by label where arms have labels, else by index; what was learnt stays.
+
+        Indices close up behind them. A pending decision for a removed arm can still be told.
+        """
+        columns = self._fixed_columns()
+        gone = places_of(which, self._labels, columns.shape[1])
+        if len(gone) == columns.shape[1]:
+            raise InvalidArms(f"at least one arm must stay; asked to remove all {len(gone)}")
+        kept = [place for place in range(columns.shape[1]) if place not in gone]
+        moved = {old: new for new, old in enumerate(kept)}
+        for key, (decision, where) in self._pending.items():
+            if isinstance(where, int):
+                self._pending[key] = (decision, moved.get(where, columns[:, where].copy()))
+        self._memory = self._memory.over(columns[:, kept], self._memory.pulls[kept])
+        self._labels = None if self._labels is None else tuple(self._labels[place] for place in kept)
+
+    def merge(self, other: Bandit) -> None:
+        """Takes in all that another bandit on the same problem has learnt; the other stays as it is.
+
+        Dimension and penalty must agree. Pulls add up for arms that both have, by features and
+        label. The clock and the pending decisions stay this bandit's own.
+        """
+        merge(self, other)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the bandit to one file, in the place of an older one; pending decisions too."""
+        saving.save(self, path)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str], policy: Policy | None = None) -> Bandit:
+        """The bandit that was saved, which goes on exactly as the saved one would have.
+
+        Give the `policy` if it is not in the catalogue: a class or function of your own.
+        """
+        return saving.load(path, policy)
+
+    def _offered(
+        self, arms: Any, labels: Iterable[Label] | None
+    ) -> tuple[Evidence, tuple[Label, ...] | None, Floats | None]:
+        """The evidence, the labels and, if they change every round, the arms on offer."""
+        if self._fixed:
+            if arms is not None or labels is not None:
+                raise InvalidArms(
+                    "the arms of this bandit are fixed; for arms in ask, make a Bandit(dim=...)"
+                )
+            return self._memory.evidence(), self._labels, None
+        if arms is None:
+            raise InvalidArms("the arms of this bandit change every round; give them, as in ask(arms)")
+        columns = columns_of(arms, dim=self._memory.ridge.dim, rescale=self.rescale)
+        return self._memory.offer(columns), labels_of(labels, columns.shape[1]), columns
+
+    def _fixed_columns(self) -> Floats:
+        if not self._fixed:
+            raise InvalidArms(
+                "the arms of this bandit change every round: there are none to add to or remove"
+            )
+        return self._memory.ridge.columns
+
+    def _waiting(self, decision: Decision | int) -> tuple[Decision, int | Floats]:
+        """The pending decision that is meant, and what its reward is learnt on."""
+        if isinstance(decision, Decision):
+            key = decision.id
+        else:
+            key = whole("the id of a decision", decision, error=UnknownDecision)
+        found = self._pending.get(key)
+        if found is None:
+            if 1 <= key <= self._t:
+                raise AlreadyTold(f"decision {key} has its reward already, or was dropped")
+            raise UnknownDecision(f"decision {key} was never taken here; the last one is {self._t}")
+        if found[0] is not decision and isinstance(decision, Decision) and found[0] != decision:
+            raise UnknownDecision(f"another bandit took {decision}; decision {key} here is {found[0]}")
+        return found
+
+
+def _no_columns(dim: int) -> Floats:
+    return np.empty((whole("dim", dim, least=1), 0))
+
+
+def _say_labels(labels: tuple[Label, ...] | None) -> str:
+    return "this bandit's have none" if labels is None else f"this bandit's are {labels[:5]}..."
+
+
+def _checked(choice: Choice, evidence: Evidence) -> int:
+    """The chosen arm, if it is one on offer."""
+    if not isinstance(choice, Choice):
+        raise InvalidChoice(f"choose must return a Choice, got {choice!r}")
+    arm = choice.arm
+    if type(arm) is not int:
+        arm = whole("the arm of a Choice", arm, error=InvalidChoice)
+    if not 0 <= arm < len(evidence):
+        raise InvalidChoice(f"the arm of a Choice must be from 0 to {len(evidence) - 1}, got {arm}")
+    return arm

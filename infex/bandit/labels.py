@@ -1,0 +1,40 @@
+"""Names that users give to arms."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from infex.bandit.decision import Label
+from infex.checks import whole
+from infex.errors import InvalidArms, UnknownArm
+
+
+def labels_of(labels: Iterable[Any] | None, count: int) -> tuple[Label, ...] | None:
+    """The labels of `count` arms: texts or whole numbers, no two the same; or None."""
+    if labels is None:
+        return None
+    if isinstance(labels, str):
+        raise InvalidArms(f"labels must be a list with one label for each arm, got the text {labels!r}")
+    found = tuple(_label(label) for label in labels)
+    if len(found) != count:
+        raise InvalidArms(f"labels must be as many as the arms, {count}, got {len(found)}")
+    label, times = Counter(found).most_common(1)[0] if found else ("", 0)
+    if times > 1:
+        raise InvalidArms(f"labels must differ, got {label!r} {times} times")
+    return found
+
+
+def _label(label: Any) -> Label:
+    return label if isinstance(label, str) else whole("a label that is not a text", label, error=InvalidArms)
+
+
+def places_of(which: Any, labels: tuple[Label, ...] | None, count: int) -> set[int]:
+    """The indices of the arms that are named: by label where arms have labels, else by index."""
+    named = [which] if isinstance(which, str | int) else list(which)
+    known = {label: place for place, label in enumerate(labels or range(count))}
+    for name in named:
+        if name not in known:
+            raise UnknownArm(
+                f"no arm is called {name!r}; arms go by their {'labels' if labels else 'indices'}"
+            )
+    return {known[name] for name in named}

@@ -1,0 +1,39 @@
+"""Two bandits on the same problem become one: V and b are sums."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from infex.errors import CannotMerge
+
+if TYPE_CHECKING:
+    from infex.bandit.bandit import Bandit
+
+
+def merge(bandit: Bandit, other: Bandit) -> None:
+    """`bandit` takes in what `other` has learnt."""
+    _refuse_strangers(bandit, other)
+    bandit._memory.add(other._memory)
+    places = {key: place for place, key in enumerate(_keys(bandit))}
+    for key, pulls in zip(_keys(other), other._memory.pulls, strict=True):
+        if key in places:
+            bandit._memory.pulls[places[key]] += pulls
+
+
+def _keys(bandit: Bandit) -> list[tuple[object, bytes]]:
+    """What tells each fixed arm from others: its label and features."""
+    labels = bandit.labels or [None] * len(bandit.arms)
+    return [(label, arm.tobytes()) for label, arm in zip(labels, bandit.arms, strict=True)]
+
+
+def _refuse_strangers(bandit: Bandit, other: Bandit) -> None:
+    if other is bandit:
+        raise CannotMerge("a bandit cannot be merged with itself: its data would count twice")
+    for name in ("dim", "penalty"):
+        mine, theirs = getattr(bandit._memory.ridge, name), getattr(other._memory.ridge, name)
+        if mine != theirs:
+            raise CannotMerge(f"{name} must agree, got {mine} and {theirs}")
+    if bandit._memory.explored is not None and other._memory.explored is None:
+        raise CannotMerge(f"{bandit.policy!r} keeps exploring rounds apart, the other bandit does not")
+    if bandit._learns:
+        raise CannotMerge(f"{bandit.policy!r} keeps a state of its own, which cannot be merged")

@@ -1,0 +1,103 @@
+"""A bandit to a file and back."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from infex.bandit import archive
+from infex.bandit.decision import Decision
+from infex.errors import CannotSave, DamagedFile, InvalidExpression
+from infex.linear import Memory, Ridge
+from infex.linear.kernels import Floats
+from infex.policies import catalog
+from infex.policies.protocol import Policy, uses_explored
+
+if TYPE_CHECKING:
+    from infex.bandit.bandit import Bandit
+
+
+def save(bandit: Bandit, path: str | os.PathLike[str]) -> None:
+    """Writes the truth of a bandit, and lets what is derived start from it anew here too."""
+    if bandit._learns:
+        raise CannotSave(f"{bandit.policy!r} keeps a state of its own, which a file cannot hold")
+    memory = bandit._memory
+    memory.settle()
+    settings = {
+        "policy": _expression(bandit.policy),
+        "shown": repr(bandit.policy),
+        "seed": bandit.seed,
+        "rescale": bandit.rescale,
+        "fixed": bandit._fixed,
+        "labels": bandit.labels,
+        "penalty": bandit.penalty,
+        "t": bandit.t,
+        "pending": [_packed(decision, where) for decision, where in bandit._pending.values()],
+    }
+    arrays: archive.Arrays = {"columns": memory.ridge.columns, "pulls": memory.pulls}
+    for name, ridge in (("all", memory.ridge), ("explored", memory.explored)):
+        if ridge is not None:
+            arrays |= {f"{name}.gram": ridge.gram, f"{name}.moment": ridge.moment}
+    archive.write(path, settings, arrays)
+
+
+def load(path: str | os.PathLike[str], policy: Policy | None) -> Bandit:
+    """The bandit of a file."""
+    from infex.bandit.bandit import Bandit
+
+    settings, arrays = archive.read(path)
+    try:
+        bandit = Bandit(
+            dim=arrays["columns"].shape[0],
+            policy=policy or _policy(settings["policy"], settings["shown"], path),
+            seed=settings["seed"],
+            rescale=settings["rescale"],
+        )
+        bandit._fixed = settings["fixed"]
+        bandit._labels = None if settings["labels"] is None else tuple(settings["labels"])
+        bandit._t = settings["t"]
+        bandit._pending = dict(_unpacked(packed) for packed in settings["pending"])
+        bandit._memory = _memory(bandit.policy, settings["penalty"], arrays)
+    except (KeyError, IndexError) as error:
+        raise DamagedFile(f"{path} lacks what a bandit needs: {error}") from None
+    return bandit
+
+
+def _expression(policy: Policy) -> str | None:
+    try:
+        return catalog.expression(policy)
+    except InvalidExpression:
+        return None
+
+
+def _policy(text: str | None, shown: str, path: str | os.PathLike[str]) -> Policy:
+    if text is None:
+        raise CannotSave(
+            f"the policy of {path} is not in the catalogue; load it with policy=, it was {shown}"
+        )
+    found: Policy = catalog.parse(text)
+    return found
+
+
+def _memory(policy: Policy, penalty: float, arrays: archive.Arrays) -> Memory:
+    if uses_explored(policy) and "explored.gram" not in arrays:
+        raise CannotSave(f"{policy!r} needs exploring rounds kept apart, which the file does not hold")
+    explored = _ridge("explored", penalty, arrays) if uses_explored(policy) else None
+    return Memory(_ridge("all", penalty, arrays), explored, arrays["pulls"])
+
+
+def _ridge(name: str, penalty: float, arrays: archive.Arrays) -> Ridge:
+    gram, moment = arrays[f"{name}.gram"], arrays[f"{name}.moment"]
+    return Ridge(arrays["columns"], penalty, gram=gram, moment=moment)
+
+
+def _packed(decision: Decision, where: int | Floats) -> dict[str, Any]:
+    return decision._asdict() | {"where": where if isinstance(where, int) else where.tolist()}
+
+
+def _unpacked(packed: dict[str, Any]) -> tuple[int, tuple[Decision, int | Floats]]:
+    where = packed.pop("where")
+    decision = Decision(**packed)
+    return decision.id, (decision, where if isinstance(where, int) else np.array(where, dtype=np.float64))

@@ -1,0 +1,87 @@
+"""Settings that are numbers, checked at the door: each function returns the plain Python value."""
+
+import math
+import operator
+from collections.abc import Collection
+from numbers import Real
+from typing import Any
+
+from infex.errors import InfexError, InvalidSetting
+
+
+def whole(
+    name: str,
+    value: Any,
+    *,
+    least: int | None = None,
+    error: type[InfexError] = InvalidSetting,
+) -> int:
+    """`value` as an int; refuses booleans, fractions, and what is below `least`.
+
+    >>> whole("period", 20, least=1)
+    20
+    """
+    if type(value) is int:
+        number = value
+    else:
+        try:
+            if isinstance(value, bool):
+                raise TypeError
+            number = operator.index(value)
+        except TypeError:
+            raise error(f"{name} must be a whole number, got {value!r}") from None
+    if least is not None and number < least:
+        raise error(f"{name} must be at least {least}, got {number}")
+    return number
+
+
+def real(
+    name: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    most: float | None = None,
+    error: type[InfexError] = InvalidSetting,
+) -> float:
+    """`value` as a finite float; refuses booleans, text, NaN, and what is out of range.
+
+    >>> real("delta", 0.05, above=0, most=1)
+    0.05
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise error(f"{name} must be a number, got {value!r}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise error(f"{name} must be finite, got {value!r}")
+    if above is not None and number <= above:
+        raise error(f"{name} must be above {above:g}, got {value!r}")
+    if least is not None and number < least:
+        raise error(f"{name} must be at least {least:g}, got {value!r}")
+    if most is not None and number > most:
+        raise error(f"{name} must be at most {most:g}, got {value!r}")
+    return number
+
+
+def one_of(name: str, value: Any, options: Collection[str]) -> str:
+    """`value`, if it is one of `options`.
+
+    >>> one_of("data", "own", ("shared", "own"))
+    'own'
+    """
+    if not isinstance(value, str) or value not in options:
+        listed = " or ".join(repr(option) for option in options)
+        raise InvalidSetting(f"{name} must be {listed}, got {value!r}")
+    return value
+
+
+def plain(value: float) -> str:
+    """The shortest text that reads back as `value`.
+
+    >>> plain(2.0), plain(0.1)
+    ('2', '0.1')
+    """
+    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))

@@ -1,0 +1,81 @@
+"""Every error and warning of infex. Each error is also the built-in one that it refines."""
+
+
+class InfexError(Exception):
+    """The root of all errors that infex raises on purpose."""
+
+    def __str__(self) -> str:
+        """The message as it was written (KeyError would put it in quotes)."""
+        return Exception.__str__(self)
+
+
+class InvalidSetting(InfexError, ValueError):
+    """A setting of a policy, a schedule or a bandit is out of its range."""
+
+
+class InvalidRound(InfexError, ValueError):
+    """A round, or the number of an exploration, is not a whole number in range."""
+
+
+class InvalidArms(InfexError, ValueError):
+    """The arms are not a finite (K, d) array of rows no longer than 1, or their labels do not fit."""
+
+
+class InvalidReward(InfexError, ValueError):
+    """A reward is not a finite real number."""
+
+
+class InvalidChoice(InfexError, ValueError):
+    """A policy returned something else than an arm on offer."""
+
+
+class UnknownArm(InfexError, KeyError):
+    """No arm has this index or label."""
+
+
+class UnknownDecision(InfexError, KeyError):
+    """The bandit never took this decision."""
+
+
+class AlreadyTold(InfexError, ValueError):
+    """The decision has its reward already, or was dropped."""
+
+
+class NotKept(InfexError, RuntimeError):
+    """Statistics of the exploring rounds alone were asked for, but nobody said they would be."""
+
+
+class CannotMerge(InfexError, ValueError):
+    """Two bandits do not speak of the same problem."""
+
+
+class CannotSave(InfexError, TypeError):
+    """A bandit cannot be written to a file, or be read from one without more being said."""
+
+
+class InvalidExpression(InfexError, ValueError):
+    """A catalogue expression does not name a policy or a schedule."""
+
+
+class InvalidFile(InfexError, ValueError):
+    """A file does not hold a bandit that can be read here."""
+
+
+class ForeignFile(InvalidFile):
+    """The file was not written by infex."""
+
+
+class DamagedFile(InvalidFile):
+    """The file was written by infex, and has been cut or changed since."""
+
+
+class NewerFile(InvalidFile):
+    """The file was written by a newer infex than this one."""
+
+
+class InfexWarning(UserWarning):
+    """The root of all warnings of infex."""
+
+
+class SparseExploration(InfexWarning):
+    """The schedule is known to explore too rarely for the regret bound: f(t) is not omega(log t)."""

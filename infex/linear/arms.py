@@ -1,0 +1,64 @@
+"""A user's arms, checked at the door."""
+
+from typing import Any
+
+import numpy as np
+
+from infex.errors import InvalidArms
+from infex.linear.kernels import Floats
+
+ROUNDING = 1e-9  # by how much a row of length 1 may come out longer
+
+
+def columns_of(arms: Any, *, dim: int | None = None, rescale: bool = False) -> Floats:
+    """The arms as columns, (d, K): finite, at least one, none longer than 1.
+
+    With `rescale`, an arm longer than 1 is divided by its length, and the others stay.
+
+    >>> columns_of([[0.5, 0.0], [0.0, 2.0]], rescale=True).tolist()
+    [[0.5, 0.0], [0.0, 1.0]]
+    """
+    rows = _rows(arms)
+    if dim is not None and rows.shape[1] != dim:
+        raise InvalidArms(f"arms must have {dim} features each, got {rows.shape[1]}")
+    _refuse(rows, ~np.isfinite(rows).all(axis=1), "must be finite")
+    with np.errstate(over="ignore"):
+        long = np.linalg.norm(rows, axis=1) > 1.0 + ROUNDING
+    if not rescale:
+        hint = "must be no longer than 1 (divide all arms by the greatest length, or say rescale=True)"
+        _refuse(rows, long, hint)
+    elif long.any():
+        rows = rows.copy()
+        peaks = np.abs(rows[long]).max(axis=1, keepdims=True)
+        scaled = rows[long] / peaks  # the square of a huge entry would overflow
+        rows[long] = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
+    return np.array(rows.T, order="C")
+
+
+def _rows(arms: Any) -> Floats:
+    try:
+        given = np.asarray(arms)
+        if given.dtype == bool or np.iscomplexobj(given):
+            raise TypeError
+        rows = given.astype(np.float64)
+    except (TypeError, ValueError):
+        raise InvalidArms(f"arms must be a (K, d) array of numbers, got {_brief(arms)}") from None
+    if rows.ndim != 2:
+        raise InvalidArms(f"arms must have the shape (K, d), got {rows.shape}")
+    if 0 in rows.shape:
+        raise InvalidArms(f"arms must have at least one row and one feature, got the shape {rows.shape}")
+    return rows
+
+
+def _refuse(rows: Floats, bad: Any, must: str) -> None:
+    if bad.any():
+        k = int(np.argmax(bad))
+        with np.errstate(over="ignore", invalid="ignore"):
+            length = float(np.linalg.norm(rows[k]))
+        shown = np.array2string(rows[k], threshold=6, edgeitems=3)
+        raise InvalidArms(f"arms {must}; arm {k} is {shown}, of length {length:.6g}")
+
+
+def _brief(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

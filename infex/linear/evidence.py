@@ -1,0 +1,153 @@
+"""What a policy may read about the arms on offer in one round."""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol, final
+
+import numpy as np
+
+from infex.checks import one_of
+from infex.errors import NotKept
+from infex.linear import kernels
+from infex.linear.kernels import Floats
+
+SAMPLINGS = ("gaussian", "spherical")
+
+
+class Scorer(Protocol):
+    """What is known of a set of arms: `Ridge` of its fixed arms, `Offer` of those of one round."""
+
+    columns: Floats
+
+    @property
+    def penalty(self) -> float:
+        """The ridge penalty: V_0 = penalty I."""
+
+    @property
+    def volume(self) -> float:
+        """alpha = log(det V/det V_0)."""
+
+    def estimates(self) -> tuple[int, Floats]:
+        """The greedy arm, and every arm's estimate."""
+
+    def widths(self) -> Floats:
+        """Every arm's width |x| in V^-1."""
+
+    def width(self, arm: int) -> float:
+        """One arm's width."""
+
+    def upper(self, beta: float) -> Floats:
+        """Every arm's estimate + beta width."""
+
+    def perturbed(self, scale: float, direction: Floats) -> Floats:
+        """The parameter theta + scale V^-1/2 direction."""
+
+
+def draw(dim: int, rng: np.random.Generator, sampling: str) -> Floats:
+    """eta, of the law that `sampling` names."""
+    eta = rng.standard_normal(dim)
+    if one_of("sampling", sampling, SAMPLINGS) == "spherical":
+        eta *= math.sqrt(dim) / np.linalg.norm(eta)
+    return eta
+
+
+def shown(values: Floats) -> Floats:
+    """The same numbers, which the reader cannot change."""
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
+@final
+class Evidence:
+    """What a policy may read about the K arms on offer; good until the next reward is learnt.
+
+    >>> from infex.linear import Ridge
+    >>> ridge = Ridge(np.array([[1.0, 0.0], [0.0, 1.0]]))
+    >>> ridge.learn(1, reward=1.0)
+    >>> evidence = Evidence(ridge)
+    >>> evidence.greedy, evidence.estimates.tolist()
+    (1, [0.0, 0.5])
+    """
+
+    __slots__ = ("_estimates", "_explored", "_greedy", "_scorer", "_widths")
+
+    def __init__(self, scorer: Scorer, explored: Scorer | None = None) -> None:
+        self._scorer = scorer
+        self._explored = explored
+        self._estimates: Floats | None = None
+        self._widths: Floats | None = None
+
+    def __len__(self) -> int:
+        """K, the number of arms."""
+        return int(self._scorer.columns.shape[1])
+
+    @property
+    def arms(self) -> Floats:
+        """The arms, (K, d)."""
+        return shown(self._scorer.columns.T)
+
+    @property
+    def penalty(self) -> float:
+        """The ridge penalty: V_0 = penalty I."""
+        return self._scorer.penalty
+
+    @property
+    def volume(self) -> float:
+        """alpha = log(det V/det V_0)."""
+        return self._scorer.volume
+
+    @property
+    def estimates(self) -> Floats:
+        """Every arm's estimated mean reward x'theta, (K,)."""
+        return shown(self._scored())
+
+    @property
+    def widths(self) -> Floats:
+        """Every arm's width |x| in V^-1, (K,)."""
+        if self._widths is None:
+            self._widths = self._scorer.widths()
+        return shown(self._widths)
+
+    @property
+    def greedy(self) -> int:
+        """The arm of the largest estimate, the lowest index among ties."""
+        self._scored()
+        return self._greedy
+
+    @property
+    def explored(self) -> Evidence:
+        """The same from the exploring rounds alone, for a policy that says it `uses_explored`."""
+        if self._explored is None:
+            raise NotKept("exploring rounds are not kept apart; give the policy `uses_explored = True`")
+        return Evidence(self._explored)
+
+    def estimate(self, arm: int) -> float:
+        """One arm's estimate."""
+        return float(self._scored()[arm])
+
+    def width(self, arm: int) -> float:
+        """One arm's width."""
+        return self._scorer.width(arm)
+
+    def upper(self, radius: float) -> Floats:
+        """Every arm's estimate + radius width, (K,)."""
+        return self._scorer.upper(radius)
+
+    def perturbed(self, scale: float, rng: np.random.Generator, sampling: str = "gaussian") -> Floats:
+        """Every arm's score under one sampled parameter theta + scale V^-1/2 eta, (K,).
+
+        `sampling` is the law of eta: "gaussian" is N(0, I), "spherical" is uniform on the
+        sphere of radius sqrt(d). V^-1/2 is the transposed inverse of the Cholesky factor of V.
+        """
+        columns = self._scorer.columns
+        theta = self._scorer.perturbed(scale, draw(columns.shape[0], rng, sampling))
+        out = np.empty(columns.shape[1])
+        kernels.product(columns, theta, out)
+        return out
+
+    def _scored(self) -> Floats:
+        if self._estimates is None:
+            self._greedy, self._estimates = self._scorer.estimates()
+        return self._estimates

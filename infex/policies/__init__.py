@@ -1,0 +1,23 @@
+"""Policies: settings that choose an arm from the evidence."""
+
+from infex.policies.epsilon_greedy import EpsilonGreedy
+from infex.policies.greedy import Greedy
+from infex.policies.infex import Infex
+from infex.policies.lints import LinTS
+from infex.policies.linucb import LinUCB
+from infex.policies.protocol import Choice, Learner, Policy
+from infex.policies.ties import best
+from infex.policies.uniform import Uniform
+
+__all__ = [
+    "Choice",
+    "EpsilonGreedy",
+    "Greedy",
+    "Infex",
+    "Learner",
+    "LinTS",
+    "LinUCB",
+    "Policy",
+    "Uniform",
+    "best",
+]

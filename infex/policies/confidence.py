@@ -1,0 +1,47 @@
+"""The confidence radius as settings that LinUCB and LinTS share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from infex.checks import one_of, real
+from infex.linear import Evidence, kernels
+from infex.policies.protocol import Policy
+from infex.policies.ties import TIES, Ties
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confidence:
+    """beta = scale (noise sqrt(volume + 2 log(1/delta)) + sqrt(penalty) bound).
+
+    With scale 1 and rewards that are `noise`-sub-Gaussian about x'theta, |theta| <= `bound`, the
+    intervals estimate +- beta width hold in all rounds at once with probability 1 - `delta`
+    (Abbasi-Yadkori, Pal and Szepesvari, 2011, Theorem 2). Practice needs far less: shrink `scale`.
+    """
+
+    noise: float = 1.0
+    bound: float = 1.0
+    delta: float = 0.01
+    scale: float = 1.0
+    ties: Ties = "lowest"
+
+    def __post_init__(self) -> None:
+        for name in ("noise", "bound", "scale"):
+            object.__setattr__(self, name, real(name, getattr(self, name), least=0))
+        object.__setattr__(self, "delta", real("delta", self.delta, above=0, most=1))
+        one_of("ties", self.ties, TIES)
+
+    def radius(self, evidence: Evidence) -> float:
+        """beta at this evidence."""
+        return self.scale * kernels.radius(
+            evidence.volume, evidence.penalty, self.noise, self.bound, self.delta
+        )
+
+
+DEFAULT = Confidence()
+
+
+def radius_of(policy: Policy) -> Callable[[Evidence], float]:
+    """The policy's own radius, that of its base if it has one, or that of the default settings."""
+    if hasattr(policy, "radius"):
+        return policy.radius  # type: ignore[no-any-return]
+    return radius_of(policy.base) if hasattr(policy, "base") else DEFAULT.radius

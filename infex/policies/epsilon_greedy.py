@@ -1,0 +1,62 @@
+"""Epsilon-greedy."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from infex.checks import one_of, real
+from infex.errors import InvalidSetting
+from infex.linear import Evidence
+from infex.policies.greedy import GREEDY
+from infex.policies.protocol import Choice
+from infex.policies.ties import TIES, Ties
+from infex.policies.uniform import Uniform
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpsilonGreedy:
+    """Plays a uniform arm with probability eps_t, else the greedy one; all data enter the ridge.
+
+    `rate` is eps: a number, a function of the round, or None for min(1, t^(-1/3)), the rate
+    that balances exploring and greedy regret (Lattimore and Szepesvari, 2020).
+
+    >>> EpsilonGreedy().eps(8)
+    0.5
+    >>> EpsilonGreedy(rate=0.1).eps(8)
+    0.1
+    """
+
+    rate: float | Callable[[int], float] | None = None
+    ties: Ties = "lowest"
+
+    def __post_init__(self) -> None:
+        one_of("ties", self.ties, TIES)
+        if self.rate is not None and not callable(self.rate):
+            object.__setattr__(self, "rate", real("rate", self.rate, least=0, most=1))
+
+    def eps(self, t: int) -> float:
+        """The probability of exploring in round t."""
+        if self.rate is None:
+            return min(1.0, float(t ** (-1.0 / 3.0)))
+        if not callable(self.rate):
+            return self.rate
+        value = self.rate(t)
+        try:
+            return real("rate", value, least=0, most=1)
+        except InvalidSetting as error:
+            raise InvalidSetting(f"in round {t}: {error}") from None
+
+    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        """A uniform arm on a coin's word, else the greedy one."""
+        if rng.random() < self.eps(t):
+            return Uniform().choose(t, evidence, rng)
+        return GREEDY[self.ties].choose(t, evidence, rng)
+
+    def probability(self, t: int, evidence: Evidence, arm: int) -> float:
+        """eps/K for every arm, and 1 - eps more for the greedy one."""
+        eps = self.eps(t)
+        greedy = GREEDY[self.ties].probability(t, evidence, arm)
+        return eps / len(evidence) + (1.0 - eps) * greedy

@@ -1,0 +1,66 @@
+"""What a policy is."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from infex.errors import InvalidSetting
+from infex.linear import Evidence
+from infex.linear.kernels import Floats
+
+
+class Choice(NamedTuple):
+    """The arm a policy chooses, and whether it counts as exploration."""
+
+    arm: int
+    explored: bool = True
+
+
+class Policy(Protocol):
+    """Settings and no data: one method, which changes nothing.
+
+    A policy may have more, each read where it is there:
+
+    - `uses_explored = True`: the exploring rounds are kept apart too, as `evidence.explored`;
+    - `probability(t, evidence, arm)`: the chance that `choose` picks `arm`, or None;
+    - `radius(evidence)`: the factor of the width in the confidence interval of a decision; a
+      policy that holds a `base` has the base's;
+    - `learn(arm, features, reward, explored)`: for a learner with a state of its own, called
+      with every reward.
+    """
+
+    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        """The choice of round t, which counts from 1."""
+
+
+class Learner(Policy, Protocol):
+    """A policy with a state of its own, such as a wrapped model of another library."""
+
+    def learn(self, arm: int, features: Floats, reward: float, explored: bool) -> None:
+        """Takes in the reward of one decision."""
+
+
+def checked(name: str, policy: Any) -> Policy:
+    """`policy`, if it is an object with a method choose."""
+    if isinstance(policy, type) or not callable(getattr(policy, "choose", None)):
+        raise InvalidSetting(f"{name} must be a policy, an object with a method choose; got {policy!r}")
+    found: Policy = policy
+    return found
+
+
+def learns(policy: Policy) -> bool:
+    """Does the policy keep a state of its own? One that holds a learner says so by `learns`."""
+    return bool(getattr(policy, "learns", hasattr(policy, "learn")))
+
+
+def uses_explored(policy: Policy) -> bool:
+    """Must the exploring rounds be kept apart for the policy?"""
+    return bool(getattr(policy, "uses_explored", False))
+
+
+def probability(policy: Policy, t: int, evidence: Evidence, arm: int) -> float | None:
+    """The chance that the policy picks `arm`, if it tells."""
+    tells = getattr(policy, "probability", None)
+    return None if tells is None else tells(t, evidence, arm)

@@ -1,0 +1,53 @@
+"""The tie rule: arms within 1e-12 (1 + |max|) of the largest score are equally good.
+
+Rescaled arms of length 1 differ in the last bit, and sums of rewards come back to zero, so ties
+are common; a plain argmax would decide them by rounding, differently on each machine.
+"""
+
+from typing import Literal
+
+import numpy as np
+
+from infex.errors import InvalidChoice
+from infex.linear import kernels
+from infex.linear.kernels import Floats
+
+Ties = Literal["lowest", "random"]
+TIES = ("lowest", "random")
+
+
+def best(scores: Floats) -> int:
+    """The arm of the largest score; the lowest index among ties.
+
+    >>> best(np.array([0.1, 0.3, 0.3 + 1e-15]))
+    1
+    """
+    arm = int(kernels.best(np.ascontiguousarray(scores, dtype=np.float64)))
+    if arm < 0:
+        raise InvalidChoice(f"no score is a finite number: {scores!r}")
+    return arm
+
+
+def tied(scores: Floats) -> list[int]:
+    """All arms of the largest score.
+
+    >>> tied(np.array([0.1, 0.3, 0.3 + 1e-15]))
+    [1, 2]
+    """
+    return [int(k) for k in np.flatnonzero(scores >= kernels.tie_limit(scores))]
+
+
+def pick(scores: Floats, ties: Ties, rng: np.random.Generator) -> int:
+    """The best arm; among ties the lowest index, or one drawn uniformly."""
+    if ties == "lowest":
+        return best(scores)
+    arms = tied(scores)
+    return arms[0] if len(arms) == 1 else arms[int(rng.integers(len(arms)))]
+
+
+def share(scores: Floats, ties: Ties, arm: int) -> float:
+    """The probability that `pick` picks `arm`."""
+    if ties == "lowest":
+        return float(arm == best(scores))
+    arms = tied(scores)
+    return (arm in arms) / len(arms)

@@ -1,0 +1,60 @@
+"""Schedules that stop for good."""
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+from infex.checks import whole
+from infex.schedules.jittered import Jittered
+from infex.schedules.protocol import Schedule, a_horizon, a_round, an_order, checked, is_drawn
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class Budget(Schedule):
+    """The first `limit` explorations of `schedule`."""
+
+    schedule: Schedule
+    limit: int
+
+    def __post_init__(self) -> None:
+        checked(self.schedule)
+        whole("limit", self.limit, least=0)
+
+    @property
+    def grows(self) -> bool:
+        return False
+
+    def explores(self, t: int) -> bool:
+        return self.schedule.explores(a_round(t)) and self.schedule.count(t) <= self.limit
+
+    def count(self, t: int) -> int:
+        return min(self.schedule.count(a_horizon(t)), self.limit)
+
+    def when(self, n: int) -> int | float:
+        return self.schedule.when(n) if an_order(n) <= self.limit else math.inf
+
+    @property
+    def drawn(self) -> bool:
+        return is_drawn(self.schedule)
+
+    def chance(self, t: int) -> float | None:
+        if not self.drawn:
+            return 1.0 if self.explores(t) else 0.0
+        if isinstance(self.schedule, Jittered):
+            return self.schedule.chance(t) if (t - 1) // self.schedule.period < self.limit else 0.0
+        return None
+
+    def __repr__(self) -> str:
+        return f"budget({self.schedule!r}, {self.limit})"
+
+
+def budget(schedule: Schedule, limit: int) -> Budget:
+    """The first `limit` explorations of `schedule`, and none after them.
+
+    >>> from infex import every
+    >>> schedule = budget(every(20), limit=3)
+    >>> schedule.when(3), schedule.when(4), schedule.count(10**12)
+    (60, inf, 3)
+    """
+    return Budget(schedule, whole("limit", limit, least=0))

@@ -1,0 +1,107 @@
+"""What a schedule is: the set of rounds in which the base policy decides."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Protocol
+
+from infex.checks import whole
+from infex.errors import InvalidRound, InvalidSetting
+
+
+class Schedule(Protocol):
+    """A set T_e of rounds 1, 2, ..., with f(t) = |T_e up to t| and its inverse.
+
+    A schedule of your own needs `explores` alone to steer `Infex`; `count` too where `Infex`
+    keeps the base's data apart, and all four to join others by `|` or `budget`.
+    """
+
+    __slots__ = ()
+
+    @property
+    def grows(self) -> bool | None:
+        """Is f(t) = omega(log t), as the regret bound asks? None where that is not known."""
+        raise NotImplementedError
+
+    def explores(self, t: int) -> bool:
+        """Does the base decide in round t?"""
+        raise NotImplementedError
+
+    def count(self, t: int) -> int:
+        """f(t): how many rounds of 1, ..., t explore; count(0) is 0."""
+        raise NotImplementedError
+
+    def when(self, n: int) -> int | float:
+        """The round of the n-th exploration, or `math.inf` if there is none."""
+        raise NotImplementedError
+
+    @property
+    def drawn(self) -> bool:
+        """Were its rounds drawn at random, with probabilities that `chance` tells?"""
+        return False
+
+    def chance(self, t: int) -> float | None:
+        """The probability that round t explores, over the draw of the schedule; None if not known."""
+        return 1.0 if self.explores(t) else 0.0
+
+    def __or__(self, other: Schedule) -> Schedule:
+        """The schedule that explores when either does."""
+        from infex.schedules.union import union
+
+        return union(self, other)
+
+
+def checked(schedule: Any) -> Schedule:
+    """`schedule`, if it has the four verbs of a schedule."""
+    missing = [verb for verb in ("explores", "count", "when", "grows") if not hasattr(schedule, verb)]
+    if missing:
+        raise InvalidSetting(f"a schedule needs {', '.join(missing)}, which {schedule!r} does not have")
+    found: Schedule = schedule
+    return found
+
+
+def a_round(t: int) -> int:
+    """`t` as the number of a round, from 1."""
+    if type(t) is int and t >= 1:  # the way of every round, which may not cost
+        return t
+    return whole("round", t, least=1, error=InvalidRound)
+
+
+def a_horizon(t: int) -> int:
+    """`t` as a number of rounds, from 0."""
+    return whole("number of rounds", t, least=0, error=InvalidRound)
+
+
+def an_order(n: int) -> int:
+    """`n` as the number of an exploration, from 1."""
+    return whole("number of the exploration", n, least=1, error=InvalidRound)
+
+
+def chance(schedule: Schedule, t: int) -> float | None:
+    """The probability that round t explores, also for a user's schedule that tells no chances."""
+    if hasattr(schedule, "chance"):
+        return schedule.chance(t)
+    return 1.0 if schedule.explores(t) else 0.0
+
+
+def is_drawn(schedule: Schedule) -> bool:
+    """Were the rounds of the schedule drawn at random, with known probabilities?"""
+    return getattr(schedule, "drawn", False)
+
+
+def first_round_with(schedule: Schedule, n: int, high: int | None = None) -> int | float:
+    """The smallest t with count(t) >= n, by halving; `high`, if given, is known to be late enough.
+
+    Without it the end is found by doubling, and `math.inf` comes out past 1e300 rounds.
+    """
+    low = n - 1
+    if high is None:
+        high = n
+        while schedule.count(high) < n:
+            low, high = high, 2 * high
+            if high > 10**300:
+                return math.inf
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if schedule.count(middle) >= n else (middle, high)
+    return high

@@ -1,0 +1,143 @@
+"""Schedules that explore when any of several does."""
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import final
+
+from infex.schedules.every import Every, meeting
+from infex.schedules.protocol import (
+    Schedule,
+    a_horizon,
+    a_round,
+    an_order,
+    chance,
+    checked,
+    first_round_with,
+    is_drawn,
+)
+
+
+def periodic_count(members: tuple[Every, ...], t: int) -> int:
+    """How many rounds up to t are in at least one periodic schedule, by inclusion and exclusion."""
+    total = 0
+    for size in range(1, len(members) + 1):
+        for chosen in combinations(members, size):
+            total += (-1) ** (size + 1) * _shared_count(chosen, t)
+    return total
+
+
+def _shared_count(members: tuple[Every, ...], t: int) -> int:
+    """How many rounds up to t are in all of the periodic schedules."""
+    shared: Every | None = members[0]
+    for member in members[1:]:
+        shared = meeting(shared, member) if shared is not None else None
+    return shared.count(t) if shared is not None else 0
+
+
+@final
+class Extras:
+    """The rounds of some schedules that periodic ones do not cover, listed as far as was asked."""
+
+    __slots__ = ("_found", "_periodic", "_schedules")
+
+    def __init__(self, schedules: tuple[Schedule, ...], periodic: tuple[Every, ...]) -> None:
+        self._schedules = schedules
+        self._periodic = periodic
+        self._found: tuple[int, list[int]] = (0, [])  # up to which round, and what was found
+
+    def count(self, t: int) -> int:
+        """How many there are up to t."""
+        known, rounds = self._found
+        if t > known:
+            rounds = rounds + sorted(set(self._between(known, t)))
+            self._found = (t, rounds)
+        return bisect_right(rounds, t)
+
+    def _between(self, start: int, stop: int) -> Iterator[int]:
+        for schedule in self._schedules:
+            for n in range(schedule.count(start) + 1, schedule.count(stop) + 1):
+                t = int(schedule.when(n))
+                if not any(member.explores(t) for member in self._periodic):
+                    yield t
+
+
+def last_round(schedule: Schedule, n: int) -> int:
+    """The round of the last exploration before the n-th, of which there is none."""
+    low, high = 0, n
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if schedule.when(middle) < math.inf else (low, middle)
+    return int(schedule.when(low)) if low else 0
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class Union(Schedule):
+    """Explores when any of its members does.
+
+    `explores` is as quick as theirs. `count` and `when` are exact and quick for periodic
+    members; the rounds that the other members add are listed once, as far as they are asked for.
+    """
+
+    members: tuple[Schedule, ...]
+    _periodic: tuple[Every, ...] = field(init=False, compare=False)
+    _extras: Extras = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        periodic = tuple(member for member in self.members if isinstance(member, Every))
+        others = tuple(member for member in self.members if not isinstance(member, Every))
+        object.__setattr__(self, "_periodic", periodic)
+        object.__setattr__(self, "_extras", Extras(others, periodic))
+
+    @property
+    def grows(self) -> bool | None:
+        answers = {member.grows for member in self.members}
+        return True if True in answers else None if None in answers else False
+
+    def explores(self, t: int) -> bool:
+        return any(member.explores(a_round(t)) for member in self.members)
+
+    def count(self, t: int) -> int:
+        return periodic_count(self._periodic, a_horizon(t)) + self._extras.count(t)
+
+    def when(self, n: int) -> int | float:
+        soonest = min(member.when(an_order(n)) for member in self.members)
+        if soonest < math.inf:
+            return first_round_with(self, n, int(soonest))
+        last = max(last_round(member, n) for member in self.members)
+        return first_round_with(self, n, last) if self.count(last) >= n else math.inf
+
+    @property
+    def drawn(self) -> bool:
+        return any(is_drawn(member) for member in self.members)
+
+    def chance(self, t: int) -> float | None:
+        total = 0.0
+        for member in self.members:
+            share = chance(member, t)
+            if share is None:
+                return None
+            total += (1.0 - total) * share
+        return total
+
+    def __repr__(self) -> str:
+        return " | ".join(repr(member) for member in self.members)
+
+
+def union(*schedules: Schedule) -> Schedule:
+    """The schedule that explores when any of `schedules` does; `a | b` is the same.
+
+    >>> from infex import every, listed
+    >>> schedule = every(6) | every(4) | listed([5])
+    >>> [schedule.when(n) for n in range(1, 7)]
+    [4, 5, 6, 8, 12, 16]
+    """
+    members: list[Schedule] = []
+    for schedule in schedules:
+        for member in schedule.members if isinstance(schedule, Union) else (checked(schedule),):
+            if member not in members:
+                members.append(member)
+    return members[0] if len(members) == 1 else Union(tuple(members))

@@ -1,0 +1,18 @@
+"""Contracts that policies and schedules must pass, and slow obvious versions to compare with."""
+
+from infex.testing.loop import play
+from infex.testing.policies import PolicyContract
+from infex.testing.problems import Problem, odd_boards, problem
+from infex.testing.reference import SlowRidge, slow_play
+from infex.testing.schedules import ScheduleContract
+
+__all__ = [
+    "PolicyContract",
+    "Problem",
+    "ScheduleContract",
+    "SlowRidge",
+    "odd_boards",
+    "play",
+    "problem",
+    "slow_play",
+]

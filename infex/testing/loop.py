@@ -1,0 +1,34 @@
+"""One run of a policy, round by round, with the library's own statistics."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from infex.linear import Memory, Ridge, columns_of
+from infex.linear.kernels import Floats
+from infex.policies.protocol import Choice, Policy, learns, uses_explored
+
+Reward = Callable[[int, int], float]
+Draws = Callable[[int], np.random.Generator]
+
+
+def memory_for(policy: Policy, arms: Floats, penalty: float = 1.0) -> Memory:
+    """An empty memory over the arms, as the policy needs it."""
+    columns = columns_of(arms)
+    return Memory(Ridge(columns, penalty), Ridge(columns, penalty) if uses_explored(policy) else None)
+
+
+def play(
+    policy: Policy, arms: Floats, reward: Reward, draws: Draws, horizon: int, penalty: float = 1.0
+) -> list[Choice]:
+    """The choices of rounds 1 to `horizon`; `reward(t, arm)` and `draws(t)` are what a round meets."""
+    memory = memory_for(policy, arms, penalty)
+    choices = []
+    for t in range(1, horizon + 1):
+        choice = policy.choose(t, memory.evidence(), draws(t))
+        gained = reward(t, choice.arm)
+        if learns(policy):
+            policy.learn(choice.arm, arms[choice.arm], gained, choice.explored)  # type: ignore[attr-defined]
+        memory.learn(choice.arm, gained, choice.explored)
+        choices.append(choice)
+    return choices

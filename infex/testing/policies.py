@@ -1,0 +1,142 @@
+"""The contract of policies: what `Infex` and `Bandit` rely on."""
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from infex.errors import InvalidSetting
+from infex.linear import Memory
+from infex.policies import Choice, Greedy, Infex
+from infex.policies.protocol import Policy, probability, uses_explored
+from infex.schedules import always, every
+from infex.streams import Rounds
+from infex.testing.loop import memory_for, play
+from infex.testing.problems import Problem, odd_boards, problem, signed
+
+HORIZON = 60
+
+
+class PolicyContract(ABC):
+    """Tests for a policy of your own: inherit, say how it is made, and run pytest.
+
+    class TestMine(infex.testing.PolicyContract):
+        def make(self):
+            return Mine()
+    """
+
+    @abstractmethod
+    def make(self) -> Policy:
+        """A new policy, with nothing learnt."""
+
+    def problems(self) -> Iterator[Problem]:
+        """Problems to try it on: random ones, and arm sets on which shortcuts go wrong."""
+        for seed, (arms, dim) in enumerate([(1, 1), (2, 3), (7, 4), (40, 5)]):
+            yield problem(seed, arms=arms, dim=dim, horizon=HORIZON)
+        for board in odd_boards().values():
+            yield signed(board, np.ones(board.shape[1]) / 2, np.linspace(0.01, 0.99, HORIZON))
+
+    def test_every_choice_is_an_arm_on_offer(self) -> None:
+        for given in self.problems():
+            for choice in self.run(self.make(), given):
+                assert isinstance(choice, Choice)
+                assert 0 <= choice.arm < len(given.arms)
+
+    def test_a_single_arm_is_always_chosen(self) -> None:
+        given = problem(3, arms=1, dim=2, horizon=HORIZON)
+        assert {choice.arm for choice in self.run(self.make(), given)} == {0}
+
+    def test_the_same_draws_give_the_same_choices(self) -> None:
+        for given in self.problems():
+            assert self.run(self.make(), given) == self.run(self.make(), given)
+
+    def test_choosing_changes_nothing(self) -> None:
+        for given in self.problems():
+            policy = self.make()
+            memory = self.learnt(policy, given)
+            before = memory.evidence().estimates.copy(), memory.evidence().widths.copy()
+            rounds = Rounds(1, "contract")
+            first = policy.choose(9, memory.evidence(), rounds.at(9))
+            assert policy.choose(9, memory.evidence(), rounds.at(9)) == first
+            np.testing.assert_array_equal(memory.evidence().estimates, before[0])
+            np.testing.assert_array_equal(memory.evidence().widths, before[1])
+
+    def test_no_global_random_state_is_read_or_changed(self) -> None:
+        given = problem(5, arms=6, dim=3, horizon=HORIZON)
+        runs = []
+        for seed in (1, 2):
+            random.seed(seed)
+            np.random.seed(seed)  # noqa: NPY002 - the very state that must not matter
+            states = random.getstate(), _global_state()
+            runs.append(self.run(self.make(), given))
+            assert (random.getstate(), _global_state()) == states
+        assert runs[0] == runs[1]
+
+    def test_probabilities_add_up_to_one(self) -> None:
+        for given in self.problems():
+            policy = self.make()
+            memory = self.learnt(policy, given)
+            chances = [probability(policy, 9, memory.evidence(), arm) for arm in range(len(given.arms))]
+            known = [chance for chance in chances if chance is not None]
+            assert not known or abs(sum(known) - 1) < 1e-9
+            assert all(-1e-12 <= chance <= 1 + 1e-12 for chance in known)
+
+    def test_infex_in_all_rounds_is_the_policy_itself(self) -> None:
+        for given in self.problems():
+            whole = self.run(Infex(self.make(), always()), given)
+            assert arms_of(whole) == arms_of(self.run(self.make(), given))
+
+    def test_infex_is_greedy_where_the_schedule_is_silent(self) -> None:
+        for given in self.problems():
+            quiet = self.run(Infex(self.make(), every(HORIZON + 1)), given)
+            assert quiet == self.run(Greedy(), given)
+
+    def test_with_own_data_the_exploring_rounds_are_a_run_by_itself(self) -> None:
+        if uses_explored(self.make()):
+            self._own_data_within_own_data_is_refused()
+            return
+        for given in self.problems():
+            mixed = self.run(Infex(self.make(), every(3), data="own"), given)
+            explored = [choice.arm for choice in mixed if choice.explored]
+            assert explored == arms_of(self.run_at(self.make(), given, every_nth=3))
+
+    def _own_data_within_own_data_is_refused(self) -> None:
+        try:
+            Infex(self.make(), every(3), data="own")
+        except InvalidSetting:
+            return
+        raise AssertionError(f"own data was promised to {self.make()!r}, which keeps its own already")
+
+    def run(self, policy: Policy, given: Problem) -> list[Choice]:
+        """A run over the horizon."""
+        return play(policy, given.arms, given.reward, Rounds(7, "contract").at, HORIZON)
+
+    def run_at(self, policy: Policy, given: Problem, every_nth: int) -> list[Choice]:
+        """A run by itself that meets the noise and the draws of rounds n, 2n, ..."""
+
+        def reward(t: int, arm: int) -> float:
+            return given.reward(t * every_nth, arm)
+
+        def draws(t: int) -> np.random.Generator:
+            return Rounds(7, "contract").at(t * every_nth)
+
+        return play(policy, given.arms, reward, draws, HORIZON // every_nth)
+
+    def learnt(self, policy: Policy, given: Problem) -> Memory:
+        """What 20 pulls of arms in turn teach."""
+        memory = memory_for(policy, given.arms)
+        for t in range(1, 21):
+            memory.learn(t % len(given.arms), given.reward(t, t % len(given.arms)), explored=True)
+        return memory
+
+
+def arms_of(choices: list[Choice]) -> list[int]:
+    """The arms alone."""
+    return [choice.arm for choice in choices]
+
+
+def _global_state() -> tuple[Any, ...]:
+    state: Any = np.random.get_state()  # noqa: NPY002 - see above
+    return (state[0], tuple(state[1]), *state[2:])

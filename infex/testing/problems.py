@@ -1,0 +1,50 @@
+"""Random problems to try policies on."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from infex.linear.kernels import Floats
+from infex.streams import stream
+
+
+class Problem(NamedTuple):
+    """Arms, the true parameter, and rewards of +1 or -1 with mean x'theta that every policy shares."""
+
+    arms: Floats
+    theta: Floats
+    reward: Callable[[int, int], float]
+
+
+def problem(seed: int, *, arms: int, dim: int, horizon: int) -> Problem:
+    """A problem as in the paper: Gaussian arms in the unit ball, a parameter on the sphere."""
+    rng = stream(seed, "problem")
+    rows = rng.standard_normal((arms, dim)) / np.sqrt(2 * dim)
+    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
+    theta = rng.standard_normal(dim)
+    theta /= np.linalg.norm(theta)
+    return signed(rows, theta, stream(seed, "rewards").random(horizon))
+
+
+def signed(arms: Floats, theta: Floats, uniforms: Floats) -> Problem:
+    """Rewards +1 where the round's uniform is below (1 + x'theta)/2, else -1."""
+    bars = (1.0 + arms @ theta) / 2.0
+
+    def reward(t: int, arm: int) -> float:
+        return 1.0 if uniforms[t - 1] < bars[arm] else -1.0
+
+    return Problem(arms, theta, reward)
+
+
+def odd_boards() -> dict[str, Floats]:
+    """Arm sets on which shortcuts go wrong."""
+    return {
+        "one arm": np.array([[0.6, 0.8]]),
+        "one dimension": np.array([[0.5], [-1.0], [1.0]]),
+        "duplicates and a zero arm": np.array([[0.6, 0.8], [0.0, 0.0], [0.6, 0.8], [0.8, 0.6]]),
+        "zero alone": np.zeros((1, 3)),
+        "standard basis": np.eye(4),
+        "e1 and 0": np.array([[1.0], [0.0]]),
+        "0 and e1": np.array([[0.0], [1.0]]),
+    }

@@ -1,0 +1,80 @@
+"""Merging what two bandits learnt."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from infex import Bandit, Greedy, Infex, LinUCB, Uniform, every
+from infex.errors import CannotMerge
+from infex.testing import problem
+from tests.policies.test_contract import Means
+
+GIVEN = problem(4, arms=6, dim=3, horizon=200)
+
+
+def run(bandit: Bandit, rounds: range) -> None:
+    for t in rounds:
+        decision = bandit.ask()
+        bandit.tell(decision, GIVEN.reward(t, decision.arm))
+
+
+def make(**settings: Any) -> Bandit:
+    return Bandit(GIVEN.arms, Infex(Uniform(), every(1), data="own"), **settings)
+
+
+def test_two_halves_merge_to_the_whole() -> None:
+    one, other, whole = make(seed=1), make(seed=2), make()
+    run(one, range(1, 100))
+    run(other, range(100, 150))
+    for bandit in (one, other):
+        for arm, record in enumerate(bandit.estimates()):
+            for _ in range(record.pulls):
+                whole._memory.learn(arm, 0.0, explored=True)
+    before = other.estimates().tolist()
+    waiting = one.ask()
+    one.merge(other)
+    np.testing.assert_allclose(one.evidence().widths, whole.evidence().widths, rtol=1e-12)
+    np.testing.assert_allclose(one.evidence().explored.widths, whole.evidence().widths, rtol=1e-12)
+    assert one.estimates().pulls.tolist() == whole.estimates().pulls.tolist()
+    assert other.estimates().tolist() == before
+    assert (one.t, one.pending) == (100, (waiting,))
+
+
+def test_rewards_add_up_too() -> None:
+    one, other = Bandit(np.eye(2), Greedy()), Bandit(np.eye(2), Greedy())
+    for bandit, reward in ((one, 1.0), (other, 4.0)):
+        bandit.tell(bandit.ask(), reward)
+    one.merge(other)
+    assert one.estimates().estimate.tolist() == pytest.approx([5 / 3, 0])
+
+
+def test_arms_that_only_one_has_tell_all_the_same() -> None:
+    one = Bandit(np.eye(2), Greedy(), labels=["a", "b"])
+    other = Bandit([[0.0, 1.0], [1.0, 0.0], [0.6, 0.8]], Uniform(), labels=["b", "new", "c"])
+    for reward in (1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0):
+        other.tell(other.ask(), reward)
+    pulls = dict(zip(other.labels or (), other.estimates().pulls.tolist(), strict=True))
+    one.merge(other)
+    assert one.estimates().pulls.tolist() == [0, pulls["b"]]
+    np.testing.assert_allclose(one.evidence().volume, other.evidence().volume)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "message"),
+    [
+        (make(), make(penalty=2.0), "penalty must agree, got 1.0 and 2.0"),
+        (make(), Bandit(np.eye(2), Greedy()), "dim must agree, got 3 and 2"),
+        (make(), Bandit(GIVEN.arms, LinUCB()), "keeps exploring rounds apart, the other bandit does not"),
+        (Bandit(GIVEN.arms, Means()), make(), "keeps a state of its own"),
+    ],
+)
+def test_bandits_on_other_problems_are_refused(one: Bandit, other: Bandit, message: str) -> None:
+    with pytest.raises(CannotMerge, match=message):
+        one.merge(other)
+
+
+def test_a_bandit_is_not_merged_with_itself() -> None:
+    bandit = make()
+    with pytest.raises(CannotMerge, match="would count twice"):
+        bandit.merge(bandit)

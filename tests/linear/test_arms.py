@@ -1,0 +1,58 @@
+from typing import Any
+
+import numpy as np
+import pytest
+
+from infex.errors import InvalidArms
+from infex.linear import columns_of
+
+
+@pytest.mark.parametrize(
+    ("arms", "message"),
+    [
+        ([[np.nan, 0.0]], r"arms must be finite; arm 0 is \[nan  0.\]"),
+        ([[0.0, 1.0], [np.inf, 0.0]], r"arms must be finite; arm 1 is \[inf  0.\]"),
+        ([[0.6, 0.9]], "no longer than 1 .* arm 0 is .* of length 1.08167"),
+        ([0.1, 0.2], r"shape \(K, d\), got \(2,\)"),
+        (np.zeros((0, 3)), r"at least one row and one feature, got the shape \(0, 3\)"),
+        (np.zeros((3, 0)), r"at least one row and one feature, got the shape \(3, 0\)"),
+        ([[1.0], [0.5, 0.5]], "array of numbers, got .*0.5"),
+        ("arms", "array of numbers, got 'arms'"),
+        ([["a", "b"]], "array of numbers"),
+        ([[True, False]], "array of numbers"),
+        ([[1j]], "array of numbers"),
+        (None, "array of numbers, got None|shape"),
+        ([["x" * 100] * 9], r"got .*\.\.\.$"),
+    ],
+)
+def test_bad_arms_are_refused_with_what_is_wrong(arms: Any, message: str) -> None:
+    with pytest.raises(InvalidArms, match=message):
+        columns_of(arms)
+
+
+def test_the_number_of_features_must_agree() -> None:
+    with pytest.raises(InvalidArms, match="arms must have 3 features each, got 2"):
+        columns_of([[0.1, 0.2]], dim=3)
+
+
+def test_rescaling_cuts_long_arms_alone() -> None:
+    columns = columns_of([[3.0, 4.0], [0.3, 0.4], [1e200, 0.0], [1e308, -1e308]], rescale=True)
+    expected = [[0.6, 0.8], [0.3, 0.4], [1.0, 0.0], [np.sqrt(0.5), -np.sqrt(0.5)]]
+    np.testing.assert_allclose(columns.T, expected)
+
+
+def test_rescaling_does_not_mend_what_is_not_finite() -> None:
+    with pytest.raises(InvalidArms, match="finite"):
+        columns_of([[np.inf, 0.0]], rescale=True)
+
+
+def test_a_users_array_is_copied() -> None:
+    arms = np.array([[0.5, 0.5]])
+    columns = columns_of(arms)
+    arms[0, 0] = 9.0
+    assert columns[0, 0] == 0.5
+
+
+def test_lengths_of_one_up_to_rounding_are_welcome() -> None:
+    rows = np.random.default_rng(0).standard_normal((500, 7))
+    columns_of(rows / np.linalg.norm(rows, axis=1, keepdims=True))

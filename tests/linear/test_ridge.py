@@ -1,0 +1,196 @@
+"""Ridge statistics against direct solves."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from infex.errors import InvalidSetting, NotKept
+from infex.linear import Evidence, Memory, Offer, Ridge
+from infex.linear.compiling import plain_python
+from infex.linear.evidence import Scorer
+from infex.linear.kernels import Floats
+from infex.testing import SlowRidge
+from tests.linear.strategies import Case, cases
+
+EXAMPLES = 15 if plain_python else 150
+
+
+def learnt(case: Case) -> Ridge:
+    ridge = Ridge(case.arms.T, case.penalty)
+    for pull in case.pulls:
+        ridge.learn(pull.arm, pull.reward)
+    return ridge
+
+
+def assert_same(scorer: Scorer, slow: SlowRidge, rtol: float = 1e-8) -> None:
+    evidence = Evidence(scorer)
+    np.testing.assert_allclose(evidence.estimates, slow.estimates(), rtol=rtol, atol=1e-12)
+    np.testing.assert_allclose(evidence.widths, slow.widths(), rtol=rtol)
+    np.testing.assert_allclose(evidence.volume, slow.volume(), rtol=rtol, atol=1e-12)
+    upper = slow.estimates() + 2.5 * slow.widths()
+    np.testing.assert_allclose(evidence.upper(2.5), upper, rtol=rtol, atol=1e-12)
+    for arm in range(len(evidence)):
+        assert evidence.width(arm) == pytest.approx(slow.widths()[arm], rel=rtol)
+        assert evidence.estimate(arm) == evidence.estimates[arm]
+
+
+@given(case=cases())
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_everything_agrees_with_a_direct_solve(case: Case) -> None:
+    assert_same(learnt(case), SlowRidge(case.arms, case.pulls, case.penalty))
+
+
+@given(case=cases())
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_arms_of_one_round_agree_with_a_direct_solve(case: Case) -> None:
+    ridge = Ridge(np.empty((case.arms.shape[1], 0)), case.penalty)
+    for pull in case.pulls:
+        ridge.absorb(case.arms[pull.arm], pull.reward)
+    assert_same(Offer(ridge, case.arms.T), SlowRidge(case.arms, case.pulls, case.penalty))
+
+
+@given(case=cases(most_dim=12))
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_a_sample_is_that_of_a_fresh_cholesky_factor(case: Case) -> None:
+    eta = case.rng.standard_normal((case.arms.shape[1],))
+    slow = SlowRidge(case.arms, case.pulls, case.penalty)
+    sampled = case.arms @ learnt(case).perturbed(1.5, eta)
+    np.testing.assert_allclose(sampled, slow.sampled(1.5, eta), rtol=1e-8, atol=1e-10)
+
+
+@given(case=cases())
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_the_order_of_rewards_does_not_matter(case: Case) -> None:
+    shuffled = [case.pulls[i] for i in case.rng.permutation(len(case.pulls))]
+    one, other = Evidence(learnt(case)), Evidence(learnt(case._replace(pulls=shuffled)))
+    np.testing.assert_allclose(one.estimates, other.estimates, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(one.widths, other.widths, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(one.volume, other.volume, rtol=1e-12, atol=1e-12)
+
+
+@given(case=cases(most_dim=10))
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_a_settled_ridge_is_what_its_truth_alone_gives(case: Case) -> None:
+    ridge = learnt(case)
+    ridge.settle()
+    copy = ridge.over(ridge.columns)
+    np.testing.assert_array_equal(copy.scores, ridge.scores)
+    np.testing.assert_array_equal(copy.squares, ridge.squares)
+    np.testing.assert_array_equal(copy.factor, ridge.factor)
+    assert copy.volume == ridge.volume
+
+
+@given(case=cases(most_dim=10))
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_two_ridges_add_up_to_one_that_saw_it_all(case: Case) -> None:
+    half = len(case.pulls) // 2
+    one = learnt(case._replace(pulls=case.pulls[:half]))
+    one.add(learnt(case._replace(pulls=case.pulls[half:])))
+    assert_same(one, SlowRidge(case.arms, case.pulls, case.penalty))
+
+
+@pytest.mark.parametrize("penalty", [0.01, 0.3, 0.7, 3.0, 100.0])
+def test_before_any_data_the_volume_is_nil(penalty: float) -> None:
+    for dim in (1, 7, 50):
+        assert 0.0 <= Ridge(np.eye(dim), penalty).volume < 1e-12
+
+
+def test_before_any_data_nothing_is_known() -> None:
+    ridge = Ridge(np.eye(3), penalty=4.0)
+    evidence = Evidence(ridge)
+    assert evidence.volume == 0.0
+    assert evidence.greedy == 0
+    np.testing.assert_array_equal(evidence.estimates, np.zeros(3))
+    np.testing.assert_allclose(evidence.widths, np.full(3, 0.5))
+
+
+@pytest.mark.parametrize("long_run", [10_000, pytest.param(1_000_000, marks=pytest.mark.compiled)])
+def test_a_long_run_of_one_arm_loses_no_digits(long_run: int) -> None:
+    """Squared widths fall by a factor of a million, where subtraction alone would leave ten digits."""
+    arms = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
+    ridge = Ridge(arms.T)
+    for _ in range(long_run):
+        ridge.learn(0, 0.5)
+    evidence = Evidence(ridge)
+    assert evidence.widths[0] ** 2 == pytest.approx(1 / (1 + long_run), rel=1e-10)
+    assert evidence.widths[1] ** 2 == pytest.approx(0.64 / (1 + long_run) + 0.36, rel=1e-10)
+    assert evidence.estimates[0] == pytest.approx(0.5 * long_run / (1 + long_run), rel=1e-12)
+    assert evidence.volume == pytest.approx(np.log1p(long_run), rel=1e-12)
+
+
+def near_collinear(rng: np.random.Generator, count: int, dim: int) -> Floats:
+    line = rng.standard_normal(dim)
+    arms = line / np.linalg.norm(line) + 1e-6 * rng.standard_normal((count, dim))
+    return np.asarray(0.999 * arms / np.linalg.norm(arms, axis=1, keepdims=True))
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("penalty", [0.01, 1.0])
+def test_a_million_updates_on_near_collinear_arms_stay_within_reach_of_a_solve(penalty: float) -> None:
+    rng = np.random.default_rng(5)
+    arms = near_collinear(rng, 20, 5)
+    ridge = Ridge(arms.T, penalty)
+    updates = 1_000_000
+    chosen = rng.integers(20, size=updates).tolist()
+    rewards = (rng.standard_normal(updates) + 0.3).tolist()
+    for arm, reward in zip(chosen, rewards, strict=True):
+        ridge.learn(arm, reward)
+        assert ridge.phi == ridge.phi, "never NaN"
+    counts = np.bincount(chosen, minlength=20)
+    sums = np.bincount(chosen, weights=rewards, minlength=20)
+    theta = np.linalg.solve(penalty * np.eye(5) + (arms.T * counts) @ arms, arms.T @ sums)
+    evidence = Evidence(ridge)
+    np.testing.assert_allclose(evidence.estimates, arms @ theta, atol=1e-6)
+    assert np.all(np.isfinite(evidence.widths))
+    ridge.settle()
+    np.testing.assert_allclose(ridge.theta, theta, atol=1e-6)
+
+
+def test_evidence_cannot_be_changed_by_its_reader() -> None:
+    evidence = Evidence(Ridge(np.eye(2)))
+    for values in (evidence.arms, evidence.estimates, evidence.widths):
+        with pytest.raises(ValueError, match="read-only"):
+            values[0] = 7.0
+
+
+def test_exploring_rounds_are_refused_unless_they_are_kept() -> None:
+    with pytest.raises(NotKept, match="uses_explored"):
+        _ = Evidence(Ridge(np.eye(2))).explored
+
+
+def test_memory_keeps_exploring_rounds_apart() -> None:
+    memory = Memory(Ridge(np.eye(2)), Ridge(np.eye(2)))
+    memory.learn(0, 1.0, explored=True)
+    memory.learn(1, 1.0, explored=False)
+    memory.absorb(np.array([0.0, 1.0]), 1.0, explored=True)
+    np.testing.assert_allclose(memory.evidence().estimates, [1 / 2, 2 / 3])
+    np.testing.assert_allclose(memory.evidence().explored.estimates, [1 / 2, 1 / 2])
+    np.testing.assert_allclose(memory.offer(np.eye(2)).explored.estimates, [1 / 2, 1 / 2])
+    assert memory.pulls.tolist() == [1, 1]
+    memory.settle()
+    other = Memory(Ridge(np.eye(2)), Ridge(np.eye(2)))
+    other.add(memory)
+    np.testing.assert_allclose(other.evidence().explored.estimates, [1 / 2, 1 / 2])
+
+
+@pytest.mark.parametrize("penalty", [0.0, -1.0, np.nan, "1"])
+def test_a_penalty_must_be_positive(penalty: float) -> None:
+    with pytest.raises(InvalidSetting, match="penalty must be"):
+        Ridge(np.eye(2), penalty)
+
+
+def test_samples_follow_the_laws_they_are_named_for() -> None:
+    """Covariance beta^2 V^-1 for both; a spherical sample has length beta sqrt(d) in V."""
+    ridge = Ridge(np.eye(3))
+    for arm in (0, 0, 0, 1):
+        ridge.learn(arm, 1.0)
+    rng = np.random.default_rng(1)
+    draws = 300 if plain_python else 20_000
+    centre, spread = Evidence(ridge).estimates, np.diag([1 / 4, 1 / 2, 1.0])
+    for sampling in ("gaussian", "spherical"):
+        samples = np.array([Evidence(ridge).perturbed(2.0, rng, sampling) for _ in range(draws)]) - centre
+        np.testing.assert_allclose(samples.T @ samples / draws, 4 * spread, atol=12 / np.sqrt(draws))
+        lengths = np.sqrt(np.sum(samples**2 / np.diag(spread), axis=1))
+        assert np.allclose(lengths, 2 * np.sqrt(3)) == (sampling == "spherical")
+    with pytest.raises(InvalidSetting, match="sampling must be 'gaussian' or 'spherical', got 'cubic'"):
+        Evidence(ridge).perturbed(1.0, rng, "cubic")

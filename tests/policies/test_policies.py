@@ -1,0 +1,228 @@
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from infex import (
+    Choice,
+    EpsilonGreedy,
+    Evidence,
+    Greedy,
+    Infex,
+    InfexError,
+    LinTS,
+    LinUCB,
+    SparseExploration,
+    Uniform,
+    always,
+    best,
+    budget,
+    every,
+    jittered,
+    listed,
+    logarithmic,
+    never,
+    stream,
+)
+from infex.errors import InvalidChoice, InvalidSetting
+from infex.linear import Ridge
+from infex.policies.protocol import probability
+from infex.policies.ties import pick, share, tied
+from infex.streams import Rounds
+
+
+def evidence_of(estimates: list[float]) -> Evidence:
+    """Evidence with these estimates: on basis arms, one reward of 2 x is an estimate of x."""
+    ridge = Ridge(np.eye(len(estimates)))
+    for arm, value in enumerate(estimates):
+        ridge.learn(arm, 2 * value)
+    return Evidence(ridge)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: LinUCB(delta=0), "delta must be above 0, got 0"),
+        (lambda: LinUCB(delta=1.5), "delta must be at most 1, got 1.5"),
+        (lambda: LinUCB(delta=math.nan), "delta must be finite, got nan"),
+        (lambda: LinTS(noise=-1), "noise must be at least 0, got -1"),
+        (lambda: LinTS(bound="1"), "bound must be a number, got '1'"),
+        (lambda: LinTS(scale=math.inf), "scale must be finite, got inf"),
+        (lambda: LinTS(sampling="cubic"), "sampling must be 'gaussian' or 'spherical', got 'cubic'"),
+        (lambda: LinUCB(ties="first"), "ties must be 'lowest' or 'random', got 'first'"),
+        (lambda: Greedy(ties=None), "ties must be 'lowest' or 'random', got None"),
+        (lambda: EpsilonGreedy(ties=1), "ties must be"),
+        (lambda: EpsilonGreedy(rate=1.5), "rate must be at most 1, got 1.5"),
+        (lambda: EpsilonGreedy(rate=-0.1), "rate must be at least 0, got -0.1"),
+        (lambda: EpsilonGreedy(rate=lambda t: t).eps(7), "in round 7: rate must be at most 1, got 7"),
+        (
+            lambda: Infex("LinUCB", every(5)),
+            "base must be a policy, an object with a method choose; got 'LinUCB'",
+        ),
+        (lambda: Infex(LinUCB, every(5)), "base must be a policy"),
+        (lambda: Infex(LinUCB(), 20), "schedule must have a method explores, got 20"),
+        (lambda: Infex(LinUCB(), every(5), data="both"), "data must be 'shared' or 'own', got 'both'"),
+        (lambda: Infex(LinUCB(), every(5), ties="x"), "ties must be"),
+        (
+            lambda: Infex(Infex(LinUCB(), every(5), data="own"), every(5), data="own"),
+            "own data cannot be kept for a base that keeps its own",
+        ),
+    ],
+)
+def test_bad_settings_are_refused_with_their_value(make: Any, message: str) -> None:
+    with pytest.raises(InfexError, match=message):
+        make()
+
+
+def test_settings_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError):
+        LinUCB().delta = 0.5  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("schedule", [never(), listed([5]), logarithmic(1), budget(every(2), 1000)], ids=repr)
+def test_infex_warns_once_of_a_schedule_that_explores_too_rarely(schedule: Any) -> None:
+    with pytest.warns(SparseExploration, match="not omega") as caught:
+        policy = Infex(LinUCB(), schedule)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    policy.choose(1, evidence_of([0.1, 0.2]), stream(1))
+
+
+def test_the_theory_radius_at_the_papers_settings() -> None:
+    ridge = Ridge(np.eye(10))
+    assert LinUCB(delta=1e-4).radius(Evidence(ridge)) == pytest.approx(5.291932, abs=1e-6)
+    assert LinUCB(delta=1e-4, scale=0.5).radius(Evidence(ridge)) == pytest.approx(5.291932 / 2, abs=1e-6)
+
+
+@given(
+    noise=st.floats(0, 5),
+    bound=st.floats(0, 5),
+    delta=st.floats(1e-9, 1),
+    penalty=st.floats(0.01, 100),
+    pulls=st.integers(0, 50),
+)
+@settings(deadline=None)
+def test_the_radius_is_its_formula(
+    noise: float, bound: float, delta: float, penalty: float, pulls: int
+) -> None:
+    ridge = Ridge(np.array([[0.6, 0.0], [0.8, 1.0]]), penalty)
+    for _ in range(pulls):
+        ridge.learn(0, 1.0)
+    volume = math.log1p(pulls / penalty)
+    expected = noise * math.sqrt(volume + 2 * math.log(1 / delta)) + math.sqrt(penalty) * bound
+    policy = LinTS(noise=noise, bound=bound, delta=delta)
+    assert policy.radius(Evidence(ridge)) == pytest.approx(expected, rel=1e-9, abs=1e-6)
+
+
+def test_a_delta_of_one_before_any_data_is_no_trouble() -> None:
+    for penalty in (0.3, 0.7, 3.0):
+        evidence = Evidence(Ridge(np.eye(5), penalty))
+        assert LinUCB(delta=1.0).choose(1, evidence, stream(1)) == Choice(0, explored=True)
+
+
+def test_epsilon_greedy_explores_as_often_as_it_says() -> None:
+    assert sum(EpsilonGreedy().eps(t) for t in range(1, 10_001)) == pytest.approx(695.29, abs=0.005)
+    policy, evidence = EpsilonGreedy(rate=0.25), evidence_of([0.0, 0.5, 0.1])
+    rounds = Rounds(3, "eps")
+    choices = [policy.choose(t, evidence, rounds.at(t)) for t in range(1, 4001)]
+    assert abs(sum(choice.explored for choice in choices) - 1000) < 150
+    assert {choice.arm for choice in choices if not choice.explored} == {1}
+    assert {choice.arm for choice in choices if choice.explored} == {0, 1, 2}
+
+
+def test_ties_within_rounding_go_to_the_lowest_index() -> None:
+    assert best(np.array([0.3, 0.3 + 1e-15, 0.1])) == 0
+    assert best(np.array([0.3, 0.3 + 1e-9])) == 1
+    assert best(np.array([5e11, 5e11 + 0.4])) == 0
+    assert best(np.array([0.1, np.nan, 0.3])) == 2
+    with pytest.raises(InvalidChoice, match="no score is a finite number"):
+        best(np.array([np.nan]))
+
+
+def test_random_ties_are_drawn_evenly() -> None:
+    scores = np.array([0.3, 0.1, 0.3, 0.3])
+    rng = stream(1, "ties")
+    counts = np.bincount([pick(scores, "random", rng) for _ in range(3000)], minlength=4)
+    assert counts[1] == 0
+    assert np.all(np.abs(counts[[0, 2, 3]] - 1000) < 150)
+    assert tied(scores) == [0, 2, 3]
+    assert [share(scores, "random", arm) for arm in range(4)] == pytest.approx([1 / 3, 0, 1 / 3, 1 / 3])
+    assert [share(scores, "lowest", arm) for arm in range(4)] == [1, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        Greedy(),
+        Greedy(ties="random"),
+        Uniform(),
+        EpsilonGreedy(rate=0.4),
+        LinUCB(),
+        Infex(Uniform(), jittered(3, seed=1)),
+        Infex(LinUCB(), jittered(3, seed=1)),
+    ],
+    ids=repr,
+)
+def test_probabilities_are_the_frequencies_of_choices(policy: Any) -> None:
+    """Over the draws of the policy and, for a jittered schedule, over its seed too."""
+    evidence = evidence_of([0.5, 0.2, 0.5, -0.3])
+    rounds, counts, trials = Rounds(5, "trials"), np.zeros(4), 6000
+    for trial in range(1, trials + 1):
+        drawn = Infex(policy.base, jittered(3, seed=trial)) if isinstance(policy, Infex) else policy
+        counts[drawn.choose(2, evidence, rounds.at(trial)).arm] += 1
+    told = [probability(policy, 2, evidence, arm) for arm in range(4)]
+    np.testing.assert_allclose(counts / trials, told, atol=0.03)
+
+
+def test_probabilities_that_cannot_be_known_are_none() -> None:
+    evidence = evidence_of([0.5, 0.2])
+    assert probability(LinTS(), 1, evidence, 0) is None
+    assert probability(Infex(LinTS(), every(2)), 2, evidence, 0) is None
+    assert probability(Infex(LinTS(), every(2)), 1, evidence, 0) == 1.0
+    assert probability(Infex(LinTS(), jittered(2)), 1, evidence, 0) is None
+    with pytest.warns(SparseExploration):
+        policy = Infex(Uniform(), budget(jittered(2) | every(5), 3))
+    assert probability(policy, 1, evidence, 0) is None
+
+
+def test_infex_says_explored_in_the_rounds_of_its_schedule_alone() -> None:
+    policy = Infex(EpsilonGreedy(rate=0.0), every(3))
+    evidence = evidence_of([0.5, 0.2])
+    explored = [policy.choose(t, evidence, stream(1)).explored for t in range(1, 10)]
+    assert explored == [t % 3 == 0 for t in range(1, 10)]
+
+
+def test_a_learner_is_told_all_rounds_or_its_own() -> None:
+    class Listener:
+        def __init__(self) -> None:
+            self.heard: list[float] = []
+
+        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+            return Choice(0)
+
+        def learn(self, arm: int, features: Any, reward: float, explored: bool) -> None:
+            self.heard.append(reward)
+
+    for data, heard in (("shared", [1.0, 2.0]), ("own", [1.0])):
+        listener = Listener()
+        policy = Infex(listener, always(), data=data)
+        assert policy.learns
+        policy.learn(0, np.zeros(1), 1.0, explored=True)
+        policy.learn(0, np.zeros(1), 2.0, explored=False)
+        assert listener.heard == heard
+    assert not Infex(LinUCB(), always()).learns
+
+
+def test_own_data_of_a_policy_that_uses_explored_is_refused() -> None:
+    class Forced:
+        uses_explored = True
+
+        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+            return Choice(evidence.explored.greedy)
+
+    assert Infex(Forced(), every(5)).uses_explored
+    with pytest.raises(InvalidSetting, match="own data"):
+        Infex(Forced(), every(5), data="own")

@@ -1,0 +1,84 @@
+"""Whole runs of the built-in policies against slow versions that solve from scratch every round."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from infex import (
+    EpsilonGreedy,
+    Greedy,
+    Infex,
+    LinTS,
+    LinUCB,
+    Policy,
+    Uniform,
+    every,
+    jittered,
+    logarithmic,
+    power,
+    stretched,
+)
+from infex.streams import Rounds
+from infex.testing import odd_boards, play, problem, slow_play
+from infex.testing.problems import signed
+
+HORIZON = 50
+
+radii = st.fixed_dictionaries(
+    {"delta": st.sampled_from([1.0, 0.01, 1e-4]), "scale": st.sampled_from([0.0, 0.1, 1.0])}
+)
+bases = st.one_of(
+    st.just(Greedy()),
+    st.just(Uniform()),
+    st.builds(EpsilonGreedy, rate=st.sampled_from([None, 0.3])),
+    radii.map(lambda radius: LinUCB(**radius)),
+    st.tuples(radii, st.sampled_from(["gaussian", "spherical"])).map(
+        lambda drawn: LinTS(**drawn[0], sampling=drawn[1])
+    ),
+)
+schedules = st.one_of(
+    st.integers(1, 9).map(every),
+    st.sampled_from([stretched(1), power(0.5), logarithmic(2), jittered(4, 1), every(7) | every(5)]),
+)
+policies = st.one_of(bases, st.builds(Infex, bases, schedules, data=st.sampled_from(["shared", "own"])))
+
+
+@given(
+    policy=policies,
+    seed=st.integers(0, 10**6),
+    arms=st.integers(1, 30),
+    dim=st.integers(1, 8),
+    penalty=st.sampled_from([0.1, 1.0, 7.0]),
+)
+@settings(max_examples=200, deadline=None)
+def test_every_arm_is_that_of_the_slow_version(
+    policy: Any, seed: int, arms: int, dim: int, penalty: float
+) -> None:
+    given = problem(seed, arms=arms, dim=dim, horizon=HORIZON)
+    draws = Rounds(seed, "test").at
+    fast = play(policy, given.arms, given.reward, draws, HORIZON, penalty)
+    assert [choice.arm for choice in fast] == slow_play(
+        policy, given.arms, given.reward, draws, HORIZON, penalty
+    )
+
+
+@pytest.mark.parametrize("board", odd_boards())
+@pytest.mark.parametrize(
+    "policy",
+    [
+        Greedy(),
+        LinUCB(),
+        LinTS(),
+        *(Infex(LinUCB(), every(m), data=d) for m in (1, 5, 20) for d in ("shared", "own")),
+    ],
+    ids=repr,
+)
+def test_odd_boards_are_played_like_the_slow_version(board: str, policy: Policy) -> None:
+    arms = odd_boards()[board]
+    uniforms = Rounds(1, "uniforms").at(1).random(200)
+    given = signed(arms, arms[0] / 2, uniforms)
+    draws = Rounds(2, "test").at
+    fast = play(policy, arms, given.reward, draws, 200)
+    assert [choice.arm for choice in fast] == slow_play(policy, arms, given.reward, draws, 200)

@@ -1,0 +1,54 @@
+"""What the documents show works."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+import infex
+
+ROOT = Path(infex.__file__).parent.parent
+
+
+def blocks(document: str) -> list[str]:
+    """The Python that a document shows."""
+    return re.findall(r"```python\n(.*?)```", (ROOT / document).read_text(), flags=re.DOTALL)
+
+
+def test_the_readme_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for block in blocks("README.md"):
+        exec(block, names)
+    loaded = names["bandit"]
+    assert isinstance(loaded, infex.Bandit)
+    assert (tmp_path / "pricing.infex").exists()
+
+
+def test_the_readme_keeps_its_word_on_the_contract() -> None:
+    names: dict[str, object] = {}
+    for block in blocks("README.md")[1:]:
+        exec(block, names)
+    contract = names["TestCurious"]()
+    for name in dir(contract):
+        if name.startswith("test_"):
+            getattr(contract, name)()
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
+def test_examples_run(
+    path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", [str(path)])
+    runpy.run_path(str(path), run_name="__main__")
+    assert len(capsys.readouterr().out.splitlines()) > 3
+
+
+def test_the_version_has_an_entry_in_the_changelog() -> None:
+    assert f"## {infex.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_every_public_name_has_a_docstring() -> None:
+    for name in infex.__all__:
+        assert getattr(infex, name).__doc__, name
