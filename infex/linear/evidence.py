@@ -71,17 +71,26 @@ class Evidence:
     (1, [0.0, 0.5])
     """
 
-    __slots__ = ("_estimates", "_explored", "_greedy", "_scorer", "_widths")
+    __slots__ = ("_estimates", "_explored", "_scorer", "_widths", "greedy", "penalty", "volume")
+
+    greedy: int
+    """The arm of the largest estimate, the lowest index among ties."""
+    penalty: float
+    """The ridge penalty: V_0 = penalty I."""
+    volume: float
+    """alpha = log(det V/det V_0)."""
 
     def __init__(self, scorer: Scorer, explored: Scorer | None = None) -> None:
         self._scorer = scorer
         self._explored = explored
-        self._estimates: Floats | None = None
         self._widths: Floats | None = None
+        self.greedy, self._estimates = scorer.estimates()
+        self.penalty = scorer.penalty
+        self.volume = scorer.volume
 
     def __len__(self) -> int:
         """K, the number of arms."""
-        return int(self._scorer.columns.shape[1])
+        return self._estimates.size
 
     @property
     def arms(self) -> Floats:
@@ -89,19 +98,9 @@ class Evidence:
         return shown(self._scorer.columns.T)
 
     @property
-    def penalty(self) -> float:
-        """The ridge penalty: V_0 = penalty I."""
-        return self._scorer.penalty
-
-    @property
-    def volume(self) -> float:
-        """alpha = log(det V/det V_0)."""
-        return self._scorer.volume
-
-    @property
     def estimates(self) -> Floats:
         """Every arm's estimated mean reward x'theta, (K,)."""
-        return shown(self._scored())
+        return shown(self._estimates)
 
     @property
     def widths(self) -> Floats:
@@ -109,12 +108,6 @@ class Evidence:
         if self._widths is None:
             self._widths = self._scorer.widths()
         return shown(self._widths)
-
-    @property
-    def greedy(self) -> int:
-        """The arm of the largest estimate, the lowest index among ties."""
-        self._scored()
-        return self._greedy
 
     @property
     def explored(self) -> Evidence:
@@ -125,7 +118,7 @@ class Evidence:
 
     def estimate(self, arm: int) -> float:
         """One arm's estimate."""
-        return float(self._scored()[arm])
+        return float(self._estimates.item(arm))
 
     def width(self, arm: int) -> float:
         """One arm's width."""
@@ -146,8 +139,3 @@ class Evidence:
         out = np.empty(columns.shape[1])
         kernels.product(columns, theta, out)
         return out
-
-    def _scored(self) -> Floats:
-        if self._estimates is None:
-            self._greedy, self._estimates = self._scorer.estimates()
-        return self._estimates

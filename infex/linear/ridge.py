@@ -13,6 +13,7 @@ from infex.linear.kernels import Floats
 
 GROWTH = 8.0  # growth of the volume, and
 CLOSED = 64  # runs for each dimension, after which what is derived is computed anew
+LONGEST = math.exp(GROWTH)  # 1 + n q of a run that alone brings that growth
 
 
 @final
@@ -108,8 +109,8 @@ class Ridge:
 
     def width(self, arm: int) -> float:
         """One arm's width."""
-        along = float(self._along[arm])
-        return math.sqrt(max(float(self.squares[arm]) - self.psi * along * along, 0.0))
+        along = self._along.item(arm)
+        return math.sqrt(max(self.squares.item(arm) - self.psi * along * along, 0.0))
 
     def upper(self, beta: float) -> Floats:
         """Every arm's x'theta + beta |x| in V^-1."""
@@ -143,7 +144,7 @@ class Ridge:
         pulls = 1.0 + self._n * self._q
         self.phi = (self._total - self._n * self._start) / pulls
         self.psi = self._n / pulls
-        if pulls > math.exp(GROWTH):
+        if pulls > LONGEST:
             self._close()
 
     def _close(self) -> None:
