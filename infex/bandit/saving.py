@@ -39,7 +39,7 @@ def save(bandit: Bandit, path: str | os.PathLike[str]) -> None:
     arrays: archive.Arrays = {"columns": memory.ridge.columns, "pulls": memory.pulls}
     for name, ridge in (("all", memory.ridge), ("explored", memory.explored)):
         if ridge is not None:
-            arrays |= {f"{name}.gram": ridge.gram, f"{name}.moment": ridge.moment}
+            arrays[name] = ridge.truth
     archive.write(path, settings, arrays)
 
 
@@ -82,15 +82,11 @@ def _policy(text: str | None, shown: str, path: str | os.PathLike[str]) -> Polic
 
 
 def _memory(policy: Policy, penalty: float, arrays: archive.Arrays) -> Memory:
-    if uses_explored(policy) and "explored.gram" not in arrays:
+    if uses_explored(policy) and "explored" not in arrays:
         raise CannotSave(f"{policy!r} needs exploring rounds kept apart, which the file does not hold")
-    explored = _ridge("explored", penalty, arrays) if uses_explored(policy) else None
-    return Memory(_ridge("all", penalty, arrays), explored, arrays["pulls"])
-
-
-def _ridge(name: str, penalty: float, arrays: archive.Arrays) -> Ridge:
-    gram, moment = arrays[f"{name}.gram"], arrays[f"{name}.moment"]
-    return Ridge(arrays["columns"], penalty, gram=gram, moment=moment)
+    ridge = Ridge(arrays["columns"], penalty, arrays["all"])
+    explored = Ridge(arrays["columns"], penalty, arrays["explored"]) if uses_explored(policy) else None
+    return Memory(ridge, explored, arrays["pulls"])
 
 
 def _packed(decision: Decision, where: int | Floats) -> dict[str, Any]:

@@ -2,19 +2,26 @@
 
 Kernels that call each other stay in this file: Numba's cache does not notice an edit elsewhere.
 
-State, for V = penalty I + sum x x' and b = sum y x:
+The state of a ridge with V = penalty I + sum x x' and b = sum y x is six arrays:
 
-    gram      sum x x', (2, d, d): the sum and what rounding took from it, as in `add`
-    moment    b, (2, d), likewise
-    factor    M, the inverse of the lower Cholesky factor of V: M'M = V^-1, and M is unique
-    theta     V^-1 b
-    columns   the arms as columns, (d, K), so that loops over arms run along memory
-    scores    s_k = x_k'theta             squares   w_k = |M x_k|^2, the squared widths
+    truth     (2, d + 1, d)  rows 0 to d-1: sum x x' (lower triangle), row d: b; each number as a
+                             sum and a carry, what rounding took from it
+    solved    (d + 1, d)     rows 0 to d-1: M, row d: theta = V^-1 b; M is the inverse of the lower
+                             Cholesky factor of V, so M'M = V^-1, and it is unique
+    columns   (d, K)         the arms as columns, so that loops over arms run along memory
+    board     (3, K)         scores s_k = x_k'theta, squared widths w_k = |M x_k|^2, and g_k
+    vectors   (3, d)         x, p and u of the run under way
+    run       (RUN,)         its scalars
 
 A *run* is one x played n times in a row with reward sum S. With p = M x, u = M'p, q = p'p and
 g_k = x_k'u, all taken at its start, phi = (S - n x'theta)/(1 + n q) and psi = n/(1 + n q) give
 the state after it exactly: theta + phi u, s_k + phi g_k, w_k - psi g_k^2, and the volume
-log(det V/det V_0) has grown by log1p(n q).
+log(det V/det V_0) has grown by log1p(n q). So a pull of the same arm costs O(1), and another arm
+closes the run in O(d^2 + d K).
+
+What is derived is computed anew from the truth before rounding can tell: after CLOSED d runs, or
+once the volume has grown by GROWTH, as cancellation in a squared width is bounded by the growth
+of the determinant.
 """
 
 import math
@@ -27,6 +34,12 @@ from infex.linear.compiling import compiled, larger
 Floats = NDArray[np.float64]
 
 TIE = 1e-12
+GROWTH = 8.0
+CLOSED = 64
+
+# The scalars of a run: its arm (-1 is none), n, S, q, x'theta at its start, phi, psi; and of the
+# whole: the volume at the run's start and when all was computed anew, and runs closed since.
+ARM, N, SUM, Q, START, PHI, PSI, VOLUME, FRESH, RUNS, RUN = range(11)
 
 
 @compiled
@@ -55,33 +68,46 @@ def best(scores: Floats) -> int:
 
 
 @compiled
-def best_estimate(scores: Floats, along: Floats, phi: float, out: Floats) -> int:
-    """The greedy arm, and in `out` the estimates s + phi g."""
-    for k in range(scores.size):
+def estimates(board: Floats, run: Floats, out: Floats) -> int:
+    """The greedy arm, and in `out` every arm's estimate s + phi g."""
+    scores, along, phi = board[0], board[2], run[PHI]
+    for k in range(out.size):
         out[k] = scores[k] + phi * along[k]
     return best(out)
 
 
 @compiled
 def width(square: float, along: float, psi: float) -> float:
-    """The width |x| in V^-1 after a run: sqrt(w - psi g^2), where rounding may not go below 0."""
+    """The width |x| in V^-1: sqrt(w - psi g^2), where rounding may not go below 0."""
     return math.sqrt(larger(square - psi * along * along, 0.0))
 
 
 @compiled
-def widths(squares: Floats, along: Floats, psi: float, out: Floats) -> None:
+def arm_width(board: Floats, run: Floats, arm: int) -> float:
+    """One arm's width."""
+    return width(board[1, arm], board[2, arm], run[PSI])
+
+
+@compiled
+def widths(board: Floats, run: Floats, out: Floats) -> None:
     """Every arm's width."""
-    for k in range(squares.size):
+    squares, along, psi = board[1], board[2], run[PSI]
+    for k in range(out.size):
         out[k] = width(squares[k], along[k], psi)
 
 
 @compiled
-def upper(
-    scores: Floats, squares: Floats, along: Floats, phi: float, psi: float, beta: float, out: Floats
-) -> None:
+def upper(board: Floats, run: Floats, beta: float, out: Floats) -> None:
     """Every arm's optimistic score x'theta + beta |x| in V^-1 (LinUCB)."""
-    for k in range(scores.size):
+    scores, squares, along, phi, psi = board[0], board[1], board[2], run[PHI], run[PSI]
+    for k in range(out.size):
         out[k] = scores[k] + phi * along[k] + beta * width(squares[k], along[k], psi)
+
+
+@compiled
+def volume(run: Floats) -> float:
+    """alpha = log(det V/det V_0)."""
+    return float(run[VOLUME] + math.log1p(run[N] * run[Q]))
 
 
 @compiled
@@ -114,15 +140,17 @@ def product(columns: Floats, vector: Floats, out: Floats) -> None:
 
 
 @compiled
-def direct(factor: Floats, columns: Floats, theta: Floats, scores: Floats, squares: Floats) -> None:
+def direct(solved: Floats, columns: Floats, board: Floats) -> None:
     """Scores x'theta and squared widths |M x|^2 of every arm, from the definition."""
-    product(columns, theta, scores)
-    row = np.empty(scores.size)
+    d = columns.shape[0]
+    squares, row = board[1], board[2]
+    product(columns, solved[d], board[0])
     squares[:] = 0.0
-    for i in range(theta.size):
-        product(columns[: i + 1], factor[i, : i + 1], row)
+    for i in range(d):
+        product(columns[: i + 1], solved[i], row)
         for k in range(row.size):
             squares[k] += row[k] * row[k]
+    row[:] = 0.0
 
 
 @compiled
@@ -143,58 +171,35 @@ def dot(a: Floats, b: Floats, n: int) -> float:
 
 
 @compiled
-def project(factor: Floats, x: Floats, p: Floats, u: Floats) -> float:
+def project(solved: Floats, vectors: Floats) -> float:
     """q = |x|^2 in V^-1, and in place p = M x and u = V^-1 x = M'p."""
+    x, p, u = vectors[0], vectors[1], vectors[2]
     u[:] = 0.0
     for i in range(x.size):
-        p[i] = dot(factor[i], x, i + 1)
+        p[i] = dot(solved[i], x, i + 1)
         for j in range(i + 1):
-            u[j] += p[i] * factor[i, j]
+            u[j] += p[i] * solved[i, j]
     return dot(p, p, p.size)
 
 
 @compiled
-def rank_one(factor: Floats, p: Floats, n: float) -> None:
+def rank_one(solved: Floats, p: Floats, n: float) -> None:
     """M becomes the factor of V + n x x', in place, where p = M x.
 
     With c_i = 1 + n (p_1^2 + ... + p_i^2), the i-th row m_i turns into
     sqrt(c_{i-1}/c_i) (m_i - n p_i/c_{i-1} (p_1 m_1 + ... + p_{i-1} m_{i-1})).
     """
-    d = p.size
-    before = np.zeros(d)
+    before = np.zeros(p.size)
     c = 1.0
-    for i in range(d):
+    for i in range(p.size):
         grown = c + n * p[i] * p[i]
         shrink = math.sqrt(c / grown)
         part = n * p[i] / c
         for j in range(i + 1):
-            old = factor[i, j]
-            factor[i, j] = shrink * (old - part * before[j])
+            old = solved[i, j]
+            solved[i, j] = shrink * (old - part * before[j])
             before[j] += p[i] * old
         c = grown
-
-
-@compiled
-def open_run(
-    factor: Floats,
-    theta: Floats,
-    columns: Floats,
-    arm: int,
-    x: Floats,
-    p: Floats,
-    u: Floats,
-    along: Floats,
-) -> tuple[float, float]:
-    """q and x'theta, and in place p, u and g, of a run that starts at this state.
-
-    The run is of column `arm`, which is copied to x; of x itself if `arm` is -1.
-    """
-    if arm >= 0:
-        for i in range(x.size):
-            x[i] = columns[i, arm]
-    q = project(factor, x, p, u)
-    product(columns, u, along)
-    return q, dot(x, theta, x.size)
 
 
 @compiled
@@ -206,104 +211,175 @@ def add(total: float, carry: float, value: float) -> tuple[float, float]:
 
 
 @compiled
-def add_pulls(gram: Floats, moment: Floats, x: Floats, n: float, total: float) -> None:
+def add_pulls(truth: Floats, x: Floats, n: float, total: float) -> None:
     """The truth after n pulls of x with reward sum `total`.
 
     A million plain additions would leave an error of 1e-10 in V relative to its largest entry,
     which near-collinear arms blow up to 1e-5 in theta.
     """
-    for i in range(x.size):
-        moment[0, i], moment[1, i] = add(moment[0, i], moment[1, i], total * x[i])
+    d = x.size
+    for i in range(d):
+        truth[0, d, i], truth[1, d, i] = add(truth[0, d, i], truth[1, d, i], total * x[i])
         for j in range(i + 1):
-            gram[0, i, j], gram[1, i, j] = add(gram[0, i, j], gram[1, i, j], n * x[i] * x[j])
+            truth[0, i, j], truth[1, i, j] = add(truth[0, i, j], truth[1, i, j], n * x[i] * x[j])
 
 
 @compiled
-def add_sums(sums: Floats, more: Floats) -> None:
-    """Adds sums with carries, (2, n), to others."""
-    for i in range(sums.shape[1]):
-        sums[0, i], sums[1, i] = add(sums[0, i], sums[1, i] + more[1, i], more[0, i])
+def add_truth(truth: Floats, more: Floats) -> None:
+    """Adds what another ridge has learnt."""
+    rows, d = truth.shape[1], truth.shape[2]
+    for i in range(rows):
+        for j in range(d):
+            carry = truth[1, i, j] + more[1, i, j]
+            truth[0, i, j], truth[1, i, j] = add(truth[0, i, j], carry, more[0, i, j])
 
 
 @compiled
-def close_run(
-    gram: Floats,
-    moment: Floats,
-    factor: Floats,
-    theta: Floats,
-    scores: Floats,
-    squares: Floats,
-    x: Floats,
-    p: Floats,
-    u: Floats,
-    along: Floats,
-    n: float,
-    total: float,
-    phi: float,
-    psi: float,
+def refresh(
+    truth: Floats, penalty: float, solved: Floats, columns: Floats, board: Floats, run: Floats
 ) -> None:
-    """The state after n pulls of x with reward sum `total`, in place: the truth, then all derived."""
-    add_pulls(gram, moment, x, n, total)
-    for i in range(theta.size):
-        theta[i] += phi * u[i]
-    for k in range(scores.size):
-        scores[k] += phi * along[k]
-        squares[k] = larger(squares[k] - psi * along[k] * along[k], 0.0)
-    rank_one(factor, p, n)
+    """Computes all that is derived anew from the truth; no run is under way.
 
-
-@compiled
-def refresh(gram: Floats, moment: Floats, penalty: float, factor: Floats, theta: Floats) -> float:
-    """Factor and theta computed anew from the truth; gives the volume log(det V/det V_0).
-
-    Cholesky V = L L', then M = L^-1 row by row, both within `factor`, and theta = M'(M b).
+    Cholesky V = L L', then M = L^-1 row by row in its place, and theta = M'(M b).
     """
-    d = theta.size
+    d = columns.shape[0]
     volume = 0.0
     for i in range(d):
         for j in range(i + 1):
-            value = gram[0, i, j] + gram[1, i, j] - dot(factor[i], factor[j], j)
-            factor[i, j] = math.sqrt(value + penalty) if i == j else value / factor[j, j]
-        volume += math.log(factor[i, i] * factor[i, i] / penalty)
+            value = truth[0, i, j] + truth[1, i, j] - dot(solved[i], solved[j], j)
+            solved[i, j] = math.sqrt(value + penalty) if i == j else value / solved[j, j]
+        volume += math.log(solved[i, i] * solved[i, i] / penalty)
+    theta, row, moment = solved[d], np.empty(d), truth[0, d] + truth[1, d]
     theta[:] = 0.0
-    row = np.empty(d)
-    sums = moment[0] + moment[1]
     for i in range(d):
         row[:] = 0.0
         for k in range(i):
             for j in range(k + 1):
-                row[j] -= factor[i, k] * factor[k, j]
-        pivot = 1.0 / factor[i, i]
+                row[j] -= solved[i, k] * solved[k, j]
+        pivot = 1.0 / solved[i, i]
         row[i] = 1.0
         for j in range(i + 1):
-            factor[i, j] = pivot * row[j]
-        value = dot(factor[i], sums, i + 1)
+            solved[i, j] = pivot * row[j]
+        value = dot(solved[i], moment, i + 1)
         for j in range(i + 1):
-            theta[j] += value * factor[i, j]
-    return max(volume, 0.0)  # rounding may not go below it
+            theta[j] += value * solved[i, j]
+    direct(solved, columns, board)
+    run[:] = 0.0
+    run[ARM] = -1.0
+    run[VOLUME] = run[FRESH] = max(volume, 0.0)  # rounding may not go below it
+
+
+@compiled
+def close_run(
+    truth: Floats,
+    penalty: float,
+    solved: Floats,
+    columns: Floats,
+    board: Floats,
+    vectors: Floats,
+    run: Floats,
+) -> None:
+    """The state after the run under way, if there is one, in place: the truth, then all derived."""
+    n, phi, psi = run[N], run[PHI], run[PSI]
+    if n == 0.0:
+        return
+    add_pulls(truth, vectors[0], n, run[SUM])
+    run[VOLUME] = volume(run)
+    run[RUNS] += 1.0
+    d = columns.shape[0]
+    if run[RUNS] > CLOSED * d or run[VOLUME] - run[FRESH] > GROWTH:
+        refresh(truth, penalty, solved, columns, board, run)
+        return
+    theta, u = solved[d], vectors[2]
+    for i in range(d):
+        theta[i] += phi * u[i]
+    scores, squares, along = board[0], board[1], board[2]
+    for k in range(scores.size):
+        scores[k] += phi * along[k]
+        squares[k] = larger(squares[k] - psi * along[k] * along[k], 0.0)
+    rank_one(solved, vectors[1], n)
+    run[ARM] = -1.0
+    run[N] = run[SUM] = run[Q] = run[START] = run[PHI] = run[PSI] = 0.0
+
+
+@compiled
+def open_run(solved: Floats, columns: Floats, board: Floats, vectors: Floats, run: Floats, arm: int) -> None:
+    """Starts a run of column `arm`, or of the x that stands in `vectors` if `arm` is -1."""
+    x = vectors[0]
+    if arm >= 0:
+        for i in range(x.size):
+            x[i] = columns[i, arm]
+    run[ARM] = arm
+    run[Q] = project(solved, vectors)
+    run[START] = dot(x, solved[x.size], x.size)
+    product(columns, vectors[2], board[2])
+
+
+@compiled
+def pull(run: Floats, reward: float) -> bool:
+    """One more reward for the run; True once it is so long that it must be closed."""
+    run[N] += 1.0
+    run[SUM] += reward
+    grown = 1.0 + run[N] * run[Q]
+    run[PHI] = (run[SUM] - run[N] * run[START]) / grown
+    run[PSI] = run[N] / grown
+    return bool(grown > math.exp(GROWTH))
+
+
+@compiled
+def learn(
+    truth: Floats,
+    penalty: float,
+    solved: Floats,
+    columns: Floats,
+    board: Floats,
+    vectors: Floats,
+    run: Floats,
+    arm: int,
+    reward: float,
+) -> None:
+    """Takes in one reward of column `arm`; O(1) while the same arm goes on."""
+    if arm != run[ARM]:
+        close_run(truth, penalty, solved, columns, board, vectors, run)
+        open_run(solved, columns, board, vectors, run, arm)
+    if pull(run, reward):
+        close_run(truth, penalty, solved, columns, board, vectors, run)
+
+
+@compiled
+def absorb(
+    truth: Floats,
+    penalty: float,
+    solved: Floats,
+    columns: Floats,
+    board: Floats,
+    vectors: Floats,
+    run: Floats,
+    x: Floats,
+    reward: float,
+) -> None:
+    """Takes in one reward of any x, an arm on the board or not."""
+    close_run(truth, penalty, solved, columns, board, vectors, run)
+    vectors[0] = x
+    open_run(solved, columns, board, vectors, run, -1)
+    pull(run, reward)
+    close_run(truth, penalty, solved, columns, board, vectors, run)
 
 
 @compiled
 def perturb(
-    factor: Floats,
-    theta: Floats,
-    p: Floats,
-    u: Floats,
-    n: float,
-    phi: float,
-    scale: float,
-    direction: Floats,
-    out: Floats,
+    solved: Floats, vectors: Floats, run: Floats, scale: float, direction: Floats, out: Floats
 ) -> None:
     """theta + scale M'direction, for theta and M after the run, which stay as they are.
 
     M after n pulls is R^-1 M with R R' = I + n p p', so only the direction changes: R^-T
     direction, by one sweep from the last entry up.
     """
+    p, u, n = vectors[1], vectors[2], run[N]
     d = p.size
     sums = np.ones(d + 1)
     for i in range(d):
-        out[i] = theta[i] + phi * u[i]
+        out[i] = solved[d, i] + run[PHI] * u[i]
         sums[i + 1] = sums[i] + n * p[i] * p[i]
     later = 0.0
     for i in range(d - 1, -1, -1):
@@ -311,4 +387,4 @@ def perturb(
         part = scale * (sums[i] / root * direction[i] - n * p[i] * later)
         later += p[i] * direction[i] / root
         for j in range(i + 1):
-            out[j] += part * factor[i, j]
+            out[j] += part * solved[i, j]

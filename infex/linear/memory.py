@@ -22,7 +22,7 @@ class Memory:
     def __init__(self, ridge: Ridge, explored: Ridge | None, pulls: NDArray[np.int64] | None = None) -> None:
         self.ridge = ridge
         self.explored = explored
-        self.pulls = np.zeros(ridge.scores.size, dtype=np.int64) if pulls is None else pulls
+        self.pulls = np.zeros(ridge.columns.shape[1], dtype=np.int64) if pulls is None else pulls
 
     def evidence(self) -> Evidence:
         """What is known of the fixed arms."""

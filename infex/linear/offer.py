@@ -1,6 +1,5 @@
 """Arms that are on offer in one round only."""
 
-import math
 from typing import final
 
 import numpy as np
@@ -9,15 +8,18 @@ from infex.linear import kernels
 from infex.linear.kernels import Floats
 from infex.linear.ridge import Ridge
 
+REST = np.zeros(kernels.RUN)  # no run is under way
+
 
 @final
 class Offer:
     """What a ridge knows of arms that it keeps no scores of: each figure is computed when asked for."""
 
-    __slots__ = ("_ridge", "columns")
+    __slots__ = ("_board", "_ridge", "columns")
 
     def __init__(self, ridge: Ridge, columns: Floats) -> None:
         self._ridge = ridge
+        self._board: Floats | None = None
         self.columns = np.ascontiguousarray(columns, dtype=np.float64)
 
     @property
@@ -34,22 +36,24 @@ class Offer:
         return kernels.best(out), out
 
     def widths(self) -> Floats:
-        return np.sqrt(self._direct()[1])
+        out = np.empty(self.columns.shape[1])
+        kernels.widths(self._scored(), REST, out)
+        return out
 
     def width(self, arm: int) -> float:
-        x = np.ascontiguousarray(self.columns[:, arm])
-        return math.sqrt(kernels.project(self._ridge.factor, x, np.empty(x.size), np.empty(x.size)))
+        if self._board is not None:
+            return kernels.arm_width(self._board, REST, arm)
+        return Offer(self._ridge, self.columns[:, arm : arm + 1]).widths().item()
 
     def upper(self, beta: float) -> Floats:
-        scores, squares = self._direct()
-        kernels.upper(scores, squares, squares, 0.0, 0.0, beta, scores)
-        return scores
+        out = np.empty(self.columns.shape[1])
+        kernels.upper(self._scored(), REST, beta, out)
+        return out
 
     def perturbed(self, scale: float, direction: Floats) -> Floats:
         return self._ridge.perturbed(scale, direction)
 
-    def _direct(self) -> tuple[Floats, Floats]:
-        """Every arm's estimate and squared width."""
-        scores, squares = np.empty((2, self.columns.shape[1]))
-        kernels.direct(self._ridge.factor, self.columns, self._ridge.theta, scores, squares)
-        return scores, squares
+    def _scored(self) -> Floats:
+        if self._board is None:
+            self._board = self._ridge.scored(self.columns)
+        return self._board
