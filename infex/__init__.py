@@ -5,7 +5,7 @@ a ridge estimate is played (Lee and Oh, *Infrequent Exploration in Linear Bandit
 """
 
 from infex.bandit import Bandit, Decision
-from infex.errors import InfexError, InfexWarning, SparseExploration
+from infex.errors import InfexError, InfexWarning, LargeReward, SparseExploration
 from infex.linear import Evidence
 from infex.policies import Choice, EpsilonGreedy, Greedy, Infex, Learner, LinTS, LinUCB, Policy, Uniform, best
 from infex.schedules import (
@@ -35,6 +35,7 @@ __all__ = [
     "Infex",
     "InfexError",
     "InfexWarning",
+    "LargeReward",
     "Learner",
     "LinTS",
     "LinUCB",

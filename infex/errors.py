@@ -50,7 +50,11 @@ class CannotMerge(InfexError, ValueError):
 
 
 class CannotSave(InfexError, TypeError):
-    """A bandit cannot be written to a file, or be read from one without more being said."""
+    """A bandit holds what a file cannot."""
+
+
+class CannotLoad(InfexError, TypeError):
+    """A bandit cannot be read from a file without more, or something else, being said."""
 
 
 class InvalidExpression(InfexError, ValueError):
@@ -75,6 +79,10 @@ class NewerFile(InvalidFile):
 
 class InfexWarning(UserWarning):
     """The root of all warnings of infex."""
+
+
+class LargeReward(InfexWarning):
+    """A reward is far beyond what the policy's `noise` and `bound` allow for."""
 
 
 class SparseExploration(InfexWarning):

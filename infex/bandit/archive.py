@@ -4,6 +4,7 @@ The first line is `infex bandit FORMAT SHA256`, the rest NumPy's npz with one ar
 JSON and the arrays of numbers. The digest is that of the format and the rest.
 """
 
+import errno
 import hashlib
 import io
 import json
@@ -62,6 +63,8 @@ def _digest(version: bytes, body: bytes) -> bytes:
 
 def _replace(target: Path, data: bytes) -> None:
     """Writes beside the target, brings it to the disk, and renames."""
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         with open(beside, "xb") as file:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable
-from math import isfinite
 from typing import Any, final
 
 import numpy as np
@@ -17,19 +17,21 @@ from infex.checks import real, whole
 from infex.errors import (
     AlreadyTold,
     InvalidArms,
-    InvalidChoice,
     InvalidReward,
     InvalidSetting,
+    LargeReward,
+    NotKept,
     UnknownDecision,
 )
 from infex.linear import Evidence, Memory, Ridge, columns_of
 from infex.linear.evidence import shown
 from infex.linear.kernels import Floats
-from infex.policies.confidence import radius_of
-from infex.policies.protocol import Choice, Policy, checked, learns, probability, uses_explored
+from infex.policies.confidence import greatest_reward, radius_of
+from infex.policies.protocol import Policy, checked, chosen, learns, probability, uses_explored
 from infex.streams import Rounds
 
 STREAM = "bandit"
+MOST = 1e100  # sums of larger rewards might overflow
 
 
 @final
@@ -65,19 +67,49 @@ class Bandit:
     ) -> None:
         if (arms is None) == (dim is None):
             raise InvalidSetting("give either the arms or, if they change every round, their dim")
-        self.policy = checked("policy", policy)
-        self.seed = whole("seed", seed)
-        self.rescale = bool(rescale)
-        columns = columns_of(arms, rescale=self.rescale) if dim is None else _no_columns(dim)
+        if dim is not None and labels is not None:
+            raise InvalidArms("labels of arms that change every round go with them: ask(arms, labels)")
+        self._seed = whole("seed", seed)
+        self._rescale = bool(rescale)
         self._fixed = dim is None
+        columns = columns_of(arms, rescale=self._rescale) if dim is None else _no_columns(dim)
         self._labels = labels_of(labels, columns.shape[1])
-        apart = Ridge(columns, penalty) if uses_explored(self.policy) else None
+        apart = Ridge(columns, penalty) if uses_explored(checked("policy", policy)) else None
         self._memory = Memory(Ridge(columns, penalty), apart)
         self._t = 0
+        self._explored = 0
         self._pending: dict[int, tuple[Decision, int | Floats]] = {}
-        self._draws = Rounds(self.seed, STREAM)
-        self._learns = learns(self.policy)
-        self._radius = radius_of(self.policy)
+        self._draws = Rounds(self._seed, STREAM)
+        self._take(policy)
+
+    @property
+    def policy(self) -> Policy:
+        """The policy; another may take over at any time, and goes on with all that was learnt.
+
+        The clock goes on too: a schedule counts rounds from the bandit's first.
+        """
+        return self._policy
+
+    @policy.setter
+    def policy(self, policy: Policy) -> None:
+        if uses_explored(checked("policy", policy)) and self._memory.explored is None:
+            raise NotKept(f"{policy!r} needs exploring rounds kept apart, which this bandit did not do")
+        self._take(policy)
+
+    @property
+    def seed(self) -> int:
+        """The seed of all draws."""
+        return self._seed
+
+    @property
+    def rescale(self) -> bool:
+        """Are arms longer than 1 divided by their length?"""
+        return self._rescale
+
+    @property
+    def explored(self) -> int:
+        """How many decisions explored."""
+        return self._explored
 
     @property
     def t(self) -> int:
@@ -106,10 +138,12 @@ class Bandit:
 
     def ask(self, arms: Any = None, labels: Iterable[Label] | None = None) -> Decision:
         """Takes the next decision; give the arms on offer, if they change every round."""
+        if self._fixed and arms is not None:
+            raise InvalidArms("the arms of this bandit are fixed; for arms in ask, make a Bandit(dim=...)")
         evidence, names, columns = self._offered(arms, labels)
         t = self._t + 1
-        choice = self.policy.choose(t, evidence, self._draws.at(t))
-        arm = _checked(choice, evidence)
+        choice = self._policy.choose(t, evidence, self._draws.at(t))
+        arm = chosen(choice, len(evidence))
         estimate = evidence.estimate(arm)
         margin = self._radius(evidence) * evidence.width(arm)
         decision = Decision(
@@ -122,20 +156,21 @@ class Bandit:
             estimate,
             estimate - margin,
             estimate + margin,
-            probability(self.policy, t, evidence, arm),
+            probability(self._policy, t, evidence, arm),
         )
         self._pending[t] = (decision, arm if columns is None else columns[:, arm].copy())
         self._t = t
+        self._explored += decision.explored
         return decision
 
     def tell(self, decision: Decision | int, reward: float) -> None:
         """Reports the reward of a decision, given as it was or by its id."""
-        if type(reward) is not float or not isfinite(reward):
-            reward = real("reward", reward, error=InvalidReward)
+        if type(reward) is not float or not abs(reward) <= self._greatest:
+            reward = self._checked_reward(reward)
         taken, where = self._waiting(decision)
         if self._learns:
             features = self._memory.ridge.columns[:, where] if isinstance(where, int) else where
-            self.policy.learn(taken.arm, features.copy(), reward, taken.explored)  # type: ignore[attr-defined]
+            self._policy.learn(taken.arm, features.copy(), reward, taken.explored)  # type: ignore[attr-defined]
         if isinstance(where, int):
             self._memory.learn(where, reward, taken.explored)
         else:
@@ -148,34 +183,32 @@ class Bandit:
 
     def draws(self, t: int) -> np.random.Generator:
         """A generator as the policy got it in round t, to replay that round's choice."""
-        return Rounds(self.seed, STREAM).at(whole("round", t, least=1))
+        return Rounds(self._seed, STREAM).at(whole("round", t, least=1))
 
     def evidence(self, arms: Any = None) -> Evidence:
         """What the policy would read now; give the arms on offer, if they change every round."""
         return self._offered(arms, None)[0]
 
-    def estimates(self, arms: Any = None) -> np.recarray[Any, Any]:
+    def estimates(self, arms: Any = None, labels: Iterable[Label] | None = None) -> np.recarray[Any, Any]:
         """One record for each arm: label, estimate, low, high, pulls (rewards it was told).
 
-        Where the arms change every round, give the arms that you ask about; pulls is then 0.
+        Give arms to ask about others than the fixed ones; their pulls are not known, and 0.
         """
-        evidence, names, columns = self._offered(arms, None)
+        evidence, names, columns = self._offered(arms, labels)
         margins = self._radius(evidence) * evidence.widths
         mean = evidence.estimates
-        pulls = self._memory.pulls if columns is None else np.zeros(len(evidence), dtype=np.int64)
-        label = np.array([None] * len(evidence) if names is None else names, dtype=object)
-        fields = {
-            "label": label,
+        found: dict[str, Any] = {
+            "label": np.array([None] * len(evidence) if names is None else names, dtype=object),
             "estimate": mean,
             "low": mean - margins,
             "high": mean + margins,
-            "pulls": pulls,
+            "pulls": self._memory.pulls if columns is None else np.zeros(len(evidence), dtype=np.int64),
         }
-        return np.rec.fromarrays(list(fields.values()), names=list(fields))  # type: ignore[call-overload, no-any-return]
+        return np.rec.fromarrays(list(found.values()), names=list(found))  # type: ignore[call-overload, no-any-return]
 
     def add_arms(self, arms: Any, labels: Iterable[Label] | None = None) -> None:
         """Puts new arms behind those there are; what was learnt tells of them at once."""
-        columns = columns_of(arms, dim=self._fixed_columns().shape[0], rescale=self.rescale)
+        columns = columns_of(arms, dim=self._fixed_columns().shape[0], rescale=self._rescale)
         added = labels_of(labels, columns.shape[1])
         if (added is None) != (self._labels is None):
             raise InvalidArms("either all arms have labels or none; " + _say_labels(self._labels))
@@ -206,7 +239,9 @@ class Bandit:
         """Takes in all that another bandit on the same problem has learnt; the other stays as it is.
 
         Dimension and penalty must agree. Pulls add up for arms that both have, by features and
-        label. The clock and the pending decisions stay this bandit's own.
+        label. The clock, the count of explorations and the pending decisions stay this bandit's
+        own. Merging the same bandit a second time counts its data twice: to sync again and
+        again, merge into a fresh bandit each time.
         """
         merge(self, other)
 
@@ -222,19 +257,41 @@ class Bandit:
         """
         return saving.load(path, policy)
 
+    def __repr__(self) -> str:
+        arms = f"{self._memory.pulls.size} arms" if self._fixed else "changing arms"
+        told = f"t={self._t}, explored={self._explored}, pending={len(self._pending)}"
+        return f"Bandit({arms} of {self._memory.ridge.dim} features, {self._policy!r}, {told})"
+
+    def _take(self, policy: Any) -> None:
+        """All that is read off a policy, once."""
+        self._policy: Policy = policy
+        self._learns = learns(policy)
+        self._radius = radius_of(policy)
+        self._greatest = min(greatest_reward(policy), MOST)
+
+    def _checked_reward(self, reward: Any) -> float:
+        """The reward as a float; warns, once, if the settings of the policy are far too small for it."""
+        value = real("reward", reward, least=-MOST, most=MOST, error=InvalidReward)
+        if abs(value) > self._greatest:
+            warnings.warn(
+                f"a reward of {value:g} is far beyond the noise and bound of {self._policy!r}: its exploring "
+                "rounds will hardly explore. Set both in the unit of the rewards, or bring rewards to about "
+                "-1 to 1.",
+                LargeReward,
+                stacklevel=3,
+            )
+            self._greatest = MOST
+        return value
+
     def _offered(
         self, arms: Any, labels: Iterable[Label] | None
     ) -> tuple[Evidence, tuple[Label, ...] | None, Floats | None]:
-        """The evidence, the labels and, if they change every round, the arms on offer."""
-        if self._fixed:
-            if arms is not None or labels is not None:
-                raise InvalidArms(
-                    "the arms of this bandit are fixed; for arms in ask, make a Bandit(dim=...)"
-                )
+        """The evidence, the labels and, if they are not the fixed ones, the arms that are meant."""
+        if arms is None and self._fixed:
             return self._memory.evidence(), self._labels, None
         if arms is None:
             raise InvalidArms("the arms of this bandit change every round; give them, as in ask(arms)")
-        columns = columns_of(arms, dim=self._memory.ridge.dim, rescale=self.rescale)
+        columns = columns_of(arms, dim=self._memory.ridge.dim, rescale=self._rescale)
         return self._memory.offer(columns), labels_of(labels, columns.shape[1]), columns
 
     def _fixed_columns(self) -> Floats:
@@ -266,15 +323,3 @@ def _no_columns(dim: int) -> Floats:
 
 def _say_labels(labels: tuple[Label, ...] | None) -> str:
     return "this bandit's have none" if labels is None else f"this bandit's are {labels[:5]}..."
-
-
-def _checked(choice: Choice, evidence: Evidence) -> int:
-    """The chosen arm, if it is one on offer."""
-    if not isinstance(choice, Choice):
-        raise InvalidChoice(f"choose must return a Choice, got {choice!r}")
-    arm = choice.arm
-    if type(arm) is not int:
-        arm = whole("the arm of a Choice", arm, error=InvalidChoice)
-    if not 0 <= arm < len(evidence):
-        raise InvalidChoice(f"the arm of a Choice must be from 0 to {len(evidence) - 1}, got {arm}")
-    return arm

@@ -25,7 +25,9 @@ def labels_of(labels: Iterable[Any] | None, count: int) -> tuple[Label, ...] | N
 
 
 def _label(label: Any) -> Label:
-    return label if isinstance(label, str) else whole("a label that is not a text", label, error=InvalidArms)
+    if isinstance(label, str):
+        return str(label)  # not NumPy's own kind of text
+    return whole("a label that is no text (say str() to make it one)", label, error=InvalidArms)
 
 
 def places_of(which: Any, labels: tuple[Label, ...] | None, count: int) -> set[int]:

@@ -27,6 +27,8 @@ def _keys(bandit: Bandit) -> list[tuple[object, bytes]]:
 
 
 def _refuse_strangers(bandit: Bandit, other: Bandit) -> None:
+    if not isinstance(other, type(bandit)):
+        raise CannotMerge(f"a bandit merges with a bandit, got {other!r}")
     if other is bandit:
         raise CannotMerge("a bandit cannot be merged with itself: its data would count twice")
     for name in ("dim", "penalty"):

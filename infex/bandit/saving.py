@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from infex.bandit import archive
 from infex.bandit.decision import Decision
-from infex.errors import CannotSave, DamagedFile, InvalidExpression
+from infex.errors import CannotLoad, CannotSave, DamagedFile, InvalidExpression, SparseExploration
 from infex.linear import Memory, Ridge
 from infex.linear.kernels import Floats
 from infex.policies import catalog
@@ -34,6 +35,7 @@ def save(bandit: Bandit, path: str | os.PathLike[str]) -> None:
         "labels": bandit.labels,
         "penalty": bandit.penalty,
         "t": bandit.t,
+        "explored": bandit.explored,
         "pending": [_packed(decision, where) for decision, where in bandit._pending.values()],
     }
     arrays: archive.Arrays = {"columns": memory.ridge.columns, "pulls": memory.pulls}
@@ -58,6 +60,7 @@ def load(path: str | os.PathLike[str], policy: Policy | None) -> Bandit:
         bandit._fixed = settings["fixed"]
         bandit._labels = None if settings["labels"] is None else tuple(settings["labels"])
         bandit._t = settings["t"]
+        bandit._explored = settings["explored"]
         bandit._pending = dict(_unpacked(packed) for packed in settings["pending"])
         bandit._memory = _memory(bandit.policy, settings["penalty"], arrays)
     except (KeyError, IndexError) as error:
@@ -74,18 +77,20 @@ def _expression(policy: Policy) -> str | None:
 
 def _policy(text: str | None, shown: str, path: str | os.PathLike[str]) -> Policy:
     if text is None:
-        raise CannotSave(
-            f"the policy of {path} is not in the catalogue; load it with policy=, it was {shown}"
+        raise CannotLoad(
+            f"{path} holds a policy that is not infex's own; load it with policy=, it was {shown}"
         )
-    found: Policy = catalog.parse(text)
+    with warnings.catch_warnings():  # whoever made the policy has been told
+        warnings.simplefilter("ignore", SparseExploration)
+        found: Policy = catalog.parse(text)
     return found
 
 
 def _memory(policy: Policy, penalty: float, arrays: archive.Arrays) -> Memory:
     if uses_explored(policy) and "explored" not in arrays:
-        raise CannotSave(f"{policy!r} needs exploring rounds kept apart, which the file does not hold")
+        raise CannotLoad(f"{policy!r} needs exploring rounds kept apart, which the file does not hold")
     ridge = Ridge(arrays["columns"], penalty, arrays["all"])
-    explored = Ridge(arrays["columns"], penalty, arrays["explored"]) if uses_explored(policy) else None
+    explored = Ridge(arrays["columns"], penalty, arrays["explored"]) if "explored" in arrays else None
     return Memory(ridge, explored, arrays["pulls"])
 
 

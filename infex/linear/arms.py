@@ -44,7 +44,7 @@ def _rows(arms: Any) -> Floats:
     except (TypeError, ValueError):
         raise InvalidArms(f"arms must be a (K, d) array of numbers, got {_brief(arms)}") from None
     if rows.ndim != 2:
-        raise InvalidArms(f"arms must have the shape (K, d), got {rows.shape}")
+        raise InvalidArms(f"arms must have the shape (K, d), a row of features for each, got {rows.shape}")
     if 0 in rows.shape:
         raise InvalidArms(f"arms must have at least one row and one feature, got the shape {rows.shape}")
     return rows

@@ -1,14 +1,36 @@
 """How kernels are compiled: Numba, cached on disk where a folder can be written."""
 
+import contextlib
+import functools
+import hashlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
 from llvmlite import ir
 from numba.core import types
+from numba.core.caching import FunctionCache
 from numba.extending import intrinsic
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+# Under NUMBA_DISABLE_JIT=1 kernels are plain Python.
+plain_python: bool = numba.config.DISABLE_JIT  # type: ignore[attr-defined]
+
+
+@functools.cache
+def sources() -> str:
+    """A digest of all files of the package: a kernel may inline what stands in another file."""
+    files = sorted(Path(__file__).parent.parent.rglob("*.py"))
+    return hashlib.blake2b(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+class Cache(FunctionCache):
+    """Numba's cache on disk, which by itself notices edits in the kernel's own file alone."""
+
+    def _index_key(self, signature: Any, codegen: Any) -> tuple[Any, ...]:
+        return (*super()._index_key(signature, codegen), sources())  # type: ignore[no-untyped-call]
 
 
 def compiled(function: Function) -> Function:
@@ -18,15 +40,12 @@ def compiled(function: Function) -> Function:
     the same numbers to the last bit, wherever arrays lie in memory and whatever the processor.
     (With it, LLVM takes another path through a loop when two small arrays lie close together.)
 
-    Numba raises at import where no cache can be written; such a place compiles in each process.
+    A kernel is cached on disk where a folder can be written; elsewhere each process compiles.
     """
-    options: dict[str, Any] = {"error_model": "numpy", "nogil": True}
-    try:
-        kernel = numba.njit(cache=True, **options)(function)
-    except RuntimeError as error:
-        if "cannot cache" not in str(error):
-            raise
-        kernel = numba.njit(**options)(function)
+    kernel: Any = numba.njit(error_model="numpy", nogil=True)(function)
+    if not plain_python:
+        with contextlib.suppress(RuntimeError):  # Numba's word for: no folder can be written
+            kernel._cache = Cache(function)  # type: ignore[no-untyped-call]
     return kernel  # type: ignore[no-any-return]
 
 
@@ -42,6 +61,4 @@ def _larger(typing_context: Any, a: Any, b: Any) -> Any:
     return types.float64(types.float64, types.float64), emit
 
 
-# Under NUMBA_DISABLE_JIT=1 kernels are plain Python, where an intrinsic cannot be called.
-plain_python: bool = numba.config.DISABLE_JIT  # type: ignore[attr-defined]
 larger: Any = max if plain_python else intrinsic(_larger)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Protocol, final
 
 import numpy as np
@@ -48,7 +47,7 @@ def draw(dim: int, rng: np.random.Generator, sampling: str) -> Floats:
     """eta, of the law that `sampling` names."""
     eta = rng.standard_normal(dim)
     if one_of("sampling", sampling, SAMPLINGS) == "spherical":
-        eta *= math.sqrt(dim) / np.linalg.norm(eta)
+        kernels.to_sphere(eta)
     return eta
 
 

@@ -36,6 +36,7 @@ Floats = NDArray[np.float64]
 TIE = 1e-12
 GROWTH = 8.0
 CLOSED = 64
+LONGEST = math.exp(GROWTH)
 
 # The scalars of a run: its arm (-1 is none), n, S, q, x'theta at its start, phi, psi; and of the
 # whole: the volume at the run's start and when all was computed anew, and runs closed since.
@@ -316,14 +317,25 @@ def open_run(solved: Floats, columns: Floats, board: Floats, vectors: Floats, ru
 
 
 @compiled
+def shift(n: float, total: float, start: float, q: float) -> tuple[float, float]:
+    """phi and psi of a run of n pulls with reward sum `total`."""
+    grown = 1.0 + n * q
+    return (total - n * start) / grown, n / grown
+
+
+@compiled
+def is_long(n: float, q: float) -> bool:
+    """Has the run brought so much growth that it must be closed?"""
+    return 1.0 + n * q > LONGEST
+
+
+@compiled
 def pull(run: Floats, reward: float) -> bool:
-    """One more reward for the run; True once it is so long that it must be closed."""
+    """One more reward for the run; True once it must be closed."""
     run[N] += 1.0
     run[SUM] += reward
-    grown = 1.0 + run[N] * run[Q]
-    run[PHI] = (run[SUM] - run[N] * run[START]) / grown
-    run[PSI] = run[N] / grown
-    return bool(grown > math.exp(GROWTH))
+    run[PHI], run[PSI] = shift(run[N], run[SUM], run[START], run[Q])
+    return is_long(run[N], run[Q])
 
 
 @compiled
@@ -364,6 +376,14 @@ def absorb(
     open_run(solved, columns, board, vectors, run, -1)
     pull(run, reward)
     close_run(truth, penalty, solved, columns, board, vectors, run)
+
+
+@compiled
+def to_sphere(direction: Floats) -> None:
+    """Brings a Gaussian direction to the length sqrt(d), in place: uniform on that sphere."""
+    factor = math.sqrt(direction.size / dot(direction, direction, direction.size))
+    for i in range(direction.size):
+        direction[i] *= factor
 
 
 @compiled

@@ -12,7 +12,7 @@ from typing import Any
 
 from infex import schedules
 from infex.checks import plain
-from infex.errors import InvalidExpression
+from infex.errors import InfexError, InvalidExpression
 from infex.policies.epsilon_greedy import EpsilonGreedy
 from infex.policies.greedy import Greedy
 from infex.policies.infex import Infex
@@ -70,8 +70,8 @@ def parse(text: str) -> Any:
     """
     try:
         tree = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError) as error:
-        raise InvalidExpression(f"not an expression: {text!r} ({error})") from None
+    except (AttributeError, SyntaxError, ValueError):
+        raise InvalidExpression(f"not an expression like 'Infex(LinUCB, every(20))': {text!r}") from None
     return _read(tree, text)
 
 
@@ -131,5 +131,5 @@ def _word(node: ast.expr, text: str) -> Any:
 def _make(name: str, given: list[Any], named: dict[str, Any], text: str) -> Any:
     try:
         return NAMES[name](*given, **named)
-    except TypeError as error:
-        raise InvalidExpression(f"in {text!r}: {error}") from None
+    except (TypeError, InfexError) as error:
+        raise InvalidExpression(f"in {text!r}: {error}".replace(".__init__()", "()")) from None

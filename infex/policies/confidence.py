@@ -1,5 +1,6 @@
 """The confidence radius as settings that LinUCB and LinTS share."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,9 +14,14 @@ from infex.policies.ties import TIES, Ties
 class Confidence:
     """beta = scale (noise sqrt(volume + 2 log(1/delta)) + sqrt(penalty) bound).
 
-    With scale 1 and rewards that are `noise`-sub-Gaussian about x'theta, |theta| <= `bound`, the
-    intervals estimate +- beta width hold in all rounds at once with probability 1 - `delta`
-    (Abbasi-Yadkori, Pal and Szepesvari, 2011, Theorem 2). Practice needs far less: shrink `scale`.
+    `noise`: how far rewards scatter about their mean x'theta: their standard deviation, or half
+    the length of the interval they lie in (rewards of +1 and -1: 1). `bound`: the greatest length
+    of theta, about the greatest mean reward of any arm. Both are in the unit of the rewards: with
+    rewards of 20 to 40 and the defaults of 1, exploring rounds would not explore.
+
+    With scale 1 the intervals estimate +- beta width then hold in all rounds at once with
+    probability 1 - `delta` (Abbasi-Yadkori, Pal and Szepesvari, 2011, Theorem 2). Practice needs
+    far less: shrink `scale`.
     """
 
     noise: float = 1.0
@@ -29,6 +35,11 @@ class Confidence:
             object.__setattr__(self, name, real(name, getattr(self, name), least=0))
         object.__setattr__(self, "delta", real("delta", self.delta, above=0, most=1))
         one_of("ties", self.ties, TIES)
+
+    @property
+    def greatest(self) -> float:
+        """A reward larger than this does not fit `noise` and `bound`."""
+        return self.bound + 8.0 * self.noise
 
     def radius(self, evidence: Evidence) -> float:
         """beta at this evidence."""
@@ -45,3 +56,9 @@ def radius_of(policy: Policy) -> Callable[[Evidence], float]:
     if hasattr(policy, "radius"):
         return policy.radius  # type: ignore[no-any-return]
     return radius_of(policy.base) if hasattr(policy, "base") else DEFAULT.radius
+
+
+def greatest_reward(policy: Policy) -> float:
+    """The largest reward that fits the settings of the policy or its base, if they say."""
+    inner = getattr(policy, "base", policy)
+    return inner.greatest if isinstance(inner, Confidence) else math.inf

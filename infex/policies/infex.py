@@ -11,7 +11,7 @@ from infex.errors import InvalidSetting, SparseExploration
 from infex.linear import Evidence
 from infex.linear.kernels import Floats
 from infex.policies.greedy import GREEDY
-from infex.policies.protocol import Choice, Policy, checked, learns, probability, uses_explored
+from infex.policies.protocol import Choice, Policy, checked, chosen, learns, probability, uses_explored
 from infex.policies.ties import TIES, Ties
 from infex.schedules.protocol import Schedule, chance
 
@@ -34,20 +34,29 @@ class Infex:
 
     def __post_init__(self) -> None:
         checked("base", self.base)
-        if not callable(getattr(self.schedule, "explores", None)):
-            raise InvalidSetting(f"schedule must have a method explores, got {self.schedule!r}")
+        for verb in ("explores",) if self.data == "shared" else ("explores", "count"):
+            if isinstance(self.schedule, type) or not callable(getattr(self.schedule, verb, None)):
+                raise InvalidSetting(
+                    f"schedule must be an object with a method {verb}, got {self.schedule!r}"
+                )
         one_of("ties", self.ties, TIES)
         if one_of("data", self.data, ("shared", "own")) == "own" and uses_explored(self.base):
             raise InvalidSetting(f"own data cannot be kept for a base that keeps its own: {self.base!r}")
         if getattr(self.schedule, "grows", None) is False:
-            text = "explores too rarely for the regret bound: its count is not omega(log t)"
-            warnings.warn(f"{self.schedule!r} {text}", SparseExploration, stacklevel=3)
+            warnings.warn(
+                f"{self.schedule!r} explores too rarely to keep the regret low for ever: its count does not "
+                "grow faster than log t. For a short horizon that may be just what you want; then filter out "
+                "infex.SparseExploration.",
+                SparseExploration,
+                stacklevel=3,
+            )
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The base's arm in the rounds of the schedule, the greedy arm in all others."""
         if self.schedule.explores(t):
             choice = self.base.choose(*self._seen(t, evidence), rng)
-            return choice if uses_explored(self.base) else Choice(choice.arm, explored=True)
+            arm = chosen(choice, len(evidence))
+            return choice if uses_explored(self.base) else Choice(arm, explored=True)
         return GREEDY[self.ties].choose(t, evidence, rng)
 
     def probability(self, t: int, evidence: Evidence, arm: int) -> float | None:

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from infex.errors import InvalidSetting
+from infex.checks import whole
+from infex.errors import InvalidChoice, InvalidSetting
 from infex.linear import Evidence
 from infex.linear.kernels import Floats
 
@@ -44,10 +45,28 @@ class Learner(Policy, Protocol):
 
 def checked(name: str, policy: Any) -> Policy:
     """`policy`, if it is an object with a method choose."""
-    if isinstance(policy, type) or not callable(getattr(policy, "choose", None)):
+    if isinstance(policy, type):
+        raise InvalidSetting(
+            f"{name} must be a policy; got the class {policy.__name__}, say {policy.__name__}()"
+        )
+    if not callable(getattr(policy, "choose", None)):
         raise InvalidSetting(f"{name} must be a policy, an object with a method choose; got {policy!r}")
     found: Policy = policy
     return found
+
+
+def chosen(choice: Any, arms: int) -> int:
+    """The arm of a choice, if it is one of so many on offer."""
+    if not isinstance(choice, Choice):
+        raise InvalidChoice(f"choose must return a Choice, got {choice!r}")
+    arm = (
+        choice.arm
+        if type(choice.arm) is int
+        else whole("the arm of a Choice", choice.arm, error=InvalidChoice)
+    )
+    if not 0 <= arm < arms:
+        raise InvalidChoice(f"the arm of a Choice must be from 0 to {arms - 1}, got {arm}")
+    return arm
 
 
 def learns(policy: Policy) -> bool:

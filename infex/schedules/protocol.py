@@ -50,6 +50,12 @@ class Schedule(Protocol):
 
         return union(self, other)
 
+    def __ror__(self, other: Schedule) -> Schedule:
+        """The same, for a schedule of your own on the left."""
+        from infex.schedules.union import union
+
+        return union(other, self)
+
 
 def checked(schedule: Any) -> Schedule:
     """`schedule`, if it has the four verbs of a schedule."""

@@ -1,7 +1,6 @@
 """The contract of policies: what `Infex` and `Bandit` rely on."""
 
 import random
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,7 +18,7 @@ from infex.testing.problems import Problem, odd_boards, problem, signed
 HORIZON = 60
 
 
-class PolicyContract(ABC):
+class PolicyContract:
     """Tests for a policy of your own: inherit, say how it is made, and run pytest.
 
     class TestMine(infex.testing.PolicyContract):
@@ -27,9 +26,9 @@ class PolicyContract(ABC):
             return Mine()
     """
 
-    @abstractmethod
     def make(self) -> Policy:
         """A new policy, with nothing learnt."""
+        raise NotImplementedError(f"{type(self).__name__} must say in `make` how its policy is made")
 
     def problems(self) -> Iterator[Problem]:
         """Problems to try it on: random ones, and arm sets on which shortcuts go wrong."""
@@ -41,8 +40,8 @@ class PolicyContract(ABC):
     def test_every_choice_is_an_arm_on_offer(self) -> None:
         for given in self.problems():
             for choice in self.run(self.make(), given):
-                assert isinstance(choice, Choice)
-                assert 0 <= choice.arm < len(given.arms)
+                assert isinstance(choice, Choice), f"choose must return a Choice, got {choice!r}"
+                assert 0 <= choice.arm < len(given.arms), f"{choice} of {len(given.arms)} arms"
 
     def test_a_single_arm_is_always_chosen(self) -> None:
         given = problem(3, arms=1, dim=2, horizon=HORIZON)
@@ -50,7 +49,7 @@ class PolicyContract(ABC):
 
     def test_the_same_draws_give_the_same_choices(self) -> None:
         for given in self.problems():
-            assert self.run(self.make(), given) == self.run(self.make(), given)
+            same(self.run(self.make(), given), self.run(self.make(), given))
 
     def test_choosing_changes_nothing(self) -> None:
         for given in self.problems():
@@ -59,7 +58,8 @@ class PolicyContract(ABC):
             before = memory.evidence().estimates.copy(), memory.evidence().widths.copy()
             rounds = Rounds(1, "contract")
             first = policy.choose(9, memory.evidence(), rounds.at(9))
-            assert policy.choose(9, memory.evidence(), rounds.at(9)) == first
+            again = policy.choose(9, memory.evidence(), rounds.at(9))
+            assert again == first, f"chose {first}, then {again}"
             np.testing.assert_array_equal(memory.evidence().estimates, before[0])
             np.testing.assert_array_equal(memory.evidence().widths, before[1])
 
@@ -71,8 +71,8 @@ class PolicyContract(ABC):
             np.random.seed(seed)  # noqa: NPY002 - the very state that must not matter
             states = random.getstate(), _global_state()
             runs.append(self.run(self.make(), given))
-            assert (random.getstate(), _global_state()) == states
-        assert runs[0] == runs[1]
+            assert (random.getstate(), _global_state()) == states, "a global random state was changed"
+        same(*runs)
 
     def test_probabilities_add_up_to_one(self) -> None:
         for given in self.problems():
@@ -80,18 +80,18 @@ class PolicyContract(ABC):
             memory = self.learnt(policy, given)
             chances = [probability(policy, 9, memory.evidence(), arm) for arm in range(len(given.arms))]
             known = [chance for chance in chances if chance is not None]
-            assert not known or abs(sum(known) - 1) < 1e-9
-            assert all(-1e-12 <= chance <= 1 + 1e-12 for chance in known)
+            assert not known or abs(sum(known) - 1) < 1e-9, f"probabilities are {chances}"
+            assert all(-1e-12 <= chance <= 1 + 1e-12 for chance in known), f"probabilities are {chances}"
 
     def test_infex_in_all_rounds_is_the_policy_itself(self) -> None:
         for given in self.problems():
             whole = self.run(Infex(self.make(), always()), given)
-            assert arms_of(whole) == arms_of(self.run(self.make(), given))
+            same(arms_of(whole), arms_of(self.run(self.make(), given)))
 
     def test_infex_is_greedy_where_the_schedule_is_silent(self) -> None:
         for given in self.problems():
             quiet = self.run(Infex(self.make(), every(HORIZON + 1)), given)
-            assert quiet == self.run(Greedy(), given)
+            same(quiet, self.run(Greedy(), given))
 
     def test_with_own_data_the_exploring_rounds_are_a_run_by_itself(self) -> None:
         if uses_explored(self.make()):
@@ -100,7 +100,7 @@ class PolicyContract(ABC):
         for given in self.problems():
             mixed = self.run(Infex(self.make(), every(3), data="own"), given)
             explored = [choice.arm for choice in mixed if choice.explored]
-            assert explored == arms_of(self.run_at(self.make(), given, every_nth=3))
+            same(explored, arms_of(self.run_at(self.make(), given, every_nth=3)))
 
     def _own_data_within_own_data_is_refused(self) -> None:
         try:
@@ -130,6 +130,12 @@ class PolicyContract(ABC):
         for t in range(1, 21):
             memory.learn(t % len(given.arms), given.reward(t, t % len(given.arms)), explored=True)
         return memory
+
+
+def same(one: list[Any], other: list[Any]) -> None:
+    """Two runs agree in every round."""
+    for t, (mine, theirs) in enumerate(zip(one, other, strict=True), 1):
+        assert mine == theirs, f"round {t} of {len(one)}: {mine} and {theirs}"
 
 
 def arms_of(choices: list[Choice]) -> list[int]:

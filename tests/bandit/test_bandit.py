@@ -20,6 +20,7 @@ from infex import (
     Greedy,
     Infex,
     InfexError,
+    LargeReward,
     LinTS,
     LinUCB,
     Uniform,
@@ -28,10 +29,12 @@ from infex import (
 )
 from infex.errors import (
     AlreadyTold,
+    CannotMerge,
     InvalidArms,
     InvalidChoice,
     InvalidReward,
     InvalidSetting,
+    NotKept,
     UnknownArm,
     UnknownDecision,
 )
@@ -195,6 +198,52 @@ def test_estimates_are_one_record_for_each_arm() -> None:
         assert record.low < record.estimate < record.high
 
 
+def test_other_arms_can_be_asked_about() -> None:
+    bandit = Bandit(ARMS, LinUCB())
+    told(bandit, [1.0, 0.5, -1.0])
+    records = bandit.estimates(ARMS[::-1], labels=["c", "b", "a"])
+    np.testing.assert_allclose(records.estimate[::-1], bandit.estimates().estimate)
+    assert records.label.tolist() == ["c", "b", "a"]
+
+
+def test_another_policy_may_take_over() -> None:
+    bandit = Bandit(ARMS, LinUCB())
+    told(bandit, [1.0, 0.5, -1.0])
+    wide = bandit.estimates()
+    bandit.policy = LinTS(scale=0.1)
+    narrow = bandit.estimates()
+    np.testing.assert_allclose(narrow.high - narrow.low, 0.1 * (wide.high - wide.low))
+    assert bandit.ask().t == 4
+
+
+def test_a_bandit_tells_how_often_it_explored() -> None:
+    bandit = Bandit(ARMS, Infex(LinUCB(), every(4)))
+    decisions = told(bandit, [0.5] * 10)
+    assert bandit.explored == sum(decision.explored for decision in decisions) == 2
+    assert repr(bandit).startswith("Bandit(3 arms of 2 features, Infex(")
+    assert repr(bandit).endswith("t=10, explored=2, pending=0)")
+    assert "changing arms of 2 features" in repr(Bandit(dim=2, policy=Greedy()))
+
+
+def test_rewards_far_beyond_the_settings_are_warned_of_once() -> None:
+    bandit = Bandit(ARMS, Infex(LinUCB(), every(4)))
+    told(bandit, [1.0, -1.0, 5.0])
+    with pytest.warns(LargeReward, match="a reward of 25 is far beyond the noise and bound") as caught:
+        told(bandit, [25.0, -40.0])
+    assert len(caught) == 1
+    told(Bandit(ARMS, Infex(LinUCB(noise=10, bound=30), every(4))), [25.0, -40.0])
+    told(Bandit(ARMS, Greedy()), [25.0, -40.0])
+
+
+@pytest.mark.parametrize("policy", [Greedy(), LinUCB()])
+def test_rewards_that_would_overflow_are_refused_by_every_policy(policy: Any) -> None:
+    bandit = Bandit(ARMS, policy)
+    waiting = bandit.ask()
+    for reward in (math.inf, -math.inf, math.nan, 1e101):
+        with pytest.raises(InvalidReward, match="reward must be"):
+            bandit.tell(waiting, reward)
+
+
 def test_added_arms_are_known_at_once_by_what_was_learnt() -> None:
     bandit = Bandit(ARMS[:1], LinUCB())
     told(bandit, [1.0] * 5)
@@ -256,7 +305,7 @@ def test_a_learner_hears_of_every_reward() -> None:
     ("make", "error", "message"),
     [
         (lambda: Bandit(ARMS), InvalidSetting, "policy must be a policy, .* got None"),
-        (lambda: Bandit(ARMS, Greedy), InvalidSetting, "policy must be a policy"),
+        (lambda: Bandit(ARMS, Greedy), InvalidSetting, r"got the class Greedy, say Greedy\(\)"),
         (lambda: Bandit(policy=Greedy()), InvalidSetting, "either the arms or"),
         (lambda: Bandit(ARMS, Greedy(), dim=2), InvalidSetting, "either the arms or"),
         (lambda: Bandit(dim=0, policy=Greedy()), InvalidSetting, "dim must be at least 1, got 0"),
@@ -270,7 +319,8 @@ def test_a_learner_hears_of_every_reward() -> None:
             InvalidArms,
             "labels must differ, got 'a' 2 times",
         ),
-        (lambda: Bandit(ARMS, Greedy(), labels=["a", "b", 1.5]), InvalidArms, "got 1.5"),
+        (lambda: Bandit(ARMS, Greedy(), labels=["a", "b", 1.5]), InvalidArms, r"say str\(\).*got 1.5"),
+        (lambda: Bandit(dim=2, policy=Greedy(), labels=["a"]), InvalidArms, "labels of arms that change"),
         (
             lambda: Bandit(ARMS, Greedy(), labels="abc"),
             InvalidArms,
@@ -290,6 +340,11 @@ def test_a_bandit_that_cannot_be_is_refused(make: Any, error: type[Exception], m
         (lambda b: b.tell(3, -math.inf), InvalidReward, "reward must be finite, got -inf"),
         (lambda b: b.tell(3, True), InvalidReward, "reward must be a number, got True"),
         (lambda b: b.tell(3, np.True_), InvalidReward, "reward must be a number"),
+        (lambda b: b.tell(3, 1e308), InvalidReward, "reward must be at most 1e"),
+        (lambda b: setattr(b, "policy", Greedy), InvalidSetting, "got the class Greedy"),
+        (lambda b: setattr(b, "policy", Infex(LinUCB(), every(2), data="own")), NotKept, "did not do"),
+        (lambda b: setattr(b, "seed", 3), AttributeError, "seed"),
+        (lambda b: b.merge("x"), CannotMerge, "a bandit merges with a bandit, got 'x'"),
         (lambda b: b.tell(3, "1"), InvalidReward, "reward must be a number, got '1'"),
         (lambda b: b.tell(3, None), InvalidReward, "reward must be a number, got None"),
         (lambda b: b.tell(3, np.ones(1)), InvalidReward, "reward must be a number"),

@@ -5,6 +5,7 @@ import io
 import json
 import math
 import os
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,12 @@ from infex import (
     LinTS,
     LinUCB,
     Uniform,
+    budget,
     every,
     jittered,
 )
 from infex.bandit import archive
-from infex.errors import CannotSave, DamagedFile, ForeignFile, InvalidFile, NewerFile
+from infex.errors import CannotLoad, CannotSave, DamagedFile, ForeignFile, InvalidFile, NewerFile
 from infex.testing import problem
 
 POLICIES = [
@@ -96,6 +98,7 @@ def test_labels_and_removed_arms_survive(tmp_path: Path) -> None:
         bandit.tell(decision, 1.0)
         loaded.tell(decision, 1.0)
     assert loaded.estimates().tolist() == bandit.estimates().tolist()
+    assert loaded.explored == bandit.explored == 5
     assert (loaded.seed, loaded.penalty, loaded.rescale) == (bandit.seed, bandit.penalty, bandit.rescale)
 
 
@@ -129,6 +132,29 @@ def test_a_foreign_file_is_refused(tmp_path: Path) -> None:
     np.savez(path, gram=np.eye(2))
     with pytest.raises(ForeignFile, match=r"x\.npz is not a bandit saved by infex"):
         Bandit.load(path)
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no such folder: .*nowhere'"):
+        Bandit(np.eye(2), Greedy()).save(tmp_path / "nowhere" / "x.infex")
+
+
+@pytest.mark.filterwarnings("ignore::infex.SparseExploration")
+def test_loading_does_not_warn_again(tmp_path: Path) -> None:
+    bandit = Bandit(np.eye(2), Infex(LinUCB(), budget(every(2), 9)))
+    bandit.save(tmp_path / "x.infex")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Bandit.load(tmp_path / "x.infex").policy == bandit.policy
+
+
+def test_data_kept_apart_survive_a_policy_that_does_not_use_them(tmp_path: Path) -> None:
+    bandit = Bandit(np.eye(2), Infex(LinUCB(), every(2), data="own"))
+    go_on(bandit, 9)
+    bandit.save(tmp_path / "x.infex")
+    other = Bandit.load(tmp_path / "x.infex", policy=Greedy())
+    other.policy = bandit.policy
+    assert go_on(other, 9) == go_on(bandit, 9)
 
 
 def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
@@ -200,7 +226,7 @@ def test_a_users_policy_is_given_again_when_loading(tmp_path: Path) -> None:
     bandit = Bandit(np.eye(2), Infex(Mine(), every(2)))
     go_on(bandit, 4)
     bandit.save(path)
-    with pytest.raises(CannotSave, match=r"not in the catalogue; load it with policy=, it was Infex\(base="):
+    with pytest.raises(CannotLoad, match=r"not infex's own; load it with policy=, it was Infex\(base="):
         Bandit.load(path)
     assert go_on(Bandit.load(path, policy=bandit.policy), 9) == go_on(bandit, 9)
 
@@ -209,7 +235,7 @@ def test_another_policy_may_take_over_if_its_data_were_kept(tmp_path: Path) -> N
     path = tmp_path / "x.infex"
     saved(path)
     assert Bandit.load(path, policy=EpsilonGreedy()).ask().t == 11
-    with pytest.raises(CannotSave, match="needs exploring rounds kept apart"):
+    with pytest.raises(CannotLoad, match="needs exploring rounds kept apart"):
         Bandit.load(path, policy=Infex(LinUCB(), every(2), data="own"))
 
 

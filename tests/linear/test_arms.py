@@ -13,7 +13,7 @@ from infex.linear import columns_of
         ([[np.nan, 0.0]], r"arms must be finite; arm 0 is \[nan  0.\]"),
         ([[0.0, 1.0], [np.inf, 0.0]], r"arms must be finite; arm 1 is \[inf  0.\]"),
         ([[0.6, 0.9]], "no longer than 1 .* arm 0 is .* of length 1.08167"),
-        ([0.1, 0.2], r"shape \(K, d\), got \(2,\)"),
+        ([0.1, 0.2], r"shape \(K, d\), a row of features for each, got \(2,\)"),
         (np.zeros((0, 3)), r"at least one row and one feature, got the shape \(0, 3\)"),
         (np.zeros((3, 0)), r"at least one row and one feature, got the shape \(3, 0\)"),
         ([[1.0], [0.5, 0.5]], "array of numbers, got .*0.5"),

@@ -6,35 +6,23 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
-import numba
 import pytest
 
 import infex
-from infex.linear.compiling import compiled
+from infex.linear import compiling, kernels
 
 
-def test_a_place_without_a_cache_compiles_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = []
-
-    def njit(cache: bool = False, **options: object) -> object:
-        calls.append(cache)
-        if cache:
-            raise RuntimeError("cannot cache function 'f': no locator available")
-        return lambda function: function
-
-    monkeypatch.setattr(numba, "njit", njit)
-    assert compiled(abs) is abs
-    assert calls == [True, False]
-
-
-def test_other_faults_of_the_compiler_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    def njit(**options: object) -> object:
-        raise RuntimeError("out of registers")
-
-    monkeypatch.setattr(numba, "njit", njit)
-    with pytest.raises(RuntimeError, match="out of registers"):
-        compiled(abs)
+@pytest.mark.compiled
+def test_the_cache_notices_an_edit_in_any_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numba by itself looks at the kernel's own file alone, and would go on with what it inlined."""
+    cache: Any = compiling.Cache(kernels.best.py_func)  # type: ignore[attr-defined]
+    codegen = kernels.best.targetctx.codegen()  # type: ignore[attr-defined]
+    before = cache._index_key((), codegen)
+    assert cache._index_key((), codegen) == before
+    monkeypatch.setattr(compiling, "sources", lambda: "edited")
+    assert cache._index_key((), codegen) != before
 
 
 @pytest.mark.compiled

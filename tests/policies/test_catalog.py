@@ -74,8 +74,9 @@ def test_python_with_brackets_and_quotes_is_read_too() -> None:
     [
         ("LinUBC", "unknown name 'LinUBC' in 'LinUBC'; known are EpsilonGreedy, Greedy"),
         ("Infex(LinUCB, evry(5))", "unknown name 'evry'"),
-        ("LinUCB(", "not an expression: 'LinUCB\\('"),
+        ("LinUCB(", "not an expression like .*: 'LinUCB\\('"),
         ("", "not an expression"),
+        (None, "not an expression like .*: None"),
         ("LinUCB(gamma=1)", "gamma"),
         ("LinUCB(delta=2)", "delta must be at most 1, got 2"),
         ("LinUCB(delta=-1)", "delta must be above 0, got -1"),
