@@ -17,6 +17,10 @@ class InvalidRound(InfexError, ValueError):
     """A round, or the number of an exploration, is not a whole number in range."""
 
 
+class OutOfReach(InfexError, OverflowError):
+    """An exact answer would take too long."""
+
+
 class InvalidArms(InfexError, ValueError):
     """The arms are not a finite (K, d) array of rows no longer than 1, or their labels do not fit."""
 

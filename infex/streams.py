@@ -12,7 +12,8 @@ Name = str | int
 
 def digest(seed: int, name: tuple[Name, ...], size: int) -> int:
     """`size` bytes that depend on the seed and the name alone, as a whole number."""
-    text = repr((whole("seed", seed), *(part if isinstance(part, str) else int(part) for part in name)))
+    parts = (str(part) if isinstance(part, str) else whole("part of a name", part) for part in name)
+    text = repr((whole("seed", seed), *parts))
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=size).digest(), "little")
 
 

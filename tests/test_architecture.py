@@ -11,7 +11,18 @@ import pytest
 import infex
 
 PACKAGE = Path(infex.__file__).parent
-ROOMS = ["errors", "checks", "streams", "schedules", "linear", "policies", "bandit", "testing"]
+ROOMS = [
+    "errors",
+    "checks",
+    "streams",
+    "schedules",
+    "linear",
+    "policies",
+    "bandit",
+    "environments",
+    "simulation",
+    "testing",
+]
 
 
 def imports(path: Path) -> Iterator[str]:

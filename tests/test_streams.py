@@ -21,6 +21,12 @@ def test_numpy_integers_name_the_same_stream_as_plain_ones() -> None:
     assert stream(three, "a", five).random() == stream(3, "a", 5).random()
 
 
+def test_names_of_numpy_text_and_of_fractions() -> None:
+    assert stream(1, np.str_("a")).random() == stream(1, "a").random()
+    with pytest.raises(InfexError, match=r"part of a name must be a whole number, got 2\.5"):
+        stream(1, 2.5)
+
+
 def test_a_seed_that_is_not_a_whole_number_is_refused() -> None:
     with pytest.raises(InfexError, match=r"seed must be a whole number, got 1\.5"):
         stream(1.5, "a")

@@ -10,6 +10,7 @@ import io
 import json
 import os
 import secrets
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ Arrays = dict[str, NDArray[Any]]
 def write(path: str | os.PathLike[str], settings: dict[str, Any], arrays: Arrays) -> None:
     """Puts a new file in the place of the old one; a crash leaves one of the two, whole."""
     content = io.BytesIO()
-    text = json.dumps(settings, allow_nan=False).encode()
+    text = json.dumps(settings).encode()
     stored: Any = arrays | {SETTINGS: np.frombuffer(text, dtype=np.uint8)}
     np.savez(content, **stored)
     body = content.getvalue()
@@ -68,6 +69,8 @@ def _replace(target: Path, data: bytes) -> None:
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         with open(beside, "xb") as file:
+            if target.exists():
+                os.chmod(beside, stat.S_IMODE(target.stat().st_mode))
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

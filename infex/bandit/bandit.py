@@ -23,11 +23,12 @@ from infex.errors import (
     NotKept,
     UnknownDecision,
 )
-from infex.linear import Evidence, Memory, Ridge, columns_of
+from infex.linear import Evidence, Memory, Ridge, columns_of, kernels
 from infex.linear.evidence import shown
 from infex.linear.kernels import Floats
 from infex.policies.confidence import greatest_reward, radius_of
 from infex.policies.protocol import Policy, checked, chosen, learns, probability, uses_explored
+from infex.schedules.protocol import a_round
 from infex.streams import Rounds
 
 STREAM = "bandit"
@@ -144,7 +145,9 @@ class Bandit:
         t = self._t + 1
         choice = self._policy.choose(t, evidence, self._draws.at(t))
         arm = chosen(choice, len(evidence))
-        estimate = evidence.estimate(arm)
+        estimate, greedy = evidence.estimate(arm), evidence.greedy
+        if arm != greedy and not choice.explored and estimate >= tie_limit(evidence):
+            greedy = arm
         margin = self._radius(evidence) * evidence.width(arm)
         decision = Decision(
             t,
@@ -152,7 +155,7 @@ class Bandit:
             arm,
             None if names is None else names[arm],
             bool(choice.explored),
-            evidence.greedy,
+            greedy,
             estimate,
             estimate - margin,
             estimate + margin,
@@ -183,7 +186,7 @@ class Bandit:
 
     def draws(self, t: int) -> np.random.Generator:
         """A generator as the policy got it in round t, to replay that round's choice."""
-        return Rounds(self._seed, STREAM).at(whole("round", t, least=1))
+        return Rounds(self._seed, STREAM).at(a_round(t))
 
     def evidence(self, arms: Any = None) -> Evidence:
         """What the policy would read now; give the arms on offer, if they change every round."""
@@ -224,6 +227,8 @@ class Bandit:
         Indices close up behind them. A pending decision for a removed arm can still be told.
         """
         columns = self._fixed_columns()
+        if self._learns:
+            raise InvalidArms(f"{self._policy!r} knows arms by their indices, which would change")
         gone = places_of(which, self._labels, columns.shape[1])
         if len(gone) == columns.shape[1]:
             raise InvalidArms(f"at least one arm must stay; asked to remove all {len(gone)}")
@@ -315,6 +320,11 @@ class Bandit:
         if found[0] is not decision and isinstance(decision, Decision) and found[0] != decision:
             raise UnknownDecision(f"another bandit took {decision}; decision {key} here is {found[0]}")
         return found
+
+
+def tie_limit(evidence: Evidence) -> float:
+    """The estimate from which on an arm ties with the greedy one."""
+    return float(kernels.tie_limit(evidence.estimates.copy()))
 
 
 def _no_columns(dim: int) -> Floats:

@@ -10,7 +10,8 @@ class Decision(NamedTuple):
 
     `low` and `high` are estimate -+ radius width, with the radius of the policy (that of
     LinUCB's default settings if it has none). `probability` is the chance of this arm in this
-    round over all draws, those of a jittered schedule included; None where it is not known.
+    round, given the rounds before it, over all draws, those of a jittered schedule included; None
+    where it is not known. In a greedy round `greedy` is the arm played; ties may be random.
     """
 
     id: int

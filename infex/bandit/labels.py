@@ -32,11 +32,13 @@ def _label(label: Any) -> Label:
 
 def places_of(which: Any, labels: tuple[Label, ...] | None, count: int) -> set[int]:
     """The indices of the arms that are named: by label where arms have labels, else by index."""
-    named = [which] if isinstance(which, str | int) else list(which)
+    one = isinstance(which, str) or not isinstance(which, Iterable)
     known = {label: place for place, label in enumerate(labels or range(count))}
-    for name in named:
-        if name not in known:
-            raise UnknownArm(
-                f"no arm is called {name!r}; arms go by their {'labels' if labels else 'indices'}"
-            )
-    return {known[name] for name in named}
+    gone = set()
+    for name in [which] if one else which:
+        key = str(name) if isinstance(name, str) else whole("an index or label", name, error=UnknownArm)
+        if key not in known:
+            by = "labels" if labels else "indices"
+            raise UnknownArm(f"no arm is called {key!r}; arms of this bandit go by their {by}")
+        gone.add(known[key])
+    return gone

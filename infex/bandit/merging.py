@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from infex.errors import CannotMerge
@@ -20,10 +21,16 @@ def merge(bandit: Bandit, other: Bandit) -> None:
             bandit._memory.pulls[places[key]] += pulls
 
 
-def _keys(bandit: Bandit) -> list[tuple[object, bytes]]:
-    """What tells each fixed arm from others: its label and features."""
+def _keys(bandit: Bandit) -> list[tuple[object, ...]]:
+    """What tells each fixed arm from others: its label, its features, and how many like it stand before."""
     labels = bandit.labels or [None] * len(bandit.arms)
-    return [(label, arm.tobytes()) for label, arm in zip(labels, bandit.arms, strict=True)]
+    before: Counter[object] = Counter()
+    keys: list[tuple[object, ...]] = []
+    for label, arm in zip(labels, bandit.arms, strict=True):
+        key = (label, arm.tobytes())
+        keys.append((*key, before[key]))
+        before[key] += 1
+    return keys
 
 
 def _refuse_strangers(bandit: Bandit, other: Bandit) -> None:

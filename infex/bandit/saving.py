@@ -25,7 +25,6 @@ def save(bandit: Bandit, path: str | os.PathLike[str]) -> None:
     if bandit._learns:
         raise CannotSave(f"{bandit.policy!r} keeps a state of its own, which a file cannot hold")
     memory = bandit._memory
-    memory.settle()
     settings = {
         "policy": _expression(bandit.policy),
         "shown": repr(bandit.policy),
@@ -41,8 +40,9 @@ def save(bandit: Bandit, path: str | os.PathLike[str]) -> None:
     arrays: archive.Arrays = {"columns": memory.ridge.columns, "pulls": memory.pulls}
     for name, ridge in (("all", memory.ridge), ("explored", memory.explored)):
         if ridge is not None:
-            arrays[name] = ridge.truth
+            arrays[name] = ridge.snapshot()
     archive.write(path, settings, arrays)
+    memory.settle()
 
 
 def load(path: str | os.PathLike[str], policy: Policy | None) -> Bandit:
@@ -53,7 +53,7 @@ def load(path: str | os.PathLike[str], policy: Policy | None) -> Bandit:
     try:
         bandit = Bandit(
             dim=arrays["columns"].shape[0],
-            policy=policy or _policy(settings["policy"], settings["shown"], path),
+            policy=_policy(settings["policy"], settings["shown"], path) if policy is None else policy,
             seed=settings["seed"],
             rescale=settings["rescale"],
         )

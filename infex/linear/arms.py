@@ -38,10 +38,10 @@ def columns_of(arms: Any, *, dim: int | None = None, rescale: bool = False) -> F
 def _rows(arms: Any) -> Floats:
     try:
         given = np.asarray(arms)
-        if given.dtype == bool or np.iscomplexobj(given):
+        if given.dtype.kind not in "iufO":
             raise TypeError
         rows = given.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidArms(f"arms must be a (K, d) array of numbers, got {_brief(arms)}") from None
     if rows.ndim != 2:
         raise InvalidArms(f"arms must have the shape (K, d), a row of features for each, got {rows.shape}")

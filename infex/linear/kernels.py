@@ -4,8 +4,8 @@ Kernels that call each other stay in this file: Numba's cache does not notice an
 
 The state of a ridge with V = penalty I + sum x x' and b = sum y x is six arrays:
 
-    truth     (2, d + 1, d)  rows 0 to d-1: sum x x' (lower triangle), row d: b; each number as a
-                             sum and a carry, what rounding took from it
+    truth     (2, d + 1, d)  rows 0 to d-1: sum x x' (its lower triangle), row d: b; each number
+                             as a sum and a carry, what rounding took from it
     solved    (d + 1, d)     rows 0 to d-1: M, row d: theta = V^-1 b; M is the inverse of the lower
                              Cholesky factor of V, so M'M = V^-1, and it is unique
     columns   (d, K)         the arms as columns, so that loops over arms run along memory
@@ -21,7 +21,7 @@ closes the run in O(d^2 + d K).
 
 What is derived is computed anew from the truth before rounding can tell: after CLOSED d runs, or
 once the volume has grown by GROWTH, as cancellation in a squared width is bounded by the growth
-of the determinant.
+of the determinant. A run is closed after MOST_PULLS pulls, as its reward sum S has no carry.
 """
 
 import math
@@ -37,6 +37,7 @@ TIE = 1e-12
 GROWTH = 8.0
 CLOSED = 64
 LONGEST = math.exp(GROWTH)
+MOST_PULLS = 4096.0
 
 # The scalars of a run: its arm (-1 is none), n, S, q, x'theta at its start, phi, psi; and of the
 # whole: the volume at the run's start and when all was computed anew, and runs closed since.
@@ -46,7 +47,7 @@ ARM, N, SUM, Q, START, PHI, PSI, VOLUME, FRESH, RUNS, RUN = range(11)
 @compiled
 def radius(volume: float, penalty: float, noise: float, bound: float, delta: float) -> float:
     """beta = sigma sqrt(alpha + 2 log(1/delta)) + sqrt(lambda) S (Abbasi-Yadkori et al., 2011)."""
-    return noise * math.sqrt(volume + 2.0 * math.log(1.0 / delta)) + math.sqrt(penalty) * bound
+    return noise * math.sqrt(volume - 2.0 * math.log(delta)) + math.sqrt(penalty) * bound
 
 
 @compiled
@@ -55,7 +56,7 @@ def tie_limit(scores: Floats) -> float:
     top = float(scores[0])
     for k in range(1, scores.size):
         top = larger(top, scores[k])
-    return top - TIE * (1.0 + abs(top))
+    return top if math.isinf(top) else top - TIE * (1.0 + abs(top))
 
 
 @compiled
@@ -325,8 +326,8 @@ def shift(n: float, total: float, start: float, q: float) -> tuple[float, float]
 
 @compiled
 def is_long(n: float, q: float) -> bool:
-    """Has the run brought so much growth that it must be closed?"""
-    return 1.0 + n * q > LONGEST
+    """Must the run be closed? For the growth it brought, or because its plain sum is long."""
+    return 1.0 + n * q > LONGEST or n >= MOST_PULLS
 
 
 @compiled

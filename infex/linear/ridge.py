@@ -48,6 +48,11 @@ class Ridge:
         """alpha = log(det V/det V_0)."""
         return kernels.volume(self._run)
 
+    @property
+    def state(self) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
+        """The six arrays of `kernels`: truth, solved, columns, board, vectors, run."""
+        return self.truth, self._solved, self.columns, self._board, self._vectors, self._run
+
     def learn(self, arm: int, reward: float) -> None:
         """Takes in one reward of an arm; O(1) while the same arm goes on."""
         kernels.learn(
@@ -70,14 +75,18 @@ class Ridge:
     def add(self, other: Ridge) -> None:
         """Takes in all that another has learnt."""
         self._close()
-        other._close()
-        kernels.add_truth(self.truth, other.truth)
+        kernels.add_truth(self.truth, other.snapshot())
         self._refresh()
 
     def over(self, columns: Floats) -> Ridge:
         """What was learnt, over other arms."""
-        self._close()
-        return Ridge(columns, self.penalty, self.truth)
+        return Ridge(columns, self.penalty, self.snapshot())
+
+    def snapshot(self) -> Floats:
+        """A copy of the truth with the run under way in it, which goes on as it is."""
+        truth = self.truth.copy()
+        kernels.add_pulls(truth, self._vectors[0], self._run[kernels.N], self._run[kernels.SUM])
+        return truth
 
     def estimates(self) -> tuple[int, Floats]:
         """The greedy arm, and every arm's estimate x'theta."""

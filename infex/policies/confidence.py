@@ -53,8 +53,8 @@ DEFAULT = Confidence()
 
 def radius_of(policy: Policy) -> Callable[[Evidence], float]:
     """The policy's own radius, that of its base if it has one, or that of the default settings."""
-    if hasattr(policy, "radius"):
-        return policy.radius  # type: ignore[no-any-return]
+    if callable(getattr(policy, "radius", None)):
+        return policy.radius  # type: ignore[attr-defined, no-any-return]
     return radius_of(policy.base) if hasattr(policy, "base") else DEFAULT.radius
 
 

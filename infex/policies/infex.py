@@ -60,13 +60,15 @@ class Infex:
         return GREEDY[self.ties].choose(t, evidence, rng)
 
     def probability(self, t: int, evidence: Evidence, arm: int) -> float | None:
-        """The chance of `arm` over the draws of the base, the ties and a jittered schedule."""
+        """The chance of `arm`, given the rounds before, over all draws; None where it is not known."""
         explores = chance(self.schedule, t)
         if explores == 0.0:
             return GREEDY[self.ties].probability(t, evidence, arm)
         inner = probability(self.base, *self._seen(t, evidence), arm)
-        if explores is None or inner is None or explores == 1.0:
-            return inner if explores == 1.0 else None
+        if explores == 1.0 or inner is None:
+            return inner
+        if explores is None or hasattr(self.base, "schedule"):  # whose draws may hang together with ours
+            return None
         return explores * inner + (1.0 - explores) * GREEDY[self.ties].probability(t, evidence, arm)
 
     def learn(self, arm: int, features: Floats, reward: float, explored: bool) -> None:

@@ -71,7 +71,7 @@ def chosen(choice: Any, arms: int) -> int:
 
 def learns(policy: Policy) -> bool:
     """Does the policy keep a state of its own? One that holds a learner says so by `learns`."""
-    return bool(getattr(policy, "learns", hasattr(policy, "learn")))
+    return bool(getattr(policy, "learns", callable(getattr(policy, "learn", None))))
 
 
 def uses_explored(policy: Policy) -> bool:
@@ -82,4 +82,4 @@ def uses_explored(policy: Policy) -> bool:
 def probability(policy: Policy, t: int, evidence: Evidence, arm: int) -> float | None:
     """The chance that the policy picks `arm`, if it tells."""
     tells = getattr(policy, "probability", None)
-    return None if tells is None else tells(t, evidence, arm)
+    return tells(t, evidence, arm) if callable(tells) else None

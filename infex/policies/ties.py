@@ -22,10 +22,10 @@ def best(scores: Floats) -> int:
     >>> best(np.array([0.1, 0.3, 0.3 + 1e-15]))
     1
     """
-    arm = int(kernels.best(np.ascontiguousarray(scores, dtype=np.float64)))
-    if arm < 0:
-        raise InvalidChoice(f"no score is a finite number: {scores!r}")
-    return arm
+    given = np.ascontiguousarray(scores, dtype=np.float64)
+    if given.ndim != 1 or given.size == 0 or np.isnan(given).any():
+        raise InvalidChoice(f"scores must be one number for each arm, got {scores!r}")
+    return kernels.best(given)
 
 
 def tied(scores: Floats) -> list[int]:
@@ -40,7 +40,7 @@ def tied(scores: Floats) -> list[int]:
 def pick(scores: Floats, ties: Ties, rng: np.random.Generator) -> int:
     """The best arm; among ties the lowest index, or one drawn uniformly."""
     if ties == "lowest":
-        return best(scores)
+        return kernels.best(scores)
     arms = tied(scores)
     return arms[0] if len(arms) == 1 else arms[int(rng.integers(len(arms)))]
 
@@ -48,6 +48,6 @@ def pick(scores: Floats, ties: Ties, rng: np.random.Generator) -> int:
 def share(scores: Floats, ties: Ties, arm: int) -> float:
     """The probability that `pick` picks `arm`."""
     if ties == "lowest":
-        return float(arm == best(scores))
+        return float(arm == kernels.best(scores))
     arms = tied(scores)
     return (arm in arms) / len(arms)

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from typing import final
 
 from infex.checks import whole
-from infex.schedules.jittered import Jittered
-from infex.schedules.protocol import Schedule, a_horizon, a_round, an_order, checked, is_drawn
+from infex.schedules.protocol import Family, Schedule, a_horizon, a_round, an_order, chance, checked, is_drawn
 
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class Budget(Schedule):
+class Budget(Family):
     """The first `limit` explorations of `schedule`."""
 
     schedule: Schedule
@@ -19,7 +18,7 @@ class Budget(Schedule):
 
     def __post_init__(self) -> None:
         checked(self.schedule)
-        whole("limit", self.limit, least=0)
+        object.__setattr__(self, "limit", whole("limit", self.limit, least=0))
 
     @property
     def grows(self) -> bool:
@@ -39,11 +38,7 @@ class Budget(Schedule):
         return is_drawn(self.schedule)
 
     def chance(self, t: int) -> float | None:
-        if not self.drawn:
-            return 1.0 if self.explores(t) else 0.0
-        if isinstance(self.schedule, Jittered):
-            return self.schedule.chance(t) if (t - 1) // self.schedule.period < self.limit else 0.0
-        return None
+        return chance(self.schedule, t) if self.schedule.count(a_round(t) - 1) < self.limit else 0.0
 
     def __repr__(self) -> str:
         return f"budget({self.schedule!r}, {self.limit})"
@@ -57,4 +52,4 @@ def budget(schedule: Schedule, limit: int) -> Budget:
     >>> schedule.when(3), schedule.when(4), schedule.count(10**12)
     (60, inf, 3)
     """
-    return Budget(schedule, whole("limit", limit, least=0))
+    return Budget(schedule, limit)

@@ -12,7 +12,7 @@ from typing import Any, Protocol, final
 
 from infex.checks import plain, real
 from infex.errors import InvalidSetting
-from infex.schedules.protocol import Schedule, a_horizon, a_round, an_order, first_round_with
+from infex.schedules.protocol import Family, a_horizon, a_round, an_order, first_round_with
 
 SLACK = 1.0 + 1e-12
 BEYOND = 10**400
@@ -27,25 +27,23 @@ class Target(Protocol):
 
 
 def whole_target(target: Target, t: int) -> int:
-    """floor(g(t) (1 + 1e-12)), from 0 up; what is too large for a float is very large."""
-    try:
-        value = target(t) * SLACK
-    except OverflowError:
-        value = math.inf
+    """floor(g(t) (1 + 1e-12)), from 0 up; an infinite target is a very large one."""
+    value = target(t) * SLACK
     if math.isnan(value):
         raise InvalidSetting(f"the target {target!r} gives NaN in round {t}")
-    return BEYOND if value == math.inf else max(math.floor(value), 0)
+    return BEYOND if value == math.inf else math.floor(max(value, 0.0))
 
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class Counted(Schedule):
+class Counted(Family):
     """Explores so that the count follows `target`.
 
     The first `head` rounds are counted one by one, for any target. Past them the count is
     min(G(t), f(head) + t - head), which is exact for a target that does not fall there and
     goes over from outrunning the clock (more than one exploration a round) to keeping behind
-    it at most once.
+    it at most once; a round in which another target would rise by more is refused. All families
+    are exact up to 2^53 rounds, the end of whole floats.
     """
 
     target: Target
@@ -68,7 +66,12 @@ class Counted(Schedule):
         return self.growth
 
     def explores(self, t: int) -> bool:
-        return self.count(a_round(t)) > self.count(t - 1)
+        rise = self.count(a_round(t)) - self.count(t - 1)
+        if rise > 1:
+            raise InvalidSetting(
+                f"{self!r} grows by {rise} in round {t}: past its start, 1 is the most it may"
+            )
+        return rise == 1
 
     def count(self, t: int) -> int:
         if a_horizon(t) <= self.head:
@@ -91,7 +94,10 @@ class Stretched:
     r: float
 
     def __call__(self, t: int) -> float:
-        return float(t / max(math.log(t), 1.0) ** self.r)
+        try:
+            return float(t / max(math.log(t), 1.0) ** self.r)
+        except OverflowError:
+            return 0.0
 
     def __repr__(self) -> str:
         return f"stretched({plain(self.r)})"
@@ -119,7 +125,10 @@ class Logarithmic:
     r: float
 
     def __call__(self, t: int) -> float:
-        return float(math.log(t) ** self.r)
+        try:
+            return float(math.log(t) ** self.r)
+        except OverflowError:
+            return math.inf
 
     def __repr__(self) -> str:
         return f"logarithmic({plain(self.r)})"
@@ -133,11 +142,10 @@ class FromCount:
     function: Callable[[int], float]
 
     def __call__(self, t: int) -> float:
-        value = self.function(t)
         try:
-            return float(value)
-        except (TypeError, ValueError):
-            raise InvalidSetting(f"{self!r} must give a number, got {value!r} in round {t}") from None
+            return float(self.function(t))
+        except (TypeError, ValueError, ArithmeticError) as error:
+            raise InvalidSetting(f"{self!r} must give a number, but in round {t}: {error}") from error
 
     def __repr__(self) -> str:
         return f"from_count({getattr(self.function, '__name__', repr(self.function))})"

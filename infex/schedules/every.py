@@ -7,20 +7,21 @@ from typing import final
 from infex.checks import whole
 from infex.errors import InvalidSetting
 from infex.schedules.listed import Listed
-from infex.schedules.protocol import Schedule, a_horizon, a_round, an_order
+from infex.schedules.protocol import Family, a_horizon, a_round, an_order
 
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class Every(Schedule):
+class Every(Family):
     """Explores in the rounds t with t mod period = offset; with offset 0: period, 2 period, ..."""
 
     period: int
     offset: int = 0
 
     def __post_init__(self) -> None:
-        whole("period", self.period, least=1)
-        if not 0 <= whole("offset", self.offset) < self.period:
+        object.__setattr__(self, "period", whole("period", self.period, least=1))
+        object.__setattr__(self, "offset", whole("offset", self.offset))
+        if not 0 <= self.offset < self.period:
             raise InvalidSetting(
                 f"offset must be from 0 to {self.period - 1} for period {self.period}, got {self.offset}"
             )
@@ -70,7 +71,7 @@ def every(m: int, offset: int = 0) -> Every:
     >>> every(20).count(10**12)
     50000000000
     """
-    return Every(whole("period", m, least=1), whole("offset", offset))
+    return Every(m, offset)
 
 
 def always() -> Every:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import final
 
 from infex.errors import InvalidSetting
-from infex.schedules.protocol import Schedule, a_horizon, a_round, an_order
+from infex.schedules.protocol import Family, a_horizon, a_round, an_order
 
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class Listed(Schedule):
+class Listed(Family):
     """Explores in the rounds given, which rise strictly."""
 
     rounds: tuple[int, ...]

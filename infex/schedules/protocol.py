@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from typing import Any, Protocol
 
 from infex.checks import whole
@@ -16,24 +17,28 @@ class Schedule(Protocol):
     keeps the base's data apart, and all four to join others by `|` or `budget`.
     """
 
-    __slots__ = ()
-
     @property
     def grows(self) -> bool | None:
         """Is f(t) = omega(log t), as the regret bound asks? None where that is not known."""
-        raise NotImplementedError
 
     def explores(self, t: int) -> bool:
         """Does the base decide in round t?"""
-        raise NotImplementedError
 
     def count(self, t: int) -> int:
         """f(t): how many rounds of 1, ..., t explore; count(0) is 0."""
-        raise NotImplementedError
 
     def when(self, n: int) -> int | float:
-        """The round of the n-th exploration, or `math.inf` if there is none."""
-        raise NotImplementedError
+        """The round of the n-th exploration; `math.inf` if there is none, or none before 1e300."""
+
+
+class Family(ABC):
+    """What the built-in schedules share: they join by `|`, and tell the chance of exploring."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def explores(self, t: int) -> bool:
+        """Does the base decide in round t?"""
 
     @property
     def drawn(self) -> bool:
@@ -41,20 +46,20 @@ class Schedule(Protocol):
         return False
 
     def chance(self, t: int) -> float | None:
-        """The probability that round t explores, over the draw of the schedule; None if not known."""
+        """The probability that round t explores, given the rounds before it; None if not known."""
         return 1.0 if self.explores(t) else 0.0
 
     def __or__(self, other: Schedule) -> Schedule:
         """The schedule that explores when either does."""
         from infex.schedules.union import union
 
-        return union(self, other)
+        return union(self, other)  # type: ignore[arg-type]
 
     def __ror__(self, other: Schedule) -> Schedule:
         """The same, for a schedule of your own on the left."""
         from infex.schedules.union import union
 
-        return union(other, self)
+        return union(other, self)  # type: ignore[arg-type]
 
 
 def checked(schedule: Any) -> Schedule:
@@ -85,14 +90,14 @@ def an_order(n: int) -> int:
 
 def chance(schedule: Schedule, t: int) -> float | None:
     """The probability that round t explores, also for a user's schedule that tells no chances."""
-    if hasattr(schedule, "chance"):
+    if isinstance(schedule, Family):
         return schedule.chance(t)
     return 1.0 if schedule.explores(t) else 0.0
 
 
 def is_drawn(schedule: Schedule) -> bool:
     """Were the rounds of the schedule drawn at random, with known probabilities?"""
-    return getattr(schedule, "drawn", False)
+    return isinstance(schedule, Family) and schedule.drawn
 
 
 def first_round_with(schedule: Schedule, n: int, high: int | None = None) -> int | float:

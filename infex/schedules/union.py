@@ -4,11 +4,13 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import combinations
 from typing import final
 
+from infex.errors import OutOfReach
 from infex.schedules.every import Every, meeting
+from infex.schedules.jittered import Jittered
 from infex.schedules.protocol import (
+    Family,
     Schedule,
     a_horizon,
     a_round,
@@ -19,22 +21,18 @@ from infex.schedules.protocol import (
     is_drawn,
 )
 
+MOST = 200_000  # rounds that are listed one by one
+
 
 def periodic_count(members: tuple[Every, ...], t: int) -> int:
     """How many rounds up to t are in at least one periodic schedule, by inclusion and exclusion."""
-    total = 0
-    for size in range(1, len(members) + 1):
-        for chosen in combinations(members, size):
-            total += (-1) ** (size + 1) * _shared_count(chosen, t)
-    return total
-
-
-def _shared_count(members: tuple[Every, ...], t: int) -> int:
-    """How many rounds up to t are in all of the periodic schedules."""
-    shared: Every | None = members[0]
-    for member in members[1:]:
-        shared = meeting(shared, member) if shared is not None else None
-    return shared.count(t) if shared is not None else 0
+    if not members:
+        return 0
+    first, rest = members[0], members[1:]
+    shared = [meet for member in rest if (meet := meeting(first, member)) is not None]
+    if first in shared:  # a later one covers it
+        return periodic_count(rest, t)
+    return first.count(t) + periodic_count(rest, t) - periodic_count(tuple(dict.fromkeys(shared)), t)
 
 
 @final
@@ -52,13 +50,19 @@ class Extras:
         """How many there are up to t."""
         known, rounds = self._found
         if t > known:
-            rounds = rounds + sorted(set(self._between(known, t)))
-            self._found = (t, rounds)
+            reach = max(t, known + known // 8)  # else each step would copy the list
+            rounds = rounds + sorted(set(self._between(known, reach)))
+            self._found = (reach, rounds)
         return bisect_right(rounds, t)
 
     def _between(self, start: int, stop: int) -> Iterator[int]:
         for schedule in self._schedules:
-            for n in range(schedule.count(start) + 1, schedule.count(stop) + 1):
+            first, last = schedule.count(start) + 1, schedule.count(stop)
+            if last - first > MOST:
+                raise OutOfReach(
+                    f"{schedule!r} explores {last:,} times up to round {stop:,}: too many to join"
+                )
+            for n in range(first, last + 1):
                 t = int(schedule.when(n))
                 if not any(member.explores(t) for member in self._periodic):
                     yield t
@@ -75,11 +79,12 @@ def last_round(schedule: Schedule, n: int) -> int:
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class Union(Schedule):
+class Union(Family):
     """Explores when any of its members does.
 
-    `explores` is as quick as theirs. `count` and `when` are exact and quick for periodic
-    members; the rounds that the other members add are listed once, as far as they are asked for.
+    `explores` is as quick as theirs. `count` and `when` are exact; they are quick for periodic
+    members, while the rounds that others add are listed one by one, once, as far as they are
+    asked for. Past 200,000 of these they are refused by name (`OutOfReach`).
     """
 
     members: tuple[Schedule, ...]
@@ -115,12 +120,12 @@ class Union(Schedule):
         return any(is_drawn(member) for member in self.members)
 
     def chance(self, t: int) -> float | None:
+        drawn = [member for member in self.members if is_drawn(member)]
+        if len(drawn) > 1 and not all(isinstance(member, Jittered) for member in drawn):
+            return None  # their draws may hang together
         total = 0.0
         for member in self.members:
-            share = chance(member, t)
-            if share is None:
-                return None
-            total += (1.0 - total) * share
+            total += (1.0 - total) * (chance(member, t) or 0.0)
         return total
 
     def __repr__(self) -> str:

@@ -44,6 +44,19 @@ from infex.testing.reference import Pull
 ARMS = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
 
 
+class Listener:
+    """A learner that only listens."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[int, list[float], float, bool]] = []
+
+    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        return Choice(t % 3)
+
+    def learn(self, arm: int, features: Any, reward: float, explored: bool) -> None:
+        self.heard.append((arm, features.tolist(), reward, explored))
+
+
 def told(bandit: Bandit, rewards: list[float]) -> list[Decision]:
     """Decisions that are told their rewards at once."""
     decisions = []
@@ -93,7 +106,8 @@ def test_probabilities_are_told_where_they_are_known() -> None:
     assert Bandit(ARMS, LinTS()).ask().probability is None
     jitter = Bandit(ARMS, Infex(Uniform(), jittered(4, seed=1)))
     for decision in told(jitter, [1.0] * 8):
-        expected = 1 / 12 + (decision.arm == decision.greedy) * 3 / 4
+        chance = jitter.policy.schedule.chance(decision.t)  # type: ignore[attr-defined]
+        expected = chance / 3 + (decision.arm == decision.greedy) * (1 - chance)
         assert decision.probability == pytest.approx(expected)
 
 
@@ -272,6 +286,57 @@ def test_what_was_learnt_of_removed_arms_stays() -> None:
     assert bandit.estimates().pulls.tolist() == [sum(pull.arm == k for pull in pulls) for k in (1, 2)]
 
 
+@pytest.mark.parametrize("which", [True, [True], np.array([True, False, True]), [1.0], None, [[0]], 3, -1])
+def test_what_is_no_index_removes_nothing(which: Any) -> None:
+    bandit = Bandit(ARMS, Greedy())
+    with pytest.raises(UnknownArm):
+        bandit.remove_arms(which)
+    assert len(bandit.arms) == 3
+
+
+def test_numpy_indices_are_indices() -> None:
+    bandit = Bandit(ARMS, Greedy())
+    bandit.remove_arms(np.int64(1))
+    bandit.remove_arms(np.array([0]))
+    assert bandit.arms.tolist() == ARMS[2:].tolist()
+
+
+def test_in_a_greedy_round_the_greedy_arm_is_the_one_played() -> None:
+    bandit = Bandit(ARMS, Greedy(ties="random"))
+    decisions = [bandit.ask() for _ in range(20)]
+    assert {decision.arm for decision in decisions} == {0, 1, 2}
+    assert all(decision.greedy == decision.arm for decision in decisions)
+
+
+def test_a_policy_that_only_says_it_is_greedy_does_not_move_the_greedy_arm() -> None:
+    class Stubborn:
+        probability = 0.1
+        radius = 2.0
+
+        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+            return Choice(2, explored=False)
+
+    bandit = Bandit(ARMS, Stubborn())
+    bandit.tell(bandit.ask(), -1.0)
+    decision = bandit.ask()
+    assert (decision.arm, decision.greedy, decision.probability) == (2, 0, None)
+
+
+def test_a_learner_keeps_its_arms() -> None:
+    bandit = Bandit(ARMS, Listener())
+    with pytest.raises(InvalidArms, match="knows arms by their indices"):
+        bandit.remove_arms(0)
+
+
+def test_a_base_that_returns_no_choice_is_named() -> None:
+    class Wrong:
+        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+            return 1
+
+    with pytest.raises(InvalidChoice, match="choose must return a Choice, got 1"):
+        Bandit(ARMS, Infex(Wrong(), every(1))).ask()
+
+
 def test_arms_without_labels_are_removed_by_index() -> None:
     bandit = Bandit(ARMS, Greedy())
     bandit.remove_arms([0, 2])
@@ -287,18 +352,9 @@ def test_long_arms_are_cut_where_the_user_says_so() -> None:
 
 
 def test_a_learner_hears_of_every_reward() -> None:
-    heard: list[tuple[int, list[float], float, bool]] = []
-
-    class Listener:
-        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-            return Choice(t % 3)
-
-        def learn(self, arm: int, features: Any, reward: float, explored: bool) -> None:
-            heard.append((arm, features.tolist(), reward, explored))
-
-    bandit = Bandit(ARMS, Infex(Listener(), every(2)))
-    told(bandit, [1.0, 2.0])
-    assert heard == [(0, [1.0, 0.0], 1.0, False), (2, [0.0, 1.0], 2.0, True)]
+    listener = Listener()
+    told(Bandit(ARMS, Infex(listener, every(2))), [1.0, 2.0])
+    assert listener.heard == [(0, [1.0, 0.0], 1.0, False), (2, [0.0, 1.0], 2.0, True)]
 
 
 @pytest.mark.parametrize(
@@ -367,7 +423,11 @@ def test_a_bandit_that_cannot_be_is_refused(make: Any, error: type[Exception], m
         (lambda b: b.add_arms([[0.1]], labels=["d"]), InvalidArms, "arms must have 2 features each, got 1"),
         (lambda b: b.add_arms([[0.1, 9]], labels=["d"]), InvalidArms, "no longer than 1"),
         (lambda b: b.add_arms([[0.1, 0]], labels=["a"]), InvalidArms, "labels must differ, got 'a' 2 times"),
-        (lambda b: b.remove_arms("d"), UnknownArm, "no arm is called 'd'; arms go by their labels"),
+        (
+            lambda b: b.remove_arms("d"),
+            UnknownArm,
+            "no arm is called 'd'; arms of this bandit go by their labels",
+        ),
         (lambda b: b.remove_arms(0), UnknownArm, "no arm is called 0"),
         (lambda b: b.remove_arms(["a", "b", "c"]), InvalidArms, "at least one arm must stay"),
     ],

@@ -41,6 +41,17 @@ def test_two_halves_merge_to_the_whole() -> None:
     assert (one.t, one.pending) == (100, (waiting,))
 
 
+def test_pulls_of_equal_arms_add_up_one_by_one() -> None:
+    arms = [[1.0, 0.0], [1.0, 0.0]]
+    one, other = Bandit(arms, Uniform()), Bandit(arms, Uniform(), seed=1)
+    for bandit in (one, other):
+        for _ in range(10):
+            bandit.tell(bandit.ask(), 1.0)
+    expected = one.estimates().pulls + other.estimates().pulls
+    one.merge(other)
+    assert one.estimates().pulls.tolist() == expected.tolist()
+
+
 def test_rewards_add_up_too() -> None:
     one, other = Bandit(np.eye(2), Greedy()), Bandit(np.eye(2), Greedy())
     for bandit, reward in ((one, 1.0), (other, 4.0)):

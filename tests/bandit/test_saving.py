@@ -198,6 +198,7 @@ def test_a_failed_save_leaves_the_old_file_and_nothing_else(
     bandit = saved(path)
     before = path.read_bytes()
     go_on(bandit, 5)
+    known = bandit.estimates().tolist()
 
     def full(descriptor: int) -> None:
         raise OSError("no space left on device")
@@ -206,7 +207,23 @@ def test_a_failed_save_leaves_the_old_file_and_nothing_else(
     with pytest.raises(OSError, match="no space left"):
         bandit.save(path)
     assert path.read_bytes() == before
+    assert bandit.estimates().tolist() == known
     assert os.listdir(tmp_path) == ["x.infex"]
+
+
+def test_the_rights_of_the_old_file_stay(tmp_path: Path) -> None:
+    path = tmp_path / "x.infex"
+    bandit = saved(path)
+    path.chmod(0o600)
+    bandit.save(path)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_an_interval_without_end_is_saved(tmp_path: Path) -> None:
+    bandit = Bandit(np.eye(2), LinUCB(noise=1e300, scale=1e300))
+    bandit.ask()
+    bandit.save(tmp_path / "x.infex")
+    assert Bandit.load(tmp_path / "x.infex").pending == bandit.pending
 
 
 def test_a_link_is_followed_and_stays_a_link(tmp_path: Path) -> None:

@@ -21,6 +21,8 @@ from infex.linear import columns_of
         ([["a", "b"]], "array of numbers"),
         ([[True, False]], "array of numbers"),
         ([[1j]], "array of numbers"),
+        ([["0.1", "0.2"]], "array of numbers"),
+        ([[10**400]], "array of numbers"),
         (None, "array of numbers, got None|shape"),
         ([["x" * 100] * 9], r"got .*\.\.\.$"),
     ],

@@ -1,5 +1,7 @@
 """Ridge statistics against direct solves."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -117,6 +119,39 @@ def test_a_long_run_of_one_arm_loses_no_digits(long_run: int) -> None:
     assert evidence.widths[1] ** 2 == pytest.approx(0.64 / (1 + long_run) + 0.36, rel=1e-10)
     assert evidence.estimates[0] == pytest.approx(0.5 * long_run / (1 + long_run), rel=1e-12)
     assert evidence.volume == pytest.approx(np.log1p(long_run), rel=1e-12)
+
+
+@pytest.mark.compiled
+def test_widths_keep_ten_digits_through_many_long_runs() -> None:
+    """Against exact fractions. Without computing anew from the truth, eight digits are left."""
+    arms = [[Fraction(1), Fraction(0)], [Fraction(4, 5), Fraction(3, 5)], [Fraction(3, 5), Fraction(4, 5)]]
+    rounded = [[Fraction(float(part)) for part in arm] for arm in arms]
+    ridge = Ridge(np.array(arms, dtype=np.float64).T, 0.01)
+    gram = [[Fraction(0.01), Fraction(0)], [Fraction(0), Fraction(0.01)]]
+    for turn in range(60):
+        arm, pulls = turn % 2, 700 + 13 * turn
+        for _ in range(pulls):
+            ridge.learn(arm, 0.25)
+        x = rounded[arm]
+        gram = [[gram[i][j] + pulls * x[i] * x[j] for j in (0, 1)] for i in (0, 1)]
+        (a, b), (_, c) = gram
+        for k, z in enumerate(rounded):
+            square = (c * z[0] * z[0] - 2 * b * z[0] * z[1] + a * z[1] * z[1]) / (a * c - b * b)
+            assert ridge.width(k) ** 2 == pytest.approx(float(square), rel=1e-10)
+
+
+@pytest.mark.compiled
+def test_a_long_sum_of_rewards_is_the_same_in_any_order() -> None:
+    """Short arms make runs of a million pulls, whose plain sum of 0.1 would be off by 1e-11."""
+    arms = np.array([[0.05, 0.0], [0.0, 0.05]])
+    one, other = Ridge(arms.T), Ridge(arms.T)
+    for _ in range(200_000):
+        one.learn(0, 0.1)
+    for _ in range(200_000):
+        one.learn(1, 0.1)
+    for t in range(400_000):
+        other.learn(t % 2, 0.1)
+    np.testing.assert_allclose(one.theta, other.theta, rtol=1e-12)
 
 
 def near_collinear(rng: np.random.Generator, count: int, dim: int) -> Floats:

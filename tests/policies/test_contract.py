@@ -1,9 +1,11 @@
 """Every built-in policy, and a user's own, keeps the contract."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from infex import (
     Choice,
@@ -20,7 +22,8 @@ from infex import (
     stretched,
 )
 from infex.linear.kernels import Floats
-from infex.testing import PolicyContract
+from infex.testing import PolicyContract, Problem, problem
+from infex.testing.policies import HORIZON
 
 
 class SecondBest:
@@ -65,6 +68,34 @@ MAKERS: dict[str, Callable[[], Policy]] = {
     "SecondBest": SecondBest,
     "Means": Means,
 }
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    arms=st.integers(1, 12),
+    dim=st.integers(1, 6),
+    maker=st.sampled_from([*MAKERS]),
+)
+@settings(max_examples=100, deadline=None)
+def test_infex_is_the_base_greedy_or_a_run_by_itself_on_random_problems(
+    seed: int, arms: int, dim: int, maker: str
+) -> None:
+    class OneProblem(PolicyContract):
+        def make(self) -> Policy:
+            return MAKERS[maker]()
+
+        def problems(self) -> Iterator[Problem]:
+            yield problem(seed, arms=arms, dim=dim, horizon=HORIZON)
+
+    contract = OneProblem()
+    contract.test_infex_in_all_rounds_is_the_policy_itself()
+    contract.test_infex_is_greedy_where_the_schedule_is_silent()
+    contract.test_with_own_data_the_exploring_rounds_are_a_run_by_itself()
+
+
+def test_a_contract_that_makes_nothing_fails_loudly() -> None:
+    with pytest.raises(NotImplementedError, match="PolicyContract must say in `make`"):
+        PolicyContract().test_a_single_arm_is_always_chosen()
 
 
 class TestPolicies(PolicyContract):

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infex import (
+    Bandit,
     Choice,
     EpsilonGreedy,
     Evidence,
@@ -117,6 +118,11 @@ def test_the_radius_is_its_formula(
     assert policy.radius(Evidence(ridge)) == pytest.approx(expected, rel=1e-9, abs=1e-6)
 
 
+def test_a_tiny_delta_is_no_trouble() -> None:
+    evidence = evidence_of([0.1, 0.2])
+    assert LinUCB(delta=1e-310).choose(1, evidence, stream(1)).arm == 1
+
+
 def test_a_delta_of_one_before_any_data_is_no_trouble() -> None:
     for penalty in (0.3, 0.7, 3.0):
         evidence = Evidence(Ridge(np.eye(5), penalty))
@@ -137,9 +143,11 @@ def test_ties_within_rounding_go_to_the_lowest_index() -> None:
     assert best(np.array([0.3, 0.3 + 1e-15, 0.1])) == 0
     assert best(np.array([0.3, 0.3 + 1e-9])) == 1
     assert best(np.array([5e11, 5e11 + 0.4])) == 0
-    assert best(np.array([0.1, np.nan, 0.3])) == 2
-    with pytest.raises(InvalidChoice, match="no score is a finite number"):
-        best(np.array([np.nan]))
+    assert best(np.array([0.1, np.inf, np.inf])) == 1
+    assert best(np.array([-np.inf, -np.inf])) == 0
+    for scores in (np.array([0.3, np.nan]), np.array([]), np.eye(2)):
+        with pytest.raises(InvalidChoice, match="scores must be one number for each arm"):
+            best(scores)
 
 
 def test_random_ties_are_drawn_evenly() -> None:
@@ -155,26 +163,37 @@ def test_random_ties_are_drawn_evenly() -> None:
 
 @pytest.mark.parametrize(
     "policy",
-    [
-        Greedy(),
-        Greedy(ties="random"),
-        Uniform(),
-        EpsilonGreedy(rate=0.4),
-        LinUCB(),
-        Infex(Uniform(), jittered(3, seed=1)),
-        Infex(LinUCB(), jittered(3, seed=1)),
-    ],
+    [Greedy(), Greedy(ties="random"), Uniform(), EpsilonGreedy(rate=0.4), LinUCB(), LinUCB(ties="random")],
     ids=repr,
 )
 def test_probabilities_are_the_frequencies_of_choices(policy: Any) -> None:
-    """Over the draws of the policy and, for a jittered schedule, over its seed too."""
     evidence = evidence_of([0.5, 0.2, 0.5, -0.3])
     rounds, counts, trials = Rounds(5, "trials"), np.zeros(4), 6000
     for trial in range(1, trials + 1):
-        drawn = Infex(policy.base, jittered(3, seed=trial)) if isinstance(policy, Infex) else policy
-        counts[drawn.choose(2, evidence, rounds.at(trial)).arm] += 1
+        counts[policy.choose(2, evidence, rounds.at(trial)).arm] += 1
     told = [probability(policy, 2, evidence, arm) for arm in range(4)]
     np.testing.assert_allclose(counts / trials, told, atol=0.03)
+
+
+@pytest.mark.parametrize("base", [Uniform(), LinUCB()], ids=repr)
+def test_weighting_by_jittered_probabilities_is_unbiased_given_the_past(base: Any) -> None:
+    """Over many seeds of the schedule, rewards teaching as they come, 1{arm}/probability has mean 1."""
+    weights, trials = np.zeros((4, 2)), 4000
+    for seed in range(trials):
+        bandit = Bandit(np.eye(2), Infex(base, jittered(3, seed=seed)), seed=seed)
+        for t in range(4):
+            before = bandit.evidence()
+            chances = [probability(bandit.policy, t + 1, before, arm) for arm in range(2)]
+            decision = bandit.ask()
+            assert decision.probability == chances[decision.arm]
+            bandit.tell(decision, 1.0 if decision.arm else 0.5)
+            for arm, chance in enumerate(chances):
+                assert chance is not None
+                if chance == 0.0:
+                    weights[t, arm] += 1.0  # cannot be played, and is not weighted
+                elif arm == decision.arm:
+                    weights[t, arm] += 1.0 / chance
+    np.testing.assert_allclose(weights / trials, 1.0, atol=0.12)
 
 
 def test_probabilities_that_cannot_be_known_are_none() -> None:
@@ -183,9 +202,9 @@ def test_probabilities_that_cannot_be_known_are_none() -> None:
     assert probability(Infex(LinTS(), every(2)), 2, evidence, 0) is None
     assert probability(Infex(LinTS(), every(2)), 1, evidence, 0) == 1.0
     assert probability(Infex(LinTS(), jittered(2)), 1, evidence, 0) is None
-    with pytest.warns(SparseExploration):
-        policy = Infex(Uniform(), budget(jittered(2) | every(5), 3))
-    assert probability(policy, 1, evidence, 0) is None
+    assert probability(Infex(Infex(Uniform(), jittered(2)), jittered(2)), 1, evidence, 0) is None
+    twice = jittered(2) | budget(jittered(2), 5)
+    assert probability(Infex(Uniform(), twice), 1, evidence, 0) is None
 
 
 def test_infex_says_explored_in_the_rounds_of_its_schedule_alone() -> None:

@@ -19,7 +19,7 @@ from infex import (
     power,
     stretched,
 )
-from infex.errors import InvalidRound
+from infex.errors import InvalidRound, InvalidSetting, OutOfReach
 from infex.schedules.protocol import chance, is_drawn
 
 
@@ -46,7 +46,7 @@ from infex.schedules.protocol import chance, is_drawn
         (lambda: budget("every(5)", 3), "a schedule needs explores, .*'every"),
         (lambda: from_count(3), "g must be a function of the round, got 3"),
         (lambda: from_count(math.sqrt, grows="yes"), "grows must be True, False or None, got 'yes'"),
-        (lambda: from_count(lambda t: "x"), "must give a number, got 'x' in round 1"),
+        (lambda: from_count(lambda t: "x"), "must give a number, but in round 1: could not convert"),
         (lambda: from_count(lambda t: math.nan), "gives NaN in round 1"),
         (lambda: every(5) | 7, "a schedule needs explores, .* which 7 does not have"),
     ],
@@ -150,19 +150,56 @@ def test_chances_of_exploring() -> None:
     jitter = jittered(4, seed=1)
     assert chance(every(4), 4) == 1.0
     assert chance(every(4), 5) == 0.0
-    assert chance(jitter, 3) == 0.25
-    assert chance(jitter | every(10), 10) == 1.0
-    assert chance(jitter | every(10), 11) == 0.25
-    assert chance(jitter | jittered(2, seed=1), 11) == pytest.approx(1 - 0.75 * 0.5)
-    assert chance(budget(jitter, 2), 8) == 0.25
+    assert chance(jitter, 401) == 0.25
+    assert chance(jitter | every(10), 410) == 1.0
+    assert chance(jitter | every(10), 401) == 0.25
+    assert chance(jitter | jittered(2, seed=1), 401) == pytest.approx(1 - 0.75 * 0.5)
+    assert chance(budget(jitter, 2), 5) == 0.25
     assert chance(budget(jitter, 2), 9) == 0.0
     assert chance(budget(every(4), 1), 4) == 1.0
     assert chance(budget(every(4), 1), 8) == 0.0
-    assert chance(budget(jitter | every(10), 5), 3) is None
-    assert chance(budget(jitter | every(10), 5) | every(3), 4) is None
+    assert chance(jitter | budget(jitter, 10), 3) is None
+    for t in range(1, 40):
+        told = chance(jitter, t)
+        left = 4 - (t - 1) % 4
+        assert told == (0.0 if jitter.when((t + 3) // 4) < t else 1 / left)
     assert [is_drawn(s) for s in (jitter, every(3) | jitter, budget(jitter, 1), every(3))] == [True] * 3 + [
         False
     ]
+
+
+def test_targets_too_large_or_small_for_a_float_are_followed_all_the_same() -> None:
+    assert [stretched(300).count(t) for t in (40_000, 50_000, 10**12)] == [2, 2, 2]
+    assert logarithmic(400).count(10**12) == 10**12 - 2
+    assert from_count(lambda t: -math.inf).count(9) == 0
+    assert from_count(lambda t: math.inf).count(9) == 9
+
+
+def test_a_target_that_leaps_past_its_start_is_refused() -> None:
+    leaps = from_count(lambda t: 100 * (t // 5000))
+    with pytest.raises(InvalidSetting, match="grows by 100 in round 5000"):
+        leaps.explores(5000)
+
+
+def test_unions_too_large_to_count_are_refused_by_name() -> None:
+    for schedule in (every(7) | jittered(20, 1), every(100) | stretched(1)):
+        assert schedule.count(1000) == sum(schedule.explores(t) for t in range(1, 1001))
+        with pytest.raises(OutOfReach, match="too many to join"):
+            schedule.count(10**12)
+        schedule.explores(10**12)
+
+
+def test_finite_unions_end() -> None:
+    schedule = listed([1, 5]) | budget(every(4), 3) | listed([4, 30])
+    assert [schedule.when(n) for n in range(1, 8)] == [1, 4, 5, 8, 12, 30, math.inf]
+    assert (listed([1]) | listed([2])).when(3) == math.inf
+
+
+def test_a_union_of_many_periods_is_counted_at_once() -> None:
+    schedule: Schedule = every(2)
+    for period in range(3, 25):
+        schedule = every(period, offset=1) | schedule
+    assert schedule.count(1000) == sum(schedule.explores(t) for t in range(1, 1001))
 
 
 def test_a_users_schedule_needs_no_more_than_four_verbs() -> None:
@@ -182,8 +219,9 @@ def test_a_users_schedule_needs_no_more_than_four_verbs() -> None:
                 n -= self.explores(t)
             return t
 
-    primes: Any = Primes()
-    joined = every(4) | primes
+    primes = Primes()
+    joined = primes | every(4)
+    assert [t for t in range(1, 14) if (every(4) | primes).explores(t)] == [2, 3, 4, 5, 7, 8, 11, 12, 13]
     assert [t for t in range(1, 14) if joined.explores(t)] == [2, 3, 4, 5, 7, 8, 11, 12, 13]
     assert [joined.when(n) for n in range(1, 6)] == [2, 3, 4, 5, 7]
     assert budget(primes, 2).when(3) == math.inf

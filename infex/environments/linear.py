@@ -1,0 +1,119 @@
+"""Problems with a fixed arm set and rewards linear in it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any, Literal, final
+
+import numpy as np
+
+from infex.checks import one_of, real, whole
+from infex.errors import InvalidSetting
+from infex.linear import columns_of
+from infex.linear.evidence import shown
+from infex.linear.kernels import Floats
+from infex.streams import stream
+
+REWARDS = ("sign", "gaussian", "bernoulli")
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearInstance:
+    """Arms with mean rewards x'theta; it owns the means, the gaps and the regret.
+
+    `rewards` is the law of a reward with mean m: "sign" is +1 with probability (1 + m)/2, else
+    -1; "bernoulli" is 1 with probability m, else 0; "gaussian" is m + `noise` N(0, 1). Each round
+    has one draw, common to all policies that play the same instance with the same seed.
+
+    >>> instance = LinearInstance([[1.0, 0.0], [0.0, 1.0]], theta=[0.5, 0.2])
+    >>> instance.best, instance.gaps.tolist()
+    (0, [0.0, 0.3])
+    """
+
+    arms: Floats
+    theta: Floats
+    rewards: Literal["sign", "gaussian", "bernoulli"] = "sign"
+    noise: float = 1.0
+    means: Floats = field(init=False, repr=False)
+    gaps: Floats = field(init=False, repr=False)
+    best: int = field(init=False)
+    key: int = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        arms = np.ascontiguousarray(columns_of(self.arms).T)
+        theta = _vector(self.theta, arms.shape[1])
+        means = arms @ theta
+        one_of("rewards", self.rewards, REWARDS)
+        _refuse_means(means, self.rewards)
+        noise = real("noise", self.noise, least=0)
+        content = arms.tobytes() + theta.tobytes() + f"{arms.shape} {self.rewards} {noise!r}".encode()
+        derived: dict[str, Any] = {
+            "arms": shown(arms),
+            "theta": shown(theta),
+            "noise": noise,
+            "means": shown(means),
+            "gaps": shown(means.max() - means),
+            "best": int(np.argmax(means)),
+            "key": int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little"),
+        }
+        for name, value in derived.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def gap(self) -> float:
+        """The smallest gap that is not nil: the paper's Delta; 0 if all arms are equally good."""
+        positive = self.gaps[self.gaps > 0]
+        return float(positive.min()) if positive.size else 0.0
+
+    def draws(self, seed: int) -> np.random.Generator:
+        """The draws of rounds 1, 2, ...: one uniform each, or one normal for Gaussian rewards."""
+        return stream(seed, "rewards", self.key)
+
+    def reward(self, arm: int, rng: np.random.Generator) -> float:
+        """The reward of an arm in the round whose draw `rng` gives next."""
+        mean = float(self.means[arm])
+        if self.rewards == "gaussian":
+            return mean + self.noise * float(rng.standard_normal())
+        if self.rewards == "bernoulli":
+            return 1.0 if rng.random() < mean else 0.0
+        return 1.0 if rng.random() < (1.0 + mean) / 2.0 else -1.0
+
+
+def gaussian(
+    dim: int, arms: int, seed: int | np.random.Generator, rewards: Literal["sign", "gaussian"] = "sign"
+) -> LinearInstance:
+    """An instance as in the paper: arms N(0, I/(2d)) cut to length 1, theta uniform on the sphere.
+
+    >>> gaussian(dim=10, arms=1000, seed=3).arms.shape
+    (1000, 10)
+    """
+    dim, arms = whole("dim", dim, least=1), whole("arms", arms, least=1)
+    rng = seed if isinstance(seed, np.random.Generator) else stream(seed, "gaussian", dim, arms)
+    rows = rng.standard_normal((arms, dim)) * np.sqrt(1 / (2 * dim))
+    lengths = np.linalg.norm(rows, axis=1)
+    rows[lengths > 1] /= lengths[lengths > 1, None]
+    theta = rng.standard_normal((dim,))
+    return LinearInstance(rows, theta / np.linalg.norm(theta), rewards)
+
+
+def _vector(theta: Any, dim: int) -> Floats:
+    try:
+        found = np.array(theta, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidSetting(f"theta must be {dim} numbers, got {theta!r}") from None
+    if found.shape != (dim,) or not np.all(np.isfinite(found)):
+        raise InvalidSetting(f"theta must be {dim} finite numbers, got {theta!r}")
+    return found
+
+
+def _refuse_means(means: Floats, rewards: str) -> None:
+    low, high = {"sign": (-1.0, 1.0), "bernoulli": (0.0, 1.0), "gaussian": (-np.inf, np.inf)}[rewards]
+    slack = 1e-9
+    bad = (means < low - slack) | (means > high + slack)
+    if bad.any():
+        k = int(np.argmax(bad))
+        raise InvalidSetting(
+            f"means must be from {low:g} to {high:g} for {rewards} rewards; arm {k} has {means[k]:.6g}"
+        )

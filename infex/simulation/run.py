@@ -1,0 +1,60 @@
+"""What one run of a policy gave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import numpy as np
+
+from infex.environments import LinearInstance
+from infex.errors import NotKept
+from infex.linear.kernels import Floats
+from infex.simulation.loop import Integers
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """One run: regret and where it came from, explorations, time, and pulls of every arm.
+
+    `regret` is the pseudo-regret, with true means; `volume` is alpha at the end. `arms` and
+    `rewards` of every round are there if the run was played with `record=True`.
+    """
+
+    instance: LinearInstance = field(repr=False)
+    policy: Any
+    horizon: int
+    seed: int
+    regret_exploring: float
+    regret_greedy: float
+    explored: int
+    seconds: float
+    volume: float
+    counts: Integers = field(repr=False)
+    points: tuple[Integers, Floats] = field(repr=False)
+    arms: Integers | None = field(repr=False, default=None)
+    rewards: Floats | None = field(repr=False, default=None)
+
+    @property
+    def regret(self) -> float:
+        """The regret of all rounds."""
+        return self.regret_greedy + self.regret_exploring
+
+    @property
+    def optimal(self) -> int:
+        """How often a best arm was played."""
+        return int(self.counts[self.instance.gaps == 0.0].sum())
+
+    def curve(self, every_round: bool = False) -> tuple[Integers, Floats]:
+        """Rounds and the regret up to them: log-spaced, or all if the run was recorded."""
+        if not every_round:
+            return self.points
+        if self.arms is None:
+            raise NotKept("rounds were not recorded; play with record=True")
+        return np.arange(1, self.horizon + 1), np.cumsum(self.instance.gaps[self.arms])
+
+
+def log_spaced(horizon: int, points: int = 100) -> Integers:
+    """Up to about `points` rounds from 1 to the horizon, dense at first."""
+    return np.unique(np.geomspace(1, horizon, points).round().astype(np.int64))

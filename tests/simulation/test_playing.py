@@ -1,0 +1,249 @@
+"""Whole runs: compiled, interpreted and slow versions agree."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from infex import (
+    Choice,
+    EpsilonGreedy,
+    Evidence,
+    Greedy,
+    Infex,
+    LinTS,
+    LinUCB,
+    Uniform,
+    always,
+    every,
+    from_count,
+    jittered,
+    logarithmic,
+    power,
+    stretched,
+)
+from infex.environments import LinearInstance, gaussian
+from infex.errors import InfexError, NotKept
+from infex.policies.protocol import uses_explored
+from infex.simulation import Run, play, playing
+from infex.streams import stream
+from infex.testing import odd_boards, slow_play
+from tests import golden
+
+bases = st.one_of(
+    st.builds(Greedy, ties=st.sampled_from(["lowest", "random"])),
+    st.just(Uniform()),
+    st.builds(EpsilonGreedy, rate=st.sampled_from([None, 0.3]), ties=st.sampled_from(["lowest", "random"])),
+    st.builds(LinUCB, delta=st.sampled_from([1.0, 1e-4]), scale=st.sampled_from([0.0, 0.1, 1.0])),
+    st.builds(
+        LinTS,
+        delta=st.sampled_from([1.0, 1e-4]),
+        scale=st.sampled_from([0.1, 1.0]),
+        sampling=st.sampled_from(["gaussian", "spherical"]),
+    ),
+)
+schedules = st.one_of(
+    st.integers(1, 40).map(every),
+    st.sampled_from(
+        [
+            stretched(1),
+            power(0.5),
+            logarithmic(2),
+            jittered(4, 1),
+            every(7) | every(5),
+            from_count(lambda t: t / 3, grows=True),
+        ]
+    ),
+)
+policies = st.one_of(
+    bases,
+    st.builds(
+        Infex,
+        bases,
+        schedules,
+        data=st.sampled_from(["shared", "own"]),
+        ties=st.sampled_from(["lowest", "random"]),
+    ),
+)
+instances = st.builds(
+    gaussian,
+    dim=st.integers(1, 9),
+    arms=st.integers(1, 40),
+    seed=st.integers(0, 10**6),
+    rewards=st.sampled_from(["sign", "gaussian"]),
+)
+
+
+class Plain:
+    """A built-in policy in disguise, which the compiled loop does not know."""
+
+    def __init__(self, policy: Any) -> None:
+        self.policy = policy
+        self.uses_explored = uses_explored(policy)
+
+    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        choice: Choice = self.policy.choose(t, evidence, rng)
+        return choice
+
+
+def play_plain(monkeypatch: pytest.MonkeyPatch, policy: Any, *given: Any, **more: Any) -> Run:
+    """A run in Python with the draws that the policy has in the compiled loop."""
+    name = playing.name(policy)
+    with monkeypatch.context() as patch:
+        patch.setattr(playing, "name", lambda _: name)
+        return play(given[0], Plain(policy), *given[1:], **more)
+
+
+def assert_same(one: Run, other: Run) -> None:
+    np.testing.assert_array_equal(one.arms, other.arms)
+    np.testing.assert_array_equal(one.rewards, other.rewards)
+    np.testing.assert_array_equal(one.counts, other.counts)
+    np.testing.assert_array_equal(one.curve()[1], other.curve()[1])
+    for name in ("regret", "regret_greedy", "regret_exploring", "explored", "volume", "optimal"):
+        assert getattr(one, name) == getattr(other, name), name
+
+
+@given(policy=policies, instance=instances, seed=st.integers(0, 99), penalty=st.sampled_from([0.1, 1.0, 7.0]))
+@settings(max_examples=200, deadline=None)
+def test_compiled_and_interpreted_runs_are_the_same_to_the_last_bit(
+    policy: Any, instance: LinearInstance, seed: int, penalty: float
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        slow = play_plain(patch, policy, instance, 300, seed, penalty=penalty, record=True)
+    assert_same(play(instance, policy, 300, seed, penalty=penalty, record=True), slow)
+
+
+def one_generator(rng: np.random.Generator) -> Any:
+    """A simulated run draws from one generator from start to end."""
+    return lambda t: rng
+
+
+@given(policy=policies, instance=instances, seed=st.integers(0, 99))
+@settings(max_examples=200, deadline=None)
+def test_every_arm_is_that_of_the_slow_version(policy: Any, instance: LinearInstance, seed: int) -> None:
+    if "random" in repr(policy):
+        policy = Infex(LinUCB(), every(3), data="own")
+    fast = play(instance, policy, 60, seed, record=True)
+    assert fast.arms is not None
+    rng = stream(seed, "policy", playing.name(policy), instance.key)
+    draws = instance.draws(seed)
+    slow = slow_play(
+        policy, instance.arms, lambda t, arm: instance.reward(arm, draws), one_generator(rng), 60
+    )
+    assert fast.arms.tolist() == slow
+
+
+@pytest.mark.parametrize("board", odd_boards())
+@pytest.mark.parametrize("period", [1, 5, 20, 100, 1000])
+@pytest.mark.parametrize("base", [LinUCB(delta=1e-3), LinTS(scale=0.2), LinUCB(ties="random")], ids=repr)
+def test_odd_boards_are_played_alike(
+    board: str, period: int, base: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arms = odd_boards()[board]
+    instance = LinearInstance(arms, arms[0] / 2)
+    policy = Infex(base, every(period))
+    slow = play_plain(monkeypatch, policy, instance, 400, 3, record=True)
+    assert_same(play(instance, policy, 400, 3, record=True), slow)
+
+
+@pytest.mark.parametrize("row", golden.ROWS, ids=lambda row: row.name)
+def test_the_golden_table_is_met(row: golden.Row, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = golden.instance()
+    instance = LinearInstance(problem.arms, problem.theta)
+    uniforms = np.random.default_rng(np.random.SeedSequence([2510, 26000, 10, 10, 0, 1]))
+    monkeypatch.setattr(LinearInstance, "draws", lambda self, seed: uniforms)
+    run = play(instance, row.policy, golden.HORIZON, record=True)
+    assert run.arms is not None
+    assert tuple(run.arms[:12]) == row.first
+    assert run.optimal == row.optimal
+    assert run.volume == pytest.approx(row.volume, abs=5e-7)
+    rounds, regret = run.curve(every_round=True)
+    for t, expected in zip((10, 100, 1000, 10_000), row.regret, strict=True):
+        assert regret[t - 1] == pytest.approx(expected, abs=5e-7)
+    assert run.regret == pytest.approx(row.regret[-1], abs=5e-7)
+    assert rounds[-1] == golden.HORIZON
+
+
+def test_a_run_adds_up() -> None:
+    instance = gaussian(dim=4, arms=12, seed=1)
+    run = play(instance, Infex(LinUCB(), every(7)), 5000, record=True)
+    assert run.arms is not None
+    assert run.explored == 714
+    assert run.counts.sum() == 5000
+    np.testing.assert_array_equal(run.counts, np.bincount(run.arms, minlength=12))
+    explored = np.arange(1, 5001) % 7 == 0
+    gaps = instance.gaps[run.arms]
+    assert run.regret_exploring == pytest.approx(gaps[explored].sum())
+    assert run.regret_greedy == pytest.approx(gaps[~explored].sum())
+    rounds, regret = run.curve()
+    np.testing.assert_allclose(regret, np.cumsum(gaps)[rounds - 1])
+    assert rounds[0] == 1
+    assert rounds[-1] == 5000
+    assert run.seconds > 0
+
+
+def test_long_runs_go_on_where_the_chunk_before_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = gaussian(dim=4, arms=12, seed=1)
+    policies: list[Any] = [
+        Infex(LinTS(), every(7), data="own"),
+        Infex(EpsilonGreedy(), stretched(1), data="own"),
+        LinUCB(),
+        Greedy(),
+        Infex(LinUCB(), power(0.5)),
+    ]
+    whole = [play(instance, policy, 3000, record=True) for policy in policies]
+    monkeypatch.setattr(playing, "CHUNK", 97)
+    for policy, run in zip(policies, whole, strict=True):
+        cut = play(instance, policy, 3000, record=True)
+        np.testing.assert_array_equal(cut.arms, run.arms)
+        assert cut.regret == pytest.approx(run.regret)
+        np.testing.assert_allclose(cut.curve()[1], run.curve()[1])
+
+
+def test_the_noise_is_common_and_each_policy_has_draws_of_its_own() -> None:
+    instance = gaussian(dim=3, arms=2, seed=1, rewards="gaussian")
+    runs = [play(instance, policy, 200, 5, record=True) for policy in (Greedy(), LinUCB(), Uniform())]
+    noise = [run.rewards - instance.means[run.arms] for run in runs]
+    np.testing.assert_allclose(noise[0], noise[1], atol=1e-12)
+    np.testing.assert_allclose(noise[0], noise[2], atol=1e-12)
+
+
+def test_a_users_policy_and_learner_are_played() -> None:
+    class Means:
+        def __init__(self) -> None:
+            self.seen: list[float] = []
+
+        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+            return Choice(t % len(evidence))
+
+        def learn(self, arm: int, features: Any, reward: float, explored: bool) -> None:
+            self.seen.append(reward)
+
+    learner = Means()
+    run = play(gaussian(dim=2, arms=3, seed=1), Infex(learner, always()), 30, record=True)
+    assert run.rewards is not None
+    assert learner.seen == run.rewards.tolist()
+    assert run.explored == 30
+
+
+def test_rounds_that_were_not_recorded_are_not_there() -> None:
+    run = play(gaussian(dim=2, arms=3, seed=1), Greedy(), 30)
+    assert run.arms is None
+    with pytest.raises(NotKept, match="record=True"):
+        run.curve(every_round=True)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda given: play(given, LinUCB, 10), r"got the class LinUCB, say LinUCB\(\)"),
+        (lambda given: play(given, LinUCB(), 0), "horizon must be at least 1, got 0"),
+        (lambda given: play(given, LinUCB(), 10, seed=0.5), "seed must be a whole number, got 0.5"),
+        (lambda given: play(given, LinUCB(), 10, penalty=0), "penalty must be above 0, got 0"),
+    ],
+)
+def test_bad_settings_are_refused(call: Any, message: str) -> None:
+    with pytest.raises(InfexError, match=message):
+        call(gaussian(dim=2, arms=3, seed=1))
