@@ -157,7 +157,7 @@ def stay(board: Floats, run: Floats) -> tuple[float, float]:
     sa, ga = scores[a], along[a]
     top = 10.0 * (1.0 + abs(sa))
     eps = 10.0 * kernels.TIE * (1.0 + top)
-    high = (top - abs(sa)) / ga
+    high = (top - abs(sa)) / larger(ga, 1e-300)
     low = -high
     down = -high  # minus the upper end, so that both are maxima
     scores[a] = -np.inf  # leaves the arm itself out

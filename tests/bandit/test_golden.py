@@ -14,6 +14,7 @@ def test_the_instance_is_the_one_described() -> None:
     assert np.argmax(problem.arms @ problem.theta) == golden.BEST_ARM
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("row", golden.ROWS, ids=lambda row: row.name)
 def test_ask_and_tell_meet_every_column_of_the_golden_table(row: Row) -> None:
     problem = golden.instance()

@@ -26,11 +26,14 @@ from infex import (
 )
 from infex.environments import LinearInstance, gaussian
 from infex.errors import InfexError, NotKept
+from infex.linear.compiling import plain_python
 from infex.policies.protocol import uses_explored
 from infex.simulation import Run, play, playing
 from infex.streams import stream
 from infex.testing import odd_boards, slow_play
 from tests import golden
+
+EXAMPLES = 20 if plain_python else 200
 
 bases = st.one_of(
     st.builds(Greedy, ties=st.sampled_from(["lowest", "random"])),
@@ -106,7 +109,7 @@ def assert_same(one: Run, other: Run) -> None:
 
 
 @given(policy=policies, instance=instances, seed=st.integers(0, 99), penalty=st.sampled_from([0.1, 1.0, 7.0]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 def test_compiled_and_interpreted_runs_are_the_same_to_the_last_bit(
     policy: Any, instance: LinearInstance, seed: int, penalty: float
 ) -> None:
@@ -121,7 +124,7 @@ def one_generator(rng: np.random.Generator) -> Any:
 
 
 @given(policy=policies, instance=instances, seed=st.integers(0, 99))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 def test_every_arm_is_that_of_the_slow_version(policy: Any, instance: LinearInstance, seed: int) -> None:
     if "random" in repr(policy):
         policy = Infex(LinUCB(), every(3), data="own")
@@ -148,6 +151,7 @@ def test_odd_boards_are_played_alike(
     assert_same(play(instance, policy, 400, 3, record=True), slow)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("row", golden.ROWS, ids=lambda row: row.name)
 def test_the_golden_table_is_met(row: golden.Row, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = golden.instance()
