@@ -4,6 +4,7 @@ A base policy decides in the rounds that a schedule names; in all other rounds t
 a ridge estimate is played (Lee and Oh, *Infrequent Exploration in Linear Bandits*, NeurIPS 2025).
 """
 
+from infex import environments
 from infex.bandit import Bandit, Decision
 from infex.errors import InfexError, InfexWarning, LargeReward, SparseExploration
 from infex.linear import Evidence
@@ -21,6 +22,7 @@ from infex.schedules import (
     power,
     stretched,
 )
+from infex.simulation import Run, play
 from infex.streams import stream
 
 __version__ = "0.1.0"
@@ -40,18 +42,21 @@ __all__ = [
     "LinTS",
     "LinUCB",
     "Policy",
+    "Run",
     "Schedule",
     "SparseExploration",
     "Uniform",
     "always",
     "best",
     "budget",
+    "environments",
     "every",
     "from_count",
     "jittered",
     "listed",
     "logarithmic",
     "never",
+    "play",
     "power",
     "stream",
     "stretched",

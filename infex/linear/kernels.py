@@ -10,7 +10,7 @@ The state of a ridge with V = penalty I + sum x x' and b = sum y x is six arrays
                              Cholesky factor of V, so M'M = V^-1, and it is unique
     columns   (d, K)         the arms as columns, so that loops over arms run along memory
     board     (3, K)         scores s_k = x_k'theta, squared widths w_k = |M x_k|^2, and g_k
-    vectors   (3, d)         x, p and u of the run under way
+    vectors   (4, d)         x, p and u of the run under way, and room for work
     run       (RUN,)         its scalars
 
 A *run* is one x played n times in a row with reward sum S. With p = M x, u = M'p, q = p'p and
@@ -173,34 +173,58 @@ def dot(a: Floats, b: Floats, n: int) -> float:
 
 
 @compiled
-def project(solved: Floats, vectors: Floats) -> float:
-    """q = |x|^2 in V^-1, and in place p = M x and u = V^-1 x = M'p."""
-    x, p, u = vectors[0], vectors[1], vectors[2]
-    u[:] = 0.0
-    for i in range(x.size):
-        p[i] = dot(solved[i], x, i + 1)
-        for j in range(i + 1):
-            u[j] += p[i] * solved[i, j]
-    return dot(p, p, p.size)
+def row_dot(rows: Floats, i: int, b: Floats, n: int) -> float:
+    """The same with a row of a matrix, which as a view of its own would cost more than the sum."""
+    s0 = s1 = s2 = s3 = 0.0
+    j = 0
+    while j + 4 <= n:
+        s0 += rows[i, j] * b[j]
+        s1 += rows[i, j + 1] * b[j + 1]
+        s2 += rows[i, j + 2] * b[j + 2]
+        s3 += rows[i, j + 3] * b[j + 3]
+        j += 4
+    while j < n:
+        s0 += rows[i, j] * b[j]
+        j += 1
+    return (s0 + s1) + (s2 + s3)
 
 
 @compiled
-def rank_one(solved: Floats, p: Floats, n: float) -> None:
+def project(solved: Floats, vectors: Floats) -> float:
+    """q = |x|^2 in V^-1, and in place p = M x and u = V^-1 x = M'p."""
+    x, p, u = vectors[0], vectors[1], vectors[2]
+    d = x.size
+    for j in range(d):
+        u[j] = 0.0
+    for i in range(d):
+        part = row_dot(solved, i, x, i + 1)
+        p[i] = part
+        for j in range(i + 1):
+            u[j] += part * solved[i, j]
+    return dot(p, p, d)
+
+
+@compiled
+def rank_one(solved: Floats, vectors: Floats, n: float) -> None:
     """M becomes the factor of V + n x x', in place, where p = M x.
 
     With c_i = 1 + n (p_1^2 + ... + p_i^2), the i-th row m_i turns into
     sqrt(c_{i-1}/c_i) (m_i - n p_i/c_{i-1} (p_1 m_1 + ... + p_{i-1} m_{i-1})).
     """
-    before = np.zeros(p.size)
+    p, before = vectors[1], vectors[3]
+    d = p.size
+    for j in range(d):
+        before[j] = 0.0
     c = 1.0
-    for i in range(p.size):
-        grown = c + n * p[i] * p[i]
+    for i in range(d):
+        here = p[i]
+        grown = c + n * here * here
         shrink = math.sqrt(c / grown)
-        part = n * p[i] / c
+        part = n * here / c
         for j in range(i + 1):
             old = solved[i, j]
             solved[i, j] = shrink * (old - part * before[j])
-            before[j] += p[i] * old
+            before[j] += here * old
         c = grown
 
 
@@ -248,7 +272,7 @@ def refresh(
     volume = 0.0
     for i in range(d):
         for j in range(i + 1):
-            value = truth[0, i, j] + truth[1, i, j] - dot(solved[i], solved[j], j)
+            value = truth[0, i, j] + truth[1, i, j] - row_dot(solved, i, solved[j], j)
             solved[i, j] = math.sqrt(value + penalty) if i == j else value / solved[j, j]
         volume += math.log(solved[i, i] * solved[i, i] / penalty)
     theta, row, moment = solved[d], np.empty(d), truth[0, d] + truth[1, d]
@@ -262,7 +286,7 @@ def refresh(
         row[i] = 1.0
         for j in range(i + 1):
             solved[i, j] = pivot * row[j]
-        value = dot(solved[i], moment, i + 1)
+        value = row_dot(solved, i, moment, i + 1)
         for j in range(i + 1):
             theta[j] += value * solved[i, j]
     direct(solved, columns, board)
@@ -299,7 +323,7 @@ def close_run(
     for k in range(scores.size):
         scores[k] += phi * along[k]
         squares[k] = larger(squares[k] - psi * along[k] * along[k], 0.0)
-    rank_one(solved, vectors[1], n)
+    rank_one(solved, vectors, n)
     run[ARM] = -1.0
     run[N] = run[SUM] = run[Q] = run[START] = run[PHI] = run[PSI] = 0.0
 
@@ -396,16 +420,18 @@ def perturb(
     M after n pulls is R^-1 M with R R' = I + n p p', so only the direction changes: R^-T
     direction, by one sweep from the last entry up.
     """
-    p, u, n = vectors[1], vectors[2], run[N]
+    p, u, sums, n, phi = vectors[1], vectors[2], vectors[3], run[N], run[PHI]
     d = p.size
-    sums = np.ones(d + 1)
+    total = 1.0
     for i in range(d):
-        out[i] = solved[d, i] + run[PHI] * u[i]
-        sums[i + 1] = sums[i] + n * p[i] * p[i]
+        out[i] = solved[d, i] + phi * u[i]
+        total += n * p[i] * p[i]
+        sums[i] = total
     later = 0.0
     for i in range(d - 1, -1, -1):
-        root = math.sqrt(sums[i] * sums[i + 1])
-        part = scale * (sums[i] / root * direction[i] - n * p[i] * later)
+        before = sums[i - 1] if i > 0 else 1.0
+        root = math.sqrt(before * sums[i])
+        part = scale * (before / root * direction[i] - n * p[i] * later)
         later += p[i] * direction[i] / root
         for j in range(i + 1):
             out[j] += part * solved[i, j]

@@ -29,7 +29,7 @@ class Ridge:
         self.truth = np.zeros((2, dim + 1, dim)) if truth is None else truth.copy()
         self._solved = np.zeros((dim + 1, dim))
         self._board = np.zeros((3, arms))
-        self._vectors = np.zeros((3, dim))
+        self._vectors = np.zeros((4, dim))
         self._run = np.zeros(kernels.RUN)
         self._refresh()
 

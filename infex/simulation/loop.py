@@ -71,13 +71,24 @@ def note(tally: Floats, counts: Integers, gaps: Floats, arm: int, explores: bool
 
 
 @compiled
+def reward_bar(law: int, mean: float) -> float:
+    """The probability of the higher of two rewards."""
+    return mean if law == BERNOULLI else (1.0 + mean) / 2.0
+
+
+@compiled
+def two_point(law: int, higher: bool) -> float:
+    """The higher or the lower of two rewards."""
+    low = 0.0 if law == BERNOULLI else -1.0
+    return 1.0 if higher else low
+
+
+@compiled
 def reward_of(law: int, mean: float, noise: float, rng: Any) -> float:
     """One reward; each round takes one draw, whatever the arm."""
     if law == GAUSSIAN:
         return float(mean + noise * rng.standard_normal())
-    if law == BERNOULLI:
-        return 1.0 if rng.random() < mean else 0.0
-    return 1.0 if rng.random() < (1.0 + mean) / 2.0 else -1.0
+    return two_point(law, rng.random() < reward_bar(law, mean))
 
 
 @compiled
@@ -106,6 +117,20 @@ def greedy_arm(board: Floats, run: Floats, random_ties: bool, rng: Any, scores: 
 
 
 @compiled
+def radius(base: Base, penalty: float, run: Floats) -> float:
+    """beta, as `Confidence.radius` has it."""
+    beta = kernels.radius(kernels.volume(run), penalty, base.noise, base.bound, base.delta)
+    return base.scale * beta
+
+
+@compiled
+def optimistic_arm(base: Base, penalty: float, board: Floats, run: Floats, rng: Any, scores: Floats) -> int:
+    """The arm of the largest upper bound."""
+    kernels.upper(board, run, radius(base, penalty, run), scores)
+    return pick(scores, base.random_ties, rng)
+
+
+@compiled
 def base_arm(
     base: Base,
     t: int,
@@ -131,16 +156,14 @@ def base_arm(
         return int(rng.integers(0, scores.size)), True
     if kind == GREEDY:
         return greedy_arm(board, run, base.random_ties, rng, scores), False
-    beta = base.scale * kernels.radius(kernels.volume(run), penalty, base.noise, base.bound, base.delta)
     if kind == LINUCB:
-        kernels.upper(board, run, beta, scores)
-    else:
-        for i in range(direction.size):
-            direction[i] = rng.standard_normal()
-        if kind == LINTS_SPHERICAL:
-            kernels.to_sphere(direction)
-        kernels.perturb(solved, vectors, run, beta, direction, theta)
-        kernels.product(columns, theta, scores)
+        return optimistic_arm(base, penalty, board, run, rng, scores), True
+    for i in range(direction.size):
+        direction[i] = rng.standard_normal()
+    if kind == LINTS_SPHERICAL:
+        kernels.to_sphere(direction)
+    kernels.perturb(solved, vectors, run, radius(base, penalty, run), direction, theta)
+    kernels.product(columns, theta, scores)
     return pick(scores, base.random_ties, rng), True
 
 
@@ -223,6 +246,8 @@ def play_rounds(
                     base, clock, penalty, own_solved, own_columns, own_board, own_vectors, own_run,
                     rng, scores, direction, theta,
                 )  # fmt: skip
+            elif base.kind == LINUCB:  # as below, with fewer arrays to hand over
+                arm = optimistic_arm(base, penalty, board, run, rng, scores)
             else:
                 arm, explores = base_arm(
                     base, t, penalty, solved, columns, board, vectors, run, rng, scores, direction, theta
@@ -238,7 +263,9 @@ def play_rounds(
         reward = reward_of(law, means[arm], noise, reward_rng)
         if arm != run[ARM]:
             kept = -1
-        kernels.learn(truth, penalty, solved, columns, board, vectors, run, arm, reward)
+            kernels.learn(truth, penalty, solved, columns, board, vectors, run, arm, reward)
+        elif kernels.pull(run, reward):
+            kernels.close_run(truth, penalty, solved, columns, board, vectors, run)
         if explores and own:
             kernels.learn(
                 own_truth, penalty, own_solved, own_columns, own_board, own_vectors, own_run, arm, reward
@@ -256,8 +283,12 @@ def play_rounds(
                 kept = arm
             n, total, start, q, phi, psi = run[N], run[SUM], run[START], run[Q], run[PHI], run[PSI]
             mean = means[arm]
-            while t <= last and low < phi < high:
-                reward = reward_of(law, mean, noise, reward_rng)
+            bar = reward_bar(law, mean)
+            while t <= last and low < phi < high and not kernels.is_long(n, q):
+                if law == GAUSSIAN:
+                    reward = mean + noise * reward_rng.standard_normal()
+                else:
+                    reward = two_point(law, reward_rng.random() < bar)
                 n += 1.0
                 total += reward
                 phi, psi = kernels.shift(n, total, start, q)
@@ -265,8 +296,6 @@ def play_rounds(
                     arms[t - 1] = arm
                     rewards[t - 1] = reward
                 t += 1
-                if kernels.is_long(n, q):
-                    break
             run[N], run[SUM], run[PHI], run[PSI] = n, total, phi, psi
             if kernels.is_long(n, q):
                 kernels.close_run(truth, penalty, solved, columns, board, vectors, run)

@@ -51,8 +51,10 @@ def base_of(policy: Any) -> Base | None:
     return Base(kind, 0.0, 0.0, 1.0, 0.0, -1.0 if rate is None else rate, random_ties)
 
 
-def exploring_rounds(schedule: Schedule, start: int, stop: int) -> Integers:
-    """The rounds from start to stop in which the base decides."""
+def exploring_rounds(schedule: Schedule | None, start: int, stop: int) -> Integers:
+    """The rounds from start to stop that a schedule names; none without one."""
+    if schedule is None:
+        return np.zeros(0, dtype=np.int64)
     if isinstance(schedule, Every):
         first = schedule.when(schedule.count(start - 1) + 1)
         return np.arange(first, stop + 1, schedule.period, dtype=np.int64)
@@ -64,13 +66,9 @@ def exploring_rounds(schedule: Schedule, start: int, stop: int) -> Integers:
 
 @lru_cache(maxsize=64)
 def _listed(schedule: Schedule, start: int, stop: int) -> Integers:
-    """The same one by one: by number where there are few, else round by round."""
-    if not hasattr(schedule, "count"):
-        found = [t for t in range(start, stop + 1) if schedule.explores(t)]
-    else:
+    """The same one by one: by number where these are few, else round by round."""
+    if hasattr(schedule, "count") and hasattr(schedule, "when"):
         first, last = schedule.count(start - 1) + 1, schedule.count(stop)
-        if 8 * (last - first) < stop - start and hasattr(schedule, "when"):
-            found = [int(schedule.when(n)) for n in range(first, last + 1)]
-        else:
-            found = [t for t in range(start, stop + 1) if schedule.explores(t)]
-    return np.array(found, dtype=np.int64)
+        if 8 * (last - first) < stop - start:
+            return np.array([schedule.when(n) for n in range(first, last + 1)], dtype=np.int64)
+    return np.array([t for t in range(start, stop + 1) if schedule.explores(t)], dtype=np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, final
 
 import numpy as np
@@ -55,6 +56,9 @@ class Run:
         return np.arange(1, self.horizon + 1), np.cumsum(self.instance.gaps[self.arms])
 
 
+@lru_cache(maxsize=64)
 def log_spaced(horizon: int, points: int = 100) -> Integers:
     """Up to about `points` rounds from 1 to the horizon, dense at first."""
-    return np.unique(np.geomspace(1, horizon, points).round().astype(np.int64))
+    rounds = np.unique(np.geomspace(1, horizon, points).round().astype(np.int64))
+    rounds.flags.writeable = False
+    return rounds

@@ -26,6 +26,7 @@ from infex import (
 )
 from infex.environments import LinearInstance, gaussian
 from infex.errors import InfexError, NotKept
+from infex.linear import Memory
 from infex.linear.compiling import plain_python
 from infex.policies.protocol import uses_explored
 from infex.simulation import Run, play, playing
@@ -251,3 +252,41 @@ def test_rounds_that_were_not_recorded_are_not_there() -> None:
 def test_bad_settings_are_refused(call: Any, message: str) -> None:
     with pytest.raises(InfexError, match=message):
         call(gaussian(dim=2, arms=3, seed=1))
+
+
+def test_a_users_schedule_is_played_compiled_too() -> None:
+    class Odd:
+        """Explores in odd rounds; it cannot be hashed, and says no more than that."""
+
+        __hash__ = None  # type: ignore[assignment]
+
+        def explores(self, t: int) -> bool:
+            return t % 2 == 1
+
+    instance = gaussian(dim=3, arms=5, seed=2)
+    own = play(instance, Infex(LinUCB(), Odd()), 301, record=True)
+    built_in = play(instance, Infex(LinUCB(), every(2, offset=1)), 301, record=True)
+    np.testing.assert_array_equal(own.arms, built_in.arms)
+    assert own.explored == 151
+
+
+@pytest.mark.slow
+def test_a_billion_rounds_agree_with_a_fresh_solve(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Estimates, widths and volume at the end, from counts and reward sums, to 1e-8."""
+    kept: list[Memory] = []
+
+    def remember(*given: Any) -> Memory:
+        kept.append(Memory(*given))
+        return kept[-1]
+
+    playing.compile_loop()
+    monkeypatch.setattr(playing, "Memory", remember)
+    instance = gaussian(dim=10, arms=100, seed=3)
+    run = play(instance, Infex(LinUCB(delta=1e-9), every(1000)), 10**9)
+    ridge = kept[-1].ridge
+    gram = np.eye(10) + (instance.arms.T * run.counts) @ instance.arms
+    widths = np.sqrt(np.sum(instance.arms * np.linalg.solve(gram, instance.arms.T).T, axis=1))
+    np.testing.assert_allclose(ridge.widths(), widths, rtol=1e-8)
+    assert ridge.volume == pytest.approx(np.linalg.slogdet(gram)[1], rel=1e-8)
+    np.testing.assert_allclose(ridge.estimates()[1], ridge.over(ridge.columns).estimates()[1], atol=1e-9)
+    assert run.explored == 10**6
