@@ -1,26 +1,54 @@
-"""`make bench`: prints tables and writes benchmarks/results/ask_tell.json."""
+"""`make bench`: prints tables and writes them to benchmarks/results/ as JSON."""
 
 import json
 import platform
 from pathlib import Path
+from typing import Any
 
-from benchmarks import ask_tell
+from benchmarks import ask_tell, engine
 
 RESULTS = Path(__file__).parent / "results"
 
 
 def main() -> None:
     """Runs all benchmarks."""
-    rows = ask_tell.table()
+    write("ask_tell", show_ask_tell())
+    write("engine", show_engine())
+    print(f"\nwritten to {RESULTS.relative_to(Path.cwd())}/")
+
+
+def show_ask_tell() -> list[dict[str, Any]]:
+    """One ask and one tell of a bandit."""
     print("\nask + tell, microseconds a round (least of several runs; the loop and the reward included)\n")
     print(f"{'d':>3}{'K':>6}  {'policy':36}{'infex':>8}{'NumPy':>9}{'faster':>9}")
+    rows = ask_tell.table()
     for row in rows:
         print(f"{row.dim:3}{row.arms:6}  {row.policy:36}{row.infex:8.1f}{row.textbook:9.1f}{row.ratio:8.1f}x")
+    return [row._asdict() | {"ratio": row.ratio} for row in rows]
+
+
+def show_engine() -> dict[str, Any]:
+    """Whole simulated runs."""
+    print(f"\nplay, microseconds a round of whole calls, T = {engine.HORIZON:,}\n")
+    print(f"{'d':>3}{'K':>6}  {'policy':27}{'infex':>9}{'reference':>11}{'':8}{'faster':>9}{'wanted':>9}")
+    rows = engine.table()
+    for row in rows:
+        print(
+            f"{row.dim:3}{row.arms:6}  {row.policy:27}{row.infex:9.4f}{row.reference:11.3f} {row.against:7}"
+            f"{row.ratio:8.1f}x{row.wanted:8.0f}x"
+        )
+    print("\ngrowth of Infex(LinUCB, every(20)) at d = 10, K = 100, T = 10,000 with one of them\n")
+    grown = engine.growth()
+    for name, microseconds in grown:
+        print(f"  {name:14}{microseconds:9.4f} microseconds a round")
+    return {"rows": [row._asdict() | {"ratio": row.ratio} for row in rows], "growth": dict(grown)}
+
+
+def write(name: str, found: Any) -> None:
+    """Puts what was measured into a file."""
     RESULTS.mkdir(exist_ok=True)
-    found = [row._asdict() | {"ratio": row.ratio} for row in rows]
-    report = {"machine": platform.platform(), "python": platform.python_version(), "ask_tell": found}
-    (RESULTS / "ask_tell.json").write_text(json.dumps(report, indent=2) + "\n")
-    print(f"\nwritten to {RESULTS.relative_to(Path.cwd())}/ask_tell.json")
+    report = {"machine": platform.platform(), "python": platform.python_version(), name: found}
+    (RESULTS / f"{name}.json").write_text(json.dumps(report, indent=2) + "\n")
 
 
 if __name__ == "__main__":
