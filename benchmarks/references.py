@@ -2,9 +2,10 @@
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from infex.linear.compiling import compiled
 
 Floats = NDArray[np.float64]
 
@@ -36,7 +37,7 @@ def numpy_run(arms: Floats, means: Floats, uniforms: Floats, delta: float, sampl
     return float(regret)
 
 
-@numba.njit
+@compiled
 def dense_run(columns: Floats, means: Floats, uniforms: Floats) -> float:
     """Regret of greedy in a plain compiled loop: in each round one dense product and an argmax."""
     d, count = columns.shape

@@ -42,7 +42,16 @@ def compiled(function: Function) -> Function:
 
     A kernel is cached on disk where a folder can be written; elsewhere each process compiles.
     """
-    kernel: Any = numba.njit(error_model="numpy", nogil=True)(function)
+    return _kernel(function)
+
+
+def inlined(function: Function) -> Function:
+    """The same for a small kernel that others call: handing over arrays costs more than it does."""
+    return _kernel(function, forceinline=True)
+
+
+def _kernel(function: Function, **options: Any) -> Function:
+    kernel: Any = numba.njit(error_model="numpy", nogil=True, **options)(function)
     if not plain_python:
         with contextlib.suppress(RuntimeError):  # Numba's word for: no folder can be written
             kernel._cache = Cache(function)  # type: ignore[no-untyped-call]

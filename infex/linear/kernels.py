@@ -9,7 +9,8 @@ The state of a ridge with V = penalty I + sum x x' and b = sum y x is six arrays
     solved    (d + 1, d)     rows 0 to d-1: M, row d: theta = V^-1 b; M is the inverse of the lower
                              Cholesky factor of V, so M'M = V^-1, and it is unique
     columns   (d, K)         the arms as columns, so that loops over arms run along memory
-    board     (3, K)         scores s_k = x_k'theta, squared widths w_k = |M x_k|^2, and g_k
+    board     (4, K)         scores s_k = x_k'theta, squared widths w_k = |M x_k|^2, g_k, and the
+                             floor below which w_k may not fall before all is computed anew
     vectors   (4, d)         x, p and u of the run under way, and room for work
     run       (RUN,)         its scalars
 
@@ -20,8 +21,9 @@ log(det V/det V_0) has grown by log1p(n q). So a pull of the same arm costs O(1)
 closes the run in O(d^2 + d K).
 
 What is derived is computed anew from the truth before rounding can tell: after CLOSED d runs, or
-once the volume has grown by GROWTH, as cancellation in a squared width is bounded by the growth
-of the determinant. A run is closed after MOST_PULLS pulls, as its reward sum S has no carry.
+once some squared width has fallen to e^-FALL of what it was when last computed, as that is how
+much subtraction can cost it. A run is closed when it brings such a fall by itself, or after
+MOST_PULLS pulls, as its reward sum S has no carry.
 """
 
 import math
@@ -29,28 +31,30 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from infex.linear.compiling import compiled, larger
+from infex.linear.compiling import compiled, inlined, larger
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 TIE = 1e-12
-GROWTH = 8.0
+SCREEN = 1e-9
+FALL = 8.0
 CLOSED = 64
-LONGEST = math.exp(GROWTH)
+LONGEST = math.exp(FALL)
 MOST_PULLS = 4096.0
 
 # The scalars of a run: its arm (-1 is none), n, S, q, x'theta at its start, phi, psi; and of the
-# whole: the volume at the run's start and when all was computed anew, and runs closed since.
-ARM, N, SUM, Q, START, PHI, PSI, VOLUME, FRESH, RUNS, RUN = range(11)
+# whole: the volume at the run's start, and runs closed since all was computed anew.
+ARM, N, SUM, Q, START, PHI, PSI, VOLUME, RUNS, RUN = range(10)
 
 
-@compiled
+@inlined
 def radius(volume: float, penalty: float, noise: float, bound: float, delta: float) -> float:
     """beta = sigma sqrt(alpha + 2 log(1/delta)) + sqrt(lambda) S (Abbasi-Yadkori et al., 2011)."""
     return noise * math.sqrt(volume - 2.0 * math.log(delta)) + math.sqrt(penalty) * bound
 
 
-@compiled
+@inlined
 def tie_limit(scores: Floats) -> float:
     """The score from which on an arm counts as tied with the best: max - 1e-12 (1 + |max|)."""
     top = float(scores[0])
@@ -59,7 +63,7 @@ def tie_limit(scores: Floats) -> float:
     return top if math.isinf(top) else top - TIE * (1.0 + abs(top))
 
 
-@compiled
+@inlined
 def best(scores: Floats) -> int:
     """The lowest index among the arms tied for the largest score; -1 if no score is a number."""
     limit = tie_limit(scores)
@@ -78,7 +82,7 @@ def estimates(board: Floats, run: Floats, out: Floats) -> int:
     return best(out)
 
 
-@compiled
+@inlined
 def width(square: float, along: float, psi: float) -> float:
     """The width |x| in V^-1: sqrt(w - psi g^2), where rounding may not go below 0."""
     return math.sqrt(larger(square - psi * along * along, 0.0))
@@ -98,7 +102,7 @@ def widths(board: Floats, run: Floats, out: Floats) -> None:
         out[k] = width(squares[k], along[k], psi)
 
 
-@compiled
+@inlined
 def upper(board: Floats, run: Floats, beta: float, out: Floats) -> None:
     """Every arm's optimistic score x'theta + beta |x| in V^-1 (LinUCB)."""
     scores, squares, along, phi, psi = board[0], board[1], board[2], run[PHI], run[PSI]
@@ -107,15 +111,44 @@ def upper(board: Floats, run: Floats, beta: float, out: Floats) -> None:
 
 
 @compiled
+def best_upper(board: Floats, run: Floats, beta: float, guess: int, work: Floats, places: Integers) -> int:
+    """The arm that `best` finds among the scores of `upper`, with few square roots.
+
+    Arm k can reach a limit only if beta^2 w_k >= max(limit - s_k, 0)^2. The limit is the score of
+    a guess, lowered so far that rounding cannot lose an arm; exact scores of what is left decide.
+    """
+    scores, squares, along, phi, psi = board[0], board[1], board[2], run[PHI], run[PSI]
+    count, found = scores.size, 0
+    top = scores[guess] + phi * along[guess] + beta * width(squares[guess], along[guess], psi)
+    limit = top - SCREEN * (1.0 + abs(top))
+    for k in range(count):
+        gap = larger(limit - (scores[k] + phi * along[k]), 0.0)
+        reach = larger(squares[k] - psi * along[k] * along[k], 0.0)
+        work[k] = beta * beta * reach - gap * gap
+    for k in range(count):
+        if work[k] >= 0.0:
+            score = scores[k] + phi * along[k] + beta * width(squares[k], along[k], psi)
+            work[found] = score
+            places[found] = k
+            found += 1
+            top = larger(top, score)
+    bar = top - TIE * (1.0 + abs(top))
+    for i in range(found):
+        if work[i] >= bar:
+            return int(places[i])
+    return -1
+
+
+@inlined
 def volume(run: Floats) -> float:
     """alpha = log(det V/det V_0)."""
     return float(run[VOLUME] + math.log1p(run[N] * run[Q]))
 
 
-@compiled
+@inlined
 def product(columns: Floats, vector: Floats, out: Floats) -> None:
-    """out_k = x_k'vector for every arm, eight rows at a time."""
-    d, arms = columns.shape
+    """out_k = x_k'vector for every arm that `out` has room for, eight rows at a time."""
+    d, arms = columns.shape[0], out.size
     for k in range(arms):
         out[k] = 0.0
     i = 0
@@ -152,10 +185,12 @@ def direct(solved: Floats, columns: Floats, board: Floats) -> None:
         product(columns[: i + 1], solved[i], row)
         for k in range(row.size):
             squares[k] += row[k] * row[k]
-    row[:] = 0.0
+    for k in range(row.size):
+        row[k] = 0.0
+        board[3, k] = squares[k] / LONGEST
 
 
-@compiled
+@inlined
 def dot(a: Floats, b: Floats, n: int) -> float:
     """The sum of a_i b_i for i < n, in four strands: what a plain loop cannot vectorise."""
     s0 = s1 = s2 = s3 = 0.0
@@ -172,7 +207,7 @@ def dot(a: Floats, b: Floats, n: int) -> float:
     return (s0 + s1) + (s2 + s3)
 
 
-@compiled
+@inlined
 def row_dot(rows: Floats, i: int, b: Floats, n: int) -> float:
     """The same with a row of a matrix, which as a view of its own would cost more than the sum."""
     s0 = s1 = s2 = s3 = 0.0
@@ -189,7 +224,7 @@ def row_dot(rows: Floats, i: int, b: Floats, n: int) -> float:
     return (s0 + s1) + (s2 + s3)
 
 
-@compiled
+@inlined
 def project(solved: Floats, vectors: Floats) -> float:
     """q = |x|^2 in V^-1, and in place p = M x and u = V^-1 x = M'p."""
     x, p, u = vectors[0], vectors[1], vectors[2]
@@ -204,7 +239,7 @@ def project(solved: Floats, vectors: Floats) -> float:
     return dot(p, p, d)
 
 
-@compiled
+@inlined
 def rank_one(solved: Floats, vectors: Floats, n: float) -> None:
     """M becomes the factor of V + n x x', in place, where p = M x.
 
@@ -228,7 +263,7 @@ def rank_one(solved: Floats, vectors: Floats, n: float) -> None:
         c = grown
 
 
-@compiled
+@inlined
 def add(total: float, carry: float, value: float) -> tuple[float, float]:
     """total + value, and the carry with what rounding took from that sum (Knuth's two-sum)."""
     grown = total + value
@@ -236,7 +271,7 @@ def add(total: float, carry: float, value: float) -> tuple[float, float]:
     return grown, carry + ((total - (grown - part)) + (value - part))
 
 
-@compiled
+@inlined
 def add_pulls(truth: Floats, x: Floats, n: float, total: float) -> None:
     """The truth after n pulls of x with reward sum `total`.
 
@@ -292,7 +327,7 @@ def refresh(
     direct(solved, columns, board)
     run[:] = 0.0
     run[ARM] = -1.0
-    run[VOLUME] = run[FRESH] = max(volume, 0.0)  # rounding may not go below it
+    run[VOLUME] = max(volume, 0.0)  # rounding may not go below it
 
 
 @compiled
@@ -313,22 +348,25 @@ def close_run(
     run[VOLUME] = volume(run)
     run[RUNS] += 1.0
     d = columns.shape[0]
-    if run[RUNS] > CLOSED * d or run[VOLUME] - run[FRESH] > GROWTH:
+    scores, squares, along, floors = board[0], board[1], board[2], board[3]
+    fallen = 0.0
+    for k in range(scores.size):
+        scores[k] += phi * along[k]
+        square = larger(squares[k] - psi * along[k] * along[k], 0.0)
+        squares[k] = square
+        fallen = larger(fallen, floors[k] - square)
+    if fallen > 0.0 or run[RUNS] > CLOSED * d:
         refresh(truth, penalty, solved, columns, board, run)
         return
     theta, u = solved[d], vectors[2]
     for i in range(d):
         theta[i] += phi * u[i]
-    scores, squares, along = board[0], board[1], board[2]
-    for k in range(scores.size):
-        scores[k] += phi * along[k]
-        squares[k] = larger(squares[k] - psi * along[k] * along[k], 0.0)
     rank_one(solved, vectors, n)
     run[ARM] = -1.0
     run[N] = run[SUM] = run[Q] = run[START] = run[PHI] = run[PSI] = 0.0
 
 
-@compiled
+@inlined
 def open_run(solved: Floats, columns: Floats, board: Floats, vectors: Floats, run: Floats, arm: int) -> None:
     """Starts a run of column `arm`, or of the x that stands in `vectors` if `arm` is -1."""
     x = vectors[0]
@@ -341,20 +379,20 @@ def open_run(solved: Floats, columns: Floats, board: Floats, vectors: Floats, ru
     product(columns, vectors[2], board[2])
 
 
-@compiled
+@inlined
 def shift(n: float, total: float, start: float, q: float) -> tuple[float, float]:
     """phi and psi of a run of n pulls with reward sum `total`."""
     grown = 1.0 + n * q
     return (total - n * start) / grown, n / grown
 
 
-@compiled
+@inlined
 def is_long(n: float, q: float) -> bool:
     """Must the run be closed? For the growth it brought, or because its plain sum is long."""
     return 1.0 + n * q > LONGEST or n >= MOST_PULLS
 
 
-@compiled
+@inlined
 def pull(run: Floats, reward: float) -> bool:
     """One more reward for the run; True once it must be closed."""
     run[N] += 1.0
@@ -363,7 +401,7 @@ def pull(run: Floats, reward: float) -> bool:
     return is_long(run[N], run[Q])
 
 
-@compiled
+@inlined
 def learn(
     truth: Floats,
     penalty: float,
@@ -411,7 +449,7 @@ def to_sphere(direction: Floats) -> None:
         direction[i] *= factor
 
 
-@compiled
+@inlined
 def perturb(
     solved: Floats, vectors: Floats, run: Floats, scale: float, direction: Floats, out: Floats
 ) -> None:

@@ -28,7 +28,7 @@ class Ridge:
         self.penalty = real("penalty", penalty, above=0)
         self.truth = np.zeros((2, dim + 1, dim)) if truth is None else truth.copy()
         self._solved = np.zeros((dim + 1, dim))
-        self._board = np.zeros((3, arms))
+        self._board = np.zeros((4, arms))
         self._vectors = np.zeros((4, dim))
         self._run = np.zeros(kernels.RUN)
         self._refresh()
@@ -116,9 +116,9 @@ class Ridge:
         return out
 
     def scored(self, columns: Floats) -> Floats:
-        """Scores and squared widths of other arms, and zeros: a board of their own, (3, K)."""
+        """A board of their own for other arms."""
         self._close()
-        board = np.empty((3, columns.shape[1]))
+        board = np.empty((4, columns.shape[1]))
         kernels.direct(self._solved, columns, board)
         return board
 

@@ -5,19 +5,19 @@ in an interval that one pass over the arms finds. Every step on the statistics i
 `infex.linear.kernels`, the same that a `Bandit` goes through.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from infex.linear import kernels
 from infex.linear.compiling import compiled, larger
-from infex.linear.kernels import ARM, PHI, PSI, START, SUM, Floats, N, Q
-
-Integers = NDArray[np.int64]
+from infex.linear.kernels import ARM, PHI, PSI, START, SUM, Floats, Integers, N, Q
 
 # What decides in exploring rounds.
 GREEDY, UNIFORM, EPSILON, LINUCB, LINTS, LINTS_SPHERICAL = range(6)
+
+READ_THE_BOARD = (GREEDY, EPSILON, LINUCB)  # the others need no score but those of a sample
 
 # How a reward comes from a mean and a draw.
 SIGN, BERNOULLI, GAUSSIAN = range(3)
@@ -124,10 +124,15 @@ def radius(base: Base, penalty: float, run: Floats) -> float:
 
 
 @compiled
-def optimistic_arm(base: Base, penalty: float, board: Floats, run: Floats, rng: Any, scores: Floats) -> int:
+def optimistic_arm(
+    base: Base, penalty: float, board: Floats, run: Floats, rng: Any, scores: Floats, places: Integers
+) -> int:
     """The arm of the largest upper bound."""
-    kernels.upper(board, run, radius(base, penalty, run), scores)
-    return pick(scores, base.random_ties, rng)
+    beta = radius(base, penalty, run)
+    if base.random_ties or math.isinf(beta):
+        kernels.upper(board, run, beta, scores)
+        return pick(scores, base.random_ties, rng)
+    return kernels.best_upper(board, run, beta, max(int(run[ARM]), 0), scores, places)
 
 
 @compiled
@@ -142,6 +147,7 @@ def base_arm(
     run: Floats,
     rng: Any,
     scores: Floats,
+    places: Integers,
     direction: Floats,
     theta: Floats,
 ) -> tuple[int, bool]:
@@ -157,7 +163,7 @@ def base_arm(
     if kind == GREEDY:
         return greedy_arm(board, run, base.random_ties, rng, scores), False
     if kind == LINUCB:
-        return optimistic_arm(base, penalty, board, run, rng, scores), True
+        return optimistic_arm(base, penalty, board, run, rng, scores, places), True
     for i in range(direction.size):
         direction[i] = rng.standard_normal()
     if kind == LINTS_SPHERICAL:
@@ -223,11 +229,12 @@ def play_rounds(
     `exploring` are the rounds among them in which the base decides; all do if `always`, where the
     base itself says what explores. With `own` it sees the data of these rounds alone, `apart`,
     and counts time by them. `checkpoints` are rounds at which `curve` gets the regret; `arms` and
-    `rewards` are filled if they have room.
+    `rewards` are filled if they have room. A board without room is not kept up.
     """
     truth, solved, columns, board, vectors, run = state
     own_truth, own_solved, own_columns, own_board, own_vectors, own_run = apart
     scores = np.empty(columns.shape[1])
+    places = np.empty(columns.shape[1], dtype=np.int64)
     direction = np.empty(columns.shape[0])
     theta = np.empty(columns.shape[0])
     record = arms.size > 0
@@ -244,13 +251,25 @@ def play_rounds(
                 clock = int(own_clock) + turn
                 arm, _ = base_arm(
                     base, clock, penalty, own_solved, own_columns, own_board, own_vectors, own_run,
-                    rng, scores, direction, theta,
+                    rng, scores, places, direction, theta,
                 )  # fmt: skip
             elif base.kind == LINUCB:  # as below, with fewer arrays to hand over
-                arm = optimistic_arm(base, penalty, board, run, rng, scores)
+                arm = optimistic_arm(base, penalty, board, run, rng, scores, places)
             else:
                 arm, explores = base_arm(
-                    base, t, penalty, solved, columns, board, vectors, run, rng, scores, direction, theta
+                    base,
+                    t,
+                    penalty,
+                    solved,
+                    columns,
+                    board,
+                    vectors,
+                    run,
+                    rng,
+                    scores,
+                    places,
+                    direction,
+                    theta,
                 )
                 explores = explores or not always
             last = t

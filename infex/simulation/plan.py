@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from infex.linear.kernels import Integers
 from infex.policies import EpsilonGreedy, Greedy, Infex, LinTS, LinUCB, Uniform
 from infex.policies.confidence import Confidence
 from infex.schedules import Every, Schedule, never
 from infex.simulation import loop
-from infex.simulation.loop import Base, Integers
+from infex.simulation.loop import Base
 
 
 class Plan(NamedTuple):

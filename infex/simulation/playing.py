@@ -122,6 +122,8 @@ def _compiled(
     rng: np.random.Generator,
 ) -> None:
     state = loop.State(*memory.ridge.state)
+    if found.schedule is None and found.base.kind not in loop.READ_THE_BOARD:
+        state = state._replace(board=np.zeros((4, 0)))  # so nobody keeps it up
     apart = state if memory.explored is None else loop.State(*memory.explored.state)
     means, gaps = instance.means.copy(), instance.gaps.copy()
     for start in range(1, ledger.horizon + 1, CHUNK):

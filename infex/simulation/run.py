@@ -10,8 +10,7 @@ import numpy as np
 
 from infex.environments import LinearInstance
 from infex.errors import NotKept
-from infex.linear.kernels import Floats
-from infex.simulation.loop import Integers
+from infex.linear.kernels import Floats, Integers
 
 
 @final
