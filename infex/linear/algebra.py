@@ -1,0 +1,124 @@
+"""Sums, products and the factor: the algebra under a ridge; see `kernels`."""
+
+import math
+
+from infex.linear.compiling import compiled, inlined
+from infex.linear.layout import Floats
+
+
+@inlined
+def product(columns: Floats, vector: Floats, out: Floats) -> None:
+    """out_k = x_k'vector for every arm that `out` has room for, eight rows at a time."""
+    d, arms = columns.shape[0], out.size
+    for k in range(arms):
+        out[k] = 0.0
+    i = 0
+    while i + 8 <= d:
+        v0, v1, v2, v3 = vector[i], vector[i + 1], vector[i + 2], vector[i + 3]
+        v4, v5, v6, v7 = vector[i + 4], vector[i + 5], vector[i + 6], vector[i + 7]
+        for k in range(arms):
+            out[k] += (
+                v0 * columns[i, k]
+                + v1 * columns[i + 1, k]
+                + v2 * columns[i + 2, k]
+                + v3 * columns[i + 3, k]
+                + v4 * columns[i + 4, k]
+                + v5 * columns[i + 5, k]
+                + v6 * columns[i + 6, k]
+                + v7 * columns[i + 7, k]
+            )
+        i += 8
+    while i < d:
+        v0 = vector[i]
+        for k in range(arms):
+            out[k] += v0 * columns[i, k]
+        i += 1
+
+
+@inlined
+def dot(a: Floats, b: Floats, n: int) -> float:
+    """The sum of a_i b_i for i < n, in four strands: what a plain loop cannot vectorise."""
+    s0 = s1 = s2 = s3 = 0.0
+    i = 0
+    while i + 4 <= n:
+        s0 += a[i] * b[i]
+        s1 += a[i + 1] * b[i + 1]
+        s2 += a[i + 2] * b[i + 2]
+        s3 += a[i + 3] * b[i + 3]
+        i += 4
+    while i < n:
+        s0 += a[i] * b[i]
+        i += 1
+    return (s0 + s1) + (s2 + s3)
+
+
+@inlined
+def row_dot(rows: Floats, i: int, b: Floats, n: int) -> float:
+    """The same with a row of a matrix, which as a view of its own would cost more than the sum."""
+    s0 = s1 = s2 = s3 = 0.0
+    j = 0
+    while j + 4 <= n:
+        s0 += rows[i, j] * b[j]
+        s1 += rows[i, j + 1] * b[j + 1]
+        s2 += rows[i, j + 2] * b[j + 2]
+        s3 += rows[i, j + 3] * b[j + 3]
+        j += 4
+    while j < n:
+        s0 += rows[i, j] * b[j]
+        j += 1
+    return (s0 + s1) + (s2 + s3)
+
+
+@inlined
+def project(solved: Floats, vectors: Floats) -> float:
+    """q = |x|^2 in V^-1, and in place p = M x and u = V^-1 x = M'p."""
+    x, p, u = vectors[0], vectors[1], vectors[2]
+    d = x.size
+    for j in range(d):
+        u[j] = 0.0
+    for i in range(d):
+        part = row_dot(solved, i, x, i + 1)
+        p[i] = part
+        for j in range(i + 1):
+            u[j] += part * solved[i, j]
+    return dot(p, p, d)
+
+
+@inlined
+def rank_one(solved: Floats, vectors: Floats, n: float) -> None:
+    """M becomes the factor of V + n x x', in place, where p = M x.
+
+    With c_i = 1 + n (p_1^2 + ... + p_i^2), the i-th row m_i turns into
+    sqrt(c_{i-1}/c_i) (m_i - n p_i/c_{i-1} (p_1 m_1 + ... + p_{i-1} m_{i-1})).
+    """
+    p, before = vectors[1], vectors[3]
+    d = p.size
+    for j in range(d):
+        before[j] = 0.0
+    c = 1.0
+    for i in range(d):
+        here = p[i]
+        grown = c + n * here * here
+        shrink = math.sqrt(c / grown)
+        part = n * here / c
+        for j in range(i + 1):
+            old = solved[i, j]
+            solved[i, j] = shrink * (old - part * before[j])
+            before[j] += here * old
+        c = grown
+
+
+@inlined
+def add(total: float, carry: float, value: float) -> tuple[float, float]:
+    """total + value, and the carry with what rounding took from that sum (Knuth's two-sum)."""
+    grown = total + value
+    part = grown - total
+    return grown, carry + ((total - (grown - part)) + (value - part))
+
+
+@compiled
+def to_sphere(direction: Floats) -> None:
+    """Brings a Gaussian direction to the length sqrt(d), in place: uniform on that sphere."""
+    factor = math.sqrt(direction.size / dot(direction, direction, direction.size))
+    for i in range(direction.size):
+        direction[i] *= factor

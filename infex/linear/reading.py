@@ -1,0 +1,129 @@
+"""What is read from a ridge: scores, widths, ties, samples; see `kernels`."""
+
+import math
+
+from infex.linear.compiling import compiled, inlined, larger
+from infex.linear.layout import PHI, PSI, SCREEN, TIE, VOLUME, Floats, Integers, N, Q
+
+
+@inlined
+def radius(volume: float, penalty: float, noise: float, bound: float, delta: float) -> float:
+    """beta = sigma sqrt(alpha + 2 log(1/delta)) + sqrt(lambda) S (Abbasi-Yadkori et al., 2011)."""
+    return noise * math.sqrt(volume - 2.0 * math.log(delta)) + math.sqrt(penalty) * bound
+
+
+@inlined
+def tie_limit(scores: Floats) -> float:
+    """The score from which on an arm counts as tied with the best: max - 1e-12 (1 + |max|)."""
+    top = float(scores[0])
+    for k in range(1, scores.size):
+        top = larger(top, scores[k])
+    return top if math.isinf(top) else top - TIE * (1.0 + abs(top))
+
+
+@inlined
+def best(scores: Floats) -> int:
+    """The lowest index among the arms tied for the largest score; -1 if no score is a number."""
+    limit = tie_limit(scores)
+    for k in range(scores.size):
+        if scores[k] >= limit:
+            return k
+    return -1
+
+
+@compiled
+def estimates(board: Floats, run: Floats, out: Floats) -> int:
+    """The greedy arm, and in `out` every arm's estimate s + phi g."""
+    scores, along, phi = board[0], board[2], run[PHI]
+    for k in range(out.size):
+        out[k] = scores[k] + phi * along[k]
+    return best(out)
+
+
+@inlined
+def width(square: float, along: float, psi: float) -> float:
+    """The width |x| in V^-1: sqrt(w - psi g^2), where rounding may not go below 0."""
+    return math.sqrt(larger(square - psi * along * along, 0.0))
+
+
+@compiled
+def arm_width(board: Floats, run: Floats, arm: int) -> float:
+    """One arm's width."""
+    return width(board[1, arm], board[2, arm], run[PSI])
+
+
+@compiled
+def widths(board: Floats, run: Floats, out: Floats) -> None:
+    """Every arm's width."""
+    squares, along, psi = board[1], board[2], run[PSI]
+    for k in range(out.size):
+        out[k] = width(squares[k], along[k], psi)
+
+
+@inlined
+def upper(board: Floats, run: Floats, beta: float, out: Floats) -> None:
+    """Every arm's optimistic score x'theta + beta |x| in V^-1 (LinUCB)."""
+    scores, squares, along, phi, psi = board[0], board[1], board[2], run[PHI], run[PSI]
+    for k in range(out.size):
+        out[k] = scores[k] + phi * along[k] + beta * width(squares[k], along[k], psi)
+
+
+@compiled
+def best_upper(board: Floats, run: Floats, beta: float, guess: int, work: Floats, places: Integers) -> int:
+    """The arm that `best` finds among the scores of `upper`, with few square roots.
+
+    Arm k can reach a limit only if beta^2 w_k >= max(limit - s_k, 0)^2. The limit is the score of
+    a guess, lowered so far that rounding cannot lose an arm; exact scores of what is left decide.
+    """
+    scores, squares, along, phi, psi = board[0], board[1], board[2], run[PHI], run[PSI]
+    count, found = scores.size, 0
+    top = scores[guess] + phi * along[guess] + beta * width(squares[guess], along[guess], psi)
+    limit = top - SCREEN * (1.0 + abs(top))
+    for k in range(count):
+        gap = larger(limit - (scores[k] + phi * along[k]), 0.0)
+        reach = larger(squares[k] - psi * along[k] * along[k], 0.0)
+        work[k] = beta * beta * reach - gap * gap
+    for k in range(count):
+        if work[k] >= 0.0:
+            score = scores[k] + phi * along[k] + beta * width(squares[k], along[k], psi)
+            work[found] = score
+            places[found] = k
+            found += 1
+            top = larger(top, score)
+    bar = top - TIE * (1.0 + abs(top))
+    for i in range(found):
+        if work[i] >= bar:
+            return int(places[i])
+    return -1
+
+
+@inlined
+def volume(run: Floats) -> float:
+    """alpha = log(det V/det V_0)."""
+    return float(run[VOLUME] + math.log1p(run[N] * run[Q]))
+
+
+@inlined
+def perturb(
+    solved: Floats, vectors: Floats, run: Floats, scale: float, direction: Floats, out: Floats
+) -> None:
+    """theta + scale M'direction, for theta and M after the run, which stay as they are.
+
+    M after n pulls is R^-1 M with R R' = I + n p p', so only the direction changes: R^-T
+    direction, by one sweep from the last entry up.
+    """
+    p, u, sums, n, phi = vectors[1], vectors[2], vectors[3], run[N], run[PHI]
+    d = p.size
+    total = 1.0
+    for i in range(d):
+        out[i] = solved[d, i] + phi * u[i]
+        total += n * p[i] * p[i]
+        sums[i] = total
+    later = 0.0
+    for i in range(d - 1, -1, -1):
+        before = sums[i - 1] if i > 0 else 1.0
+        root = math.sqrt(before * sums[i])
+        part = scale * (before / root * direction[i] - n * p[i] * later)
+        later += p[i] * direction[i] / root
+        for j in range(i + 1):
+            out[j] += part * solved[i, j]
