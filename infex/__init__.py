@@ -22,7 +22,7 @@ from infex.schedules import (
     power,
     stretched,
 )
-from infex.simulation import Run, play
+from infex.simulation import Run, play, play_many
 from infex.streams import stream
 
 __version__ = "0.1.0"
@@ -57,6 +57,7 @@ __all__ = [
     "logarithmic",
     "never",
     "play",
+    "play_many",
     "power",
     "stream",
     "stretched",
