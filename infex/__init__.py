@@ -21,6 +21,7 @@ from infex.schedules import (
     never,
     power,
     stretched,
+    union,
 )
 from infex.simulation import Run, play, play_many
 from infex.streams import stream
@@ -61,4 +62,5 @@ __all__ = [
     "power",
     "stream",
     "stretched",
+    "union",
 ]

@@ -45,7 +45,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
         raise ForeignFile(f"{path} is not a bandit saved by infex: it starts with {data[:16]!r}")
     line, _, body = data.removeprefix(MAGIC).partition(b"\n")
     version, _, digest = line.partition(b" ")
-    if not version.isdigit():
+    if not version.isdigit() or len(version) > 9:
         raise DamagedFile(f"{path} is damaged: its first line is cut or changed")
     if int(version) > FORMAT:
         raise NewerFile(

@@ -71,7 +71,9 @@ class Bandit:
         if dim is not None and labels is not None:
             raise InvalidArms("labels of arms that change every round go with them: ask(arms, labels)")
         self._seed = whole("seed", seed)
-        self._rescale = bool(rescale)
+        if not isinstance(rescale, bool):
+            raise InvalidSetting(f"rescale must be True or False, got {rescale!r}")
+        self._rescale = rescale
         self._fixed = dim is None
         columns = columns_of(arms, rescale=self._rescale) if dim is None else _no_columns(dim)
         self._labels = labels_of(labels, columns.shape[1])
@@ -139,7 +141,7 @@ class Bandit:
 
     def ask(self, arms: Any = None, labels: Iterable[Label] | None = None) -> Decision:
         """Takes the next decision; give the arms on offer, if they change every round."""
-        if self._fixed and arms is not None:
+        if self._fixed and (arms is not None or labels is not None):
             raise InvalidArms("the arms of this bandit are fixed; for arms in ask, make a Bandit(dim=...)")
         evidence, names, columns = self._offered(arms, labels)
         t = self._t + 1
@@ -148,7 +150,8 @@ class Bandit:
         estimate, greedy = evidence.estimate(arm), evidence.greedy
         if arm != greedy and not choice.explored and estimate >= tie_limit(evidence):
             greedy = arm
-        margin = self._radius(evidence) * evidence.width(arm)
+        margin = float(self._radius(evidence) * evidence.width(arm))
+        told = probability(self._policy, t, evidence, arm)
         decision = Decision(
             t,
             t,
@@ -159,7 +162,7 @@ class Bandit:
             estimate,
             estimate - margin,
             estimate + margin,
-            probability(self._policy, t, evidence, arm),
+            None if told is None else float(told),
         )
         self._pending[t] = (decision, arm if columns is None else columns[:, arm].copy())
         self._t = t

@@ -12,7 +12,7 @@ from infex.checks import one_of, real, whole
 from infex.errors import InvalidSetting
 from infex.linear import columns_of
 from infex.linear.evidence import shown
-from infex.linear.kernels import Floats
+from infex.linear.kernels import TIE, Floats
 from infex.streams import stream
 
 REWARDS = ("sign", "gaussian", "bernoulli")
@@ -45,6 +45,8 @@ class LinearInstance:
         arms = np.ascontiguousarray(columns_of(self.arms).T)
         theta = _vector(self.theta, arms.shape[1])
         means = arms @ theta
+        gaps = means.max() - means
+        gaps[gaps <= TIE * (1.0 + abs(means.max()))] = 0.0  # rounding makes no arm worse
         one_of("rewards", self.rewards, REWARDS)
         _refuse_means(means, self.rewards)
         noise = real("noise", self.noise, least=0)
@@ -54,8 +56,8 @@ class LinearInstance:
             "theta": shown(theta),
             "noise": noise,
             "means": shown(means),
-            "gaps": shown(means.max() - means),
-            "best": int(np.argmax(means)),
+            "gaps": shown(gaps),
+            "best": int(np.argmin(gaps)),
             "key": int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little"),
         }
         for name, value in derived.items():
@@ -100,7 +102,10 @@ def gaussian(
 
 def _vector(theta: Any, dim: int) -> Floats:
     try:
-        found = np.array(theta, dtype=np.float64)
+        given = np.asarray(theta)
+        if given.dtype.kind not in "iufO":
+            raise TypeError
+        found = given.astype(np.float64)
     except (TypeError, ValueError):
         raise InvalidSetting(f"theta must be {dim} numbers, got {theta!r}") from None
     if found.shape != (dim,) or not np.all(np.isfinite(found)):

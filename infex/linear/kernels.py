@@ -10,7 +10,7 @@ The state of a ridge with V = penalty I + sum x x' and b = sum y x is six arrays
                              Cholesky factor of V, so M'M = V^-1, and it is unique
     columns   (d, K)         the arms as columns, so that loops over arms run along memory
     board     (4, K)         scores s_k = x_k'theta, squared widths w_k = |M x_k|^2, g_k, and the
-                             floor below which w_k may not fall before all is computed anew
+                             floor below which w_k may not fall before it is computed anew
     vectors   (4, d)         x, p and u of the run under way, and room for work
     run       (RUN,)         its scalars
 
@@ -20,10 +20,11 @@ the state after it exactly: theta + phi u, s_k + phi g_k, w_k - psi g_k^2, and t
 log(det V/det V_0) has grown by log1p(n q). So a pull of the same arm costs O(1), and another arm
 closes the run in O(d^2 + d K).
 
-What is derived is computed anew from the truth before rounding can tell: after CLOSED d runs, or
-once some squared width has fallen to e^-FALL of what it was when last computed, as that is how
-much subtraction can cost it. A run is closed when it brings such a fall by itself, or after
-MOST_PULLS pulls, as its reward sum S has no carry.
+What is derived is computed anew before rounding can tell: all of it from the truth after CLOSED d
+runs; the board, from M and theta, once some squared width has fallen to e^-FALL of what it was
+when last computed, as that is how much subtraction can cost it. So M and theta do not depend on
+the board, and a loop that needs none may leave it out. A run is closed when it brings such a
+fall by itself, or after MOST_PULLS pulls, as its reward sum S has no carry.
 """
 
 from infex.linear.algebra import add, dot, product, project, rank_one, row_dot, to_sphere

@@ -124,7 +124,7 @@ def close_run(
         square = larger(squares[k] - psi * along[k] * along[k], 0.0)
         squares[k] = square
         fallen = larger(fallen, floors[k] - square)
-    if fallen > 0.0 or run[RUNS] > CLOSED * d:
+    if run[RUNS] > CLOSED * d:
         refresh(truth, penalty, solved, columns, board, run)
         return
     theta, u = solved[d], vectors[2]
@@ -133,6 +133,8 @@ def close_run(
     rank_one(solved, vectors, n)
     run[ARM] = -1.0
     run[N] = run[SUM] = run[Q] = run[START] = run[PHI] = run[PSI] = 0.0
+    if fallen > 0.0:
+        direct(solved, columns, board)
 
 
 @inlined

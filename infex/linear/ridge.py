@@ -10,6 +10,8 @@ from infex.checks import real
 from infex.linear import kernels
 from infex.linear.kernels import Floats
 
+LEAST = 1e-10  # the penalty with which V can still be factored when arms lie in a plane
+
 
 @final
 class Ridge:
@@ -25,7 +27,7 @@ class Ridge:
     def __init__(self, columns: Floats, penalty: float = 1.0, truth: Floats | None = None) -> None:
         dim, arms = columns.shape
         self.columns = np.ascontiguousarray(columns, dtype=np.float64)
-        self.penalty = real("penalty", penalty, above=0)
+        self.penalty = real("penalty", real("penalty", penalty, above=0), least=LEAST)
         self.truth = np.zeros((2, dim + 1, dim)) if truth is None else truth.copy()
         self._solved = np.zeros((dim + 1, dim))
         self._board = np.zeros((4, arms))

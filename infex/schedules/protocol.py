@@ -14,21 +14,26 @@ class Schedule(Protocol):
     """A set T_e of rounds 1, 2, ..., with f(t) = |T_e up to t| and its inverse.
 
     A schedule of your own needs `explores` alone to steer `Infex`; `count` too where `Infex`
-    keeps the base's data apart, and all four to join others by `|` or `budget`.
+    keeps the base's data apart, and all four to join built-in ones by `|` or `budget`, or others
+    by `union`.
     """
 
     @property
     def grows(self) -> bool | None:
         """Is f(t) = omega(log t), as the regret bound asks? None where that is not known."""
+        return None
 
     def explores(self, t: int) -> bool:
         """Does the base decide in round t?"""
+        raise NotImplementedError
 
     def count(self, t: int) -> int:
         """f(t): how many rounds of 1, ..., t explore; count(0) is 0."""
+        raise NotImplementedError
 
     def when(self, n: int) -> int | float:
         """The round of the n-th exploration; `math.inf` if there is none, or none before 1e300."""
+        raise NotImplementedError
 
 
 class Family(ABC):
@@ -90,8 +95,10 @@ def an_order(n: int) -> int:
 
 def chance(schedule: Schedule, t: int) -> float | None:
     """The probability that round t explores, also for a user's schedule that tells no chances."""
-    if isinstance(schedule, Family):
-        return schedule.chance(t)
+    tells = getattr(schedule, "chance", None)
+    if callable(tells):
+        told: float | None = tells(t)
+        return told
     return 1.0 if schedule.explores(t) else 0.0
 
 

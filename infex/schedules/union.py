@@ -58,7 +58,7 @@ class Extras:
     def _between(self, start: int, stop: int) -> Iterator[int]:
         for schedule in self._schedules:
             first, last = schedule.count(start) + 1, schedule.count(stop)
-            if last - first > MOST:
+            if last > MOST:
                 raise OutOfReach(
                     f"{schedule!r} explores {last:,} times up to round {stop:,}: too many to join"
                 )
@@ -123,9 +123,14 @@ class Union(Family):
         drawn = [member for member in self.members if is_drawn(member)]
         if len(drawn) > 1 and not all(isinstance(member, Jittered) for member in drawn):
             return None  # their draws may hang together
+        shares = [chance(member, t) for member in self.members]
+        if 1.0 in shares:
+            return 1.0
         total = 0.0
-        for member in self.members:
-            total += (1.0 - total) * (chance(member, t) or 0.0)
+        for share in shares:
+            if share is None:
+                return None
+            total += (1.0 - total) * share
         return total
 
     def __repr__(self) -> str:

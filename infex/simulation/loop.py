@@ -5,7 +5,6 @@ in an interval that one pass over the arms finds. Every step on the statistics i
 `infex.linear.kernels`, the same that a `Bandit` goes through.
 """
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +17,8 @@ from infex.linear.kernels import ARM, PHI, PSI, START, SUM, Floats, Integers, N,
 GREEDY, UNIFORM, EPSILON, LINUCB, LINTS, LINTS_SPHERICAL = range(6)
 
 READ_THE_BOARD = (GREEDY, EPSILON, LINUCB)  # the others need no score but those of a sample
+
+HUGE = 1e150
 
 # How a reward comes from a mean and a draw.
 SIGN, BERNOULLI, GAUSSIAN = range(3)
@@ -129,7 +130,7 @@ def optimistic_arm(
 ) -> int:
     """The arm of the largest upper bound."""
     beta = radius(base, penalty, run)
-    if base.random_ties or math.isinf(beta):
+    if base.random_ties or beta > HUGE:  # whose square would overflow
         kernels.upper(board, run, beta, scores)
         return pick(scores, base.random_ties, rng)
     return kernels.best_upper(board, run, beta, max(int(run[ARM]), 0), scores, places)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from infex.errors import OutOfReach
 from infex.linear.kernels import Integers
 from infex.policies import EpsilonGreedy, Greedy, Infex, LinTS, LinUCB, Uniform
 from infex.policies.confidence import Confidence
 from infex.schedules import Every, Schedule, never
+from infex.schedules.protocol import Family
 from infex.simulation import loop
 from infex.simulation.loop import Base
 
@@ -59,17 +62,20 @@ def exploring_rounds(schedule: Schedule | None, start: int, stop: int) -> Intege
     if isinstance(schedule, Every):
         first = schedule.when(schedule.count(start - 1) + 1)
         return np.arange(first, stop + 1, schedule.period, dtype=np.int64)
-    try:
-        return _listed(schedule, start, stop)  # type: ignore[arg-type]
-    except TypeError:  # a user's schedule that cannot be hashed
-        return _listed.__wrapped__(schedule, start, stop)
+    if isinstance(schedule, Family):
+        return _numbered(schedule, start, stop)
+    return _one_by_one(schedule, start, stop)
 
 
 @lru_cache(maxsize=64)
-def _listed(schedule: Schedule, start: int, stop: int) -> Integers:
-    """The same one by one: by number where these are few, else round by round."""
-    if hasattr(schedule, "count") and hasattr(schedule, "when"):
+def _numbered(schedule: Any, start: int, stop: int) -> Integers:
+    """The same for a built-in schedule: by number where its rounds are few, else one by one."""
+    with contextlib.suppress(OutOfReach):
         first, last = schedule.count(start - 1) + 1, schedule.count(stop)
         if 8 * (last - first) < stop - start:
             return np.array([schedule.when(n) for n in range(first, last + 1)], dtype=np.int64)
+    return _one_by_one(schedule, start, stop)
+
+
+def _one_by_one(schedule: Schedule, start: int, stop: int) -> Integers:
     return np.array([t for t in range(start, stop + 1) if schedule.explores(t)], dtype=np.int64)

@@ -10,7 +10,7 @@ import numpy as np
 
 from infex.checks import whole
 from infex.environments import LinearInstance
-from infex.errors import InvalidExpression
+from infex.errors import InvalidChoice, InvalidExpression, InvalidSetting
 from infex.linear import Memory, Ridge
 from infex.linear.kernels import Floats
 from infex.policies import Greedy, catalog
@@ -45,6 +45,8 @@ def play(
     50
     """
     checked("policy", policy)
+    if not isinstance(instance, LinearInstance):
+        raise InvalidSetting(f"instance must be one of infex.environments, got {instance!r}")
     horizon = whole("horizon", horizon, least=1)
     columns = np.ascontiguousarray(instance.arms.T)
     memory = Memory(Ridge(columns, penalty), Ridge(columns, penalty) if uses_explored(policy) else None)
@@ -130,11 +132,14 @@ def _compiled(
         end = min(start + CHUNK - 1, ledger.horizon)
         always = found.schedule is None
         exploring = exploring_rounds(found.schedule, start, end)
-        loop.play_rounds(
-            start, end, exploring, always, found.own, found.random_ties, found.base, state, apart,
-            memory.ridge.penalty, LAWS[instance.rewards], means, instance.noise, gaps, reward_rng, rng,
-            ledger.checkpoints, ledger.curve, ledger.tally, ledger.counts, ledger.arms, ledger.rewards,
-        )  # fmt: skip
+        try:
+            loop.play_rounds(
+                start, end, exploring, always, found.own, found.random_ties, found.base, state, apart,
+                memory.ridge.penalty, LAWS[instance.rewards], means, instance.noise, gaps, reward_rng, rng,
+                ledger.checkpoints, ledger.curve, ledger.tally, ledger.counts, ledger.arms, ledger.rewards,
+            )  # fmt: skip
+        except FloatingPointError as error:
+            raise InvalidChoice(f"{error}: are the settings of the policy too large?") from None
 
 
 def _interpreted(

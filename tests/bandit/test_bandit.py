@@ -367,6 +367,12 @@ def test_a_learner_hears_of_every_reward() -> None:
         (lambda: Bandit(dim=0, policy=Greedy()), InvalidSetting, "dim must be at least 1, got 0"),
         (lambda: Bandit(ARMS, Greedy(), seed=0.5), InvalidSetting, "seed must be a whole number, got 0.5"),
         (lambda: Bandit(ARMS, Greedy(), penalty=0), InvalidSetting, "penalty must be above 0, got 0"),
+        (lambda: Bandit(ARMS, Greedy(), penalty=1e-18), InvalidSetting, "penalty must be at least 1e-10"),
+        (
+            lambda: Bandit(ARMS, Greedy(), rescale="no"),
+            InvalidSetting,
+            "rescale must be True or False, got 'no'",
+        ),
         (lambda: Bandit(2 * ARMS, Greedy()), InvalidArms, "no longer than 1"),
         (lambda: Bandit(ARMS * np.nan, Greedy()), InvalidArms, "finite"),
         (lambda: Bandit(ARMS, Greedy(), labels=["a"]), InvalidArms, "as many as the arms, 3, got 1"),
@@ -414,6 +420,7 @@ def test_a_bandit_that_cannot_be_is_refused(make: Any, error: type[Exception], m
             "another bandit took Decision",
         ),
         (lambda b: b.drop(7), UnknownDecision, "decision 7 was never taken"),
+        (lambda b: b.ask(labels=["x", "y", "z"]), InvalidArms, "the arms of this bandit are fixed"),
         (lambda b: b.ask(ARMS), InvalidArms, "the arms of this bandit are fixed"),
         (
             lambda b: b.add_arms([[0.1, 0.2]]),

@@ -219,6 +219,21 @@ def test_the_rights_of_the_old_file_stay(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+def test_numbers_of_a_users_policy_are_saved(tmp_path: Path) -> None:
+    class Float32(Mine):
+        def probability(self, t: int, evidence: Evidence, arm: int) -> Any:
+            return np.float32(0.5)
+
+        def radius(self, evidence: Evidence) -> Any:
+            return np.float32(2.0)
+
+    bandit = Bandit(np.eye(2), Float32())
+    decision = bandit.ask()
+    assert (type(decision.probability), type(decision.low)) == (float, float)
+    bandit.save(tmp_path / "x.infex")
+    assert Bandit.load(tmp_path / "x.infex", policy=Float32()).pending == (decision,)
+
+
 def test_an_interval_without_end_is_saved(tmp_path: Path) -> None:
     bandit = Bandit(np.eye(2), LinUCB(noise=1e300, scale=1e300))
     bandit.ask()

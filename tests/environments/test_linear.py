@@ -17,6 +17,13 @@ def test_an_instance_owns_means_gaps_and_the_best_arm() -> None:
     assert LinearInstance([[1.0]], theta=[0.5]).gap == 0.0
 
 
+def test_arms_that_tie_up_to_rounding_are_equally_good() -> None:
+    instance = LinearInstance([[0.3, 0.0], [0.1, 0.2], [0.1, 0.1]], theta=[1.0, 1.0])
+    assert instance.gaps.tolist()[:2] == [0.0, 0.0]
+    assert instance.best == 0
+    assert instance.gap == pytest.approx(0.1)
+
+
 def test_the_papers_generator_is_that_of_the_golden_instance() -> None:
     rng = np.random.default_rng(np.random.SeedSequence([2510, 26000, 10, 10, 0, 0]))
     instance = gaussian(dim=10, arms=10, seed=rng)

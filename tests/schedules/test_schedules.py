@@ -18,6 +18,7 @@ from infex import (
     never,
     power,
     stretched,
+    union,
 )
 from infex.errors import InvalidRound, InvalidSetting, OutOfReach
 from infex.schedules.protocol import chance, is_drawn
@@ -159,6 +160,9 @@ def test_chances_of_exploring() -> None:
     assert chance(budget(every(4), 1), 4) == 1.0
     assert chance(budget(every(4), 1), 8) == 0.0
     assert chance(jitter | budget(jitter, 10), 3) is None
+    unknown = budget(jitter | budget(jittered(3, 2), 5), 10)
+    assert chance(every(5) | unknown, 3) is None
+    assert chance(every(5) | unknown, 5) == 1.0
     for t in range(1, 40):
         told = chance(jitter, t)
         left = 4 - (t - 1) % 4
@@ -187,6 +191,10 @@ def test_unions_too_large_to_count_are_refused_by_name() -> None:
         with pytest.raises(OutOfReach, match="too many to join"):
             schedule.count(10**12)
         schedule.explores(10**12)
+    dense = power(1) | listed([3])
+    dense.count(150_000)
+    with pytest.raises(OutOfReach):
+        dense.count(300_000)
 
 
 def test_finite_unions_end() -> None:
@@ -226,4 +234,5 @@ def test_a_users_schedule_needs_no_more_than_four_verbs() -> None:
     assert [joined.when(n) for n in range(1, 6)] == [2, 3, 4, 5, 7]
     assert budget(primes, 2).when(3) == math.inf
     assert chance(joined, 5) == 1.0
+    assert union(primes, Primes()).explores(7)
     assert chance(primes, 4) == 0.0

@@ -25,7 +25,7 @@ from infex import (
     stretched,
 )
 from infex.environments import LinearInstance, gaussian
-from infex.errors import InfexError, NotKept
+from infex.errors import InfexError, InvalidChoice, NotKept
 from infex.linear import Memory
 from infex.linear.compiling import plain_python
 from infex.policies.protocol import uses_explored
@@ -244,6 +244,7 @@ def test_rounds_that_were_not_recorded_are_not_there() -> None:
     ("call", "message"),
     [
         (lambda given: play(given, LinUCB, 10), r"got the class LinUCB, say LinUCB\(\)"),
+        (lambda given: play("x", LinUCB(), 10), "instance must be one of infex.environments, got 'x'"),
         (lambda given: play(given, LinUCB(), 0), "horizon must be at least 1, got 0"),
         (lambda given: play(given, LinUCB(), 10, seed=0.5), "seed must be a whole number, got 0.5"),
         (lambda given: play(given, LinUCB(), 10, penalty=0), "penalty must be above 0, got 0"),
@@ -268,6 +269,36 @@ def test_a_users_schedule_is_played_compiled_too() -> None:
     built_in = play(instance, Infex(LinUCB(), every(2, offset=1)), 301, record=True)
     np.testing.assert_array_equal(own.arms, built_in.arms)
     assert own.explored == 151
+
+
+def test_a_schedule_that_changes_its_mind_is_asked_again() -> None:
+    class Moody:
+        period = 2
+
+        def explores(self, t: int) -> bool:
+            return t % self.period == 0
+
+    moody, instance = Moody(), gaussian(dim=3, arms=5, seed=2)
+    assert play(instance, Infex(LinUCB(), moody), 100).explored == 50
+    moody.period = 10
+    assert play(instance, Infex(LinUCB(), moody), 100).explored == 10
+
+
+def test_a_union_too_dense_to_count_is_played() -> None:
+    policy = Infex(Uniform(), power(1) | jittered(2, 1))
+    assert play(gaussian(dim=2, arms=3, seed=2), policy, 210_000).explored == 210_000
+
+
+@pytest.mark.parametrize("base", [LinUCB(bound=1e200), LinUCB(noise=1e160), LinTS(bound=1e200)], ids=repr)
+def test_huge_settings_are_played_like_any_other(base: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = gaussian(dim=3, arms=5, seed=2)
+    slow = play_plain(monkeypatch, Infex(base, every(3)), instance, 50, record=True)
+    assert_same(play(instance, Infex(base, every(3)), 50, record=True), slow)
+
+
+def test_settings_without_bounds_are_named() -> None:
+    with pytest.raises(InvalidChoice, match="no arm has a finite score"):
+        play(gaussian(dim=3, arms=5, seed=2), LinTS(noise=1e300, scale=1e300), 50)
 
 
 @pytest.mark.slow
