@@ -19,7 +19,7 @@ def main() -> None:
 
 def show_ask_tell() -> list[dict[str, Any]]:
     """One ask and one tell of a bandit."""
-    print("\nask + tell, microseconds a round (least of several runs; the loop and the reward included)\n")
+    print("\nask + tell, microseconds a round (least of several runs)\n")
     print(f"{'d':>3}{'K':>6}  {'policy':36}{'infex':>8}{'NumPy':>9}{'faster':>9}")
     rows = ask_tell.table()
     for row in rows:

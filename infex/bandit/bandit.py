@@ -141,9 +141,12 @@ class Bandit:
 
     def ask(self, arms: Any = None, labels: Iterable[Label] | None = None) -> Decision:
         """Takes the next decision; give the arms on offer, if they change every round."""
-        if self._fixed and (arms is not None or labels is not None):
+        if arms is None and labels is None and self._fixed:
+            evidence, names, columns = self._memory.evidence(), self._labels, None
+        elif self._fixed:
             raise InvalidArms("the arms of this bandit are fixed; for arms in ask, make a Bandit(dim=...)")
-        evidence, names, columns = self._offered(arms, labels)
+        else:
+            evidence, names, columns = self._offered(arms, labels)
         t = self._t + 1
         choice = self._policy.choose(t, evidence, self._draws.at(t))
         arm = chosen(choice, len(evidence))

@@ -95,6 +95,8 @@ def an_order(n: int) -> int:
 
 def chance(schedule: Schedule, t: int) -> float | None:
     """The probability that round t explores, also for a user's schedule that tells no chances."""
+    if isinstance(schedule, Family):
+        return schedule.chance(t)
     tells = getattr(schedule, "chance", None)
     if callable(tells):
         told: float | None = tells(t)
