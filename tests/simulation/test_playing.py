@@ -284,6 +284,7 @@ def test_a_schedule_that_changes_its_mind_is_asked_again() -> None:
     assert play(instance, Infex(LinUCB(), moody), 100).explored == 10
 
 
+@pytest.mark.compiled
 def test_a_union_too_dense_to_count_is_played() -> None:
     policy = Infex(Uniform(), power(1) | jittered(2, 1))
     assert play(gaussian(dim=2, arms=3, seed=2), policy, 210_000).explored == 210_000
@@ -296,6 +297,7 @@ def test_huge_settings_are_played_like_any_other(base: Any, monkeypatch: pytest.
     assert_same(play(instance, Infex(base, every(3)), 50, record=True), slow)
 
 
+@pytest.mark.compiled
 def test_settings_without_bounds_are_named() -> None:
     with pytest.raises(InvalidChoice, match="no arm has a finite score"):
         play(gaussian(dim=3, arms=5, seed=2), LinTS(noise=1e300, scale=1e300), 50)
