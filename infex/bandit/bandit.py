@@ -151,7 +151,7 @@ class Bandit:
         choice = self._policy.choose(t, evidence, self._draws.at(t))
         arm = chosen(choice, len(evidence))
         estimate, greedy = evidence.estimate(arm), evidence.greedy
-        if arm != greedy and not choice.explored and estimate >= tie_limit(evidence):
+        if arm != greedy and not choice.explored and estimate >= _tie_limit(evidence):
             greedy = arm
         margin = float(self._radius(evidence) * evidence.width(arm))
         told = probability(self._policy, t, evidence, arm)
@@ -328,7 +328,7 @@ class Bandit:
         return found
 
 
-def tie_limit(evidence: Evidence) -> float:
+def _tie_limit(evidence: Evidence) -> float:
     """The estimate from which on an arm ties with the greedy one."""
     return float(kernels.tie_limit(evidence.estimates.copy()))
 

@@ -9,13 +9,12 @@ from typing import Any, Literal, final
 import numpy as np
 
 from infex.checks import one_of, real, whole
+from infex.environments.rewards import LAWS, reward_of
 from infex.errors import InvalidSetting
 from infex.linear import columns_of
 from infex.linear.evidence import shown
 from infex.linear.kernels import TIE, Floats
 from infex.streams import stream
-
-REWARDS = ("sign", "gaussian", "bernoulli")
 
 
 @final
@@ -47,7 +46,7 @@ class LinearInstance:
         means = arms @ theta
         gaps = means.max() - means
         gaps[gaps <= TIE * (1.0 + abs(means.max()))] = 0.0  # rounding makes no arm worse
-        one_of("rewards", self.rewards, REWARDS)
+        one_of("rewards", self.rewards, LAWS)
         _refuse_means(means, self.rewards)
         noise = real("noise", self.noise, least=0)
         content = arms.tobytes() + theta.tobytes() + f"{arms.shape} {self.rewards} {noise!r}".encode()
@@ -75,12 +74,8 @@ class LinearInstance:
 
     def reward(self, arm: int, rng: np.random.Generator) -> float:
         """The reward of an arm in the round whose draw `rng` gives next."""
-        mean = float(self.means[arm])
-        if self.rewards == "gaussian":
-            return mean + self.noise * float(rng.standard_normal())
-        if self.rewards == "bernoulli":
-            return 1.0 if rng.random() < mean else 0.0
-        return 1.0 if rng.random() < (1.0 + mean) / 2.0 else -1.0
+        draw = rng.standard_normal() if self.rewards == "gaussian" else rng.random()
+        return float(reward_of(LAWS[self.rewards], self.means[arm], self.noise, draw))
 
 
 def gaussian(

@@ -32,6 +32,28 @@ def best(scores: Floats) -> int:
 
 
 @compiled
+def tied_count(scores: Floats) -> int:
+    """How many arms are tied for the largest score."""
+    limit = tie_limit(scores)
+    count = 0
+    for k in range(scores.size):
+        count += 1 if scores[k] >= limit else 0
+    return count
+
+
+@compiled
+def tied_arm(scores: Floats, place: int) -> int:
+    """The arm at a place, from 0, among those tied for the largest score; -1 if there is none."""
+    limit = tie_limit(scores)
+    for k in range(scores.size):
+        if scores[k] >= limit:
+            if place == 0:
+                return k
+            place -= 1
+    return -1
+
+
+@compiled
 def estimates(board: Floats, run: Floats, out: Floats) -> int:
     """The greedy arm, and in `out` every arm's estimate s + phi g."""
     scores, along, phi = board[0], board[2], run[PHI]

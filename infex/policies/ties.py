@@ -41,8 +41,8 @@ def pick(scores: Floats, ties: Ties, rng: np.random.Generator) -> int:
     """The best arm; among ties the lowest index, or one drawn uniformly."""
     if ties == "lowest":
         return kernels.best(scores)
-    arms = tied(scores)
-    return arms[0] if len(arms) == 1 else arms[int(rng.integers(len(arms)))]
+    count = kernels.tied_count(scores)
+    return kernels.tied_arm(scores, int(rng.integers(count)) if count > 1 else 0)
 
 
 def share(scores: Floats, ties: Ties, arm: int) -> float:

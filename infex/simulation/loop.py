@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from infex.environments.rewards import GAUSSIAN, reward_of
 from infex.linear import kernels
 from infex.linear.compiling import compiled, larger
 from infex.linear.kernels import ARM, PHI, PSI, START, SUM, Floats, Integers, N, Q
@@ -19,9 +20,6 @@ GREEDY, UNIFORM, EPSILON, LINUCB, LINTS, LINTS_SPHERICAL = range(6)
 READ_THE_BOARD = (GREEDY, EPSILON, LINUCB)  # the others need no score but those of a sample
 
 HUGE = 1e150
-
-# How a reward comes from a mean and a draw.
-SIGN, BERNOULLI, GAUSSIAN = range(3)
 
 # The cells of `tally`: the stretch under way (arm, 1 if it explores, length), and totals.
 AT, EXPLORES, LENGTH, GREEDY_REGRET, EXPLORING_REGRET, EXPLORED, TALLY = range(7)
@@ -72,42 +70,12 @@ def note(tally: Floats, counts: Integers, gaps: Floats, arm: int, explores: bool
 
 
 @compiled
-def reward_bar(law: int, mean: float) -> float:
-    """The probability of the higher of two rewards."""
-    return mean if law == BERNOULLI else (1.0 + mean) / 2.0
-
-
-@compiled
-def two_point(law: int, higher: bool) -> float:
-    """The higher or the lower of two rewards."""
-    low = 0.0 if law == BERNOULLI else -1.0
-    return 1.0 if higher else low
-
-
-@compiled
-def reward_of(law: int, mean: float, noise: float, rng: Any) -> float:
-    """One reward; each round takes one draw, whatever the arm."""
-    if law == GAUSSIAN:
-        return float(mean + noise * rng.standard_normal())
-    return two_point(law, rng.random() < reward_bar(law, mean))
-
-
-@compiled
 def pick(scores: Floats, random_ties: bool, rng: Any) -> int:
-    """The best arm; among ties the lowest index, or one drawn uniformly."""
+    """The best arm; among ties the lowest index, or one drawn uniformly, as `ties.pick` does."""
     if not random_ties:
         return kernels.best(scores)
-    limit = kernels.tie_limit(scores)
-    tied = 0
-    for k in range(scores.size):
-        tied += scores[k] >= limit
-    place = int(rng.integers(0, tied)) if tied > 1 else 0
-    for k in range(scores.size):
-        if scores[k] >= limit:
-            if place == 0:
-                return k
-            place -= 1
-    return -1
+    tied = kernels.tied_count(scores)
+    return kernels.tied_arm(scores, int(rng.integers(0, tied)) if tied > 1 else 0)
 
 
 @compiled
@@ -258,20 +226,9 @@ def play_rounds(
                 arm = optimistic_arm(base, penalty, board, run, rng, scores, places)
             else:
                 arm, explores = base_arm(
-                    base,
-                    t,
-                    penalty,
-                    solved,
-                    columns,
-                    board,
-                    vectors,
-                    run,
-                    rng,
-                    scores,
-                    places,
-                    direction,
-                    theta,
-                )
+                    base, t, penalty, solved, columns, board, vectors, run,
+                    rng, scores, places, direction, theta,
+                )  # fmt: skip
                 explores = explores or not always
             last = t
         else:
@@ -280,7 +237,8 @@ def play_rounds(
             last = pause if turn >= exploring.size else min(pause, exploring[turn] - 1)
         if arm < 0:
             raise FloatingPointError("no arm has a finite score")
-        reward = reward_of(law, means[arm], noise, reward_rng)
+        draw = reward_rng.standard_normal() if law == GAUSSIAN else reward_rng.random()
+        reward = reward_of(law, means[arm], noise, draw)
         if arm != run[ARM]:
             kept = -1
             kernels.learn(truth, penalty, solved, columns, board, vectors, run, arm, reward)
@@ -303,12 +261,9 @@ def play_rounds(
                 kept = arm
             n, total, start, q, phi, psi = run[N], run[SUM], run[START], run[Q], run[PHI], run[PSI]
             mean = means[arm]
-            bar = reward_bar(law, mean)
             while t <= last and low < phi < high and not kernels.is_long(n, q):
-                if law == GAUSSIAN:
-                    reward = mean + noise * reward_rng.standard_normal()
-                else:
-                    reward = two_point(law, reward_rng.random() < bar)
+                draw = reward_rng.standard_normal() if law == GAUSSIAN else reward_rng.random()
+                reward = reward_of(law, mean, noise, draw)
                 n += 1.0
                 total += reward
                 phi, psi = kernels.shift(n, total, start, q)

@@ -10,6 +10,7 @@ import numpy as np
 
 from infex.checks import whole
 from infex.environments import LinearInstance
+from infex.environments.rewards import LAWS
 from infex.errors import InvalidChoice, InvalidExpression, InvalidSetting
 from infex.linear import Memory, Ridge
 from infex.linear.kernels import Floats
@@ -21,7 +22,6 @@ from infex.simulation.run import Run, log_spaced
 from infex.streams import stream
 
 CHUNK = 1 << 20  # rounds whose explorations are listed at a time
-LAWS = {"sign": loop.SIGN, "bernoulli": loop.BERNOULLI, "gaussian": loop.GAUSSIAN}
 
 
 def play(

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from infex.environments import gaussian
 from infex.linear.kernels import Floats
 from infex.streams import stream
 
@@ -19,12 +20,8 @@ class Problem(NamedTuple):
 
 def problem(seed: int, *, arms: int, dim: int, horizon: int) -> Problem:
     """A problem as in the paper: Gaussian arms in the unit ball, a parameter on the sphere."""
-    rng = stream(seed, "problem")
-    rows = rng.standard_normal((arms, dim)) / np.sqrt(2 * dim)
-    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
-    theta = rng.standard_normal(dim)
-    theta /= np.linalg.norm(theta)
-    return signed(rows, theta, stream(seed, "rewards").random(horizon))
+    instance = gaussian(dim=dim, arms=arms, seed=stream(seed, "problem"))
+    return signed(instance.arms, instance.theta, stream(seed, "rewards").random(horizon))
 
 
 def signed(arms: Floats, theta: Floats, uniforms: Floats) -> Problem:

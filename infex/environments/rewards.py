@@ -1,0 +1,16 @@
+"""The laws of rewards, each written once, for Python and for compiled loops."""
+
+from infex.linear.compiling import inlined
+
+SIGN, BERNOULLI, GAUSSIAN = range(3)
+LAWS = {"sign": SIGN, "gaussian": GAUSSIAN, "bernoulli": BERNOULLI}
+
+
+@inlined
+def reward_of(law: int, mean: float, noise: float, draw: float) -> float:
+    """The reward of an arm of that mean; the round's draw is normal for GAUSSIAN, else uniform."""
+    if law == GAUSSIAN:
+        return mean + noise * draw
+    if law == BERNOULLI:
+        return 1.0 if draw < mean else 0.0
+    return 1.0 if draw < (1.0 + mean) / 2.0 else -1.0
