@@ -7,8 +7,8 @@ a ridge estimate is played (Lee and Oh, *Infrequent Exploration in Linear Bandit
 from infex import environments
 from infex.bandit import Bandit, Decision
 from infex.errors import InfexError, InfexWarning, LargeReward, SparseExploration
-from infex.linear import Evidence
-from infex.policies import Choice, EpsilonGreedy, Greedy, Infex, Learner, LinTS, LinUCB, Policy, Uniform, best
+from infex.linear import Evidence, view
+from infex.policies import Choice, EpsilonGreedy, Greedy, Infex, Learner, LinTS, LinUCB, Policy, Uniform, best, kernel
 from infex.schedules import (
     Schedule,
     always,
@@ -54,6 +54,7 @@ __all__ = [
     "every",
     "from_count",
     "jittered",
+    "kernel",
     "listed",
     "logarithmic",
     "never",
@@ -63,4 +64,5 @@ __all__ = [
     "stream",
     "stretched",
     "union",
+    "view",
 ]

@@ -9,7 +9,7 @@ from typing import Any, Literal, final
 import numpy as np
 
 from infex.checks import one_of, real, whole
-from infex.environments.rewards import LAWS, reward_of
+from infex.environments.rewards import LAWS, draw_of, reward_of
 from infex.errors import InvalidSetting
 from infex.linear import columns_of
 from infex.linear.evidence import shown
@@ -74,8 +74,8 @@ class LinearInstance:
 
     def reward(self, arm: int, rng: np.random.Generator) -> float:
         """The reward of an arm in the round whose draw `rng` gives next."""
-        draw = rng.standard_normal() if self.rewards == "gaussian" else rng.random()
-        return float(reward_of(LAWS[self.rewards], self.means[arm], self.noise, draw))
+        law = LAWS[self.rewards]
+        return float(reward_of(law, self.means[arm], self.noise, draw_of(law, rng)))
 
 
 def gaussian(

@@ -1,5 +1,7 @@
 """The laws of rewards, each written once, for Python and for compiled loops."""
 
+from typing import Any
+
 from infex.linear.compiling import inlined
 
 SIGN, BERNOULLI, GAUSSIAN = range(3)
@@ -7,8 +9,14 @@ LAWS = {"sign": SIGN, "gaussian": GAUSSIAN, "bernoulli": BERNOULLI}
 
 
 @inlined
+def draw_of(law: int, rng: Any) -> float:
+    """A round's one draw: normal for GAUSSIAN, else uniform."""
+    return float(rng.standard_normal()) if law == GAUSSIAN else float(rng.random())
+
+
+@inlined
 def reward_of(law: int, mean: float, noise: float, draw: float) -> float:
-    """The reward of an arm of that mean; the round's draw is normal for GAUSSIAN, else uniform."""
+    """The reward of an arm of that mean, by the round's draw."""
     if law == GAUSSIAN:
         return mean + noise * draw
     if law == BERNOULLI:

@@ -8,16 +8,14 @@ from infex.linear.layout import Floats
 
 @inlined
 def product(columns: Floats, vector: Floats, out: Floats) -> None:
-    """out_k = x_k'vector for every arm that `out` has room for, eight rows at a time."""
+    """out_k = x_k'vector for every arm that `out` has room for, up to eight rows in one pass."""
     d, arms = columns.shape[0], out.size
-    for k in range(arms):
-        out[k] = 0.0
     i = 0
     while i + 8 <= d:
         v0, v1, v2, v3 = vector[i], vector[i + 1], vector[i + 2], vector[i + 3]
         v4, v5, v6, v7 = vector[i + 4], vector[i + 5], vector[i + 6], vector[i + 7]
         for k in range(arms):
-            out[k] += (
+            out[k] = (0.0 if i == 0 else out[k]) + (
                 v0 * columns[i, k]
                 + v1 * columns[i + 1, k]
                 + v2 * columns[i + 2, k]
@@ -28,11 +26,15 @@ def product(columns: Floats, vector: Floats, out: Floats) -> None:
                 + v7 * columns[i + 7, k]
             )
         i += 8
-    while i < d:
+    while i + 2 <= d:
+        v0, v1 = vector[i], vector[i + 1]
+        for k in range(arms):
+            out[k] = (0.0 if i == 0 else out[k]) + (v0 * columns[i, k] + v1 * columns[i + 1, k])
+        i += 2
+    if i < d:
         v0 = vector[i]
         for k in range(arms):
-            out[k] += v0 * columns[i, k]
-        i += 1
+            out[k] = (0.0 if i == 0 else out[k]) + v0 * columns[i, k]
 
 
 @inlined

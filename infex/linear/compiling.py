@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import hashlib
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -71,3 +72,16 @@ def _larger(typing_context: Any, a: Any, b: Any) -> Any:
 
 
 larger: Any = max if plain_python else intrinsic(_larger)
+
+
+def _ticks(typing_context: Any) -> Any:
+    """The processor's own clock, in units of its own; 0 where it has none that programs may read."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        shape = ir.FunctionType(ir.IntType(64), [])
+        return builder.call(builder.module.declare_intrinsic("llvm.readcyclecounter", fnty=shape), [])
+
+    return types.int64(), emit
+
+
+ticks: Any = time.perf_counter_ns if plain_python else intrinsic(_ticks)

@@ -10,6 +10,7 @@ from infex.checks import one_of
 from infex.errors import NotKept
 from infex.linear import kernels
 from infex.linear.kernels import Floats
+from infex.linear.view import View
 
 SAMPLINGS = ("gaussian", "spherical")
 
@@ -41,6 +42,9 @@ class Scorer(Protocol):
 
     def perturbed(self, scale: float, direction: Floats) -> Floats:
         """The parameter theta + scale V^-1/2 direction."""
+
+    def view(self, settings: Floats) -> View:
+        """What a kernel sees."""
 
 
 def draw(dim: int, rng: np.random.Generator, sampling: str) -> Floats:
@@ -138,3 +142,7 @@ class Evidence:
         out = np.empty(columns.shape[1])
         kernels.product(columns, theta, out)
         return out
+
+    def view(self, settings: Floats) -> View:
+        """What a policy written as a kernel sees, with its settings."""
+        return self._scorer.view(settings)

@@ -7,6 +7,7 @@ import numpy as np
 from infex.linear import kernels
 from infex.linear.kernels import Floats
 from infex.linear.ridge import Ridge
+from infex.linear.view import View
 
 REST = np.zeros(kernels.RUN)  # no run is under way
 
@@ -52,6 +53,9 @@ class Offer:
 
     def perturbed(self, scale: float, direction: Floats) -> Floats:
         return self._ridge.perturbed(scale, direction)
+
+    def view(self, settings: Floats) -> View:
+        return self._ridge.view_of(self.columns, self._scored(), settings)
 
     def _scored(self) -> Floats:
         if self._board is None:

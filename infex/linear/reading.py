@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from infex.linear.compiling import compiled, inlined, larger
 from infex.linear.layout import PHI, PSI, SCREEN, TIE, VOLUME, Floats, Integers, N, Q
 
@@ -25,10 +27,22 @@ def tie_limit(scores: Floats) -> float:
 def best(scores: Floats) -> int:
     """The lowest index among the arms tied for the largest score; -1 if no score is a number."""
     limit = tie_limit(scores)
-    for k in range(scores.size):
+    k = 0
+    while k + 8 <= scores.size and not largest_of_eight(scores, k) >= limit:
+        k += 8
+    while k < scores.size:
         if scores[k] >= limit:
             return k
+        k += 1
     return -1
+
+
+@inlined
+def largest_of_eight(values: Floats, k: int) -> float:
+    """The largest of eight numbers from place k on."""
+    left = larger(larger(values[k], values[k + 1]), larger(values[k + 2], values[k + 3]))
+    right = larger(larger(values[k + 4], values[k + 5]), larger(values[k + 6], values[k + 7]))
+    return larger(left, right)  # type: ignore[no-any-return]
 
 
 @compiled
@@ -96,22 +110,29 @@ def best_upper(board: Floats, run: Floats, beta: float, guess: int, work: Floats
 
     Arm k can reach a limit only if beta^2 w_k >= max(limit - s_k, 0)^2. The limit is the score of
     a guess, lowered so far that rounding cannot lose an arm; exact scores of what is left decide.
+    `work` and `places` have room for K numbers.
     """
     scores, squares, along, phi, psi = board[0], board[1], board[2], run[PHI], run[PSI]
-    count, found = scores.size, 0
+    count = scores.size
     top = scores[guess] + phi * along[guess] + beta * width(squares[guess], along[guess], psi)
     limit = top - SCREEN * (1.0 + abs(top))
     for k in range(count):
         gap = larger(limit - (scores[k] + phi * along[k]), 0.0)
         reach = larger(squares[k] - psi * along[k] * along[k], 0.0)
         work[k] = beta * beta * reach - gap * gap
-    for k in range(count):
-        if work[k] >= 0.0:
-            score = scores[k] + phi * along[k] + beta * width(squares[k], along[k], psi)
-            work[found] = score
-            places[found] = k
-            found += 1
-            top = larger(top, score)
+    k, found = 0, 0
+    while k < count:
+        last = min(k + 8, count)
+        if k + 8 <= count and largest_of_eight(work, k) < 0.0:  # as nearly all are out of reach
+            k = last
+        while k < last:
+            if work[k] >= 0.0:
+                score = scores[k] + phi * along[k] + beta * width(squares[k], along[k], psi)
+                work[found] = score
+                places[found] = k
+                found += 1
+                top = larger(top, score)
+            k += 1
     bar = top - TIE * (1.0 + abs(top))
     for i in range(found):
         if work[i] >= bar:

@@ -9,8 +9,15 @@ import numpy as np
 from infex.checks import real
 from infex.linear import kernels
 from infex.linear.kernels import Floats
+from infex.linear.layout import blank
+from infex.linear.view import View, viewed
 
 LEAST = 1e-10  # the penalty with which V can still be factored when arms lie in a plane
+
+
+def checked_penalty(penalty: float) -> float:
+    """`penalty`, if V can be factored with it."""
+    return real("penalty", real("penalty", penalty, above=0), least=LEAST)
 
 
 @final
@@ -26,13 +33,11 @@ class Ridge:
 
     def __init__(self, columns: Floats, penalty: float = 1.0, truth: Floats | None = None) -> None:
         dim, arms = columns.shape
+        self.penalty = checked_penalty(penalty)
         self.columns = np.ascontiguousarray(columns, dtype=np.float64)
-        self.penalty = real("penalty", real("penalty", penalty, above=0), least=LEAST)
-        self.truth = np.zeros((2, dim + 1, dim)) if truth is None else truth.copy()
-        self._solved = np.zeros((dim + 1, dim))
-        self._board = np.zeros((4, arms))
-        self._vectors = np.zeros((4, dim))
-        self._run = np.zeros(kernels.RUN)
+        self.truth, self._solved, self._board, self._vectors, self._run = blank(dim, arms)
+        if truth is not None:
+            self.truth[:] = truth
         self._refresh()
 
     @property
@@ -116,6 +121,14 @@ class Ridge:
         out = np.empty(self.dim)
         kernels.perturb(self._solved, self._vectors, self._run, scale, direction, out)
         return out
+
+    def view(self, settings: Floats) -> View:
+        """What a kernel sees of the arms."""
+        return self.view_of(self.columns, self._board, settings)
+
+    def view_of(self, columns: Floats, board: Floats, settings: Floats) -> View:
+        """What a kernel sees of other arms, whose board was scored just now."""
+        return viewed(columns, settings, self.penalty, board, self._run, self._solved, self._vectors)
 
     def scored(self, columns: Floats) -> Floats:
         """A board of their own for other arms."""

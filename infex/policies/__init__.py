@@ -3,6 +3,7 @@
 from infex.policies.epsilon_greedy import EpsilonGreedy
 from infex.policies.greedy import Greedy
 from infex.policies.infex import Infex
+from infex.policies.kernel import Kernel, KernelPolicy, kernel
 from infex.policies.lints import LinTS
 from infex.policies.linucb import LinUCB
 from infex.policies.protocol import Choice, Learner, Policy
@@ -14,10 +15,13 @@ __all__ = [
     "EpsilonGreedy",
     "Greedy",
     "Infex",
+    "Kernel",
+    "KernelPolicy",
     "Learner",
     "LinTS",
     "LinUCB",
     "Policy",
     "Uniform",
     "best",
+    "kernel",
 ]

@@ -1,6 +1,8 @@
 """Playing many runs, on all cores."""
 
 import copy
+import itertools
+import math
 import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -9,10 +11,16 @@ from typing import Any
 from infex.checks import whole
 from infex.environments import LinearInstance
 from infex.errors import InvalidSetting
-from infex.policies.protocol import learns
+from infex.policies.protocol import checked, learns
+from infex.simulation.batch import CHUNK, Task, compile_loop, play_batch
 from infex.simulation.plan import plan
-from infex.simulation.playing import compile_loop, play
+from infex.simulation.playing import play
 from infex.simulation.run import Run
+
+# What one compiled call may hold: runs, rounds, and numbers in the arms of its problems.
+MOST = 64
+ROUNDS = CHUNK
+LARGEST = 1 << 22
 
 
 def play_many(
@@ -27,8 +35,9 @@ def play_many(
 ) -> list[Run]:
     """Every instance with every seed, in that order: the very runs that `play` gives one by one.
 
-    Compiled runs share the cores as threads, as they hold no interpreter lock; a policy that runs
-    in Python goes one by one, and a learner starts each run as it was given.
+    Compiled runs go many in one call, which holds no interpreter lock, so that threads share the
+    cores; a policy that runs in Python goes one by one, and a learner starts each run as it was
+    given.
 
     >>> from infex import Greedy, environments
     >>> runs = play_many(environments.gaussian(dim=3, arms=9, seed=1), Greedy(), 100, seeds=range(4))
@@ -41,14 +50,41 @@ def play_many(
     if not tasks:
         raise InvalidSetting(f"nothing to play: {len(problems)} instances with {len(numbers)} seeds each")
     threads = whole("workers", os.cpu_count() or 1 if workers is None else workers, least=1)
+    found = plan(checked("policy", policy))
+    if found is None:
+        return [_alone(policy, task, horizon, penalty, record) for task in tasks]
+    horizon = whole("horizon", horizon, least=1)
 
-    def one(task: tuple[LinearInstance, int]) -> Run:
-        instance, seed = task
-        chooser = copy.deepcopy(policy) if learns(policy) else policy
-        return play(instance, chooser, horizon, seed, penalty=penalty, record=record)
+    def some(batch: list[Task]) -> list[Run]:
+        return play_batch(batch, policy, found, horizon, penalty, record)
 
-    if plan(policy) is None or threads == 1:
-        return [one(task) for task in tasks]
+    batches = batched(tasks, horizon, threads)
     compile_loop()
+    if threads == 1:
+        return list(itertools.chain.from_iterable(map(some, batches)))
     with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(one, tasks))
+        return list(itertools.chain.from_iterable(pool.map(some, batches)))
+
+
+def _alone(policy: Any, task: Task, horizon: int, penalty: float, record: bool) -> Run:
+    chooser = copy.deepcopy(policy) if learns(policy) else policy
+    return play(task[0], chooser, horizon, task[1], penalty=penalty, record=record)
+
+
+def batched(tasks: list[Task], horizon: int, threads: int) -> list[list[Task]]:
+    """The tasks in order, cut into batches of one shape and law that a compiled call plays.
+
+    A batch is long enough to make its set-up small, and short enough that every thread has
+    several and that it takes little memory.
+    """
+    batches = []
+    for (shape, _, _), group in itertools.groupby(tasks, key=lambda task: _kind(task[0])):
+        alike = list(group)
+        room = LARGEST // math.prod(shape), ROUNDS // horizon, MOST, len(alike) // (4 * threads)
+        size = max(1, min(room))
+        batches += [alike[first : first + size] for first in range(0, len(alike), size)]
+    return batches
+
+
+def _kind(instance: LinearInstance) -> tuple[tuple[int, ...], str, float]:
+    return instance.arms.shape, instance.rewards, instance.noise

@@ -9,50 +9,68 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from infex.errors import OutOfReach
-from infex.linear.kernels import Integers
+from infex.linear.kernels import Floats, Integers
 from infex.policies import EpsilonGreedy, Greedy, Infex, LinTS, LinUCB, Uniform
 from infex.policies.confidence import Confidence
+from infex.policies.kernel import KernelPolicy
 from infex.schedules import Every, Schedule, never
 from infex.schedules.protocol import Family
-from infex.simulation import loop
-from infex.simulation.loop import Base
+from infex.simulation import bases
+from infex.simulation.bases import Base
+
+
+KNOWN = (Greedy, Uniform, EpsilonGreedy, LinUCB, LinTS, KernelPolicy)
 
 
 class Plan(NamedTuple):
     """A policy in the terms of the compiled loop; without a schedule the base decides always."""
 
     base: Base
+    settings: Floats
     schedule: Schedule | None
     own: bool
     random_ties: bool
 
 
 def plan(policy: Any) -> Plan | None:
-    """The plan of a built-in policy; None for any other, and for what only Python can evaluate."""
+    """The plan of a built-in policy or a kernel; None for any other, and for what only Python can evaluate."""
+    inner = policy.base if type(policy) is Infex else policy
+    base = base_of(inner)
+    if base is None:
+        return None
+    settings = np.array(inner.settings if type(inner) is KernelPolicy else ())
     if type(policy) is Infex:
-        base = base_of(policy.base)
-        return base and Plan(base, policy.schedule, policy.data == "own", policy.ties == "random")
-    base = base_of(policy)
-    quiet = never() if type(policy) is Greedy else None
-    return base and Plan(base, quiet, own=False, random_ties=policy.ties == "random" if quiet else False)
+        return Plan(base, settings, policy.schedule, policy.data == "own", policy.ties == "random")
+    if type(policy) is Greedy:
+        return Plan(base, settings, never(), own=False, random_ties=base.random_ties)
+    return Plan(base, settings, None, own=False, random_ties=False)
 
 
 def base_of(policy: Any) -> Base | None:
-    """A policy that decides by itself, as the compiled loop knows it."""
-    random_ties = getattr(policy, "ties", "lowest") == "random"
-    kinds = {Greedy: loop.GREEDY, Uniform: loop.UNIFORM, LinUCB: loop.LINUCB, LinTS: loop.LINTS}
-    kind = kinds.get(type(policy))
-    if isinstance(policy, Confidence) and kind is not None:
-        if isinstance(policy, LinTS) and policy.sampling == "spherical":
-            kind = loop.LINTS_SPHERICAL
-        numbers = policy.noise, policy.bound, policy.delta, policy.scale
-        return Base(kind, *numbers, rate=0.0, random_ties=random_ties)
-    if type(policy) is EpsilonGreedy and not callable(policy.rate):
-        kind = loop.EPSILON
-    if kind is None:
+    """A policy that decides by itself, as the compiled loop knows it; a subclass may decide otherwise."""
+    if type(policy) not in KNOWN:
         return None
-    rate = getattr(policy, "rate", None)
-    return Base(kind, 0.0, 0.0, 1.0, 0.0, -1.0 if rate is None else rate, random_ties)
+    match policy:
+        case Greedy():
+            return Base(bases.GREEDY, random_ties=policy.ties == "random")
+        case Uniform():
+            return Base(bases.UNIFORM)
+        case EpsilonGreedy() if not callable(policy.rate):
+            rate = -1.0 if policy.rate is None else policy.rate
+            return Base(bases.EPSILON, rate=rate, random_ties=policy.ties == "random")
+        case LinUCB():
+            return _confident(bases.LINUCB, policy)
+        case LinTS():
+            spherical = policy.sampling == "spherical"
+            return _confident(bases.LINTS_SPHERICAL if spherical else bases.LINTS, policy)
+        case KernelPolicy():
+            return Base(bases.KERNEL, address=policy.kernel.address)
+    return None
+
+
+def _confident(kind: int, policy: Confidence) -> Base:
+    numbers = policy.noise, policy.bound, policy.delta, policy.scale
+    return Base(kind, *numbers, random_ties=policy.ties == "random")
 
 
 def exploring_rounds(schedule: Schedule | None, start: int, stop: int) -> Integers:

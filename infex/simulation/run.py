@@ -18,7 +18,8 @@ from infex.linear.kernels import Floats, Integers
 class Run:
     """One run: regret and where it came from, explorations, time, and pulls of every arm.
 
-    `regret` is the pseudo-regret, with true means; `volume` is alpha at the end. `arms` and
+    `regret` is the pseudo-regret, with true means; `optimal` is how
+    often a best arm was played; `volume` is alpha at the end. `arms` and
     `rewards` of every round are there if the run was played with `record=True`.
     """
 
@@ -29,6 +30,7 @@ class Run:
     regret_exploring: float
     regret_greedy: float
     explored: int
+    optimal: int
     seconds: float
     volume: float
     counts: Integers = field(repr=False)
@@ -40,11 +42,6 @@ class Run:
     def regret(self) -> float:
         """The regret of all rounds."""
         return self.regret_greedy + self.regret_exploring
-
-    @property
-    def optimal(self) -> int:
-        """How often a best arm was played."""
-        return int(self.counts[self.instance.gaps == 0.0].sum())
 
     def curve(self, every_round: bool = False) -> tuple[Integers, Floats]:
         """Rounds and the regret up to them: log-spaced, or all if the run was recorded."""

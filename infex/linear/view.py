@@ -1,0 +1,110 @@
+"""What a policy written as a kernel sees, and the functions it reads it with.
+
+They have the names that `Evidence` has in Python, and are compiled into the kernel that calls
+them. Each returns an array that stands in the view and is good until the same one is called
+again: `estimates`, `widths`, and one for `upper` and `perturbed`.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+
+from infex.linear import kernels
+from infex.linear.compiling import inlined
+from infex.linear.kernels import ARM, Floats, Integers
+
+
+class View(NamedTuple):
+    """A ridge over the K arms on offer, room for scores, and the settings of the policy.
+
+    `arms` is (d, K): one column for each arm. `settings` are the policy's, in their order. The
+    rest is what the functions of this module read; a kernel changes none of it.
+    """
+
+    arms: Floats
+    settings: Floats
+    penalty: float
+    board: Floats
+    run: Floats
+    solved: Floats
+    vectors: Floats
+    scores: Floats  # (3, K)
+    places: Integers  # (K,)
+    sample: Floats  # (2, d)
+
+
+@register_jitable
+def viewed(
+    arms: Floats, settings: Floats, penalty: float, board: Floats, run: Floats, solved: Floats, vectors: Floats
+) -> View:
+    """A view with room of its own."""
+    dim, count = arms.shape
+    room = np.empty((3, count)), np.empty(count, dtype=np.int64), np.empty((2, dim))
+    return View(arms, settings, penalty, board, run, solved, vectors, *room)
+
+
+@inlined
+def estimates(view: View) -> Floats:
+    """Every arm's estimated mean reward x'theta, (K,)."""
+    out = view.scores[0]
+    kernels.estimates(view.board, view.run, out)
+    return out
+
+
+@inlined
+def greedy(view: View) -> int:
+    """The arm of the largest estimate, the lowest index among ties."""
+    return int(kernels.estimates(view.board, view.run, view.scores[0]))
+
+
+@inlined
+def widths(view: View) -> Floats:
+    """Every arm's width |x| in V^-1, (K,)."""
+    out = view.scores[1]
+    kernels.widths(view.board, view.run, out)
+    return out
+
+
+@inlined
+def upper(view: View, beta: float) -> Floats:
+    """Every arm's estimate + beta width, (K,)."""
+    out = view.scores[2]
+    kernels.upper(view.board, view.run, beta, out)
+    return out
+
+
+@inlined
+def best_upper(view: View, beta: float) -> int:
+    """The arm of the largest estimate + beta width: `best(upper(view, beta))` with few square roots."""
+    guess = max(int(view.run[ARM]), 0)
+    return kernels.best_upper(view.board, view.run, beta, guess, view.scores[2], view.places)
+
+
+@inlined
+def perturbed(view: View, scale: float, rng: Any) -> Floats:
+    """Every arm's score under one sampled parameter theta + scale V^-1/2 N(0, I), (K,)."""
+    direction, theta = view.sample[0], view.sample[1]
+    for i in range(direction.size):
+        direction[i] = rng.standard_normal()
+    kernels.perturb(view.solved, view.vectors, view.run, scale, direction, theta)
+    kernels.product(view.arms, theta, view.scores[2])
+    return view.scores[2]
+
+
+@inlined
+def volume(view: View) -> float:
+    """alpha = log(det V/det V_0)."""
+    return kernels.volume(view.run)
+
+
+@inlined
+def radius(view: View, noise: float, bound: float, delta: float) -> float:
+    """beta = noise sqrt(alpha + 2 log(1/delta)) + sqrt(penalty) bound."""
+    return kernels.radius(kernels.volume(view.run), view.penalty, noise, bound, delta)
+
+
+@inlined
+def best(scores: Floats) -> int:
+    """The lowest index among the arms tied for the largest score."""
+    return kernels.best(scores)

@@ -1,0 +1,158 @@
+"""A user's policy as a compiled kernel, at the speed of the built-in ones."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final, overload
+
+import numba
+import numpy as np
+from numba.core import cgutils, types
+from numba.core.errors import NumbaError
+from numba.extending import intrinsic
+
+from infex.checks import real
+from infex.errors import InvalidSetting
+from infex.linear import Evidence
+from infex.linear.compiling import compiled, plain_python
+from infex.linear.kernels import Floats
+from infex.linear.view import View, viewed
+from infex.policies.protocol import Choice
+
+Chooser = Callable[[int, View, Any], int]
+
+
+@final
+class Kernel:
+    """A function `f(t, view, rng)` that gives an arm, and the defaults of its settings.
+
+    Called with settings, it is a policy: see `kernel`.
+    """
+
+    def __init__(self, function: Chooser, defaults: dict[str, Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.defaults = {name: real(name, value) for name, value in defaults.items()}
+        self.choose: Chooser = compiled(function)
+
+    def __call__(self, **settings: float) -> KernelPolicy:
+        """The policy with these settings; the others have their defaults."""
+        for name in settings:
+            if name not in self.defaults:
+                known = ", ".join(self.defaults) or "none"
+                raise InvalidSetting(f"{self.__name__} has no setting {name!r}; it has {known}")  # type: ignore[attr-defined]
+        found = self.defaults | {name: real(name, value) for name, value in settings.items()}
+        return KernelPolicy(self, tuple(found.values()))
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.__module__}.{self.__qualname__}>"  # type: ignore[attr-defined]
+
+    def __reduce__(self) -> Any:
+        """By name where another process can import it, else with its code."""
+        home: Any = sys.modules.get(self.__module__)
+        for part in self.__qualname__.split("."):  # type: ignore[attr-defined]
+            home = getattr(home, part, None)
+        if home is self and self.__module__ != "__main__":
+            return self.__qualname__  # type: ignore[attr-defined]
+        return Kernel, (self.function, self.defaults)
+
+    @functools.cached_property
+    def address(self) -> Any:
+        """Where the compiled kernel stands in memory; good as long as the kernel lives."""
+        if plain_python:
+            return self.choose
+        kernel: Any = self.choose
+        try:
+            kernel.compile(arguments())
+        except NumbaError as error:
+            raise InvalidSetting(f"{self!r} cannot be compiled: {error}") from error
+        code = kernel.overloads[arguments()]
+        given = code.signature.return_type
+        if given != types.int64:
+            raise InvalidSetting(f"{self!r} must return an arm, a whole number such as int(k); it returns {given}")
+        return code.library.get_pointer_to_function(code.fndesc.llvm_func_name)
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class KernelPolicy:
+    """A kernel with its settings: a policy like any other, which counts each of its rounds as exploring."""
+
+    kernel: Kernel
+    settings: tuple[float, ...]
+
+    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        """The arm that the kernel gives."""
+        _ = self.kernel.address  # which refuses what cannot be compiled
+        return Choice(int(self.kernel.choose(t, evidence.view(np.array(self.settings)), rng)))
+
+    def __repr__(self) -> str:
+        given = (f"{name}={value!r}" for name, value in zip(self.kernel.defaults, self.settings, strict=True))
+        return f"{self.kernel.__name__}({', '.join(given)})"  # type: ignore[attr-defined]
+
+
+@overload
+def kernel(function: Chooser, /) -> Kernel: ...
+
+
+@overload
+def kernel(**settings: float) -> Callable[[Chooser], Kernel]: ...
+
+
+def kernel(function: Chooser | None = None, /, **settings: float) -> Any:
+    """Makes a policy of a function that Numba can compile.
+
+    The function gets the round, a view of what is known (read it with the functions of
+    `infex.view`) and the policy's own generator, and returns an arm. Settings are numbers: name
+    them with their defaults in the decorator, and find them in `view.settings` in that order.
+
+    >>> import infex
+    >>> from infex import view
+    >>> @kernel(bonus=1.0)
+    ... def constant_bonus(t, seen, rng):
+    ...     return view.best(view.upper(seen, seen.settings[0]))
+    >>> policy = infex.Infex(constant_bonus(bonus=0.5), infex.every(20))
+    >>> policy.base
+    constant_bonus(bonus=0.5)
+    >>> infex.play(infex.environments.gaussian(dim=5, arms=50, seed=3), policy, horizon=1000).explored
+    50
+
+    In `play` it runs inside the compiled loop, alone or as a base of `Infex`; a `Bandit` takes it
+    too. It must not change what it is given, but for `rng`.
+    """
+    if function is None:
+        return lambda given: Kernel(given, settings)
+    return Kernel(function, {})
+
+
+@functools.cache
+def arguments() -> tuple[Any, ...]:
+    """The types of a kernel's arguments."""
+    matrix, vector = np.zeros((1, 1)), np.zeros(1)
+    seen = viewed(matrix, vector, 1.0, matrix, vector, matrix, matrix)
+    return types.int64, numba.typeof(seen), numba.typeof(np.random.default_rng(0))
+
+
+def _call(typing_context: Any, address: Any, t: Any, view: Any, rng: Any) -> Any:
+    """Calls the kernel at `address`, by Numba's own convention; what it raises is raised here."""
+
+    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        convention, kinds = context.call_conv, signature.args[1:]
+        shape = convention.get_function_type(types.int64, kinds)
+        pointer = builder.inttoptr(given[0], shape.as_pointer())
+        status, arm = convention.call_function(builder, pointer, types.int64, kinds, given[1:])
+        with cgutils.if_unlikely(builder, status.is_error):
+            convention.return_status_propagate(builder, status)
+        return arm
+
+    return types.int64(types.intp, types.int64, view, rng), emit
+
+
+def _call_plainly(function: Any, t: int, view: View, rng: Any) -> int:
+    return int(function(t, view, rng))
+
+
+call: Any = _call_plainly if plain_python else intrinsic(_call)

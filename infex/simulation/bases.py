@@ -1,0 +1,99 @@
+"""What decides in a compiled loop, by kind."""
+
+from typing import Any, NamedTuple
+
+from infex.linear import kernels
+from infex.linear.compiling import compiled
+from infex.linear.kernels import ARM, Floats, Integers
+from infex.linear.view import View
+from infex.policies.kernel import call
+
+GREEDY, UNIFORM, EPSILON, LINUCB, LINTS, LINTS_SPHERICAL, KERNEL = range(7)
+
+READ_THE_BOARD = (GREEDY, EPSILON, LINUCB, KERNEL)  # the others need no score but those of a sample
+READ_WIDTHS = (LINUCB, KERNEL)
+
+HUGE = 1e150
+
+
+class Base(NamedTuple):
+    """What decides in exploring rounds: its kind, its numbers, and whether ties are broken at random."""
+
+    kind: int
+    noise: float = 0.0
+    bound: float = 0.0
+    delta: float = 1.0
+    scale: float = 0.0
+    rate: float = 0.0  # of epsilon-greedy; below 0 it is t^(-1/3)
+    random_ties: bool = False
+    address: Any = 0  # of a kernel
+
+
+@compiled
+def pick(scores: Floats, random_ties: bool, rng: Any) -> int:
+    """The best arm; among ties the lowest index, or one drawn uniformly, as `ties.pick` does."""
+    if not random_ties:
+        return kernels.best(scores)
+    tied = kernels.tied_count(scores)
+    return kernels.tied_arm(scores, int(rng.integers(0, tied)) if tied > 1 else 0)
+
+
+@compiled
+def greedy_arm(board: Floats, run: Floats, random_ties: bool, rng: Any, scores: Floats) -> int:
+    """The greedy arm."""
+    arm = kernels.estimates(board, run, scores)
+    return pick(scores, True, rng) if random_ties else arm
+
+
+@compiled
+def radius(base: Base, penalty: float, run: Floats) -> float:
+    """beta, as `Confidence.radius` has it."""
+    beta = kernels.radius(kernels.volume(run), penalty, base.noise, base.bound, base.delta)
+    return base.scale * beta
+
+
+@compiled
+def optimistic_arm(
+    base: Base, penalty: float, board: Floats, run: Floats, rng: Any, scores: Floats, places: Integers
+) -> int:
+    """The arm of the largest upper bound."""
+    beta = radius(base, penalty, run)
+    if base.random_ties or beta > HUGE:  # whose square would overflow
+        kernels.upper(board, run, beta, scores)
+        return pick(scores, base.random_ties, rng)
+    return kernels.best_upper(board, run, beta, max(int(run[ARM]), 0), scores, places)
+
+
+@compiled
+def sampled_arm(base: Base, seen: View, rng: Any) -> int:
+    """The best arm under one sampled parameter."""
+    columns, run, solved, vectors, penalty = seen.arms, seen.run, seen.solved, seen.vectors, seen.penalty
+    scores, direction, theta = seen.scores[2], seen.sample[0], seen.sample[1]
+    for i in range(direction.size):
+        direction[i] = rng.standard_normal()
+    if base.kind == LINTS_SPHERICAL:
+        kernels.to_sphere(direction)
+    kernels.perturb(solved, vectors, run, radius(base, penalty, run), direction, theta)
+    kernels.product(columns, theta, scores)
+    return pick(scores, base.random_ties, rng)
+
+
+@compiled
+def base_arm(base: Base, t: int, seen: View, rng: Any) -> tuple[int, bool]:
+    """The arm the base chooses, and whether it calls that exploring."""
+    board, run, scores, count = seen.board, seen.run, seen.scores[2], seen.arms.shape[1]
+    kind = base.kind
+    if kind == EPSILON:
+        rate = min(1.0, t ** (-1.0 / 3.0)) if base.rate < 0.0 else base.rate
+        if rng.random() >= rate:
+            return greedy_arm(board, run, base.random_ties, rng, scores), False
+        return int(rng.integers(0, count)), True
+    if kind == UNIFORM:
+        return int(rng.integers(0, count)), True
+    if kind == GREEDY:
+        return greedy_arm(board, run, base.random_ties, rng, scores), False
+    if kind == LINUCB:
+        return optimistic_arm(base, seen.penalty, board, run, rng, scores, seen.places), True
+    if kind == KERNEL:
+        return int(call(base.address, t, seen, rng)), True
+    return sampled_arm(base, seen, rng), True

@@ -1,0 +1,141 @@
+"""Many runs in one compiled call."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from infex.environments import LinearInstance
+from infex.environments.rewards import LAWS
+from infex.errors import InvalidChoice, InvalidExpression
+from infex.linear.kernels import Floats
+from infex.linear.layout import aligned, blank
+from infex.linear.ridge import checked_penalty
+from infex.policies import Greedy, catalog
+from infex.policies.kernel import KernelPolicy
+from infex.simulation import bases, loop
+from infex.simulation.ledger import Ledger
+from infex.simulation.plan import Plan, exploring_rounds, plan
+from infex.simulation.run import Run
+from infex.streams import Seat, Words, start, stream
+
+Task = tuple[LinearInstance, int]  # what is played, with which seed
+
+CHUNK = 1 << 20  # rounds whose explorations are listed at a time
+
+
+class Seating(threading.local):
+    """The generators of one thread."""
+
+    def __init__(self) -> None:
+        self.rewards, self.policy = Seat(), Seat()
+
+
+SEATING = Seating()
+
+
+def play_batch(
+    tasks: Sequence[Task], policy: Any, found: Plan, horizon: int, penalty: float, record: bool
+) -> list[Run]:
+    """The runs of tasks whose problems have one shape and one law of rewards."""
+    compile_loop()
+    if not SEATING.policy.known and len(tasks) > 1:  # pragma: no cover - not on the machines we have
+        return [play_batch([task], policy, found, horizon, penalty, record)[0] for task in tasks]
+    ledger = Ledger(len(tasks), len(tasks[0][0].arms), horizon, record)
+    begun = time.perf_counter()
+    _play(tasks, policy, found, penalty, ledger)
+    times = ledger.seconds(time.perf_counter() - begun)
+    return [
+        ledger.run(row, instance, policy, seed, times[row]) for row, (instance, seed) in enumerate(tasks)
+    ]
+
+
+@functools.cache
+def compile_loop() -> None:
+    """Compiles the loop, or reads it from the cache, so that no run's time holds it."""
+    instance = LinearInstance(np.ones((1, 1)), np.zeros(1))
+    found = plan(Greedy())
+    assert found is not None
+    _play([(instance, 0)], Greedy(), found, 1.0, Ledger(1, 1, 2, record=False))
+
+
+def _play(tasks: Sequence[Task], policy: Any, found: Plan, penalty: float, ledger: Ledger) -> None:
+    instance = tasks[0][0]
+    state = _state(instance, penalty)
+    apart = _state(instance, penalty) if found.own else state
+    if found.schedule is None and found.base.kind not in bases.READ_THE_BOARD:
+        state = state._replace(board=np.zeros((4, 0)))  # so nobody keeps it up
+    problems = list(dict.fromkeys(instance for instance, _ in tasks))
+    places = {problem: place for place, problem in enumerate(problems)}
+    which = np.array([places[instance] for instance, _ in tasks])
+    arrays = _stacked(problems)
+    seats = _seats(tasks, policy)
+    for t in range(1, ledger.horizon + 1, CHUNK):
+        end = min(t + CHUNK - 1, ledger.horizon)
+        exploring = exploring_rounds(found.schedule, t, end)
+        rule = loop.Rule(exploring, found.schedule is None, found.own, found.random_ties)
+        try:
+            loop.play_batch(
+                t, end, rule, found.base, found.settings, state, apart, LAWS[instance.rewards], instance.noise,
+                which, *arrays, *seats, ledger.checkpoints, ledger.curves, ledger.tallies,
+                ledger.counts, ledger.arms, ledger.rewards, ledger.volumes, ledger.times,
+            )  # fmt: skip
+        except InvalidChoice as error:
+            raise InvalidChoice(_fault(*error.args, arms=len(instance.arms))) from None
+
+
+def _state(instance: LinearInstance, penalty: float) -> loop.State:
+    arms, dim = instance.arms.shape
+    truth, solved, board, vectors, run = blank(dim, arms)
+    return loop.State(truth, solved, np.zeros((dim, 0)), board, vectors, run, checked_penalty(penalty))
+
+
+def _stacked(problems: list[LinearInstance]) -> tuple[Floats, Floats, Floats]:
+    """Columns, means and gaps of all problems."""
+    (columns,) = aligned((len(problems), *problems[0].arms.T.shape))
+    for place, problem in enumerate(problems):
+        columns[place] = problem.arms.T
+    return columns, np.array([each.means for each in problems]), np.array([each.gaps for each in problems])
+
+
+def _seats(tasks: Sequence[Task], policy: Any) -> tuple[Generator, Generator, loop.Seats, Words]:
+    """The generators, their memory, and where they start in each run; nowhere if they stand there already."""
+    label = name(policy)
+    names = [((seed, "rewards", problem.key), (seed, "policy", label, problem.key)) for problem, seed in tasks]
+    rewards, own = SEATING.rewards, SEATING.policy
+    memory = loop.Seats(rewards.state, own.state, rewards.buffer, own.buffer)
+    if own.known:
+        starts = np.array([[start(*first), start(*second)] for first, second in names])
+        return rewards.generator, own.generator, memory, starts
+    (first, second), nothing = names[0], np.zeros((0, 2, 4), dtype=np.uint64)
+    return stream(*first), stream(*second), memory, nothing
+
+
+def name(policy: Any) -> str:
+    """What a policy's own stream of draws is named for."""
+    with contextlib.suppress(TypeError):  # a policy that cannot be hashed
+        return _name(policy)
+    return _name.__wrapped__(policy)
+
+
+@functools.lru_cache(maxsize=256)
+def _name(policy: Any) -> str:
+    with contextlib.suppress(InvalidExpression):
+        return catalog.expression(policy)
+    if isinstance(policy, KernelPolicy):
+        return f"{policy.kernel.__module__}.{policy!r}"
+    kind = f"{type(policy).__module__}.{type(policy).__qualname__}"
+    return f"{kind}({name(policy.base)})" if hasattr(policy, "base") else kind
+
+
+def _fault(arm: int, t: int, arms: int) -> str:
+    if arm == -1:
+        return f"no arm has a finite score in round {t}: are the settings of the policy too large?"
+    return f"the policy chose arm {arm} in round {t}; there are arms 0 to {arms - 1}"

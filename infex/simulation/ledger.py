@@ -1,0 +1,51 @@
+"""What runs leave behind, as arrays with one row for each run."""
+
+from typing import Any, final
+
+import numpy as np
+
+from infex.simulation import tally
+from infex.simulation.run import Run, log_spaced
+
+
+@final
+class Ledger:
+    """Room for the figures of so many runs of one policy and horizon."""
+
+    def __init__(self, runs: int, arms: int, horizon: int, record: bool) -> None:
+        self.horizon = horizon
+        self.record = record
+        self.checkpoints = log_spaced(horizon)
+        self.curves = np.zeros((runs, self.checkpoints.size))
+        self.tallies = np.zeros((runs, tally.TALLY))
+        self.counts = np.zeros((runs, arms), dtype=np.int64)
+        self.arms = np.zeros((runs, horizon if record else 0), dtype=np.int64)
+        self.rewards = np.zeros((runs, horizon if record else 0))
+        self.volumes = np.zeros(runs)
+        self.times = np.zeros(runs, dtype=np.int64)
+
+    def run(self, row: int, instance: Any, policy: Any, seed: int, seconds: float) -> Run:
+        """One run, all of it."""
+        totals = self.tallies[row].tolist()
+        return Run(
+            instance=instance,
+            policy=policy,
+            horizon=self.horizon,
+            seed=seed,
+            regret_exploring=totals[tally.EXPLORING_REGRET],
+            regret_greedy=totals[tally.GREEDY_REGRET],
+            explored=int(totals[tally.EXPLORED]),
+            optimal=int(totals[tally.OPTIMAL]),
+            seconds=seconds,
+            volume=self.volumes.item(row),
+            counts=self.counts[row],
+            points=(self.checkpoints, self.curves[row]),
+            arms=self.arms[row] if self.record else None,
+            rewards=self.rewards[row] if self.record else None,
+        )
+
+    def seconds(self, elapsed: float) -> list[float]:
+        """What each run took of the time of all, by the processor's own clock if it has one."""
+        times = self.times.tolist()
+        total = sum(times)
+        return [elapsed * (own / total if total > 0 else 1 / len(times)) for own in times]
