@@ -8,7 +8,19 @@ from infex import environments
 from infex.bandit import Bandit, Decision
 from infex.errors import InfexError, InfexWarning, LargeReward, SparseExploration
 from infex.linear import Evidence, view
-from infex.policies import Choice, EpsilonGreedy, Greedy, Infex, Learner, LinTS, LinUCB, Policy, Uniform, best, kernel
+from infex.policies import (
+    Choice,
+    EpsilonGreedy,
+    Greedy,
+    Infex,
+    Learner,
+    LinTS,
+    LinUCB,
+    Policy,
+    Uniform,
+    best,
+    kernel,
+)
 from infex.schedules import (
     Schedule,
     always,

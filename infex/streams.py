@@ -31,12 +31,13 @@ def stream(seed: int, *name: Name) -> np.random.Generator:
     >>> float(stream(7, "rewards", 3).random()) == float(stream(7, "rewards", 4).random())
     False
     """
-    return np.random.Generator(np.random.PCG64(Digest(digest(seed, name, 32))))
+    words: Any = Digest(digest(seed, name, 32))
+    return np.random.Generator(np.random.PCG64(words))
 
 
 @final
 class Digest(ISeedSequence):
-    """32 bytes as what a PCG64 starts from: NumPy's own way, to hash a number once more, takes ten times longer."""
+    """32 bytes as what a PCG64 starts from; NumPy would hash a number once more, in ten times the time."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -85,8 +86,8 @@ class Seat:
     def __init__(self) -> None:
         self.generator = stream(0, "seat")
         bits: Any = self.generator.bit_generator
-        outer = (ctypes.c_uint64 * 2).from_address(bits.ctypes.state_address)
-        inner = (ctypes.c_uint64 * 4).from_address(outer[0])
+        outer: Any = (ctypes.c_uint64 * 2).from_address(bits.ctypes.state_address)
+        inner: Any = (ctypes.c_uint64 * 4).from_address(outer[0])
         self.buffer: Words = np.frombuffer(outer, dtype=np.uint64)[1:]
         self.state: Words = np.frombuffer(inner, dtype=np.uint64)
         self.known = bool(np.array_equal(self.state, start(0, "seat")))

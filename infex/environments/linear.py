@@ -70,7 +70,11 @@ class LinearInstance:
 
     def draws(self, seed: int) -> np.random.Generator:
         """The draws of rounds 1, 2, ...: one uniform each, or one normal for Gaussian rewards."""
-        return stream(seed, "rewards", self.key)
+        return stream(*self.stream_name(seed))
+
+    def stream_name(self, seed: int) -> tuple[int, str, int]:
+        """The seed and the name of these draws."""
+        return seed, "rewards", self.key
 
     def reward(self, arm: int, rng: np.random.Generator) -> float:
         """The reward of an arm in the round whose draw `rng` gives next."""

@@ -6,7 +6,7 @@ from infex.linear.compiling import compiled, inlined
 from infex.linear.layout import Floats
 
 
-@inlined
+@compiled
 def product(columns: Floats, vector: Floats, out: Floats) -> None:
     """out_k = x_k'vector for every arm that `out` has room for, up to eight rows in one pass."""
     d, arms = columns.shape[0], out.size

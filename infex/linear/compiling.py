@@ -47,12 +47,16 @@ def compiled(function: Function) -> Function:
 
 
 def inlined(function: Function) -> Function:
-    """The same for a small kernel that others call: handing over arrays costs more than it does."""
-    return _kernel(function, forceinline=True)
+    """The same for a kernel that others call, written out in them: handing over arrays costs more.
+
+    By Numba and not by LLVM, which would compile it once by itself and then again in each caller.
+    """
+    return _kernel(function, inline="always")
 
 
 def _kernel(function: Function, **options: Any) -> Function:
-    kernel: Any = numba.njit(error_model="numpy", nogil=True, **options)(function)
+    njit: Any = numba.njit  # whose stubs do not know all it takes
+    kernel = njit(error_model="numpy", nogil=True, no_cfunc_wrapper=True, **options)(function)
     if not plain_python:
         with contextlib.suppress(RuntimeError):  # Numba's word for: no folder can be written
             kernel._cache = Cache(function)  # type: ignore[no-untyped-call]

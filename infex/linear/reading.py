@@ -2,8 +2,6 @@
 
 import math
 
-import numpy as np
-
 from infex.linear.compiling import compiled, inlined, larger
 from infex.linear.layout import PHI, PSI, SCREEN, TIE, VOLUME, Floats, Integers, N, Q
 

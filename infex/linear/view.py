@@ -36,7 +36,13 @@ class View(NamedTuple):
 
 @register_jitable
 def viewed(
-    arms: Floats, settings: Floats, penalty: float, board: Floats, run: Floats, solved: Floats, vectors: Floats
+    arms: Floats,
+    settings: Floats,
+    penalty: float,
+    board: Floats,
+    run: Floats,
+    solved: Floats,
+    vectors: Floats,
 ) -> View:
     """A view with room of its own."""
     dim, count = arms.shape
@@ -47,7 +53,7 @@ def viewed(
 @inlined
 def estimates(view: View) -> Floats:
     """Every arm's estimated mean reward x'theta, (K,)."""
-    out = view.scores[0]
+    out: Floats = view.scores[0]
     kernels.estimates(view.board, view.run, out)
     return out
 
@@ -61,7 +67,7 @@ def greedy(view: View) -> int:
 @inlined
 def widths(view: View) -> Floats:
     """Every arm's width |x| in V^-1, (K,)."""
-    out = view.scores[1]
+    out: Floats = view.scores[1]
     kernels.widths(view.board, view.run, out)
     return out
 
@@ -69,7 +75,7 @@ def widths(view: View) -> Floats:
 @inlined
 def upper(view: View, beta: float) -> Floats:
     """Every arm's estimate + beta width, (K,)."""
-    out = view.scores[2]
+    out: Floats = view.scores[2]
     kernels.upper(view.board, view.run, beta, out)
     return out
 
@@ -85,11 +91,12 @@ def best_upper(view: View, beta: float) -> int:
 def perturbed(view: View, scale: float, rng: Any) -> Floats:
     """Every arm's score under one sampled parameter theta + scale V^-1/2 N(0, I), (K,)."""
     direction, theta = view.sample[0], view.sample[1]
+    out: Floats = view.scores[2]
     for i in range(direction.size):
         direction[i] = rng.standard_normal()
     kernels.perturb(view.solved, view.vectors, view.run, scale, direction, theta)
-    kernels.product(view.arms, theta, view.scores[2])
-    return view.scores[2]
+    kernels.product(view.arms, theta, out)
+    return out
 
 
 @inlined

@@ -10,7 +10,7 @@ from typing import Any, final, overload
 
 import numba
 import numpy as np
-from numba.core import cgutils, types
+from numba.core import types
 from numba.core.errors import NumbaError
 from numba.extending import intrinsic
 
@@ -18,7 +18,6 @@ from infex.checks import real
 from infex.errors import InvalidSetting
 from infex.linear import Evidence
 from infex.linear.compiling import compiled, plain_python
-from infex.linear.kernels import Floats
 from infex.linear.view import View, viewed
 from infex.policies.protocol import Choice
 
@@ -56,7 +55,7 @@ class Kernel:
         for part in self.__qualname__.split("."):  # type: ignore[attr-defined]
             home = getattr(home, part, None)
         if home is self and self.__module__ != "__main__":
-            return self.__qualname__  # type: ignore[attr-defined]
+            return self.__qualname__
         return Kernel, (self.function, self.defaults)
 
     @functools.cached_property
@@ -70,9 +69,11 @@ class Kernel:
         except NumbaError as error:
             raise InvalidSetting(f"{self!r} cannot be compiled: {error}") from error
         code = kernel.overloads[arguments()]
-        given = code.signature.return_type
+        given = getattr(code.signature.return_type, "literal_type", code.signature.return_type)
         if given != types.int64:
-            raise InvalidSetting(f"{self!r} must return an arm, a whole number such as int(k); it returns {given}")
+            raise InvalidSetting(
+                f"{self!r} must return an arm, a whole number such as int(k); it returns {given}"
+            )
         return code.library.get_pointer_to_function(code.fndesc.llvm_func_name)
 
 
@@ -133,7 +134,8 @@ def arguments() -> tuple[Any, ...]:
     """The types of a kernel's arguments."""
     matrix, vector = np.zeros((1, 1)), np.zeros(1)
     seen = viewed(matrix, vector, 1.0, matrix, vector, matrix, matrix)
-    return types.int64, numba.typeof(seen), numba.typeof(np.random.default_rng(0))
+    typeof: Any = numba.typeof
+    return types.int64, typeof(seen), typeof(np.random.default_rng(0))
 
 
 def _call(typing_context: Any, address: Any, t: Any, view: Any, rng: Any) -> Any:
@@ -144,7 +146,7 @@ def _call(typing_context: Any, address: Any, t: Any, view: Any, rng: Any) -> Any
         shape = convention.get_function_type(types.int64, kinds)
         pointer = builder.inttoptr(given[0], shape.as_pointer())
         status, arm = convention.call_function(builder, pointer, types.int64, kinds, given[1:])
-        with cgutils.if_unlikely(builder, status.is_error):
+        with builder.if_then(status.is_error, likely=False):
             convention.return_status_propagate(builder, status)
         return arm
 

@@ -65,17 +65,18 @@ def optimistic_arm(
 
 
 @compiled
-def sampled_arm(base: Base, seen: View, rng: Any) -> int:
+def sampled_arm(
+    base: Base, penalty: float, columns: Floats, solved: Floats, vectors: Floats, run: Floats, rng: Any,
+    direction: Floats, theta: Floats, scores: Floats,
+) -> int:  # fmt: skip
     """The best arm under one sampled parameter."""
-    columns, run, solved, vectors, penalty = seen.arms, seen.run, seen.solved, seen.vectors, seen.penalty
-    scores, direction, theta = seen.scores[2], seen.sample[0], seen.sample[1]
     for i in range(direction.size):
         direction[i] = rng.standard_normal()
     if base.kind == LINTS_SPHERICAL:
         kernels.to_sphere(direction)
     kernels.perturb(solved, vectors, run, radius(base, penalty, run), direction, theta)
     kernels.product(columns, theta, scores)
-    return pick(scores, base.random_ties, rng)
+    return pick(scores, True, rng) if base.random_ties else kernels.best(scores)
 
 
 @compiled
@@ -96,4 +97,16 @@ def base_arm(base: Base, t: int, seen: View, rng: Any) -> tuple[int, bool]:
         return optimistic_arm(base, seen.penalty, board, run, rng, scores, seen.places), True
     if kind == KERNEL:
         return int(call(base.address, t, seen, rng)), True
-    return sampled_arm(base, seen, rng), True
+    arm = sampled_arm(
+        base,
+        seen.penalty,
+        seen.arms,
+        seen.solved,
+        seen.vectors,
+        run,
+        rng,
+        seen.sample[0],
+        seen.sample[1],
+        scores,
+    )
+    return arm, True

@@ -46,15 +46,13 @@ def play_batch(
 ) -> list[Run]:
     """The runs of tasks whose problems have one shape and one law of rewards."""
     compile_loop()
-    if not SEATING.policy.known and len(tasks) > 1:  # pragma: no cover - not on the machines we have
+    if not SEATING.policy.known and len(tasks) > 1:
         return [play_batch([task], policy, found, horizon, penalty, record)[0] for task in tasks]
     ledger = Ledger(len(tasks), len(tasks[0][0].arms), horizon, record)
     begun = time.perf_counter()
     _play(tasks, policy, found, penalty, ledger)
     times = ledger.seconds(time.perf_counter() - begun)
-    return [
-        ledger.run(row, instance, policy, seed, times[row]) for row, (instance, seed) in enumerate(tasks)
-    ]
+    return [ledger.run(row, instance, policy, seed, times[row]) for row, (instance, seed) in enumerate(tasks)]
 
 
 @functools.cache
@@ -68,30 +66,32 @@ def compile_loop() -> None:
 
 def _play(tasks: Sequence[Task], policy: Any, found: Plan, penalty: float, ledger: Ledger) -> None:
     instance = tasks[0][0]
-    state = _state(instance, penalty)
-    apart = _state(instance, penalty) if found.own else state
+    state = scratch(instance, penalty)
+    apart = scratch(instance, penalty) if found.own else state
     if found.schedule is None and found.base.kind not in bases.READ_THE_BOARD:
         state = state._replace(board=np.zeros((4, 0)))  # so nobody keeps it up
     problems = list(dict.fromkeys(instance for instance, _ in tasks))
     places = {problem: place for place, problem in enumerate(problems)}
     which = np.array([places[instance] for instance, _ in tasks])
     arrays = _stacked(problems)
-    seats = _seats(tasks, policy)
+    law = LAWS[instance.rewards]
+    reward_rng, rng, seats, starts = seats_of(tasks, policy)
     for t in range(1, ledger.horizon + 1, CHUNK):
         end = min(t + CHUNK - 1, ledger.horizon)
         exploring = exploring_rounds(found.schedule, t, end)
         rule = loop.Rule(exploring, found.schedule is None, found.own, found.random_ties)
         try:
             loop.play_batch(
-                t, end, rule, found.base, found.settings, state, apart, LAWS[instance.rewards], instance.noise,
-                which, *arrays, *seats, ledger.checkpoints, ledger.curves, ledger.tallies,
+                t, end, rule, found.base, found.settings, state, apart, law, instance.noise, which, *arrays,
+                reward_rng, rng, seats, starts, ledger.checkpoints, ledger.curves, ledger.tallies,
                 ledger.counts, ledger.arms, ledger.rewards, ledger.volumes, ledger.times,
             )  # fmt: skip
         except InvalidChoice as error:
-            raise InvalidChoice(_fault(*error.args, arms=len(instance.arms))) from None
+            raise InvalidChoice(_fault(len(instance.arms), *error.args)) from None
 
 
-def _state(instance: LinearInstance, penalty: float) -> loop.State:
+def scratch(instance: LinearInstance, penalty: float) -> loop.State:
+    """Room for the ridge of one run after the other."""
     arms, dim = instance.arms.shape
     truth, solved, board, vectors, run = blank(dim, arms)
     return loop.State(truth, solved, np.zeros((dim, 0)), board, vectors, run, checked_penalty(penalty))
@@ -105,17 +105,20 @@ def _stacked(problems: list[LinearInstance]) -> tuple[Floats, Floats, Floats]:
     return columns, np.array([each.means for each in problems]), np.array([each.gaps for each in problems])
 
 
-def _seats(tasks: Sequence[Task], policy: Any) -> tuple[Generator, Generator, loop.Seats, Words]:
+def seats_of(tasks: Sequence[Task], policy: Any) -> tuple[Generator, Generator, loop.Seats, Words]:
     """The generators, their memory, and where they start in each run; nowhere if they stand there already."""
     label = name(policy)
-    names = [((seed, "rewards", problem.key), (seed, "policy", label, problem.key)) for problem, seed in tasks]
     rewards, own = SEATING.rewards, SEATING.policy
     memory = loop.Seats(rewards.state, own.state, rewards.buffer, own.buffer)
     if own.known:
-        starts = np.array([[start(*first), start(*second)] for first, second in names])
-        return rewards.generator, own.generator, memory, starts
-    (first, second), nothing = names[0], np.zeros((0, 2, 4), dtype=np.uint64)
-    return stream(*first), stream(*second), memory, nothing
+        starts = [
+            [start(*problem.stream_name(seed)), start(seed, "policy", label, problem.key)]
+            for problem, seed in tasks
+        ]
+        return rewards.generator, own.generator, memory, np.array(starts)
+    ((problem, seed),) = tasks
+    draws = problem.draws(seed), stream(seed, "policy", label, problem.key)
+    return *draws, memory, np.zeros((0, 2, 4), dtype=np.uint64)
 
 
 def name(policy: Any) -> str:
@@ -135,7 +138,7 @@ def _name(policy: Any) -> str:
     return f"{kind}({name(policy.base)})" if hasattr(policy, "base") else kind
 
 
-def _fault(arm: int, t: int, arms: int) -> str:
+def _fault(arms: int, arm: int, t: int) -> str:
     if arm == -1:
         return f"no arm has a finite score in round {t}: are the settings of the policy too large?"
     return f"the policy chose arm {arm} in round {t}; there are arms 0 to {arms - 1}"

@@ -7,20 +7,26 @@ in an interval that one pass over the arms finds. Every step on the statistics i
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from infex.environments.rewards import draw_of, reward_of
 from infex.errors import InvalidChoice
 from infex.linear import kernels
 from infex.linear.compiling import compiled, inlined, larger, ticks
 from infex.linear.kernels import ARM, PHI, PSI, START, SUM, Floats, Integers, N, Q
 from infex.linear.view import viewed
-from infex.simulation.bases import LINUCB, Base, base_arm, greedy_arm, optimistic_arm
+from infex.simulation.bases import (
+    LINTS,
+    LINTS_SPHERICAL,
+    LINUCB,
+    Base,
+    base_arm,
+    greedy_arm,
+    optimistic_arm,
+    sampled_arm,
+)
 from infex.simulation.tally import EXPLORED, close_stretch, note, regret
 from infex.streams import Words
 
-
-TINY, FAR = 1e-300, 1e300  # (with infinities LLVM does not vectorise)
+TINY, FAR = 1e-150, 1e150  # (with infinities LLVM does not vectorise)
 
 
 class State(NamedTuple):
@@ -58,7 +64,7 @@ class Problem(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a run leaves: `curve` gets the regret at `checkpoints`, `arms` and `rewards` are filled if they have room."""
+    """What a run leaves: the regret at `checkpoints`, and every round's arm and reward if there is room."""
 
     checkpoints: Integers
     curve: Floats
@@ -84,7 +90,7 @@ def stay(board: Floats, run: Floats) -> tuple[float, float]:
     high = (top - abs(sa)) / larger(ga, TINY)
     low = -high
     down = -high  # minus the upper end, so that both are maxima
-    scores[a] = -np.inf  # leaves the arm itself out
+    scores[a] = -FAR  # leaves the arm itself out
     for k in range(scores.size):
         step = ga - along[k]
         bar = (scores[k] - sa + eps) / (step if step != 0.0 else TINY)
@@ -118,7 +124,7 @@ def coast(
     return t
 
 
-@compiled
+@inlined
 def play_rounds(
     t: int,
     end: int,
@@ -142,6 +148,7 @@ def play_rounds(
     if own:
         seen = viewed(own_columns, settings, penalty, own_board, own_run, own_solved, own_vectors)
     scores, places = seen.scores[2], seen.places
+    direction, theta = seen.sample[0], seen.sample[1]
     mark, turn, own_clock = 0, 0, int(tally[EXPLORED])
     kept, low, high = -1, 0.0, 0.0  # the run's arm if its interval is known, and the interval
     while mark < checkpoints.size and checkpoints[mark] < t:
@@ -153,6 +160,8 @@ def play_rounds(
             turn += 1
             if base.kind == LINUCB and not own:  # as below, with fewer arrays to hand over
                 arm = optimistic_arm(base, penalty, board, run, rng, scores, places)
+            elif (base.kind == LINTS or base.kind == LINTS_SPHERICAL) and not own:
+                arm = sampled_arm(base, penalty, columns, solved, vectors, run, rng, direction, theta, scores)
             else:
                 arm, explores = base_arm(base, own_clock + turn if own else t, seen, rng)
                 explores = explores or not always
@@ -215,13 +224,15 @@ class Seats(NamedTuple):
     buffer: Words
 
 
-@compiled
-def sit(seats: Seats, starts: Words) -> None:
+@inlined
+def sit(seats: Seats, starts: Words, r: int) -> None:
     """Sets both generators to the start of their streams."""
-    seats.reward_state[:] = starts[0]
-    seats.state[:] = starts[1]
-    seats.reward_buffer[:] = 0
-    seats.buffer[:] = 0
+    reward_state, state, reward_buffer, buffer = seats
+    for i in range(4):
+        reward_state[i] = starts[r, 0, i]
+        state[i] = starts[r, 1, i]
+    reward_buffer[0] = 0
+    buffer[0] = 0
 
 
 @compiled
@@ -261,7 +272,7 @@ def play_batch(
         clock = ticks()
         i = which[r]
         if t == 1 and starts.shape[0] > 0:
-            sit(seats, starts[r])
+            sit(seats, starts, r)
         ridge = begun(state, columns[i], t == 1)
         own = begun(apart, columns[i], t == 1) if rule.own else ridge
         problem = Problem(law, noise, means[i], gaps[i])

@@ -18,7 +18,6 @@ from infex.schedules.protocol import Family
 from infex.simulation import bases
 from infex.simulation.bases import Base
 
-
 KNOWN = (Greedy, Uniform, EpsilonGreedy, LinUCB, LinTS, KernelPolicy)
 
 
@@ -33,7 +32,7 @@ class Plan(NamedTuple):
 
 
 def plan(policy: Any) -> Plan | None:
-    """The plan of a built-in policy or a kernel; None for any other, and for what only Python can evaluate."""
+    """The plan of a built-in policy or a kernel; None for what only Python can evaluate."""
     inner = policy.base if type(policy) is Infex else policy
     base = base_of(inner)
     if base is None:

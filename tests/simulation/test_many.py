@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infex import Infex, LinTS, LinUCB, every
-from infex.environments import gaussian
+from infex import Greedy, Infex, LinTS, LinUCB, every
+from infex.environments import LinearInstance, gaussian
 from infex.errors import InfexError
-from infex.simulation import play, play_many
+from infex.simulation import batch, many, play, play_many
 from tests.policies.test_contract import Means
 from tests.simulation.test_playing import assert_same
 
@@ -26,6 +26,50 @@ def test_many_runs_are_those_of_play_on_any_number_of_threads(policy: Any, worke
     for run, (instance, seed) in zip(runs, expected, strict=True):
         assert run.instance is instance
         assert_same(run, play(instance, policy, 400, seed, record=True))
+
+
+def mixed() -> list[LinearInstance]:
+    """Problems of two shapes and three laws, some of them twice."""
+    small = [gaussian(dim=3, arms=7, seed=seed) for seed in range(3)]
+    noisy = gaussian(dim=3, arms=7, seed=1, rewards="gaussian")
+    return [*small, small[1], *INSTANCES, noisy, small[0]]
+
+
+@pytest.mark.parametrize("policy", [Greedy(), Infex(LinTS(scale=0.3), every(5), data="own")], ids=repr)
+def test_problems_of_any_shape_and_law_keep_their_order(policy: Any) -> None:
+    problems = mixed()
+    runs = play_many(problems, policy, 150, seeds=range(11), record=True, workers=1)
+    tasks = [(instance, seed) for instance in problems for seed in range(11)]
+    for run, (instance, seed) in zip(runs, tasks, strict=True):
+        assert (run.instance, run.seed) == (instance, seed)
+        assert_same(run, play(instance, policy, 150, seed, record=True))
+
+
+def test_batches_keep_all_tasks_in_order_and_are_alike_inside() -> None:
+    tasks = [(instance, seed) for instance in mixed() for seed in range(40)]
+    for horizon, threads in ((10, 1), (10_000, 2), (10**7, 2)):
+        batches = many.batched(tasks, horizon, threads)
+        assert [task for batch in batches for task in batch] == tasks
+        assert all(len(batch) * horizon <= max(many.ROUNDS, horizon) for batch in batches)
+        for batch in batches:
+            assert len({(instance.arms.shape, instance.rewards) for instance, _ in batch}) == 1
+    assert max(len(batch) for batch in many.batched(tasks, 10, 1)) > 10
+
+
+def test_where_generators_cannot_be_set_runs_go_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = play_many(INSTANCES, LinTS(), 100, seeds=range(20), record=True, workers=1)
+    monkeypatch.setattr(batch.SEATING.policy, "known", False)
+    for run, other in zip(
+        play_many(INSTANCES, LinTS(), 100, seeds=range(20), record=True, workers=1), expected, strict=True
+    ):
+        assert_same(run, other)
+
+
+def test_each_run_has_its_own_share_of_the_time() -> None:
+    runs = play_many(INSTANCES, LinUCB(), 2000, seeds=range(30), workers=1)
+    times = np.array([run.seconds for run in runs])
+    assert np.all(times > 0)
+    assert np.unique(times).size > 30
 
 
 def test_a_learner_starts_each_run_as_it_was_given() -> None:

@@ -26,10 +26,11 @@ from infex import (
 )
 from infex.environments import LinearInstance, gaussian
 from infex.errors import InfexError, InvalidChoice, NotKept
-from infex.linear import Memory
+from infex.linear import kernels
 from infex.linear.compiling import plain_python
 from infex.policies.protocol import uses_explored
-from infex.simulation import Run, play, playing
+from infex.simulation import Run, batch, play, playing
+from infex.simulation.loop import State
 from infex.streams import stream
 from infex.testing import odd_boards, slow_play
 from tests import golden
@@ -94,7 +95,7 @@ class Plain:
 
 def play_plain(monkeypatch: pytest.MonkeyPatch, policy: Any, *given: Any, **more: Any) -> Run:
     """A run in Python with the draws that the policy has in the compiled loop."""
-    name = playing.name(policy)
+    name = batch.name(policy)
     with monkeypatch.context() as patch:
         patch.setattr(playing, "name", lambda _: name)
         return play(given[0], Plain(policy), *given[1:], **more)
@@ -131,7 +132,7 @@ def test_every_arm_is_that_of_the_slow_version(policy: Any, instance: LinearInst
         policy = Infex(LinUCB(), every(3), data="own")
     fast = play(instance, policy, 60, seed, record=True)
     assert fast.arms is not None
-    rng = stream(seed, "policy", playing.name(policy), instance.key)
+    rng = stream(seed, "policy", batch.name(policy), instance.key)
     draws = instance.draws(seed)
     slow = slow_play(
         policy, instance.arms, lambda t, arm: instance.reward(arm, draws), one_generator(rng), 60
@@ -159,6 +160,7 @@ def test_the_golden_table_is_met(row: golden.Row, monkeypatch: pytest.MonkeyPatc
     instance = LinearInstance(problem.arms, problem.theta)
     uniforms = np.random.default_rng(np.random.SeedSequence([2510, 26000, 10, 10, 0, 1]))
     monkeypatch.setattr(LinearInstance, "draws", lambda self, seed: uniforms)
+    monkeypatch.setattr(batch.SEATING.policy, "known", False)  # so that `draws` is asked
     run = play(instance, row.policy, golden.HORIZON, record=True)
     assert run.arms is not None
     assert tuple(run.arms[:12]) == row.first
@@ -199,7 +201,7 @@ def test_long_runs_go_on_where_the_chunk_before_stopped(monkeypatch: pytest.Monk
         Infex(LinUCB(), power(0.5)),
     ]
     whole = [play(instance, policy, 3000, record=True) for policy in policies]
-    monkeypatch.setattr(playing, "CHUNK", 97)
+    monkeypatch.setattr(batch, "CHUNK", 97)
     for policy, run in zip(policies, whole, strict=True):
         cut = play(instance, policy, 3000, record=True)
         np.testing.assert_array_equal(cut.arms, run.arms)
@@ -306,20 +308,25 @@ def test_settings_without_bounds_are_named() -> None:
 @pytest.mark.slow
 def test_a_billion_rounds_agree_with_a_fresh_solve(monkeypatch: pytest.MonkeyPatch) -> None:
     """Estimates, widths and volume at the end, from counts and reward sums, to 1e-8."""
-    kept: list[Memory] = []
+    kept: list[State] = []
 
-    def remember(*given: Any) -> Memory:
-        kept.append(Memory(*given))
+    def remember(*given: Any) -> State:
+        kept.append(scratch(*given))
         return kept[-1]
 
-    playing.compile_loop()
-    monkeypatch.setattr(playing, "Memory", remember)
+    scratch = batch.scratch
+    batch.compile_loop()
+    monkeypatch.setattr(batch, "scratch", remember)
     instance = gaussian(dim=10, arms=100, seed=3)
     run = play(instance, Infex(LinUCB(delta=1e-9), every(1000)), 10**9)
-    ridge = kept[-1].ridge
+    state = kept[-1]
     gram = np.eye(10) + (instance.arms.T * run.counts) @ instance.arms
-    widths = np.sqrt(np.sum(instance.arms * np.linalg.solve(gram, instance.arms.T).T, axis=1))
-    np.testing.assert_allclose(ridge.widths(), widths, rtol=1e-8)
-    assert ridge.volume == pytest.approx(np.linalg.slogdet(gram)[1], rel=1e-8)
-    np.testing.assert_allclose(ridge.estimates()[1], ridge.over(ridge.columns).estimates()[1], atol=1e-9)
+    expected = np.sqrt(np.sum(instance.arms * np.linalg.solve(gram, instance.arms.T).T, axis=1))
+    found = np.empty(100)
+    kernels.widths(state.board, state.run, found)
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
+    assert run.volume == pytest.approx(np.linalg.slogdet(gram)[1], rel=1e-8)
+    kernels.estimates(state.board, state.run, found)
+    sums = state.truth.sum(axis=0)[-1] + state.run[kernels.SUM] * state.vectors[0]
+    np.testing.assert_allclose(found, instance.arms @ np.linalg.solve(gram, sums), atol=1e-8)
     assert run.explored == 10**6
