@@ -42,12 +42,12 @@ class LinearInstance:
 
     def __post_init__(self) -> None:
         arms = np.ascontiguousarray(columns_of(self.arms).T)
-        theta = _vector(self.theta, arms.shape[1])
+        theta = vector(self.theta, arms.shape[1])
         means = arms @ theta
         gaps = means.max() - means
         gaps[gaps <= TIE * (1.0 + abs(means.max()))] = 0.0  # rounding makes no arm worse
         one_of("rewards", self.rewards, LAWS)
-        _refuse_means(means, self.rewards)
+        refuse_means(means, self.rewards)
         noise = real("noise", self.noise, least=0)
         content = arms.tobytes() + theta.tobytes() + f"{arms.shape} {self.rewards} {noise!r}".encode()
         derived: dict[str, Any] = {
@@ -57,7 +57,7 @@ class LinearInstance:
             "means": shown(means),
             "gaps": shown(gaps),
             "best": int(np.argmin(gaps)),
-            "key": int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little"),
+            "key": key_of(content),
         }
         for name, value in derived.items():
             object.__setattr__(self, name, value)
@@ -99,25 +99,34 @@ def gaussian(
     return LinearInstance(rows, theta / np.linalg.norm(theta), rewards)
 
 
-def _vector(theta: Any, dim: int) -> Floats:
+def key_of(content: bytes) -> int:
+    """What a problem's streams are named for."""
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
+
+
+def vector(theta: Any, dim: int | None = None) -> Floats:
+    """theta as an array of so many finite numbers."""
+    asked = "numbers" if dim is None else f"{dim} numbers"
     try:
         given = np.asarray(theta)
         if given.dtype.kind not in "iufO":
             raise TypeError
         found = given.astype(np.float64)
     except (TypeError, ValueError):
-        raise InvalidSetting(f"theta must be {dim} numbers, got {theta!r}") from None
-    if found.shape != (dim,) or not np.all(np.isfinite(found)):
-        raise InvalidSetting(f"theta must be {dim} finite numbers, got {theta!r}")
+        raise InvalidSetting(f"theta must be {asked}, got {theta!r}") from None
+    if found.ndim != 1 or found.size != (dim or max(found.size, 1)) or not np.all(np.isfinite(found)):
+        raise InvalidSetting(f"theta must be {asked.replace('numbers', 'finite numbers')}, got {theta!r}")
     return found
 
 
-def _refuse_means(means: Floats, rewards: str) -> None:
+def refuse_means(means: Floats, rewards: str) -> None:
+    """Refuses means, (K,) or (rounds, K), that no reward of that law can have."""
     low, high = {"sign": (-1.0, 1.0), "bernoulli": (0.0, 1.0), "gaussian": (-np.inf, np.inf)}[rewards]
     slack = 1e-9
     bad = (means < low - slack) | (means > high + slack)
     if bad.any():
-        k = int(np.argmax(bad))
+        place = int(np.argmax(bad))
         raise InvalidSetting(
-            f"means must be from {low:g} to {high:g} for {rewards} rewards; arm {k} has {means[k]:.6g}"
+            f"means must be from {low:g} to {high:g} for {rewards} rewards; "
+            f"arm {place % means.shape[-1]} has {means.flat[place]:.6g}"
         )

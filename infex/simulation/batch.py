@@ -84,10 +84,10 @@ def _play(tasks: Sequence[Task], policy: Any, found: Plan, penalty: float, ledge
             loop.play_batch(
                 t, end, rule, found.base, found.settings, state, apart, law, instance.noise, which, *arrays,
                 reward_rng, rng, seats, starts, ledger.checkpoints, ledger.curves, ledger.tallies,
-                ledger.counts, ledger.arms, ledger.rewards, ledger.volumes, ledger.times,
+                ledger.counts, ledger.arms, ledger.rewards, ledger.losses, ledger.volumes, ledger.times,
             )  # fmt: skip
         except InvalidChoice as error:
-            raise InvalidChoice(_fault(len(instance.arms), *error.args)) from None
+            raise InvalidChoice(fault(len(instance.arms), *error.args)) from None
 
 
 def scratch(instance: LinearInstance, penalty: float) -> loop.State:
@@ -138,7 +138,8 @@ def _name(policy: Any) -> str:
     return f"{kind}({name(policy.base)})" if hasattr(policy, "base") else kind
 
 
-def _fault(arms: int, arm: int, t: int) -> str:
+def fault(arms: int, arm: int, t: int) -> str:
+    """What is wrong with an arm that a compiled loop refused."""
     if arm == -1:
         return f"no arm has a finite score in round {t}: are the settings of the policy too large?"
     return f"the policy chose arm {arm} in round {t}; there are arms 0 to {arms - 1}"

@@ -4,7 +4,9 @@ from typing import Any, final
 
 import numpy as np
 
+from infex.environments import LinearInstance
 from infex.simulation import tally
+from infex.simulation.loop import Outcome
 from infex.simulation.run import Run, log_spaced
 
 
@@ -21,12 +23,27 @@ class Ledger:
         self.counts = np.zeros((runs, arms), dtype=np.int64)
         self.arms = np.zeros((runs, horizon if record else 0), dtype=np.int64)
         self.rewards = np.zeros((runs, horizon if record else 0))
+        self.losses = np.zeros((runs, horizon if record else 0))
         self.volumes = np.zeros(runs)
         self.times = np.zeros(runs, dtype=np.int64)
+
+    def outcome(self, row: int) -> Outcome:
+        """The room for one run, as compiled loops take it."""
+        return Outcome(
+            self.checkpoints,
+            self.curves[row],
+            self.tallies[row],
+            self.counts[row],
+            self.arms[row],
+            self.rewards[row],
+            self.losses[row],
+        )
 
     def run(self, row: int, instance: Any, policy: Any, seed: int, seconds: float) -> Run:
         """One run, all of it."""
         totals = self.tallies[row].tolist()
+        if self.record and isinstance(instance, LinearInstance):
+            self.losses[row] = instance.gaps[self.arms[row]]
         return Run(
             instance=instance,
             policy=policy,
@@ -42,6 +59,7 @@ class Ledger:
             points=(self.checkpoints, self.curves[row]),
             arms=self.arms[row] if self.record else None,
             rewards=self.rewards[row] if self.record else None,
+            losses=self.losses[row] if self.record else None,
         )
 
     def seconds(self, elapsed: float) -> list[float]:

@@ -72,6 +72,7 @@ class Outcome(NamedTuple):
     counts: Integers
     arms: Integers
     rewards: Floats
+    losses: Floats
 
 
 @compiled
@@ -143,7 +144,7 @@ def play_rounds(
     truth, solved, columns, board, vectors, run, penalty = state
     own_truth, own_solved, own_columns, own_board, own_vectors, own_run, _ = apart
     law, noise, means, gaps = problem
-    checkpoints, curve, tally, counts, arms, rewards = outcome
+    checkpoints, curve, tally, counts, arms, rewards, _ = outcome
     seen = viewed(columns, settings, penalty, board, run, solved, vectors)
     if own:
         seen = viewed(own_columns, settings, penalty, own_board, own_run, own_solved, own_vectors)
@@ -260,6 +261,7 @@ def play_batch(
     counts: Integers,
     arms: Integers,
     rewards: Floats,
+    losses: Floats,
     volumes: Floats,
     times: Integers,
 ) -> None:
@@ -276,7 +278,7 @@ def play_batch(
         ridge = begun(state, columns[i], t == 1)
         own = begun(apart, columns[i], t == 1) if rule.own else ridge
         problem = Problem(law, noise, means[i], gaps[i])
-        outcome = Outcome(checkpoints, curves[r], tallies[r], counts[r], arms[r], rewards[r])
+        outcome = Outcome(checkpoints, curves[r], tallies[r], counts[r], arms[r], rewards[r], losses[r])
         play_rounds(t, end, rule, base, settings, ridge, own, problem, reward_rng, rng, outcome)
         volumes[r] = kernels.volume(ridge.run)
         times[r] += ticks() - clock

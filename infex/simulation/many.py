@@ -2,29 +2,30 @@
 
 import copy
 import itertools
-import math
 import os
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from infex.checks import whole
-from infex.environments import LinearInstance
+from infex.environments import ChangingInstance, Instance
 from infex.errors import InvalidSetting
 from infex.policies.protocol import checked, learns
-from infex.simulation.batch import CHUNK, Task, compile_loop, play_batch
+from infex.simulation.batch import CHUNK, play_batch
 from infex.simulation.plan import plan
-from infex.simulation.playing import play
+from infex.simulation.playing import checked_instance, play
 from infex.simulation.run import Run
 
 # What one compiled call may hold: runs, rounds, and numbers in the arms of its problems.
+Task = tuple[Any, int]
+
 MOST = 64
 ROUNDS = CHUNK
 LARGEST = 1 << 22
 
 
 def play_many(
-    instances: LinearInstance | Iterable[LinearInstance],
+    instances: Instance | Iterable[Instance],
     policy: Any,
     horizon: int,
     seeds: Iterable[int] = (0,),
@@ -44,26 +45,34 @@ def play_many(
     >>> [run.seed for run in runs]
     [0, 1, 2, 3]
     """
-    problems = [instances] if isinstance(instances, LinearInstance) else list(instances)
+    problems = [
+        checked_instance(each) for each in ([instances] if isinstance(instances, Instance) else instances)
+    ]
     numbers = list(seeds)
     tasks = [(instance, seed) for instance in problems for seed in numbers]
     if not tasks:
         raise InvalidSetting(f"nothing to play: {len(problems)} instances with {len(numbers)} seeds each")
-    threads = whole("workers", os.cpu_count() or 1 if workers is None else workers, least=1)
+    threads = whole("workers", cores() if workers is None else workers, least=1)
     found = plan(checked("policy", policy))
     if found is None:
         return [_alone(policy, task, horizon, penalty, record) for task in tasks]
     horizon = whole("horizon", horizon, least=1)
 
     def some(batch: list[Task]) -> list[Run]:
+        if len(batch) == 1:
+            return [_alone(policy, batch[0], horizon, penalty, record)]
         return play_batch(batch, policy, found, horizon, penalty, record)
 
     batches = batched(tasks, horizon, threads)
-    compile_loop()
     if threads == 1:
         return list(itertools.chain.from_iterable(map(some, batches)))
     with ThreadPoolExecutor(threads) as pool:
         return list(itertools.chain.from_iterable(pool.map(some, batches)))
+
+
+def cores() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _alone(policy: Any, task: Task, horizon: int, penalty: float, record: bool) -> Run:
@@ -78,13 +87,15 @@ def batched(tasks: list[Task], horizon: int, threads: int) -> list[list[Task]]:
     several and that it takes little memory.
     """
     batches = []
-    for (shape, _, _), group in itertools.groupby(tasks, key=lambda task: _kind(task[0])):
+    for (size, *_), group in itertools.groupby(tasks, key=lambda task: _kind(task[0])):
         alike = list(group)
-        room = LARGEST // math.prod(shape), ROUNDS // horizon, MOST, len(alike) // (4 * threads)
-        size = max(1, min(room))
+        size = max(1, min(LARGEST // size, ROUNDS // horizon, MOST, len(alike) // (4 * threads)))
         batches += [alike[first : first + size] for first in range(0, len(alike), size)]
     return batches
 
 
-def _kind(instance: LinearInstance) -> tuple[tuple[int, ...], str, float]:
-    return instance.arms.shape, instance.rewards, instance.noise
+def _kind(instance: Instance) -> tuple[Any, ...]:
+    """How many numbers a problem's arms are, and what else it shares with those in one batch."""
+    if isinstance(instance, ChangingInstance):
+        return LARGEST, id(instance)  # alone
+    return instance.arms.size, instance.arms.shape, instance.rewards, instance.noise

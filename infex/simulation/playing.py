@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from infex.checks import whole
-from infex.environments import LinearInstance
+from infex.environments import ChangingInstance, Instance, LinearInstance
 from infex.errors import InvalidSetting
 from infex.linear import Memory, Ridge
 from infex.linear.kernels import Floats
 from infex.policies.protocol import checked, chosen, learns, uses_explored
 from infex.simulation import tally
 from infex.simulation.batch import CHUNK, name, play_batch
+from infex.simulation.changing import play_changing
 from infex.simulation.ledger import Ledger
 from infex.simulation.plan import plan
 from infex.simulation.run import Run
@@ -22,7 +23,7 @@ from infex.streams import stream
 
 
 def play(
-    instance: LinearInstance,
+    instance: Instance,
     policy: Any,
     horizon: int,
     seed: int = 0,
@@ -42,10 +43,11 @@ def play(
     50
     """
     checked("policy", policy)
-    if not isinstance(instance, LinearInstance):
-        raise InvalidSetting(f"instance must be one of infex.environments, got {instance!r}")
+    checked_instance(instance)
     horizon = whole("horizon", horizon, least=1)
     found = plan(policy)
+    if isinstance(instance, ChangingInstance):
+        return play_changing(instance, policy, found, horizon, seed, penalty, record)
     if found is not None:
         return play_batch([(instance, seed)], policy, found, horizon, penalty, record)[0]
     columns = np.ascontiguousarray(instance.arms.T)
@@ -56,6 +58,13 @@ def play(
     _interpreted(instance, policy, memory, ledger, *draws)
     ledger.volumes[0] = memory.ridge.volume
     return ledger.run(0, instance, policy, seed, time.perf_counter() - start)
+
+
+def checked_instance(instance: Any) -> Any:
+    """`instance`, if it is one that can be played."""
+    if not isinstance(instance, Instance):
+        raise InvalidSetting(f"instance must be one of infex.environments, got {instance!r}")
+    return instance
 
 
 def _interpreted(

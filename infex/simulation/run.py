@@ -8,7 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
-from infex.environments import LinearInstance
+from infex.environments import Instance
 from infex.errors import NotKept
 from infex.linear.kernels import Floats, Integers
 
@@ -18,12 +18,12 @@ from infex.linear.kernels import Floats, Integers
 class Run:
     """One run: regret and where it came from, explorations, time, and pulls of every arm.
 
-    `regret` is the pseudo-regret, with true means; `optimal` is how
-    often a best arm was played; `volume` is alpha at the end. `arms` and
-    `rewards` of every round are there if the run was played with `record=True`.
+    `regret` is the pseudo-regret, with true means; `optimal` is how often a best arm was played;
+    `volume` is alpha at the end. With `record=True` there are `arms`, `rewards` and `losses` (the
+    gap of the arm that was played) of every round.
     """
 
-    instance: LinearInstance = field(repr=False)
+    instance: Instance = field(repr=False)
     policy: Any
     horizon: int
     seed: int
@@ -37,6 +37,7 @@ class Run:
     points: tuple[Integers, Floats] = field(repr=False)
     arms: Integers | None = field(repr=False, default=None)
     rewards: Floats | None = field(repr=False, default=None)
+    losses: Floats | None = field(repr=False, default=None)
 
     @property
     def regret(self) -> float:
@@ -47,9 +48,9 @@ class Run:
         """Rounds and the regret up to them: log-spaced, or all if the run was recorded."""
         if not every_round:
             return self.points
-        if self.arms is None:
+        if self.losses is None:
             raise NotKept("rounds were not recorded; play with record=True")
-        return np.arange(1, self.horizon + 1), np.cumsum(self.instance.gaps[self.arms])
+        return np.arange(1, self.horizon + 1), np.cumsum(self.losses)
 
 
 @lru_cache(maxsize=64)

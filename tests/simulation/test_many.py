@@ -51,8 +51,8 @@ def test_batches_keep_all_tasks_in_order_and_are_alike_inside() -> None:
         batches = many.batched(tasks, horizon, threads)
         assert [task for batch in batches for task in batch] == tasks
         assert all(len(batch) * horizon <= max(many.ROUNDS, horizon) for batch in batches)
-        for batch in batches:
-            assert len({(instance.arms.shape, instance.rewards) for instance, _ in batch}) == 1
+        for alike in batches:
+            assert len({(instance.arms.shape, instance.rewards) for instance, _ in alike}) == 1
     assert max(len(batch) for batch in many.batched(tasks, 10, 1)) > 10
 
 

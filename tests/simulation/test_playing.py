@@ -1,5 +1,7 @@
 """Whole runs: compiled, interpreted and slow versions agree."""
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -303,6 +305,23 @@ def test_huge_settings_are_played_like_any_other(base: Any, monkeypatch: pytest.
 def test_settings_without_bounds_are_named() -> None:
     with pytest.raises(InvalidChoice, match="no arm has a finite score"):
         play(gaussian(dim=3, arms=5, seed=2), LinTS(noise=1e300, scale=1e300), 50)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("dim", "arms", "gigabytes"), [(20, 10**6, 1.2), (500, 1000, 0.4)])
+def test_large_problems_run_in_little_memory(dim: int, arms: int, gigabytes: float) -> None:
+    """In a process of its own; the arms of a million by 20 alone are 0.16 GB, and drawing them takes 0.8."""
+    program = f"""
+import resource, infex
+instance = infex.environments.gaussian(dim={dim}, arms={arms}, seed=1)
+for base in (infex.LinUCB(), infex.LinTS()):
+    for data in ("shared", "own"):
+        run = infex.play(instance, infex.Infex(base, infex.every(100), data=data), 1000)
+        assert run.explored == 10 and run.counts.sum() == 1000
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert float(done.stdout) < gigabytes
 
 
 @pytest.mark.slow

@@ -1,0 +1,200 @@
+"""Problems whose arms are drawn anew in every round."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, final
+
+import numpy as np
+
+from infex.checks import one_of, real, whole
+from infex.environments.linear import key_of, refuse_means, vector
+from infex.environments.rewards import LAWS, draw_of, reward_of
+from infex.errors import InvalidArms, InvalidSetting
+from infex.linear import columns_of
+from infex.linear.compiling import compiled, inlined, larger
+from infex.linear.evidence import shown
+from infex.linear.kernels import TIE, Floats, product
+from infex.streams import stream
+
+Contexts = Callable[[np.random.Generator], Any]
+
+BLOCK = 1 << 17  # numbers in the arms that are drawn at a time
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ChangingInstance:
+    """In every round `fixed` arms and `arms` new ones, independent of the past, with mean rewards x'theta.
+
+    New arms are N(0, I/(2d)) cut to length 1, or what `contexts(rng)` gives: an array of (arms, d),
+    none longer than 1. With a `gap`, a drawn arm that comes nearer than that to the best fixed one
+    is shifted along theta until it does not. `rewards` and `noise` are those of `LinearInstance`.
+
+    All policies that play the same instance with the same seed meet the same arms and noise.
+
+    >>> instance = ChangingInstance(theta=[0.6, 0.0], arms=20)
+    >>> [columns.shape for t, block in instance.blocks(seed=1, horizon=2) for columns in block]
+    [(2, 20), (2, 20)]
+    """
+
+    theta: Floats
+    arms: int
+    fixed: Any = None
+    contexts: Contexts | None = None
+    gap: float | None = None
+    rewards: Literal["sign", "gaussian", "bernoulli"] = "sign"
+    noise: float = 1.0
+    key: int = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        theta = vector(self.theta)
+        arms = whole("arms", self.arms, least=0 if self.fixed is not None else 1)
+        fixed = np.zeros((len(theta), 0)) if self.fixed is None else columns_of(self.fixed, dim=len(theta))
+        one_of("rewards", self.rewards, LAWS)
+        refuse_means(fixed.T @ theta, self.rewards)
+        gap = self.gap if self.gap is None else real("gap", self.gap, above=0)
+        if gap is not None and not (fixed.shape[1] and np.max(fixed.T @ theta) >= gap):
+            raise InvalidSetting(f"a gap of {gap:g} needs a fixed arm with a mean of that size or more")
+        noise = real("noise", self.noise, least=0)
+        source = getattr(self.contexts, "__qualname__", type(self.contexts).__qualname__)
+        content = f"{arms} {fixed.shape} {gap!r} {self.rewards} {noise!r} {source}".encode()
+        derived: dict[str, Any] = {
+            "theta": shown(theta),
+            "arms": arms,
+            "fixed": shown(np.ascontiguousarray(fixed.T)),
+            "gap": gap,
+            "noise": noise,
+            "key": key_of(theta.tobytes() + fixed.tobytes() + content),
+        }
+        for name, value in derived.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def dim(self) -> int:
+        """The dimension d."""
+        return int(self.theta.size)
+
+    @property
+    def count(self) -> int:
+        """How many arms are on offer in a round; the fixed ones come first."""
+        return len(self.fixed) + self.arms
+
+    def draws(self, seed: int) -> np.random.Generator:
+        """The draws of rewards in rounds 1, 2, ..."""
+        return stream(seed, "rewards", self.key)
+
+    def reward(self, mean: float, rng: np.random.Generator) -> float:
+        """The reward of an arm of that mean, in the round whose draw `rng` gives next."""
+        law = LAWS[self.rewards]
+        return float(reward_of(law, mean, self.noise, draw_of(law, rng)))
+
+    def blocks(self, seed: int, horizon: int) -> Iterator[tuple[int, Floats]]:
+        """The arms of all rounds, some at a time: the first of them, and their columns, (rounds, d, K)."""
+        rng = stream(seed, "contexts", self.key)
+        size = max(1, min(horizon, BLOCK // (self.dim * self.count)))
+        for t in range(1, horizon + 1, size):
+            block = np.empty((min(size, horizon + 1 - t), self.dim, self.count))
+            self._fill(block, rng)
+            yield t, block
+
+    def gaps(self, columns: Floats, out: Floats) -> float:
+        """What each arm's mean falls short of the best, in `out`; the best mean."""
+        return float(gaps_of(columns, np.array(self.theta), out))
+
+    def _fill(self, block: Floats, rng: np.random.Generator) -> None:
+        first = self.count - self.arms
+        block[:, :, :first] = self.fixed.T
+        if self.contexts is None:
+            draw_arms(block, first, rng)
+        else:
+            for columns in block:
+                columns[:, first:] = self._drawn(rng)
+        theta = np.array(self.theta)
+        if self.gap is not None:
+            shift_arms(block, first, theta, float(np.max(block[0, :, :first].T @ theta)) - self.gap)
+        if self.rewards == "bernoulli" or (self.rewards == "sign" and np.linalg.norm(theta) > 1.0):
+            refuse_means(np.einsum("bdk,d->bk", block, theta), self.rewards)
+
+    def _drawn(self, rng: np.random.Generator) -> Floats:
+        assert self.contexts is not None
+        columns = columns_of(self.contexts(rng), dim=self.dim)
+        if columns.shape[1] != self.arms:
+            raise InvalidArms(f"contexts must give {self.arms} arms, got {columns.shape[1]}")
+        return columns
+
+
+def changing(
+    dim: int,
+    arms: int,
+    seed: int,
+    *,
+    best: Literal["moving", "fixed"] = "moving",
+    gap: float = 0.1,
+    rewards: Literal["sign", "gaussian"] = "sign",
+) -> ChangingInstance:
+    """Arms drawn anew in every round, theta uniform on the sphere.
+
+    With `best="fixed"` the first arm is theta/2 in every round, and all others are worse by at
+    least `gap`: the setting in which the theorem of the paper still holds (its appendix on
+    time-varying features). Else the best arm moves with the draws.
+
+    >>> changing(dim=10, arms=50, seed=3).count
+    50
+    """
+    dim, arms = whole("dim", dim, least=1), whole("arms", arms, least=1)
+    direction = stream(seed, "changing", dim, arms).standard_normal(dim)
+    theta = direction / np.linalg.norm(direction)
+    if one_of("best", best, ("moving", "fixed")) == "moving":
+        return ChangingInstance(theta=theta, arms=arms, rewards=rewards)
+    return ChangingInstance(theta=theta, arms=arms - 1, fixed=theta[None] / 2, gap=gap, rewards=rewards)
+
+
+@compiled
+def draw_arms(block: Floats, first: int, rng: Any) -> None:
+    """Arms N(0, I/(2d)) cut to length 1, from column `first` on."""
+    rounds, d, count = block.shape
+    scale = math.sqrt(1.0 / (2.0 * d))
+    squares = np.empty(count)
+    for b in range(rounds):
+        squares[:] = 0.0
+        for i in range(d):  # along memory
+            for k in range(first, count):
+                value = scale * rng.standard_normal()
+                block[b, i, k] = value
+                squares[k] += value * value
+        for k in range(first, count):
+            if squares[k] > 1.0:
+                for i in range(d):
+                    block[b, i, k] /= math.sqrt(squares[k])
+
+
+@compiled
+def shift_arms(block: Floats, first: int, theta: Floats, limit: float) -> None:
+    """Moves arms from column `first` on along theta until their means are at most the limit."""
+    rounds, d, count = block.shape
+    square = 0.0
+    for i in range(d):
+        square += theta[i] * theta[i]
+    for b in range(rounds):
+        for k in range(first, count):
+            mean = 0.0
+            for i in range(d):
+                mean += block[b, i, k] * theta[i]
+            for i in range(d):
+                block[b, i, k] -= max(mean - limit, 0.0) / square * theta[i]
+
+
+@inlined
+def gaps_of(columns: Floats, theta: Floats, out: Floats) -> float:
+    """What each arm's mean falls short of the best, nothing within rounding; the best mean."""
+    product(columns, theta, out)
+    top = float(out[0])
+    for k in range(out.size):
+        top = larger(top, out[k])
+    slack = TIE * (1.0 + abs(top))
+    for k in range(out.size):
+        out[k] = 0.0 if top - out[k] <= slack else top - out[k]
+    return top

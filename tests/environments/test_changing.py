@@ -1,0 +1,112 @@
+"""Arms that are drawn anew in every round."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from infex.environments import ChangingInstance, changing
+from infex.environments import contexts as module
+from infex.errors import InfexError
+
+THETA = np.array([0.6, 0.0, -0.8])
+
+
+def all_arms(instance: ChangingInstance, seed: int, horizon: int) -> Any:
+    return np.concatenate([block for _, block in instance.blocks(seed, horizon)])
+
+
+def test_arms_are_those_of_the_papers_generator_anew_in_each_round() -> None:
+    arms = all_arms(changing(dim=4, arms=50, seed=1), 0, 400).transpose(0, 2, 1).reshape(-1, 4)
+    lengths = np.linalg.norm(arms, axis=1)
+    assert lengths.max() <= 1 + 1e-12
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((20_000, 4)) / np.sqrt(8)
+    rows /= np.maximum(np.linalg.norm(rows, axis=1), 1)[:, None]
+    assert np.allclose(np.cov(arms.T), np.cov(rows.T), atol=0.01)
+    assert abs(arms.mean()) < 0.01
+    assert np.quantile(lengths, [0.25, 0.5, 0.75]) == pytest.approx(
+        np.quantile(np.linalg.norm(rows, axis=1), [0.25, 0.5, 0.75]), abs=0.02
+    )
+
+
+def test_rounds_are_the_same_however_many_are_drawn_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = changing(dim=3, arms=7, seed=1, best="fixed")
+    whole = all_arms(instance, 5, 100)
+    monkeypatch.setattr(module, "BLOCK", 60)
+    np.testing.assert_array_equal(all_arms(instance, 5, 100), whole)
+    np.testing.assert_array_equal(all_arms(instance, 5, 40), whole[:40])
+    assert not np.array_equal(all_arms(instance, 6, 100), whole)
+    assert [t for t, _ in instance.blocks(5, 7)] == [1, 3, 5, 7]
+
+
+def test_a_fixed_best_arm_is_best_by_its_gap_in_every_round() -> None:
+    instance = changing(dim=5, arms=40, seed=2, best="fixed", gap=0.2)
+    means = np.einsum("bdk,d->bk", all_arms(instance, 0, 300), instance.theta)
+    assert means.shape == (300, 40)
+    np.testing.assert_allclose(means[:, 0], 0.5)
+    assert means[:, 1:].max() == pytest.approx(0.3)
+    assert np.linalg.norm(all_arms(instance, 0, 300), axis=1).max() <= 1 + 1e-12
+
+
+def test_the_best_arm_moves_otherwise() -> None:
+    instance = changing(dim=5, arms=40, seed=2)
+    means = np.einsum("bdk,d->bk", all_arms(instance, 0, 300), instance.theta)
+    assert np.unique(means.argmax(axis=1)).size == 40
+
+
+def test_contexts_may_be_a_function() -> None:
+    def corners(rng: np.random.Generator) -> Any:
+        return np.eye(3)[rng.permutation(3)[:2]]
+
+    instance = ChangingInstance(theta=THETA, arms=2, fixed=[[0.5, 0.5, 0.5]], contexts=corners)
+    arms = all_arms(instance, 3, 50)
+    assert arms.shape == (50, 3, 3)
+    np.testing.assert_array_equal(arms[:, :, 0], np.full((50, 3), 0.5))
+    assert set(map(tuple, arms[:, :, 1])) == set(map(tuple, np.eye(3)))
+    np.testing.assert_array_equal(arms, all_arms(instance, 3, 50))
+
+
+def test_gaps_are_from_the_best_of_the_round() -> None:
+    instance = ChangingInstance(theta=THETA, arms=4)
+    columns = all_arms(instance, 1, 1)[0]
+    out = np.empty(4)
+    means = columns.T @ THETA
+    assert instance.gaps(columns, out) == pytest.approx(means.max())
+    np.testing.assert_allclose(out, means.max() - means, atol=1e-15)
+    assert out.min() == 0.0
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: ChangingInstance(theta=THETA, arms=0), "arms must be at least 1, got 0"),
+        (lambda: ChangingInstance(theta=[1.0, np.nan], arms=2), "theta must be finite numbers"),
+        (lambda: ChangingInstance(theta=[], arms=2), "theta must be finite numbers"),
+        (lambda: ChangingInstance(theta="ab", arms=2), "theta must be numbers, got 'ab'"),
+        (lambda: ChangingInstance(theta=THETA, arms=2, gap=0.1), "a gap of 0.1 needs a fixed arm"),
+        (lambda: ChangingInstance(theta=THETA, arms=2, fixed=[[0.1, 0, 0]], gap=0.1), "of that size or more"),
+        (lambda: ChangingInstance(theta=THETA, arms=2, fixed=[[0.1, 0]]), "arms must have 3 features"),
+        (lambda: ChangingInstance(theta=THETA, arms=2, rewards="other"), "rewards must be"),
+        (lambda: changing(dim=2, arms=3, seed=1, best="any"), "best must be"),
+        (
+            lambda: all_arms(ChangingInstance(theta=THETA, arms=9, rewards="bernoulli"), 0, 9),
+            "means must be from 0 to 1 for bernoulli rewards; arm [0-8] has",
+        ),
+        (
+            lambda: all_arms(ChangingInstance(theta=5 * THETA, arms=9), 0, 99),
+            "means must be from -1 to 1 for sign rewards",
+        ),
+        (
+            lambda: all_arms(ChangingInstance(theta=THETA, arms=2, contexts=lambda rng: np.eye(3)), 0, 9),
+            "contexts must give 2 arms, got 3",
+        ),
+        (
+            lambda: all_arms(ChangingInstance(theta=THETA, arms=3, contexts=lambda rng: 2 * np.eye(3)), 0, 9),
+            "longer than 1",
+        ),
+    ],
+)
+def test_bad_settings_are_named(make: Any, message: str) -> None:
+    with pytest.raises(InfexError, match=message):
+        make()
