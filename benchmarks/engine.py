@@ -2,13 +2,15 @@
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import infex
-from benchmarks.references import dense_run, numpy_run
-from infex.environments import LinearInstance, gaussian
+from benchmarks.references import changing_run, dense_run, numpy_run
+from infex import view
+from infex.environments import LinearInstance, changing, gaussian
 
 HORIZON = 10_000
 DELTA = 1 / HORIZON
@@ -95,3 +97,73 @@ def growth() -> list[tuple[str, float]]:
         infex.play(instance, policy, horizon)
         found.append((name, (time.perf_counter() - start) / horizon * 1e6))
     return found
+
+
+@infex.kernel(delta=DELTA)
+def optimist(t: int, seen: Any, rng: Any) -> int:
+    """LinUCB as a user would write it."""
+    return view.best_upper(seen, view.radius(seen, 1.0, 1.0, seen.settings[0]))
+
+
+def kernels() -> list[tuple[str, float, float]]:
+    """Microseconds a round of a user's kernel, and of the built-in policy that does the same."""
+    instance = gaussian(dim=10, arms=100, seed=3)
+
+    def time_of(policy: Any) -> float:
+        infex.play(instance, policy, 10)
+        return least(lambda: infex.play(instance, policy, HORIZON), 5)
+
+    alone = optimist(), infex.LinUCB(delta=DELTA)
+    rare = [infex.Infex(base, infex.every(20)) for base in alone]
+    return [
+        ("LinUCB", time_of(alone[0]), time_of(alone[1])),
+        ("Infex(LinUCB, every(20))", time_of(rare[0]), time_of(rare[1])),
+    ]
+
+
+def changing_arms() -> list[tuple[str, float, float, float]]:
+    """Microseconds a round of LinUCB over changing arms, of textbook NumPy, and of drawing the arms alone."""
+    found = []
+    for dim, arms in CELLS:
+        instance, rounds = changing(dim=dim, arms=arms, seed=3), HORIZON // 10
+        policy = infex.LinUCB(delta=DELTA)
+        infex.play(instance, policy, 10)
+        ours = 10 * least(lambda: infex.play(instance, policy, rounds), 3)  # noqa: B023 - called at once
+        book = 10 * least(lambda: changing_run(instance, rounds, DELTA), 1)  # noqa: B023
+        drawing = 10 * least(lambda: list(instance.blocks(0, rounds)), 3)  # noqa: B023
+        found.append((f"d = {dim}, K = {arms}", ours, book, drawing))
+    return found
+
+
+def two_cores() -> list[tuple[str, float, float, float]]:
+    """Runs a second of `play_many` on one thread and on two, and how many times faster two are.
+
+    The first row is the machine's own limit: a plain compiled loop in one thread and in two.
+    """
+    instances = [gaussian(dim=10, arms=100, seed=seed) for seed in range(20)]
+    columns, means = np.ascontiguousarray(instances[0].arms.T), np.array(instances[0].means)
+    uniforms = np.random.default_rng(0).random(HORIZON)
+
+    def plain(threads: int) -> None:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(lambda _: dense_run(columns, means, uniforms), range(200)))
+
+    dense_run(columns, means, uniforms[:2])
+    one, two = rate(lambda: plain(1), 200), rate(lambda: plain(2), 200)
+    found = [("dense compiled loop", one, two, two / one)]
+    for name, (policy, _, _) in policies().items():
+        seeds = range(2 if name in ("LinUCB", "LinTS") else 40)
+        runs = len(instances) * len(seeds)
+        infex.play_many(instances[:2], policy, 10)
+
+        def both(workers: int, policy: Any = policy, seeds: range = seeds) -> None:
+            infex.play_many(instances, policy, HORIZON, seeds, workers=workers)
+
+        one, two = rate(lambda: both(1), runs), rate(lambda: both(2), runs)
+        found.append((name, one, two, two / one))
+    return found
+
+
+def rate(call: Callable[[], Any], runs: int) -> float:
+    """Runs a second, the most over repeats."""
+    return runs / (least(call, 3) * HORIZON / 1e6)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from infex.environments import ChangingInstance
 from infex.linear.compiling import compiled
 
 Floats = NDArray[np.float64]
@@ -67,3 +68,25 @@ def dense_run(columns: Floats, means: Floats, uniforms: Floats) -> float:
                 inverse[i, j] -= u[i] * u[j] / (1.0 + q)
         regret += best - means[arm]
     return regret
+
+
+def changing_run(instance: ChangingInstance, horizon: int, delta: float) -> float:
+    """Regret of LinUCB over changing arms as a textbook has it: one matrix product for all widths."""
+    d, theta = instance.dim, np.array(instance.theta)
+    inverse, moment, volume, regret = np.eye(d), np.zeros(d), 0.0, 0.0
+    rng = instance.draws(0)
+    for _, block in instance.blocks(0, horizon):
+        for columns in block:
+            arms = columns.T
+            beta = math.sqrt(volume + 2 * math.log(1 / delta)) + 1
+            widths = np.sqrt(np.sum((arms @ inverse) * arms, axis=1))
+            means = arms @ theta
+            arm = int(np.argmax(arms @ (inverse @ moment) + beta * widths))
+            x = arms[arm]
+            u = inverse @ x
+            q = float(x @ u)
+            inverse -= np.outer(u, u) / (1 + q)
+            moment += instance.reward(means[arm], rng) * x
+            volume += math.log1p(q)
+            regret += means.max() - means[arm]
+    return float(regret)
