@@ -4,6 +4,9 @@ A base policy decides in the rounds that a schedule names; in all other rounds t
 a ridge estimate is played (Lee and Oh, *Infrequent Exploration in Linear Bandits*, NeurIPS 2025).
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from infex import environments
 from infex.bandit import Bandit, Decision
 from infex.errors import InfexError, InfexWarning, LargeReward, SparseExploration
@@ -38,7 +41,18 @@ from infex.schedules import (
 from infex.simulation import Run, play, play_many
 from infex.streams import stream
 
+if TYPE_CHECKING:
+    from infex.experiments import Results, Sweep
+
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """`Sweep` and `Results`, loaded when they are asked for: they need infex[experiments]."""
+    if name in ("Results", "Sweep"):
+        return getattr(importlib.import_module("infex.experiments"), name)
+    raise AttributeError(f"module 'infex' has no attribute {name!r}")
+
 
 __all__ = [
     "Bandit",
@@ -55,9 +69,11 @@ __all__ = [
     "LinTS",
     "LinUCB",
     "Policy",
+    "Results",
     "Run",
     "Schedule",
     "SparseExploration",
+    "Sweep",
     "Uniform",
     "always",
     "best",

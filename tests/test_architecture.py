@@ -14,6 +14,7 @@ PACKAGE = Path(infex.__file__).parent
 ROOMS = [
     "errors",
     "checks",
+    "files",
     "streams",
     "schedules",
     "linear",
@@ -21,6 +22,9 @@ ROOMS = [
     "bandit",
     "environments",
     "simulation",
+    "reports",
+    "experiments",
+    "cli",
     "testing",
 ]
 

@@ -4,13 +4,10 @@ The first line is `infex bandit FORMAT SHA256`, the rest NumPy's npz with one ar
 JSON and the arrays of numbers. The digest is that of the format and the rest.
 """
 
-import errno
 import hashlib
 import io
 import json
 import os
-import secrets
-import stat
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infex.errors import DamagedFile, ForeignFile, NewerFile
+from infex.files import replace
 
 MAGIC = b"infex bandit "
 FORMAT = 1
@@ -35,7 +33,7 @@ def write(path: str | os.PathLike[str], settings: dict[str, Any], arrays: Arrays
     body = content.getvalue()
     version = str(FORMAT).encode()
     head = MAGIC + version + b" " + _digest(version, body) + b"\n"
-    _replace(Path(os.path.realpath(path)), head + body)
+    replace(Path(os.path.realpath(path)), head + body)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
@@ -60,26 +58,3 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
 
 def _digest(version: bytes, body: bytes) -> bytes:
     return hashlib.sha256(version + b"\n" + body).hexdigest().encode()
-
-
-def _replace(target: Path, data: bytes) -> None:
-    """Writes beside the target, brings it to the disk, and renames."""
-    if not target.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-    try:
-        with open(beside, "xb") as file:
-            if target.exists():
-                os.chmod(beside, stat.S_IMODE(target.stat().st_mode))
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, target)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
-    folder = os.open(target.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

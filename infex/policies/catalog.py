@@ -75,6 +75,21 @@ def parse(text: str) -> Any:
     return _read(tree, text)
 
 
+def arguments(text: str) -> dict[str, Any]:
+    """The named values in brackets behind any name.
+
+    >>> arguments("gaussian(dim=10, rewards=sign)")
+    {'dim': 10, 'rewards': 'sign'}
+    """
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError:
+        tree = ast.Constant(None)
+    if not isinstance(tree, ast.Call) or tree.args or any(word.arg is None for word in tree.keywords):
+        raise InvalidExpression(f"not a name with named values in brackets: {text!r}")
+    return {str(word.arg): _word(word.value, text) for word in tree.keywords}
+
+
 def _is_family(thing: Any) -> bool:
     return isinstance(thing, schedules.Counted) and repr(thing).split("(")[0] in SCHEDULES
 

@@ -1,0 +1,46 @@
+"""`infex`: the group of all commands, and how errors are shown."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+import click
+
+from infex import __version__
+from infex.cli.compare import compare
+from infex.cli.report import report
+from infex.cli.reproduce import reproduce
+from infex.cli.run import run
+from infex.errors import InfexError
+
+
+class Group(click.Group):
+    """Commands whose named errors come as one line, with code 2; an interruption has code 130."""
+
+    def invoke(self, context: click.Context) -> Any:
+        """Runs a command."""
+        sys.path.insert(0, "")  # for `package.module:object` of the folder one stands in
+        warnings.simplefilter("ignore")
+        try:
+            return super().invoke(context)
+        except InfexError as error:
+            raise click.UsageError(str(error)) from error
+
+
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="infex")
+def main() -> None:
+    """Linear bandits that explore only when they are told to.
+
+    \b
+    infex reproduce                         the paper's whole experiment, in a folder with a report
+    infex run sweep.toml --out results      a sweep of your own
+    infex compare LinUCB Greedy --in DIR    two policies, pair by pair
+    infex report DIR                        figures and page anew from the table
+    """
+
+
+for command in (reproduce, run, report, compare):
+    main.add_command(command)

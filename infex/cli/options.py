@@ -1,0 +1,46 @@
+"""Options that commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from infex.experiments.engines import ENGINES
+
+FOLDER = click.Path(path_type=Path, file_okay=False)
+
+
+def playing(default: str) -> Callable[[Any], Any]:
+    """Where a sweep is played, and where its results go."""
+
+    def add(command: Any) -> Any:
+        for option in reversed(
+            [
+                click.option(
+                    "--workers", type=click.IntRange(min=1), help="Processes at once [default: all cores]."
+                ),
+                click.option(
+                    "--out", type=FOLDER, default=default, show_default=True, help="Folder for all results."
+                ),
+                click.option(
+                    "--force",
+                    is_flag=True,
+                    help="Write into a folder with other contents; play all runs anew.",
+                ),
+                click.option(
+                    "--engine",
+                    type=click.Choice(ENGINES),
+                    default="local",
+                    show_default=True,
+                    help="Where runs are played.",
+                ),
+                click.option("--scheduler", metavar="ADDRESS", help="Address of the engine's scheduler."),
+            ]
+        ):
+            command = option(command)
+        return command
+
+    return add

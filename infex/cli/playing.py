@@ -1,0 +1,108 @@
+"""Playing a sweep with a progress bar, and what is said at the end."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from infex.experiments.report import TITLE, write_report
+from infex.experiments.results import Results
+from infex.experiments.sweep import Sweep
+
+SHOWN_FAILURES = 5
+
+
+def play(
+    sweep: Sweep,
+    out: Path,
+    *,
+    workers: int | None,
+    engine: str,
+    scheduler: str | None,
+    force: bool,
+    title: str = "",
+) -> None:
+    """Plays a sweep into a folder, draws its report, and ends the program with a code if runs failed."""
+    console = Console(stderr=True)
+    begun = time.perf_counter()
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    try:
+        with Progress(*columns, console=console, transient=False) as bar:
+            line = bar.add_task("compiling" if not out.exists() else "runs", total=None)
+
+            def progress(done: int, total: int, failed: int) -> None:
+                name = "runs" if not failed else f"runs, [red]{failed} failed[/red]"
+                bar.update(line, completed=done, total=total, description=name)
+
+            results = sweep.run(
+                workers=workers, out=out, engine=engine, scheduler=scheduler, force=force, progress=progress
+            )
+    except KeyboardInterrupt:
+        console.print(
+            f"interrupted; what was finished is kept in {out}, and the same command goes on from there"
+        )
+        sys.exit(130)
+    played = time.perf_counter() - begun
+    if len(results.finals):
+        write_report(results, out, title or TITLE)
+        show(results)
+    click.echo(
+        f"\n{len(results.finals):,} runs in {played:.1f} s; table, figures and report.html are in {out}",
+        err=True,
+    )
+    _end(results, out)
+
+
+def _end(results: Results, out: Path) -> None:
+    if not results.failures:
+        return
+    click.echo(f"\n{len(results.failures)} runs failed:", err=True)
+    for failure in results.failures[:SHOWN_FAILURES]:
+        click.echo(f"  {failure['run']}: {failure['traceback'].strip().splitlines()[-1]}", err=True)
+    more = len(results.failures) - SHOWN_FAILURES
+    if more > 0:
+        click.echo(f"  and {more} more", err=True)
+    click.echo(f"tracebacks are in {out / 'failures.json'}; the same command tries them again", err=True)
+    sys.exit(1)
+
+
+def show(results: Results) -> None:
+    """Prints mean regret and median time, a table for each dimension."""
+    console = Console()
+    for dim in sorted({cell.dim for cell in results.cells}):
+        cells = [cell for cell in results.cells if cell.dim == dim]
+        table = Table(title=f"d = {dim}: mean final regret ± std, median time of a run", title_justify="left")
+        table.add_column("policy", no_wrap=True)
+        for cell in cells:
+            table.add_column(f"K = {cell.arms}", justify="right", no_wrap=True)
+        for policy in results.policies:
+            row = []
+            for cell in cells:
+                if not results.has(cell, policy):
+                    row.append("")
+                    continue
+                found = results.spread(cell, policy)
+                seconds = sorted(results.seconds(cell, policy))[found.runs // 2]
+                row.append(f"{found.mean:,.0f} ± {found.std:,.0f}  {1e3 * seconds:7.2f} ms")
+            table.add_row(policy, *row)
+        console.print(table)

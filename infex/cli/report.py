@@ -1,0 +1,31 @@
+"""`infex report`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from infex.cli.options import FOLDER
+
+
+@click.command()
+@click.argument("folder", type=FOLDER)
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON and draw nothing.")
+def report(folder: Path, as_json: bool) -> None:
+    """Draws the figures and the page of a folder anew from its table.
+
+    \b
+    infex report reproduction
+    infex report reproduction --json
+    """
+    from infex.experiments.folder import read
+    from infex.experiments.report import write_report
+
+    results = read(folder)
+    if as_json:
+        click.echo(json.dumps(results.summary().to_pylist(), indent=2))
+        return
+    for path in write_report(results, folder):
+        click.echo(path)

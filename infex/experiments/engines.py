@@ -1,0 +1,149 @@
+"""Where chunks are played: in this process, in processes of their own, or on a cluster; through joblib."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, final
+
+import joblib
+
+from infex.checks import one_of, whole
+from infex.errors import InvalidSetting
+from infex.experiments.tasks import Chunk, Outcome, play_chunk
+from infex.simulation.many import cores
+
+ENGINES = ("local", "dask", "ray", "spark")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """One of "local" (processes of this machine), "dask", "ray" and "spark", and its address."""
+
+    name: str = "local"
+    scheduler: str | None = None
+    workers: int | None = None
+
+    @staticmethod
+    def of(engine: Engine | str, scheduler: str | None = None, workers: int | None = None) -> Engine:
+        """An engine from its name."""
+        if isinstance(engine, Engine):
+            return engine
+        one_of("engine", engine, ENGINES)
+        if scheduler is not None and engine == "local":
+            raise InvalidSetting(f"a scheduler ({scheduler!r}) needs an engine that has one, such as dask")
+        if workers is not None:
+            whole("workers", workers, least=1)
+        return Engine(engine, scheduler, workers)
+
+    @property
+    def alone(self) -> bool:
+        """Is everything played in this process?"""
+        return self.name == "local" and (self.workers or cores()) == 1
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Any]:
+        """joblib's backend of that name, connected."""
+        with contextlib.ExitStack() as stack:
+            backend = stack.enter_context(_connected(self.name, self.scheduler))
+            jobs = (self.workers or cores()) if self.name == "local" else (self.workers or -1)
+            yield stack.enter_context(joblib.parallel_config(backend=backend, n_jobs=jobs))
+
+
+@contextlib.contextmanager
+def _connected(name: str, scheduler: str | None) -> Iterator[Any]:
+    """joblib's name for an engine, or a backend of its own, while the connection lasts."""
+    if name == "dask":
+        with _dask(scheduler) as backend:
+            yield backend
+        return
+    try:
+        if name == "ray":
+            import ray
+            from ray.util.joblib import register_ray
+
+            ray.init(address=scheduler, ignore_reinit_error=True)
+            register_ray()
+        elif name == "spark":
+            from joblibspark import register_spark
+
+            register_spark()
+    except ImportError as error:
+        raise InvalidSetting(f"engine {name!r} is not installed here: {error}") from None
+    yield "loky" if name == "local" else name
+
+
+@contextlib.contextmanager
+def _dask(scheduler: str | None) -> Iterator[Any]:
+    """A Dask cluster; joblib would play in this very process when it has but one core (yet)."""
+    try:
+        from dask.distributed import Client
+        from joblib._dask import DaskDistributedBackend
+    except ImportError as error:
+        raise InvalidSetting(f"engine 'dask' is not installed here: {error}") from None
+
+    class Cluster(DaskDistributedBackend):  # type: ignore[misc]
+        def effective_n_jobs(self, n_jobs: int) -> int:
+            return max(2, int(super().effective_n_jobs(n_jobs)))
+
+    connect: Any = Client
+    try:
+        client = connect(scheduler) if scheduler else connect(processes=True)
+    except OSError as error:
+        raise InvalidSetting(f"no Dask scheduler answers at {scheduler!r}: {error}") from None
+    with client:
+        yield Cluster(wait_for_workers_timeout=60)
+
+
+def outcomes_of(chunks: list[Chunk], engine: Engine) -> Iterator[list[Outcome]]:
+    """The outcomes of all chunks as they come, in any order; a worker that dies costs a retry.
+
+    When workers die again with nothing played in between, each chunk that is left goes alone, and
+    one whose worker dies then is recorded as failed.
+    """
+    if engine.alone:
+        yield from map(play_chunk, chunks)
+        return
+    left = {chunk.keys: chunk for chunk in chunks}
+    while left:
+        before = len(left)
+        try:
+            for outcomes in _together(list(left.values()), engine):
+                del left[tuple(outcome.key for outcome in outcomes)]
+                yield outcomes
+        except Exception as error:
+            if not _is_death(error):
+                raise
+            if len(left) == before:
+                break
+    for chunk in left.values():
+        yield _apart(chunk, engine)
+
+
+def _together(chunks: list[Chunk], engine: Engine) -> Iterator[list[Outcome]]:
+    with engine.opened():
+        run = joblib.Parallel(return_as="generator_unordered", batch_size=1)
+        yield from run(joblib.delayed(play_chunk)(chunk) for chunk in chunks)
+
+
+def _apart(chunk: Chunk, engine: Engine) -> list[Outcome]:
+    """One chunk, each of its tasks by itself."""
+    found = []
+    for task, key in zip(chunk.tasks, chunk.keys, strict=True):
+        single = chunk._replace(tasks=(task,), keys=(key,))
+        try:
+            (outcomes,) = _together([single], engine)
+            found += outcomes
+        except Exception as error:
+            if not _is_death(error):
+                raise
+            found.append(Outcome(key, {}, [], [], f"the worker that played it died: {error}"))
+    return found
+
+
+def _is_death(error: Exception) -> bool:
+    """Does it say that a worker died? Each engine has a word of its own."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return bool(names & {"BrokenProcessPool", "BrokenExecutor", "KilledWorker", "WorkerCrashedError"})

@@ -1,0 +1,101 @@
+"""Sweeps in TOML files, read strictly: what is wrong is named before anything runs."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from infex.errors import InfexError, InvalidSetting
+from infex.experiments.recipes import Problem, of_kind, problem
+from infex.experiments.sweep import Sweep
+
+One = int | list[int]
+
+
+class Gaussian(msgspec.Struct, tag_field="kind", tag="gaussian", forbid_unknown_fields=True):
+    """The paper's generator, for every dimension with every number of arms."""
+
+    dim: One
+    arms: One
+    rewards: Literal["sign", "gaussian"] = "sign"
+
+
+class Changing(msgspec.Struct, tag_field="kind", tag="changing", forbid_unknown_fields=True):
+    """Arms drawn anew in every round."""
+
+    dim: One
+    arms: One
+    best: Literal["moving", "fixed"] = "moving"
+    gap: float = 0.1
+    rewards: Literal["sign", "gaussian"] = "sign"
+
+
+class Own(msgspec.Struct, tag_field="kind", tag="object", forbid_unknown_fields=True):
+    """An instance, or a function that makes one from a seed, as `package.module:object`."""
+
+    object: str
+    label: str = ""
+
+
+class File(msgspec.Struct, forbid_unknown_fields=True):
+    """What a sweep file may say."""
+
+    environments: list[Gaussian | Changing | Own]
+    policies: list[str] = []
+    bases: list[str] = []
+    schedules: list[str] = []
+    data: tuple[Literal["shared", "own"], ...] = ("shared",)
+    horizon: int = 10_000
+    seeds: int | list[int] = 20
+    penalty: float = 1.0
+    delta: float | Literal["1/T"] = "1/T"
+    title: str = ""
+
+
+def read_sweep(path: str | Path) -> tuple[Sweep, str]:
+    """The sweep of a TOML file, and its title."""
+    place = Path(path)
+    try:
+        found = msgspec.toml.decode(place.read_bytes(), type=File)
+    except OSError as error:
+        raise InvalidSetting(f"{path}: {error.strerror or error}") from None
+    except msgspec.DecodeError as error:  # of which ValidationError is one
+        raise InvalidSetting(f"{path}: {_plainly(str(error))}") from None
+    try:
+        sweep = Sweep(
+            environments=[
+                each for place, table in enumerate(found.environments) for each in _problems(place, table)
+            ],
+            **{name: getattr(found, name) for name in SETTINGS},
+        )
+    except InfexError as error:
+        raise InvalidSetting(f"{path}: {error}") from None
+    return sweep, found.title
+
+
+SETTINGS = ("policies", "bases", "schedules", "data", "horizon", "seeds", "penalty", "delta")
+
+
+def _problems(place: int, table: Gaussian | Changing | Own) -> list[Problem]:
+    if isinstance(table, Own):
+        made = problem(table.object)
+        return [Problem(made.source, label=table.label)] if table.label else [made]
+    kind = "gaussian" if isinstance(table, Gaussian) else "changing"
+    settings: dict[str, Any] = msgspec.structs.asdict(table)
+    defaults = {each.name: each.default for each in msgspec.structs.fields(type(table))}
+    plain = {name: value for name, value in settings.items() if value != defaults[name]}
+    dims, counts = (value if isinstance(value, list) else [value] for value in (table.dim, table.arms))
+    for name, values in (("dim", dims), ("arms", counts)):
+        if not values:
+            raise InvalidSetting(f"an empty list - at `environments[{place}].{name}`; say one number or more")
+    return [
+        of_kind(kind, plain | {"dim": dim, "arms": count}) for dim, count in itertools.product(dims, counts)
+    ]
+
+
+def _plainly(message: str) -> str:
+    """msgspec's words with TOML's: `$.environments[0]` is the first table of environments."""
+    return message.replace("Object", "the table").replace(" - at `$.", " - at `").replace("`$`", "the top")

@@ -1,0 +1,234 @@
+"""Results as a table, and what is read from it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+
+from infex.errors import InvalidSetting
+from infex.experiments.statistics import Difference, Spread, paired, spread
+from infex.experiments.tasks import Outcome
+from infex.linear.kernels import Floats, Integers
+
+SCHEMA = pa.schema(
+    [
+        ("key", pa.string()),
+        ("environment", pa.string()),
+        ("dim", pa.int32()),
+        ("arms", pa.int32()),
+        ("policy", pa.string()),
+        ("seed", pa.int64()),
+        ("horizon", pa.int64()),
+        ("t", pa.int64()),
+        ("regret", pa.float64()),
+        ("seconds", pa.float64()),
+        ("explored", pa.int64()),
+        ("optimal", pa.int64()),
+        ("regret_exploring", pa.float64()),
+        ("regret_greedy", pa.float64()),
+        ("volume", pa.float64()),
+    ]
+)
+
+
+def rows_of(outcomes: Iterable[Outcome]) -> pa.Table:
+    """One row for each run and recorded round."""
+    good = [outcome for outcome in outcomes if outcome.error is None]
+    if not good:
+        return SCHEMA.empty_table()
+    counts = [len(outcome.rounds) for outcome in good]
+    columns: dict[str, Any] = {
+        "key": np.repeat([outcome.key for outcome in good], counts),
+        "t": [t for outcome in good for t in outcome.rounds],
+        "regret": [value for outcome in good for value in outcome.regret],
+    }
+    for name in SCHEMA.names:
+        if name not in columns:
+            columns[name] = np.repeat([outcome.facts[name] for outcome in good], counts)
+    return pa.table({name: columns[name] for name in SCHEMA.names}, schema=SCHEMA)
+
+
+@final
+class Table:
+    """An Arrow table, with ways to Polars and pandas."""
+
+    def __init__(self, arrow: pa.Table) -> None:
+        self.arrow = arrow
+
+    def __getattr__(self, name: str) -> Any:
+        """All that an Arrow table has."""
+        return getattr(self.arrow, name)
+
+    def __len__(self) -> int:
+        return int(self.arrow.num_rows)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """For every library that reads Arrow."""
+        return self.arrow.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"Table({self.arrow.num_rows} rows: {', '.join(self.arrow.column_names)})"
+
+    def to_polars(self) -> Any:
+        """The table as a Polars data frame."""
+        import polars
+
+        return polars.from_arrow(self.arrow)
+
+    def to_pandas(self) -> Any:
+        """The table as a pandas data frame."""
+        return self.arrow.to_pandas()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One problem of a sweep: its label, dimension and number of arms."""
+
+    environment: str
+    dim: int
+    arms: int
+
+
+@final
+class Results:
+    """The runs of a sweep that went well, as `table()`, and those that failed, as `failures`.
+
+    `bases` tells for a policy, by its name, the name of the base it explores with.
+    """
+
+    def __init__(
+        self,
+        table: pa.Table,
+        *,
+        bases: dict[str, str] | None = None,
+        failures: tuple[dict[str, str], ...] = (),
+        about: dict[str, Any] | None = None,
+    ) -> None:
+        self._table = table
+        self.bases = bases or {}
+        self.failures = failures
+        self.about = about or {}
+
+    def __repr__(self) -> str:
+        return f"Results({len(self.finals)} runs, {len(self.failures)} failed)"
+
+    def table(self) -> Table:
+        """One row for each run and recorded round."""
+        return Table(self._table)
+
+    @functools.cached_property
+    def finals(self) -> pa.Table:
+        """One row for each run: its last round."""
+        return self._table.filter(pc.equal(self._table["t"], self._table["horizon"]))
+
+    @functools.cached_property
+    def cells(self) -> list[Cell]:
+        """The problems, by dimension and number of arms."""
+        found = {
+            Cell(row["environment"], row["dim"], row["arms"])
+            for row in self.finals.select(["environment", "dim", "arms"]).to_pylist()
+        }
+        return sorted(found, key=lambda cell: (cell.dim, cell.arms, cell.environment))
+
+    @functools.cached_property
+    def policies(self) -> list[str]:
+        """The names of all policies, in the order of the sweep."""
+        found = dict.fromkeys(self.finals["policy"].to_pylist())
+        order = {name: place for place, name in enumerate(self.about.get("policies", []))}
+        return sorted(found, key=lambda name: order.get(name, len(order)))
+
+    @functools.cached_property
+    def _runs(self) -> dict[tuple[Cell, str], dict[str, Any]]:
+        """Seeds, final regret and seconds of each cell and policy, by seed."""
+        found: dict[tuple[Cell, str], list[tuple[int, float, float]]] = {}
+        for row in self.finals.to_pylist():
+            cell = Cell(row["environment"], row["dim"], row["arms"])
+            found.setdefault((cell, row["policy"]), []).append((row["seed"], row["regret"], row["seconds"]))
+        return {
+            key: dict(
+                zip(
+                    ("seeds", "regret", "seconds"),
+                    map(np.array, zip(*sorted(runs), strict=True)),
+                    strict=True,
+                )
+            )
+            for key, runs in found.items()
+        }
+
+    def has(self, cell: Cell, policy: str) -> bool:
+        """Are there runs of that policy in that cell?"""
+        return (cell, policy) in self._runs
+
+    def regret(self, cell: Cell, policy: str) -> Floats:
+        """Final regret of each run, by seed."""
+        found: Floats = self._runs[cell, policy]["regret"]
+        return found
+
+    def seconds(self, cell: Cell, policy: str) -> Floats:
+        """Computation time of each run, by seed."""
+        found: Floats = self._runs[cell, policy]["seconds"]
+        return found
+
+    def spread(self, cell: Cell, policy: str) -> Spread:
+        """The spread of final regret."""
+        return spread(self.regret(cell, policy))
+
+    def compare(self, cell: Cell, one: str, other: str) -> Difference:
+        """Final regret of one policy minus that of another, over the seeds that both played."""
+        a, b = self._runs[cell, one], self._runs[cell, other]
+        _, left, right = np.intersect1d(a["seeds"], b["seeds"], return_indices=True)
+        if left.size == 0:
+            raise InvalidSetting(f"{one} and {other} have no seed in common on {cell.environment}")
+        return paired(a["regret"][left], b["regret"][right])
+
+    def curves(self, cell: Cell, policy: str) -> tuple[Integers, Floats]:
+        """Recorded rounds, and the regret up to them, one row for each run."""
+        mine = pc.and_(
+            pc.equal(self._table["environment"], cell.environment), pc.equal(self._table["policy"], policy)
+        )
+        rows = self._table.filter(mine).sort_by([("seed", "ascending"), ("t", "ascending")])
+        runs = len(self._runs[cell, policy]["seeds"])
+        rounds = rows["t"].to_numpy().reshape(runs, -1)
+        return rounds[0], rows["regret"].to_numpy().reshape(runs, -1)
+
+    def summary(self) -> pa.Table:
+        """One row for each cell and policy."""
+        rows = []
+        for cell in self.cells:
+            for policy in self.policies:
+                if self.has(cell, policy):
+                    found = self.spread(cell, policy)
+                    rows.append(
+                        {
+                            "dim": cell.dim,
+                            "arms": cell.arms,
+                            "policy": policy,
+                            "instances": found.runs,
+                            "regret_mean": found.mean,
+                            "regret_std": found.std,
+                            "regret_median": found.median,
+                            "seconds_median": float(np.median(self.seconds(cell, policy))),
+                        }
+                    )
+        return pa.Table.from_pylist(rows)
+
+    def write(self, folder: Path) -> None:
+        """Writes `results.parquet` and `summary.csv`."""
+        pyarrow.parquet.write_table(self._table, folder / "results.parquet")
+        pyarrow.csv.write_csv(self.summary(), folder / "summary.csv")
+
+    def plot(self, dim: int | None = None) -> Any:
+        """A matplotlib figure of regret and time, for one dimension if there are several."""
+        from infex.reports import figure
+
+        return figure(self, dim)

@@ -1,0 +1,117 @@
+"""The runs of a sweep: named by their content, played in any process, failures recorded."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import traceback
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
+
+from infex.environments import ChangingInstance, Instance
+from infex.experiments.recipes import Player, Problem
+from infex.simulation.batch import name as stream_name
+from infex.simulation.playing import play
+
+FORMAT = 1  # of what a task's name stands for; raise it when runs come out otherwise
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One run: a problem, a policy and a seed."""
+
+    problem: Problem
+    player: Player
+    seed: int
+    horizon: int
+    penalty: float
+
+    @property
+    def key(self) -> str:
+        """A name that depends on what is played alone."""
+        content = {
+            "format": FORMAT,
+            "environment": self.problem.label,
+            "policy": [self.player.label, stream_name(self.player.policy), repr(self.player.policy)],
+            "seed": self.seed,
+            "horizon": self.horizon,
+            "penalty": self.penalty,
+        }
+        return hashlib.blake2b(json.dumps(content).encode(), digest_size=12).hexdigest()
+
+    def __str__(self) -> str:
+        return f"{self.player.label} on {self.problem.label} with seed {self.seed}"
+
+
+class Outcome(NamedTuple):
+    """What one task gave: columns of one run and its curve, or the traceback of what went wrong."""
+
+    key: str
+    facts: dict[str, Any]
+    rounds: list[int]
+    regret: list[float]
+    error: str | None = None
+
+
+class Chunk(NamedTuple):
+    """Tasks of one problem and seed, which one worker plays one after the other."""
+
+    problem: Problem
+    seed: int
+    tasks: tuple[Task, ...]
+    keys: tuple[str, ...]
+
+
+def play_chunk(chunk: Chunk) -> list[Outcome]:
+    """Plays the tasks of a chunk; nothing that goes wrong in one stops the others."""
+    try:
+        instance = chunk.problem.make(chunk.seed)
+    except Exception:  # a user's code may raise anything
+        return [Outcome(key, {}, [], [], traceback.format_exc()) for key in chunk.keys]
+    return [_outcome(task, key, instance) for task, key in zip(chunk.tasks, chunk.keys, strict=True)]
+
+
+def _outcome(task: Task, key: str, instance: Instance) -> Outcome:
+    try:
+        run = play(instance, task.player.policy, task.horizon, task.seed, penalty=task.penalty)
+    except Exception:  # a user's code may raise anything
+        return Outcome(key, {}, [], [], traceback.format_exc())
+    rounds, regret = run.curve()
+    dim, arms = shape_of(instance)
+    facts = {
+        "environment": task.problem.label,
+        "dim": dim,
+        "arms": arms,
+        "policy": task.player.label,
+        "seed": task.seed,
+        "horizon": task.horizon,
+        "seconds": run.seconds,
+        "explored": run.explored,
+        "optimal": run.optimal,
+        "regret_exploring": run.regret_exploring,
+        "regret_greedy": run.regret_greedy,
+        "volume": run.volume,
+    }
+    return Outcome(key, facts, rounds.tolist(), regret.tolist())
+
+
+def shape_of(instance: Instance) -> tuple[int, int]:
+    """Dimension and number of arms."""
+    if isinstance(instance, ChangingInstance):
+        return instance.dim, instance.count
+    return int(instance.arms.shape[1]), int(instance.arms.shape[0])
+
+
+def chunked(tasks: list[Task], rounds: int = 200_000) -> list[Chunk]:
+    """Tasks in chunks of one problem and seed, none much longer than so many rounds."""
+    groups: dict[tuple[str, int], list[Task]] = {}
+    for task in tasks:
+        groups.setdefault((task.problem.label, task.seed), []).append(task)
+    chunks = []
+    for alike in groups.values():
+        size = max(1, rounds // alike[0].horizon)
+        for first in range(0, len(alike), size):
+            some = tuple(alike[first : first + size])
+            chunks.append(Chunk(some[0].problem, some[0].seed, some, tuple(task.key for task in some)))
+    return chunks

@@ -1,0 +1,30 @@
+"""Files that are written whole or not at all."""
+
+import errno
+import os
+import secrets
+import stat
+from pathlib import Path
+
+
+def replace(target: Path, data: bytes) -> None:
+    """Writes beside the target, brings it to the disk, and renames."""
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    try:
+        with open(beside, "xb") as file:
+            if target.exists():
+                os.chmod(beside, stat.S_IMODE(target.stat().st_mode))
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+    folder = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,219 @@
+"""One self-contained page: verdicts, charts to touch, tables, settings. It loads nothing."""
+
+from __future__ import annotations
+
+import json
+import math
+from html import escape
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from infex.reports.styles import Style, styles
+
+CELLS_FIRST = "Regret is the pseudo-regret: what was lost, in means, against always playing the best arm."
+HOW = (
+    "Lines are means over instances, and bands one standard deviation to each side. Differences are paired: "
+    "both policies met the same instances and the same noise; brackets hold a 95 % bootstrap interval of "
+    "the mean difference. Greedy's regret is a mixture of near-zero and linear runs, so look at medians too."
+)
+TIME = (
+    "Computation time is that of one run at a time on a core of its own, with nothing else in its process; "
+    "other work on the machine still shows. A short mark is one run, a dot the median."
+)
+
+
+class Verdict(NamedTuple):
+    """A claim, in how many of the cells it holds that can tell, and what more there is to say."""
+
+    claim: str
+    holds: int
+    cells: int
+    note: str = ""
+
+
+def page(results: Any, title: str, verdicts: list[Verdict]) -> str:
+    """The report of a sweep as one HTML page."""
+    looks = styles(results.policies, results.bases)
+    content = json.dumps(_data(results, looks), separators=(",", ":"), allow_nan=False).replace(
+        "<", "\\u003c"
+    )
+    parts = [
+        f"<h1>{escape(title)}</h1>",
+        f'<p class="soft">{escape(_summary(results))}</p>',
+        _failures(results),
+        _claims(verdicts),
+        "<h2>Regret and computation time</h2>",
+        f"<p>{escape(CELLS_FIRST)} {escape(HOW)}</p>",
+        f"<p>{escape(TIME)}</p>",
+        _legend(results.policies, looks),
+        *[_chart(place, cell) for place, cell in enumerate(results.cells)],
+        "<h2>Final regret</h2>",
+        _table(results),
+        "<h2>How it was run</h2>",
+        _about(results.about),
+    ]
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<link rel="icon" href="data:,">\n'
+        f"<title>{escape(title)}</title>\n<style>\n{_asset('page.css')}</style>\n</head>\n<body>\n"
+        + "\n".join(part for part in parts if part)
+        + f'\n<script type="application/json" id="data">{content}</script>\n'
+        f"<script>\n{_asset('chart.js')}</script>\n</body>\n</html>\n"
+    )
+
+
+def _asset(name: str) -> str:
+    return files("infex.reports").joinpath(name).read_text(encoding="utf-8")
+
+
+def _data(results: Any, looks: dict[str, Style]) -> dict[str, Any]:
+    """What the charts draw."""
+    cells = []
+    for cell in results.cells:
+        lines = []
+        for policy in results.policies:
+            if not results.has(cell, policy):
+                continue
+            rounds, regret = results.curves(cell, policy)
+            std = regret.std(axis=0, ddof=1) if len(regret) > 1 else np.zeros(rounds.size)
+            seconds = results.seconds(cell, policy)
+            lines.append(
+                {
+                    "policy": policy,
+                    "colour": looks[policy].colour,
+                    "dash": list(looks[policy].dash),
+                    "rounds": rounds.tolist(),
+                    "mean": _short(regret.mean(axis=0)),
+                    "std": _short(std),
+                    "times": _short(np.maximum(seconds, 1e-9)),
+                    "time": _short(np.array([max(float(np.median(seconds)), 1e-9)]))[0],
+                }
+            )
+        cells.append({"label": cell.environment, "lines": lines})
+    return {"horizon": results.about.get("horizon", 1), "cells": cells}
+
+
+def _short(values: Any) -> list[float]:
+    return [float(f"{value:.5g}") for value in values.tolist()]
+
+
+def _summary(results: Any) -> str:
+    runs = results.finals.num_rows
+    horizon = results.about.get("horizon", 0)
+    cells, policies = len(results.cells), len(results.policies)
+    return f"{runs:,} runs of {horizon:,} rounds: {cells} problems, {policies} policies."
+
+
+def _failures(results: Any) -> str:
+    if not results.failures:
+        return ""
+    lines = "".join(
+        f"<li>{escape(each['run'])}: <code>{escape(each['traceback'].strip().splitlines()[-1])}</code></li>"
+        for each in results.failures
+    )
+    return f"<h2>{len(results.failures)} runs failed</h2><ul>{lines}</ul>"
+
+
+def _claims(verdicts: list[Verdict]) -> str:
+    if not verdicts:
+        return ""
+    items = []
+    for claim, holds, cells, note in verdicts:
+        kind = "soft" if cells == 0 else "holds" if holds == cells else "fails"
+        words = "cannot be told here" if cells == 0 else f"holds in {holds} of {cells} cells"
+        more = f' <span class="soft">{escape(note)}</span>' if note else ""
+        items.append(f'<li class="{kind}"><b>{words}</b> {escape(claim)}{more}</li>')
+    return "<h2>The paper's claims on these runs</h2>\n" + f'<ul class="claims">{"".join(items)}</ul>'
+
+
+def _legend(policies: list[str], looks: dict[str, Style]) -> str:
+    buttons = []
+    for policy in policies:
+        colour, dash = looks[policy]
+        line = (
+            '<svg width="26" height="8" aria-hidden="true"><line x1="0" x2="26" y1="4" y2="4" '
+            f'stroke="{colour}" stroke-width="2.5" stroke-dasharray="{" ".join(map(str, dash))}"/></svg>'
+        )
+        name = escape(policy)
+        buttons.append(
+            f'<button type="button" aria-pressed="true" data-policy="{name}">{line}{name}</button>'
+        )
+    scale = '<button type="button" id="scale" aria-pressed="false">rounds on a log scale</button>'
+    words = f'<p class="tip">Choose a name to hide or show it. {scale}</p>'
+    return f'<div id="tools"><div id="legend">{"".join(buttons)}</div>{words}</div>'
+
+
+def _chart(place: int, cell: Any) -> str:
+    name = f"d = {cell.dim}, K = {cell.arms}"
+    return (
+        f"<section><h3>{name} <span class='soft'>{escape(cell.environment)}</span></h3>"
+        f'<div class="pair"><div><div class="regret" data-cell="{place}"></div><p class="tip"></p></div>'
+        f'<div><div class="time" data-cell="{place}"></div></div></div></section>'
+    )
+
+
+def _table(results: Any) -> str:
+    head = (
+        "<tr><th>policy</th><th>instances</th><th>mean</th><th>std</th><th>median</th>"
+        "<th>against its base</th><th>against Greedy</th><th>median time</th></tr>"
+    )
+    rows = []
+    for cell in results.cells:
+        rows.append(f'<tr class="cell"><td>d = {cell.dim}, K = {cell.arms}</td><td colspan="7"></td></tr>')
+        for policy in results.policies:
+            if results.has(cell, policy):
+                rows.append(_row(results, cell, policy))
+    body = f"<thead>{head}</thead><tbody>{''.join(rows)}</tbody>"
+    return f'<div class="wide"><table id="finals">{body}</table></div>'
+
+
+def _row(results: Any, cell: Any, policy: str) -> str:
+    found = results.spread(cell, policy)
+    against = [_against(results, cell, policy, other) for other in (results.bases.get(policy), "Greedy")]
+    figures = [str(found.runs), _number(found.mean), _number(found.std), _number(found.median), *against]
+    time = _seconds(float(np.median(results.seconds(cell, policy))))
+    return (
+        f"<tr><td>{escape(policy)}</td>" + "".join(f"<td>{each}</td>" for each in [*figures, time]) + "</tr>"
+    )
+
+
+def _against(results: Any, cell: Any, policy: str, other: str | None) -> str:
+    if other is None or other == policy or not results.has(cell, other):
+        return ""
+    found = results.compare(cell, policy, other)
+    mean, low, high = (_number(value, sign=True) for value in (found.mean, found.low, found.high))
+    return f"{mean} [{low}, {high}]"
+
+
+def _number(value: float, sign: bool = False) -> str:
+    if math.isnan(value):
+        return "\N{EN DASH}"
+    digits = 0 if abs(value) >= 100 else 1
+    return f"{value:{'+' if sign else ''},.{digits}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.2f} s" if value >= 1 else f"{value * 1e3:.2f} ms"
+
+
+def _about(about: dict[str, Any]) -> str:
+    seeds = about.get("seeds", [])
+    versions = ", ".join(f"{name} {number}" for name, number in about.get("versions", {}).items())
+    facts = {
+        "Environments": "; ".join(about.get("environments", [])),
+        "Policies": "; ".join(about.get("policies", [])),
+        "Horizon": f"{about.get('horizon', 0):,} rounds",
+        "Seeds": f"{len(seeds)}: {seeds[0]} to {seeds[-1]}" if seeds else "",
+        "Ridge penalty": about.get("penalty", ""),
+        "delta of LinUCB and LinTS, where none is named": about.get("delta", ""),
+        "Versions": versions,
+        "Machine": about.get("machine", ""),
+        "Command": about.get("command", ""),
+    }
+    items = "".join(
+        f"<dt>{escape(name)}</dt><dd>{escape(str(fact))}</dd>" for name, fact in facts.items() if fact
+    )
+    return f"<dl>{items}</dl>"

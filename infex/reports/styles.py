@@ -1,0 +1,72 @@
+"""Colours and dashes by which a reader tells policies apart, also one who does not see all colours.
+
+Policies of one base share a colour (Okabe and Ito, 2008), and lines in it differ by their dashes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+FAMILIES = {"LinUCB": "#0072B2", "LinTS": "#D55E00", "Greedy": "#000000", "EpsilonGreedy": "#009E73"}
+OTHERS = ("#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#8C564B", "#9467BD")
+DASHES = ((), (6.0, 2.0), (3.0, 1.5), (1.5, 3.0), (8.0, 2.0, 1.5, 2.0), (5.0, 2.0, 1.2, 2.0, 1.2, 2.0))
+
+
+class Style(NamedTuple):
+    """How a policy's line looks; an empty dash is a solid line."""
+
+    colour: str
+    dash: tuple[float, ...]
+
+
+def styles(policies: list[str], bases: dict[str, str]) -> dict[str, Style]:
+    """A style for each policy, by its base if it has one."""
+    colours = dict(FAMILIES)
+    spare = list(OTHERS)
+    lines: dict[str, int] = {}
+    found = {}
+    for policy in policies:
+        family = bases.get(policy, policy)
+        if family not in colours:
+            colours[family] = spare.pop(0) if spare else "#7F7F7F"
+        place = lines.get(family, 0 if family == policy else 1 if family in policies else 0)
+        found[policy] = Style(colours[family], DASHES[place % len(DASHES)])
+        lines[family] = place + 1
+    return found
+
+
+class Place(Protocol):
+    """One problem of a sweep."""
+
+    environment: str
+    dim: int
+    arms: int
+
+
+class Shown(Protocol):
+    """What is drawn: the results of a sweep."""
+
+    bases: dict[str, str]
+
+    @property
+    def cells(self) -> list[Place]:
+        """The problems."""
+
+    @property
+    def policies(self) -> list[str]:
+        """The policies."""
+
+    def has(self, cell: Place, policy: str) -> bool:
+        """Are there runs of it?"""
+
+    def curves(self, cell: Place, policy: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Rounds, and regret up to them by run."""
+
+    def regret(self, cell: Place, policy: str) -> NDArray[np.float64]:
+        """Final regret by run."""
+
+    def seconds(self, cell: Place, policy: str) -> NDArray[np.float64]:
+        """Computation time by run."""

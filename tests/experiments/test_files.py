@@ -1,0 +1,95 @@
+"""Sweep files: read strictly, faults named with file and key."""
+
+from pathlib import Path
+
+import pytest
+
+from infex.errors import InfexError
+from infex.experiments.files import read_sweep
+
+GOOD = """
+title = "Mine"
+horizon = 500
+seeds = [3, 4]
+policies = ["LinUCB", "Greedy", "tests.experiments.players:middle"]
+bases = ["LinTS(scale=0.2)"]
+schedules = ["every(5)", "stretched(1)"]
+data = ["own"]
+
+[[environments]]
+kind = "gaussian"
+dim = [2, 3]
+arms = [4, 5]
+
+[[environments]]
+kind = "changing"
+dim = 2
+arms = 6
+best = "fixed"
+
+[[environments]]
+kind = "object"
+object = "tests.experiments.players:small"
+label = "small ones"
+"""
+
+
+def test_a_sweep_file_is_a_grid(tmp_path: Path) -> None:
+    path = tmp_path / "sweep.toml"
+    path.write_text(GOOD)
+    sweep, title = read_sweep(path)
+    assert title == "Mine"
+    assert [problem.label for problem in sweep.problems] == [
+        "gaussian(dim=2, arms=4)",
+        "gaussian(dim=2, arms=5)",
+        "gaussian(dim=3, arms=4)",
+        "gaussian(dim=3, arms=5)",
+        "changing(dim=2, arms=6, best=fixed)",
+        "small ones",
+    ]
+    assert [player.label for player in sweep.players] == [
+        "LinUCB",
+        "Greedy",
+        "tests.experiments.players:middle",
+        "Infex(LinTS(scale=0.2), every(5), data=own)",
+        "Infex(LinTS(scale=0.2), stretched(1), data=own)",
+    ]
+    assert len(sweep.tasks()) == 6 * 5 * 2
+    assert not sweep.run(workers=1).failures
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("horizon = 500", "horizont = 500", "unknown field `horizont`"),
+        ("horizon = 500", 'horizon = "long"', "Expected `int`, got `str` - at `horizon`"),
+        ("seeds = [3, 4]", "seeds = []", "an empty sweep: 6 environments, 5 policies, 0 seeds"),
+        ('"LinUCB", ', '"LinUBC", ', "unknown name 'LinUBC'"),
+        ("dim = 2\narms = 6", "dim = 2\narmz = 6", r"`environments\[1\]`"),
+        ('kind = "object"', 'kind = "other"', r"Invalid value 'other' - at `environments\[2\]\.kind`"),
+        ('best = "fixed"', 'best = "any"', r"Invalid enum value 'any' - at `environments\[1\]\.best`"),
+        ("dim = [2, 3]", "dim = []", r"an empty list - at `environments\[0\]\.dim`"),
+        ("players:small", "players:large", "cannot load 'tests.experiments.players:large'"),
+        ("seeds = [3, 4]", "seeds = [3, 4", "sweep.toml: "),
+        ('data = ["own"]', 'data = ["mine"]', r"Invalid enum value 'mine' - at `data\[0\]`"),
+    ],
+)
+def test_a_bad_file_is_named_with_its_fault(tmp_path: Path, old: str, new: str, message: str) -> None:
+    path = tmp_path / "sweep.toml"
+    assert old in GOOD
+    path.write_text(GOOD.replace(old, new))
+    with pytest.raises(InfexError, match=message) as caught:
+        read_sweep(path)
+    assert str(path) in str(caught.value)
+
+
+def test_an_empty_grid_and_a_missing_file_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "sweep.toml"
+    path.write_text("environments = []\npolicies = ['Greedy']\n")
+    with pytest.raises(InfexError, match="an empty sweep: 0 environments"):
+        read_sweep(path)
+    path.write_text("policies = ['Greedy']\n")
+    with pytest.raises(InfexError, match="missing required field `environments`"):
+        read_sweep(path)
+    with pytest.raises(InfexError, match="No such file"):
+        read_sweep(tmp_path / "nowhere.toml")

@@ -1,0 +1,309 @@
+"""Sweeps: the same results however they are played, nothing lost, failures recorded."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import infex
+from infex import Infex, LinTS, Sweep, every
+from infex.errors import InfexError
+from infex.experiments import engines
+from infex.experiments import sweep as module
+from infex.experiments.folder import Folder, read
+from infex.experiments.results import Results
+from infex.experiments.tasks import chunked
+from infex.simulation import batch
+from tests.experiments import players
+
+HERE = "tests.experiments.players"
+SMALL: dict[str, Any] = {"environments": ["gaussian(dim=3, arms=5)"], "horizon": 300, "seeds": 3}
+
+
+def columns(results: Results) -> pa.Table:
+    """All but time, in one order."""
+    table = results.table().arrow.drop_columns(["seconds"])
+    return table.sort_by([("key", "ascending"), ("t", "ascending")])
+
+
+def sweep(**more: Any) -> Sweep:
+    given = SMALL | {"policies": ["LinUCB", "Greedy", f"{HERE}:middle"]} | more
+    return Sweep(**given)
+
+
+def test_results_are_those_of_play() -> None:
+    results = sweep(policies=["LinUCB", Infex(LinTS(), every(5), data="own")]).run(workers=1)
+    (cell,) = results.cells
+    assert (cell.dim, cell.arms) == (3, 5)
+    assert results.policies == ["LinUCB", "Infex(LinTS, every(5), data=own)"]
+    for seed in range(3):
+        instance = infex.environments.gaussian(dim=3, arms=5, seed=seed)
+        own = Infex(LinTS(delta=1 / 300), every(5), data="own")
+        run = infex.play(instance, own, 300, seed)
+        assert results.regret(cell, results.policies[1])[seed] == run.regret
+        np.testing.assert_array_equal(results.curves(cell, results.policies[1])[1][seed], run.curve()[1])
+    assert results.finals.num_rows == 6
+
+
+def test_one_worker_two_workers_and_a_second_time_give_the_same() -> None:
+    alone = sweep().run(workers=1)
+    assert columns(sweep().run(workers=2)).equals(columns(alone))
+    assert columns(sweep().run()).equals(columns(alone))
+
+
+def test_a_dask_scheduler_with_two_workers_gives_the_same(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard"]
+    file = tmp_path / "scheduler.json"
+    environment = os.environ | {
+        "PYTHONPATH": os.getcwd(),
+        "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "5",
+    }
+    started = []
+    try:
+        started.append(_start([*command, "--host", "127.0.0.1", "--scheduler-file", str(file)], environment))
+        for _ in range(2):
+            worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(file)]
+            started.append(
+                _start([*worker, "--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1"], environment)
+            )
+        deadline = time.monotonic() + 60
+        while not file.exists():
+            assert time.monotonic() < deadline, "the scheduler did not start"
+            time.sleep(0.1)
+        address = json.loads(file.read_text())["address"]
+        deadly = players.Deadly(str(tmp_path / "died"))
+        policies = ["LinUCB", f"{HERE}:middle", deadly]
+        found = sweep(policies=policies).run(engine="dask", scheduler=address)
+        assert not found.failures
+        assert columns(found).equals(columns(sweep(policies=policies).run(workers=1)))
+    finally:
+        for process in started:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(timeout=30)
+
+
+def _start(command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    """A process with all that it starts in a group of their own, so that none is left."""
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    return subprocess.Popen(command, env=environment, start_new_session=True, **quiet)
+
+
+def test_what_is_there_is_not_played_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = sweep().run(workers=1, out=tmp_path / "a")
+    played: list[str] = []
+    chunk_by_chunk = engines.outcomes_of
+
+    def watched(chunks: Any, engine: Any) -> Any:
+        played.extend(str(task) for chunk in chunks for task in chunk.tasks)
+        return chunk_by_chunk(chunks, engine)
+
+    monkeypatch.setattr(module, "outcomes_of", watched)
+    again = sweep().run(workers=1, out=tmp_path / "a")
+    assert played == []
+    assert columns(again).equals(columns(first))
+    more = sweep(policies=["Greedy", "Uniform", f"{HERE}:middle", "LinUCB"]).run(
+        workers=1, out=tmp_path / "a"
+    )
+    assert played == [f"Uniform on gaussian(dim=3, arms=5) with seed {seed}" for seed in range(3)]
+    assert more.policies == ["Greedy", "Uniform", f"{HERE}:middle", "LinUCB"]
+    fewer = sweep(policies=["Uniform"]).run(workers=1, out=tmp_path / "a")
+    assert fewer.policies == ["Uniform"]
+    played.clear()
+    sweep().run(workers=1, out=tmp_path / "a", force=True)
+    assert len(played) == 9
+
+
+def test_names_of_tasks_depend_on_their_content_alone() -> None:
+    keys = {str(task): task.key for task in sweep().tasks()}
+    assert len(set(keys.values())) == len(keys) == 9
+    wider = sweep(policies=["Uniform", "Greedy", "LinUCB"], seeds=[2, 1]).tasks()
+    for task in wider:
+        if str(task) in keys:
+            assert task.key == keys[str(task)]
+    for other in (sweep(horizon=301), sweep(penalty=2.0), sweep(environments=["gaussian(dim=3, arms=6)"])):
+        assert not {task.key for task in other.tasks()} & set(keys.values())
+    changed = {str(task): task.key for task in sweep(delta=0.3).tasks()}
+    assert changed["LinUCB on gaussian(dim=3, arms=5) with seed 0"] not in keys.values()
+    assert changed["Greedy on gaussian(dim=3, arms=5) with seed 0"] in keys.values()
+
+
+def test_a_failing_run_is_recorded_and_the_others_go_on(tmp_path: Path) -> None:
+    for workers in (1, 2):
+        out = tmp_path / str(workers)
+        results = sweep(policies=["LinUCB", f"{HERE}:failing"]).run(workers=workers, out=out)
+        assert results.policies == ["LinUCB"]
+        assert results.finals.num_rows == 3
+        assert len(results.failures) == 3
+        assert all("on purpose" in failure["traceback"] for failure in results.failures)
+        assert results.failures[0]["run"].startswith(f"{HERE}:failing on gaussian(dim=3, arms=5) with seed")
+        assert read(out).failures == results.failures
+    broken = Sweep(environments=[players.broken, players.small], policies=["Greedy"], seeds=2, horizon=9).run(
+        workers=1
+    )
+    assert [failure["traceback"].splitlines()[-1] for failure in broken.failures] == [
+        f"ValueError: no problem with seed {seed}" for seed in (0, 1)
+    ]
+    assert broken.finals.num_rows == 2
+
+
+def test_a_worker_that_dies_costs_a_retry(tmp_path: Path) -> None:
+    policies = ["LinUCB", players.Deadly(str(tmp_path / "died"))]
+    results = sweep(policies=policies, seeds=6).run(workers=2)
+    assert not results.failures
+    assert results.finals.num_rows == 12
+
+
+def test_a_run_that_always_kills_its_worker_is_recorded(tmp_path: Path) -> None:
+    policies = ["LinUCB", players.Deadly(str(tmp_path / "died"), always=True)]
+    results = sweep(policies=policies, seeds=2).run(workers=2)
+    assert len(results.failures) == 2
+    assert "died" in results.failures[0]["traceback"]
+    assert results.finals.num_rows == 2
+
+
+@pytest.mark.compiled
+def test_an_interrupted_sweep_goes_on(tmp_path: Path) -> None:
+    program = (
+        "from infex import Sweep\n"
+        "Sweep(environments=['gaussian(dim=5, arms=50)'], policies=['LinTS', 'LinUCB'], seeds=40,\n"
+        f"      horizon=60_000).run(workers=2, out={str(tmp_path / 'a')!r})\n"
+    )
+    batch.compile_loop()
+    process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while not list((tmp_path / "a" / "runs").glob("*.arrow")) if (tmp_path / "a").exists() else True:
+        assert time.monotonic() < deadline, "nothing was finished"
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=60)
+    kept = Folder(tmp_path / "a").keys()
+    assert 0 < len(kept) < 80
+    whole: dict[str, Any] = {
+        "environments": ["gaussian(dim=5, arms=50)"],
+        "policies": ["LinTS", "LinUCB"],
+        "seeds": 6,
+        "horizon": 60_000,
+    }
+    resumed = Sweep(**whole).run(workers=2, out=tmp_path / "a")
+    assert columns(resumed).equals(columns(Sweep(**whole).run(workers=1)))
+
+
+def test_a_crash_while_files_are_joined_leaves_each_run_once(tmp_path: Path) -> None:
+    results = sweep().run(workers=1, out=tmp_path / "a")
+    (part,) = (tmp_path / "a" / "runs").glob("*.arrow")
+    part.with_name("copy.arrow").write_bytes(part.read_bytes())
+    assert columns(sweep().run(workers=1, out=tmp_path / "a")).equals(columns(results))
+
+
+def test_a_folder_with_other_contents_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("important")
+    with pytest.raises(InfexError, match="has other contents; name another, or --force"):
+        sweep().run(workers=1, out=tmp_path)
+    sweep().run(workers=1, out=tmp_path, force=True)
+    assert (tmp_path / "thesis.tex").read_text() == "important"
+    assert (tmp_path / "results.parquet").exists()
+    with pytest.raises(InfexError, match="is not a folder"):
+        sweep().run(workers=1, out=tmp_path / "thesis.tex")
+    with pytest.raises(InfexError, match="holds no results of a sweep"):
+        read(tmp_path / "nowhere")
+
+
+def test_the_table_goes_to_polars_and_pandas(tmp_path: Path) -> None:
+    results = sweep().run(workers=1, out=tmp_path / "a")
+    table = results.table()
+    assert table.num_rows == len(table) == len(table.to_pandas()) == len(table.to_polars())
+    assert pa.table(table).equals(table.arrow)
+    assert columns(read(tmp_path / "a")).equals(columns(results))
+    lines = (tmp_path / "a" / "summary.csv").read_text().splitlines()
+    assert lines[0].replace('"', "") == (
+        "dim,arms,policy,instances,regret_mean,regret_std,regret_median,seconds_median"
+    )
+    assert len(lines) == 4
+    assert repr(results) == "Results(9 runs, 0 failed)"
+
+
+def test_infex_of_all_bases_and_schedules() -> None:
+    found = sweep(
+        policies=[],
+        bases=["LinUCB", f"{HERE}:narrow"],
+        schedules=["every(5)", every(7)],
+        data=["shared", "own"],
+    )
+    assert [player.label for player in found.players] == [
+        "Infex(LinUCB, every(5))",
+        "Infex(LinUCB, every(5), data=own)",
+        "Infex(LinUCB, every(7))",
+        "Infex(LinUCB, every(7), data=own)",
+        f"Infex({HERE}:narrow, every(5))",
+        f"Infex({HERE}:narrow, every(5), data=own)",
+        f"Infex({HERE}:narrow, every(7))",
+        f"Infex({HERE}:narrow, every(7), data=own)",
+    ]
+    assert found.players[0].base == "LinUCB"
+    assert found.players[0].policy.base.delta == 1 / 300
+
+
+def test_problems_of_a_users_own() -> None:
+    found = Sweep(
+        environments=[f"{HERE}:square", players.small, "changing(dim=2, arms=4, best=fixed)", players.square],
+        policies=["Greedy"],
+        seeds=2,
+        horizon=50,
+    ).run(workers=1)
+    assert sorted((cell.dim, cell.arms) for cell in found.cells) == [(2, 2), (2, 2), (2, 3), (2, 4)]
+    assert found.finals.num_rows == 8
+
+
+def test_chunks_hold_every_task_once_and_are_short() -> None:
+    tasks = sweep(seeds=5, horizon=30_000).tasks()
+    chunks = chunked(tasks, rounds=70_000)
+    assert sorted(key for chunk in chunks for key in chunk.keys) == sorted(task.key for task in tasks)
+    assert max(len(chunk.tasks) for chunk in chunks) == 2
+    assert all({task.seed for task in chunk.tasks} == {chunk.seed} for chunk in chunks)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"policies": ["LinUBC"]}, "unknown name 'LinUBC'"),
+        ({"policies": "LinUCB"}, "policies must be a list, got 'LinUCB'"),
+        ({"policies": []}, "an empty sweep: 1 environments, 0 policies, 3 seeds"),
+        ({"seeds": 0}, "an empty sweep: 1 environments, 3 policies, 0 seeds"),
+        ({"seeds": 2.5}, "seeds must be a whole number, got 2.5"),
+        ({"seeds": [1, "x"]}, "a seed must be a whole number, got 'x'"),
+        ({"horizon": 0}, "horizon must be at least 1, got 0"),
+        ({"delta": 2.0}, "delta must be at most 1, got 2.0"),
+        ({"environments": ["gauss(dim=3)"]}, "an environment must be like 'gaussian"),
+        (
+            {"environments": ["gaussian(dims=3, arms=5)"]},
+            "gaussian has no setting 'dims'; it has dim, arms, rewards",
+        ),
+        ({"environments": [3]}, "instance must be one of infex.environments, got 3"),
+        ({"environments": ["no.such:thing"]}, "cannot load 'no.such:thing': No module named"),
+        ({"policies": [f"{HERE}:nothing"]}, "cannot load '.*:nothing'"),
+        ({"policies": [f"{HERE}:not_a_policy"]}, "policy must be a policy"),
+        ({"policies": ["Greedy", "Greedy"]}, "Greedy stands 2 times among the players"),
+        ({"bases": ["LinUCB"]}, "bases and schedules go together"),
+        ({"bases": ["LinUCB"], "schedules": ["every(0)"]}, "period must be at least 1, got 0"),
+    ],
+)
+def test_bad_sweeps_are_refused_before_anything_runs(given: Any, message: str) -> None:
+    with pytest.raises(InfexError, match=message):
+        sweep(**given)
+
+
+def test_bad_engines_are_refused() -> None:
+    with pytest.raises(InfexError, match="engine must be 'local' or 'dask' or 'ray' or 'spark', got 'cloud'"):
+        sweep().run(engine="cloud")
+    with pytest.raises(InfexError, match="needs an engine that has one"):
+        sweep().run(scheduler="tcp://127.0.0.1:1")
+    with pytest.raises(InfexError, match="workers must be at least 1, got 0"):
+        sweep().run(workers=0)
