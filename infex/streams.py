@@ -5,7 +5,7 @@ import hashlib
 from typing import Any, final
 
 import numpy as np
-from numpy.random.bit_generator import ISeedSequence
+from numpy.random.bit_generator import ISpawnableSeedSequence
 from numpy.typing import NDArray
 
 from infex.checks import whole
@@ -36,11 +36,17 @@ def stream(seed: int, *name: Name) -> np.random.Generator:
 
 
 @final
-class Digest(ISeedSequence):
+class Digest(ISpawnableSeedSequence):
     """32 bytes as what a PCG64 starts from; NumPy would hash a number once more, in ten times the time."""
 
     def __init__(self, number: int) -> None:
         self.number = number
+        self.children = 0
+
+    def spawn(self, n_children: int) -> list[Any]:
+        """As many more, each for a stream of its own."""
+        first, self.children = self.children, self.children + n_children
+        return [Digest(digest(self.number, ("child", place), 32)) for place in range(first, self.children)]
 
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> Words:
         """The words, as NumPy asks for them."""
@@ -90,7 +96,10 @@ class Seat:
         inner: Any = (ctypes.c_uint64 * 4).from_address(outer[0])
         self.buffer: Words = np.frombuffer(outer, dtype=np.uint64)[1:]
         self.state: Words = np.frombuffer(inner, dtype=np.uint64)
-        self.known = bool(np.array_equal(self.state, start(0, "seat")))
+        begun = np.array_equal(self.state, start(0, "seat")) and self.buffer[0] == 0
+        self.generator.integers(10, dtype=np.uint32)  # leaves half a draw in the buffer
+        kept = bits.state["has_uint32"] | bits.state["uinteger"] << 32
+        self.known = bool(begun and kept != 0 and self.buffer[0] == kept)
 
 
 def place(seed: int, *name: Name, size: int) -> int:

@@ -89,3 +89,11 @@ def test_uniforms_of_neighbouring_streams_are_uniform_and_unrelated() -> None:
     draws = np.array([stream(seed, "noise").random(200) for seed in range(200)])
     assert abs(draws.mean() - 0.5) < 5 * np.sqrt(1 / 12 / draws.size)
     assert np.abs(np.corrcoef(draws)[np.triu_indices(200, 1)]).max() < 6 / np.sqrt(200)
+
+
+def test_streams_have_children_of_their_own() -> None:
+    one, two = (stream(3, "a").spawn(2) for _ in range(2))
+    assert one[0].random() == two[0].random()
+    parent = stream(3, "a")
+    first, second = parent.spawn(1)[0], parent.spawn(1)[0]
+    assert len({parent.random(), first.random(), second.random()}) == 3

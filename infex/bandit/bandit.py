@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable
 from typing import Any, final
 
@@ -19,14 +18,13 @@ from infex.errors import (
     InvalidArms,
     InvalidReward,
     InvalidSetting,
-    LargeReward,
     NotKept,
     UnknownDecision,
 )
 from infex.linear import Evidence, Memory, Ridge, columns_of, kernels
 from infex.linear.evidence import shown
 from infex.linear.kernels import Floats
-from infex.policies.confidence import greatest_reward, radius_of
+from infex.policies.confidence import greatest_reward, radius_of, warn_of_large
 from infex.policies.protocol import Policy, checked, chosen, learns, probability, uses_explored
 from infex.schedules.protocol import a_round
 from infex.streams import Rounds
@@ -284,13 +282,7 @@ class Bandit:
         """The reward as a float; warns, once, if the settings of the policy are far too small for it."""
         value = real("reward", reward, least=-MOST, most=MOST, error=InvalidReward)
         if abs(value) > self._greatest:
-            warnings.warn(
-                f"a reward of {value:g} is far beyond the noise and bound of {self._policy!r}: its exploring "
-                "rounds will hardly explore. Set both in the unit of the rewards, or bring rewards to about "
-                "-1 to 1.",
-                LargeReward,
-                stacklevel=3,
-            )
+            warn_of_large(self._policy, value, stacklevel=3)
             self._greatest = MOST
         return value
 

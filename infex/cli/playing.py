@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 
 import click
+import numpy as np
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -19,7 +21,7 @@ from rich.progress import (
 from rich.table import Table
 
 from infex.experiments.report import TITLE, write_report
-from infex.experiments.results import Results
+from infex.experiments.results import Cell, Results
 from infex.experiments.sweep import Sweep
 
 SHOWN_FAILURES = 5
@@ -87,22 +89,29 @@ def _end(results: Results, out: Path) -> None:
 
 
 def show(results: Results) -> None:
-    """Prints mean regret and median time, a table for each dimension."""
+    """Prints mean regret and median time, two tables for each dimension."""
     console = Console()
     for dim in sorted({cell.dim for cell in results.cells}):
         cells = [cell for cell in results.cells if cell.dim == dim]
-        table = Table(title=f"d = {dim}: mean final regret ± std, median time of a run", title_justify="left")
-        table.add_column("policy", no_wrap=True)
-        for cell in cells:
-            table.add_column(f"K = {cell.arms}", justify="right", no_wrap=True)
-        for policy in results.policies:
-            row = []
+        for title, write in (
+            (f"d = {dim}: final regret, mean ± std", _regret),
+            ("milliseconds a run, median", _time),
+        ):
+            table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+            table.add_column("policy", no_wrap=True, min_width=max(map(len, results.policies)))
             for cell in cells:
-                if not results.has(cell, policy):
-                    row.append("")
-                    continue
-                found = results.spread(cell, policy)
-                seconds = sorted(results.seconds(cell, policy))[found.runs // 2]
-                row.append(f"{found.mean:,.0f} ± {found.std:,.0f}  {1e3 * seconds:7.2f} ms")
-            table.add_row(policy, *row)
-        console.print(table)
+                table.add_column(f"K = {cell.arms}", justify="right", no_wrap=True)
+            for policy in results.policies:
+                table.add_row(policy, *(write(results, cell, policy) for cell in cells))
+            console.print(table)
+
+
+def _regret(results: Results, cell: Cell, policy: str) -> str:
+    if not results.has(cell, policy):
+        return ""
+    found = results.spread(cell, policy)
+    return f"{found.mean:,.0f} ± {found.std:,.0f}"
+
+
+def _time(results: Results, cell: Cell, policy: str) -> str:
+    return f"{1e3 * np.median(results.seconds(cell, policy)):.2f}" if results.has(cell, policy) else ""

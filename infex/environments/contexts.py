@@ -27,11 +27,12 @@ BLOCK = 1 << 17  # numbers in the arms that are drawn at a time
 @final
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ChangingInstance:
-    """In every round `fixed` arms and `arms` new ones, independent of the past, with mean rewards x'theta.
+    """In every round `arms` new arms, independent of the past, then the `fixed` ones, with means x'theta.
 
     New arms are N(0, I/(2d)) cut to length 1, or what `contexts(rng)` gives: an array of (arms, d),
-    none longer than 1. With a `gap`, a drawn arm that comes nearer than that to the best fixed one
-    is shifted along theta until it does not. `rewards` and `noise` are those of `LinearInstance`.
+    none longer than 1, by `rng` alone. With a `gap`, a drawn arm that comes nearer than that to the
+    best fixed one is shifted along theta until it does not. `rewards` and `noise` are those of
+    `LinearInstance`.
 
     All policies that play the same instance with the same seed meet the same arms and noise.
 
@@ -55,9 +56,11 @@ class ChangingInstance:
         fixed = np.zeros((len(theta), 0)) if self.fixed is None else columns_of(self.fixed, dim=len(theta))
         one_of("rewards", self.rewards, LAWS)
         refuse_means(fixed.T @ theta, self.rewards)
+        if self.contexts is not None and not callable(self.contexts):
+            raise InvalidSetting(f"contexts must be a function of a generator, got {self.contexts!r}")
         gap = self.gap if self.gap is None else real("gap", self.gap, above=0)
         if gap is not None and not (fixed.shape[1] and np.max(fixed.T @ theta) >= gap):
-            raise InvalidSetting(f"a gap of {gap:g} needs a fixed arm with a mean of that size or more")
+            raise InvalidSetting(f"a gap of {gap:g} needs a fixed arm with a mean of at least that")
         noise = real("noise", self.noise, least=0)
         source = getattr(self.contexts, "__qualname__", type(self.contexts).__qualname__)
         content = f"{arms} {fixed.shape} {gap!r} {self.rewards} {noise!r} {source}".encode()
@@ -79,7 +82,7 @@ class ChangingInstance:
 
     @property
     def count(self) -> int:
-        """How many arms are on offer in a round; the fixed ones come first."""
+        """How many arms are on offer in a round; the fixed ones come last, as ties go to the first."""
         return len(self.fixed) + self.arms
 
     def draws(self, seed: int) -> np.random.Generator:
@@ -97,32 +100,30 @@ class ChangingInstance:
         size = max(1, min(horizon, BLOCK // (self.dim * self.count)))
         for t in range(1, horizon + 1, size):
             block = np.empty((min(size, horizon + 1 - t), self.dim, self.count))
-            self._fill(block, rng)
+            self._fill(t, block, rng)
             yield t, block
 
-    def gaps(self, columns: Floats, out: Floats) -> float:
-        """What each arm's mean falls short of the best, in `out`; the best mean."""
-        return float(gaps_of(columns, np.array(self.theta), out))
-
-    def _fill(self, block: Floats, rng: np.random.Generator) -> None:
-        first = self.count - self.arms
-        block[:, :, :first] = self.fixed.T
+    def _fill(self, t: int, block: Floats, rng: np.random.Generator) -> None:
+        block[:, :, self.arms :] = self.fixed.T
         if self.contexts is None:
-            draw_arms(block, first, rng)
+            draw_arms(block, self.arms, rng)
         else:
-            for columns in block:
-                columns[:, first:] = self._drawn(rng)
+            for place, columns in enumerate(block):
+                columns[:, : self.arms] = self._drawn(t + place, rng)
         theta = np.array(self.theta)
         if self.gap is not None:
-            shift_arms(block, first, theta, float(np.max(block[0, :, :first].T @ theta)) - self.gap)
+            shift_arms(block, self.arms, theta, float(np.max(self.fixed @ theta)) - self.gap)
         if self.rewards == "bernoulli" or (self.rewards == "sign" and np.linalg.norm(theta) > 1.0):
             refuse_means(np.einsum("bdk,d->bk", block, theta), self.rewards)
 
-    def _drawn(self, rng: np.random.Generator) -> Floats:
+    def _drawn(self, t: int, rng: np.random.Generator) -> Floats:
         assert self.contexts is not None
-        columns = columns_of(self.contexts(rng), dim=self.dim)
+        try:
+            columns = columns_of(self.contexts(rng), dim=self.dim)
+        except InvalidArms as error:
+            raise InvalidArms(f"contexts of round {t}: {error}") from None
         if columns.shape[1] != self.arms:
-            raise InvalidArms(f"contexts must give {self.arms} arms, got {columns.shape[1]}")
+            raise InvalidArms(f"contexts of round {t} must be {self.arms} arms, got {columns.shape[1]}")
         return columns
 
 
@@ -137,7 +138,7 @@ def changing(
 ) -> ChangingInstance:
     """Arms drawn anew in every round, theta uniform on the sphere.
 
-    With `best="fixed"` the first arm is theta/2 in every round, and all others are worse by at
+    With `best="fixed"` the last arm is theta/2 in every round, and all others are worse by at
     least `gap`: the setting in which the theorem of the paper still holds (its appendix on
     time-varying features). Else the best arm moves with the draws.
 
@@ -147,39 +148,41 @@ def changing(
     dim, arms = whole("dim", dim, least=1), whole("arms", arms, least=1)
     direction = stream(seed, "changing", dim, arms).standard_normal(dim)
     theta = direction / np.linalg.norm(direction)
+    one_of("rewards", rewards, ("sign", "gaussian"))
+    real("gap", gap, above=0)
     if one_of("best", best, ("moving", "fixed")) == "moving":
         return ChangingInstance(theta=theta, arms=arms, rewards=rewards)
     return ChangingInstance(theta=theta, arms=arms - 1, fixed=theta[None] / 2, gap=gap, rewards=rewards)
 
 
 @compiled
-def draw_arms(block: Floats, first: int, rng: Any) -> None:
-    """Arms N(0, I/(2d)) cut to length 1, from column `first` on."""
-    rounds, d, count = block.shape
+def draw_arms(block: Floats, count: int, rng: Any) -> None:
+    """Arms N(0, I/(2d)) cut to length 1, in the first `count` columns."""
+    rounds, d, _ = block.shape
     scale = math.sqrt(1.0 / (2.0 * d))
     squares = np.empty(count)
     for b in range(rounds):
         squares[:] = 0.0
         for i in range(d):  # along memory
-            for k in range(first, count):
+            for k in range(count):
                 value = scale * rng.standard_normal()
                 block[b, i, k] = value
                 squares[k] += value * value
-        for k in range(first, count):
+        for k in range(count):
             if squares[k] > 1.0:
                 for i in range(d):
                     block[b, i, k] /= math.sqrt(squares[k])
 
 
 @compiled
-def shift_arms(block: Floats, first: int, theta: Floats, limit: float) -> None:
-    """Moves arms from column `first` on along theta until their means are at most the limit."""
-    rounds, d, count = block.shape
+def shift_arms(block: Floats, count: int, theta: Floats, limit: float) -> None:
+    """Moves the first `count` arms along theta until their means are at most the limit."""
+    rounds, d, _ = block.shape
     square = 0.0
     for i in range(d):
         square += theta[i] * theta[i]
     for b in range(rounds):
-        for k in range(first, count):
+        for k in range(count):
             mean = 0.0
             for i in range(d):
                 mean += block[b, i, k] * theta[i]

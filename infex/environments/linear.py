@@ -23,8 +23,9 @@ class LinearInstance:
     """Arms with mean rewards x'theta; it owns the means, the gaps and the regret.
 
     `rewards` is the law of a reward with mean m: "sign" is +1 with probability (1 + m)/2, else
-    -1; "bernoulli" is 1 with probability m, else 0; "gaussian" is m + `noise` N(0, 1). Each round
-    has one draw, common to all policies that play the same instance with the same seed.
+    -1; "bernoulli" is 1 with probability m, else 0; "gaussian" is m + `noise` N(0, 1), the only law
+    that reads `noise`. Each round has one draw, common to all policies that play the same instance
+    with the same seed.
 
     >>> instance = LinearInstance([[1.0, 0.0], [0.0, 1.0]], theta=[0.5, 0.2])
     >>> instance.best, instance.gaps.tolist()
@@ -62,6 +63,12 @@ class LinearInstance:
         for name, value in derived.items():
             object.__setattr__(self, name, value)
 
+    def __repr__(self) -> str:
+        count, dim = self.arms.shape
+        return (
+            f"LinearInstance({count} arms of {dim} features, rewards={self.rewards!r}, noise={self.noise!r})"
+        )
+
     @property
     def gap(self) -> float:
         """The smallest gap that is not nil: the paper's Delta; 0 if all arms are equally good."""
@@ -91,6 +98,7 @@ def gaussian(
     (1000, 10)
     """
     dim, arms = whole("dim", dim, least=1), whole("arms", arms, least=1)
+    one_of("rewards", rewards, ("sign", "gaussian"))
     rng = seed if isinstance(seed, np.random.Generator) else stream(seed, "gaussian", dim, arms)
     rows = rng.standard_normal((arms, dim)) * np.sqrt(1 / (2 * dim))
     lengths = np.linalg.norm(rows, axis=1)

@@ -10,10 +10,11 @@ from infex.linear.kernels import Floats
 ROUNDING = 1e-9  # by how much a row of length 1 may come out longer
 
 
-def columns_of(arms: Any, *, dim: int | None = None, rescale: bool = False) -> Floats:
+def columns_of(arms: Any, *, dim: int | None = None, rescale: bool | None = None) -> Floats:
     """The arms as columns, (d, K): finite, at least one, none longer than 1.
 
-    With `rescale`, an arm longer than 1 is divided by its length, and the others stay.
+    With `rescale`, an arm longer than 1 is divided by its length, and the others stay; None is for
+    a caller who does not offer it.
 
     >>> columns_of([[0.5, 0.0], [0.0, 2.0]], rescale=True).tolist()
     [[0.5, 0.0], [0.0, 1.0]]
@@ -25,8 +26,8 @@ def columns_of(arms: Any, *, dim: int | None = None, rescale: bool = False) -> F
     with np.errstate(over="ignore"):
         long = np.linalg.norm(rows, axis=1) > 1.0 + ROUNDING
     if not rescale:
-        hint = "must be no longer than 1 (divide all arms by the greatest length, or say rescale=True)"
-        _refuse(rows, long, hint)
+        offer = "" if rescale is None else ", or say rescale=True"
+        _refuse(rows, long, f"must be no longer than 1 (divide all arms by the greatest length{offer})")
     elif long.any():
         rows = rows.copy()
         peaks = np.abs(rows[long]).max(axis=1, keepdims=True)

@@ -11,8 +11,10 @@ from typing import Any, TypeVar
 import numba
 from llvmlite import ir
 from numba.core import types
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, NullCache
 from numba.extending import intrinsic
+
+from infex.linear.fingerprint import fingerprint
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -33,8 +35,11 @@ def sources() -> str:
 class Cache(FunctionCache):
     """Numba's cache on disk, which by itself notices edits in the kernel's own file alone."""
 
+    content = ""  # what more the code depends on
+
     def _index_key(self, signature: Any, codegen: Any) -> tuple[Any, ...]:
-        return (*super()._index_key(signature, codegen), sources())  # type: ignore[no-untyped-call]
+        key = super()._index_key(signature, codegen)  # type: ignore[no-untyped-call]
+        return (*key, sources(), self.content)
 
 
 def compiled(function: Function) -> Function:
@@ -47,6 +52,17 @@ def compiled(function: Function) -> Function:
     A kernel is cached on disk where a folder can be written; elsewhere each process compiles.
     """
     return _kernel(function)
+
+
+def compiled_for_user(function: Function) -> Function:
+    """The same for a function of a user's, cached only as long as all that it refers to is the same."""
+    kernel: Any = _kernel(function)
+    content = None if plain_python else fingerprint(function)
+    if content is None and not plain_python:
+        kernel._cache = NullCache()
+    elif isinstance(getattr(kernel, "_cache", None), Cache):
+        kernel._cache.content = content
+    return kernel  # type: ignore[no-any-return]
 
 
 def inlined(function: Function) -> Function:

@@ -14,6 +14,7 @@ FALL = 8.0
 LONGEST = math.exp(FALL)
 CLOSED = 64
 MOST_PULLS = 4096.0
+HUGE = 1e150
 LINE = 8  # numbers in a line of the processor's cache
 
 # The scalars of a run: its arm (-1 is none), n, S, q, x'theta at its start, phi, psi; and of the

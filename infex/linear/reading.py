@@ -3,7 +3,7 @@
 import math
 
 from infex.linear.compiling import compiled, inlined, larger
-from infex.linear.layout import PHI, PSI, SCREEN, TIE, VOLUME, Floats, Integers, N, Q
+from infex.linear.layout import HUGE, PHI, PSI, SCREEN, TIE, VOLUME, Floats, Integers, N, Q
 
 
 @inlined
@@ -110,6 +110,9 @@ def best_upper(board: Floats, run: Floats, beta: float, guess: int, work: Floats
     a guess, lowered so far that rounding cannot lose an arm; exact scores of what is left decide.
     `work` and `places` have room for K numbers.
     """
+    if beta > HUGE:  # whose square would overflow
+        upper(board, run, beta, work)
+        return best(work)
     scores, squares, along, phi, psi = board[0], board[1], board[2], run[PHI], run[PSI]
     count = scores.size
     top = scores[guess] + phi * along[guess] + beta * width(squares[guess], along[guess], psi)

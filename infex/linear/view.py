@@ -29,7 +29,7 @@ class View(NamedTuple):
     run: Floats
     solved: Floats
     vectors: Floats
-    scores: Floats  # (3, K)
+    scores: Floats  # (4, K)
     places: Integers  # (K,)
     sample: Floats  # (2, d)
 
@@ -46,7 +46,7 @@ def viewed(
 ) -> View:
     """A view with room of its own."""
     dim, count = arms.shape
-    room = np.empty((3, count)), np.empty(count, dtype=np.int64), np.empty((2, dim))
+    room = np.empty((4, count)), np.empty(count, dtype=np.int64), np.empty((2, dim))
     return View(arms, settings, penalty, board, run, solved, vectors, *room)
 
 
@@ -84,7 +84,7 @@ def upper(view: View, beta: float) -> Floats:
 def best_upper(view: View, beta: float) -> int:
     """The arm of the largest estimate + beta width: `best(upper(view, beta))` with few square roots."""
     guess = max(int(view.run[ARM]), 0)
-    return kernels.best_upper(view.board, view.run, beta, guess, view.scores[2], view.places)
+    return kernels.best_upper(view.board, view.run, beta, guess, view.scores[3], view.places)
 
 
 @inlined

@@ -1,10 +1,12 @@
 """The confidence radius as settings that LinUCB and LinTS share."""
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from infex.checks import one_of, real
+from infex.errors import LargeReward
 from infex.linear import Evidence, kernels
 from infex.policies.protocol import Policy
 from infex.policies.ties import TIES, Ties
@@ -56,6 +58,16 @@ def radius_of(policy: Policy) -> Callable[[Evidence], float]:
     if callable(getattr(policy, "radius", None)):
         return policy.radius  # type: ignore[attr-defined, no-any-return]
     return radius_of(policy.base) if hasattr(policy, "base") else DEFAULT.radius
+
+
+def warn_of_large(policy: Policy, reward: float, stacklevel: int) -> None:
+    """Warns that exploring rounds will hardly explore."""
+    warnings.warn(
+        f"a reward of {reward:g} is far beyond the noise and bound of {policy!r}: its exploring rounds will "
+        "hardly explore. Set both in the unit of the rewards, or bring rewards to about -1 to 1.",
+        LargeReward,
+        stacklevel=stacklevel + 1,
+    )
 
 
 def greatest_reward(policy: Policy) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,13 +12,12 @@ from typing import Any, final, overload
 import numba
 import numpy as np
 from numba.core import types
-from numba.core.errors import NumbaError
 from numba.extending import intrinsic
 
 from infex.checks import real
 from infex.errors import InvalidSetting
 from infex.linear import Evidence
-from infex.linear.compiling import compiled, plain_python
+from infex.linear.compiling import compiled_for_user, plain_python
 from infex.linear.view import View, viewed
 from infex.policies.protocol import Choice
 
@@ -32,13 +32,19 @@ class Kernel:
     """
 
     def __init__(self, function: Chooser, defaults: dict[str, Any]) -> None:
+        if not inspect.isfunction(function) or not _takes_three(function):
+            raise InvalidSetting(f"a kernel must be a function of t, view and rng; got {function!r}")
         functools.update_wrapper(self, function)
+        self.__qualname__ = function.__qualname__.removesuffix(".function")
+        function.__qualname__ = f"{self.__qualname__}.function"  # where pickle finds it
         self.function = function
         self.defaults = {name: real(name, value) for name, value in defaults.items()}
-        self.choose: Chooser = compiled(function)
+        self.code: Chooser = compiled_for_user(function)
 
-    def __call__(self, **settings: float) -> KernelPolicy:
+    def __call__(self, *unnamed: float, **settings: float) -> KernelPolicy:
         """The policy with these settings; the others have their defaults."""
+        if unnamed:
+            raise InvalidSetting(f"settings of {self.__name__} must be named, got {unnamed}")  # type: ignore[attr-defined]
         for name in settings:
             if name not in self.defaults:
                 known = ", ".join(self.defaults) or "none"
@@ -47,12 +53,22 @@ class Kernel:
         return KernelPolicy(self, tuple(found.values()))
 
     def __repr__(self) -> str:
-        return f"<kernel {self.__module__}.{self.__qualname__}>"  # type: ignore[attr-defined]
+        return f"<kernel {self.__module__}.{self.__qualname__}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Kernel) and self._content == other._content
+
+    def __hash__(self) -> int:
+        return hash(self._content)
+
+    @property
+    def _content(self) -> tuple[Any, ...]:
+        return self.__qualname__, self.function.__code__, tuple(self.defaults.items())
 
     def __reduce__(self) -> Any:
         """By name where another process can import it, else with its code."""
         home: Any = sys.modules.get(self.__module__)
-        for part in self.__qualname__.split("."):  # type: ignore[attr-defined]
+        for part in self.__qualname__.split("."):
             home = getattr(home, part, None)
         if home is self and self.__module__ != "__main__":
             return self.__qualname__
@@ -62,11 +78,11 @@ class Kernel:
     def address(self) -> Any:
         """Where the compiled kernel stands in memory; good as long as the kernel lives."""
         if plain_python:
-            return self.choose
-        kernel: Any = self.choose
+            return self.code
+        kernel: Any = self.code
         try:
             kernel.compile(arguments())
-        except NumbaError as error:
+        except Exception as error:  # Numba raises more kinds than its own
             raise InvalidSetting(f"{self!r} cannot be compiled: {error}") from error
         code = kernel.overloads[arguments()]
         given = getattr(code.signature.return_type, "literal_type", code.signature.return_type)
@@ -88,7 +104,13 @@ class KernelPolicy:
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The arm that the kernel gives."""
         _ = self.kernel.address  # which refuses what cannot be compiled
-        return Choice(int(self.kernel.choose(t, evidence.view(np.array(self.settings)), rng)))
+        return Choice(int(self.kernel.code(t, evidence.view(np.array(self.settings)), rng)))
+
+    def __getattr__(self, name: str) -> float:
+        """A setting by its name."""
+        if name.startswith("_") or name not in self.kernel.defaults:
+            raise AttributeError(name)
+        return dict(zip(self.kernel.defaults, self.settings, strict=True))[name]
 
     def __repr__(self) -> str:
         given = (f"{name}={value!r}" for name, value in zip(self.kernel.defaults, self.settings, strict=True))
@@ -122,11 +144,21 @@ def kernel(function: Chooser | None = None, /, **settings: float) -> Any:
     50
 
     In `play` it runs inside the compiled loop, alone or as a base of `Infex`; a `Bandit` takes it
-    too. It must not change what it is given, but for `rng`.
+    too. It must not change what it is given, but for `rng`, nor read beyond an array's end: nobody
+    looks. Globals are compiled in as they are at its first use, so numbers that change are settings.
     """
     if function is None:
-        return lambda given: Kernel(given, settings)
+        checked = {name: real(name, value) for name, value in settings.items()}
+        return lambda given: Kernel(given, checked)
     return Kernel(function, {})
+
+
+def _takes_three(function: Any) -> bool:
+    try:
+        inspect.signature(function).bind(1, None, None)
+    except TypeError:
+        return False
+    return True
 
 
 @functools.cache

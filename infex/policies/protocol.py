@@ -47,10 +47,11 @@ def checked(name: str, policy: Any) -> Policy:
     """`policy`, if it is an object with a method choose."""
     if isinstance(policy, type):
         raise InvalidSetting(
-            f"{name} must be a policy; got the class {policy.__name__}, say {policy.__name__}()"
+            f"{name} must be a policy; got the class {policy.__name__}, say {policy.__name__}(...)"
         )
     if not callable(getattr(policy, "choose", None)):
-        raise InvalidSetting(f"{name} must be a policy, an object with a method choose; got {policy!r}")
+        hint = f", say {policy.__name__}()" if callable(policy) and hasattr(policy, "__name__") else ""
+        raise InvalidSetting(f"{name} must be a policy, an object with a method choose; got {policy!r}{hint}")
     found: Policy = policy
     return found
 

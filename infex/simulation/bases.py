@@ -13,7 +13,9 @@ GREEDY, UNIFORM, EPSILON, LINUCB, LINTS, LINTS_SPHERICAL, KERNEL = range(7)
 READ_THE_BOARD = (GREEDY, EPSILON, LINUCB, KERNEL)  # the others need no score but those of a sample
 READ_WIDTHS = (LINUCB, KERNEL)
 
-HUGE = 1e150
+
+class NoSuchArm(Exception):
+    """A compiled loop was given an arm that is not on offer, in a round: both are its arguments."""
 
 
 class Base(NamedTuple):
@@ -58,7 +60,7 @@ def optimistic_arm(
 ) -> int:
     """The arm of the largest upper bound."""
     beta = radius(base, penalty, run)
-    if base.random_ties or beta > HUGE:  # whose square would overflow
+    if base.random_ties:
         kernels.upper(board, run, beta, scores)
         return pick(scores, base.random_ties, rng)
     return kernels.best_upper(board, run, beta, max(int(run[ARM]), 0), scores, places)

@@ -18,11 +18,11 @@ from infex.errors import InvalidChoice, InvalidExpression
 from infex.linear.kernels import Floats
 from infex.linear.layout import aligned, blank
 from infex.linear.ridge import checked_penalty
-from infex.policies import Greedy, catalog
+from infex.policies import Greedy, Infex, catalog
 from infex.policies.kernel import KernelPolicy
 from infex.simulation import bases, loop
 from infex.simulation.ledger import Ledger
-from infex.simulation.plan import Plan, exploring_rounds, plan
+from infex.simulation.plan import Plan, plan
 from infex.simulation.run import Run
 from infex.streams import Seat, Words, start, stream
 
@@ -75,10 +75,10 @@ def _play(tasks: Sequence[Task], policy: Any, found: Plan, penalty: float, ledge
     which = np.array([places[instance] for instance, _ in tasks])
     arrays = _stacked(problems)
     law = LAWS[instance.rewards]
-    reward_rng, rng, seats, starts = seats_of(tasks, policy)
+    reward_rng, rng, seats, starts = seats_of(tasks, policy, alone=ledger.horizon > CHUNK)
     for t in range(1, ledger.horizon + 1, CHUNK):
         end = min(t + CHUNK - 1, ledger.horizon)
-        exploring = exploring_rounds(found.schedule, t, end)
+        exploring = found.exploring(t, end)
         rule = loop.Rule(exploring, found.schedule is None, found.own, found.random_ties)
         try:
             loop.play_batch(
@@ -86,8 +86,8 @@ def _play(tasks: Sequence[Task], policy: Any, found: Plan, penalty: float, ledge
                 reward_rng, rng, seats, starts, ledger.checkpoints, ledger.curves, ledger.tallies,
                 ledger.counts, ledger.arms, ledger.rewards, ledger.losses, ledger.volumes, ledger.times,
             )  # fmt: skip
-        except InvalidChoice as error:
-            raise InvalidChoice(fault(len(instance.arms), *error.args)) from None
+        except bases.NoSuchArm as error:
+            raise InvalidChoice(fault(found, len(instance.arms), *error.args)) from None
 
 
 def scratch(instance: LinearInstance, penalty: float) -> loop.State:
@@ -105,12 +105,14 @@ def _stacked(problems: list[LinearInstance]) -> tuple[Floats, Floats, Floats]:
     return columns, np.array([each.means for each in problems]), np.array([each.gaps for each in problems])
 
 
-def seats_of(tasks: Sequence[Task], policy: Any) -> tuple[Generator, Generator, loop.Seats, Words]:
+def seats_of(
+    tasks: Sequence[Task], policy: Any, alone: bool
+) -> tuple[Generator, Generator, loop.Seats, Words]:
     """The generators, their memory, and where they start in each run; nowhere if they stand there already."""
     label = name(policy)
     rewards, own = SEATING.rewards, SEATING.policy
     memory = loop.Seats(rewards.state, own.state, rewards.buffer, own.buffer)
-    if own.known:
+    if own.known and not alone:  # between chunks a user's schedule may play runs of its own
         starts = [
             [start(*problem.stream_name(seed)), start(seed, "policy", label, problem.key)]
             for problem, seed in tasks
@@ -122,24 +124,19 @@ def seats_of(tasks: Sequence[Task], policy: Any) -> tuple[Generator, Generator, 
 
 
 def name(policy: Any) -> str:
-    """What a policy's own stream of draws is named for."""
-    with contextlib.suppress(TypeError):  # a policy that cannot be hashed
-        return _name(policy)
-    return _name.__wrapped__(policy)
-
-
-@functools.lru_cache(maxsize=256)
-def _name(policy: Any) -> str:
+    """What a policy's own stream of draws is named for; not for its module, which may be `__main__`."""
     with contextlib.suppress(InvalidExpression):
         return catalog.expression(policy)
     if isinstance(policy, KernelPolicy):
-        return f"{policy.kernel.__module__}.{policy!r}"
-    kind = f"{type(policy).__module__}.{type(policy).__qualname__}"
+        return repr(policy)
+    kind = type(policy).__qualname__
+    if isinstance(policy, Infex):
+        return f"{kind}({name(policy.base)}, {name(policy.schedule)}, {policy.data}, {policy.ties})"
     return f"{kind}({name(policy.base)})" if hasattr(policy, "base") else kind
 
 
-def fault(arms: int, arm: int, t: int) -> str:
+def fault(found: Plan, arms: int, arm: int, t: int) -> str:
     """What is wrong with an arm that a compiled loop refused."""
-    if arm == -1:
+    if found.base.kind != bases.KERNEL:
         return f"no arm has a finite score in round {t}: are the settings of the policy too large?"
-    return f"the policy chose arm {arm} in round {t}; there are arms 0 to {arms - 1}"
+    return f"the kernel chose arm {arm} in round {t}; there are arms 0 to {arms - 1}"

@@ -19,11 +19,11 @@ from infex.linear.view import View, viewed
 from infex.policies import Greedy
 from infex.policies.protocol import chosen, learns, uses_explored
 from infex.simulation import tally
-from infex.simulation.bases import EPSILON, GREEDY, READ_WIDTHS, Base, base_arm, pick
+from infex.simulation.bases import EPSILON, GREEDY, READ_WIDTHS, Base, NoSuchArm, base_arm, pick
 from infex.simulation.batch import fault, name
 from infex.simulation.ledger import Ledger
 from infex.simulation.loop import Outcome, Rule, State
-from infex.simulation.plan import Plan, exploring_rounds, plan
+from infex.simulation.plan import Plan, plan
 from infex.simulation.run import Run
 from infex.streams import stream
 
@@ -99,15 +99,15 @@ def _compiled(
 ) -> None:
     state = State(*memory.ridge.state, memory.ridge.penalty)
     apart = state if memory.explored is None else State(*memory.explored.state, memory.ridge.penalty)
-    exploring = exploring_rounds(found.schedule, t, t + len(block) - 1)
+    exploring = found.exploring(t, t + len(block) - 1)
     rule = Rule(exploring, found.schedule is None, found.own, found.random_ties)
     try:
         play_block(
             t, block, rule, found.base, found.settings, state, apart, LAWS[instance.rewards], instance.noise,
             np.array(instance.theta), reward_rng, rng, ledger.outcome(0),
         )  # fmt: skip
-    except InvalidChoice as error:
-        raise InvalidChoice(fault(instance.count, *error.args)) from None
+    except NoSuchArm as error:
+        raise InvalidChoice(fault(found, instance.count, *error.args)) from None
 
 
 @compiled
@@ -170,7 +170,7 @@ def play_block(
             kernels.product(columns, solved[block.shape[1]], board[0])
             arm = pick(board[0], random_ties, rng)
         if not 0 <= arm < count:
-            raise InvalidChoice(arm, t + b)
+            raise NoSuchArm(arm, t + b)
         top = gaps_of(columns, theta, gaps)
         reward = reward_of(law, top - gaps[arm], noise, draw_of(law, reward_rng))
         for i in range(x.size):

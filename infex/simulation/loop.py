@@ -8,7 +8,6 @@ in an interval that one pass over the arms finds. Every step on the statistics i
 from typing import Any, NamedTuple
 
 from infex.environments.rewards import draw_of, reward_of
-from infex.errors import InvalidChoice
 from infex.linear import kernels
 from infex.linear.compiling import compiled, inlined, larger, ticks
 from infex.linear.kernels import ARM, PHI, PSI, START, SUM, Floats, Integers, N, Q
@@ -18,6 +17,7 @@ from infex.simulation.bases import (
     LINTS_SPHERICAL,
     LINUCB,
     Base,
+    NoSuchArm,
     base_arm,
     greedy_arm,
     optimistic_arm,
@@ -172,7 +172,7 @@ def play_rounds(
             arm = kept if known else greedy_arm(board, run, random_ties, rng, scores)
             last = pause if turn >= exploring.size else min(pause, exploring[turn] - 1)
         if not 0 <= arm < means.size:
-            raise InvalidChoice(arm, t)
+            raise NoSuchArm(arm, t)
         reward = reward_of(law, means[arm], noise, draw_of(law, reward_rng))
         if arm != run[ARM]:
             kept = -1

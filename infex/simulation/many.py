@@ -12,13 +12,13 @@ from infex.environments import ChangingInstance, Instance
 from infex.errors import InvalidSetting
 from infex.policies.protocol import checked, learns
 from infex.simulation.batch import CHUNK, play_batch
-from infex.simulation.plan import plan
-from infex.simulation.playing import checked_instance, play
+from infex.simulation.plan import exploring_rounds, is_built_in, plan
+from infex.simulation.playing import checked_horizon, checked_instance, play
 from infex.simulation.run import Run
 
-# What one compiled call may hold: runs, rounds, and numbers in the arms of its problems.
-Task = tuple[Any, int]
+Task = tuple[Any, int]  # an instance and a seed
 
+# What one compiled call may hold: runs, rounds, and numbers in the arms of its problems.
 MOST = 64
 ROUNDS = CHUNK
 LARGEST = 1 << 22
@@ -37,17 +37,20 @@ def play_many(
     """Every instance with every seed, in that order: the very runs that `play` gives one by one.
 
     Compiled runs go many in one call, which holds no interpreter lock, so that threads share the
-    cores; a policy that runs in Python goes one by one, and a learner starts each run as it was
-    given.
+    cores; a policy or `contexts` that run in Python go one by one, and a learner starts each run as
+    it was given.
 
     >>> from infex import Greedy, environments
     >>> runs = play_many(environments.gaussian(dim=3, arms=9, seed=1), Greedy(), 100, seeds=range(4))
     >>> [run.seed for run in runs]
     [0, 1, 2, 3]
     """
-    problems = [
-        checked_instance(each) for each in ([instances] if isinstance(instances, Instance) else instances)
-    ]
+    given = instances if isinstance(instances, Iterable) else [instances]
+    problems = [checked_instance(each) for each in given]
+    if not isinstance(seeds, Iterable):
+        raise InvalidSetting(
+            f"seeds must be a list of whole numbers, such as range({seeds!r}); got {seeds!r}"
+        )
     numbers = list(seeds)
     tasks = [(instance, seed) for instance in problems for seed in numbers]
     if not tasks:
@@ -56,13 +59,19 @@ def play_many(
     found = plan(checked("policy", policy))
     if found is None:
         return [_alone(policy, task, horizon, penalty, record) for task in tasks]
-    horizon = whole("horizon", horizon, least=1)
+    horizon = checked_horizon(horizon)
+    if horizon <= CHUNK:
+        found = found._replace(listed=exploring_rounds(found.schedule, 1, horizon))
 
     def some(batch: list[Task]) -> list[Run]:
         if len(batch) == 1:
             return [_alone(policy, batch[0], horizon, penalty, record)]
         return play_batch(batch, policy, found, horizon, penalty, record)
 
+    if any(getattr(problem, "contexts", None) for problem in problems) or not (
+        found.schedule is None or horizon <= CHUNK or is_built_in(found.schedule)
+    ):
+        threads = 1  # a user's code is not called from several threads at once
     batches = batched(tasks, horizon, threads)
     if threads == 1:
         return list(itertools.chain.from_iterable(map(some, batches)))

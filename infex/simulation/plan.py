@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from infex.errors import OutOfReach
+from infex.errors import InvalidExpression, OutOfReach
 from infex.linear.kernels import Floats, Integers
-from infex.policies import EpsilonGreedy, Greedy, Infex, LinTS, LinUCB, Uniform
+from infex.policies import EpsilonGreedy, Greedy, Infex, LinTS, LinUCB, Uniform, catalog
 from infex.policies.confidence import Confidence
 from infex.policies.kernel import KernelPolicy
 from infex.schedules import Every, Schedule, never
@@ -29,6 +29,14 @@ class Plan(NamedTuple):
     schedule: Schedule | None
     own: bool
     random_ties: bool
+    listed: Integers | None = None  # all rounds of the schedule up to the horizon, if they are at hand
+
+    def exploring(self, start: int, stop: int) -> Integers:
+        """The rounds of the base from start to stop."""
+        if self.listed is None:
+            return exploring_rounds(self.schedule, start, stop)
+        first, last = np.searchsorted(self.listed, (start, stop + 1))
+        return self.listed[first:last]
 
 
 def plan(policy: Any) -> Plan | None:
@@ -79,19 +87,37 @@ def exploring_rounds(schedule: Schedule | None, start: int, stop: int) -> Intege
     if isinstance(schedule, Every):
         first = schedule.when(schedule.count(start - 1) + 1)
         return np.arange(first, stop + 1, schedule.period, dtype=np.int64)
-    if isinstance(schedule, Family):
-        return _numbered(schedule, start, stop)
-    return _one_by_one(schedule, start, stop)
+    if is_built_in(schedule):
+        found: Integers = _remembered(schedule, start, stop)
+        return found
+    return (
+        _numbered(schedule, start, stop)
+        if isinstance(schedule, Family)
+        else _one_by_one(schedule, start, stop)
+    )
 
 
-@lru_cache(maxsize=64)
+def is_built_in(schedule: Any) -> bool:
+    """Is the schedule ours all the way down, with no code of a user's in it?"""
+    try:
+        catalog.expression(schedule)
+    except InvalidExpression:
+        return False
+    return True
+
+
 def _numbered(schedule: Any, start: int, stop: int) -> Integers:
-    """The same for a built-in schedule: by number where its rounds are few, else one by one."""
+    """The rounds of a schedule that numbers them: by number where they are few, else one by one."""
     with contextlib.suppress(OutOfReach):
         first, last = schedule.count(start - 1) + 1, schedule.count(stop)
         if 8 * (last - first) < stop - start:
-            return np.array([schedule.when(n) for n in range(first, last + 1)], dtype=np.int64)
+            found = np.array([schedule.when(n) for n in range(first, last + 1)], dtype=np.int64)
+            if np.all(np.diff(found) > 0):  # else `explores` says what is wrong
+                return found
     return _one_by_one(schedule, start, stop)
+
+
+_remembered: Any = lru_cache(maxsize=8)(_numbered)
 
 
 def _one_by_one(schedule: Schedule, start: int, stop: int) -> Integers:

@@ -12,6 +12,7 @@ from infex.environments import ChangingInstance, Instance, LinearInstance
 from infex.errors import InvalidSetting
 from infex.linear import Memory, Ridge
 from infex.linear.kernels import Floats
+from infex.policies.confidence import greatest_reward, warn_of_large
 from infex.policies.protocol import checked, chosen, learns, uses_explored
 from infex.simulation import tally
 from infex.simulation.batch import CHUNK, name, play_batch
@@ -20,6 +21,8 @@ from infex.simulation.ledger import Ledger
 from infex.simulation.plan import plan
 from infex.simulation.run import Run
 from infex.streams import stream
+
+MOST_ROUNDS = 10**15  # floats count them exactly
 
 
 def play(
@@ -33,8 +36,9 @@ def play(
 ) -> Run:
     """One run of a policy; the same seed gives the same run, and all policies meet the same noise.
 
-    Built-in policies, alone or as a base of `Infex`, run in one compiled loop; any other, and a
-    schedule or rate that only Python can evaluate, in a plain loop with the same results.
+    Built-in policies and kernels, alone or as a base of `Infex`, run in one compiled loop; any
+    other, and a rate that only Python can evaluate, in a plain loop that does the same step by
+    step. A policy's own draws come from a stream named for the policy and its settings.
 
     >>> from infex import Infex, LinUCB, environments, every
     >>> instance = environments.gaussian(dim=5, arms=50, seed=3)
@@ -44,7 +48,9 @@ def play(
     """
     checked("policy", policy)
     checked_instance(instance)
-    horizon = whole("horizon", horizon, least=1)
+    horizon = checked_horizon(horizon)
+    if isinstance(instance, LinearInstance) and np.abs(instance.means).max() > greatest_reward(policy):
+        warn_of_large(policy, float(np.abs(instance.means).max()), stacklevel=2)
     found = plan(policy)
     if isinstance(instance, ChangingInstance):
         return play_changing(instance, policy, found, horizon, seed, penalty, record)
@@ -58,6 +64,13 @@ def play(
     _interpreted(instance, policy, memory, ledger, *draws)
     ledger.volumes[0] = memory.ridge.volume
     return ledger.run(0, instance, policy, seed, time.perf_counter() - start)
+
+
+def checked_horizon(horizon: Any) -> int:
+    """`horizon`, if so many rounds can be counted."""
+    if whole("horizon", horizon, least=1) > MOST_ROUNDS:
+        raise InvalidSetting(f"horizon must be at most {MOST_ROUNDS}, got {horizon}")
+    return whole("horizon", horizon)
 
 
 def checked_instance(instance: Any) -> Any:

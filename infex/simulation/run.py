@@ -39,6 +39,12 @@ class Run:
     rewards: Floats | None = field(repr=False, default=None)
     losses: Floats | None = field(repr=False, default=None)
 
+    def __repr__(self) -> str:
+        return (
+            f"Run(regret={self.regret:.6g}, explored={self.explored}, horizon={self.horizon}, "
+            f"seed={self.seed}, policy={self.policy!r})"
+        )
+
     @property
     def regret(self) -> float:
         """The regret of all rounds."""

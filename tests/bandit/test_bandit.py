@@ -361,7 +361,7 @@ def test_a_learner_hears_of_every_reward() -> None:
     ("make", "error", "message"),
     [
         (lambda: Bandit(ARMS), InvalidSetting, "policy must be a policy, .* got None"),
-        (lambda: Bandit(ARMS, Greedy), InvalidSetting, r"got the class Greedy, say Greedy\(\)"),
+        (lambda: Bandit(ARMS, Greedy), InvalidSetting, r"got the class Greedy, say Greedy\(...\)"),
         (lambda: Bandit(policy=Greedy()), InvalidSetting, "either the arms or"),
         (lambda: Bandit(ARMS, Greedy(), dim=2), InvalidSetting, "either the arms or"),
         (lambda: Bandit(dim=0, policy=Greedy()), InvalidSetting, "dim must be at least 1, got 0"),

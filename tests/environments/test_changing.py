@@ -7,6 +7,7 @@ import pytest
 
 from infex.environments import ChangingInstance, changing
 from infex.environments import contexts as module
+from infex.environments.contexts import gaps_of
 from infex.errors import InfexError
 
 THETA = np.array([0.6, 0.0, -0.8])
@@ -44,8 +45,8 @@ def test_a_fixed_best_arm_is_best_by_its_gap_in_every_round() -> None:
     instance = changing(dim=5, arms=40, seed=2, best="fixed", gap=0.2)
     means = np.einsum("bdk,d->bk", all_arms(instance, 0, 300), instance.theta)
     assert means.shape == (300, 40)
-    np.testing.assert_allclose(means[:, 0], 0.5)
-    assert means[:, 1:].max() == pytest.approx(0.3)
+    np.testing.assert_allclose(means[:, -1], 0.5)
+    assert means[:, :-1].max() == pytest.approx(0.3)
     assert np.linalg.norm(all_arms(instance, 0, 300), axis=1).max() <= 1 + 1e-12
 
 
@@ -62,7 +63,7 @@ def test_contexts_may_be_a_function() -> None:
     instance = ChangingInstance(theta=THETA, arms=2, fixed=[[0.5, 0.5, 0.5]], contexts=corners)
     arms = all_arms(instance, 3, 50)
     assert arms.shape == (50, 3, 3)
-    np.testing.assert_array_equal(arms[:, :, 0], np.full((50, 3), 0.5))
+    np.testing.assert_array_equal(arms[:, :, 2], np.full((50, 3), 0.5))
     assert set(map(tuple, arms[:, :, 1])) == set(map(tuple, np.eye(3)))
     np.testing.assert_array_equal(arms, all_arms(instance, 3, 50))
 
@@ -72,9 +73,12 @@ def test_gaps_are_from_the_best_of_the_round() -> None:
     columns = all_arms(instance, 1, 1)[0]
     out = np.empty(4)
     means = columns.T @ THETA
-    assert instance.gaps(columns, out) == pytest.approx(means.max())
+    assert gaps_of(columns, THETA, out) == pytest.approx(means.max())
     np.testing.assert_allclose(out, means.max() - means, atol=1e-15)
     assert out.min() == 0.0
+    near = np.array([[0.6, 0.6 * (1 + 1e-14)], [0.0, 0.0], [-0.5, -0.5]])
+    gaps_of(near, THETA, out[:2])
+    assert out[:2].tolist() == [0.0, 0.0]  # rounding makes no arm worse
 
 
 @pytest.mark.parametrize(
@@ -85,10 +89,16 @@ def test_gaps_are_from_the_best_of_the_round() -> None:
         (lambda: ChangingInstance(theta=[], arms=2), "theta must be finite numbers"),
         (lambda: ChangingInstance(theta="ab", arms=2), "theta must be numbers, got 'ab'"),
         (lambda: ChangingInstance(theta=THETA, arms=2, gap=0.1), "a gap of 0.1 needs a fixed arm"),
-        (lambda: ChangingInstance(theta=THETA, arms=2, fixed=[[0.1, 0, 0]], gap=0.1), "of that size or more"),
+        (
+            lambda: ChangingInstance(theta=THETA, arms=2, fixed=[[0.1, 0, 0]], gap=0.1),
+            "a mean of at least that",
+        ),
         (lambda: ChangingInstance(theta=THETA, arms=2, fixed=[[0.1, 0]]), "arms must have 3 features"),
         (lambda: ChangingInstance(theta=THETA, arms=2, rewards="other"), "rewards must be"),
         (lambda: changing(dim=2, arms=3, seed=1, best="any"), "best must be"),
+        (lambda: changing(dim=2, arms=3, seed=1, gap=-1), "gap must be above 0, got -1"),
+        (lambda: changing(dim=2, arms=3, seed=1, rewards="bernoulli"), "rewards must be"),
+        (lambda: ChangingInstance(theta=THETA, arms=3, contexts=np.eye(3)), "contexts must be a function"),
         (
             lambda: all_arms(ChangingInstance(theta=THETA, arms=9, rewards="bernoulli"), 0, 9),
             "means must be from 0 to 1 for bernoulli rewards; arm [0-8] has",
@@ -99,7 +109,7 @@ def test_gaps_are_from_the_best_of_the_round() -> None:
         ),
         (
             lambda: all_arms(ChangingInstance(theta=THETA, arms=2, contexts=lambda rng: np.eye(3)), 0, 9),
-            "contexts must give 2 arms, got 3",
+            "contexts of round 1 must be 2 arms, got 3",
         ),
         (
             lambda: all_arms(ChangingInstance(theta=THETA, arms=3, contexts=lambda rng: 2 * np.eye(3)), 0, 9),

@@ -2,6 +2,9 @@
 
 import copy
 import pickle
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +12,9 @@ import pytest
 
 from infex import Bandit, Infex, InfexError, LinTS, LinUCB, environments, every, kernel, play, view
 from infex.errors import InvalidChoice, InvalidSetting
+from infex.linear.fingerprint import fingerprint
 from infex.simulation import batch
+from infex.testing import PolicyContract
 from tests.simulation.test_playing import assert_same, play_plain
 
 
@@ -125,6 +130,16 @@ def test_settings_are_numbers_with_names() -> None:
         boltzmann(temperature="hot")
     with pytest.raises(InvalidSetting, match="lazy has no setting 'x'; it has none"):
         lazy(x=1.0)
+    with pytest.raises(InvalidSetting, match=r"settings of boltzmann must be named, got \(0.5,\)"):
+        boltzmann(0.5)
+    with pytest.raises(InvalidSetting, match="a must be a number, got 'x'"):
+        kernel(**{"a": "x"})  # type: ignore[call-overload]
+    for wrong in (5, lambda t: 0, print):
+        with pytest.raises(InvalidSetting, match="a kernel must be a function of t, view and rng"):
+            kernel(wrong)
+    for where in (lambda: play(INSTANCE, lazy, 10), lambda: Infex(lazy, every(3))):
+        with pytest.raises(InvalidSetting, match=r"must be a policy, .* got <kernel .*lazy>, say lazy\(\)"):
+            where()
 
 
 def test_different_settings_draw_from_different_streams() -> None:
@@ -133,11 +148,38 @@ def test_different_settings_draw_from_different_streams() -> None:
     assert len(names) == 6
 
 
+@kernel
+def picky(t: int, seen: Any, rng: Any) -> int:
+    if t > 0:
+        raise InvalidChoice("no arm suits")
+    return 0
+
+
+@kernel
+def huge(t: int, seen: Any, rng: Any) -> int:
+    upper = view.upper(seen, 1e200)
+    first, same = upper[0], view.best(upper)
+    return same if view.best_upper(seen, 1e200) == same and upper[0] == first else -1
+
+
+class TestBoltzmann(PolicyContract):
+    def make(self) -> Any:
+        return boltzmann()
+
+
+class TestOptimist(PolicyContract):
+    def make(self) -> Any:
+        return optimist()
+
+
 @pytest.mark.compiled
 @pytest.mark.parametrize("wrapped", [lambda policy: policy, lambda policy: Infex(policy, every(1))])
 def test_faults_of_a_kernel_are_named(wrapped: Any) -> None:
-    with pytest.raises(InvalidChoice, match="the policy chose arm 30 in round 30; there are arms 0 to 29"):
+    with pytest.raises(InvalidChoice, match="the kernel chose arm 30 in round 30; there are arms 0 to 29"):
         play(INSTANCE, wrapped(wild()), 100)
+    with pytest.raises(InvalidChoice, match="no arm suits"):
+        play(INSTANCE, wrapped(picky()), 100)
+    assert play(INSTANCE, wrapped(huge()), 100).counts.sum() == 100
     with pytest.raises(ZeroDivisionError, match="as it was told to"):
         play(INSTANCE, wrapped(failing()), 100)
     with pytest.raises(InvalidSetting, match=r"vague> must return an arm, .* it returns float64"):
@@ -160,8 +202,77 @@ def test_kernels_travel_by_name_and_others_by_their_code() -> None:
     assert pickle.loads(pickle.dumps(boltzmann(temperature=3))) == boltzmann(temperature=3)
     assert copy.deepcopy(boltzmann(temperature=3)) == boltzmann(temperature=3)
     unnamed = kernel(bonus=2.0)(lambda t, seen, rng: 0)
+    assert unnamed().bonus == 2.0
+    with pytest.raises(AttributeError):
+        _ = unnamed().other
     rebuild, given = unnamed.__reduce__()
     assert rebuild(*given).defaults == {"bonus": 2.0}
+
+
+def test_functions_on_one_line_are_told_apart() -> None:
+    same = [kernel(function)() for function in (lambda t, s, r: 0, lambda t, s, r: 1, lambda t, s, r: 2)]
+    assert [int(play(INSTANCE, policy, 9).counts.argmax()) for policy in same] == [0, 1, 2]
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("way", ["fork", "spawn", "joblib"])
+def test_a_kernel_of_a_script_plays_the_same_in_other_processes(tmp_path: Path, way: str) -> None:
+    (tmp_path / "script.py").write_text(
+        "import sys, functools, multiprocessing, pickle, joblib, infex\nfrom infex import view\n"
+        "@infex.kernel(scale=0.5)\ndef mine(t, seen, rng):\n"
+        "    return view.best(view.perturbed(seen, seen.settings[0], rng))\n"
+        "instance = infex.environments.gaussian(dim=2, arms=9, seed=1)\n"
+        "def one(seed, policy):\n    return infex.play(instance, policy, 200, seed).regret\n"
+        "if __name__ == '__main__':\n"
+        "    assert pickle.loads(pickle.dumps(mine(scale=2))) == mine(scale=2)\n"
+        "    here = [one(seed, mine()) for seed in range(3)]\n"
+        "    if sys.argv[1] == 'joblib':\n"
+        "        there = joblib.Parallel(2)(joblib.delayed(one)(seed, mine()) for seed in range(3))\n"
+        "    else:\n"
+        "        with multiprocessing.get_context(sys.argv[1]).Pool(1) as pool:\n"
+        "            there = pool.map(functools.partial(one, policy=mine()), range(3))\n"
+        "    assert here == there, (here, there)\n"
+    )
+    subprocess.run([sys.executable, str(tmp_path / "script.py"), way], check=True)
+
+
+@pytest.mark.compiled
+def test_a_global_or_a_helper_that_changes_is_noticed_by_later_processes(tmp_path: Path) -> None:
+    """Numba compiles both into the kernel, and its own cache sees neither."""
+    (tmp_path / "mine.py").write_text(
+        "import sys, numba, infex\nfrom helper import shift\nARM = int(sys.argv[1])\n"
+        "@infex.kernel\ndef chosen(t, seen, rng):\n    return shift(ARM)\n"
+        "instance = infex.environments.gaussian(dim=2, arms=9, seed=1)\n"
+        "print(infex.play(instance, chosen(), 5).counts.argmax())\n"
+    )
+    found = []
+    for arm, step in ((1, 0), (2, 0), (2, 3), (1, 0)):
+        text = f"import numba\n@numba.njit\ndef shift(arm):\n    return arm + {step}\n"
+        (tmp_path / "helper.py").write_text(text)
+        done = subprocess.run(
+            [sys.executable, str(tmp_path / "mine.py"), str(arm)], capture_output=True, text=True, check=True
+        )
+        found.append(int(done.stdout))
+    assert found == [1, 2, 5, 1]
+
+
+@pytest.mark.parametrize("other", [object(), {"a": 1}, pickle], ids=["object", "dict", "module"])
+def test_what_cannot_be_told_is_not_cached(other: Any) -> None:
+    space: dict[str, Any] = {"other": other}
+    exec("def use(t, seen, rng):\n    other\n    return 0", space)
+    assert fingerprint(space["use"]) is None
+
+
+def test_a_fingerprint_tells_what_a_function_does() -> None:
+    def made(number: float) -> Any:
+        def inner(t: int, seen: Any, rng: Any) -> int:
+            return int(np.floor(number * t)) + sum(k for k in range(t))
+
+        return inner
+
+    assert fingerprint(made(1.0)) == fingerprint(made(1.0)) != fingerprint(made(2.0))
+    assert fingerprint(made(np.arange(3.0))) != fingerprint(made(np.arange(4.0)))
+    assert fingerprint(made((1, 2.0))) != fingerprint(made((1, 3.0)))
 
 
 @pytest.mark.compiled

@@ -63,7 +63,7 @@ def evidence_of(estimates: list[float]) -> Evidence:
             lambda: Infex("LinUCB", every(5)),
             "base must be a policy, an object with a method choose; got 'LinUCB'",
         ),
-        (lambda: Infex(LinUCB, every(5)), r"base must be a policy; got the class LinUCB, say LinUCB\(\)"),
+        (lambda: Infex(LinUCB, every(5)), r"base must be a policy; got the class LinUCB, say LinUCB\(...\)"),
         (lambda: Infex(LinUCB(), 20), "schedule must be an object with a method explores, got 20"),
         (lambda: Infex(LinUCB(), every(5), data="both"), "data must be 'shared' or 'own', got 'both'"),
         (lambda: Infex(LinUCB(), every(5), ties="x"), "ties must be"),

@@ -30,6 +30,8 @@ POLICIES: list[Any] = [
     Infex(LinUCB(), every(3), data="own"),
     Infex(optimist(), every(4), data="own"),
     Infex(EpsilonGreedy(), every(2), ties="random"),
+    Infex(EpsilonGreedy(), every(2), data="own"),
+    Infex(boltzmann(), every(2), data="own"),
 ]
 INSTANCES = [
     changing(dim=4, arms=9, seed=1),
@@ -129,7 +131,7 @@ def test_many_runs_are_those_of_play() -> None:
 
 @pytest.mark.compiled
 def test_an_arm_that_is_not_on_offer_is_named() -> None:
-    with pytest.raises(InvalidChoice, match="the policy chose arm 9 in round 9; there are arms 0 to 8"):
+    with pytest.raises(InvalidChoice, match="the kernel chose arm 9 in round 9; there are arms 0 to 8"):
         play(INSTANCES[0], wild(), 100)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from infex import Greedy, Infex, LinTS, LinUCB, every
-from infex.environments import LinearInstance, gaussian
+from infex.environments import ChangingInstance, LinearInstance, gaussian
 from infex.errors import InfexError
 from infex.simulation import batch, many, play, play_many
 from tests.policies.test_contract import Means
@@ -72,6 +72,18 @@ def test_each_run_has_its_own_share_of_the_time() -> None:
     assert np.unique(times).size > 30
 
 
+def test_a_users_code_is_not_called_from_several_threads_at_once() -> None:
+    room = np.empty((20, 3))
+
+    def contexts(rng: np.random.Generator) -> Any:
+        rng.random(out=room)
+        return room / np.sqrt(3)
+
+    instance = ChangingInstance(theta=[0.3, 0.3, 0.3], arms=20, contexts=contexts)
+    one, two = (play_many(instance, LinUCB(), 200, range(6), workers=workers) for workers in (1, 2))
+    assert [run.regret for run in one] == [run.regret for run in two]
+
+
 def test_a_learner_starts_each_run_as_it_was_given() -> None:
     learner = Means()
     runs = play_many(INSTANCES[0], learner, 60, seeds=[5, 5], record=True)
@@ -85,6 +97,8 @@ def test_a_learner_starts_each_run_as_it_was_given() -> None:
         (lambda: play_many([], LinUCB(), 10), "nothing to play: 0 instances with 1 seeds each"),
         (lambda: play_many(INSTANCES, LinUCB(), 10, seeds=[]), "3 instances with 0 seeds"),
         (lambda: play_many(INSTANCES, LinUCB(), 10, workers=0), "workers must be at least 1, got 0"),
+        (lambda: play_many(3, LinUCB(), 10), "instance must be one of infex.environments, got 3"),
+        (lambda: play_many(INSTANCES, LinUCB(), 10, seeds=5), r"seeds must be a list .* such as range\(5\)"),
         (lambda: play_many(INSTANCES, LinUCB(), 0), "horizon must be at least 1, got 0"),
     ],
 )

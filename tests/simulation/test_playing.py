@@ -17,8 +17,10 @@ from infex import (
     Infex,
     LinTS,
     LinUCB,
+    Schedule,
     Uniform,
     always,
+    budget,
     every,
     from_count,
     jittered,
@@ -106,6 +108,7 @@ def play_plain(monkeypatch: pytest.MonkeyPatch, policy: Any, *given: Any, **more
 def assert_same(one: Run, other: Run) -> None:
     np.testing.assert_array_equal(one.arms, other.arms)
     np.testing.assert_array_equal(one.rewards, other.rewards)
+    np.testing.assert_array_equal(one.losses, other.losses)
     np.testing.assert_array_equal(one.counts, other.counts)
     np.testing.assert_array_equal(one.curve()[1], other.curve()[1])
     for name in ("regret", "regret_greedy", "regret_exploring", "explored", "volume", "optimal"):
@@ -211,6 +214,66 @@ def test_long_runs_go_on_where_the_chunk_before_stopped(monkeypatch: pytest.Monk
         np.testing.assert_allclose(cut.curve()[1], run.curve()[1])
 
 
+def test_a_schedule_that_grows_too_fast_is_named_in_compiled_runs_too() -> None:
+    leaping = from_count(lambda t: 0 if t < 5000 else t / 100, grows=True)
+    with pytest.raises(InfexError, match="grows by 50 in round 5000"):
+        play(gaussian(dim=2, arms=3, seed=1), Infex(LinUCB(), leaping), 20_000)
+
+
+class Moody(Schedule):
+    """Explores every so many rounds, as its owner likes."""
+
+    def __init__(self, period: int) -> None:
+        self.period = period
+        self.inner: list[Run] = []
+
+    def explores(self, t: int) -> bool:
+        return t % self.period == 0
+
+    def count(self, t: int) -> int:
+        return t // self.period
+
+    def when(self, n: int) -> int:
+        return n * self.period
+
+    def __eq__(self, other: object) -> bool:
+        return self is other  # and so it has no hash
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@pytest.mark.filterwarnings("ignore::infex.SparseExploration")
+def test_nothing_is_remembered_of_a_users_schedule() -> None:
+    instance, mood = gaussian(dim=2, arms=3, seed=1), Moody(2)
+    for schedule in (budget(mood, 10**6), mood | every(50), mood):
+        for period in (2, 10):
+            mood.period = period
+            expected = sum(schedule.explores(t) for t in range(1, 101))
+            assert play(instance, Infex(LinUCB(), schedule), 100).explored == expected
+
+
+def test_a_schedule_may_play_runs_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Thinking(Moody):
+        def explores(self, t: int) -> bool:
+            if t % 97 == 1:
+                self.inner.append(play(instance, Uniform(), 10))
+            return super().explores(t)
+
+    instance = gaussian(dim=2, arms=3, seed=1)
+    monkeypatch.setattr(batch, "CHUNK", 97)
+    runs = [play(instance, Infex(LinTS(), make(5)), 400, record=True) for make in (Thinking, Moody)]
+    uniforms = instance.draws(0).random(400)
+    for run in runs:
+        means = instance.means[run.arms]
+        np.testing.assert_array_equal(run.rewards, np.where(uniforms < (1 + means) / 2, 1.0, -1.0))
+
+
+@pytest.mark.parametrize("horizon", [2**63, 10**19, 10**400])
+def test_more_rounds_than_can_be_counted_are_refused(horizon: int) -> None:
+    with pytest.raises(InfexError, match="horizon must be at most 1000000000000000, got"):
+        play(gaussian(dim=2, arms=3, seed=1), Greedy(), horizon)
+
+
 def test_the_noise_is_common_and_each_policy_has_draws_of_its_own() -> None:
     instance = gaussian(dim=3, arms=2, seed=1, rewards="gaussian")
     runs = [play(instance, policy, 200, 5, record=True) for policy in (Greedy(), LinUCB(), Uniform())]
@@ -247,7 +310,7 @@ def test_rounds_that_were_not_recorded_are_not_there() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda given: play(given, LinUCB, 10), r"got the class LinUCB, say LinUCB\(\)"),
+        (lambda given: play(given, LinUCB, 10), r"got the class LinUCB, say LinUCB\(...\)"),
         (lambda given: play("x", LinUCB(), 10), "instance must be one of infex.environments, got 'x'"),
         (lambda given: play(given, LinUCB(), 0), "horizon must be at least 1, got 0"),
         (lambda given: play(given, LinUCB(), 10, seed=0.5), "seed must be a whole number, got 0.5"),
