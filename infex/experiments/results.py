@@ -191,15 +191,26 @@ class Results:
             raise InvalidSetting(f"{one} and {other} have no seed in common on {cell.environment}")
         return paired(a["regret"][left], b["regret"][right])
 
+    @functools.cached_property
+    def _curves(self) -> dict[tuple[str, str], tuple[Integers, Floats]]:
+        """Rounds and regret of each environment and policy, one row for each run."""
+        names = [self._table[name].combine_chunks().dictionary_encode() for name in ("environment", "policy")]
+        codes = [name.indices.to_numpy() for name in names]
+        t, seeds, regret = (self._table[name].to_numpy() for name in ("t", "seed", "regret"))
+        order = np.lexsort((t, seeds, codes[1], codes[0]))
+        pairs = codes[0][order].astype(np.int64) * (len(names[1].dictionary) + 1) + codes[1][order]
+        found = {}
+        for rows in np.split(order, np.flatnonzero(np.diff(pairs)) + 1):
+            key = tuple(
+                name.dictionary[int(code[rows[0]])].as_py() for name, code in zip(names, codes, strict=True)
+            )
+            runs = np.unique(seeds[rows]).size
+            found[key[0], key[1]] = t[rows].reshape(runs, -1)[0], regret[rows].reshape(runs, -1)
+        return found
+
     def curves(self, cell: Cell, policy: str) -> tuple[Integers, Floats]:
         """Recorded rounds, and the regret up to them, one row for each run."""
-        mine = pc.and_(
-            pc.equal(self._table["environment"], cell.environment), pc.equal(self._table["policy"], policy)
-        )
-        rows = self._table.filter(mine).sort_by([("seed", "ascending"), ("t", "ascending")])
-        runs = len(self._runs[cell, policy]["seeds"])
-        rounds = rows["t"].to_numpy().reshape(runs, -1)
-        return rounds[0], rows["regret"].to_numpy().reshape(runs, -1)
+        return self._curves[cell.environment, policy]
 
     def summary(self) -> pa.Table:
         """One row for each cell and policy."""

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from infex.linear.algebra import add, dot, product, project, rank_one, row_dot
+from infex.linear.algebra import add, product, project, rank_one, row_dot
 from infex.linear.compiling import compiled, inlined, larger
 from infex.linear.layout import (
     ARM,
@@ -117,19 +117,19 @@ def close_run(
     run[VOLUME] = volume(run)
     run[RUNS] += 1.0
     d = columns.shape[0]
-    scores, squares, along, floors = board[0], board[1], board[2], board[3]
     fallen = 0.0
-    for k in range(scores.size):
-        scores[k] += phi * along[k]
-        square = larger(squares[k] - psi * along[k] * along[k], 0.0)
-        squares[k] = square
-        fallen = larger(fallen, floors[k] - square)
+    if board.shape[1] > 0:  # a row costs a count of references, also if it is empty
+        scores, squares, along, floors = board[0], board[1], board[2], board[3]
+        for k in range(scores.size):
+            scores[k] += phi * along[k]
+            square = larger(squares[k] - psi * along[k] * along[k], 0.0)
+            squares[k] = square
+            fallen = larger(fallen, floors[k] - square)
     if run[RUNS] > CLOSED * d:
         refresh(truth, penalty, solved, columns, board, run)
         return
-    theta, u = solved[d], vectors[2]
     for i in range(d):
-        theta[i] += phi * u[i]
+        solved[d, i] += phi * vectors[2, i]
     rank_one(solved, vectors, n)
     run[ARM] = -1.0
     run[N] = run[SUM] = run[Q] = run[START] = run[PHI] = run[PSI] = 0.0
@@ -146,8 +146,9 @@ def open_run(solved: Floats, columns: Floats, board: Floats, vectors: Floats, ru
             x[i] = columns[i, arm]
     run[ARM] = arm
     run[Q] = project(solved, vectors)
-    run[START] = dot(x, solved[x.size], x.size)
-    product(columns, vectors[2], board[2])
+    run[START] = row_dot(solved, x.size, x, x.size)
+    if board.shape[1] > 0:
+        product(columns, vectors[2], board[2])
 
 
 @inlined

@@ -44,6 +44,8 @@ def draw(results: Shown, folder: Path) -> list[Path]:
     with rc_context({"svg.hashsalt": "infex", "font.size": 9}):
         for number, dim in enumerate(sorted({cell.dim for cell in results.cells}), 1):
             drawn = figure(results, dim)
+            drawn.draw_without_rendering()
+            drawn.set_layout_engine("none")  # which would place all anew for every format
             for kind in FORMATS:
                 path = folder / f"figure{number}.{kind}"
                 fixed: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}

@@ -371,9 +371,10 @@ def test_settings_without_bounds_are_named() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("dim", "arms", "gigabytes"), [(20, 10**6, 1.2), (500, 1000, 0.4)])
+@pytest.mark.parametrize(("dim", "arms", "gigabytes"), [(20, 10**6, 1.2), (500, 1000, 0.6)])
 def test_large_problems_run_in_little_memory(dim: int, arms: int, gigabytes: float) -> None:
-    """In a process of its own; the arms of a million by 20 alone are 0.16 GB, and drawing them takes 0.8."""
+    """In a process of its own; the arms of a million by 20 alone are 0.16 GB, drawing them takes 0.8,
+    and a first compilation 0.35."""
     program = f"""
 import resource, infex
 instance = infex.environments.gaussian(dim={dim}, arms={arms}, seed=1)
