@@ -29,16 +29,21 @@ lint: install
 types: install
 	$(BIN)/mypy
 
-# First as users run it; then with compilation off, so that the lines of kernels are counted too.
+# Sweeps and reports, which have no kernels, counted as they run; the rest first as users run it, then
+# with compilation off, so that the lines of kernels are counted too.
 # Without a browser its tests are left out, and that is said, except in CI, where they fail.
+SWEEPS := tests/experiments tests/reports tests/cli
+REST := $(foreach folder,$(SWEEPS),--ignore=$(folder))
+
 tests: install chromium
 	@marks="not slow"; \
 	if ! command -v chromedriver >/dev/null && [ -z "$$CI" ]; then \
 		marks="not slow and not browser"; \
 		echo "*** the report's page is NOT tested: chromium is missing ***" >&2; \
 	fi; \
-	$(BIN)/python -m pytest -m "$$marks"
-	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -m "not slow and not compiled and not browser"
+	$(BIN)/coverage run -m pytest -m "$$marks" $(SWEEPS)
+	$(BIN)/python -m pytest -m "not slow" $(REST)
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -a -m pytest -q -m "not slow and not compiled" $(REST)
 	$(BIN)/coverage report
 
 wheel: install

@@ -65,6 +65,7 @@ def test_where_generators_cannot_be_set_runs_go_one_by_one(monkeypatch: pytest.M
         assert_same(run, other)
 
 
+@pytest.mark.compiled
 def test_each_run_has_its_own_share_of_the_time() -> None:
     runs = play_many(INSTANCES, LinUCB(), 2000, seeds=range(30), workers=1)
     times = np.array([run.seconds for run in runs])
