@@ -15,6 +15,7 @@ from tests.simulation.test_playing import assert_same
 INSTANCES = [gaussian(dim=4, arms=20, seed=seed) for seed in range(3)]
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(
     "policy", [LinUCB(), LinTS(scale=0.3), Infex(LinTS(), every(5), data="own")], ids=repr
 )
