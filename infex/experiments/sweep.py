@@ -71,7 +71,7 @@ class Sweep:
                 ),
             ),
         }
-        if bool(found["players"]) is False or not found["problems"] or not found["seeds"]:
+        if not (found["players"] and found["problems"] and found["seeds"]):
             raise InvalidSetting(
                 f"an empty sweep: {len(found['problems'])} environments, {len(found['players'])} policies, "
                 f"{len(found['seeds'])} seeds"

@@ -26,7 +26,7 @@ from infex.simulation.plan import Plan, plan
 from infex.simulation.run import Run
 from infex.streams import Seat, Words, start, stream
 
-Task = tuple[LinearInstance, int]  # what is played, with which seed
+Task = tuple[Any, int]  # an instance and a seed
 
 CHUNK = 1 << 20  # rounds whose explorations are listed at a time
 

@@ -11,12 +11,10 @@ from infex.checks import whole
 from infex.environments import ChangingInstance, Instance
 from infex.errors import InvalidSetting
 from infex.policies.protocol import checked, learns
-from infex.simulation.batch import CHUNK, play_batch
+from infex.simulation.batch import CHUNK, Task, play_batch
 from infex.simulation.plan import exploring_rounds, is_built_in, plan
-from infex.simulation.playing import checked_horizon, checked_instance, play
+from infex.simulation.playing import checked_horizon, checked_instance, play, warn_of_means
 from infex.simulation.run import Run
-
-Task = tuple[Any, int]  # an instance and a seed
 
 # What one compiled call may hold: runs, rounds, and numbers in the arms of its problems.
 MOST = 64
@@ -60,6 +58,8 @@ def play_many(
     if found is None:
         return [_alone(policy, task, horizon, penalty, record) for task in tasks]
     horizon = checked_horizon(horizon)
+    for problem in problems:
+        warn_of_means(problem, policy)
     if horizon <= CHUNK:
         found = found._replace(listed=exploring_rounds(found.schedule, 1, horizon))
 

@@ -49,8 +49,7 @@ def play(
     checked("policy", policy)
     checked_instance(instance)
     horizon = checked_horizon(horizon)
-    if isinstance(instance, LinearInstance) and np.abs(instance.means).max() > greatest_reward(policy):
-        warn_of_large(policy, float(np.abs(instance.means).max()), stacklevel=2)
+    warn_of_means(instance, policy)
     found = plan(policy)
     if isinstance(instance, ChangingInstance):
         return play_changing(instance, policy, found, horizon, seed, penalty, record)
@@ -64,6 +63,14 @@ def play(
     _interpreted(instance, policy, memory, ledger, *draws)
     ledger.volumes[0] = memory.ridge.volume
     return ledger.run(0, instance, policy, seed, time.perf_counter() - start)
+
+
+def warn_of_means(instance: Instance, policy: Any) -> None:
+    """Warns the caller's caller if the means of fixed arms are far beyond the settings of the policy."""
+    if isinstance(instance, LinearInstance):
+        most = float(np.abs(instance.means).max())
+        if most > greatest_reward(policy):
+            warn_of_large(policy, most, stacklevel=3)
 
 
 def checked_horizon(horizon: Any) -> int:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infex import Greedy, Infex, LinTS, LinUCB, every
+from infex import Greedy, Infex, LargeReward, LinTS, LinUCB, every
 from infex.environments import ChangingInstance, LinearInstance, gaussian
 from infex.errors import InfexError
 from infex.simulation import batch, many, play, play_many
@@ -84,6 +84,14 @@ def test_a_users_code_is_not_called_from_several_threads_at_once() -> None:
     instance = ChangingInstance(theta=[0.3, 0.3, 0.3], arms=20, contexts=contexts)
     one, two = (play_many(instance, LinUCB(), 200, range(6), workers=workers) for workers in (1, 2))
     assert [run.regret for run in one] == [run.regret for run in two]
+
+
+@pytest.mark.parametrize("call", [play, play_many])
+def test_means_far_beyond_the_settings_are_warned_of(call: Any) -> None:
+    instance = LinearInstance(np.eye(2), [30.0, 1.0], rewards="gaussian")
+    with pytest.warns(LargeReward, match="a reward of 30 is far beyond the noise and bound"):
+        call(instance, LinUCB(), 10)
+    call(instance, LinUCB(bound=30), 10)
 
 
 def test_a_learner_starts_each_run_as_it_was_given() -> None:
