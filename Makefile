@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install chromium demo test lint types tests wheel bench torture clean
+.PHONY: install chromium demo test lint types tests wheel bench torture clusters clean
 
 install: .venv/installed
 
@@ -55,6 +55,14 @@ bench: install
 torture: install
 	$(BIN)/python -m pytest -m slow
 
+# Ray and Spark weigh 800 MB and Spark needs Java: an environment of their own, only when asked for.
+clusters:
+	test -x .venv-clusters/bin/python || $(PYTHON) -m venv .venv-clusters
+	.venv-clusters/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt \
+		ray pyspark joblibspark
+	.venv-clusters/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	.venv-clusters/bin/python -m pytest tests/experiments/test_clusters.py
+
 clean:
-	rm -rf .venv dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-clusters dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -22,7 +23,9 @@ def compare(one: str, other: str, folder: Path, as_json: bool) -> None:
     \b
     infex compare "Infex(LinUCB, every(5))" LinUCB --in reproduction
     """
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     from infex.experiments.folder import read
@@ -31,22 +34,24 @@ def compare(one: str, other: str, folder: Path, as_json: bool) -> None:
     for name in (one, other):
         if name not in results.policies:
             raise InvalidSetting(f"{folder} has no runs of {name!r}; it has {', '.join(results.policies)}")
-    rows = []
-    for cell in results.cells:
-        if results.has(cell, one) and results.has(cell, other):
-            found = results.compare(cell, one, other)
-            rows.append(
-                {"environment": cell.environment, "dim": cell.dim, "arms": cell.arms} | found._asdict()
-            )
+    compared = [
+        (cell, results.compare(cell, one, other))
+        for cell in results.cells
+        if results.has(cell, one) and results.has(cell, other)
+    ]
     if as_json:
+        rows = [asdict(cell) | found._asdict() for cell, found in compared]
         click.echo(json.dumps(rows, indent=2))
         return
-    table = Table(title=f"regret of {one} minus {other}", title_justify="left")
-    for name in ("d", "K", "pairs", "mean difference", "95 % interval", f"pairs in which {one} is lower"):
-        table.add_column(name, justify="right")
-    for row in rows:
+    console = Console()
+    console.print(f"final regret of {one} minus that of {other}", highlight=False, markup=False)
+    table = Table(box=SIMPLE_HEAD)
+    table.add_column("problem")
+    for name in ("mean", "95 % interval", "lower in"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for cell, found in compared:
+        interval = f"{found.low:+,.1f} to {found.high:+,.1f}"
         table.add_row(
-            str(row["dim"]), str(row["arms"]), str(row["pairs"]), f"{row['mean']:+,.1f}",
-            f"{row['low']:+,.1f} to {row['high']:+,.1f}", f"{row['below']} of {row['pairs']}",
-        )  # fmt: skip
-    Console().print(table)
+            escape(results.title(cell)), f"{found.mean:+,.1f}", interval, f"{found.below} of {found.pairs}"
+        )
+    console.print(table)

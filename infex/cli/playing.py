@@ -91,6 +91,9 @@ def _end(results: Results, out: Path) -> None:
 def show(results: Results) -> None:
     """Prints mean regret and median time, two tables for each dimension."""
     console = Console()
+    if not results.has_shapes_apart:
+        for place, cell in enumerate(results.cells, 1):
+            console.print(f"#{place}: {results.title(cell)}", highlight=False, markup=False)
     for dim in sorted({cell.dim for cell in results.cells}):
         cells = [cell for cell in results.cells if cell.dim == dim]
         for title, write in (
@@ -100,10 +103,14 @@ def show(results: Results) -> None:
             table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
             table.add_column("policy", no_wrap=True, min_width=max(map(len, results.policies)))
             for cell in cells:
-                table.add_column(f"K = {cell.arms}", justify="right", no_wrap=True)
+                table.add_column(_head(results, cell), justify="right", no_wrap=True)
             for policy in results.policies:
                 table.add_row(policy, *(write(results, cell, policy) for cell in cells))
             console.print(table)
+
+
+def _head(results: Results, cell: Cell) -> str:
+    return f"K = {cell.arms}" if results.has_shapes_apart else f"#{results.cells.index(cell) + 1}"
 
 
 def _regret(results: Results, cell: Cell, policy: str) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, final
@@ -15,6 +17,8 @@ from infex.experiments.tasks import Chunk, Outcome, play_chunk
 from infex.simulation.many import cores
 
 ENGINES = ("local", "dask", "ray", "spark")
+WAVE = 4  # chunks for each worker
+SPARK_TRIES = 4  # of a task whose worker died, as on a Spark cluster
 
 
 @final
@@ -61,18 +65,38 @@ def _connected(name: str, scheduler: str | None) -> Iterator[Any]:
         return
     try:
         if name == "ray":
-            import ray
-            from ray.util.joblib import register_ray
-
-            ray.init(address=scheduler, ignore_reinit_error=True)
-            register_ray()
+            _ray(scheduler)
         elif name == "spark":
-            from joblibspark import register_spark
-
-            register_spark()
+            _spark(scheduler)
     except ImportError as error:
         raise InvalidSetting(f"engine {name!r} is not installed here: {error}") from None
     yield "loky" if name == "local" else name
+
+
+def _ray(scheduler: str | None) -> None:
+    """The cluster at an address, or one of this machine; it ends with this process."""
+    import ray
+    from ray.util.joblib import register_ray
+
+    try:
+        ray.init(address=scheduler, ignore_reinit_error=True, log_to_driver=False, logging_level="error")
+    except (ConnectionError, ValueError) as error:
+        raise InvalidSetting(f"no Ray cluster answers at {scheduler!r}: {error}") from None
+    register_ray()
+
+
+def _spark(scheduler: str | None) -> None:
+    """The session that there is, or one with that master, or one of this machine that tries a task again."""
+    from joblibspark import register_spark
+    from pyspark import SparkConf
+    from pyspark.sql import SparkSession
+
+    if scheduler is None and not SparkConf().contains("spark.master"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        scheduler = f"local[{cores()}, {SPARK_TRIES}]"
+    if scheduler is not None:
+        SparkSession.builder.master(scheduler).getOrCreate()
+    register_spark()
 
 
 @contextlib.contextmanager
@@ -123,9 +147,16 @@ def outcomes_of(chunks: list[Chunk], engine: Engine) -> Iterator[list[Outcome]]:
 
 
 def _together(chunks: list[Chunk], engine: Engine) -> Iterator[list[Outcome]]:
-    with engine.opened():
-        run = joblib.Parallel(return_as="generator_unordered", batch_size=1)
-        yield from run(joblib.delayed(play_chunk)(chunk) for chunk in chunks)
+    """All chunks as they come; in waves where a backend (ray, spark) only gives all that it was given."""
+    work = [joblib.delayed(play_chunk)(chunk) for chunk in chunks]
+    with engine.opened() as settings:
+        if settings["backend"].supports_return_generator:
+            yield from joblib.Parallel(return_as="generator_unordered", batch_size=1)(work)
+            return
+        run = joblib.Parallel(batch_size=1)
+        wave = WAVE * joblib.effective_n_jobs()
+        for start in range(0, len(work), wave):
+            yield from run(work[start : start + wave])
 
 
 def _apart(chunk: Chunk, engine: Engine) -> list[Outcome]:
@@ -144,6 +175,6 @@ def _apart(chunk: Chunk, engine: Engine) -> list[Outcome]:
 
 
 def _is_death(error: Exception) -> bool:
-    """Does it say that a worker died? Each engine has a word of its own."""
+    """Does it say that a worker died? Each engine has a word of its own; Spark tries again by itself."""
     names = {kind.__name__ for kind in type(error).__mro__}
-    return bool(names & {"BrokenProcessPool", "BrokenExecutor", "KilledWorker", "WorkerCrashedError"})
+    return bool(names & {"BrokenProcessPool", "BrokenExecutor", "KilledWorker", "RayActorError"})

@@ -93,7 +93,12 @@ def of_kind(kind: str, settings: dict[str, Any]) -> Problem:
         if name not in order or name == "seed":
             known = ", ".join(each for each in order if each != "seed")
             raise InvalidSetting(f"{kind} has no setting {name!r}; it has {known}")
-    return Problem(kind, tuple(sorted(settings.items(), key=lambda item: order[item[0]])))
+    for name in ("dim", "arms"):
+        if name not in settings:
+            raise InvalidSetting(f"{kind} needs {name}, as in {kind}(dim=10, arms=100)")
+    found = Problem(kind, tuple(sorted(settings.items(), key=lambda item: order[item[0]])))
+    found.make(seed=0)
+    return found
 
 
 def player(given: Any, delta: float | None = None) -> Player:

@@ -141,6 +141,16 @@ class Results:
         return sorted(found, key=lambda cell: (cell.dim, cell.arms, cell.environment))
 
     @functools.cached_property
+    def has_shapes_apart(self) -> bool:
+        """Do dimension and number of arms tell all problems apart?"""
+        return len({(cell.dim, cell.arms) for cell in self.cells}) == len(self.cells)
+
+    def title(self, cell: Cell) -> str:
+        """What a reader calls a problem: its shape, and its label where another has that shape too."""
+        shape = f"d = {cell.dim}, K = {cell.arms}"
+        return shape if self.has_shapes_apart else f"{shape}: {cell.environment}"
+
+    @functools.cached_property
     def policies(self) -> list[str]:
         """The names of all policies, in the order of the sweep."""
         found = dict.fromkeys(self.finals["policy"].to_pylist())
@@ -213,8 +223,8 @@ class Results:
         return self._curves[cell.environment, policy]
 
     def summary(self) -> pa.Table:
-        """One row for each cell and policy."""
-        rows = []
+        """One row for each cell and policy; with its `environment` where several have one shape."""
+        rows: list[dict[str, Any]] = []
         for cell in self.cells:
             for policy in self.policies:
                 if self.has(cell, policy):
@@ -230,6 +240,7 @@ class Results:
                             "regret_median": found.median,
                             "seconds_median": float(np.median(self.seconds(cell, policy))),
                         }
+                        | ({} if self.has_shapes_apart else {"environment": cell.environment})
                     )
         return pa.Table.from_pylist(rows)
 

@@ -70,7 +70,7 @@ def _regret(axes: Any, results: Shown, cell: Place, looks: dict[str, Style]) -> 
     axes.set_ylim(0, 1.15 * top or 1)
     axes.set_xlim(left=0)
     axes.set_ylabel("regret")
-    axes.set_title(f"d = {cell.dim}, K = {cell.arms}", loc="left", fontsize=10)
+    axes.set_title(results.title(cell), loc="left", fontsize=10)
     _quiet(axes)
 
 

@@ -48,7 +48,7 @@ def page(results: Any, title: str, verdicts: list[Verdict]) -> str:
         f"<p>{escape(CELLS_FIRST)} {escape(HOW)}</p>",
         f"<p>{escape(TIME)}</p>",
         _legend(results.policies, looks),
-        *[_chart(place, cell) for place, cell in enumerate(results.cells)],
+        *[_chart(place, cell, results.title(cell)) for place, cell in enumerate(results.cells)],
         "<h2>Final regret</h2>",
         _table(results),
         "<h2>How it was run</h2>",
@@ -146,10 +146,10 @@ def _legend(policies: list[str], looks: dict[str, Style]) -> str:
     return f'<div id="tools"><div id="legend">{"".join(buttons)}</div>{words}</div>'
 
 
-def _chart(place: int, cell: Any) -> str:
-    name = f"d = {cell.dim}, K = {cell.arms}"
+def _chart(place: int, cell: Any, title: str) -> str:
+    label = "" if cell.environment in title else f' <span class="soft">{escape(cell.environment)}</span>'
     return (
-        f"<section><h3>{name} <span class='soft'>{escape(cell.environment)}</span></h3>"
+        f"<section><h3>{escape(title)}{label}</h3>"
         f'<div class="pair"><div><div class="regret" data-cell="{place}"></div><p class="tip"></p></div>'
         f'<div><div class="time" data-cell="{place}"></div></div></div></section>'
     )
@@ -162,7 +162,7 @@ def _table(results: Any) -> str:
     )
     rows = []
     for cell in results.cells:
-        rows.append(f'<tr class="cell"><td>d = {cell.dim}, K = {cell.arms}</td><td colspan="7"></td></tr>')
+        rows.append(f'<tr class="cell"><td colspan="8">{escape(results.title(cell))}</td></tr>')
         for policy in results.policies:
             if results.has(cell, policy):
                 rows.append(_row(results, cell, policy))

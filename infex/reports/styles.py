@@ -59,6 +59,9 @@ class Shown(Protocol):
     def policies(self) -> list[str]:
         """The policies."""
 
+    def title(self, cell: Place) -> str:
+        """What a reader calls a problem."""
+
     def has(self, cell: Place, policy: str) -> bool:
         """Are there runs of it?"""
 

@@ -262,6 +262,16 @@ def test_problems_of_a_users_own() -> None:
     assert found.finals.num_rows == 8
 
 
+def test_problems_of_one_shape_are_told_apart() -> None:
+    twins = ["gaussian(dim=2, arms=4)", "gaussian(dim=2, arms=4, rewards=gaussian)"]
+    found = sweep(environments=twins, policies=["Greedy"]).run(workers=1)
+    assert found.summary()["environment"].to_pylist() == twins
+    assert [found.title(cell) for cell in found.cells] == [f"d = 2, K = 4: {twin}" for twin in twins]
+    alone = sweep(environments=twins[:1], policies=["Greedy"]).run(workers=1)
+    assert "environment" not in alone.summary().column_names
+    assert alone.title(alone.cells[0]) == "d = 2, K = 4"
+
+
 def test_chunks_hold_every_task_once_and_are_short() -> None:
     tasks = sweep(seeds=5, horizon=30_000).tasks()
     chunks = chunked(tasks, rounds=70_000)
@@ -285,6 +295,12 @@ def test_chunks_hold_every_task_once_and_are_short() -> None:
         (
             {"environments": ["gaussian(dims=3, arms=5)"]},
             "gaussian has no setting 'dims'; it has dim, arms, rewards",
+        ),
+        ({"environments": ["gaussian(dim=3)"]}, "gaussian needs arms, as in"),
+        ({"environments": ["gaussian(dim=3, arms=0)"]}, "arms must be at least 1, got 0"),
+        (
+            {"environments": ["gaussian(dim=3, arms=5, rewards=bernoulli)"]},
+            "rewards must be 'sign' or 'gaussian', got 'bernoulli'",
         ),
         ({"environments": [3]}, "instance must be one of infex.environments, got 3"),
         ({"environments": ["no.such:thing"]}, "cannot load 'no.such:thing': No module named"),

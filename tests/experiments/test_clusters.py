@@ -1,0 +1,30 @@
+"""Sweeps on Ray and Spark, where they are installed (`make clusters` installs them and runs this)."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from tests.experiments import players
+from tests.experiments.test_sweep import HERE, columns, sweep
+
+PACKAGES = {"local": "joblib", "ray": "ray", "spark": "joblibspark"}
+INSTALLED = [name for name, package in PACKAGES.items() if find_spec(package)]
+
+pytestmark = pytest.mark.filterwarnings("default")  # these packages warn of matters of their own
+
+
+@pytest.mark.parametrize("engine", INSTALLED)
+def test_an_engine_gives_the_same(engine: str) -> None:
+    policies = ["LinUCB", "Infex(LinTS, every(5))", f"{HERE}:middle"]
+    found = sweep(policies=policies).run(engine=engine, workers=2)
+    assert not found.failures
+    assert columns(found).equals(columns(sweep(policies=policies).run(workers=1)))
+
+
+@pytest.mark.parametrize("engine", INSTALLED)
+def test_a_worker_of_an_engine_that_dies_costs_a_retry(engine: str, tmp_path: Path) -> None:
+    policies = ["LinUCB", players.Deadly(str(tmp_path / "died"))]
+    results = sweep(policies=policies).run(engine=engine, workers=2)
+    assert not results.failures
+    assert results.finals.num_rows == 6
