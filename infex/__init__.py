@@ -8,7 +8,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from infex import environments
-from infex.bandit import Bandit, Decision
+from infex.bandit import Bandit, Decision, Exploration
 from infex.errors import InfexError, InfexWarning, LargeReward, SparseExploration
 from infex.linear import Evidence, view
 from infex.policies import (
@@ -22,7 +22,10 @@ from infex.policies import (
     Policy,
     Uniform,
     best,
+    guarded,
     kernel,
+    paused,
+    until_certain,
 )
 from infex.schedules import (
     Schedule,
@@ -60,6 +63,7 @@ __all__ = [
     "Decision",
     "EpsilonGreedy",
     "Evidence",
+    "Exploration",
     "Greedy",
     "Infex",
     "InfexError",
@@ -81,16 +85,19 @@ __all__ = [
     "environments",
     "every",
     "from_count",
+    "guarded",
     "jittered",
     "kernel",
     "listed",
     "logarithmic",
     "never",
+    "paused",
     "play",
     "play_many",
     "power",
     "stream",
     "stretched",
     "union",
+    "until_certain",
     "view",
 ]

@@ -25,6 +25,7 @@ ROOMS = [
     "reports",
     "experiments",
     "cli",
+    "__main__",
     "testing",
 ]
 

@@ -9,8 +9,8 @@ from typing import Any, final
 import numpy as np
 
 from infex.bandit import saving
-from infex.bandit.decision import Decision, Label
-from infex.bandit.labels import labels_of, places_of
+from infex.bandit.decision import Decision, Exploration, Label
+from infex.bandit.labels import labels_of, mask_of, places_of
 from infex.bandit.merging import merge
 from infex.checks import real, whole
 from infex.errors import (
@@ -21,11 +21,21 @@ from infex.errors import (
     NotKept,
     UnknownDecision,
 )
-from infex.linear import Evidence, Memory, Ridge, columns_of, kernels
-from infex.linear.evidence import shown
+from infex.linear import Evidence, Memory, columns_of, kernels
+from infex.linear.evidence import Bools, shown
 from infex.linear.kernels import Floats
+from infex.linear.statistics import Estimator, checked_estimator
 from infex.policies.confidence import greatest_reward, radius_of, warn_of_large
-from infex.policies.protocol import Policy, checked, chosen, learns, probability, uses_explored
+from infex.policies.control import MADE_UP, SKIPPED, outlook
+from infex.policies.protocol import (
+    Policy,
+    checked,
+    choose_allowed,
+    chosen,
+    learns,
+    probability,
+    uses_explored,
+)
 from infex.schedules.protocol import a_round
 from infex.streams import Rounds
 
@@ -40,6 +50,8 @@ class Bandit:
     `arms` is a (K, d) array of rows no longer than 1, with `labels` for them if you like; with
     `rescale`, a longer row is divided by its length. Where the arms change every round, say
     `dim` instead and give them to `ask`. Rewards may come late, in any order, or never.
+    `allowed` says for every arm whether exploring may try it (a policy without a schedule explores
+    in every round). `estimator` is one of `infex.estimators`, in the place of ridge regression.
 
     >>> from infex import Infex, LinUCB, every
     >>> policy = Infex(LinUCB(), every(2))
@@ -63,6 +75,8 @@ class Bandit:
         penalty: float = 1.0,
         labels: Iterable[Label] | None = None,
         rescale: bool = False,
+        allowed: Any = None,
+        estimator: Estimator | None = None,
     ) -> None:
         if (arms is None) == (dim is None):
             raise InvalidSetting("give either the arms or, if they change every round, their dim")
@@ -75,10 +89,17 @@ class Bandit:
         self._fixed = dim is None
         columns = columns_of(arms, rescale=self._rescale) if dim is None else _no_columns(dim)
         self._labels = labels_of(labels, columns.shape[1])
-        apart = Ridge(columns, penalty) if uses_explored(checked("policy", policy)) else None
-        self._memory = Memory(Ridge(columns, penalty), apart)
+        self._estimator = checked_estimator(estimator)
+        apart = uses_explored(checked("policy", policy))
+        self._memory = Memory.empty(columns, penalty, apart, self._estimator)
+        self._allowed = None if allowed is None else mask_of(allowed, columns.shape[1])
+        if dim is not None and allowed is not None:
+            raise InvalidArms("what is allowed of arms that change goes with them: ask(arms, allowed=...)")
         self._t = 0
         self._explored = 0
+        self._skipped = 0
+        self._made_up = 0
+        self._cost = 0.0
         self._pending: dict[int, tuple[Decision, int | Floats]] = {}
         self._draws = Rounds(self._seed, STREAM)
         self._take(policy)
@@ -87,7 +108,8 @@ class Bandit:
     def policy(self) -> Policy:
         """The policy; another may take over at any time, and goes on with all that was learnt.
 
-        The clock goes on too: a schedule counts rounds from the bandit's first.
+        The clock goes on too: a schedule counts rounds from the bandit's first. What a policy has
+        noted of its own choices, such as the cost that `guarded` has spent, is the old one's.
         """
         return self._policy
 
@@ -95,6 +117,7 @@ class Bandit:
     def policy(self, policy: Policy) -> None:
         if uses_explored(checked("policy", policy)) and self._memory.explored is None:
             raise NotKept(f"{policy!r} needs exploring rounds kept apart, which this bandit did not do")
+        self._memory.note = None
         self._take(policy)
 
     @property
@@ -120,7 +143,21 @@ class Bandit:
     @property
     def arms(self) -> Floats:
         """The fixed arms, (K, d)."""
-        return shown(self._memory.ridge.columns.T)
+        return shown(self._memory.columns.T)
+
+    @property
+    def allowed(self) -> Bools | None:
+        """Which of the fixed arms exploring may try; None if all."""
+        return None if self._allowed is None else shown(self._allowed)
+
+    @allowed.setter
+    def allowed(self, allowed: Any) -> None:
+        self._allowed = None if allowed is None else mask_of(allowed, self._fixed_columns().shape[1])
+
+    @property
+    def estimator(self) -> Estimator | None:
+        """The estimator; None is ridge regression."""
+        return self._estimator
 
     @property
     def labels(self) -> tuple[Label, ...] | None:
@@ -137,16 +174,23 @@ class Bandit:
         """The decisions that still wait for their reward, oldest first."""
         return tuple(decision for decision, _ in self._pending.values())
 
-    def ask(self, arms: Any = None, labels: Iterable[Label] | None = None) -> Decision:
-        """Takes the next decision; give the arms on offer, if they change every round."""
+    def ask(
+        self, arms: Any = None, labels: Iterable[Label] | None = None, *, allowed: Any = None
+    ) -> Decision:
+        """Takes the next decision; give the arms on offer, if they change every round.
+
+        `allowed` says for every arm whether exploring may try it in this round.
+        """
         if arms is None and labels is None and self._fixed:
             evidence, names, columns = self._memory.evidence(), self._labels, None
         elif self._fixed:
             raise InvalidArms("the arms of this bandit are fixed; for arms in ask, make a Bandit(dim=...)")
         else:
             evidence, names, columns = self._offered(arms, labels)
+        if allowed is not None or self._allowed is not None:
+            evidence.allowed = self._allowed if allowed is None else mask_of(allowed, len(evidence))
         t = self._t + 1
-        choice = self._policy.choose(t, evidence, self._draws.at(t))
+        choice = choose_allowed(self._policy, t, evidence, self._draws.at(t))
         arm = chosen(choice, len(evidence))
         estimate, greedy = evidence.estimate(arm), evidence.greedy
         if arm != greedy and not choice.explored and estimate >= _tie_limit(evidence):
@@ -164,21 +208,39 @@ class Bandit:
             estimate - margin,
             estimate + margin,
             None if told is None else float(told),
+            choice.reason or ("explored" if choice.explored else "greedy"),
         )
         self._pending[t] = (decision, arm if columns is None else columns[:, arm].copy())
         self._t = t
-        self._explored += decision.explored
+        if choice.note is not None:
+            self._memory.note = choice.note
+        if choice.explored:
+            self._explored += 1
+            self._cost += evidence.estimate(evidence.greedy) - estimate
+            self._made_up += choice.reason == MADE_UP
+        elif choice.reason.startswith(SKIPPED):
+            self._skipped += 1
         return decision
 
-    def tell(self, decision: Decision | int, reward: float) -> None:
-        """Reports the reward of a decision, given as it was or by its id."""
+    def exploration(self) -> Exploration:
+        """How much was planned, done and skipped, the next round due, and the estimated cost so far."""
+        planned, due = outlook(self._policy, self._t, self._memory.note)
+        return Exploration(planned, self._explored, self._skipped, self._made_up, due, self._cost)
+
+    def tell(self, decision: Decision | int, reward: float, *, weight: float = 1.0) -> None:
+        """Reports the reward of a decision, given as it was or by its id.
+
+        `weight` is how much it counts in the squared error, as in 1/variance; 1 for a plain reward.
+        """
         if type(reward) is not float or not abs(reward) <= self._greatest:
             reward = self._checked_reward(reward)
         taken, where = self._waiting(decision)
         if self._learns:
-            features = self._memory.ridge.columns[:, where] if isinstance(where, int) else where
+            features = self._memory.columns[:, where] if isinstance(where, int) else where
             self._policy.learn(taken.arm, features.copy(), reward, taken.explored)  # type: ignore[attr-defined]
-        if isinstance(where, int):
+        if weight != 1.0:
+            self._learn_weighted(where, reward, taken.explored, weight)
+        elif isinstance(where, int):
             self._memory.learn(where, reward, taken.explored)
         else:
             self._memory.absorb(where, reward, taken.explored)
@@ -209,20 +271,25 @@ class Bandit:
             "estimate": mean,
             "low": mean - margins,
             "high": mean + margins,
-            "pulls": self._memory.pulls if columns is None else np.zeros(len(evidence), dtype=np.int64),
+            "pulls": evidence.pulls if columns is None else np.zeros(len(evidence), dtype=np.int64),
         }
         return np.rec.fromarrays(list(found.values()), names=list(found))  # type: ignore[call-overload, no-any-return]
 
     def add_arms(self, arms: Any, labels: Iterable[Label] | None = None) -> None:
-        """Puts new arms behind those there are; what was learnt tells of them at once."""
+        """Puts new arms behind those there are; what was learnt tells of them at once.
+
+        Exploring may try them, also where `allowed` forbids others.
+        """
         columns = columns_of(arms, dim=self._fixed_columns().shape[0], rescale=self._rescale)
         added = labels_of(labels, columns.shape[1])
         if (added is None) != (self._labels is None):
             raise InvalidArms("either all arms have labels or none; " + _say_labels(self._labels))
-        total = self._memory.pulls.size + columns.shape[1]
-        names = None if added is None else labels_of((*(self._labels or ()), *added), total)
-        pulls = np.concatenate([self._memory.pulls, np.zeros(columns.shape[1], dtype=np.int64)])
-        self._memory = self._memory.over(np.hstack([self._fixed_columns(), columns]), pulls)
+        before, new = self._fixed_columns().shape[1], columns.shape[1]
+        names = None if added is None else labels_of((*(self._labels or ()), *added), before + new)
+        places = np.concatenate([np.arange(before), np.full(new, -1)])
+        self._memory = self._memory.over(np.hstack([self._fixed_columns(), columns]), places)
+        if self._allowed is not None:
+            self._allowed = np.concatenate([self._allowed, np.ones(new, dtype=bool)])
         self._labels = names
 
     def remove_arms(self, which: Any) -> None:
@@ -241,7 +308,8 @@ class Bandit:
         for key, (decision, where) in self._pending.items():
             if isinstance(where, int):
                 self._pending[key] = (decision, moved.get(where, columns[:, where].copy()))
-        self._memory = self._memory.over(columns[:, kept], self._memory.pulls[kept])
+        self._memory = self._memory.over(columns[:, kept], np.array(kept))
+        self._allowed = None if self._allowed is None else self._allowed[kept]
         self._labels = None if self._labels is None else tuple(self._labels[place] for place in kept)
 
     def merge(self, other: Bandit) -> None:
@@ -267,7 +335,7 @@ class Bandit:
         return saving.load(path, policy)
 
     def __repr__(self) -> str:
-        arms = f"{self._memory.pulls.size} arms" if self._fixed else "changing arms"
+        arms = f"{self._memory.columns.shape[1]} arms" if self._fixed else "changing arms"
         told = f"t={self._t}, explored={self._explored}, pending={len(self._pending)}"
         return f"Bandit({arms} of {self._memory.ridge.dim} features, {self._policy!r}, {told})"
 
@@ -286,6 +354,13 @@ class Bandit:
             self._greatest = MOST
         return value
 
+    def _learn_weighted(self, where: int | Floats, reward: float, explored: bool, weight: Any) -> None:
+        weight = real("weight", weight, above=0, error=InvalidReward)
+        if isinstance(where, int):
+            self._memory.learn_weighted(where, reward, explored, weight)
+        else:
+            self._memory.absorb_weighted(where, reward, explored, weight)
+
     def _offered(
         self, arms: Any, labels: Iterable[Label] | None
     ) -> tuple[Evidence, tuple[Label, ...] | None, Floats | None]:
@@ -302,7 +377,7 @@ class Bandit:
             raise InvalidArms(
                 "the arms of this bandit change every round: there are none to add to or remove"
             )
-        return self._memory.ridge.columns
+        return self._memory.columns
 
     def _waiting(self, decision: Decision | int) -> tuple[Decision, int | Floats]:
         """The pending decision that is meant, and what its reward is learnt on."""

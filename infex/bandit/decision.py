@@ -12,6 +12,8 @@ class Decision(NamedTuple):
     LinUCB's default settings if it has none). `probability` is the chance of this arm in this
     round, given the rounds before it, over all draws, those of a jittered schedule included; None
     where it is not known. In a greedy round `greedy` is the arm played; ties may be random.
+    `reason` says in words why it explored or why not, as in "scheduled", "greedy" or "skipped:
+    paused".
     """
 
     id: int
@@ -24,3 +26,22 @@ class Decision(NamedTuple):
     low: float
     high: float
     probability: float | None
+    reason: str
+
+
+class Exploration(NamedTuple):
+    """How much was explored, and what it cost.
+
+    `planned`: how many of the rounds so far the schedule names, and `next_due` the next one after
+    them; None without a schedule that can tell. `done`: decisions that explored. `skipped`:
+    rounds in which exploration was due and did not happen; `made_up` of them later did. `cost`:
+    the summed estimated loss of exploring (estimate of the greedy arm minus that of the arm
+    played).
+    """
+
+    planned: int | None
+    done: int
+    skipped: int
+    made_up: int
+    next_due: int | None
+    cost: float

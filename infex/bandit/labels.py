@@ -4,9 +4,12 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from infex.bandit.decision import Label
 from infex.checks import whole
 from infex.errors import InvalidArms, UnknownArm
+from infex.linear.evidence import Bools
 
 
 def labels_of(labels: Iterable[Any] | None, count: int) -> tuple[Label, ...] | None:
@@ -28,6 +31,14 @@ def _label(label: Any) -> Label:
     if isinstance(label, str):
         return str(label)  # not NumPy's own kind of text
     return whole("a label that is no text (say str() to make it one)", label, error=InvalidArms)
+
+
+def mask_of(allowed: Any, count: int) -> Bools:
+    """One True or False for each of so many arms."""
+    found = np.array(allowed)
+    if found.dtype != np.bool_ or found.shape != (count,):
+        raise InvalidArms(f"allowed must be True or False for each of {count} arms, got {allowed!r}")
+    return found
 
 
 def places_of(which: Any, labels: tuple[Label, ...] | None, count: int) -> set[int]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from infex.errors import CannotMerge
 
 if TYPE_CHECKING:
@@ -14,11 +16,8 @@ if TYPE_CHECKING:
 def merge(bandit: Bandit, other: Bandit) -> None:
     """`bandit` takes in what `other` has learnt."""
     _refuse_strangers(bandit, other)
-    bandit._memory.add(other._memory)
     places = {key: place for place, key in enumerate(_keys(bandit))}
-    for key, pulls in zip(_keys(other), other._memory.pulls, strict=True):
-        if key in places:
-            bandit._memory.pulls[places[key]] += pulls
+    bandit._memory.merge(other._memory, np.array([places.get(key, -1) for key in _keys(other)], dtype=int))
 
 
 def _keys(bandit: Bandit) -> list[tuple[object, ...]]:

@@ -11,7 +11,7 @@ import numpy as np
 from infex.bandit import archive
 from infex.bandit.decision import Decision
 from infex.errors import CannotLoad, CannotSave, DamagedFile, InvalidExpression, SparseExploration
-from infex.linear import Memory, Ridge
+from infex.linear import Memory
 from infex.linear.kernels import Floats
 from infex.policies import catalog
 from infex.policies.protocol import Policy, uses_explored
@@ -35,13 +35,14 @@ def save(bandit: Bandit, path: str | os.PathLike[str]) -> None:
         "penalty": bandit.penalty,
         "t": bandit.t,
         "explored": bandit.explored,
+        "skipped": bandit._skipped,
+        "made_up": bandit._made_up,
+        "cost": bandit._cost,
+        "allowed": None if bandit.allowed is None else bandit.allowed.tolist(),
+        "note": memory.note,
         "pending": [_packed(decision, where) for decision, where in bandit._pending.values()],
     }
-    arrays: archive.Arrays = {"columns": memory.ridge.columns, "pulls": memory.pulls}
-    for name, ridge in (("all", memory.ridge), ("explored", memory.explored)):
-        if ridge is not None:
-            arrays[name] = ridge.snapshot()
-    archive.write(path, settings, arrays)
+    archive.write(path, settings, memory.arrays())
     memory.settle()
 
 
@@ -60,9 +61,12 @@ def load(path: str | os.PathLike[str], policy: Policy | None) -> Bandit:
         bandit._fixed = settings["fixed"]
         bandit._labels = None if settings["labels"] is None else tuple(settings["labels"])
         bandit._t = settings["t"]
-        bandit._explored = settings["explored"]
+        for name in ("explored", "skipped", "made_up", "cost"):
+            setattr(bandit, f"_{name}", settings[name])
+        bandit._allowed = None if settings["allowed"] is None else np.array(settings["allowed"])
         bandit._pending = dict(_unpacked(packed) for packed in settings["pending"])
         bandit._memory = _memory(bandit.policy, settings["penalty"], arrays)
+        bandit._memory.note = _tuples(settings["note"])
     except (KeyError, IndexError) as error:
         raise DamagedFile(f"{path} lacks what a bandit needs: {error}") from None
     return bandit
@@ -87,11 +91,17 @@ def _policy(text: str | None, shown: str, path: str | os.PathLike[str]) -> Polic
 
 
 def _memory(policy: Policy, penalty: float, arrays: archive.Arrays) -> Memory:
-    if uses_explored(policy) and "explored" not in arrays:
+    apart = "explored told" in arrays
+    if uses_explored(policy) and not apart:
         raise CannotLoad(f"{policy!r} needs exploring rounds kept apart, which the file does not hold")
-    ridge = Ridge(arrays["columns"], penalty, arrays["all"])
-    explored = Ridge(arrays["columns"], penalty, arrays["explored"]) if "explored" in arrays else None
-    return Memory(ridge, explored, arrays["pulls"])
+    memory = Memory.empty(arrays["columns"], penalty, apart)
+    memory.restore(arrays)
+    return memory
+
+
+def _tuples(note: Any) -> Any:
+    """A note as it was: JSON knows lists alone."""
+    return tuple(map(_tuples, note)) if isinstance(note, list) else note
 
 
 def _packed(decision: Decision, where: int | Floats) -> dict[str, Any]:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Protocol, final
+import copy
+from typing import Any, Protocol, TypeVar, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from infex.checks import one_of
 from infex.errors import NotKept
 from infex.linear import kernels
-from infex.linear.kernels import Floats
+from infex.linear.kernels import Floats, Integers
+from infex.linear.moments import Moments
+from infex.linear.tally import Tally
 from infex.linear.view import View
+
+Bools = NDArray[np.bool_]
+
+Numbers = TypeVar("Numbers", bound=NDArray[Any])
 
 SAMPLINGS = ("gaussian", "spherical")
 
@@ -19,6 +27,7 @@ class Scorer(Protocol):
     """What is known of a set of arms: `Ridge` of its fixed arms, `Offer` of those of one round."""
 
     columns: Floats
+    lasting: bool
 
     @property
     def penalty(self) -> float:
@@ -46,6 +55,12 @@ class Scorer(Protocol):
     def view(self, settings: Floats) -> View:
         """What a kernel sees."""
 
+    def on(self, columns: Floats) -> Scorer:
+        """What is known of other arms."""
+
+    def moments(self) -> Moments:
+        """What was learnt, as sums."""
+
 
 def draw(dim: int, rng: np.random.Generator, sampling: str) -> Floats:
     """eta, of the law that `sampling` names."""
@@ -55,7 +70,7 @@ def draw(dim: int, rng: np.random.Generator, sampling: str) -> Floats:
     return eta
 
 
-def shown(values: Floats) -> Floats:
+def shown(values: Numbers) -> Numbers:
     """The same numbers, which the reader cannot change."""
     view = values.view()
     view.flags.writeable = False
@@ -74,7 +89,10 @@ class Evidence:
     (1, [0.0, 0.5])
     """
 
-    __slots__ = ("_estimates", "_explored", "_scorer", "_widths", "greedy", "penalty", "volume")
+    __slots__ = (
+        "_estimates", "_explored", "_own_tally", "_scorer", "_tally", "_widths",
+        "allowed", "greedy", "note", "penalty", "volume",
+    )  # fmt: skip
 
     greedy: int
     """The arm of the largest estimate, the lowest index among ties."""
@@ -82,10 +100,25 @@ class Evidence:
     """The ridge penalty: V_0 = penalty I."""
     volume: float
     """alpha = log(det V/det V_0)."""
+    note: Any
+    """What the policy noted in its last choice, None at first."""
+    allowed: Bools | None
+    """The arms that may be tried by exploring, (K,); None if all are."""
 
-    def __init__(self, scorer: Scorer, explored: Scorer | None = None) -> None:
+    def __init__(
+        self,
+        scorer: Scorer,
+        explored: Scorer | None = None,
+        tally: Tally | None = None,
+        own_tally: Tally | None = None,
+        note: Any = None,
+    ) -> None:
         self._scorer = scorer
         self._explored = explored
+        self._tally = tally
+        self._own_tally = own_tally
+        self.allowed = None
+        self.note = note
         self._widths: Floats | None = None
         self.greedy, self._estimates = scorer.estimates()
         self.penalty = scorer.penalty
@@ -117,7 +150,43 @@ class Evidence:
         """The same from the exploring rounds alone, for a policy that says it `uses_explored`."""
         if self._explored is None:
             raise NotKept("exploring rounds are not kept apart; give the policy `uses_explored = True`")
-        return Evidence(self._explored)
+        found = Evidence(self._explored, tally=self._own_tally, note=self.note)
+        found.allowed = self.allowed
+        return found
+
+    @property
+    def lasting(self) -> bool:
+        """Are these arms on offer in every round?"""
+        return self._scorer.lasting
+
+    @property
+    def pulls(self) -> Integers:
+        """How many rewards every fixed arm was told, (K,)."""
+        return shown(self._counted().pulls)
+
+    @property
+    def sums(self) -> Floats:
+        """Every fixed arm's rewards added up, (K,)."""
+        return shown(self._counted().sums)
+
+    @property
+    def moments(self) -> Moments:
+        """What was learnt as sums: sum x x', sum y x, and the number of rewards."""
+        return self._scorer.moments()
+
+    def among(self, allowed: Bools) -> tuple[Evidence, Integers]:
+        """What is known of some arms, and which they are."""
+        places = np.flatnonzero(allowed)
+        columns = self._scorer.columns[:, places]
+        explored = None if self._explored is None else self._explored.on(columns)
+        tally, own = (None if each is None else each.at(places) for each in (self._tally, self._own_tally))
+        return Evidence(self._scorer.on(columns), explored, tally, own, self.note), places
+
+    def noted(self, note: Any) -> Evidence:
+        """The same, with another note."""
+        found = copy.copy(self)
+        found.note = note
+        return found
 
     def estimate(self, arm: int) -> float:
         """One arm's estimate."""
@@ -142,6 +211,11 @@ class Evidence:
         out = np.empty(columns.shape[1])
         kernels.product(columns, theta, out)
         return out
+
+    def _counted(self) -> Tally:
+        if self._tally is None:
+            raise NotKept("arms that change every round have no pulls of their own")
+        return self._tally
 
     def view(self, settings: Floats) -> View:
         """What a policy written as a kernel sees, with its settings."""

@@ -1,11 +1,14 @@
 """Arms that are on offer in one round only."""
 
+from __future__ import annotations
+
 from typing import final
 
 import numpy as np
 
 from infex.linear import kernels
 from infex.linear.kernels import Floats
+from infex.linear.moments import Moments
 from infex.linear.ridge import Ridge
 from infex.linear.view import View
 
@@ -17,6 +20,8 @@ class Offer:
     """What a ridge knows of arms that it keeps no scores of: each figure is computed when asked for."""
 
     __slots__ = ("_board", "_ridge", "columns")
+
+    lasting = False
 
     def __init__(self, ridge: Ridge, columns: Floats) -> None:
         self._ridge = ridge
@@ -53,6 +58,12 @@ class Offer:
 
     def perturbed(self, scale: float, direction: Floats) -> Floats:
         return self._ridge.perturbed(scale, direction)
+
+    def on(self, columns: Floats) -> Offer:
+        return Offer(self._ridge, columns)
+
+    def moments(self) -> Moments:
+        return self._ridge.moments()
 
     def view(self, settings: Floats) -> View:
         return self._ridge.view_of(self.columns, self._scored(), settings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
@@ -10,7 +10,11 @@ from infex.checks import real
 from infex.linear import kernels
 from infex.linear.kernels import Floats
 from infex.linear.layout import blank
+from infex.linear.moments import Moments
 from infex.linear.view import View, viewed
+
+if TYPE_CHECKING:
+    from infex.linear.offer import Offer
 
 LEAST = 1e-10  # the penalty with which V can still be factored when arms lie in a plane
 
@@ -24,20 +28,23 @@ def checked_penalty(penalty: float) -> float:
 class Ridge:
     """V = penalty I + sum x x' and b = sum y x, with all that policies read from them.
 
-    `truth` is what was learnt, summed without loss; all else is derived from it, kept up by
-    exact algebra, and computed anew before rounding can tell (see `kernels`). `columns` are the
-    arms, (d, K); K may be 0.
+    `truth` is what was learnt, summed without loss, from `told` rewards; all else is derived from
+    it, kept up by exact algebra, and computed anew before rounding can tell (see `kernels`).
+    `columns` are the arms, (d, K); K may be 0.
     """
 
-    __slots__ = ("_board", "_run", "_solved", "_vectors", "columns", "penalty", "truth")
+    __slots__ = ("_board", "_run", "_solved", "_vectors", "columns", "penalty", "told", "truth")
 
-    def __init__(self, columns: Floats, penalty: float = 1.0, truth: Floats | None = None) -> None:
+    lasting = True
+    """Are these arms on offer in every round?"""
+    squares = True
+
+    def __init__(self, columns: Floats, penalty: float = 1.0) -> None:
         dim, arms = columns.shape
         self.penalty = checked_penalty(penalty)
         self.columns = np.ascontiguousarray(columns, dtype=np.float64)
+        self.told = 0
         self.truth, self._solved, self._board, self._vectors, self._run = blank(dim, arms)
-        if truth is not None:
-            self.truth[:] = truth
         self._refresh()
 
     @property
@@ -62,6 +69,7 @@ class Ridge:
 
     def learn(self, arm: int, reward: float) -> None:
         """Takes in one reward of an arm; O(1) while the same arm goes on."""
+        self.told += 1
         kernels.learn(
             self.truth, self.penalty, self._solved, self.columns, self._board, self._vectors, self._run,
             arm, reward,
@@ -69,6 +77,7 @@ class Ridge:
 
     def absorb(self, x: Floats, reward: float) -> None:
         """Takes in one reward of any x, an arm on the board or not."""
+        self.told += 1
         kernels.absorb(
             self.truth, self.penalty, self._solved, self.columns, self._board, self._vectors, self._run,
             x, reward,
@@ -82,12 +91,38 @@ class Ridge:
     def add(self, other: Ridge) -> None:
         """Takes in all that another has learnt."""
         self._close()
+        self.told += other.told
         kernels.add_truth(self.truth, other.snapshot())
         self._refresh()
 
     def over(self, columns: Floats) -> Ridge:
         """What was learnt, over other arms."""
-        return Ridge(columns, self.penalty, self.snapshot())
+        found = Ridge(columns, self.penalty)
+        found.restore(self.arrays())
+        return found
+
+    def on(self, columns: Floats) -> Offer:
+        """What is known of other arms."""
+        from infex.linear.offer import Offer
+
+        return Offer(self, columns)
+
+    def arrays(self) -> dict[str, Any]:
+        """What was learnt, as arrays to be kept."""
+        return {"truth": self.snapshot(), "told": np.array(self.told)}
+
+    def restore(self, arrays: dict[str, Any]) -> None:
+        """Takes what was learnt from arrays that were kept, in the place of all that is here."""
+        self.truth[:] = arrays["truth"]
+        self.told = int(arrays["told"])
+        self._run[:] = 0.0
+        self._refresh()
+
+    def moments(self) -> Moments:
+        """What was learnt, as sums."""
+        truth = self.snapshot()
+        gram = np.tril(truth[0, :-1]) + np.tril(truth[0, :-1], -1).T
+        return Moments(gram, truth[0, -1].copy(), self.told)
 
     def snapshot(self) -> Floats:
         """A copy of the truth with the run under way in it, which goes on as it is."""

@@ -1,5 +1,6 @@
 """Policies: settings that choose an arm from the evidence."""
 
+from infex.policies.control import guarded, paused, until_certain
 from infex.policies.epsilon_greedy import EpsilonGreedy
 from infex.policies.greedy import Greedy
 from infex.policies.infex import Infex
@@ -23,5 +24,8 @@ __all__ = [
     "Policy",
     "Uniform",
     "best",
+    "guarded",
     "kernel",
+    "paused",
+    "until_certain",
 ]

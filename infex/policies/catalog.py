@@ -13,6 +13,7 @@ from typing import Any
 from infex import schedules
 from infex.checks import plain
 from infex.errors import InfexError, InvalidExpression
+from infex.policies.control import Guarded, UntilCertain, guarded, until_certain
 from infex.policies.epsilon_greedy import EpsilonGreedy
 from infex.policies.greedy import Greedy
 from infex.policies.infex import Infex
@@ -35,6 +36,8 @@ SCHEDULES: dict[str, Callable[..., Any]] = {
         schedules.listed,
         schedules.jittered,
         schedules.budget,
+        guarded,
+        until_certain,
     )
 }
 NAMES = POLICIES | SCHEDULES
@@ -55,6 +58,10 @@ def expression(thing: Any) -> str:
         return " | ".join(expression(member) for member in thing.members)
     if isinstance(thing, schedules.Budget):
         return f"budget({expression(thing.schedule)}, {thing.limit})"
+    if isinstance(thing, Guarded):
+        return f"guarded({expression(thing.schedule)}, {plain(thing.cost_limit)})"
+    if isinstance(thing, UntilCertain):
+        return f"until_certain({', '.join(_arguments(thing))})"
     if isinstance(thing, schedules.Listed):
         return f"listed({list(thing.rounds)})" if thing.rounds else repr(thing)
     if isinstance(thing, schedules.Every | schedules.Jittered) or _is_family(thing):

@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from typing import Literal, final
+from typing import Any, Literal, final
 
 import numpy as np
 
@@ -10,8 +10,27 @@ from infex.checks import one_of
 from infex.errors import InvalidSetting, SparseExploration
 from infex.linear import Evidence
 from infex.linear.kernels import Floats
+from infex.policies.control import (
+    GREEDILY,
+    NO_ARM_ALLOWED,
+    SCHEDULED,
+    Control,
+    controlled,
+    controlled_probability,
+    none_allowed,
+    why_not,
+)
 from infex.policies.greedy import GREEDY
-from infex.policies.protocol import Choice, Policy, checked, chosen, learns, probability, uses_explored
+from infex.policies.protocol import (
+    Choice,
+    Policy,
+    checked,
+    choose_allowed,
+    chosen,
+    learns,
+    probability,
+    uses_explored,
+)
 from infex.policies.ties import TIES, Ties
 from infex.schedules.protocol import Schedule, chance
 
@@ -27,49 +46,59 @@ class Infex:
     """
 
     base: Policy
-    schedule: Schedule
+    schedule: Schedule | Control
     _: KW_ONLY
     data: Literal["shared", "own"] = "shared"
     ties: Ties = "lowest"
 
     def __post_init__(self) -> None:
         checked("base", self.base)
-        for verb in ("explores",) if self.data == "shared" else ("explores", "count"):
-            if isinstance(self.schedule, type) or not callable(getattr(self.schedule, verb, None)):
-                raise InvalidSetting(
-                    f"schedule must be an object with a method {verb}, got {self.schedule!r}"
-                )
         one_of("ties", self.ties, TIES)
-        if one_of("data", self.data, ("shared", "own")) == "own" and uses_explored(self.base):
+        own = one_of("data", self.data, ("shared", "own")) == "own"
+        if own and uses_explored(self.base):
             raise InvalidSetting(f"own data cannot be kept for a base that keeps its own: {self.base!r}")
-        if getattr(self.schedule, "grows", None) is False:
-            warnings.warn(
-                f"{self.schedule!r} explores too rarely to keep the regret low for ever: its count does not "
-                "grow faster than log t. For a short horizon that may be just what you want; then filter out "
-                "infex.SparseExploration.",
-                SparseExploration,
-                stacklevel=3,
-            )
+        _refuse_strange(self.schedule, own)
+        _warn_of_sparse(self.schedule)
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The base's arm in the rounds of the schedule, the greedy arm in all others."""
-        if self.schedule.explores(t):
-            choice = self.base.choose(*self._seen(t, evidence), rng)
-            arm = chosen(choice, len(evidence))
-            return choice if uses_explored(self.base) else Choice(arm, explored=True)
-        return GREEDY[self.ties].choose(t, evidence, rng)
+        if isinstance(self.schedule, Control):
+            return controlled(self, self.schedule, t, evidence, rng)
+        if not self.schedule.explores(t):
+            return self.exploit(t, evidence, rng, why_not(self.schedule, t))
+        if none_allowed(evidence):
+            return self.exploit(t, evidence, rng, NO_ARM_ALLOWED)
+        return self.explore(t, evidence, rng, SCHEDULED)
 
     def probability(self, t: int, evidence: Evidence, arm: int) -> float | None:
         """The chance of `arm`, given the rounds before, over all draws; None where it is not known."""
+        if isinstance(self.schedule, Control):
+            return controlled_probability(self, self.schedule, t, evidence, arm)
         explores = chance(self.schedule, t)
-        if explores == 0.0:
+        if explores == 0.0 or none_allowed(evidence):
             return GREEDY[self.ties].probability(t, evidence, arm)
-        inner = probability(self.base, *self._seen(t, evidence), arm)
+        inner = probability(self.base, *self.seen(t, evidence), arm)
         if explores == 1.0 or inner is None:
             return inner
         if explores is None or hasattr(self.base, "schedule"):  # whose draws may hang together with ours
             return None
         return explores * inner + (1.0 - explores) * GREEDY[self.ties].probability(t, evidence, arm)
+
+    heeds_allowed = True
+
+    def explore(
+        self, t: int, evidence: Evidence, rng: np.random.Generator, reason: str, turn: int | None = None
+    ) -> Choice:
+        """The base's choice."""
+        choice = choose_allowed(self.base, *self.seen(t, evidence, turn), rng)
+        arm = chosen(choice, len(evidence))
+        explored = choice.explored if uses_explored(self.base) else True
+        return Choice(arm, explored, choice.note, reason if explored else GREEDILY)
+
+    def exploit(self, t: int, evidence: Evidence, rng: np.random.Generator, reason: str) -> Choice:
+        """The greedy arm."""
+        choice = GREEDY[self.ties].choose(t, evidence, rng)
+        return choice if reason is GREEDILY else Choice(choice.arm, False, None, reason)
 
     def learn(self, arm: int, features: Floats, reward: float, explored: bool) -> None:
         """Passes a reward on to a base that learns by itself: all of them, or its own."""
@@ -86,8 +115,28 @@ class Infex:
         """Must the exploring rounds be kept apart?"""
         return self.data == "own" or uses_explored(self.base)
 
-    def _seen(self, t: int, evidence: Evidence) -> tuple[int, Evidence]:
-        """The round and the evidence as the base sees them."""
+    def seen(self, t: int, evidence: Evidence, turn: int | None = None) -> tuple[int, Evidence]:
+        """The round and the evidence as the base sees them; `turn` is its round by its own count."""
         if self.data == "shared":
             return t, evidence
-        return self.schedule.count(t - 1) + 1, evidence.explored
+        if turn is None:
+            turn = self.schedule.count(t - 1) + 1  # type: ignore[union-attr]
+        return turn, evidence.explored
+
+
+def _refuse_strange(schedule: Any, own: bool) -> None:
+    counts = own and not isinstance(schedule, Control)
+    for verb in ("explores", "count") if counts else ("explores",):
+        if isinstance(schedule, type) or not callable(getattr(schedule, verb, None)):
+            raise InvalidSetting(f"schedule must be an object with a method {verb}, got {schedule!r}")
+
+
+def _warn_of_sparse(schedule: Any) -> None:
+    if getattr(schedule, "grows", None) is False:
+        warnings.warn(
+            f"{schedule!r} explores too rarely to keep the regret low for ever: its count does not grow "
+            "faster than log t. For a short horizon that may be just what you want; then filter out "
+            "infex.SparseExploration.",
+            SparseExploration,
+            stacklevel=4,
+        )

@@ -13,10 +13,17 @@ from infex.linear.kernels import Floats
 
 
 class Choice(NamedTuple):
-    """The arm a policy chooses, and whether it counts as exploration."""
+    """The arm a policy chooses, whether it counts as exploration, and why in a word or two.
+
+    A policy holds no data. What it must remember of its own choices, such as that it has stopped
+    exploring for good, it says in `note` (numbers in tuples), and finds in `evidence.note` in the
+    next round; None leaves the note as it was. A bandit saves it.
+    """
 
     arm: int
     explored: bool = True
+    note: Any = None
+    reason: str = ""
 
 
 class Policy(Protocol):
@@ -70,6 +77,25 @@ def chosen(choice: Any, arms: int) -> int:
     return arm
 
 
+def noted(choice: Choice, before: Any) -> Any:
+    """The note after a choice."""
+    return before if choice.note is None else choice.note
+
+
+def heeds_allowed(policy: Policy) -> bool:
+    """Does the policy itself see to it that exploring tries allowed arms alone?"""
+    return bool(getattr(policy, "heeds_allowed", False))
+
+
+def choose_allowed(policy: Policy, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    """The policy's choice; among the arms that are allowed, if it does not look after that itself."""
+    if evidence.allowed is None or heeds_allowed(policy):
+        return policy.choose(t, evidence, rng)
+    seen, places = evidence.among(evidence.allowed)
+    choice = policy.choose(t, seen, rng)
+    return choice._replace(arm=int(places[chosen(choice, len(seen))]))
+
+
 def learns(policy: Policy) -> bool:
     """Does the policy keep a state of its own? One that holds a learner says so by `learns`."""
     return bool(getattr(policy, "learns", callable(getattr(policy, "learn", None))))
@@ -83,4 +109,11 @@ def uses_explored(policy: Policy) -> bool:
 def probability(policy: Policy, t: int, evidence: Evidence, arm: int) -> float | None:
     """The chance that the policy picks `arm`, if it tells."""
     tells = getattr(policy, "probability", None)
-    return tells(t, evidence, arm) if callable(tells) else None
+    if not callable(tells):
+        return None
+    if evidence.allowed is None or heeds_allowed(policy):
+        return tells(t, evidence, arm)  # type: ignore[no-any-return]
+    if not evidence.allowed[arm]:
+        return 0.0
+    seen, places = evidence.among(evidence.allowed)
+    return tells(t, seen, int(np.searchsorted(places, arm)))  # type: ignore[no-any-return]

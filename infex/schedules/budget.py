@@ -27,6 +27,10 @@ class Budget(Family):
     def explores(self, t: int) -> bool:
         return self.schedule.explores(a_round(t)) and self.schedule.count(t) <= self.limit
 
+    def is_spent(self, t: int) -> bool:
+        """Would round t explore, were the limit not reached?"""
+        return self.schedule.explores(t) and self.schedule.count(t) > self.limit
+
     def count(self, t: int) -> int:
         return min(self.schedule.count(a_horizon(t)), self.limit)
 

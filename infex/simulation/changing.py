@@ -12,12 +12,12 @@ from infex.environments import ChangingInstance
 from infex.environments.contexts import gaps_of
 from infex.environments.rewards import LAWS, draw_of, reward_of
 from infex.errors import InvalidChoice
-from infex.linear import Memory, Ridge, kernels
+from infex.linear import Memory, kernels
 from infex.linear.compiling import compiled
 from infex.linear.kernels import Floats
 from infex.linear.view import View, viewed
 from infex.policies import Greedy
-from infex.policies.protocol import chosen, learns, uses_explored
+from infex.policies.protocol import chosen, learns, noted, uses_explored
 from infex.simulation import tally
 from infex.simulation.bases import EPSILON, GREEDY, READ_WIDTHS, Base, NoSuchArm, base_arm, pick
 from infex.simulation.batch import fault, name
@@ -40,8 +40,7 @@ def play_changing(
     """One run; `found` is the plan of a policy that needs no Python."""
     if found is not None:
         compile_blocks()
-    columns = np.zeros((instance.dim, 0))
-    memory = Memory(Ridge(columns, penalty), Ridge(columns, penalty) if uses_explored(policy) else None)
+    memory = Memory.empty(np.zeros((instance.dim, 0)), penalty, uses_explored(policy))
     ledger = Ledger(1, instance.count, horizon, record)
     draws = instance.draws(seed), stream(seed, "policy", name(policy), instance.key)
     begun = time.perf_counter()
@@ -58,7 +57,7 @@ def play_changing(
 def compile_blocks() -> None:
     """Compiles the loop, or reads it from the cache, so that no run's time holds it."""
     instance = ChangingInstance(theta=np.zeros(1), arms=1)
-    memory, found = Memory(Ridge(np.zeros((1, 0))), None), plan(Greedy())
+    memory, found = Memory.empty(np.zeros((1, 0)), 1.0, apart=False), plan(Greedy())
     assert found is not None
     block = np.zeros((1, 1, 1))
     _compiled(1, block, instance, found, memory, Ledger(1, 1, 2, record=False), stream(0), stream(0))
@@ -84,6 +83,7 @@ def _interpreted(
         if learns(policy):
             policy.learn(arm, x, reward, choice.explored)
         memory.absorb(x, reward, choice.explored)
+        memory.note = noted(choice, memory.note)
         enter(outcome, t + place, arm, bool(choice.explored), gaps[arm], reward)
 
 
@@ -97,8 +97,10 @@ def _compiled(
     reward_rng: np.random.Generator,
     rng: np.random.Generator,
 ) -> None:
-    state = State(*memory.ridge.state, memory.ridge.penalty)
-    apart = state if memory.explored is None else State(*memory.explored.state, memory.ridge.penalty)
+    ridge: Any = memory.ridge
+    own: Any = memory.explored
+    state = State._make((*ridge.state, ridge.penalty))
+    apart = state if own is None else State._make((*own.state, ridge.penalty))
     exploring = found.exploring(t, t + len(block) - 1)
     rule = Rule(exploring, found.schedule is None, found.own, found.random_ties)
     try:

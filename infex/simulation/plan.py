@@ -12,6 +12,7 @@ from infex.errors import InvalidExpression, OutOfReach
 from infex.linear.kernels import Floats, Integers
 from infex.policies import EpsilonGreedy, Greedy, Infex, LinTS, LinUCB, Uniform, catalog
 from infex.policies.confidence import Confidence
+from infex.policies.control import Control
 from infex.policies.kernel import KernelPolicy
 from infex.schedules import Every, Schedule, never
 from infex.schedules.protocol import Family
@@ -43,11 +44,12 @@ def plan(policy: Any) -> Plan | None:
     """The plan of a built-in policy or a kernel; None for what only Python can evaluate."""
     inner = policy.base if type(policy) is Infex else policy
     base = base_of(inner)
-    if base is None:
+    if base is None or (type(policy) is Infex and isinstance(policy.schedule, Control)):
         return None
     settings = np.array(inner.settings if type(inner) is KernelPolicy else ())
     if type(policy) is Infex:
-        return Plan(base, settings, policy.schedule, policy.data == "own", policy.ties == "random")
+        schedule: Any = policy.schedule
+        return Plan(base, settings, schedule, policy.data == "own", policy.ties == "random")
     if type(policy) is Greedy:
         return Plan(base, settings, never(), own=False, random_ties=base.random_ties)
     return Plan(base, settings, None, own=False, random_ties=False)

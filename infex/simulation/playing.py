@@ -10,10 +10,10 @@ import numpy as np
 from infex.checks import whole
 from infex.environments import ChangingInstance, Instance, LinearInstance
 from infex.errors import InvalidSetting
-from infex.linear import Memory, Ridge
+from infex.linear import Memory
 from infex.linear.kernels import Floats
 from infex.policies.confidence import greatest_reward, warn_of_large
-from infex.policies.protocol import checked, chosen, learns, uses_explored
+from infex.policies.protocol import checked, chosen, learns, noted, uses_explored
 from infex.simulation import tally
 from infex.simulation.batch import CHUNK, name, play_batch
 from infex.simulation.changing import play_changing
@@ -55,8 +55,7 @@ def play(
         return play_changing(instance, policy, found, horizon, seed, penalty, record)
     if found is not None:
         return play_batch([(instance, seed)], policy, found, horizon, penalty, record)[0]
-    columns = np.ascontiguousarray(instance.arms.T)
-    memory = Memory(Ridge(columns, penalty), Ridge(columns, penalty) if uses_explored(policy) else None)
+    memory = Memory.empty(np.ascontiguousarray(instance.arms.T), penalty, uses_explored(policy))
     ledger = Ledger(1, len(instance.arms), horizon, record)
     draws = instance.draws(seed), stream(seed, "policy", name(policy), instance.key)
     start = time.perf_counter()
@@ -105,6 +104,7 @@ def _interpreted(
         if learns(policy):
             policy.learn(arm, instance.arms[arm], reward, choice.explored)
         memory.learn(arm, reward, choice.explored)
+        memory.note = noted(choice, memory.note)
         if ledger.record:
             ledger.arms[0, t - 1], ledger.rewards[0, t - 1] = arm, reward
         tally.note(totals, counts, gaps, arm, bool(choice.explored), 1.0)

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from infex.linear import Memory, Ridge, columns_of
+from infex.linear import Memory, columns_of
 from infex.linear.kernels import Floats
-from infex.policies.protocol import Choice, Policy, learns, uses_explored
+from infex.policies.protocol import Choice, Policy, learns, noted, uses_explored
 
 Reward = Callable[[int, int], float]
 Draws = Callable[[int], np.random.Generator]
@@ -14,8 +14,7 @@ Draws = Callable[[int], np.random.Generator]
 
 def memory_for(policy: Policy, arms: Floats, penalty: float = 1.0) -> Memory:
     """An empty memory over the arms, as the policy needs it."""
-    columns = columns_of(arms)
-    return Memory(Ridge(columns, penalty), Ridge(columns, penalty) if uses_explored(policy) else None)
+    return Memory.empty(columns_of(arms), penalty, uses_explored(policy))
 
 
 def play(
@@ -30,5 +29,6 @@ def play(
         if learns(policy):
             policy.learn(choice.arm, arms[choice.arm], gained, choice.explored)  # type: ignore[attr-defined]
         memory.learn(choice.arm, gained, choice.explored)
+        memory.note = noted(choice, memory.note)
         choices.append(choice)
     return choices

@@ -196,10 +196,12 @@ def test_memory_keeps_exploring_rounds_apart() -> None:
     np.testing.assert_allclose(memory.evidence().estimates, [1 / 2, 2 / 3])
     np.testing.assert_allclose(memory.evidence().explored.estimates, [1 / 2, 1 / 2])
     np.testing.assert_allclose(memory.offer(np.eye(2)).explored.estimates, [1 / 2, 1 / 2])
-    assert memory.pulls.tolist() == [1, 1]
+    assert memory.tally.pulls.tolist() == [1, 1]
+    assert memory.evidence().explored.sums.tolist() == [1.0, 0.0]
     memory.settle()
     other = Memory(Ridge(np.eye(2)), Ridge(np.eye(2)))
-    other.add(memory)
+    other.merge(memory, np.array([0, -1]))
+    assert other.evidence().pulls.tolist() == [1, 0]
     np.testing.assert_allclose(other.evidence().explored.estimates, [1 / 2, 1 / 2])
 
 
