@@ -26,8 +26,9 @@ from infex.linear.evidence import Bools, shown
 from infex.linear.kernels import Floats
 from infex.linear.statistics import Estimator, checked_estimator
 from infex.policies.confidence import greatest_reward, radius_of, warn_of_large
-from infex.policies.control import MADE_UP, SKIPPED, outlook
+from infex.policies.control import MADE_UP, loss_of, outlook
 from infex.policies.protocol import (
+    SKIPPED,
     Policy,
     checked,
     choose_allowed,
@@ -92,9 +93,9 @@ class Bandit:
         self._estimator = checked_estimator(estimator)
         apart = uses_explored(checked("policy", policy))
         self._memory = Memory.empty(columns, penalty, apart, self._estimator)
-        self._allowed = None if allowed is None else mask_of(allowed, columns.shape[1])
         if dim is not None and allowed is not None:
             raise InvalidArms("what is allowed of arms that change goes with them: ask(arms, allowed=...)")
+        self._allowed = None if allowed is None else mask_of(allowed, columns.shape[1])
         self._t = 0
         self._explored = 0
         self._skipped = 0
@@ -179,7 +180,8 @@ class Bandit:
     ) -> Decision:
         """Takes the next decision; give the arms on offer, if they change every round.
 
-        `allowed` says for every arm whether exploring may try it in this round.
+        `allowed` says for every arm whether exploring may try it in this round; what the bandit
+        forbids in all rounds stays forbidden.
         """
         if arms is None and labels is None and self._fixed:
             evidence, names, columns = self._memory.evidence(), self._labels, None
@@ -188,7 +190,7 @@ class Bandit:
         else:
             evidence, names, columns = self._offered(arms, labels)
         if allowed is not None or self._allowed is not None:
-            evidence.allowed = self._allowed if allowed is None else mask_of(allowed, len(evidence))
+            evidence.allowed = self._mask(allowed, len(evidence))
         t = self._t + 1
         choice = choose_allowed(self._policy, t, evidence, self._draws.at(t))
         arm = chosen(choice, len(evidence))
@@ -210,13 +212,16 @@ class Bandit:
             None if told is None else float(told),
             choice.reason or ("explored" if choice.explored else "greedy"),
         )
-        self._pending[t] = (decision, arm if columns is None else columns[:, arm].copy())
+        if choice.features is not None:
+            self._pending[t] = decision, np.array(choice.features, dtype=np.float64)
+        else:
+            self._pending[t] = decision, arm if columns is None else columns[:, arm].copy()
         self._t = t
         if choice.note is not None:
             self._memory.note = choice.note
         if choice.explored:
             self._explored += 1
-            self._cost += evidence.estimate(evidence.greedy) - estimate
+            self._cost += loss_of(evidence, arm)
             self._made_up += choice.reason == MADE_UP
         elif choice.reason.startswith(SKIPPED):
             self._skipped += 1
@@ -224,7 +229,7 @@ class Bandit:
 
     def exploration(self) -> Exploration:
         """How much was planned, done and skipped, the next round due, and the estimated cost so far."""
-        planned, due = outlook(self._policy, self._t, self._memory.note)
+        planned, due = outlook(self._policy, self._t, self._memory.evidence())
         return Exploration(planned, self._explored, self._skipped, self._made_up, due, self._cost)
 
     def tell(self, decision: Decision | int, reward: float, *, weight: float = 1.0) -> None:
@@ -256,7 +261,9 @@ class Bandit:
 
     def evidence(self, arms: Any = None) -> Evidence:
         """What the policy would read now; give the arms on offer, if they change every round."""
-        return self._offered(arms, None)[0]
+        evidence, _, columns = self._offered(arms, None)
+        evidence.allowed = self._allowed if columns is None else None
+        return evidence
 
     def estimates(self, arms: Any = None, labels: Iterable[Label] | None = None) -> np.recarray[Any, Any]:
         """One record for each arm: label, estimate, low, high, pulls (rewards it was told).
@@ -371,6 +378,13 @@ class Bandit:
             raise InvalidArms("the arms of this bandit change every round; give them, as in ask(arms)")
         columns = columns_of(arms, dim=self._memory.ridge.dim, rescale=self._rescale)
         return self._memory.offer(columns), labels_of(labels, columns.shape[1]), columns
+
+    def _mask(self, allowed: Any, count: int) -> Bools | None:
+        """What exploring may try in one round."""
+        if allowed is None:
+            return self._allowed
+        given = mask_of(allowed, count)
+        return given if self._allowed is None else given & self._allowed
 
     def _fixed_columns(self) -> Floats:
         if not self._fixed:

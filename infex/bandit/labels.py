@@ -35,9 +35,14 @@ def _label(label: Any) -> Label:
 
 def mask_of(allowed: Any, count: int) -> Bools:
     """One True or False for each of so many arms."""
-    found = np.array(allowed)
-    if found.dtype != np.bool_ or found.shape != (count,):
-        raise InvalidArms(f"allowed must be True or False for each of {count} arms, got {allowed!r}")
+    try:
+        found = np.array(allowed)
+        if found.dtype != np.bool_ or found.shape != (count,):
+            raise ValueError
+    except ValueError:
+        raise InvalidArms(
+            f"allowed must be True or False for each of {count} arms, got {allowed!r}"
+        ) from None
     return found
 
 

@@ -66,7 +66,8 @@ def load(path: str | os.PathLike[str], policy: Policy | None) -> Bandit:
         bandit._allowed = None if settings["allowed"] is None else np.array(settings["allowed"])
         bandit._pending = dict(_unpacked(packed) for packed in settings["pending"])
         bandit._memory = _memory(bandit.policy, settings["penalty"], arrays)
-        bandit._memory.note = _tuples(settings["note"])
+        if policy is None or settings["policy"] in (None, _expression(policy)):
+            bandit._memory.note = _tuples(settings["note"])  # that of another policy is not this one's
     except (KeyError, IndexError) as error:
         raise DamagedFile(f"{path} lacks what a bandit needs: {error}") from None
     return bandit

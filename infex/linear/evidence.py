@@ -182,6 +182,24 @@ class Evidence:
         tally, own = (None if each is None else each.at(places) for each in (self._tally, self._own_tally))
         return Evidence(self._scorer.on(columns), explored, tally, own, self.note), places
 
+    def on(self, columns: Floats) -> Evidence:
+        """What is known of other arms, (d, K)."""
+        explored = None if self._explored is None else self._explored.on(columns)
+        return Evidence(self._scorer.on(columns), explored, note=self.note)
+
+    def optimistic(self, arm: int, radius: float) -> Floats:
+        """The parameter within so many widths for which an arm's mean is largest, (d,).
+
+        That is theta + radius V^-1 x/|x| in V^-1, and theta for an arm of width 0.
+        """
+        x = self._scorer.columns[:, arm]
+        still = np.zeros(x.size)
+        theta = self._scorer.perturbed(0.0, still)
+        rows = np.array([self._scorer.perturbed(1.0, unit) for unit in np.eye(x.size)]) - theta
+        towards = rows @ x
+        length = float(np.linalg.norm(towards))
+        return theta if length == 0.0 else self._scorer.perturbed(radius, towards / length)
+
     def noted(self, note: Any) -> Evidence:
         """The same, with another note."""
         found = copy.copy(self)

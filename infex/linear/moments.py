@@ -33,6 +33,8 @@ class Moments(NamedTuple):
 
         By coordinate descent from `start`, which makes the next fit after one more reward cheap.
         """
+        if strength == 0.0:
+            return self.least_squares()
         theta = np.zeros(self.moment.size) if start is None else np.array(start, dtype=np.float64)
         if self.told > 0:
             descend(self.gram / self.told, self.moment / self.told, strength, theta)
@@ -139,5 +141,5 @@ def descend(gram: Floats, moment: Floats, strength: float, theta: Floats) -> Non
             theta[i] = math.copysign(size / gram[i, i], pull) if gram[i, i] > 0.0 else 0.0
             change = max(change, abs(theta[i] - old))
             largest = max(largest, abs(theta[i]))
-        if change <= STILL * largest or largest == 0.0:
+        if change <= STILL * largest:
             return

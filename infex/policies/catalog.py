@@ -13,16 +13,46 @@ from typing import Any
 from infex import schedules
 from infex.checks import plain
 from infex.errors import InfexError, InvalidExpression
+from infex.policies.agnostic_lasso import AgnosticLassoBandit
+from infex.policies.context_reduction import ContextReduction
 from infex.policies.control import Guarded, UntilCertain, guarded, until_certain
 from infex.policies.epsilon_greedy import EpsilonGreedy
+from infex.policies.explore_then_commit import ExploreThenCommit
+from infex.policies.fixed_bonus import FixedBonusUCB
+from infex.policies.gaussian_ts import GaussianTS
 from infex.policies.greedy import Greedy
+from infex.policies.greedy_first import GreedyFirst
+from infex.policies.hybrid_ts import HybridTS
 from infex.policies.infex import Infex
+from infex.policies.lasso_bandit import LassoBandit
 from infex.policies.lints import LinTS
 from infex.policies.linucb import LinUCB
+from infex.policies.ols_bandit import OLSBandit
+from infex.policies.rarely_switching import RarelySwitchingUCB
+from infex.policies.ucb1 import UCB1
 from infex.policies.uniform import Uniform
 
 POLICIES: dict[str, Callable[..., Any]] = {
-    kind.__name__: kind for kind in (Greedy, Uniform, EpsilonGreedy, LinUCB, LinTS, Infex)
+    kind.__name__: kind
+    for kind in (
+        Greedy,
+        Uniform,
+        EpsilonGreedy,
+        LinUCB,
+        LinTS,
+        Infex,
+        OLSBandit,
+        ExploreThenCommit,
+        UCB1,
+        GaussianTS,
+        HybridTS,
+        GreedyFirst,
+        LassoBandit,
+        AgnosticLassoBandit,
+        ContextReduction,
+        FixedBonusUCB,
+        RarelySwitchingUCB,
+    )
 }
 SCHEDULES: dict[str, Callable[..., Any]] = {
     make.__name__: make
@@ -105,6 +135,8 @@ def _arguments(policy: Any) -> list[str]:
     found = []
     for setting in dataclasses.fields(policy):
         value = getattr(policy, setting.name)
+        if not setting.init:
+            continue
         if setting.default is dataclasses.MISSING:
             found.append(expression(value))
         elif value != setting.default:
@@ -114,7 +146,7 @@ def _arguments(policy: Any) -> list[str]:
 
 def _value(value: Any) -> str:
     if isinstance(value, str):
-        return value
+        return value if value.isidentifier() else repr(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
         return plain(value)
     return expression(value)

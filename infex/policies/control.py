@@ -7,6 +7,7 @@ kept at the decision, not at the reward: no limit is exceeded however many rewar
 from __future__ import annotations
 
 import math
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,13 +20,12 @@ from infex.errors import InvalidSetting
 from infex.linear import Evidence
 from infex.policies.confidence import Confidence
 from infex.policies.greedy import GREEDY
-from infex.policies.protocol import Choice, noted, probability
+from infex.policies.protocol import NO_ARM_ALLOWED, SKIPPED, Choice, none_allowed, noted
 from infex.schedules.budget import Budget
 from infex.schedules.protocol import Schedule, checked, is_drawn
 
 SCHEDULED, GREEDILY, MADE_UP = "scheduled", "greedy", "made up for a skipped round"
-SKIPPED = "skipped: "
-NO_ARM_ALLOWED, BUDGET_SPENT = f"{SKIPPED}no arm is allowed", "budget spent"
+BUDGET_SPENT = "budget spent"
 COST_REACHED, CERTAIN, PAUSED = f"{SKIPPED}cost limit", f"{SKIPPED}certain", f"{SKIPPED}paused"
 
 State = tuple[float, ...]
@@ -71,7 +71,7 @@ class Control(ABC):
         """Is an exploration still to be made up for?"""
         return False
 
-    def ends(self, state: State) -> bool:
+    def ends(self, evidence: Evidence, state: State) -> bool:
         """Has exploration stopped for good?"""
         return False
 
@@ -83,8 +83,16 @@ class Control(ABC):
         """Why an arm with that estimated loss may not be tried, if it may not."""
         return None
 
-    def after(self, state: State, outcome: str, loss: float, evidence: Evidence) -> State:
-        """The state after a round in which exploration was due or owed, by its reason."""
+    def skipped(self, state: State, evidence: Evidence, due: bool) -> State:
+        """The state after this control has kept a round from exploring that was due, or owed."""
+        return state
+
+    def explored(self, state: State, loss: float) -> State:
+        """The state after a round that explored, with its estimated loss."""
+        return state
+
+    def repaid(self, state: State) -> State:
+        """The state after an exploration that this control owed."""
         return state
 
 
@@ -102,19 +110,20 @@ class Guarded(Control):
         Control.__post_init__(self)
         object.__setattr__(self, "cost_limit", real("cost_limit", self.cost_limit, least=0))
 
-    def ends(self, state: State) -> bool:
+    def ends(self, evidence: Evidence, state: State) -> bool:
         return state[1] > 0.0
 
     def objection(self, t: int, evidence: Evidence, state: State) -> str | None:
-        return COST_REACHED if self.ends(state) else None
+        return COST_REACHED if self.ends(evidence, state) else None
 
     def refusal(self, loss: float, state: State) -> str | None:
         return COST_REACHED if state[0] + loss > self.cost_limit else None
 
-    def after(self, state: State, outcome: str, loss: float, evidence: Evidence) -> State:
-        if outcome == COST_REACHED:
-            return state[0], 1.0
-        return state if outcome.startswith(SKIPPED) else (state[0] + loss, state[1])
+    def skipped(self, state: State, evidence: Evidence, due: bool) -> State:
+        return state[0], 1.0
+
+    def explored(self, state: State, loss: float) -> State:
+        return state[0] + loss, state[1]
 
     def __repr__(self) -> str:
         return f"guarded({self.schedule!r}, {self.cost_limit!r})"
@@ -131,21 +140,20 @@ class UntilCertain(Control):
     bound: float = 1.0
     scale: float = 1.0
 
-    begin = (0.0,)  # how many fixed arms there were when it stopped; 0 before
+    begin = (-1.0,)  # a checksum of the fixed arms among which it stopped; -1 before
 
     def __post_init__(self) -> None:
         Control.__post_init__(self)
         self._confidence()
 
-    def ends(self, state: State) -> bool:
-        return state[0] > 0.0
+    def ends(self, evidence: Evidence, state: State) -> bool:
+        return evidence.lasting and state[0] == _checksum(evidence)
 
     def objection(self, t: int, evidence: Evidence, state: State) -> str | None:
-        stopped = evidence.lasting and state[0] == len(evidence)
-        return CERTAIN if stopped or self._is_certain(evidence) else None
+        return CERTAIN if self.ends(evidence, state) or self._is_certain(evidence) else None
 
-    def after(self, state: State, outcome: str, loss: float, evidence: Evidence) -> State:
-        return (float(len(evidence)),) if outcome == CERTAIN and evidence.lasting else state
+    def skipped(self, state: State, evidence: Evidence, due: bool) -> State:
+        return (_checksum(evidence),) if evidence.lasting else state
 
     def _is_certain(self, evidence: Evidence) -> bool:
         beta = self._confidence().radius(evidence)
@@ -189,10 +197,11 @@ class Paused(Control):
     def objection(self, t: int, evidence: Evidence, state: State) -> str | None:
         return PAUSED if self.when(t) else None
 
-    def after(self, state: State, outcome: str, loss: float, evidence: Evidence) -> State:
-        if outcome == PAUSED and self.missed == "make up":
-            return (state[0] + 1.0,)
-        return (state[0] - 1.0,) if outcome == MADE_UP else state
+    def skipped(self, state: State, evidence: Evidence, due: bool) -> State:
+        return (state[0] + 1.0,) if due and self.missed == "make up" else state
+
+    def repaid(self, state: State) -> State:
+        return (state[0] - 1.0,)
 
     def __repr__(self) -> str:
         return f"paused({self.schedule!r}, {self.when!r}, missed={self.missed!r})"
@@ -254,6 +263,13 @@ def paused(
     return Paused(schedule, when, missed)
 
 
+class Bar(NamedTuple):
+    """Why a round does not explore, and the place of the control that says so, if one does."""
+
+    reason: str
+    place: int | None
+
+
 class Note(NamedTuple):
     """What `Infex` notes under a control: the state of each layer, the base's note, explorations done."""
 
@@ -270,26 +286,41 @@ class Note(NamedTuple):
         """Is an exploration still to be made up for?"""
         return any(layer.owes(state) for layer, state in self._pairs(control))
 
-    def ends(self, control: Control) -> bool:
+    def ends(self, control: Control, evidence: Evidence) -> bool:
         """Has exploration stopped for good?"""
-        return any(layer.ends(state) for layer, state in self._pairs(control))
+        return any(layer.ends(evidence, state) for layer, state in self._pairs(control))
 
-    def objection(self, control: Control, t: int, evidence: Evidence) -> str | None:
-        """Why round t may not explore, if it may not."""
-        for layer, state in self._pairs(control):
+    def objection(self, control: Control, t: int, evidence: Evidence) -> Bar | None:
+        """What keeps round t from exploring, if anything does; the inner controls are asked first."""
+        for place, (layer, state) in enumerate(self._pairs(control)):
             if word := layer.objection(t, evidence, state):
-                return word
-        return NO_ARM_ALLOWED if none_allowed(evidence) else None
+                return Bar(word, place)
+        return Bar(NO_ARM_ALLOWED, None) if none_allowed(evidence) else None
 
-    def refusal(self, control: Control, loss: float) -> str | None:
-        """Why an arm with that estimated loss may not be tried, if it may not."""
-        words = (layer.refusal(loss, state) for layer, state in self._pairs(control))
-        return next((word for word in words if word), None)
+    def refusal(self, control: Control, loss: float) -> Bar | None:
+        """What keeps an arm with that estimated loss from being tried, if anything does."""
+        for place, (layer, state) in enumerate(self._pairs(control)):
+            if word := layer.refusal(loss, state):
+                return Bar(word, place)
+        return None
 
-    def after(self, control: Control, outcome: str, loss: float, evidence: Evidence) -> Note:
-        """The note after a round in which exploration was due or owed, by its reason."""
-        states = (layer.after(state, outcome, loss, evidence) for layer, state in self._pairs(control))
-        return self._replace(states=tuple(states))
+    def skipped(self, control: Control, bar: Bar, evidence: Evidence, due: bool) -> Note:
+        """The note after a round that was kept from exploring."""
+        return self._replace(
+            states=tuple(
+                layer.skipped(state, evidence, due) if place == bar.place else state
+                for place, (layer, state) in enumerate(self._pairs(control))
+            )
+        )
+
+    def explored(self, control: Control, loss: float, inner: Any, made_up: bool) -> Note:
+        """The note after a round that explored; one that was owed is owed by one control alone."""
+        states = [layer.explored(state, loss) for layer, state in self._pairs(control)]
+        if made_up:
+            pairs = enumerate(zip(control.layers, states, strict=True))
+            place, (layer, state) = next(pair for pair in pairs if pair[1][0].owes(pair[1][1]))
+            states[place] = layer.repaid(state)
+        return Note(tuple(states), inner, self.done + 1)
 
     def _pairs(self, control: Control) -> Iterator[tuple[Control, State]]:
         return zip(control.layers, self.states, strict=True)
@@ -301,19 +332,22 @@ def controlled(infex: Any, control: Control, t: int, evidence: Evidence, rng: np
     due = control.planned.explores(t)
     if not due and not note.owes(control):
         return infex.exploit(t, evidence, rng, why_not(control.planned, t))  # type: ignore[no-any-return]
-    reason, choice, loss = SCHEDULED if due else MADE_UP, None, 0.0
-    barred = note.objection(control, t, evidence)
-    if barred is None:
-        choice = infex.explore(t, evidence.noted(note.inner), rng, reason, note.done + 1)
-        loss = evidence.estimate(evidence.greedy) - evidence.estimate(choice.arm)
-        barred = note.refusal(control, loss)
-    if barred is not None and not due:
-        return infex.exploit(t, evidence, rng, GREEDILY)  # type: ignore[no-any-return] # it stays owed
-    after = note.after(control, barred or reason, loss, evidence)
-    if choice is None or barred is not None:
-        return infex.exploit(t, evidence, rng, barred)._replace(note=tuple(after))  # type: ignore[no-any-return]
-    after = after._replace(inner=noted(choice, note.inner), done=note.done + 1)
-    return choice._replace(note=tuple(after))  # type: ignore[no-any-return]
+    bar = note.objection(control, t, evidence)
+    if bar is None:
+        reason = SCHEDULED if due else MADE_UP
+        choice: Choice = infex.explore(t, evidence.noted(note.inner), rng, reason, note.done + 1)
+        loss = loss_of(evidence, choice.arm)
+        bar = note.refusal(control, loss)
+        if bar is None:
+            after = note.explored(control, loss, noted(choice, note.inner), made_up=not due)
+            return choice._replace(note=tuple(after))
+    greedy: Choice = infex.exploit(t, evidence, rng, bar.reason if due else GREEDILY)
+    return greedy._replace(note=tuple(note.skipped(control, bar, evidence, due)))
+
+
+def loss_of(evidence: Evidence, arm: int) -> float:
+    """The estimated loss of an arm: the estimate of the greedy arm minus its own, but for rounding."""
+    return max(evidence.estimate(evidence.greedy) - evidence.estimate(arm), 0.0)
 
 
 def controlled_probability(
@@ -329,12 +363,7 @@ def controlled_probability(
     if any(isinstance(layer, Guarded) for layer in control.layers):
         return None
     clock, seen = infex.seen(t, evidence.noted(note.inner), note.done + 1)
-    return probability(infex.base, clock, seen, arm)
-
-
-def none_allowed(evidence: Evidence) -> bool:
-    """Is there no arm that exploring may try?"""
-    return evidence.allowed is not None and not evidence.allowed.any()
+    return infex.inner_probability(clock, seen, arm)  # type: ignore[no-any-return]
 
 
 def why_not(schedule: Any, t: int) -> str:
@@ -342,16 +371,20 @@ def why_not(schedule: Any, t: int) -> str:
     return BUDGET_SPENT if type(schedule) is Budget and schedule.is_spent(t) else GREEDILY
 
 
-def outlook(policy: Any, t: int, note: Any) -> tuple[int | None, int | None]:
+def outlook(policy: Any, t: int, evidence: Evidence) -> tuple[int | None, int | None]:
     """How many rounds up to t a policy's schedule names, and the next one that is due."""
     schedule: Any = getattr(policy, "schedule", None)
     over = owed = False
     if isinstance(schedule, Control):
-        now = Note.of(schedule, note)
-        over, owed = now.ends(schedule), now.owes(schedule)
+        now = Note.of(schedule, evidence.note)
+        over, owed = now.ends(schedule, evidence), now.owes(schedule)
         schedule = schedule.planned
     if not (callable(getattr(schedule, "count", None)) and callable(getattr(schedule, "when", None))):
         return None, None
     planned = schedule.count(t)
     due = t + 1 if owed else schedule.when(planned + 1)
     return planned, None if over or math.isinf(due) else int(due)
+
+
+def _checksum(evidence: Evidence) -> float:
+    return float(zlib.crc32(evidence.arms.tobytes()))

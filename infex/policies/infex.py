@@ -12,22 +12,22 @@ from infex.linear import Evidence
 from infex.linear.kernels import Floats
 from infex.policies.control import (
     GREEDILY,
-    NO_ARM_ALLOWED,
     SCHEDULED,
     Control,
     controlled,
     controlled_probability,
-    none_allowed,
     why_not,
 )
 from infex.policies.greedy import GREEDY
 from infex.policies.protocol import (
+    NO_ARM_ALLOWED,
     Choice,
     Policy,
     checked,
     choose_allowed,
     chosen,
     learns,
+    none_allowed,
     probability,
     uses_explored,
 )
@@ -77,7 +77,7 @@ class Infex:
         explores = chance(self.schedule, t)
         if explores == 0.0 or none_allowed(evidence):
             return GREEDY[self.ties].probability(t, evidence, arm)
-        inner = probability(self.base, *self.seen(t, evidence), arm)
+        inner = self.inner_probability(*self.seen(t, evidence), arm)
         if explores == 1.0 or inner is None:
             return inner
         if explores is None or hasattr(self.base, "schedule"):  # whose draws may hang together with ours
@@ -90,9 +90,10 @@ class Infex:
         self, t: int, evidence: Evidence, rng: np.random.Generator, reason: str, turn: int | None = None
     ) -> Choice:
         """The base's choice."""
-        choice = choose_allowed(self.base, *self.seen(t, evidence, turn), rng)
+        tells = uses_explored(self.base)  # whether it explored
+        choice = choose_allowed(self.base, *self.seen(t, evidence, turn), rng, trusted=tells)
         arm = chosen(choice, len(evidence))
-        explored = choice.explored if uses_explored(self.base) else True
+        explored = choice.explored if tells else True
         return Choice(arm, explored, choice.note, reason if explored else GREEDILY)
 
     def exploit(self, t: int, evidence: Evidence, rng: np.random.Generator, reason: str) -> Choice:
@@ -104,6 +105,10 @@ class Infex:
         """Passes a reward on to a base that learns by itself: all of them, or its own."""
         if learns(self.base) and (explored or self.data == "shared"):
             self.base.learn(arm, features, reward, explored)  # type: ignore[attr-defined]
+
+    def inner_probability(self, t: int, seen: Evidence, arm: int) -> float | None:
+        """The chance that `explore` picks `arm`, by what the base sees."""
+        return probability(self.base, t, seen, arm, trusted=uses_explored(self.base))
 
     @property
     def learns(self) -> bool:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from infex.checks import whole
-from infex.errors import InvalidChoice, InvalidSetting
+from infex.errors import InvalidArms, InvalidChoice, InvalidSetting
 from infex.linear import Evidence
 from infex.linear.kernels import Floats
+
+SKIPPED = "skipped: "  # how the reason of a round begins that was to explore and did not
+NO_ARM_ALLOWED = f"{SKIPPED}no arm is allowed"
 
 
 class Choice(NamedTuple):
@@ -17,13 +21,15 @@ class Choice(NamedTuple):
 
     A policy holds no data. What it must remember of its own choices, such as that it has stopped
     exploring for good, it says in `note` (numbers in tuples), and finds in `evidence.note` in the
-    next round; None leaves the note as it was. A bandit saves it.
+    next round; None leaves the note as it was. A bandit saves it. `features` are what the reward
+    is to be learnt on, where that is not the arm's own features.
     """
 
     arm: int
     explored: bool = True
     note: Any = None
     reason: str = ""
+    features: Floats | None = None
 
 
 class Policy(Protocol):
@@ -35,8 +41,12 @@ class Policy(Protocol):
     - `probability(t, evidence, arm)`: the chance that `choose` picks `arm`, or None;
     - `radius(evidence)`: the factor of the width in the confidence interval of a decision; a
       policy that holds a `base` has the base's;
+    - `informed(instance, horizon)`: the policy that a simulation plays in its place, for one that
+      asks for what theory takes for known;
     - `learn(arm, features, reward, explored)`: for a learner with a state of its own, called
-      with every reward.
+      with every reward;
+    - `heeds_allowed = True`: it reads `evidence.allowed` itself, and what it calls explored is
+      allowed; any other policy is shown the allowed arms alone.
     """
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
@@ -82,15 +92,46 @@ def noted(choice: Choice, before: Any) -> Any:
     return before if choice.note is None else choice.note
 
 
+def informed(policy: Any, instance: Any, horizon: int) -> Any:
+    """The policy, or its base, once it is told the problem it plays, where it asks for that.
+
+    Only a simulation can: some policies need a number that theory takes for known.
+    """
+    tells = getattr(policy, "informed", None)
+    if callable(tells):
+        return tells(instance, horizon)
+    base = getattr(policy, "base", None)
+    told = base if base is None else informed(base, instance, horizon)
+    return policy if told is base else dataclasses.replace(policy, base=told)
+
+
 def heeds_allowed(policy: Policy) -> bool:
     """Does the policy itself see to it that exploring tries allowed arms alone?"""
     return bool(getattr(policy, "heeds_allowed", False))
 
 
-def choose_allowed(policy: Policy, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-    """The policy's choice; among the arms that are allowed, if it does not look after that itself."""
-    if evidence.allowed is None or heeds_allowed(policy):
+def none_allowed(evidence: Evidence) -> bool:
+    """Is there no arm that exploring may try?"""
+    return evidence.allowed is not None and not evidence.allowed.any()
+
+
+def choose_allowed(
+    policy: Policy, t: int, evidence: Evidence, rng: np.random.Generator, *, trusted: bool = True
+) -> Choice:
+    """The policy's choice; among the arms that are allowed, if it does not look after that itself.
+
+    It is not `trusted` with that where all it chooses counts as explored. If no arm is allowed, the
+    greedy one is played.
+    """
+    if evidence.allowed is None or (trusted and heeds_allowed(policy)):
         return policy.choose(t, evidence, rng)
+    if none_allowed(evidence):
+        return Choice(evidence.greedy, False, None, NO_ARM_ALLOWED)
+    if learns(policy):
+        raise InvalidArms(
+            f"{policy!r} knows arms by their indices, which `allowed` would change; let it read "
+            "evidence.allowed itself, and say heeds_allowed = True"
+        )
     seen, places = evidence.among(evidence.allowed)
     choice = policy.choose(t, seen, rng)
     return choice._replace(arm=int(places[chosen(choice, len(seen))]))
@@ -106,13 +147,17 @@ def uses_explored(policy: Policy) -> bool:
     return bool(getattr(policy, "uses_explored", False))
 
 
-def probability(policy: Policy, t: int, evidence: Evidence, arm: int) -> float | None:
-    """The chance that the policy picks `arm`, if it tells."""
+def probability(
+    policy: Policy, t: int, evidence: Evidence, arm: int, *, trusted: bool = True
+) -> float | None:
+    """The chance that `choose_allowed` picks `arm`, if the policy tells."""
     tells = getattr(policy, "probability", None)
     if not callable(tells):
         return None
-    if evidence.allowed is None or heeds_allowed(policy):
+    if evidence.allowed is None or (trusted and heeds_allowed(policy)):
         return tells(t, evidence, arm)  # type: ignore[no-any-return]
+    if none_allowed(evidence):
+        return float(arm == evidence.greedy)
     if not evidence.allowed[arm]:
         return 0.0
     seen, places = evidence.among(evidence.allowed)

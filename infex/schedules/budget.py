@@ -29,7 +29,10 @@ class Budget(Family):
 
     def is_spent(self, t: int) -> bool:
         """Would round t explore, were the limit not reached?"""
-        return self.schedule.explores(t) and self.schedule.count(t) > self.limit
+        inner = self.schedule
+        return (inner.explores(t) and inner.count(t) > self.limit) or (
+            isinstance(inner, Budget) and inner.is_spent(t)
+        )
 
     def count(self, t: int) -> int:
         return min(self.schedule.count(a_horizon(t)), self.limit)

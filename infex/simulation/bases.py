@@ -8,9 +8,9 @@ from infex.linear.kernels import ARM, Floats, Integers
 from infex.linear.view import View
 from infex.policies.kernel import call
 
-GREEDY, UNIFORM, EPSILON, LINUCB, LINTS, LINTS_SPHERICAL, KERNEL = range(7)
+GREEDY, UNIFORM, EPSILON, LINUCB, LINTS, LINTS_SPHERICAL, KERNEL, ROBIN, HYBRID = range(9)
 
-READ_THE_BOARD = (GREEDY, EPSILON, LINUCB, KERNEL)  # the others need no score but those of a sample
+READ_THE_BOARD = (GREEDY, EPSILON, LINUCB, KERNEL, HYBRID)  # the others need no score but those of a sample
 READ_WIDTHS = (LINUCB, KERNEL)
 
 
@@ -26,7 +26,8 @@ class Base(NamedTuple):
     bound: float = 0.0
     delta: float = 1.0
     scale: float = 0.0
-    rate: float = 0.0  # of epsilon-greedy; below 0 it is t^(-1/3)
+    rate: float = 0.0  # of epsilon-greedy (below 0 it is t^(-1/3)) and of sampling in a share of rounds
+    bonus: float = 0.0  # a radius beside that of the theory
     random_ties: bool = False
     address: Any = 0  # of a kernel
 
@@ -49,9 +50,9 @@ def greedy_arm(board: Floats, run: Floats, random_ties: bool, rng: Any, scores: 
 
 @compiled
 def radius(base: Base, penalty: float, run: Floats) -> float:
-    """beta, as `Confidence.radius` has it."""
+    """beta, as `Confidence.radius` has it, or a constant bonus."""
     beta = kernels.radius(kernels.volume(run), penalty, base.noise, base.bound, base.delta)
-    return base.scale * beta
+    return base.scale * beta + base.bonus
 
 
 @compiled
@@ -91,6 +92,10 @@ def base_arm(base: Base, t: int, seen: View, rng: Any) -> tuple[int, bool]:
         if rng.random() >= rate:
             return greedy_arm(board, run, base.random_ties, rng, scores), False
         return int(rng.integers(0, count)), True
+    if kind == HYBRID and rng.random() >= base.rate:
+        return greedy_arm(board, run, base.random_ties, rng, scores), False
+    if kind == ROBIN:
+        return (t - 1) % count, True
     if kind == UNIFORM:
         return int(rng.integers(0, count)), True
     if kind == GREEDY:

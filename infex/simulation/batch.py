@@ -42,15 +42,15 @@ SEATING = Seating()
 
 
 def play_batch(
-    tasks: Sequence[Task], policy: Any, found: Plan, horizon: int, penalty: float, record: bool
+    tasks: Sequence[Task], policy: Any, label: str, found: Plan, horizon: int, penalty: float, record: bool
 ) -> list[Run]:
-    """The runs of tasks whose problems have one shape and one law of rewards."""
+    """The runs of tasks whose problems have one shape and one law; `label` names the policy's draws."""
     compile_loop()
     if not SEATING.policy.known and len(tasks) > 1:
-        return [play_batch([task], policy, found, horizon, penalty, record)[0] for task in tasks]
+        return [play_batch([task], policy, label, found, horizon, penalty, record)[0] for task in tasks]
     ledger = Ledger(len(tasks), len(tasks[0][0].arms), horizon, record)
     begun = time.perf_counter()
-    _play(tasks, policy, found, penalty, ledger)
+    _play(tasks, label, found, penalty, ledger)
     times = ledger.seconds(time.perf_counter() - begun)
     return [ledger.run(row, instance, policy, seed, times[row]) for row, (instance, seed) in enumerate(tasks)]
 
@@ -61,10 +61,10 @@ def compile_loop() -> None:
     instance = LinearInstance(np.ones((1, 1)), np.zeros(1))
     found = plan(Greedy())
     assert found is not None
-    _play([(instance, 0)], Greedy(), found, 1.0, Ledger(1, 1, 2, record=False))
+    _play([(instance, 0)], "", found, 1.0, Ledger(1, 1, 2, record=False))
 
 
-def _play(tasks: Sequence[Task], policy: Any, found: Plan, penalty: float, ledger: Ledger) -> None:
+def _play(tasks: Sequence[Task], label: str, found: Plan, penalty: float, ledger: Ledger) -> None:
     instance = tasks[0][0]
     state = scratch(instance, penalty)
     apart = scratch(instance, penalty) if found.own else state
@@ -75,7 +75,7 @@ def _play(tasks: Sequence[Task], policy: Any, found: Plan, penalty: float, ledge
     which = np.array([places[instance] for instance, _ in tasks])
     arrays = _stacked(problems)
     law = LAWS[instance.rewards]
-    reward_rng, rng, seats, starts = seats_of(tasks, policy, alone=ledger.horizon > CHUNK)
+    reward_rng, rng, seats, starts = seats_of(tasks, label, alone=ledger.horizon > CHUNK)
     for t in range(1, ledger.horizon + 1, CHUNK):
         end = min(t + CHUNK - 1, ledger.horizon)
         exploring = found.exploring(t, end)
@@ -106,10 +106,9 @@ def _stacked(problems: list[LinearInstance]) -> tuple[Floats, Floats, Floats]:
 
 
 def seats_of(
-    tasks: Sequence[Task], policy: Any, alone: bool
+    tasks: Sequence[Task], label: str, alone: bool
 ) -> tuple[Generator, Generator, loop.Seats, Words]:
     """The generators, their memory, and where they start in each run; nowhere if they stand there already."""
-    label = name(policy)
     rewards, own = SEATING.rewards, SEATING.policy
     memory = loop.Seats(rewards.state, own.state, rewards.buffer, own.buffer)
     if own.known and not alone:  # between chunks a user's schedule may play runs of its own

@@ -19,8 +19,8 @@ from infex.linear.view import View, viewed
 from infex.policies import Greedy
 from infex.policies.protocol import chosen, learns, noted, uses_explored
 from infex.simulation import tally
-from infex.simulation.bases import EPSILON, GREEDY, READ_WIDTHS, Base, NoSuchArm, base_arm, pick
-from infex.simulation.batch import fault, name
+from infex.simulation.bases import EPSILON, GREEDY, HYBRID, READ_WIDTHS, Base, NoSuchArm, base_arm, pick
+from infex.simulation.batch import fault
 from infex.simulation.ledger import Ledger
 from infex.simulation.loop import Outcome, Rule, State
 from infex.simulation.plan import Plan, plan
@@ -31,6 +31,7 @@ from infex.streams import stream
 def play_changing(
     instance: ChangingInstance,
     policy: Any,
+    label: str,
     found: Plan | None,
     horizon: int,
     seed: int,
@@ -42,7 +43,7 @@ def play_changing(
         compile_blocks()
     memory = Memory.empty(np.zeros((instance.dim, 0)), penalty, uses_explored(policy))
     ledger = Ledger(1, instance.count, horizon, record)
-    draws = instance.draws(seed), stream(seed, "policy", name(policy), instance.key)
+    draws = instance.draws(seed), stream(seed, "policy", label, instance.key)
     begun = time.perf_counter()
     for t, block in instance.blocks(seed, horizon):
         if found is None:
@@ -82,7 +83,9 @@ def _interpreted(
         x = np.ascontiguousarray(columns[:, arm])
         if learns(policy):
             policy.learn(arm, x, reward, choice.explored)
-        memory.absorb(x, reward, choice.explored)
+        memory.absorb(
+            x if choice.features is None else np.ascontiguousarray(choice.features), reward, choice.explored
+        )
         memory.note = noted(choice, memory.note)
         enter(outcome, t + place, arm, bool(choice.explored), gaps[arm], reward)
 
@@ -188,5 +191,5 @@ def score(kind: int, solved: Floats, columns: Floats, board: Floats) -> None:
     """As much of the board as a base of that kind reads."""
     if kind in READ_WIDTHS:
         kernels.direct(solved, columns, board)
-    elif kind in (GREEDY, EPSILON):
+    elif kind in (GREEDY, EPSILON, HYBRID):
         kernels.product(columns, solved[columns.shape[0]], board[0])

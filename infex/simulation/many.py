@@ -11,7 +11,7 @@ from infex.checks import whole
 from infex.environments import ChangingInstance, Instance
 from infex.errors import InvalidSetting
 from infex.policies.protocol import checked, learns
-from infex.simulation.batch import CHUNK, Task, play_batch
+from infex.simulation.batch import CHUNK, Task, name, play_batch
 from infex.simulation.plan import exploring_rounds, is_built_in, plan
 from infex.simulation.playing import checked_horizon, checked_instance, play, warn_of_means
 from infex.simulation.run import Run
@@ -66,7 +66,7 @@ def play_many(
     def some(batch: list[Task]) -> list[Run]:
         if len(batch) == 1:
             return [_alone(policy, batch[0], horizon, penalty, record)]
-        return play_batch(batch, policy, found, horizon, penalty, record)
+        return play_batch(batch, policy, name(policy), found, horizon, penalty, record)
 
     if any(getattr(problem, "contexts", None) for problem in problems) or not (
         found.schedule is None or horizon <= CHUNK or is_built_in(found.schedule)

@@ -10,16 +10,27 @@ import numpy as np
 
 from infex.errors import InvalidExpression, OutOfReach
 from infex.linear.kernels import Floats, Integers
-from infex.policies import EpsilonGreedy, Greedy, Infex, LinTS, LinUCB, Uniform, catalog
+from infex.policies import (
+    EpsilonGreedy,
+    ExploreThenCommit,
+    FixedBonusUCB,
+    Greedy,
+    HybridTS,
+    Infex,
+    LinTS,
+    LinUCB,
+    Uniform,
+    catalog,
+)
 from infex.policies.confidence import Confidence
 from infex.policies.control import Control
 from infex.policies.kernel import KernelPolicy
-from infex.schedules import Every, Schedule, never
+from infex.schedules import Every, Schedule, always, budget, never
 from infex.schedules.protocol import Family
 from infex.simulation import bases
 from infex.simulation.bases import Base
 
-KNOWN = (Greedy, Uniform, EpsilonGreedy, LinUCB, LinTS, KernelPolicy)
+KNOWN = (Greedy, Uniform, EpsilonGreedy, LinUCB, LinTS, FixedBonusUCB, HybridTS, KernelPolicy)
 
 
 class Plan(NamedTuple):
@@ -42,6 +53,8 @@ class Plan(NamedTuple):
 
 def plan(policy: Any) -> Plan | None:
     """The plan of a built-in policy or a kernel; None for what only Python can evaluate."""
+    if type(policy) is ExploreThenCommit:
+        return _first_phase(policy)
     inner = policy.base if type(policy) is Infex else policy
     base = base_of(inner)
     if base is None or (type(policy) is Infex and isinstance(policy.schedule, Control)):
@@ -53,6 +66,14 @@ def plan(policy: Any) -> Plan | None:
     if type(policy) is Greedy:
         return Plan(base, settings, never(), own=False, random_ties=base.random_ties)
     return Plan(base, settings, None, own=False, random_ties=False)
+
+
+def _first_phase(policy: ExploreThenCommit) -> Plan | None:
+    """Exploring at first and greedy for good, if the length is known."""
+    if policy.rounds is None or policy.then == "commit":
+        return None
+    base = Base(bases.UNIFORM if policy.order == "uniform" else bases.ROBIN)
+    return Plan(base, np.array(()), budget(always(), policy.rounds), False, policy.ties == "random")
 
 
 def base_of(policy: Any) -> Base | None:
@@ -72,6 +93,10 @@ def base_of(policy: Any) -> Base | None:
         case LinTS():
             spherical = policy.sampling == "spherical"
             return _confident(bases.LINTS_SPHERICAL if spherical else bases.LINTS, policy)
+        case FixedBonusUCB():
+            return Base(bases.LINUCB, bonus=policy.bonus, random_ties=policy.ties == "random")
+        case HybridTS() if policy.form == "linear":
+            return _confident(bases.HYBRID, policy)._replace(rate=policy.p)
         case KernelPolicy():
             return Base(bases.KERNEL, address=policy.kernel.address)
     return None

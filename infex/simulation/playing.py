@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from typing import Any
 
@@ -13,7 +14,7 @@ from infex.errors import InvalidSetting
 from infex.linear import Memory
 from infex.linear.kernels import Floats
 from infex.policies.confidence import greatest_reward, warn_of_large
-from infex.policies.protocol import checked, chosen, learns, noted, uses_explored
+from infex.policies.protocol import checked, chosen, informed, learns, noted, uses_explored
 from infex.simulation import tally
 from infex.simulation.batch import CHUNK, name, play_batch
 from infex.simulation.changing import play_changing
@@ -50,14 +51,23 @@ def play(
     checked_instance(instance)
     horizon = checked_horizon(horizon)
     warn_of_means(instance, policy)
+    label, played = name(policy), informed(policy, instance, horizon)
+    run = _play(instance, played, label, horizon, seed, penalty, record)
+    return run if played is policy else dataclasses.replace(run, policy=policy)
+
+
+def _play(
+    instance: Instance, policy: Any, label: str, horizon: int, seed: int, penalty: float, record: bool
+) -> Run:
+    """One run of a policy whose draws are named by a label."""
     found = plan(policy)
     if isinstance(instance, ChangingInstance):
-        return play_changing(instance, policy, found, horizon, seed, penalty, record)
+        return play_changing(instance, policy, label, found, horizon, seed, penalty, record)
     if found is not None:
-        return play_batch([(instance, seed)], policy, found, horizon, penalty, record)[0]
+        return play_batch([(instance, seed)], policy, label, found, horizon, penalty, record)[0]
     memory = Memory.empty(np.ascontiguousarray(instance.arms.T), penalty, uses_explored(policy))
     ledger = Ledger(1, len(instance.arms), horizon, record)
-    draws = instance.draws(seed), stream(seed, "policy", name(policy), instance.key)
+    draws = instance.draws(seed), stream(seed, "policy", label, instance.key)
     start = time.perf_counter()
     _interpreted(instance, policy, memory, ledger, *draws)
     ledger.volumes[0] = memory.ridge.volume
@@ -103,7 +113,10 @@ def _interpreted(
         reward = instance.reward(arm, reward_rng)
         if learns(policy):
             policy.learn(arm, instance.arms[arm], reward, choice.explored)
-        memory.learn(arm, reward, choice.explored)
+        if choice.features is None:
+            memory.learn(arm, reward, choice.explored)
+        else:
+            memory.absorb(np.ascontiguousarray(choice.features), reward, choice.explored)
         memory.note = noted(choice, memory.note)
         if ledger.record:
             ledger.arms[0, t - 1], ledger.rewards[0, t - 1] = arm, reward

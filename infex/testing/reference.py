@@ -7,7 +7,24 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from infex.linear.kernels import Floats
-from infex.policies import EpsilonGreedy, Greedy, Infex, LinTS, LinUCB, Uniform
+from infex.policies import (
+    UCB1,
+    AgnosticLassoBandit,
+    EpsilonGreedy,
+    ExploreThenCommit,
+    FixedBonusUCB,
+    GaussianTS,
+    Greedy,
+    GreedyFirst,
+    HybridTS,
+    Infex,
+    LassoBandit,
+    LinTS,
+    LinUCB,
+    OLSBandit,
+    RarelySwitchingUCB,
+    Uniform,
+)
 
 Draws = Callable[[int], np.random.Generator]
 
@@ -58,33 +75,201 @@ def lowest(scores: Floats) -> int:
     return next(k for k, score in enumerate(scores) if score >= top - 1e-12 * (1 + abs(top)))
 
 
-def slow_arm(policy: Any, t: int, arms: Floats, pulls: Sequence[Pull], penalty: float, draws: Draws) -> int:
-    """The arm a built-in policy with ties="lowest" must choose in round t after `pulls`."""
+def slow_choice(
+    policy: Any, t: int, arms: Floats, pulls: Sequence[Pull], penalty: float, draws: Draws
+) -> tuple[int, bool]:
+    """The arm a built-in policy with ties="lowest" must choose in round t after `pulls`; does it explore?"""
     ridge = SlowRidge(arms, pulls, penalty)
     rng = draws(t)
     match policy:
         case Infex(base=base, schedule=schedule):
             if not schedule.explores(t):
-                return slow_arm(Greedy(), t, arms, pulls, penalty, draws)
+                return lowest(ridge.estimates()), False
             if policy.data == "shared":
-                return slow_arm(base, t, arms, pulls, penalty, draws)
+                return slow_choice(base, t, arms, pulls, penalty, draws)[0], True
             own = [pull for pull in pulls if pull.explored]
-            return slow_arm(base, len(own) + 1, arms, own, penalty, lambda _: draws(t))
+            return slow_choice(base, len(own) + 1, arms, own, penalty, lambda _: draws(t))[0], True
         case Greedy():
-            return lowest(ridge.estimates())
+            return lowest(ridge.estimates()), False
         case Uniform():
-            return int(rng.integers(len(arms)))
+            return int(rng.integers(len(arms))), True
         case EpsilonGreedy():
             explores = rng.random() < policy.eps(t)
-            return int(rng.integers(len(arms))) if explores else lowest(ridge.estimates())
+            return (int(rng.integers(len(arms))), True) if explores else (lowest(ridge.estimates()), False)
         case LinUCB():
-            return lowest(ridge.estimates() + slow_radius(policy, ridge) * ridge.widths())
+            return lowest(ridge.estimates() + slow_radius(policy, ridge) * ridge.widths()), True
         case LinTS():
             eta: Floats = rng.standard_normal((arms.shape[1],))
             if policy.sampling == "spherical":
                 eta *= math.sqrt(eta.size) / float(np.linalg.norm(eta))
-            return lowest(ridge.sampled(slow_radius(policy, ridge), eta))
+            return lowest(ridge.sampled(slow_radius(policy, ridge), eta)), True
+    return slow_rival(policy, t, arms, pulls, penalty, rng, draws)
+
+
+def slow_rival(
+    policy: Any,
+    t: int,
+    arms: Floats,
+    pulls: Sequence[Pull],
+    penalty: float,
+    rng: np.random.Generator,
+    draws: Draws,
+) -> tuple[int, bool]:
+    """The same for the algorithms that the paper compares with or builds on."""
+    ridge = SlowRidge(arms, pulls, penalty)
+    dim = arms.shape[1]
+    match policy:
+        case OLSBandit():
+            if t in slow_forced(policy.rule, policy.scale_for(dim), t):
+                return int(rng.integers(len(arms))), True
+            forced, both = (arms @ slow_least_squares(arms, some) for some in (_explored(pulls), pulls))
+            return _best_kept(forced, both, policy.keep), False
+        case LassoBandit():
+            if t in slow_forced("blocks", 2 * dim if policy.q is None else policy.q, t):
+                return int(rng.integers(len(arms))), True
+            n = max(len(pulls), 1)
+            later = policy.later * math.sqrt((math.log(n) + math.log(dim)) / n)
+            forced = arms @ slow_lasso(arms, _explored(pulls), policy.first)
+            return _best_kept(forced, arms @ slow_lasso(arms, pulls, later), policy.keep), False
+        case AgnosticLassoBandit():
+            n = max(len(pulls), 1)
+            strength = policy.strength * math.sqrt((4 * math.log(n) + 2 * math.log(dim)) / n)
+            return lowest(arms @ slow_lasso(arms, pulls, strength)), False
+        case ExploreThenCommit():
+            if t <= policy.length(dim):
+                return (
+                    int(rng.integers(len(arms))) if policy.order == "uniform" else (t - 1) % len(arms)
+                ), True
+            seen = pulls if policy.then == "greedy" else _explored(pulls)
+            return lowest(SlowRidge(arms, seen, penalty).estimates()), False
+        case FixedBonusUCB():
+            return lowest(ridge.estimates() + policy.bonus * ridge.widths()), True
+        case RarelySwitchingUCB():
+            return slow_rarely_switching(policy, arms, pulls, penalty), True
+        case GreedyFirst():
+            if slow_has_switched(policy, arms, pulls):
+                return slow_choice(policy.base, t, arms, pulls, penalty, draws)
+            return lowest(ridge.estimates()), False
+    return slow_plain(policy, arms, pulls, penalty, rng)
+
+
+def slow_plain(
+    policy: Any, arms: Floats, pulls: Sequence[Pull], penalty: float, rng: np.random.Generator
+) -> tuple[int, bool]:
+    """The same for policies that look at no features, and for the hybrid."""
+    rewards = [[pull.reward for pull in pulls if pull.arm == k] for k in range(len(arms))]
+    fresh = [k for k, own in enumerate(rewards) if not own]
+    match policy:
+        case UCB1():
+            if fresh:
+                return fresh[0], True
+            bonus = [policy.noise * math.sqrt(8 * math.log(len(pulls)) / len(own)) for own in rewards]
+            return lowest(np.array([np.mean(own) for own in rewards]) + np.array(bonus)), True
+        case GaussianTS():
+            return lowest(_sampled_means(rewards, policy.noise, rng)), True
+        case HybridTS(form="plain"):
+            if fresh:
+                return fresh[0], True
+            if rng.random() < policy.p:
+                return lowest(_sampled_means(rewards, policy.noise, rng)), True
+            return lowest(np.array([np.mean(own) for own in rewards])), False
+        case HybridTS():
+            ridge = SlowRidge(arms, pulls, penalty)
+            if rng.random() < policy.p:
+                eta: Floats = rng.standard_normal((arms.shape[1],))
+                return lowest(ridge.sampled(slow_radius(policy, ridge), eta)), True
+            return lowest(ridge.estimates()), False
     raise TypeError(f"no slow version of {policy!r}")
+
+
+def slow_forced(rule: str, scale: float, last: int) -> set[int]:
+    """The forced rounds up to `last`, from their definition."""
+    if rule == "blocks":
+        q = math.ceil(scale)
+        return {(2**n - 1) * q + j for n in range(last.bit_length() + 1) for j in range(1, q + 1)}
+    forced: set[int] = set()
+    for t in range(1, last + 1):
+        if len(forced) < scale * math.log(1 + t):
+            forced.add(t)
+    return forced
+
+
+def slow_least_squares(arms: Floats, pulls: Sequence[Pull]) -> Floats:
+    """Least squares on the list of all pulls; the shortest solution."""
+    rows, rewards = _design(arms, pulls)
+    return np.asarray(np.linalg.lstsq(rows, rewards, rcond=1e-10)[0]) if pulls else np.zeros(arms.shape[1])
+
+
+def slow_lasso(arms: Floats, pulls: Sequence[Pull], strength: float) -> Floats:
+    """LASSO on the list of all pulls, by proximal gradient steps until nothing moves."""
+    theta = np.zeros(arms.shape[1])
+    if not pulls:
+        return theta
+    rows, rewards = _design(arms, pulls)
+    step = len(pulls) / max(float(np.linalg.norm(rows, 2)) ** 2, 1e-300)
+    ahead, pace = theta, 1.0
+    for _ in range(20_000):
+        moved = ahead - step * rows.T @ (rows @ ahead - rewards) / len(pulls)
+        after = np.sign(moved) * np.maximum(np.abs(moved) - step * strength, 0.0)
+        faster = (1 + math.sqrt(1 + 4 * pace * pace)) / 2
+        ahead = after + (pace - 1) / faster * (after - theta)
+        still = float(np.max(np.abs(after - theta))) < 1e-15
+        theta, pace = after, faster
+        if still:
+            break
+    return theta
+
+
+def slow_rarely_switching(
+    policy: RarelySwitchingUCB, arms: Floats, pulls: Sequence[Pull], penalty: float
+) -> int:
+    """The arm of the last switch, found by going through all rounds of the policy again."""
+    arm, volume = -1, -math.inf
+    for n in [n for n, pull in enumerate(pulls) if pull.explored] + [len(pulls)]:
+        ridge = SlowRidge(arms, pulls[:n], penalty)
+        if ridge.volume() > volume + math.log1p(policy.growth):
+            arm, volume = (
+                lowest(ridge.estimates() + slow_radius(policy, ridge) * ridge.widths()),
+                ridge.volume(),
+            )
+    return arm
+
+
+def slow_has_switched(policy: GreedyFirst, arms: Floats, pulls: Sequence[Pull]) -> bool:
+    """Has the smallest eigenvalue ever been too small?"""
+    wait = 8 * arms.shape[1] if policy.wait is None else policy.wait
+    level = policy.level
+    for n in range(wait + 1, len(pulls) + 1):
+        rows, _ = _design(arms, pulls[:n])
+        least = float(np.linalg.eigvalsh(rows.T @ rows)[0])
+        level = least / n / 2 if level is None else level
+        if least < level * n / 4 or least <= 0:
+            return True
+    return False
+
+
+def _design(arms: Floats, pulls: Sequence[Pull]) -> tuple[Floats, Floats]:
+    return arms[[pull.arm for pull in pulls]], np.array([pull.reward for pull in pulls])
+
+
+def _explored(pulls: Sequence[Pull]) -> list[Pull]:
+    return [pull for pull in pulls if pull.explored]
+
+
+def _best_kept(forced: Floats, scores: Floats, keep: float) -> int:
+    top = max(forced)
+    kept = [k for k in range(len(scores)) if forced[k] >= top - keep / 2 - 1e-12 * (1 + abs(top))]
+    return kept[lowest(scores[kept])]
+
+
+def _sampled_means(rewards: list[list[float]], noise: float, rng: np.random.Generator) -> Floats:
+    drawn = rng.standard_normal(len(rewards))
+    return np.array(
+        [
+            sum(own) / (len(own) + 1) + noise / math.sqrt(len(own) + 1) * z
+            for own, z in zip(rewards, drawn, strict=True)
+        ]
+    )
 
 
 def slow_radius(policy: Any, ridge: SlowRidge) -> float:
@@ -104,7 +289,6 @@ def slow_play(
     """The arms of rounds 1 to `horizon`."""
     pulls: list[Pull] = []
     for t in range(1, horizon + 1):
-        arm = slow_arm(policy, t, arms, pulls, penalty, draws)
-        explored = policy.schedule.explores(t) if isinstance(policy, Infex) else True
+        arm, explored = slow_choice(policy, t, arms, pulls, penalty, draws)
         pulls.append(Pull(arm, reward(t, arm), explored))
     return [pull.arm for pull in pulls]

@@ -7,12 +7,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infex import (
+    UCB1,
+    AgnosticLassoBandit,
     EpsilonGreedy,
+    ExploreThenCommit,
+    FixedBonusUCB,
+    GaussianTS,
     Greedy,
+    GreedyFirst,
+    HybridTS,
     Infex,
+    LassoBandit,
     LinTS,
     LinUCB,
+    OLSBandit,
     Policy,
+    RarelySwitchingUCB,
     Uniform,
     every,
     jittered,
@@ -38,11 +48,38 @@ bases = st.one_of(
         lambda drawn: LinTS(**drawn[0], sampling=drawn[1])
     ),
 )
+rivals = st.one_of(
+    st.builds(
+        OLSBandit,
+        rule=st.sampled_from(["log", "blocks"]),
+        scale=st.sampled_from([None, 0.7, 3, 9]),
+        keep=st.sampled_from([0.0, 0.3]),
+    ),
+    st.builds(
+        ExploreThenCommit,
+        rounds=st.integers(0, 30),
+        order=st.sampled_from(["uniform", "robin"]),
+        then=st.sampled_from(["greedy", "commit"]),
+    ),
+    st.builds(LassoBandit, q=st.integers(1, 9), keep=st.sampled_from([0.1, 0.5])),
+    st.builds(AgnosticLassoBandit, strength=st.sampled_from([0.01, 0.2])),
+    st.builds(GreedyFirst, bases, level=st.sampled_from([None, 0.1]), wait=st.integers(0, 20)),
+)
+stateless = st.one_of(
+    st.builds(UCB1, noise=st.sampled_from([0.1, 1.0])),
+    st.builds(GaussianTS, noise=st.sampled_from([0.1, 1.0])),
+    st.builds(HybridTS, p=st.sampled_from([0.0, 0.4, 1.0]), form=st.sampled_from(["linear", "plain"])),
+    st.builds(FixedBonusUCB, bonus=st.sampled_from([0.0, 0.5, 3.0])),
+    st.builds(RarelySwitchingUCB, growth=st.sampled_from([0.2, 1.0]), scale=st.sampled_from([0.1, 1.0])),
+)
 schedules = st.one_of(
     st.integers(1, 9).map(every),
     st.sampled_from([stretched(1), power(0.5), logarithmic(2), jittered(4, 1), every(7) | every(5)]),
 )
-policies = st.one_of(bases, st.builds(Infex, bases, schedules, data=st.sampled_from(["shared", "own"])))
+everyone = st.one_of(bases, stateless)
+policies = st.one_of(
+    everyone, rivals, st.builds(Infex, everyone, schedules, data=st.sampled_from(["shared", "own"]))
+)
 
 
 @given(
@@ -52,7 +89,7 @@ policies = st.one_of(bases, st.builds(Infex, bases, schedules, data=st.sampled_f
     dim=st.integers(1, 8),
     penalty=st.sampled_from([0.1, 1.0, 7.0]),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_every_arm_is_that_of_the_slow_version(
     policy: Any, seed: int, arms: int, dim: int, penalty: float
 ) -> None:

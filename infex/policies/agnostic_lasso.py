@@ -1,0 +1,45 @@
+"""The LASSO bandit that need not know how sparse the parameter is."""
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from infex.checks import one_of, real
+from infex.linear import Evidence
+from infex.linear.kernels import Floats
+from infex.policies.protocol import Choice
+from infex.policies.ties import TIES, Ties, pick, share
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgnosticLassoBandit:
+    """Plays the best arm of a LASSO estimate; it never explores (Oh, Iyengar and Zeevi, 2021).
+
+    After n rewards the strength is `strength` sqrt((4 log n + 2 log d)/n). It lives on contexts
+    that change by themselves; among fixed arms it is greedy, and may stay with a bad arm.
+    """
+
+    strength: float = 0.1
+    ties: Ties = "lowest"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "strength", real("strength", self.strength, least=0))
+        one_of("ties", self.ties, TIES)
+
+    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        """The best arm of the estimate."""
+        return Choice(pick(self._scores(evidence), self.ties, rng), explored=False)
+
+    def probability(self, t: int, evidence: Evidence, arm: int) -> float:
+        """1 for the best arm; shared among ties that are broken at random."""
+        return share(self._scores(evidence), self.ties, arm)
+
+    def _scores(self, evidence: Evidence) -> Floats:
+        moments = evidence.moments
+        n, dim = max(moments.told, 1), moments.moment.size
+        strength = self.strength * math.sqrt((4.0 * math.log(n) + 2.0 * math.log(dim)) / n)
+        scores: Floats = evidence.arms @ moments.lasso(strength)
+        return scores

@@ -1,0 +1,95 @@
+"""From contexts to a fixed set of actions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, final
+
+import numpy as np
+
+from infex.checks import whole
+from infex.errors import InvalidSetting
+from infex.linear import Evidence
+from infex.linear.kernels import Floats
+from infex.policies.linucb import LinUCB
+from infex.policies.protocol import Choice, Policy, checked, chosen, uses_explored
+from infex.policies.ties import best
+from infex.streams import stream
+
+BASE = LinUCB()
+LOGGED = 200  # arm sets that a simulation shows it
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ContextReduction:
+    """Lets `base` play a fixed set of actions where arms are drawn anew each round.
+
+    The reduction of Hanna, Yang and Fragouli (2023). An action is a direction w of the parameter. To
+    play it is to play the arm x of the round with the largest x'w, and its features are g(w), the
+    mean of that arm over the law of arm sets; the reward is learnt on g(w), not on the arm's own
+    features. So the base meets a linear bandit with fixed arms, whatever the contexts do.
+
+    `samples`, (n, K, d), are arm sets seen before, over which the mean is taken; a simulation shows
+    200 by itself. `directions` are so many drawn uniformly, from `seed`. Their best is only as good
+    as the direction that comes nearest to the parameter.
+    """
+
+    base: Policy = BASE
+    samples: Any = field(default=None, repr=False, compare=False)
+    directions: int = 500
+    seed: int = 0
+    actions: Any = field(init=False, repr=False, compare=False, default=None)
+    towards: Any = field(init=False, repr=False, compare=False, default=None)
+
+    def __post_init__(self) -> None:
+        checked("base", self.base)
+        if uses_explored(self.base):
+            raise InvalidSetting(f"the base must not keep exploring rounds apart: {self.base!r}")
+        object.__setattr__(self, "directions", whole("directions", self.directions, least=1))
+        object.__setattr__(self, "seed", whole("seed", self.seed))
+        if self.samples is not None:
+            samples = _checked_samples(self.samples)
+            drawn = stream(self.seed, "directions", samples.shape[2]).standard_normal(
+                (self.directions, samples.shape[2])
+            )
+            towards = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+            object.__setattr__(self, "samples", samples)
+            object.__setattr__(self, "towards", towards)
+            object.__setattr__(self, "actions", np.ascontiguousarray(_means(samples, towards).T))
+
+    def informed(self, instance: Any, horizon: int) -> ContextReduction:
+        """The policy once a simulation has shown it arm sets that it will not meet."""
+        if self.samples is not None:
+            return self
+        if not hasattr(instance, "blocks"):
+            return replace(self, samples=np.array(instance.arms)[None])
+        sets = [columns.T for _, block in instance.blocks(self.seed + 2**40, LOGGED) for columns in block]
+        return replace(self, samples=np.array(sets))
+
+    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        """The arm towards which the base's action points; the reward is learnt on the action."""
+        if self.actions is None:
+            raise InvalidSetting("the law of arm sets is not known: give samples of them, (n, K, d)")
+        choice = self.base.choose(t, evidence.on(self.actions), rng)
+        action = chosen(choice, self.directions)
+        arm = best(evidence.arms @ self.towards[action])
+        return Choice(arm, choice.explored, choice.note, choice.reason, self.actions[:, action].copy())
+
+
+def _checked_samples(samples: Any) -> Floats:
+    found = np.array(samples, dtype=np.float64)
+    if found.ndim != 3 or 0 in found.shape or not np.isfinite(found).all():
+        raise InvalidSetting(
+            f"samples must be arm sets as numbers of shape (n, K, d), got shape {found.shape}"
+        )
+    return found
+
+
+def _means(samples: Floats, towards: Floats) -> Floats:
+    """g(w) of every direction: the mean, over arm sets, of the arm with the largest x'w."""
+    found = np.empty_like(towards)
+    for place, direction in enumerate(towards):
+        tops = np.argmax(samples @ direction, axis=1)
+        found[place] = samples[np.arange(len(samples)), tops].mean(axis=0)
+    return found

@@ -1,0 +1,39 @@
+"""Thompson sampling for plain arms."""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from infex.checks import one_of, real
+from infex.linear import Evidence
+from infex.linear.kernels import Floats
+from infex.policies.protocol import Choice
+from infex.policies.ties import TIES, Ties, pick
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GaussianTS:
+    """Plays the best of samples N(S_k/(n_k + 1), noise^2/(n_k + 1)) (Agrawal and Goyal, 2017).
+
+    It looks at pulls n_k and summed rewards S_k of fixed arms alone, at no features.
+    """
+
+    noise: float = 1.0
+    ties: Ties = "lowest"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "noise", real("noise", self.noise, least=0))
+        one_of("ties", self.ties, TIES)
+
+    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        """The best arm of one sample."""
+        return Choice(pick(sampled_means(evidence, self.noise, rng), self.ties, rng))
+
+
+def sampled_means(evidence: Evidence, noise: float, rng: np.random.Generator) -> Floats:
+    """One draw of every arm's mean."""
+    weights = evidence.pulls + 1.0
+    found: Floats = evidence.sums / weights + noise / np.sqrt(weights) * rng.standard_normal(weights.size)
+    return found

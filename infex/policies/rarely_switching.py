@@ -1,0 +1,52 @@
+"""LinUCB that seldom changes its mind."""
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from infex.checks import real
+from infex.linear import Evidence
+from infex.linear.kernels import Floats
+from infex.policies.confidence import Confidence
+from infex.policies.protocol import Choice
+from infex.policies.ties import pick, share
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RarelySwitchingUCB(Confidence):
+    """LinUCB whose optimistic parameter is found anew when det V has grown by a factor 1 + growth.
+
+    Until then it plays the best arm of the last one (Abbasi-Yadkori, Pal and Szepesvari, 2011,
+    section 5.1): of order d log T switches in T rounds. Among fixed arms that is one arm between
+    two switches.
+    """
+
+    growth: float = 1.0
+
+    def __post_init__(self) -> None:
+        Confidence.__post_init__(self)
+        object.__setattr__(self, "growth", real("growth", self.growth, above=0))
+
+    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        """The best arm of the optimistic parameter; the note is its volume and itself."""
+        if not self._switches(evidence):
+            return Choice(pick(self._scores(evidence.note[1:], evidence), self.ties, rng))
+        arm = pick(evidence.upper(self.radius(evidence)), self.ties, rng)
+        theta = evidence.optimistic(arm, self.radius(evidence))
+        return Choice(arm, note=(evidence.volume, *theta.tolist()))
+
+    def probability(self, t: int, evidence: Evidence, arm: int) -> float:
+        """1 for the arm that is played; shared among ties that are broken at random."""
+        if self._switches(evidence):
+            return share(evidence.upper(self.radius(evidence)), self.ties, arm)
+        return share(self._scores(evidence.note[1:], evidence), self.ties, arm)
+
+    def _switches(self, evidence: Evidence) -> bool:
+        return evidence.note is None or evidence.volume > evidence.note[0] + math.log1p(self.growth)
+
+    def _scores(self, theta: tuple[float, ...], evidence: Evidence) -> Floats:
+        scores: Floats = evidence.arms @ np.array(theta)
+        return scores

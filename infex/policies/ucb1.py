@@ -1,0 +1,49 @@
+"""UCB1."""
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from infex.checks import one_of, real
+from infex.linear import Evidence
+from infex.linear.kernels import Floats
+from infex.policies.protocol import Choice
+from infex.policies.ties import TIES, Ties, pick, share
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UCB1:
+    """Every arm once, then the largest mean + noise sqrt(8 log n / n_k).
+
+    From Auer, Cesa-Bianchi and Fischer (2002). It looks at pulls and rewards of fixed arms alone, at
+    no features; n counts all rewards and n_k those of arm k. `noise` is half the length of the
+    interval of rewards: 1 for +1 and -1, and 0.5 for 0 and 1, which gives the sqrt(2 log n / n_k) of
+    the original.
+    """
+
+    noise: float = 1.0
+    ties: Ties = "lowest"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "noise", real("noise", self.noise, least=0))
+        one_of("ties", self.ties, TIES)
+
+    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        """The arm of the largest index."""
+        return Choice(pick(self.indices(evidence), self.ties, rng))
+
+    def probability(self, t: int, evidence: Evidence, arm: int) -> float:
+        """1 for the arm of the largest index; shared among ties that are broken at random."""
+        return share(self.indices(evidence), self.ties, arm)
+
+    def indices(self, evidence: Evidence) -> Floats:
+        """Every arm's index; infinite for one that was never told a reward."""
+        pulls, sums = evidence.pulls, evidence.sums
+        played = np.maximum(pulls, 1)
+        total = max(int(pulls.sum()), 1)
+        found: Floats = sums / played + self.noise * np.sqrt(8.0 * math.log(total) / played)
+        found[pulls == 0] = math.inf
+        return found

@@ -1,0 +1,312 @@
+"""The algorithms that the paper names: what is special to each of them."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import infex
+from infex import (
+    UCB1,
+    Bandit,
+    ContextReduction,
+    ExploreThenCommit,
+    FixedBonusUCB,
+    GaussianTS,
+    Greedy,
+    GreedyFirst,
+    HybridTS,
+    Infex,
+    LassoBandit,
+    LinTS,
+    LinUCB,
+    OLSBandit,
+    RarelySwitchingUCB,
+    every,
+    play,
+)
+from infex.environments import ChangingInstance, LinearInstance, changing, gaussian
+from infex.errors import InfexError, NotKept
+from infex.linear.moments import Moments
+from infex.policies import catalog
+from infex.policies.forced import forced_rounds, is_forced
+from infex.testing.reference import Pull, slow_forced, slow_lasso, slow_least_squares
+
+
+@given(seed=st.integers(0, 10**6), dim=st.integers(1, 9), arms=st.integers(1, 12), told=st.integers(0, 40))
+@settings(max_examples=200, deadline=None)
+def test_least_squares_and_lasso_are_those_of_the_list_of_pulls(
+    seed: int, dim: int, arms: int, told: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    board = rng.normal(size=(arms, dim)) / np.sqrt(dim)
+    board[rng.integers(arms)] = board[0]
+    pulls = [Pull(int(rng.integers(arms)), float(rng.normal()), True) for _ in range(told)]
+    rows = board[[pull.arm for pull in pulls]] if pulls else np.zeros((0, dim))
+    moments = Moments(rows.T @ rows, rows.T @ np.array([pull.reward for pull in pulls]), told)
+    found, slow = moments.least_squares(), slow_least_squares(board, pulls)
+    np.testing.assert_allclose(board @ found, board @ slow, atol=1e-6)
+    np.testing.assert_allclose(found, slow, atol=1e-5)
+    strength = float(rng.choice([0.0, 0.01, 0.3]))
+    lasso = moments.lasso(strength)
+    if strength > 0 and told:  # the conditions of the minimum
+        slope = (moments.moment - moments.gram @ lasso) / told
+        assert np.all(np.abs(slope) <= strength + 1e-7)
+        np.testing.assert_allclose(slope[lasso != 0], strength * np.sign(lasso[lasso != 0]), atol=1e-7)
+        np.testing.assert_allclose(rows @ lasso, rows @ slow_lasso(board, pulls, strength), atol=1e-5)
+    warm = moments.lasso(strength, start=rng.normal(size=dim))
+    np.testing.assert_allclose(rows @ warm, rows @ lasso, atol=1e-5)
+
+
+@pytest.mark.parametrize("rule", ["log", "blocks"])
+@pytest.mark.parametrize("scale", [0.3, 1, 2.5, 7, 100])
+def test_forced_rounds_are_those_of_the_definition(rule: Any, scale: float) -> None:
+    slow = slow_forced(rule, scale, 2000)
+    assert {t for t in range(1, 2001) if is_forced(rule, scale, t)} == {t for t in slow if t <= 2000}
+    assert forced_rounds(rule, scale, 2000).sum() == sum(t <= 2000 for t in slow)
+
+
+def test_the_preset_of_the_paper_forces_most_rounds_and_knows_the_gap() -> None:
+    instance = gaussian(dim=10, arms=20, seed=1)
+    told = OLSBandit(preset="paper").informed(instance, 10_000)
+    assert told.scale == 800
+    assert told.keep == instance.gaps[instance.gaps > 0].min()
+    run = play(instance, OLSBandit(preset="paper"), 1000)
+    assert run.explored == 1000
+    assert run.policy == OLSBandit(preset="paper")
+    with pytest.raises(InfexError, match="simulation"):
+        Bandit(np.eye(2), OLSBandit(preset="paper")).ask()
+    with pytest.raises(InfexError, match="needs fixed arms with a gap"):
+        play(changing(dim=2, arms=3, seed=0), OLSBandit(preset="paper"), 10)
+    with pytest.raises(InfexError, match="names the scale; got 3 too"):
+        OLSBandit(preset="paper", scale=3)
+
+
+def test_the_length_of_exploring_comes_from_the_horizon() -> None:
+    instance = gaussian(dim=8, arms=5, seed=1)
+    assert ExploreThenCommit(horizon=2000).length(dim=8) == 200
+    for order in ("uniform", "robin"):
+        run = play(instance, ExploreThenCommit(order=order), 2000, record=True)
+        assert run.explored == 200
+        assert run.policy == ExploreThenCommit(order=order)
+    assert run.arms is not None
+    assert run.arms[:7].tolist() == [0, 1, 2, 3, 4, 0, 1]
+    committed = play(instance, ExploreThenCommit(rounds=50, then="commit"), 500, record=True)
+    assert committed.arms is not None
+    assert len(set(committed.arms[50:].tolist())) == 1
+    with pytest.raises(InfexError, match="say rounds, or the horizon"):
+        Bandit(np.eye(2), ExploreThenCommit()).ask()
+
+
+def test_plain_policies_look_at_no_features() -> None:
+    """On arms in any disguise the same rewards give the same arms."""
+    rng = np.random.default_rng(3)
+    boards = [np.eye(5), rng.normal(size=(5, 3)) / 4]
+    for policy in (UCB1(), GaussianTS(), HybridTS(p=0.5, form="plain")):
+        arms = []
+        for board in boards:
+            bandit = Bandit(board, policy, seed=4)
+            rewards = np.random.default_rng(1)
+            for _ in range(80):
+                decision = bandit.ask()
+                bandit.tell(decision, 0.3 * decision.arm + float(rewards.normal()))
+            arms.append([bandit.ask().arm, *bandit.evidence().pulls.tolist()])
+        assert arms[0] == arms[1]
+    changing_arms = Bandit(dim=2, policy=UCB1())
+    with pytest.raises(NotKept, match="arms that change every round have no pulls"):
+        changing_arms.ask(np.eye(2))
+
+
+def test_ucb1_is_that_of_the_textbook() -> None:
+    """With rewards in [0, 1]: mean + sqrt(2 log n / n_k)."""
+    bandit = Bandit(np.eye(3), UCB1(noise=0.5))
+    for arm, rewards in enumerate(([1.0, 0.0, 1.0], [1.0], [0.0, 0.0])):
+        for reward in rewards:
+            bandit._memory.learn(arm, reward, explored=True)
+    n = 6
+    by_hand = [2 / 3 + np.sqrt(2 * np.log(n) / 3), 1 + np.sqrt(2 * np.log(n)), np.sqrt(2 * np.log(n) / 2)]
+    np.testing.assert_allclose(UCB1(noise=0.5).indices(bandit.evidence()), by_hand)
+
+
+def test_rarely_switching_changes_its_arm_rarely() -> None:
+    instance = gaussian(dim=5, arms=40, seed=2)
+    run = play(instance, RarelySwitchingUCB(delta=1e-3), 3000, record=True)
+    usual = play(instance, LinUCB(delta=1e-3), 3000, record=True)
+    assert run.arms is not None
+    assert usual.arms is not None
+    changes = np.count_nonzero(np.diff(run.arms))
+    assert changes <= np.ceil(run.volume / np.log(2))
+    assert changes < np.count_nonzero(np.diff(usual.arms)) / 5
+    still = changing(dim=4, arms=9, seed=1)
+    assert play(still, RarelySwitchingUCB(), 300).regret < play(still, infex.Uniform(), 300).regret
+
+
+def test_greedy_first_stays_greedy_on_diverse_contexts_and_switches_on_fixed_arms() -> None:
+    diverse = changing(dim=4, arms=10, seed=3)
+    assert play(diverse, GreedyFirst(), 600).explored == 0
+    fixed = gaussian(dim=6, arms=10, seed=5)
+    run = play(fixed, GreedyFirst(LinUCB(scale=0.2), level=0.02), 2000)
+    assert 0 < run.explored < 2000
+    assert play(fixed, Greedy(), 2000).regret > run.regret
+
+
+@pytest.mark.compiled
+def test_lasso_bandits_find_a_sparse_parameter() -> None:
+    rng = np.random.default_rng(5)
+    theta = np.zeros(60)
+    theta[[3, 17]] = 0.6, -0.6
+    arms = rng.normal(size=(50, 60))
+    arms /= np.linalg.norm(arms, axis=1, keepdims=True)
+    instance = LinearInstance(arms, theta, "gaussian", noise=0.3)
+    sparse = [
+        play(instance, LassoBandit(q=20, first=0.01, later=0.1), 1000, seed).regret for seed in range(4)
+    ]
+    dense = [play(instance, LinUCB(), 1000, seed).regret for seed in range(4)]
+    assert np.mean(sparse) < np.mean(dense) * 0.6
+    moving = ChangingInstance(theta=theta, arms=10, rewards="gaussian", noise=0.03)
+    greedy = play(moving, infex.AgnosticLassoBandit(strength=0.003), 600).regret
+    assert greedy < play(moving, infex.Uniform(), 600).regret / 3
+
+
+@pytest.mark.compiled
+def test_the_reduction_learns_on_actions_and_plays_towards_them() -> None:
+    instance = changing(dim=3, arms=8, seed=4)
+    reduced = ContextReduction(LinUCB(scale=0.1), directions=200)
+    run = play(instance, reduced, 3000)
+    assert run.policy is reduced
+    assert run.regret < play(instance, infex.Uniform(), 3000).regret / 3
+    samples = np.array([columns.T for _, block in instance.blocks(9, 50) for columns in block])
+    known = ContextReduction(LinUCB(), samples, directions=40)
+    for place in (0, 39):  # g(w) by hand
+        tops = [rows[np.argmax(rows @ known.towards[place])] for rows in samples]
+        np.testing.assert_allclose(known.actions[:, place], np.mean(tops, axis=0))
+    bandit = Bandit(dim=3, policy=known)
+    for rows in samples:
+        decision = bandit.ask(rows)
+        action = next(
+            k for k in range(40) if np.array_equal(known.actions[:, k], bandit._pending[decision.id][1])
+        )
+        assert decision.arm == np.argmax(rows @ known.towards[action])
+        bandit.tell(decision, 0.5)
+    with pytest.raises(InfexError, match="give samples of them"):
+        Bandit(dim=2, policy=ContextReduction()).ask(np.eye(2))
+    with pytest.raises(InfexError, match=r"samples must be arm sets"):
+        ContextReduction(samples=np.eye(3))
+    with pytest.raises(InfexError, match="must not keep exploring rounds apart"):
+        ContextReduction(OLSBandit())
+
+
+def test_notes_survive_a_file(tmp_path: Any) -> None:
+    """Policies that remember their own choices go on after loading as if nothing had been."""
+    rng = np.random.default_rng(2)
+    board = rng.normal(size=(9, 4)) / 3
+    for policy in (
+        RarelySwitchingUCB(scale=0.3),
+        GreedyFirst(RarelySwitchingUCB(), level=0.5, wait=5),
+        Infex(RarelySwitchingUCB(), infex.guarded(every(3), 3.0), data="own"),
+        OLSBandit(scale=3),
+        UCB1(),
+    ):
+        bandit, rewards = Bandit(board, policy, seed=3), np.random.default_rng(7)
+        for _ in range(60):
+            bandit.tell(bandit.ask(), float(rewards.normal()))
+        bandit.save(tmp_path / "x.infex")
+        loaded = Bandit.load(tmp_path / "x.infex")
+        assert loaded.policy == policy
+        for reward in rewards.normal(size=60).tolist():
+            decision = bandit.ask()
+            assert loaded.ask() == decision
+            bandit.tell(decision, reward)
+            loaded.tell(decision, reward)
+
+
+@pytest.mark.parametrize("name", [*catalog.POLICIES])
+def test_every_policy_plays_by_its_bare_name_and_its_expression_comes_back(name: str) -> None:
+    policy = catalog.parse("Infex(LinUCB, every(5))" if name == "Infex" else name)
+    assert catalog.parse(catalog.expression(policy)) == policy
+    run = play(gaussian(dim=3, arms=6, seed=1), policy, 60)
+    assert 0 < run.regret < 120
+    again = play(gaussian(dim=3, arms=6, seed=1), policy, 60)
+    assert again.regret == run.regret
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "OLSBandit(rule=blocks, scale=20, keep=0.1)",
+        "GreedyFirst(base=OLSBandit(keep=0.1), level=0.5)",
+        "ContextReduction(base=LinTS(delta=0.001), directions=50)",
+        "HybridTS(delta=0.001, p=0.3)",
+        "ExploreThenCommit(rounds=100, order=robin, then=commit)",
+        "Infex(UCB1(noise=0.5), every(20))",
+        "Infex(RarelySwitchingUCB(growth=2), until_certain(every(20), delta=0.1))",
+    ],
+)
+def test_expressions_of_rivals_come_back(text: str) -> None:
+    assert catalog.expression(catalog.parse(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: OLSBandit(rule="linear"), "rule must be 'log' or 'blocks', got 'linear'"),
+        (lambda: OLSBandit(scale=0), "scale must be above 0, got 0"),
+        (lambda: OLSBandit(keep=-1), "keep must be at least 0, got -1"),
+        (lambda: OLSBandit(preset="mine"), "preset must be 'paper', got 'mine'"),
+        (lambda: ExploreThenCommit(rounds=-1), "rounds must be at least 0, got -1"),
+        (lambda: ExploreThenCommit(order="random"), "order must be 'uniform' or 'robin', got 'random'"),
+        (lambda: UCB1(noise=-1), "noise must be at least 0, got -1"),
+        (lambda: HybridTS(p=1.5), "p must be at most 1, got 1.5"),
+        (lambda: HybridTS(form="odd"), "form must be 'linear' or 'plain', got 'odd'"),
+        (lambda: GreedyFirst(3), "base must be a policy"),
+        (lambda: LassoBandit(q=0), "q must be at least 1, got 0"),
+        (lambda: FixedBonusUCB(bonus="1"), "bonus must be a number, got '1'"),
+        (lambda: RarelySwitchingUCB(growth=0), "growth must be above 0, got 0"),
+        (lambda: ContextReduction(directions=0), "directions must be at least 1, got 0"),
+    ],
+)
+def test_bad_settings_are_refused_by_name(make: Any, message: str) -> None:
+    with pytest.raises(InfexError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        FixedBonusUCB(bonus=0.7),
+        FixedBonusUCB(bonus=0.7, ties="random"),
+        HybridTS(p=0.3, delta=1e-3),
+        ExploreThenCommit(rounds=100, order="robin"),
+        ExploreThenCommit(rounds=100, ties="random"),
+        Infex(FixedBonusUCB(), every(7), data="own"),
+        Infex(HybridTS(p=0.5), every(7)),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("kind", ["fixed", "changing"])
+def test_compiled_runs_are_those_of_python(policy: Any, kind: str) -> None:
+    class Plain:
+        """The same choices, in the plain loop."""
+
+        uses_explored = getattr(policy, "uses_explored", False)
+
+        def choose(self, t: int, evidence: Any, rng: Any) -> Any:
+            return policy.choose(t, evidence, rng)
+
+    from infex.simulation import batch, playing
+
+    for seed in range(3):
+        instance = gaussian(4, 15, seed) if kind == "fixed" else changing(4, 15, seed)
+        fast = play(instance, policy, 500, seed)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(playing, "name", lambda _: batch.name(policy))
+            slow = play(instance, Plain(), 500, seed)
+        assert (fast.regret, fast.explored, fast.volume) == (slow.regret, slow.explored, slow.volume)
+
+
+def test_infex_works_with_ols_bandit_and_lints_as_before() -> None:
+    instance = gaussian(3, 6, 1)
+    assert play(instance, Infex(OLSBandit(scale=2), every(2)), 100).explored < 50
+    assert play(instance, Infex(LinTS(), every(2)), 100).explored == 50
