@@ -34,11 +34,6 @@ def forced_count(scale: float, t: int) -> int:
     return min(t, math.ceil(scale * math.log1p(t)))
 
 
-def forced_rounds(rule: Rule, scale: float, horizon: int) -> NDArray[np.bool_]:
-    """For each of rounds 1, ..., horizon, is it forced?"""
-    return np.fromiter((is_forced(rule, scale, t) for t in range(1, horizon + 1)), bool, horizon)
-
-
 def kept_arms(forced: Floats, keep: float) -> NDArray[np.bool_]:
     """The arms whose estimate from forced rounds is within keep/2 of the best, or ties with that."""
     top = float(np.max(forced))

@@ -13,11 +13,13 @@ from infex.environments import ChangingInstance, Instance, LinearInstance
 from infex.errors import InvalidSetting
 from infex.linear import Memory
 from infex.linear.kernels import Floats
+from infex.policies import OLSBandit
 from infex.policies.confidence import greatest_reward, warn_of_large
 from infex.policies.protocol import checked, chosen, informed, learns, noted, uses_explored
 from infex.simulation import tally
 from infex.simulation.batch import CHUNK, name, play_batch
 from infex.simulation.changing import play_changing
+from infex.simulation.forced import play_forced
 from infex.simulation.ledger import Ledger
 from infex.simulation.plan import plan
 from infex.simulation.run import Run
@@ -63,6 +65,8 @@ def _play(
     found = plan(policy)
     if isinstance(instance, ChangingInstance):
         return play_changing(instance, policy, label, found, horizon, seed, penalty, record)
+    if type(policy) is OLSBandit:
+        return play_forced(instance, policy, label, horizon, seed, penalty, record)
     if found is not None:
         return play_batch([(instance, seed)], policy, label, found, horizon, penalty, record)[0]
     memory = Memory.empty(np.ascontiguousarray(instance.arms.T), penalty, uses_explored(policy))

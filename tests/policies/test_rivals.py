@@ -31,10 +31,12 @@ from infex.environments import ChangingInstance, LinearInstance, changing, gauss
 from infex.errors import InfexError, NotKept
 from infex.linear.moments import Moments
 from infex.policies import catalog
-from infex.policies.forced import forced_rounds, is_forced
+from infex.policies.forced import is_forced
+from infex.simulation.forced import forced_rounds
 from infex.testing.reference import Pull, slow_forced, slow_lasso, slow_least_squares
 
 
+@pytest.mark.compiled
 @given(seed=st.integers(0, 10**6), dim=st.integers(1, 9), arms=st.integers(1, 12), told=st.integers(0, 40))
 @settings(max_examples=200, deadline=None)
 def test_least_squares_and_lasso_are_those_of_the_list_of_pulls(
@@ -51,13 +53,19 @@ def test_least_squares_and_lasso_are_those_of_the_list_of_pulls(
     np.testing.assert_allclose(found, slow, atol=1e-5)
     strength = float(rng.choice([0.0, 0.01, 0.3]))
     lasso = moments.lasso(strength)
-    if strength > 0 and told:  # the conditions of the minimum
-        slope = (moments.moment - moments.gram @ lasso) / told
-        assert np.all(np.abs(slope) <= strength + 1e-7)
-        np.testing.assert_allclose(slope[lasso != 0], strength * np.sign(lasso[lasso != 0]), atol=1e-7)
-        np.testing.assert_allclose(rows @ lasso, rows @ slow_lasso(board, pulls, strength), atol=1e-5)
-    warm = moments.lasso(strength, start=rng.normal(size=dim))
-    np.testing.assert_allclose(rows @ warm, rows @ lasso, atol=1e-5)
+    if strength > 0 and told:
+
+        def loss(theta: Any) -> float:
+            quadratic = theta @ moments.gram @ theta / 2 - moments.moment @ theta
+            return float(quadratic / told + strength * np.abs(theta).sum())
+
+        least = loss(slow_lasso(board, pulls, strength))
+        assert loss(lasso) == pytest.approx(least, abs=1e-6)
+        assert loss(moments.lasso(strength, start=rng.normal(size=dim))) == pytest.approx(least, abs=1e-5)
+        if np.linalg.eigvalsh(moments.gram / told)[0] > 1e-3:  # then it is unique: the conditions hold
+            slope = (moments.moment - moments.gram @ lasso) / told
+            assert np.all(np.abs(slope) <= strength + 1e-7)
+            np.testing.assert_allclose(slope[lasso != 0], strength * np.sign(lasso[lasso != 0]), atol=1e-7)
 
 
 @pytest.mark.parametrize("rule", ["log", "blocks"])
@@ -65,7 +73,7 @@ def test_least_squares_and_lasso_are_those_of_the_list_of_pulls(
 def test_forced_rounds_are_those_of_the_definition(rule: Any, scale: float) -> None:
     slow = slow_forced(rule, scale, 2000)
     assert {t for t in range(1, 2001) if is_forced(rule, scale, t)} == {t for t in slow if t <= 2000}
-    assert forced_rounds(rule, scale, 2000).sum() == sum(t <= 2000 for t in slow)
+    np.testing.assert_array_equal(forced_rounds(rule, scale, 500, 600), [t in slow for t in range(500, 601)])
 
 
 def test_the_preset_of_the_paper_forces_most_rounds_and_knows_the_gap() -> None:
@@ -275,6 +283,9 @@ def test_bad_settings_are_refused_by_name(make: Any, message: str) -> None:
 @pytest.mark.parametrize(
     "policy",
     [
+        OLSBandit(),
+        OLSBandit(rule="blocks", scale=5, keep=0.1),
+        OLSBandit(scale=0.5, keep=0),
         FixedBonusUCB(bonus=0.7),
         FixedBonusUCB(bonus=0.7, ties="random"),
         HybridTS(p=0.3, delta=1e-3),
@@ -303,7 +314,9 @@ def test_compiled_runs_are_those_of_python(policy: Any, kind: str) -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(playing, "name", lambda _: batch.name(policy))
             slow = play(instance, Plain(), 500, seed)
-        assert (fast.regret, fast.explored, fast.volume) == (slow.regret, slow.explored, slow.volume)
+        assert (fast.regret, fast.explored) == (slow.regret, slow.explored)
+        np.testing.assert_array_equal(fast.curve()[1], slow.curve()[1])
+        np.testing.assert_allclose(fast.volume, slow.volume, rtol=1e-13)
 
 
 def test_infex_works_with_ols_bandit_and_lints_as_before() -> None:
