@@ -5,7 +5,7 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from benchmarks import ask_tell, engine
+from benchmarks import ask_tell, engine, rivals
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -14,6 +14,7 @@ def main() -> None:
     """Runs all benchmarks."""
     write("ask_tell", show_ask_tell())
     write("engine", show_engine())
+    write("rivals", show_rivals())
     print(f"\nwritten to {RESULTS.relative_to(Path.cwd())}/")
 
 
@@ -62,6 +63,16 @@ def show_engine() -> dict[str, Any]:
         "changing": drawn,
         "two_cores": both,
     }
+
+
+def show_rivals() -> list[dict[str, Any]]:
+    """The algorithms that the paper names."""
+    print("\nother algorithms, microseconds a round, and those of one d x d solve for each arm\n")
+    print(f"{'d':>3}{'K':>6}  {'policy':27}{'infex':>9}{'K solves':>11}{'':>9}")
+    rows = rivals.table()
+    for row in rows:
+        print(f"{row.dim:3}{row.arms:6}  {row.policy:27}{row.infex:9.2f}{row.solves:11.1f}{row.ratio:8.1f}x")
+    return [row._asdict() | {"ratio": row.ratio} for row in rows]
 
 
 def write(name: str, found: Any) -> None:
