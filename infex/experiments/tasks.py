@@ -114,7 +114,11 @@ def _outcome(task: Task, key: str, instance: Instance) -> Outcome:
 
 @contextmanager
 def _noted() -> Iterator[list[Warning]]:
-    """The warnings of infex that are given inside; all others go their way."""
+    """The warnings of infex that are given inside; all others go their way.
+
+    Filters belong to the process: where a cluster's worker plays in several threads, a warning may
+    be missed or stand with another run.
+    """
     noted: list[Warning] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.filterwarnings("always", category=InfexWarning)

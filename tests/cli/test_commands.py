@@ -298,7 +298,7 @@ def test_ctrl_c_in_reading_commands_ends_with_its_code(
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_warnings_of_infex_are_said_once_and_others_are_not(tmp_path: Path, workers: str) -> None:
-    path = Path(sweep_file(tmp_path, ["LinUCB"], bases=["LinUCB"], schedules=["logarithmic(1)"]))
+    path = Path(sweep_file(tmp_path, ["LinUCB", "Infex(LinUCB, logarithmic(1))"]))  # which is made twice
     own = '[[environments]]\nkind = "object"\nobject = "tests.experiments.players:far"\n'
     path.write_text(f"{path.read_text()}\n{own}")
     found = infex("run", str(path), "--out", str(tmp_path / "a"), "--workers", workers)
