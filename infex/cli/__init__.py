@@ -9,4 +9,6 @@ def main() -> None:
         from infex.cli.main import main as commands
     except ModuleNotFoundError as error:
         sys.exit(f"infex: {error.name} is missing; the commands need: pip install 'infex[experiments]'")
+    except KeyboardInterrupt:
+        sys.exit(130)
     commands(prog_name="infex")

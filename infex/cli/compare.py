@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from infex.cli.options import FOLDER
-from infex.errors import InvalidSetting
+from infex.cli.output import number, say_json
+from infex.errors import InfexError, InvalidSetting
 
 
 @click.command()
@@ -31,17 +32,14 @@ def compare(one: str, other: str, folder: Path, as_json: bool) -> None:
     from infex.experiments.folder import read
 
     results = read(folder)
-    for name in (one, other):
-        if name not in results.policies:
-            raise InvalidSetting(f"{folder} has no runs of {name!r}; it has {', '.join(results.policies)}")
+    one, other = (_named(name, results.policies, folder) for name in (one, other))
     compared = [
         (cell, results.compare(cell, one, other))
         for cell in results.cells
         if results.has(cell, one) and results.has(cell, other)
     ]
     if as_json:
-        rows = [asdict(cell) | found._asdict() for cell, found in compared]
-        click.echo(json.dumps(rows, indent=2))
+        say_json([asdict(cell) | found._asdict() for cell, found in compared])
         return
     console = Console()
     console.print(f"final regret of {one} minus that of {other}", highlight=False, markup=False)
@@ -50,8 +48,20 @@ def compare(one: str, other: str, folder: Path, as_json: bool) -> None:
     for name in ("mean", "95 % interval", "lower in"):
         table.add_column(name, justify="right", no_wrap=True)
     for cell, found in compared:
-        interval = f"{found.low:+,.1f} to {found.high:+,.1f}"
+        mean, low, high = (number(value, "+,.1f") for value in (found.mean, found.low, found.high))
         table.add_row(
-            escape(results.title(cell)), f"{found.mean:+,.1f}", interval, f"{found.below} of {found.pairs}"
+            escape(results.title(cell)), mean, f"{low} to {high}", f"{found.below} of {found.pairs}"
         )
     console.print(table)
+
+
+def _named(name: str, policies: list[str], folder: Path) -> str:
+    """The name that a policy has in the tables: as it is, or as the catalogue writes it."""
+    from infex.experiments.recipes import player
+
+    if name in policies:
+        return name
+    with contextlib.suppress(InfexError):
+        if (label := player(name).label) in policies:
+            return label
+    raise InvalidSetting(f"{folder} has no runs of {name!r}; it has {', '.join(policies)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import warnings
 from typing import Any
@@ -10,23 +11,38 @@ import click
 
 from infex import __version__
 from infex.cli.compare import compare
+from infex.cli.output import INTERRUPTED
 from infex.cli.report import report
 from infex.cli.reproduce import reproduce
 from infex.cli.run import run
-from infex.errors import InfexError
+from infex.errors import InfexError, InfexWarning
 
 
 class Group(click.Group):
     """Commands whose named errors come as one line, with code 2; an interruption has code 130."""
 
     def invoke(self, context: click.Context) -> Any:
-        """Runs a command."""
+        """Runs a command; each warning of infex is said once, others are not."""
         sys.path.insert(0, "")  # for `package.module:object` of the folder one stands in
-        warnings.simplefilter("ignore")
-        try:
-            return super().invoke(context)
-        except InfexError as error:
-            raise click.UsageError(str(error)) from error
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.filterwarnings("always", category=InfexWarning)
+            warnings.showwarning = functools.partial(_say, set())
+            try:
+                return super().invoke(context)
+            except InfexError as error:
+                raise click.UsageError(str(error)) from error
+            except KeyboardInterrupt:
+                click.echo("interrupted", err=True)
+                sys.exit(INTERRUPTED)
+
+
+def _say(said: set[str], message: Warning | str, *where: object) -> None:
+    """One line for each warning that was not said before."""
+    words = " ".join(str(message).split())
+    if words not in said:
+        said.add(words)
+        click.echo(f"warning: {words}", err=True)
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

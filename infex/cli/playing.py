@@ -10,6 +10,7 @@ import click
 import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -20,7 +21,8 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from infex.experiments.report import TITLE, write_report
+from infex.cli.output import INTERRUPTED, number
+from infex.experiments.report import write_report
 from infex.experiments.results import Cell, Results
 from infex.experiments.sweep import Sweep
 
@@ -35,7 +37,6 @@ def play(
     engine: str,
     scheduler: str | None,
     force: bool,
-    title: str = "",
 ) -> None:
     """Plays a sweep into a folder, draws its report, and ends the program with a code if runs failed."""
     console = Console(stderr=True)
@@ -61,21 +62,34 @@ def play(
             )
     except KeyboardInterrupt:
         console.print(
-            f"interrupted; what was finished is kept in {out}, and the same command goes on from there"
+            f"interrupted; what was finished is kept in {out}, and the same command goes on from there",
+            markup=False,
         )
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
     played = time.perf_counter() - begun
-    if len(results.finals):
-        write_report(results, out, title or TITLE)
-        show(results)
-    click.echo(
-        f"\n{len(results.finals):,} runs in {played:.1f} s; table, figures and report.html are in {out}",
-        err=True,
-    )
-    _end(results, out)
+    click.echo(f"\n{len(results.finals):,} runs in {played:.1f} s", err=True)
+    drawn = _draw(results, out)
+    _tell_failures(results, out)
+    if results.failures or not drawn:
+        sys.exit(1)
 
 
-def _end(results: Results, out: Path) -> None:
+def _draw(results: Results, out: Path) -> bool:
+    """Writes the report and shows the tables; False if that went wrong, which is said."""
+    try:
+        write_report(results, out)
+        if results.cells:
+            show(results)
+    except Exception as error:  # of which failed runs must not go under
+        click.echo(f"the report could not be drawn: {type(error).__name__}: {error}", err=True)
+        click.echo(f"the table is in {out}; infex report {out} draws again", err=True)
+        return False
+    what = "table, figures and report.html" if results.cells else "an empty table and report.html"
+    click.echo(f"{what} are in {out}", err=True)
+    return True
+
+
+def _tell_failures(results: Results, out: Path) -> None:
     if not results.failures:
         return
     click.echo(f"\n{len(results.failures)} runs failed:", err=True)
@@ -85,7 +99,6 @@ def _end(results: Results, out: Path) -> None:
     if more > 0:
         click.echo(f"  and {more} more", err=True)
     click.echo(f"tracebacks are in {out / 'failures.json'}; the same command tries them again", err=True)
-    sys.exit(1)
 
 
 def show(results: Results) -> None:
@@ -105,7 +118,7 @@ def show(results: Results) -> None:
             for cell in cells:
                 table.add_column(_head(results, cell), justify="right", no_wrap=True)
             for policy in results.policies:
-                table.add_row(policy, *(write(results, cell, policy) for cell in cells))
+                table.add_row(escape(policy), *(write(results, cell, policy) for cell in cells))
             console.print(table)
 
 
@@ -117,7 +130,7 @@ def _regret(results: Results, cell: Cell, policy: str) -> str:
     if not results.has(cell, policy):
         return ""
     found = results.spread(cell, policy)
-    return f"{found.mean:,.0f} ± {found.std:,.0f}"
+    return f"{number(found.mean, ',.0f')} ± {number(found.std, ',.0f')}"
 
 
 def _time(results: Results, cell: Cell, policy: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
 from infex.cli.options import FOLDER
+from infex.cli.output import say_json
 
 
 @click.command()
@@ -25,7 +25,7 @@ def report(folder: Path, as_json: bool) -> None:
 
     results = read(folder)
     if as_json:
-        click.echo(json.dumps(results.summary().to_pylist(), indent=2))
+        say_json(results.summary().to_pylist())
         return
     for path in write_report(results, folder):
         click.echo(path)

@@ -29,5 +29,4 @@ def run(sweep: Path, workers: int | None, out: Path, force: bool, engine: str, s
     from infex.cli.playing import play
     from infex.experiments.files import read_sweep
 
-    found, title = read_sweep(sweep)
-    play(found, out, workers=workers, engine=engine, scheduler=scheduler, force=force, title=title)
+    play(read_sweep(sweep), out, workers=workers, engine=engine, scheduler=scheduler, force=force)

@@ -18,6 +18,7 @@ from infex.simulation.many import cores
 
 ENGINES = ("local", "dask", "ray", "spark")
 WAVE = 4  # chunks for each worker
+RETRIES = 2  # of all that is left, when workers die with nothing played in between
 SPARK_TRIES = 4  # of a task whose worker died, as on a Spark cluster
 
 
@@ -30,17 +31,34 @@ class Engine:
     scheduler: str | None = None
     workers: int | None = None
 
+    def __post_init__(self) -> None:
+        one_of("engine", self.name, ENGINES)
+        if self.scheduler is not None and self.name == "local":
+            raise InvalidSetting(
+                f"a scheduler ({self.scheduler!r}) needs an engine that has one, such as dask"
+            )
+        if self.workers is not None:
+            object.__setattr__(self, "workers", whole("workers", self.workers, least=1))
+
     @staticmethod
     def of(engine: Engine | str, scheduler: str | None = None, workers: int | None = None) -> Engine:
-        """An engine from its name."""
-        if isinstance(engine, Engine):
-            return engine
-        one_of("engine", engine, ENGINES)
-        if scheduler is not None and engine == "local":
-            raise InvalidSetting(f"a scheduler ({scheduler!r}) needs an engine that has one, such as dask")
-        if workers is not None:
-            whole("workers", workers, least=1)
-        return Engine(engine, scheduler, workers)
+        """An engine from its name, or the one given, with what more is said in place of its own."""
+        if not isinstance(engine, Engine):
+            return Engine(engine, scheduler, workers)
+        return Engine(
+            engine.name,
+            engine.scheduler if scheduler is None else scheduler,
+            engine.workers if workers is None else workers,
+        )
+
+    def about(self) -> dict[str, Any]:
+        """What a report says of it."""
+        local = self.name == "local"
+        return {
+            "engine": self.name,
+            "workers": (self.workers or cores()) if local else self.workers,
+            "cores": cores() if local else None,
+        }
 
     @property
     def alone(self) -> bool:
@@ -124,14 +142,15 @@ def _dask(scheduler: str | None) -> Iterator[Any]:
 def outcomes_of(chunks: list[Chunk], engine: Engine) -> Iterator[list[Outcome]]:
     """The outcomes of all chunks as they come, in any order; a worker that dies costs a retry.
 
-    When workers die again with nothing played in between, each chunk that is left goes alone, and
-    one whose worker dies then is recorded as failed.
+    When workers die again and again with nothing played in between, each task that is left goes
+    alone, and one whose worker dies then too, twice, is recorded as failed.
     """
     if engine.alone:
         yield from map(play_chunk, chunks)
         return
     left = {chunk.keys: chunk for chunk in chunks}
-    while left:
+    vain = 0
+    while left and vain <= RETRIES:
         before = len(left)
         try:
             for outcomes in _together(list(left.values()), engine):
@@ -140,10 +159,10 @@ def outcomes_of(chunks: list[Chunk], engine: Engine) -> Iterator[list[Outcome]]:
         except Exception as error:
             if not _is_death(error):
                 raise
-            if len(left) == before:
-                break
+            vain = vain + 1 if len(left) == before else 0
     for chunk in left.values():
-        yield _apart(chunk, engine)
+        for task, key in zip(chunk.tasks, chunk.keys, strict=True):
+            yield _apart(chunk._replace(tasks=(task,), keys=(key,)), engine)
 
 
 def _together(chunks: list[Chunk], engine: Engine) -> Iterator[list[Outcome]]:
@@ -159,19 +178,17 @@ def _together(chunks: list[Chunk], engine: Engine) -> Iterator[list[Outcome]]:
             yield from run(work[start : start + wave])
 
 
-def _apart(chunk: Chunk, engine: Engine) -> list[Outcome]:
-    """One chunk, each of its tasks by itself."""
-    found = []
-    for task, key in zip(chunk.tasks, chunk.keys, strict=True):
-        single = chunk._replace(tasks=(task,), keys=(key,))
-        try:
-            (outcomes,) = _together([single], engine)
-            found += outcomes
-        except Exception as error:
-            if not _is_death(error):
-                raise
-            found.append(Outcome(key, {}, [], [], f"the worker that played it died: {error}"))
-    return found
+def _apart(single: Chunk, engine: Engine, tries: int = 2) -> list[Outcome]:
+    """A chunk of one task, by itself."""
+    try:
+        (outcomes,) = _together([single], engine)
+    except Exception as error:
+        if not _is_death(error):
+            raise
+        if tries > 1:
+            return _apart(single, engine, tries - 1)
+        return [Outcome(key, {}, [], [], f"the worker that played it died: {error}") for key in single.keys]
+    return outcomes
 
 
 def _is_death(error: Exception) -> bool:

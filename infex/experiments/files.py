@@ -55,17 +55,17 @@ class File(msgspec.Struct, forbid_unknown_fields=True):
     title: str = ""
 
 
-def read_sweep(path: str | Path) -> tuple[Sweep, str]:
-    """The sweep of a TOML file, and its title."""
+def read_sweep(path: str | Path) -> Sweep:
+    """The sweep of a TOML file."""
     place = Path(path)
     try:
         found = msgspec.toml.decode(place.read_bytes(), type=File)
     except OSError as error:
         raise InvalidSetting(f"{path}: {error.strerror or error}") from None
-    except msgspec.DecodeError as error:  # of which ValidationError is one
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:  # ValidationError is one of the first
         raise InvalidSetting(f"{path}: {_plainly(str(error))}") from None
     try:
-        sweep = Sweep(
+        return Sweep(
             environments=[
                 each for place, table in enumerate(found.environments) for each in _problems(place, table)
             ],
@@ -73,26 +73,31 @@ def read_sweep(path: str | Path) -> tuple[Sweep, str]:
         )
     except InfexError as error:
         raise InvalidSetting(f"{path}: {error}") from None
-    return sweep, found.title
 
 
-SETTINGS = ("policies", "bases", "schedules", "data", "horizon", "seeds", "penalty", "delta")
+SETTINGS = ("policies", "bases", "schedules", "data", "horizon", "seeds", "penalty", "delta", "title")
 
 
 def _problems(place: int, table: Gaussian | Changing | Own) -> list[Problem]:
-    if isinstance(table, Own):
-        made = problem(table.object)
-        return [Problem(made.source, label=table.label)] if table.label else [made]
+    try:
+        if isinstance(table, Own):
+            made = problem(table.object)
+            return [Problem(made.source, made.settings, table.label)] if table.label else [made]
+        return _grid(place, table)
+    except InfexError as error:
+        raise InvalidSetting(f"{error} - at `environments[{place}]`") from None
+
+
+def _grid(place: int, table: Gaussian | Changing) -> list[Problem]:
     kind = "gaussian" if isinstance(table, Gaussian) else "changing"
     settings: dict[str, Any] = msgspec.structs.asdict(table)
-    defaults = {each.name: each.default for each in msgspec.structs.fields(type(table))}
-    plain = {name: value for name, value in settings.items() if value != defaults[name]}
     dims, counts = (value if isinstance(value, list) else [value] for value in (table.dim, table.arms))
     for name, values in (("dim", dims), ("arms", counts)):
         if not values:
-            raise InvalidSetting(f"an empty list - at `environments[{place}].{name}`; say one number or more")
+            raise InvalidSetting(f"an empty list of {name}; say one number or more")
     return [
-        of_kind(kind, plain | {"dim": dim, "arms": count}) for dim, count in itertools.product(dims, counts)
+        of_kind(kind, settings | {"dim": dim, "arms": count})
+        for dim, count in itertools.product(dims, counts)
     ]
 
 

@@ -3,79 +3,94 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
+import re
 import uuid
-from collections.abc import Collection
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self, final
+from typing import IO, Any, Self, final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.feather
+import pyarrow.parquet
 
-from infex.errors import InvalidSetting
+from infex.errors import DamagedFile, InvalidSetting
 from infex.experiments.results import SCHEMA, Results, rows_of
 from infex.experiments.tasks import Outcome
 from infex.files import replace
 
 MARK = "sweep.json"
 RUNS = "runs"
+LOCK = ".lock"
+OURS = re.compile(r"[0-9a-f]{32}\.arrow")
+READINGS = 5  # where there are no locks and another process joins files meanwhile
 
 
 @final
 class Folder:
     """Finished runs in `runs/`, one file for each chunk; at the end all that a reader wants beside them.
 
-    Without a path it keeps them in a folder that goes when it is closed.
+    Without a path it keeps them in memory alone. One process writes to a folder at a time. With
+    `force`, a folder with other contents is written to, and runs that are there are not read; they
+    go as soon as there is a new one.
     """
 
     def __init__(self, path: str | Path | None, *, force: bool = False) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="infex-") if path is None else path)
-        self.passing = path is None
-        if self.path.exists() and not self.path.is_dir():
-            raise InvalidSetting(f"{self.path} is not a folder")
-        strange = self.path.exists() and any(self.path.iterdir()) and not (self.path / MARK).exists()
-        if strange and not force and not self.passing:
-            raise InvalidSetting(
-                f"the folder {self.path} has other contents; name another, or --force to write there"
-            )
+        self.path = None if path is None else Path(path)
+        self._lock: IO[bytes] | None = None
+        self._parts: list[Path] = []  # that were read or written here, and go when they are joined
+        self._old: list[Path] = []  # that go when playing has begun
+        self._tables = [SCHEMA.empty_table()]
+        if self.path is None:
+            return
+        self._lock = _claimed(self.path, force)
+        try:
+            self._open(self.path, force)
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def _open(self, path: Path, force: bool) -> None:
+        if not (path / MARK).exists():
+            replace(path / MARK, b"{}\n")
+        (path / RUNS).mkdir(exist_ok=True)
         if force:
-            shutil.rmtree(self.path / RUNS, ignore_errors=True)
-        (self.path / RUNS).mkdir(parents=True, exist_ok=True)
-        if not (self.path / MARK).exists():
-            replace(self.path / MARK, b"{}\n")
-        self._kept = self._read()
+            self._old = _parts(path)
+        else:
+            self._parts, tables = _read_parts(path)
+            self._tables += tables
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self.passing:
-            shutil.rmtree(self.path, ignore_errors=True)
+        if self._lock is not None:
+            self._lock.close()
 
     def keys(self) -> set[str]:
         """The names of the runs that are there."""
-        return set(pc.unique(self._kept["key"]).to_pylist())
+        return {key for table in self._tables for key in pc.unique(table["key"]).to_pylist()}
 
     def append(self, outcomes: list[Outcome]) -> None:
         """Keeps the runs of one chunk: after it returns they are on disk."""
         rows = rows_of(outcomes)
         if rows.num_rows == 0:
             return
-        sink = pa.BufferOutputStream()
-        pyarrow.feather.write_feather(rows, sink)
-        replace(self.path / RUNS / f"{uuid.uuid4().hex}.arrow", sink.getvalue().to_pybytes())
-        self._kept = pa.concat_tables([self._kept, rows])
+        self._tables.append(rows)
+        if self.path is not None:
+            self._parts.append(_write_part(self.path, rows))
+            self._forget()
 
-    def table(self, keys: Collection[str]) -> pa.Table:
-        """The rows of these runs."""
-        wanted = pc.is_in(self._kept["key"], value_set=pa.array(list(keys), pa.string()))
-        return self._kept.filter(wanted)
+    def table(self, keys: Sequence[str]) -> pa.Table:
+        """The rows of these runs, in the order of the keys, each once."""
+        kept = pa.concat_tables(self._tables)
+        places = pc.index_in(kept["key"], value_set=pa.array(keys, pa.string()))
+        kept = kept.append_column("place", places).filter(pc.is_valid(places))
+        return once(kept.sort_by([("place", "ascending"), ("t", "ascending")]).drop_columns(["place"]))
 
     def finish(self, results: Results) -> None:
         """Writes the table, the summary, what the sweep was, and what failed; runs go into one file."""
-        if self.passing:
+        if self.path is None:
             return
         results.write(self.path)
         replace(self.path / MARK, json.dumps(results.about, indent=2).encode() + b"\n")
@@ -84,19 +99,17 @@ class Folder:
             replace(failures, json.dumps(results.failures, indent=2).encode() + b"\n")
         else:
             failures.unlink(missing_ok=True)
-        old = list((self.path / RUNS).glob("*.arrow"))
-        if len(old) > 1:
-            sink = pa.BufferOutputStream()
-            pyarrow.feather.write_feather(self._kept, sink)
-            replace(self.path / RUNS / f"{uuid.uuid4().hex}.arrow", sink.getvalue().to_pybytes())
-            for part in old:
-                part.unlink()
+        self._forget()
+        if len(self._parts) > 1:
+            joined = _write_part(self.path, once(pa.concat_tables(self._tables)))
+            for part in self._parts:
+                part.unlink(missing_ok=True)
+            self._parts = [joined]
 
-    def _read(self) -> pa.Table:
-        parts = sorted((self.path / RUNS).glob("*.arrow"))
-        tables = [pyarrow.feather.read_table(part) for part in parts]
-        whole = pa.concat_tables([SCHEMA.empty_table(), *tables])
-        return whole if len(parts) < 2 else _once(whole)
+    def _forget(self) -> None:
+        """Drops the runs of an earlier sweep, for which there are new ones."""
+        while self._old:
+            self._old.pop().unlink(missing_ok=True)
 
 
 def read(path: str | Path) -> Results:
@@ -105,16 +118,96 @@ def read(path: str | Path) -> Results:
     table, mark = folder / "results.parquet", folder / MARK
     if not (table.exists() and mark.exists()):
         raise InvalidSetting(f"{folder} holds no results of a sweep (results.parquet and {MARK})")
-    about: dict[str, Any] = json.loads(mark.read_text())
+    about: dict[str, Any] = _json(mark, dict)
     failures = folder / "failures.json"
-    failed = tuple(json.loads(failures.read_text())) if failures.exists() else ()
-    return Results(
-        pyarrow.parquet.read_table(table), bases=about.get("bases", {}), failures=failed, about=about
-    )
+    failed = tuple(_json(failures, list)) if failures.exists() else ()
+    rows = once(_rows(table, pyarrow.parquet.read_table))
+    return Results(rows, bases=about.get("bases", {}), failures=failed, about=about)
 
 
-def _once(rows: pa.Table) -> pa.Table:
-    """Each run once: a crash while files were joined may have left some of them twice."""
-    places = rows.append_column("place", pa.array(range(rows.num_rows)))
+def once(rows: pa.Table) -> pa.Table:
+    """Each run once, in the order that they have: a crash while files were joined may leave some twice."""
+    places = rows.select(["key", "t"]).append_column("place", pa.array(range(rows.num_rows), pa.int64()))
     firsts = places.group_by(["key", "t"]).aggregate([("place", "min")])["place_min"]
-    return rows.take(firsts.sort())
+    return rows if len(firsts) == rows.num_rows else rows.take(firsts.sort())
+
+
+def _claimed(path: Path, force: bool) -> IO[bytes] | None:
+    """A lock on a folder that is ours to write to, made if it is not there; None where there are no locks."""
+    if path.exists() and not path.is_dir():
+        raise InvalidSetting(f"{path} is not a folder")
+    strange = path.exists() and any(each.name != LOCK for each in path.iterdir())
+    if strange and not (path / MARK).exists() and not force:
+        raise InvalidSetting(f"the folder {path} has other contents; name another, or --force to write there")
+    path.mkdir(parents=True, exist_ok=True)
+    return _locked(path)
+
+
+def _locked(path: Path) -> IO[bytes] | None:
+    """An open file that no other process has locked; the lock ends with the process. None without locks."""
+    try:
+        import fcntl
+    except ImportError:  # pragma: no cover
+        return None
+    file = open(path / LOCK, "ab")  # noqa: SIM115 - closed with the folder
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise InvalidSetting(f"another process is writing to {path}; wait for it, or name another") from None
+    except OSError:  # pragma: no cover - a file system without locks
+        pass
+    return file
+
+
+def _parts(path: Path) -> list[Path]:
+    """Our own files of runs."""
+    return sorted(each for each in (path / RUNS).iterdir() if OURS.fullmatch(each.name))
+
+
+def _read_parts(path: Path) -> tuple[list[Path], list[pa.Table]]:
+    for _ in range(READINGS):
+        parts = _parts(path)
+        try:
+            return parts, [_rows(part, pyarrow.feather.read_table) for part in parts]
+        except FileNotFoundError:  # its runs are in another file now
+            continue
+    raise InvalidSetting(f"another process is writing to {path}; wait for it, or name another")
+
+
+def _write_part(path: Path, rows: pa.Table) -> Path:
+    sink = pa.BufferOutputStream()
+    pyarrow.feather.write_feather(rows, sink)
+    part = path / RUNS / f"{uuid.uuid4().hex}.arrow"
+    replace(part, sink.getvalue().to_pybytes())
+    return part
+
+
+def _rows(path: Path, reader: Any) -> pa.Table:
+    """The rows of a file of ours."""
+    try:
+        found = reader(path)
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError) as error:
+        raise DamagedFile(f"{path} is damaged: {error}; {REMEDIES[path.suffix]}") from error
+    if found.schema.names != SCHEMA.names:
+        raise DamagedFile(f"{path} has other columns than a table of runs; {REMEDIES[path.suffix]}")
+    return found
+
+
+REMEDIES = {
+    ".arrow": "take it away, and its runs are played again",
+    ".parquet": "the command that played the sweep writes it anew",
+    ".json": "the command that played the sweep writes it anew",
+}
+
+
+def _json(path: Path, kind: type) -> Any:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:  # of which the errors of JSON and UTF-8 are
+        raise DamagedFile(f"{path} is damaged: {error}; {REMEDIES[path.suffix]}") from error
+    if not isinstance(found, kind):
+        raise DamagedFile(f"{path} is damaged: it holds no {kind.__name__}; {REMEDIES[path.suffix]}")
+    return found

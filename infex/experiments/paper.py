@@ -48,7 +48,7 @@ def paper(
 
 
 def verdicts(results: Results) -> list[Verdict]:
-    """Each claim of the paper, and in how many of the cells that can tell it holds."""
+    """Each claim of the paper, and in how many cells of its problem that can tell it holds."""
     found = [
         _claim(
             results,
@@ -86,25 +86,44 @@ def verdicts(results: Results) -> list[Verdict]:
     return [verdict for verdict in found if verdict.cells > 0]
 
 
+def caveat(results: Results) -> str:
+    """What a reader of the verdicts should know: whether runs are as long as the paper's."""
+    horizon = results.about.get("horizon", HORIZON)
+    return "" if horizon == HORIZON else f"The paper plays {HORIZON:,} rounds; these runs have {horizon:,}."
+
+
+def _is_of_the_paper(cell: Cell) -> bool:
+    """Is it the paper's problem: its generator, with rewards of +1 and -1?"""
+    return cell.environment == f"gaussian(dim={cell.dim}, arms={cell.arms})"
+
+
 def _claim(results: Results, claim: str, pairs: list[tuple[str, str]], figure: str = "regret") -> Verdict:
     """That the first of each pair is below the second, in mean regret or in median time."""
     cells = [
-        cell for cell in results.cells if all(results.has(cell, name) for pair in pairs for name in pair)
+        cell
+        for cell in results.cells
+        if _is_of_the_paper(cell) and all(_can_be_told(results, cell, *pair) for pair in pairs)
     ]
-    if figure == "seconds":
-        return Verdict(
-            claim, sum(_all_below(results, cell, pairs, figure, np.median) for cell in cells), len(cells)
-        )
     means, medians = (
         sum(_all_below(results, cell, pairs, figure, average) for cell in cells)
         for average in (np.mean, np.median)
     )
+    if figure == "seconds":
+        return Verdict(claim, medians, len(cells))
     return Verdict(claim, means, len(cells), f"In median regret: {medians} of {len(cells)}.")
 
 
+def _can_be_told(results: Results, cell: Cell, one: str, other: str) -> bool:
+    return results.has(cell, one) and results.has(cell, other) and results.both(cell, one, other)[0].size > 0
+
+
 def _all_below(results: Results, cell: Cell, pairs: list[tuple[str, str]], figure: str, average: Any) -> bool:
-    read = results.regret if figure == "regret" else results.seconds
-    return all(bool(average(read(cell, one)) < average(read(cell, other))) for one, other in pairs)
+    """Is the first of each pair below the second, over the seeds that both played?"""
+    for one, other in pairs:
+        left, right = results.both(cell, one, other, figure)
+        if not average(left) < average(right):
+            return False
+    return True
 
 
 def _listed(numbers: Iterable[int]) -> str:

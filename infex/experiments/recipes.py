@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import inspect
+import itertools
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, final
 
 from infex import environments
 from infex.checks import plain
 from infex.errors import InvalidExpression, InvalidSetting
+from infex.experiments.content import digest
+from infex.experiments.expressions import names_delta, parsed
 from infex.policies import Infex, LinTS, LinUCB, catalog
+from infex.policies.confidence import DEFAULT
 from infex.policies.protocol import checked
 from infex.simulation.batch import name as stream_name
 from infex.simulation.playing import checked_instance
@@ -39,20 +44,36 @@ class Problem:
 
     def make(self, seed: int) -> environments.Instance:
         """The instance of one seed."""
-        if isinstance(self.source, str) and self.source in KINDS:
+        if self.is_of_a_kind:
             made = KINDS[self.source](seed=seed, **dict(self.settings))
         else:
             found = load(self.source) if isinstance(self.source, str) else self.source
             made = found(seed) if callable(found) else found
         return checked_instance(made)  # type: ignore[no-any-return]
 
+    def content(self, seed: int) -> str:
+        """A digest of the problem of one seed: of its settings, or of what a user's object gives."""
+        if self.is_of_a_kind:
+            return digest((self.source, self.settings))
+        try:
+            return digest(self.make(seed))
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # which will be recorded when it is played
+            return ""
+
+    @property
+    def is_of_a_kind(self) -> bool:
+        """Is it one of `infex.environments` by its settings?"""
+        return isinstance(self.source, str) and self.source in KINDS
+
     def _described(self) -> str:
-        if isinstance(self.source, str) and self.source in KINDS:
+        if self.is_of_a_kind:
             return f"{self.source}({', '.join(f'{name}={_word(value)}' for name, value in self.settings)})"
         if isinstance(self.source, str):
             return self.source
         if callable(self.source):
-            return f"{self.source.__module__}:{self.source.__qualname__}"
+            return _called(self.source)
         return f"{type(self.source).__name__}({self.source.key:016x})"
 
 
@@ -64,6 +85,10 @@ class Player:
     policy: Any
     label: str
     base: str | None = None
+    content: str = field(init=False, repr=False)  # a digest of the policy
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "content", digest(self.policy))
 
 
 def problem(given: Any) -> Problem:
@@ -78,7 +103,9 @@ def problem(given: Any) -> Problem:
     if kind.strip() in KINDS and inside.endswith(")"):
         return of_kind(kind.strip(), catalog.arguments(given))
     if ":" in given:
-        load(given)
+        found = load(given)
+        if not callable(found):
+            checked_instance(found)
         return Problem(given)
     raise InvalidSetting(
         f"an environment must be like 'gaussian(dim=10, arms=100)', one of {', '.join(KINDS)}, or "
@@ -87,8 +114,9 @@ def problem(given: Any) -> Problem:
 
 
 def of_kind(kind: str, settings: dict[str, Any]) -> Problem:
-    """A problem of `infex.environments` by its settings, which are tried at once."""
-    order = {name: place for place, name in enumerate(inspect.signature(KINDS[kind]).parameters)}
+    """A problem of `infex.environments` by its settings, which are tried at once; defaults are left out."""
+    asked = inspect.signature(KINDS[kind]).parameters
+    order = {name: place for place, name in enumerate(asked)}
     for name in settings:
         if name not in order or name == "seed":
             known = ", ".join(each for each in order if each != "seed")
@@ -96,15 +124,16 @@ def of_kind(kind: str, settings: dict[str, Any]) -> Problem:
     for name in ("dim", "arms"):
         if name not in settings:
             raise InvalidSetting(f"{kind} needs {name}, as in {kind}(dim=10, arms=100)")
-    found = Problem(kind, tuple(sorted(settings.items(), key=lambda item: order[item[0]])))
-    found.make(seed=0)
-    return found
+    Problem(kind, tuple(settings.items())).make(seed=0)
+    told = [item for item in settings.items() if item[1] != asked[item[0]].default]
+    return Problem(kind, tuple(sorted(told, key=lambda item: order[item[0]])))
 
 
 def player(given: Any, delta: float | None = None) -> Player:
     """A policy from its catalogue expression, `package.module:object`, or itself.
 
-    Policies whose `delta` is the default get the one given here; their names do not change.
+    LinUCB and LinTS get the `delta` given here where their text names none, and where an object has
+    the default, from which one that was named cannot be told. Their names do not change.
     """
     if isinstance(given, Player):
         return given
@@ -112,27 +141,46 @@ def player(given: Any, delta: float | None = None) -> Player:
         policy = checked("policy", given)
         return Player(with_delta(policy, delta), label_of(policy), base_of(policy))
     if ":" in given:
-        found = load(given)
-        made = isinstance(found, type) or (callable(found) and not hasattr(found, "choose"))
-        policy = checked("policy", found() if made else found)
-        return Player(with_delta(policy, delta), given, None)
-    policy = checked("policy", catalog.parse(given))
-    return Player(with_delta(policy, delta), catalog.expression(policy), base_of(policy))
+        return Player(with_delta(_loaded(given), delta), given, None)
+    policy = checked("policy", parsed(given, "policy"))
+    if not names_delta(given):
+        return Player(with_delta(policy, delta), catalog.expression(policy), base_of(policy))
+    base = policy.base if isinstance(policy, Infex) else None
+    return Player(policy, _written_out(policy), None if base is None else _written_out(base))
 
 
-def combined(
-    bases: Iterable[Any], schedules: Iterable[Any], data: Iterable[Any], delta: float | None
-) -> list[Player]:
+def _written_out(policy: Any) -> str:
+    """The expression of a policy with its delta, which the catalogue leaves out where it is the default."""
+    other = catalog.expression(with_delta(policy, 0.5))  # nothing changes where delta is not the default
+    if other == catalog.expression(policy):
+        return other
+    return other.replace("delta=0.5", f"delta={plain(DEFAULT.delta)}")
+
+
+def _loaded(reference: str) -> Any:
+    """The policy that `package.module:object` names, or that it makes."""
+    found = load(reference)
+    if not isinstance(found, type) and (not callable(found) or hasattr(found, "choose")):
+        return checked("policy", found)
+    try:
+        made = found()
+    except Exception as error:  # a user's code may raise anything
+        raise InvalidSetting(f"{reference!r} cannot be made without arguments: {error}") from error
+    return checked("policy", made)
+
+
+def rule(given: Any) -> Any:
+    """A schedule from its catalogue expression, or itself."""
+    return parsed(given, "schedule") if isinstance(given, str) else given
+
+
+def combined(bases: Iterable[Player], schedules: Iterable[Any], data: Iterable[Any]) -> list[Player]:
     """`Infex` of every base with every schedule, and data of each kind."""
     found = []
-    for base in bases:
-        inner = player(base, delta)
-        for schedule in schedules:
-            rule = catalog.parse(schedule) if isinstance(schedule, str) else schedule
-            for kind in data:
-                more = ", data=own" if kind == "own" else ""
-                label = f"Infex({inner.label}, {label_of(rule)}{more})"
-                found.append(Player(Infex(inner.policy, rule, data=kind), label, inner.label))
+    for base, schedule, kind in itertools.product(bases, schedules, data):
+        more = ", data=own" if kind == "own" else ""
+        label = f"Infex({base.label}, {label_of(schedule)}{more})"
+        found.append(Player(Infex(base.policy, schedule, data=kind), label, base.label))
     return found
 
 
@@ -168,9 +216,24 @@ def load(reference: str) -> Any:
         found = importlib.import_module(module)
         for part in name.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError, ValueError) as error:
+    except (Exception, SystemExit) as error:  # a module may raise anything while it is imported
         raise InvalidSetting(f"cannot load {reference!r}: {error}") from error
     return found
+
+
+def _called(source: Any) -> str:
+    """A name for what makes problems: where it was defined, with the arguments that a partial has."""
+    if isinstance(source, functools.partial):
+        words = [*map(_plainly, source.args)]
+        words += [f"{name}={_plainly(value)}" for name, value in source.keywords.items()]
+        return f"{_called(source.func)}({', '.join(words)})"
+    named = source if hasattr(source, "__qualname__") else type(source)
+    return f"{named.__module__}:{named.__qualname__}"
+
+
+def _plainly(value: Any) -> str:
+    """Its repr, without an address."""
+    return "..." if " at 0x" in repr(value) else repr(value)
 
 
 def _word(value: Any) -> str:

@@ -12,9 +12,10 @@ from infex.reports import draw, page
 TITLE = "Infrequent exploration in linear bandits"
 
 
-def write_report(results: Results, folder: Path, title: str = TITLE) -> list[Path]:
-    """Writes the figures and `report.html`; the files."""
-    written = draw(results, folder)  # type: ignore[arg-type]
+def write_report(results: Results, folder: Path) -> list[Path]:
+    """Writes the figures and `report.html` in place of earlier ones; the files."""
+    written = draw(results, folder)
     target = folder / "report.html"
-    replace(target, page(results, title, paper.verdicts(results)).encode())
+    title = results.about.get("title") or TITLE
+    replace(target, page(results, title, paper.verdicts(results), paper.caveat(results)).encode())
     return [*written, target]

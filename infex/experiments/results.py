@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from infex.errors import InvalidSetting
 from infex.experiments.statistics import Difference, Spread, paired, spread
 from infex.experiments.tasks import Outcome
+from infex.files import replace
 from infex.linear.kernels import Floats, Integers
 
 SCHEMA = pa.schema(
@@ -36,6 +36,19 @@ SCHEMA = pa.schema(
         ("regret_exploring", pa.float64()),
         ("regret_greedy", pa.float64()),
         ("volume", pa.float64()),
+    ]
+)
+
+SUMMARY = pa.schema(
+    [
+        ("dim", pa.int64()),
+        ("arms", pa.int64()),
+        ("policy", pa.string()),
+        ("instances", pa.int64()),
+        ("regret_mean", pa.float64()),
+        ("regret_std", pa.float64()),
+        ("regret_median", pa.float64()),
+        ("seconds_median", pa.float64()),
     ]
 )
 
@@ -193,37 +206,49 @@ class Results:
         """The spread of final regret."""
         return spread(self.regret(cell, policy))
 
-    def compare(self, cell: Cell, one: str, other: str) -> Difference:
-        """Final regret of one policy minus that of another, over the seeds that both played."""
+    def both(self, cell: Cell, one: str, other: str, figure: str = "regret") -> tuple[Floats, Floats]:
+        """Final "regret" or "seconds" of two policies, over the seeds that both played, by seed."""
         a, b = self._runs[cell, one], self._runs[cell, other]
         _, left, right = np.intersect1d(a["seeds"], b["seeds"], return_indices=True)
-        if left.size == 0:
-            raise InvalidSetting(f"{one} and {other} have no seed in common on {cell.environment}")
-        return paired(a["regret"][left], b["regret"][right])
+        return a[figure][left], b[figure][right]
+
+    def compare(self, cell: Cell, one: str, other: str) -> Difference:
+        """Final regret of one policy minus that of another, over the seeds that both played."""
+        return paired(*self.both(cell, one, other))
 
     @functools.cached_property
-    def _curves(self) -> dict[tuple[str, str], tuple[Integers, Floats]]:
-        """Rounds and regret of each environment and policy, one row for each run."""
+    def _curves(self) -> dict[tuple[Cell, str], tuple[Integers, Floats]]:
+        """Rounds and regret of each cell and policy, one row for each run."""
         names = [self._table[name].combine_chunks().dictionary_encode() for name in ("environment", "policy")]
-        codes = [name.indices.to_numpy() for name in names]
+        groups = [name.indices.to_numpy() for name in names]
+        groups += [self._table[name].to_numpy() for name in ("dim", "arms")]
         t, seeds, regret = (self._table[name].to_numpy() for name in ("t", "seed", "regret"))
-        order = np.lexsort((t, seeds, codes[1], codes[0]))
-        pairs = codes[0][order].astype(np.int64) * (len(names[1].dictionary) + 1) + codes[1][order]
+        order = np.lexsort((t, seeds, *groups))
+        ends = np.flatnonzero(np.any([np.diff(group[order]) != 0 for group in groups], axis=0)) + 1
         found = {}
-        for rows in np.split(order, np.flatnonzero(np.diff(pairs)) + 1):
-            key = tuple(
-                name.dictionary[int(code[rows[0]])].as_py() for name, code in zip(names, codes, strict=True)
-            )
+        for rows in np.split(order, ends) if order.size else ():
+            environment, policy, dim, arms = (int(group[rows[0]]) for group in groups)
+            cell = Cell(names[0].dictionary[environment].as_py(), dim, arms)
             runs = np.unique(seeds[rows]).size
-            found[key[0], key[1]] = t[rows].reshape(runs, -1)[0], regret[rows].reshape(runs, -1)
+            key = cell, names[1].dictionary[policy].as_py()
+            found[key] = t[rows].reshape(runs, -1)[0], regret[rows].reshape(runs, -1)
         return found
 
     def curves(self, cell: Cell, policy: str) -> tuple[Integers, Floats]:
         """Recorded rounds, and the regret up to them, one row for each run."""
-        return self._curves[cell.environment, policy]
+        return self._curves[cell, policy]
+
+    def band(self, cell: Cell, policy: str) -> tuple[Integers, Floats, Floats]:
+        """Recorded rounds, mean regret up to them, and its standard deviation (0 for one run)."""
+        rounds, regret = self.curves(cell, policy)
+        std = regret.std(axis=0, ddof=1) if len(regret) > 1 else np.zeros(rounds.size)
+        return rounds, regret.mean(axis=0), std
 
     def summary(self) -> pa.Table:
-        """One row for each cell and policy; with its `environment` where several have one shape."""
+        """One row for each cell and policy; with its `environment` where several have one shape.
+
+        One run has no standard deviation (null).
+        """
         rows: list[dict[str, Any]] = []
         for cell in self.cells:
             for policy in self.policies:
@@ -236,18 +261,24 @@ class Results:
                             "policy": policy,
                             "instances": found.runs,
                             "regret_mean": found.mean,
-                            "regret_std": found.std,
+                            "regret_std": found.std if found.runs > 1 else None,
                             "regret_median": found.median,
                             "seconds_median": float(np.median(self.seconds(cell, policy))),
                         }
                         | ({} if self.has_shapes_apart else {"environment": cell.environment})
                     )
-        return pa.Table.from_pylist(rows)
+        more = [] if self.has_shapes_apart else [pa.field("environment", pa.string())]
+        return pa.Table.from_pylist(rows, schema=pa.schema([*SUMMARY, *more]))
 
     def write(self, folder: Path) -> None:
         """Writes `results.parquet` and `summary.csv`."""
-        pyarrow.parquet.write_table(self._table, folder / "results.parquet")
-        pyarrow.csv.write_csv(self.summary(), folder / "summary.csv")
+        for name, write, table in (
+            ("results.parquet", pyarrow.parquet.write_table, self._table),
+            ("summary.csv", pyarrow.csv.write_csv, self.summary()),
+        ):
+            sink = pa.BufferOutputStream()
+            write(table, sink)
+            replace(folder / name, sink.getvalue().to_pybytes())
 
     def plot(self, dim: int | None = None) -> Any:
         """A matplotlib figure of regret and time, for one dimension if there are several."""

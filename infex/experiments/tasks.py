@@ -5,35 +5,41 @@ from __future__ import annotations
 import hashlib
 import json
 import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
 from infex.environments import ChangingInstance, Instance
+from infex.errors import InfexWarning
 from infex.experiments.recipes import Player, Problem
 from infex.simulation.batch import name as stream_name
+from infex.simulation.many import fresh
 from infex.simulation.playing import play
 
-FORMAT = 1  # of what a task's name stands for; raise it when runs come out otherwise
+FORMAT = 2  # of what a task's name stands for; raise it when runs come out otherwise
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One run: a problem, a policy and a seed."""
+    """One run: a problem, a policy and a seed; `content` is the problem's for that seed."""
 
     problem: Problem
     player: Player
     seed: int
     horizon: int
     penalty: float
+    content: str
 
     @property
     def key(self) -> str:
         """A name that depends on what is played alone."""
         content = {
             "format": FORMAT,
-            "environment": self.problem.label,
-            "policy": [self.player.label, stream_name(self.player.policy), repr(self.player.policy)],
+            "environment": [self.problem.label, self.content],
+            "policy": [self.player.label, stream_name(self.player.policy), self.player.content],
             "seed": self.seed,
             "horizon": self.horizon,
             "penalty": self.penalty,
@@ -45,13 +51,17 @@ class Task:
 
 
 class Outcome(NamedTuple):
-    """What one task gave: columns of one run and its curve, or the traceback of what went wrong."""
+    """What one task gave: columns of one run and its curve, or the traceback of what went wrong.
+
+    `warned` holds the warnings of infex that it gave, for which nobody looks in a worker.
+    """
 
     key: str
     facts: dict[str, Any]
     rounds: list[int]
     regret: list[float]
     error: str | None = None
+    warned: tuple[Warning, ...] = ()
 
 
 class Chunk(NamedTuple):
@@ -67,16 +77,22 @@ def play_chunk(chunk: Chunk) -> list[Outcome]:
     """Plays the tasks of a chunk; nothing that goes wrong in one stops the others."""
     try:
         instance = chunk.problem.make(chunk.seed)
-    except Exception:  # a user's code may raise anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # a user's code may raise anything, SystemExit too
         return [Outcome(key, {}, [], [], traceback.format_exc()) for key in chunk.keys]
     return [_outcome(task, key, instance) for task, key in zip(chunk.tasks, chunk.keys, strict=True)]
 
 
 def _outcome(task: Task, key: str, instance: Instance) -> Outcome:
     try:
-        run = play(instance, task.player.policy, task.horizon, task.seed, penalty=task.penalty)
-    except Exception:  # a user's code may raise anything
-        return Outcome(key, {}, [], [], traceback.format_exc())
+        with _noted() as warned:
+            policy = fresh(task.player.policy)
+            run = play(instance, policy, task.horizon, task.seed, penalty=task.penalty)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # a user's code may raise anything, SystemExit too
+        return Outcome(key, {}, [], [], traceback.format_exc(), tuple(warned))
     rounds, regret = run.curve()
     dim, arms = shape_of(instance)
     facts = {
@@ -93,7 +109,26 @@ def _outcome(task: Task, key: str, instance: Instance) -> Outcome:
         "regret_greedy": run.regret_greedy,
         "volume": run.volume,
     }
-    return Outcome(key, facts, rounds.tolist(), regret.tolist())
+    return Outcome(key, facts, rounds.tolist(), regret.tolist(), warned=tuple(warned))
+
+
+@contextmanager
+def _noted() -> Iterator[list[Warning]]:
+    """The warnings of infex that are given inside; all others go their way.
+
+    Filters belong to the process: where a cluster's worker plays in several threads, a warning may
+    be missed or stand with another run.
+    """
+    noted: list[Warning] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.filterwarnings("always", category=InfexWarning)
+        try:
+            yield noted
+        finally:
+            noted += [each.message for each in caught if isinstance(each.message, InfexWarning)]
+    for each in caught:
+        if not isinstance(each.message, InfexWarning):
+            warnings.showwarning(each.message, each.category, each.filename, each.lineno)
 
 
 def shape_of(instance: Instance) -> tuple[int, int]:

@@ -43,7 +43,7 @@ function drawRegret(host, cell) {
   const horizon = data.horizon, scale = host.dataset.scale || "linear";
   const peak = Math.max(1e-9, ...shown.map((line) => line.mean[line.mean.length - 1]));
   const yTicks = ticks(1.12 * peak), xOf = (t) => {
-    const share = scale === "log" ? Math.log(t) / Math.log(horizon) : t / horizon;
+    const share = scale === "log" && horizon > 1 ? Math.log(t) / Math.log(horizon) : t / horizon;
     return box.left + share * (box.right - box.left);
   };
   const yOf = (value) => box.bottom - Math.min(1.02, value / (1.12 * peak)) * (box.bottom - box.top);
@@ -52,7 +52,7 @@ function drawRegret(host, cell) {
     add(box.svg, "text", { class: "tick", x: box.left - 6, y: yOf(value) + 4, "text-anchor": "end" }, number(value));
   }
   const powers = Array.from({ length: Math.floor(Math.log10(horizon)) + 1 }, (_, power) => 10 ** power);
-  for (const t of scale === "log" ? powers : ticks(horizon, box.width < 480 ? 3 : 5)) {
+  for (const t of scale === "log" ? powers : ticks(horizon, box.width < 480 ? 3 : 5).filter(Number.isInteger)) {
     const anchor = t === horizon ? "end" : "middle";
     add(box.svg, "text", { class: "tick", x: xOf(Math.max(t, 1)), y: box.bottom + 16, "text-anchor": anchor }, t.toLocaleString("en"));
   }

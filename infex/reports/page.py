@@ -10,18 +10,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from infex.reports.styles import Style, styles
+from infex.reports.styles import P, Shown, Style, styles
 
 CELLS_FIRST = "Regret is the pseudo-regret: what was lost, in means, against always playing the best arm."
 HOW = (
     "Lines are means over instances, and bands one standard deviation to each side. Differences are paired: "
     "both policies met the same instances and the same noise; brackets hold a 95 % bootstrap interval of "
-    "the mean difference. Greedy's regret is a mixture of near-zero and linear runs, so look at medians too."
+    "the mean difference, which needs 6 pairs. Greedy's regret is a mixture of near-zero and linear runs, so "
+    "look at medians too."
 )
-TIME = (
-    "Computation time is that of one run at a time on a core of its own, with nothing else in its process; "
-    "other work on the machine still shows. A short mark is one run, a dot the median."
-)
+MARKS = "A short mark is one run, a dot the median."
 
 
 class Verdict(NamedTuple):
@@ -33,8 +31,8 @@ class Verdict(NamedTuple):
     note: str = ""
 
 
-def page(results: Any, title: str, verdicts: list[Verdict]) -> str:
-    """The report of a sweep as one HTML page."""
+def page(results: Shown[P], title: str, verdicts: list[Verdict], caveat: str = "") -> str:
+    """The report of a sweep as one HTML page; the caveat stands above the verdicts."""
     looks = styles(results.policies, results.bases)
     content = json.dumps(_data(results, looks), separators=(",", ":"), allow_nan=False).replace(
         "<", "\\u003c"
@@ -43,10 +41,10 @@ def page(results: Any, title: str, verdicts: list[Verdict]) -> str:
         f"<h1>{escape(title)}</h1>",
         f'<p class="soft">{escape(_summary(results))}</p>',
         _failures(results),
-        _claims(verdicts),
+        _claims(verdicts, caveat),
         "<h2>Regret and computation time</h2>",
         f"<p>{escape(CELLS_FIRST)} {escape(HOW)}</p>",
-        f"<p>{escape(TIME)}</p>",
+        f"<p>{escape(_time(results.about))} {MARKS}</p>",
         _legend(results.policies, looks),
         *[_chart(place, cell, results.title(cell)) for place, cell in enumerate(results.cells)],
         "<h2>Final regret</h2>",
@@ -69,7 +67,7 @@ def _asset(name: str) -> str:
     return files("infex.reports").joinpath(name).read_text(encoding="utf-8")
 
 
-def _data(results: Any, looks: dict[str, Style]) -> dict[str, Any]:
+def _data(results: Shown[P], looks: dict[str, Style]) -> dict[str, Any]:
     """What the charts draw."""
     cells = []
     for cell in results.cells:
@@ -77,8 +75,7 @@ def _data(results: Any, looks: dict[str, Style]) -> dict[str, Any]:
         for policy in results.policies:
             if not results.has(cell, policy):
                 continue
-            rounds, regret = results.curves(cell, policy)
-            std = regret.std(axis=0, ddof=1) if len(regret) > 1 else np.zeros(rounds.size)
+            rounds, mean, std = results.band(cell, policy)
             seconds = results.seconds(cell, policy)
             lines.append(
                 {
@@ -86,7 +83,7 @@ def _data(results: Any, looks: dict[str, Style]) -> dict[str, Any]:
                     "colour": looks[policy].colour,
                     "dash": list(looks[policy].dash),
                     "rounds": rounds.tolist(),
-                    "mean": _short(regret.mean(axis=0)),
+                    "mean": _short(mean),
                     "std": _short(std),
                     "times": _short(np.maximum(seconds, 1e-9)),
                     "time": _short(np.array([max(float(np.median(seconds)), 1e-9)]))[0],
@@ -100,14 +97,33 @@ def _short(values: Any) -> list[float]:
     return [float(f"{value:.5g}") for value in values.tolist()]
 
 
-def _summary(results: Any) -> str:
+def _summary(results: Shown[P]) -> str:
     runs = results.finals.num_rows
     horizon = results.about.get("horizon", 0)
     cells, policies = len(results.cells), len(results.policies)
     return f"{runs:,} runs of {horizon:,} rounds: {cells} problems, {policies} policies."
 
 
-def _failures(results: Any) -> str:
+def _time(about: dict[str, Any]) -> str:
+    """How computation time was measured, as far as is known."""
+    engine, workers, cores = (about.get(name) for name in ("engine", "workers", "cores"))
+    words = "Computation time is that of each run by itself, from its first round to its last."
+    if engine == "local" and workers is not None and cores is not None:
+        one = "in one process" if workers == 1 else f"in {workers} processes, each one run at a time,"
+        words += f" Runs were played {one} on a machine with {cores} {'core' if cores == 1 else 'cores'}"
+        words += "; they shared cores, so times are too long." if workers > cores else "."
+        words += " Other work on the machine still shows."
+    elif engine is not None:
+        words += f" Runs were played on {engine}, whose workers may be unlike and may play several at once."
+    earlier = about.get("earlier", 0)
+    return (
+        f"{words} {earlier:,} of the runs are of an earlier command, perhaps played otherwise."
+        if earlier
+        else words
+    )
+
+
+def _failures(results: Shown[P]) -> str:
     if not results.failures:
         return ""
     lines = "".join(
@@ -117,7 +133,7 @@ def _failures(results: Any) -> str:
     return f"<h2>{len(results.failures)} runs failed</h2><ul>{lines}</ul>"
 
 
-def _claims(verdicts: list[Verdict]) -> str:
+def _claims(verdicts: list[Verdict], caveat: str) -> str:
     if not verdicts:
         return ""
     items = []
@@ -126,7 +142,8 @@ def _claims(verdicts: list[Verdict]) -> str:
         words = "cannot be told here" if cells == 0 else f"holds in {holds} of {cells} cells"
         more = f' <span class="soft">{escape(note)}</span>' if note else ""
         items.append(f'<li class="{kind}"><b>{words}</b> {escape(claim)}{more}</li>')
-    return "<h2>The paper's claims on these runs</h2>\n" + f'<ul class="claims">{"".join(items)}</ul>'
+    known = f"<p>{escape(caveat)}</p>\n" if caveat else ""
+    return f"<h2>The paper's claims on these runs</h2>\n{known}" + f'<ul class="claims">{"".join(items)}</ul>'
 
 
 def _legend(policies: list[str], looks: dict[str, Style]) -> str:
@@ -146,7 +163,7 @@ def _legend(policies: list[str], looks: dict[str, Style]) -> str:
     return f'<div id="tools"><div id="legend">{"".join(buttons)}</div>{words}</div>'
 
 
-def _chart(place: int, cell: Any, title: str) -> str:
+def _chart(place: int, cell: P, title: str) -> str:
     label = "" if cell.environment in title else f' <span class="soft">{escape(cell.environment)}</span>'
     return (
         f"<section><h3>{escape(title)}{label}</h3>"
@@ -155,7 +172,7 @@ def _chart(place: int, cell: Any, title: str) -> str:
     )
 
 
-def _table(results: Any) -> str:
+def _table(results: Shown[P]) -> str:
     head = (
         "<tr><th>policy</th><th>instances</th><th>mean</th><th>std</th><th>median</th>"
         "<th>against its base</th><th>against Greedy</th><th>median time</th></tr>"
@@ -170,7 +187,7 @@ def _table(results: Any) -> str:
     return f'<div class="wide"><table id="finals">{body}</table></div>'
 
 
-def _row(results: Any, cell: Any, policy: str) -> str:
+def _row(results: Shown[P], cell: P, policy: str) -> str:
     found = results.spread(cell, policy)
     against = [_against(results, cell, policy, other) for other in (results.bases.get(policy), "Greedy")]
     figures = [str(found.runs), _number(found.mean), _number(found.std), _number(found.median), *against]
@@ -180,16 +197,18 @@ def _row(results: Any, cell: Any, policy: str) -> str:
     )
 
 
-def _against(results: Any, cell: Any, policy: str, other: str | None) -> str:
+def _against(results: Shown[P], cell: P, policy: str, other: str | None) -> str:
     if other is None or other == policy or not results.has(cell, other):
         return ""
     found = results.compare(cell, policy, other)
+    if not found.pairs:
+        return ""
     mean, low, high = (_number(value, sign=True) for value in (found.mean, found.low, found.high))
     return f"{mean} [{low}, {high}]"
 
 
 def _number(value: float, sign: bool = False) -> str:
-    if math.isnan(value):
+    if not math.isfinite(value):
         return "\N{EN DASH}"
     digits = 0 if abs(value) >= 100 else 1
     return f"{value:{'+' if sign else ''},.{digits}f}".replace("-", "\N{MINUS SIGN}")
@@ -206,7 +225,7 @@ def _about(about: dict[str, Any]) -> str:
         "Environments": "; ".join(about.get("environments", [])),
         "Policies": "; ".join(about.get("policies", [])),
         "Horizon": f"{about.get('horizon', 0):,} rounds",
-        "Seeds": f"{len(seeds)}: {seeds[0]} to {seeds[-1]}" if seeds else "",
+        "Seeds": _seeds(seeds),
         "Ridge penalty": about.get("penalty", ""),
         "delta of LinUCB and LinTS, where none is named": about.get("delta", ""),
         "Versions": versions,
@@ -217,3 +236,11 @@ def _about(about: dict[str, Any]) -> str:
         f"<dt>{escape(name)}</dt><dd>{escape(str(fact))}</dd>" for name, fact in facts.items() if fact
     )
     return f"<dl>{items}</dl>"
+
+
+def _seeds(seeds: list[int]) -> str:
+    """How many, and which: their ends if they are all that lie between."""
+    listed = sorted(seeds)
+    if len(listed) > 2 and listed == list(range(listed[0], listed[-1] + 1)):
+        return f"{len(listed)}: {listed[0]} to {listed[-1]}"
+    return f"{len(listed)}: {', '.join(map(str, listed))}" if listed else ""

@@ -5,10 +5,12 @@ Policies of one base share a colour (Okabe and Ito, 2008), and lines in it diffe
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
 
 FAMILIES = {"LinUCB": "#0072B2", "LinTS": "#D55E00", "Greedy": "#000000", "EpsilonGreedy": "#009E73"}
 OTHERS = ("#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#8C564B", "#9467BD")
@@ -41,35 +43,51 @@ def styles(policies: list[str], bases: dict[str, str]) -> dict[str, Style]:
 class Place(Protocol):
     """One problem of a sweep."""
 
-    environment: str
-    dim: int
-    arms: int
+    @property
+    def environment(self) -> str:
+        """Its label."""
+
+    @property
+    def dim(self) -> int:
+        """Its dimension."""
 
 
-class Shown(Protocol):
+P = TypeVar("P", bound=Place)
+
+
+class Shown(Protocol[P]):
     """What is drawn: the results of a sweep."""
 
     bases: dict[str, str]
+    failures: tuple[dict[str, str], ...]
+    about: dict[str, Any]
 
     @property
-    def cells(self) -> list[Place]:
+    def finals(self) -> Any:
+        """A table with one row for each run."""
+
+    @property
+    def cells(self) -> list[P]:
         """The problems."""
 
     @property
     def policies(self) -> list[str]:
         """The policies."""
 
-    def title(self, cell: Place) -> str:
+    def title(self, cell: P) -> str:
         """What a reader calls a problem."""
 
-    def has(self, cell: Place, policy: str) -> bool:
+    def has(self, cell: P, policy: str) -> bool:
         """Are there runs of it?"""
 
-    def curves(self, cell: Place, policy: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Rounds, and regret up to them by run."""
+    def band(self, cell: P, policy: str) -> tuple[NDArray[np.int64], Floats, Floats]:
+        """Rounds, mean regret up to them, and its standard deviation."""
 
-    def regret(self, cell: Place, policy: str) -> NDArray[np.float64]:
-        """Final regret by run."""
+    def spread(self, cell: P, policy: str) -> Any:
+        """Runs, mean, std and median of final regret."""
 
-    def seconds(self, cell: Place, policy: str) -> NDArray[np.float64]:
+    def compare(self, cell: P, one: str, other: str) -> Any:
+        """Pairs, mean, low and high of a paired difference."""
+
+    def seconds(self, cell: P, policy: str) -> Floats:
         """Computation time by run."""

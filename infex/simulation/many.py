@@ -85,8 +85,12 @@ def cores() -> int:
 
 
 def _alone(policy: Any, task: Task, horizon: int, penalty: float, record: bool) -> Run:
-    chooser = copy.deepcopy(policy) if learns(policy) else policy
-    return play(task[0], chooser, horizon, task[1], penalty=penalty, record=record)
+    return play(task[0], fresh(policy), horizon, task[1], penalty=penalty, record=record)
+
+
+def fresh(policy: Any) -> Any:
+    """The policy as it was given, for one run: a learner is copied."""
+    return copy.deepcopy(policy) if learns(policy) else policy
 
 
 def batched(tasks: list[Task], horizon: int, threads: int) -> list[list[Task]]:

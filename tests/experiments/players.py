@@ -56,3 +56,75 @@ def small(seed: int) -> LinearInstance:
 
 def broken(seed: int) -> LinearInstance:
     raise ValueError(f"no problem with seed {seed}")
+
+
+def growing(seed: int) -> LinearInstance:
+    return gaussian(dim=2 + seed % 2, arms=4, seed=seed)
+
+
+far = LinearInstance(np.eye(2) / 2, [60.0, 50.0], rewards="gaussian")
+
+
+class Counting:
+    """A learner: plays the arm after as many as it has learnt of."""
+
+    def __init__(self) -> None:
+        self.learnt = 0
+
+    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
+        return Choice(self.learnt // 7 % len(evidence))
+
+    def learn(self, arm: int, features: Any, reward: float, explored: bool) -> None:
+        self.learnt += 1
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """Wants to end the program."""
+
+    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
+        raise SystemExit(0)
+
+
+class Sized:
+    """A policy that cannot be made without arguments."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+
+@dataclass(frozen=True)
+class DyingOften:
+    """Ends its process as often as it is told to, a byte of the file for each time."""
+
+    path: str
+    times: int
+
+    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
+        died = Path(self.path).stat().st_size if Path(self.path).exists() else 0
+        if died < self.times:
+            with open(self.path, "ab") as file:
+                file.write(b"x")
+            os._exit(7)
+        return Choice(0)
+
+
+@dataclass(frozen=True)
+class Choosy:
+    """Fails with every other instance of `small` problems, told by its first arm."""
+
+    remainder: int
+
+    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
+        first = evidence.arms[0] if hasattr(evidence, "arms") else None
+        seeds = [seed for seed in range(2) if np.allclose(gaussian(2, 3, seed).arms[0], first)]
+        if seeds != [self.remainder]:
+            raise LookupError("another seed")
+        return Choice(0)
+
+
+odd, even = Choosy(1), Choosy(0)
+
+
+class Styled(Middle):
+    """Has a name of its own."""

@@ -37,8 +37,8 @@ label = "small ones"
 def test_a_sweep_file_is_a_grid(tmp_path: Path) -> None:
     path = tmp_path / "sweep.toml"
     path.write_text(GOOD)
-    sweep, title = read_sweep(path)
-    assert title == "Mine"
+    sweep = read_sweep(path)
+    assert sweep.title == sweep.about()["title"] == "Mine"
     assert [problem.label for problem in sweep.problems] == [
         "gaussian(dim=2, arms=4)",
         "gaussian(dim=2, arms=5)",
@@ -68,9 +68,21 @@ def test_a_sweep_file_is_a_grid(tmp_path: Path) -> None:
         ("dim = 2\narms = 6", "dim = 2\narmz = 6", r"`environments\[1\]`"),
         ('kind = "object"', 'kind = "other"', r"Invalid value 'other' - at `environments\[2\]\.kind`"),
         ('best = "fixed"', 'best = "any"', r"Invalid enum value 'any' - at `environments\[1\]\.best`"),
-        ("dim = [2, 3]", "dim = []", r"an empty list - at `environments\[0\]\.dim`"),
+        (
+            "dim = [2, 3]",
+            "dim = []",
+            r"an empty list of dim; say one number or more - at `environments\[0\]`",
+        ),
         ("players:small", "players:large", "cannot load 'tests.experiments.players:large'"),
         ("seeds = [3, 4]", "seeds = [3, 4", "sweep.toml: "),
+        ('"LinUCB", ', '"LinUBC", ', r"a policy is one of EpsilonGreedy, Greedy, .* - at `policies\[0\]`"),
+        ('"stretched(1)"', '"streched(1)"', r"a schedule is one of always, .* - at `schedules\[1\]`"),
+        (
+            "players:small",
+            "players:not_a_policy",
+            r"one of infex.environments, got 3 - at `environments\[2\]`",
+        ),
+        ('data = ["own"]', "data = []", "bases need data"),
         ('data = ["own"]', 'data = ["mine"]', r"Invalid enum value 'mine' - at `data\[0\]`"),
     ],
 )
@@ -93,3 +105,20 @@ def test_an_empty_grid_and_a_missing_file_are_named(tmp_path: Path) -> None:
         read_sweep(path)
     with pytest.raises(InfexError, match="No such file"):
         read_sweep(tmp_path / "nowhere.toml")
+
+
+def test_a_file_that_is_not_text_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "sweep.toml"
+    path.write_bytes(b'title = "\xe9"\n')
+    with pytest.raises(InfexError, match=r"sweep\.toml: .*utf-8"):
+        read_sweep(path)
+
+
+def test_a_label_does_not_hide_another_object(tmp_path: Path) -> None:
+    path = tmp_path / "sweep.toml"
+    keys = []
+    for name in ("small", "square"):
+        path.write_text(GOOD.replace("players:small", f"players:{name}"))
+        keys.append({task.key for task in read_sweep(path).tasks() if task.problem.label == "small ones"})
+    assert len(keys[0]) == len(keys[1]) == 10
+    assert not keys[0] & keys[1]

@@ -1,4 +1,6 @@
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,15 +24,69 @@ def test_a_paired_difference_is_one_minus_other() -> None:
     assert found.pairs == 3
     assert found.mean == pytest.approx(-1 / 3)
     assert found.below == 2
-    assert found.low < found.mean < found.high
     assert not found.settled
+    more = paired(np.arange(12.0), np.arange(12.0) ** 1.1)
+    assert more.low < more.mean < more.high
+    assert paired(np.arange(9.0), np.arange(9.0) + 5) == (9, -5, -5, -5, 9)
     assert paired(np.arange(9.0), np.arange(9.0) + 5).settled
 
 
-def test_one_pair_has_no_interval() -> None:
-    found = paired(np.array([1.0]), np.array([3.0]))
-    assert found.mean == -2
+@pytest.mark.parametrize("pairs", [0, 1, 5])
+def test_few_pairs_have_no_interval(pairs: int) -> None:
+    found = paired(np.full(pairs, 1.0), np.full(pairs, 3.0))
+    assert (found.pairs, found.below) == (pairs, pairs)
+    assert math.isnan(found.mean) if pairs == 0 else found.mean == -2
     assert math.isnan(found.low)
+    assert math.isnan(found.high)
+    assert not found.settled
+
+
+def test_an_interval_turns_with_its_sign() -> None:
+    values = np.random.default_rng(3).exponential(size=25)
+    found, turned = paired(values, np.zeros(25)), paired(np.zeros(25), values)
+    assert (turned.mean, turned.below) == (-found.mean, 25)
+    assert [turned.low, turned.high] == pytest.approx([-found.high, -found.low], rel=0.02)
+
+
+def test_a_bound_that_cannot_be_told_is_infinite() -> None:
+    found = paired(np.array([0.0] * 11 + [1.0]), np.zeros(12))
+    assert not found.settled
+    assert math.isinf(found.high)
+
+
+def test_many_pairs_are_drawn_in_blocks() -> None:
+    import tracemalloc
+
+    values = np.random.default_rng(3).normal(size=2_000)
+    tracemalloc.start()
+    try:
+        found = paired(values, np.zeros(2_000))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 20e6
+    assert found.high - found.low == pytest.approx(4 * values.std() / math.sqrt(2_000), rel=0.1)
+
+
+def mixture(rng: np.random.Generator) -> Any:
+    """A difference to greedy's regret: most runs near nil, a few linear."""
+    linear = rng.random(20) < 0.3
+    return 350 + 120 * rng.standard_normal(20) - np.where(linear, rng.uniform(500, 4000, 20), 60)
+
+
+LAWS: dict[str, tuple[Callable[[np.random.Generator], Any], float]] = {
+    "normal": (lambda rng: rng.normal(size=20), 0.0),
+    "exponential": (lambda rng: rng.exponential(size=20), 1.0),
+    "greedy": (mixture, 350 - 0.3 * 2250 - 0.7 * 60),
+}
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_twenty_pairs_hold_the_mean_as_often_as_they_say(law: str) -> None:
+    draw, mean = LAWS[law]
+    rng = np.random.default_rng(8)
+    found = [paired(draw(rng), np.zeros(20)) for _ in range(500)]
+    assert 0.925 <= np.mean([each.low <= mean <= each.high for each in found]) <= 0.985
 
 
 def test_the_interval_holds_the_mean_about_as_often_as_it_says() -> None:

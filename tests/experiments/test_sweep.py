@@ -1,11 +1,14 @@
 """Sweeps: the same results however they are played, nothing lost, failures recorded."""
 
+import copy
+import functools
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +17,15 @@ import pyarrow as pa
 import pytest
 
 import infex
-from infex import Infex, LinTS, Sweep, every
+from infex import Infex, LinTS, LinUCB, Sweep, every
 from infex.errors import InfexError
 from infex.experiments import engines
 from infex.experiments import sweep as module
+from infex.experiments.engines import Engine
 from infex.experiments.folder import Folder, read
+from infex.experiments.recipes import Problem
 from infex.experiments.results import Results
-from infex.experiments.tasks import chunked
+from infex.experiments.tasks import Chunk, chunked, play_chunk
 from infex.simulation import batch
 from tests.experiments import players
 
@@ -170,7 +175,7 @@ def test_a_run_that_always_kills_its_worker_is_recorded(tmp_path: Path) -> None:
 
 
 @pytest.mark.compiled
-def test_an_interrupted_sweep_goes_on(tmp_path: Path) -> None:
+def test_an_interrupted_sweep_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = (
         "from infex import Sweep\n"
         "Sweep(environments=['gaussian(dim=5, arms=50)'], policies=['LinTS', 'LinUCB'], seeds=40,\n"
@@ -184,22 +189,31 @@ def test_an_interrupted_sweep_goes_on(tmp_path: Path) -> None:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     process.wait(timeout=60)
-    kept = Folder(tmp_path / "a").keys()
+    with Folder(tmp_path / "a") as folder:
+        kept = folder.keys()
     assert 0 < len(kept) < 80
-    whole: dict[str, Any] = {
-        "environments": ["gaussian(dim=5, arms=50)"],
-        "policies": ["LinTS", "LinUCB"],
-        "seeds": 6,
-        "horizon": 60_000,
-    }
-    resumed = Sweep(**whole).run(workers=2, out=tmp_path / "a")
-    assert columns(resumed).equals(columns(Sweep(**whole).run(workers=1)))
+    whole = Sweep(
+        environments=["gaussian(dim=5, arms=50)"], policies=["LinTS", "LinUCB"], seeds=6, horizon=60_000
+    )
+    played: list[str] = []
+    chunk_by_chunk = engines.outcomes_of
+
+    def watched(chunks: Any, engine: Any) -> Any:
+        played.extend(key for chunk in chunks for key in chunk.keys)
+        return chunk_by_chunk(chunks, engine)
+
+    monkeypatch.setattr(module, "outcomes_of", watched)
+    resumed = whole.run(workers=2, out=tmp_path / "a")
+    names = {task.key for task in whole.tasks()}
+    assert kept & names
+    assert set(played) == names - kept
+    assert columns(resumed).equals(columns(whole.run(workers=1)))
 
 
 def test_a_crash_while_files_are_joined_leaves_each_run_once(tmp_path: Path) -> None:
     results = sweep().run(workers=1, out=tmp_path / "a")
     (part,) = (tmp_path / "a" / "runs").glob("*.arrow")
-    part.with_name("copy.arrow").write_bytes(part.read_bytes())
+    part.with_name(f"{0:032x}.arrow").write_bytes(part.read_bytes())
     assert columns(sweep().run(workers=1, out=tmp_path / "a")).equals(columns(results))
 
 
@@ -308,12 +322,37 @@ def test_chunks_hold_every_task_once_and_are_short() -> None:
         ({"policies": [f"{HERE}:not_a_policy"]}, "policy must be a policy"),
         ({"policies": ["Greedy", "Greedy"]}, "Greedy stands 2 times among the players"),
         ({"bases": ["LinUCB"]}, "bases and schedules go together"),
+        ({"bases": ["LinUCB"], "schedules": ["every(5)"], "data": []}, "bases need data"),
+        ({"horizon": 10**16}, "horizon must be at most 1000000000000000, got"),
+        ({"seeds": [1, 2, 1]}, "1 stands 2 times among the seeds"),
+        ({"seeds": [2**63]}, r"a seed must be from -2\^63 to 2\^63 - 1, got 9223372036854775808"),
+        ({"environments": [f"{HERE}:not_a_policy"]}, "instance must be one of infex.environments, got 3"),
+        ({"policies": [".rel:y"]}, "cannot load '.rel:y': the 'package' argument is required"),
+        ({"policies": [f"{HERE}:Sized"]}, "players:Sized' cannot be made without arguments: .*size"),
+        ({"policies": ["Greedy", "LinUBC"]}, r"a policy is one of EpsilonGreedy, .* - at `policies\[1\]`"),
+        ({"policies": ["Infex(LinUCB, evry(5))"]}, "unknown name 'evry' .*; a schedule is one of always, "),
+        ({"policies": ["Infex(LinUBC, every(5))"]}, "unknown name 'LinUBC' .*; a policy is one of "),
+        ({"policies": ["every(5)"]}, "unknown name 'every' .*; a policy is one of "),
+        (
+            {"bases": ["LinUCB"], "schedules": ["every(5) | evry(7)"]},
+            r"unknown name 'evry' .*; a schedule is one of .* - at `schedules\[0\]`",
+        ),
         ({"bases": ["LinUCB"], "schedules": ["every(0)"]}, "period must be at least 1, got 0"),
     ],
 )
 def test_bad_sweeps_are_refused_before_anything_runs(given: Any, message: str) -> None:
     with pytest.raises(InfexError, match=message):
         sweep(**given)
+
+
+@pytest.mark.parametrize("text", ["this is no Python", "raise SystemExit(3)", "1 / 0"])
+def test_a_module_that_cannot_be_imported_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    (tmp_path / "broken_module.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InfexError, match=r"cannot load 'broken_module:y': .* - at `policies\[0\]`"):
+        sweep(policies=["broken_module:y"])
 
 
 def test_bad_engines_are_refused() -> None:
@@ -323,3 +362,138 @@ def test_bad_engines_are_refused() -> None:
         sweep().run(scheduler="tcp://127.0.0.1:1")
     with pytest.raises(InfexError, match="workers must be at least 1, got 0"):
         sweep().run(workers=0)
+    with pytest.raises(InfexError, match="engine must be"):
+        Engine("cloud", None, 1)
+    with pytest.raises(InfexError, match="workers must be at least 1, got -3"):
+        Engine("local", None, -3)
+
+
+def test_what_is_said_beside_an_engine_takes_the_place_of_its_own() -> None:
+    given = Engine("dask", "tcp://127.0.0.1:1", 2)
+    assert Engine.of(given) == given
+    assert Engine.of(given, workers=3) == Engine("dask", "tcp://127.0.0.1:1", 3)
+    assert Engine.of(given, scheduler="tcp://127.0.0.1:2") == Engine("dask", "tcp://127.0.0.1:2", 2)
+    with pytest.raises(InfexError, match="needs an engine that has one"):
+        sweep().run(engine=Engine(), scheduler="tcp://127.0.0.1:1")
+
+
+def test_a_learner_starts_each_run_as_it_was_given() -> None:
+    given = players.Counting()
+    for policies in ([given], ["Greedy", Infex(given, every(2))]):
+        alone = sweep(policies=policies, environments=[players.small, "gaussian(dim=3, arms=5)"])
+        one, two = alone.run(workers=1), alone.run(workers=2)
+        assert given.learnt == 0
+        assert columns(one).equals(columns(two))
+        for seed in range(3):
+            run = infex.play(players.small(seed), copy.deepcopy(policies[-1]), 300, seed)
+            assert one.regret(one.cells[0], one.policies[-1])[seed] == run.regret
+
+
+def test_a_learner_is_fresh_for_every_task_of_a_chunk() -> None:
+    tasks = sweep(policies=[players.Counting()], environments=[f"{HERE}:square"]).tasks()
+    chunk = Chunk(tasks[0].problem, 0, (tasks[0], tasks[0]), ("a", "b"))
+    one, other = play_chunk(chunk)
+    assert one.regret == other.regret
+
+
+def test_a_policy_that_ends_the_program_is_a_failure() -> None:
+    results = sweep(policies=["Greedy", players.Leaving()]).run(workers=1)
+    assert results.finals.num_rows == 3
+    assert [failure["traceback"].splitlines()[-1] for failure in results.failures] == ["SystemExit: 0"] * 3
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_warnings_of_runs_reach_the_user_once(workers: int) -> None:
+    large = sweep(environments=[f"{HERE}:far"], policies=["LinUCB", "Greedy"], horizon=20)
+    with pytest.warns(infex.errors.LargeReward, match="a reward of 30 is far beyond") as caught:
+        results = large.run(workers=workers)
+    assert len(caught) == 1
+    assert results.finals.num_rows == 6
+
+
+def test_other_warnings_of_runs_go_their_way() -> None:
+    class Loud(players.Middle):
+        def choose(self, t: int, evidence: Any, rng: Any) -> Any:
+            warnings.warn("mind the gap", RuntimeWarning, stacklevel=1)
+            return super().choose(t, evidence, rng)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        sweep(policies=[Loud()], horizon=2, seeds=1).run(workers=1)
+    assert [str(each.message) for each in caught] == ["mind the gap"] * 2
+
+
+def test_a_delta_that_is_named_is_kept_and_shown() -> None:
+    texts = [
+        "LinUCB",
+        "LinUCB(delta=0.01)",
+        "LinTS(delta=0.2)",
+        "Infex(LinUCB(delta=0.01, scale=2), every(5))",
+    ]
+    found = sweep(policies=texts, bases=["LinTS(delta=0.01)"], schedules=["every(5)"])
+    assert [player.label for player in found.players] == [
+        "LinUCB",
+        "LinUCB(delta=0.01)",
+        "LinTS(delta=0.2)",
+        "Infex(LinUCB(delta=0.01, scale=2), every(5))",
+        "Infex(LinTS(delta=0.01), every(5))",
+    ]
+    deltas = [getattr(player.policy, "base", player.policy).delta for player in found.players]
+    assert deltas == [1 / 300, 0.01, 0.2, 0.01, 0.01]
+    assert [player.base for player in found.players[3:]] == [
+        "LinUCB(delta=0.01, scale=2)",
+        "LinTS(delta=0.01)",
+    ]
+    (object_,) = sweep(policies=[LinUCB(delta=0.01)]).players
+    assert object_.policy.delta == 1 / 300  # from the default a delta that was named cannot be told
+
+
+def test_lists_may_be_given_as_generators() -> None:
+    found = sweep(
+        environments=(each for each in ["gaussian(dim=2, arms=3)"]),
+        policies=(each for each in ["Greedy"]),
+        bases=(each for each in ["LinUCB"]),
+        schedules=(every(period) for period in (2, 3)),
+        data=(each for each in ["own"]),
+        seeds=(seed for seed in (1, 2)),
+    )
+    assert len(found.tasks()) == len(found.tasks()) == 6
+    assert found.bases == ("LinUCB",)
+    assert found.environments == ("gaussian(dim=2, arms=3)",)
+
+
+def test_problems_that_are_called_have_names() -> None:
+    partial = functools.partial(infex.environments.gaussian, 2, arms=3)
+    labels = [
+        Problem(each).label for each in (partial, functools.partial(partial, rewards=object()), Caller())
+    ]
+    assert labels == [
+        "infex.environments.linear:gaussian(2, arms=3)",
+        "infex.environments.linear:gaussian(2, arms=3, rewards=...)",
+        f"{__name__}:Caller",
+    ]
+    found = sweep(environments=[functools.partial(players.small), Caller()], policies=["Greedy"]).run(
+        workers=1
+    )
+    assert found.finals.num_rows == 6
+
+
+class Caller:
+    def __call__(self, seed: int) -> Any:
+        return players.small(seed)
+
+
+def test_workers_that_die_thrice_before_anything_is_played_cost_retries(tmp_path: Path) -> None:
+    policies = [players.DyingOften(str(tmp_path / "died"), 4)]
+    results = sweep(policies=policies, seeds=1).run(workers=2)
+    assert (tmp_path / "died").stat().st_size == 4  # three times with all others, once alone
+    assert not results.failures
+
+
+def test_runs_stay_together_after_one_death(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def apart(*given: Any) -> Any:
+        raise AssertionError("played apart after the first deaths")
+
+    monkeypatch.setattr(engines, "_apart", apart)
+    policies = [players.DyingOften(str(tmp_path / "died"), 2)]
+    assert not sweep(policies=policies, seeds=1).run(workers=2).failures

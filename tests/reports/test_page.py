@@ -1,6 +1,8 @@
 """The report as a reader sees it, in a real browser."""
 
+import json
 import re
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ from infex.experiments import paper
 from infex.experiments.report import write_report
 from infex.reports import Verdict, page
 from infex.reports.styles import DASHES, styles
+from tests.experiments.test_results import CELL
+from tests.experiments.test_results import results as made
 from tests.reports import browser
 
 POLICIES = ["LinUCB", "Infex(LinUCB, every(5))", "Greedy", "Infex(LinTS, every(20))"]
@@ -90,12 +94,155 @@ def test_the_tables_hold_the_figures(report: Path, results: Any) -> None:
     cell = results.cells[0]
     found = results.compare(cell, "Infex(LinUCB, every(5))", "LinUCB")
     assert f"{found.mean:+,.1f}".replace("-", "\N{MINUS SIGN}") in text
-    assert "on a core of its own" in text
+    assert "played in one process on a machine with" in text
     assert "bootstrap" in text
     for words in ("numba ", "python ", "4: 0 to 3", "gaussian(dim=2, arms=4)", "400 rounds"):
         assert words in text
     assert "http://" not in text.replace("http://www.w3.org/2000/svg", "")
     assert "https://" not in text
+
+
+def data_of(text: str) -> Any:
+    """What the charts of a page draw."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)
+    assert found
+    return json.loads(found[1])
+
+
+def test_the_charts_hold_means_one_deviation_and_median_times(report: Path, results: Any) -> None:
+    data = data_of(report.read_text())
+    assert data["horizon"] == 400
+    for cell, drawn in zip(results.cells, data["cells"], strict=True):
+        assert [line["policy"] for line in drawn["lines"]] == POLICIES
+        for line in drawn["lines"]:
+            rounds, curves = results.curves(cell, line["policy"])
+            columns = curves.T.tolist()
+            assert line["rounds"] == rounds.tolist()
+            assert line["mean"] == pytest.approx([statistics.mean(each) for each in columns], rel=1e-4)
+            assert line["std"] == pytest.approx([statistics.stdev(each) for each in columns], rel=1e-4)
+            seconds = results.seconds(cell, line["policy"]).tolist()
+            assert line["time"] == pytest.approx(statistics.median(seconds), rel=1e-4)
+            assert line["times"] == pytest.approx(seconds, rel=1e-4)
+
+
+def rows_of(text: str) -> list[list[str]]:
+    """The cells of the table of final regret, without the lines that name problems."""
+    rows = re.findall(r"<tr><td>(.*?)</td></tr>", text)
+    return [row.split("</td><td>") for row in rows]
+
+
+def test_differences_are_the_policys_minus_the_others() -> None:
+    runs = {
+        name: {seed: (value + seed % 2, 1.0) for seed in range(8)}
+        for name, value in (("LinUCB", 900.0), ("Infex(LinUCB, every(5))", 600.0), ("Greedy", 1000.0))
+    }
+    found = made({CELL: runs})
+    found.bases = {"Infex(LinUCB, every(5))": "LinUCB"}
+    minus = "\N{MINUS SIGN}"
+    assert [row[5:7] for row in rows_of(page(found, "title", []))] == [
+        ["", f"{minus}100 [{minus}100, {minus}100]"],
+        [f"{minus}300 [{minus}300, {minus}300]", f"{minus}400 [{minus}400, {minus}400]"],
+        ["", ""],
+    ]
+    few = {name: {seed: by_seed[seed] for seed in range(2)} for name, by_seed in runs.items()}
+    assert rows_of(page(made({CELL: few}), "title", []))[0][6] == f"{minus}100 [\N{EN DASH}, \N{EN DASH}]"
+    runs["Greedy"] = {9: (1.0, 1.0)}
+    assert rows_of(page(made({CELL: runs}), "title", []))[0][6] == ""
+
+
+def test_nothing_that_a_user_names_is_read_as_html() -> None:
+    bad = "<img src=x>&'\""
+    told = "&lt;img src=x&gt;&amp;&#x27;&quot;"
+    runs = {f"p{bad}": {0: (1.0, 1.0)}}
+    found = made({(f"e{bad}", 2, 3): runs, (f"f{bad}", 2, 3): runs})
+    found.failures = ({"key": "k", "run": f"r{bad}", "traceback": f"t{bad}"},)
+    found.about |= {"environments": [f"e{bad}"], "command": f"c{bad}", "versions": {f"v{bad}": "1"}}
+    text = page(found, f"h{bad}", [Verdict(f"c{bad}", 1, 1, f"n{bad}")], f"k{bad}")
+    assert "<img" not in text
+    for name in "prtehfcnkv":
+        assert f"{name}{told}" in text, name
+    assert f'data-policy="p{told}"' in text
+    assert data_of(text)["cells"][0]["lines"][0]["policy"] == f"p{bad}"
+    assert "<" not in text.partition('id="data">')[2].partition("</script>")[0]
+
+
+def test_the_sentence_on_time_says_what_is_known() -> None:
+    def said(**about: Any) -> str:
+        return page(made({CELL: {"A": {0: (1.0, 1.0)}}}, **about), "title", [])
+
+    assert "in one process on a machine with 1 core." in said(engine="local", workers=1, cores=1)
+    assert "in 2 processes, each one run at a time, on a machine with 4 cores." in said(
+        engine="local", workers=2, cores=4
+    )
+    assert "they shared cores, so times are too long" in said(engine="local", workers=3, cores=2)
+    assert "shared cores" not in said(engine="local", workers=2, cores=2)
+    assert "played on dask, whose workers may be unlike" in said(engine="dask", workers=None, cores=None)
+    assert "3 of the runs are of an earlier command" in said(engine="local", workers=1, cores=1, earlier=3)
+    assert "earlier command" not in said(engine="local", workers=1, cores=1, earlier=0)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "words"), [([0, 1, 2], "3: 0 to 2"), ([5, 3, 9], "3: 3, 5, 9"), ([7], "1: 7"), ([], "")]
+)
+def test_seeds_are_told_as_they_are(seeds: list[int], words: str) -> None:
+    text = page(made({CELL: {"A": {0: (1.0, 1.0)}}}, seeds=seeds), "title", [])
+    assert (f"<dd>{words}</dd>" in text) if words else ("<dt>Seeds" not in text)
+
+
+def test_the_page_says_if_the_horizon_is_not_the_papers(report: Path, tmp_path: Path) -> None:
+    words = "The paper plays 10,000 rounds; these runs have"
+    assert f"{words} 400." in report.read_text()
+    runs = {name: {0: (1.0, 1.0)} for name in ("LinUCB", "Infex(LinUCB, every(5))")}
+    text = write_report(made({CELL: runs}), tmp_path)[-1].read_text()
+    assert "holds in 0 of 1 cells" in text
+    assert words not in text
+
+
+@pytest.mark.browser
+def test_runs_of_one_round_are_drawn_without_errors(tmp_path: Path) -> None:
+    found = Sweep(environments=["gaussian(dim=2, arms=4)"], policies=["Greedy"], seeds=2, horizon=1)
+    path = write_report(found.run(workers=1), tmp_path)[-1]
+    with browser.opened(path) as driver:
+        driver.find_element(By.ID, "scale").click()
+        assert driver.get_log("browser") == []
+        for line in driver.find_elements(By.CSS_SELECTOR, "polyline.line"):
+            assert "NaN" not in line.get_attribute("points")
+        ticks = driver.find_elements(By.CSS_SELECTOR, ".regret .tick")
+        assert [tick.text for tick in ticks].count("1") <= 2
+
+
+def test_the_legend_has_policies_of_all_cells() -> None:
+    one, other = ("gaussian(dim=2, arms=3)", 2, 3), ("gaussian(dim=2, arms=4)", 2, 4)
+    run = {0: (1.0, 1.0)}
+    found = made({one: {"A": run, "B": run}, other: {"C": run, "A": run}})
+    (legend,) = found.plot().legends
+    assert [text.get_text() for text in legend.get_texts()] == ["A", "B", "C"]
+
+
+def test_figures_of_an_earlier_sweep_go_and_those_of_a_user_stay(results: Any, tmp_path: Path) -> None:
+    from infex.reports import draw
+
+    draw(results, tmp_path)
+    (tmp_path / "figure9.png").write_bytes(b"mine")
+    draw(made({CELL: {"A": {0: (1.0, 0.0)}}}), tmp_path)
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["figure1.pdf", "figure1.png", "figure1.svg", "figure9.png"]
+
+
+def test_a_figure_that_cannot_be_written_leaves_the_old_one(
+    results: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from infex.reports import draw
+
+    before = {path: path.read_bytes() for path in draw(results, tmp_path)}
+
+    def full(*given: Any) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr("infex.reports.figures.replace", full)
+    with pytest.raises(OSError, match="no space left"):
+        draw(made({CELL: {"A": {0: (1.0, 1.0)}}}), tmp_path)
+    assert {path: path.read_bytes() for path in before} == before
 
 
 def test_names_cannot_break_the_page(results: Any) -> None:

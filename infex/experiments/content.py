@@ -1,0 +1,153 @@
+"""What an object does, as a digest: by its settings and its code, never by its address."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from infex.environments import Instance
+from infex.errors import InvalidExpression
+from infex.policies import catalog
+from infex.policies.kernel import Kernel
+
+INSTALLED = ("site-packages", "dist-packages")
+GENERATED = "<string>"  # where dataclasses write methods
+
+
+def digest(thing: Any) -> str:
+    """The same text for the same content, in every process.
+
+    Catalogue policies and schedules are told by their expressions, problems by their keys, data by
+    their values; a user's functions and classes by their code and all it refers to, except what is
+    installed, which is told by its name.
+
+    >>> digest([1, 2.0]) == digest([1, 2.0]), digest([1, 2.0]) == digest([1, 2])
+    (True, False)
+    """
+    return hashlib.blake2b(repr(_told(thing, {}, ())).encode(), digest_size=16).hexdigest()
+
+
+def _told(thing: Any, known: dict[int, Any], path: tuple[int, ...]) -> Any:
+    """Nested tuples of plain values; `known` holds code that was told before, `path` what is being told."""
+    if thing is None or isinstance(thing, bool | int | float | complex | str | bytes):
+        return type(thing).__name__, repr(thing)
+    if id(thing) in path:
+        return "itself"
+    path = (*path, id(thing))
+    with contextlib.suppress(InvalidExpression):
+        return catalog.expression(thing)
+    if isinstance(thing, Instance):
+        return "instance", thing.key, _told(getattr(thing, "contexts", None), known, path)
+    if isinstance(thing, types.ModuleType):
+        return "module", thing.__name__
+    thing = getattr(thing, "py_func", thing)
+    if isinstance(thing, types.FunctionType | type):
+        return _code(thing, known, path)
+    return tuple(_told(part, known, path) if apart else part for apart, part in _parts(thing))
+
+
+def _parts(thing: Any) -> Iterator[tuple[bool, Any]]:
+    """What data hold, and whether each is to be told in its turn."""
+    if isinstance(thing, np.ndarray | np.generic) and not thing.dtype.hasobject:
+        yield False, (thing.dtype.str, thing.shape, thing.tobytes())
+    elif isinstance(thing, set | frozenset):
+        yield False, ("set", *sorted(digest(each) for each in thing))
+    elif isinstance(thing, tuple | list):
+        yield False, type(thing).__name__
+        yield from ((True, each) for each in thing)
+    elif isinstance(thing, dict):
+        yield False, type(thing).__name__
+        yield from ((True, each) for pair in thing.items() for each in pair)
+    elif isinstance(thing, Kernel):
+        yield from ((True, each) for each in (thing.function, thing.defaults))
+    elif isinstance(thing, types.MethodType):
+        yield from ((True, each) for each in (thing.__func__, thing.__self__))
+    elif isinstance(thing, property | staticmethod | classmethod):
+        yield True, getattr(thing, "__func__", getattr(thing, "fget", None))
+    else:
+        yield True, type(thing)
+        yield from ((True, each) for each in _state(thing))
+
+
+def _state(thing: Any) -> Iterator[Any]:
+    """The fields of a dataclass, or what pickle would keep of another object; nothing if it refuses."""
+    if dataclasses.is_dataclass(thing):
+        for field in dataclasses.fields(thing):
+            if field.init or field.compare:
+                yield field.name
+                yield getattr(thing, field.name)
+        return
+    try:
+        kept = thing.__reduce_ex__(4)
+    except Exception:  # a lock, an open file, ...
+        return
+    if isinstance(kept, str):
+        yield kept
+        return
+    for part in kept[1:]:  # the first is the function that would make it again
+        yield list(part) if isinstance(part, Iterator) else part
+
+
+def _code(thing: Any, known: dict[int, Any], path: tuple[int, ...]) -> Any:
+    """A function or a class: by name if it is installed, else by what its code says."""
+    if _is_installed(thing.__module__):
+        return "installed", thing.__module__, thing.__qualname__
+    if id(thing) in known:
+        return "again", thing.__qualname__
+    known[id(thing)] = thing
+    parts = _of_class(thing) if isinstance(thing, type) else _of_function(thing)
+    return thing.__qualname__, *(_told(part, known, path) for part in parts)
+
+
+def _of_class(kind: type) -> Iterator[Any]:
+    yield from kind.__bases__
+    for name, value in sorted(vars(kind).items()):
+        inner = getattr(value, "__func__", value)
+        written = getattr(getattr(inner, "__code__", None), "co_filename", GENERATED) != GENERATED
+        plain = not name.startswith("__") and not isinstance(value, types.MemberDescriptorType)
+        if written or (plain and name != "_abc_impl"):
+            yield name
+            yield value
+
+
+def _of_function(function: types.FunctionType) -> Iterator[Any]:
+    """Code, defaults, and the values of all names that are not its own."""
+    codes = list(_codes(function.__code__))
+    for code in codes:
+        yield from (code.co_code, code.co_names, code.co_varnames)
+        yield [each for each in code.co_consts if not isinstance(each, types.CodeType)]
+    yield from (function.__defaults__, function.__kwdefaults__)
+    outer = dict(function.__globals__)
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with contextlib.suppress(ValueError):  # not filled yet
+            outer[name] = cell.cell_contents
+    for name in sorted({name for code in codes for name in (*code.co_names, *code.co_freevars)}):
+        if name in outer:
+            yield name
+            yield outer[name]
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes(constant)
+
+
+def _is_installed(module: str | None) -> bool:
+    """Does it belong to Python, to infex or to another package that only an installation changes?"""
+    top = (module or "").partition(".")[0]
+    file = getattr(sys.modules.get(module or ""), "__file__", None)
+    return (
+        top in ("infex", "builtins")
+        or (top in sys.stdlib_module_names and top != "__main__")
+        or any(part in INSTALLED for part in Path(file or "").parts)
+    )
