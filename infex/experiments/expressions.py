@@ -28,10 +28,13 @@ def names_delta(text: str) -> bool:
 
     >>> names_delta("Infex(LinUCB(delta=0.01), every(5))"), names_delta("LinUCB")
     (True, False)
+    >>> names_delta("Infex(LinUCB, until_certain(every(5), delta=0.1))")
+    False
     """
     tree = _tree(text)
-    nodes = [] if tree is None else list(ast.walk(tree))
-    return any(isinstance(node, ast.keyword) and node.arg == "delta" for node in nodes)
+    calls = [] if tree is None else [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    ours = [call for call in calls if getattr(call.func, "id", None) in catalog.POLICIES]
+    return any(word.arg == "delta" for call in ours for word in call.keywords)
 
 
 def _tree(text: str) -> ast.expr | None:

@@ -16,8 +16,8 @@ from infex.checks import plain
 from infex.errors import InvalidExpression, InvalidSetting
 from infex.experiments.content import digest
 from infex.experiments.expressions import names_delta, parsed
-from infex.policies import Infex, LinTS, LinUCB, catalog
-from infex.policies.confidence import DEFAULT
+from infex.policies import Infex, catalog
+from infex.policies.confidence import DEFAULT, Confidence
 from infex.policies.protocol import checked
 from infex.simulation.batch import name as stream_name
 from infex.simulation.playing import checked_instance
@@ -188,11 +188,13 @@ def with_delta(policy: Any, delta: float | None) -> Any:
     """The policy, or its base, with another delta in place of the default."""
     if delta is None:
         return policy
-    if isinstance(policy, Infex):
-        return dataclasses.replace(policy, base=with_delta(policy.base, delta))
-    if isinstance(policy, LinUCB | LinTS) and policy.delta == type(policy)().delta:
+    if isinstance(policy, Confidence) and policy.delta == DEFAULT.delta:
         return dataclasses.replace(policy, delta=delta)
-    return policy
+    base = getattr(policy, "base", None)
+    if base is None or not dataclasses.is_dataclass(policy) or isinstance(policy, type):
+        return policy
+    changed = with_delta(base, delta)
+    return policy if changed is base else dataclasses.replace(policy, base=changed)
 
 
 def label_of(thing: Any) -> str:

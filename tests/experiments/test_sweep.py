@@ -497,3 +497,15 @@ def test_runs_stay_together_after_one_death(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(engines, "_apart", apart)
     policies = [players.DyingOften(str(tmp_path / "died"), 2)]
     assert not sweep(policies=policies, seeds=1).run(workers=2).failures
+
+
+def test_the_default_delta_of_every_policy_and_base_is_one_over_the_horizon() -> None:
+    texts = [
+        "GreedyFirst",
+        "HybridTS",
+        "ContextReduction(base=LinTS)",
+        "Infex(LinUCB, until_certain(every(5)))",
+    ]
+    found = [player.policy for player in sweep(policies=texts).players]
+    assert [getattr(each, "base", each).delta for each in found] == [1 / 300] * 4
+    assert sweep(policies=["GreedyFirst(base=LinUCB(delta=0.01))"]).players[0].policy.base.delta == 0.01
