@@ -134,10 +134,16 @@ def solve(root: Floats, right: Floats) -> None:
 
 @compiled
 def descend(gram: Floats, moment: Floats, strength: float, theta: Floats) -> None:
-    """Coordinate descent on theta'gram theta/2 - moment'theta + strength |theta|_1, from theta on."""
+    """Coordinate descent on theta'gram theta/2 - moment'theta + strength |theta|_1, from theta on.
+
+    Sweeps go on along their way (`stride`): where gram is all but singular, single coordinates
+    would need many thousands of them.
+    """
     d = theta.size
+    before = np.empty(d)
     for _ in range(SWEEPS):
         change, largest = 0.0, 0.0
+        before[:] = theta
         for i in range(d):
             old = theta[i]
             pull = moment[i] + gram[i, i] * old
@@ -149,3 +155,30 @@ def descend(gram: Floats, moment: Floats, strength: float, theta: Floats) -> Non
             largest = max(largest, abs(theta[i]))
         if change <= STILL * largest:
             return
+        stride(gram, moment, strength, before, theta)
+
+
+@compiled
+def stride(gram: Floats, moment: Floats, strength: float, before: Floats, theta: Floats) -> None:
+    """theta goes on along theta - before as long as the loss falls, but no coefficient beyond 0."""
+    d = theta.size
+    slope, curve, reach = 0.0, 0.0, np.inf
+    for i in range(d):
+        way = theta[i] - before[i]
+        if way != 0.0 and theta[i] == 0.0:
+            return
+        along, bend = -moment[i], 0.0
+        for j in range(d):
+            along += gram[i, j] * theta[j]
+            bend += gram[i, j] * (theta[j] - before[j])
+        slope += way * (along + math.copysign(strength, theta[i]))
+        curve += way * bend
+        if way * theta[i] < 0.0:
+            reach = min(reach, -theta[i] / way)
+    far = -slope / curve if curve > 0.0 else np.inf
+    if slope >= 0.0 or min(far, reach) == np.inf:
+        return
+    far = min(far, reach)
+    for i in range(d):
+        way = theta[i] - before[i]
+        theta[i] = 0.0 if way * theta[i] < 0.0 and -theta[i] / way <= far else theta[i] + far * way
