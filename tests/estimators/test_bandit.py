@@ -117,6 +117,27 @@ def test_fixed_arms_and_the_same_arms_offered_anew_are_alike(estimator: Any) -> 
         changing.tell(other, reward)
 
 
+@pytest.mark.parametrize("estimator", ALL, ids=repr)
+@pytest.mark.parametrize("changing", [False, True])
+def test_exploring_keeps_to_the_arms_that_are_allowed(estimator: Any, changing: bool) -> None:
+    bandit = made(estimator, LinUCB(), changing)
+    allowed = np.arange(6) % 2 == 1
+    for t in range(1, 20):
+        decision = bandit.ask(GIVEN.arms if changing else None, allowed=allowed)
+        assert allowed[decision.arm]
+        bandit.tell(decision, float(GIVEN.reward(t, decision.arm) > 0))
+
+
+def test_weights_count_in_exploring_rounds_kept_apart() -> None:
+    bandit = made(Discounted(rate=0.9), Infex(LinUCB(), every(2), data="own"))
+    for t in range(1, 20):
+        decision = bandit.ask()
+        bandit.tell(decision, GIVEN.reward(t, decision.arm), weight=3.0)
+    assert bandit.evidence().explored.pulls.sum() == 9
+    assert bandit._memory.explored is not None
+    assert bandit._memory.explored.told == 9
+
+
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 @pytest.mark.parametrize("estimator", ALL, ids=repr)
 def test_every_policy_works_in_whole_runs(estimator: Any, policy: Any) -> None:
