@@ -7,7 +7,7 @@ a ridge estimate is played (Lee and Oh, *Infrequent Exploration in Linear Bandit
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from infex import environments
+from infex import environments, estimators
 from infex.bandit import Bandit, Decision, Exploration
 from infex.errors import InfexError, InfexWarning, LargeReward, SparseExploration
 from infex.linear import Evidence, view
@@ -105,6 +105,7 @@ __all__ = [
     "best",
     "budget",
     "environments",
+    "estimators",
     "every",
     "from_count",
     "guarded",

@@ -26,7 +26,7 @@ class InvalidArms(InfexError, ValueError):
 
 
 class InvalidReward(InfexError, ValueError):
-    """A reward is not a finite real number."""
+    """A reward is not a finite real number, or not one that the estimator can take in."""
 
 
 class InvalidChoice(InfexError, ValueError):
@@ -46,11 +46,11 @@ class AlreadyTold(InfexError, ValueError):
 
 
 class NotKept(InfexError, RuntimeError):
-    """Statistics of the exploring rounds alone were asked for, but nobody said they would be."""
+    """What was asked for is not kept: exploring rounds apart, or sums that an estimator does not have."""
 
 
 class CannotMerge(InfexError, ValueError):
-    """Two bandits do not speak of the same problem."""
+    """Two bandits do not speak of the same problem, or what they learnt does not add up."""
 
 
 class CannotSave(InfexError, TypeError):
@@ -62,7 +62,7 @@ class CannotLoad(InfexError, TypeError):
 
 
 class InvalidExpression(InfexError, ValueError):
-    """A catalogue expression does not name a policy or a schedule."""
+    """A catalogue expression does not name a policy, a schedule or an estimator."""
 
 
 class InvalidFile(InfexError, ValueError):

@@ -18,6 +18,7 @@ ROOMS = [
     "streams",
     "schedules",
     "linear",
+    "estimators",
     "policies",
     "bandit",
     "environments",

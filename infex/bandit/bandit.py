@@ -322,7 +322,8 @@ class Bandit:
     def merge(self, other: Bandit) -> None:
         """Takes in all that another bandit on the same problem has learnt; the other stays as it is.
 
-        Dimension and penalty must agree. Pulls add up for arms that both have, by features and
+        Dimension, penalty and estimator must agree; rewards that count by their order cannot be
+        merged. Pulls add up for arms that both have, by features and
         label. The clock, the count of explorations and the pending decisions stay this bandit's
         own. Merging the same bandit a second time counts its data twice: to sync again and
         again, merge into a fresh bandit each time.
@@ -334,12 +335,15 @@ class Bandit:
         saving.save(self, path)
 
     @staticmethod
-    def load(path: str | os.PathLike[str], policy: Policy | None = None) -> Bandit:
+    def load(
+        path: str | os.PathLike[str], policy: Policy | None = None, *, estimator: Estimator | None = None
+    ) -> Bandit:
         """The bandit that was saved, which goes on exactly as the saved one would have.
 
-        Give the `policy` if it is not in the catalogue: a class or function of your own.
+        Give the `policy` if it is not in the catalogue: a class or function of your own. So too the
+        `estimator`, which may also be another than before, if it can go on from what was kept.
         """
-        return saving.load(path, policy)
+        return saving.load(path, policy, estimator)
 
     def __repr__(self) -> str:
         arms = f"{self._memory.columns.shape[1]} arms" if self._fixed else "changing arms"

@@ -1,4 +1,4 @@
-"""Two bandits on the same problem become one: V and b are sums."""
+"""Two bandits on the same problem become one: V and b are sums, and so are counts."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from infex.errors import CannotMerge
+from infex.linear import Ridge
+from infex.linear.statistics import Estimator
 
 if TYPE_CHECKING:
     from infex.bandit.bandit import Bandit
@@ -41,7 +43,14 @@ def _refuse_strangers(bandit: Bandit, other: Bandit) -> None:
         mine, theirs = getattr(bandit._memory.ridge, name), getattr(other._memory.ridge, name)
         if mine != theirs:
             raise CannotMerge(f"{name} must agree, got {mine} and {theirs}")
+    if _way(bandit) != _way(other):
+        raise CannotMerge(f"estimators must agree, got {_way(bandit)!r} and {_way(other)!r}")
     if bandit._memory.explored is not None and other._memory.explored is None:
         raise CannotMerge(f"{bandit.policy!r} keeps exploring rounds apart, the other bandit does not")
     if bandit._learns:
         raise CannotMerge(f"{bandit.policy!r} keeps a state of its own, which cannot be merged")
+
+
+def _way(bandit: Bandit) -> Estimator | None:
+    """How a bandit estimates; None is ridge regression, whether it was asked for or not."""
+    return None if isinstance(bandit._memory.ridge, Ridge) else bandit.estimator

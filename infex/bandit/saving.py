@@ -13,6 +13,7 @@ from infex.bandit.decision import Decision
 from infex.errors import CannotLoad, CannotSave, DamagedFile, InvalidExpression, SparseExploration
 from infex.linear import Memory
 from infex.linear.kernels import Floats
+from infex.linear.statistics import Estimator, checked_estimator
 from infex.policies import catalog
 from infex.policies.protocol import Policy, uses_explored
 
@@ -28,6 +29,8 @@ def save(bandit: Bandit, path: str | os.PathLike[str]) -> None:
     settings = {
         "policy": _expression(bandit.policy),
         "shown": repr(bandit.policy),
+        "estimator": None if bandit.estimator is None else _expression(bandit.estimator),
+        "estimator shown": None if bandit.estimator is None else repr(bandit.estimator),
         "seed": bandit.seed,
         "rescale": bandit.rescale,
         "fixed": bandit._fixed,
@@ -46,7 +49,7 @@ def save(bandit: Bandit, path: str | os.PathLike[str]) -> None:
     memory.settle()
 
 
-def load(path: str | os.PathLike[str], policy: Policy | None) -> Bandit:
+def load(path: str | os.PathLike[str], policy: Policy | None, estimator: Estimator | None) -> Bandit:
     """The bandit of a file."""
     from infex.bandit.bandit import Bandit
 
@@ -57,6 +60,7 @@ def load(path: str | os.PathLike[str], policy: Policy | None) -> Bandit:
             policy=_policy(settings["policy"], settings["shown"], path) if policy is None else policy,
             seed=settings["seed"],
             rescale=settings["rescale"],
+            estimator=_estimator(settings, path) if estimator is None else estimator,
         )
         bandit._fixed = settings["fixed"]
         bandit._labels = None if settings["labels"] is None else tuple(settings["labels"])
@@ -65,7 +69,7 @@ def load(path: str | os.PathLike[str], policy: Policy | None) -> Bandit:
             setattr(bandit, f"_{name}", settings[name])
         bandit._allowed = None if settings["allowed"] is None else np.array(settings["allowed"])
         bandit._pending = dict(_unpacked(packed) for packed in settings["pending"])
-        bandit._memory = _memory(bandit.policy, settings["penalty"], arrays)
+        bandit._memory = _memory(bandit, settings, arrays)
         if policy is None or settings["policy"] in (None, _expression(policy)):
             bandit._memory.note = _tuples(settings["note"])  # that of another policy is not this one's
     except (KeyError, IndexError) as error:
@@ -73,9 +77,9 @@ def load(path: str | os.PathLike[str], policy: Policy | None) -> Bandit:
     return bandit
 
 
-def _expression(policy: Policy) -> str | None:
+def _expression(thing: Policy | Estimator) -> str | None:
     try:
-        return catalog.expression(policy)
+        return catalog.expression(thing)
     except InvalidExpression:
         return None
 
@@ -91,12 +95,27 @@ def _policy(text: str | None, shown: str, path: str | os.PathLike[str]) -> Polic
     return found
 
 
-def _memory(policy: Policy, penalty: float, arrays: archive.Arrays) -> Memory:
+def _estimator(settings: dict[str, Any], path: str | os.PathLike[str]) -> Estimator | None:
+    text, shown = settings["estimator"], settings["estimator shown"]
+    if text is None and shown is not None:
+        raise CannotLoad(
+            f"{path} holds an estimator that is not in the catalogue; load it with estimator=, it was {shown}"
+        )
+    return None if text is None else checked_estimator(catalog.parse(text))
+
+
+def _memory(bandit: Bandit, settings: dict[str, Any], arrays: archive.Arrays) -> Memory:
     apart = "explored told" in arrays
-    if uses_explored(policy) and not apart:
-        raise CannotLoad(f"{policy!r} needs exploring rounds kept apart, which the file does not hold")
-    memory = Memory.empty(arrays["columns"], penalty, apart)
-    memory.restore(arrays)
+    if uses_explored(bandit.policy) and not apart:
+        raise CannotLoad(f"{bandit.policy!r} needs exploring rounds kept apart, which the file does not hold")
+    memory = Memory.empty(arrays["columns"], settings["penalty"], apart, bandit.estimator)
+    try:
+        memory.restore(arrays)
+    except KeyError:
+        if bandit.estimator is None or repr(bandit.estimator) == settings["estimator shown"]:
+            raise
+        before = settings["estimator shown"] or "ridge regression"
+        raise CannotLoad(f"{bandit.estimator!r} cannot go on from what {before} has learnt") from None
     return memory
 
 

@@ -52,6 +52,9 @@ class Scorer(Protocol):
     def perturbed(self, scale: float, direction: Floats) -> Floats:
         """The parameter theta + scale V^-1/2 direction."""
 
+    def means(self, scores: Floats) -> Floats:
+        """The mean rewards of arms by their x'theta: these themselves, if rewards are linear."""
+
     def view(self, settings: Floats) -> View:
         """What a kernel sees."""
 
@@ -228,7 +231,7 @@ class Evidence:
         theta = self._scorer.perturbed(scale, draw(columns.shape[0], rng, sampling))
         out = np.empty(columns.shape[1])
         kernels.product(columns, theta, out)
-        return out
+        return self._scorer.means(out)
 
     def _counted(self) -> Tally:
         if self._tally is None:

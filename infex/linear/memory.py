@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, final
 
 from infex.errors import InvalidSetting
@@ -60,22 +59,22 @@ class Memory:
 
     def learn_weighted(self, arm: int, reward: float, explored: bool, weight: float) -> None:
         """Takes in one reward of a fixed arm that counts `weight` times in the squared error."""
-        root = self._root_of(weight)
-        self.absorb(root * self.columns[:, arm], root * reward, explored)
+        self.absorb_weighted(self.columns[:, arm].copy(), reward, explored, weight)
         self.tally.add(arm, reward)
         if explored and self.own_tally is not None:
             self.own_tally.add(arm, reward)
 
     def absorb_weighted(self, x: Floats, reward: float, explored: bool, weight: float) -> None:
         """Takes in one reward of any x that counts `weight` times in the squared error."""
-        root = self._root_of(weight)
-        self.absorb(root * x, root * reward, explored)
+        if not self.ridge.squares:
+            raise InvalidSetting(f"a weight ({weight:g}) needs an estimator of least squares")
+        self.absorb(x, reward, explored, weight)
 
-    def absorb(self, x: Floats, reward: float, explored: bool) -> None:
+    def absorb(self, x: Floats, reward: float, explored: bool, weight: float = 1.0) -> None:
         """Takes in one reward of any x."""
-        self.ridge.absorb(x, reward)
+        self.ridge.absorb(x, reward, weight)
         if explored and self.explored is not None:
-            self.explored.absorb(x, reward)
+            self.explored.absorb(x, reward, weight)
 
     def over(self, columns: Floats, places: Integers) -> Memory:
         """What was learnt, over other fixed arms: each at its old place, or new (-1)."""
@@ -120,11 +119,6 @@ class Memory:
                 )
                 tally.pulls[:] = arrays[f"{name} pulls"]
                 tally.sums[:] = arrays[f"{name} sums"]
-
-    def _root_of(self, weight: float) -> float:
-        if not self.ridge.squares:
-            raise InvalidSetting(f"a weight ({weight:g}) needs an estimator of least squares")
-        return math.sqrt(weight)
 
     def _parts(self) -> tuple[tuple[str, Statistics | None, Tally | None], ...]:
         return ("all", self.ridge, self.tally), ("explored", self.explored, self.own_tally)

@@ -23,6 +23,12 @@ class Moments(NamedTuple):
     moment: Floats
     told: int
 
+    @staticmethod
+    def of(truth: Floats, told: int) -> Moments:
+        """Those of the truth that `kernels` describes."""
+        gram = np.tril(truth[0, :-1]) + np.tril(truth[0, :-1], -1).T
+        return Moments(gram, truth[0, -1].copy(), told)
+
     def least_squares(self) -> Floats:
         """The parameter of least squares; of the least length where many are equally good."""
         theta = np.empty(self.moment.size)

@@ -2,28 +2,55 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Protocol, final
 
 import numpy as np
 
 from infex.linear import kernels
 from infex.linear.kernels import Floats
 from infex.linear.moments import Moments
-from infex.linear.ridge import Ridge
 from infex.linear.view import View
 
 REST = np.zeros(kernels.RUN)  # no run is under way
 
 
+class Learnt(Protocol):
+    """What an offer reads: a `Ridge`, or others that have theta and M, where M'M is theta's covariance."""
+
+    @property
+    def penalty(self) -> float:
+        """The penalty."""
+
+    @property
+    def volume(self) -> float:
+        """alpha."""
+
+    @property
+    def theta(self) -> Floats:
+        """The estimate."""
+
+    def perturbed(self, scale: float, direction: Floats) -> Floats:
+        """The parameter theta + scale M'direction."""
+
+    def moments(self) -> Moments:
+        """What was learnt, as sums."""
+
+    def scored(self, columns: Floats) -> Floats:
+        """A board for other arms, with no run under way."""
+
+    def view_of(self, columns: Floats, board: Floats, settings: Floats) -> View:
+        """What a kernel sees of other arms, whose board was scored just now."""
+
+
 @final
 class Offer:
-    """What a ridge knows of arms that it keeps no scores of: each figure is computed when asked for."""
+    """What is known of arms that have no scores kept up: each figure is computed when asked for."""
 
     __slots__ = ("_board", "_ridge", "columns")
 
     lasting = False
 
-    def __init__(self, ridge: Ridge, columns: Floats) -> None:
+    def __init__(self, ridge: Learnt, columns: Floats) -> None:
         self._ridge = ridge
         self._board: Floats | None = None
         self.columns = np.ascontiguousarray(columns, dtype=np.float64)
@@ -58,6 +85,9 @@ class Offer:
 
     def perturbed(self, scale: float, direction: Floats) -> Floats:
         return self._ridge.perturbed(scale, direction)
+
+    def means(self, scores: Floats) -> Floats:
+        return scores
 
     def on(self, columns: Floats) -> Offer:
         return Offer(self._ridge, columns)

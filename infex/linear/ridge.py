@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -75,8 +76,11 @@ class Ridge:
             arm, reward,
         )  # fmt: skip
 
-    def absorb(self, x: Floats, reward: float) -> None:
-        """Takes in one reward of any x, an arm on the board or not."""
+    def absorb(self, x: Floats, reward: float, weight: float = 1.0) -> None:
+        """Takes in one reward of any x, an arm on the board or not; `weight` is that of its square."""
+        if weight != 1.0:
+            root = math.sqrt(weight)
+            x, reward = root * x, root * reward
         self.told += 1
         kernels.absorb(
             self.truth, self.penalty, self._solved, self.columns, self._board, self._vectors, self._run,
@@ -120,9 +124,7 @@ class Ridge:
 
     def moments(self) -> Moments:
         """What was learnt, as sums."""
-        truth = self.snapshot()
-        gram = np.tril(truth[0, :-1]) + np.tril(truth[0, :-1], -1).T
-        return Moments(gram, truth[0, -1].copy(), self.told)
+        return Moments.of(self.snapshot(), self.told)
 
     def snapshot(self) -> Floats:
         """A copy of the truth with the run under way in it, which goes on as it is."""
@@ -156,6 +158,10 @@ class Ridge:
         out = np.empty(self.dim)
         kernels.perturb(self._solved, self._vectors, self._run, scale, direction, out)
         return out
+
+    def means(self, scores: Floats) -> Floats:
+        """The scores themselves."""
+        return scores
 
     def view(self, settings: Floats) -> View:
         """What a kernel sees of the arms."""

@@ -14,7 +14,7 @@ class Statistics(Scorer, Protocol):
 
     told: int
     squares: bool
-    """Is it least squares, so that a reward of weight w is one of sqrt(w) x and sqrt(w) y?"""
+    """Is it least squares, so that a reward may have a weight in the squared error?"""
 
     @property
     def dim(self) -> int:
@@ -23,8 +23,8 @@ class Statistics(Scorer, Protocol):
     def learn(self, arm: int, reward: float) -> None:
         """Takes in one reward of an arm."""
 
-    def absorb(self, x: Floats, reward: float) -> None:
-        """Takes in one reward of any x."""
+    def absorb(self, x: Floats, reward: float, weight: float = 1.0) -> None:
+        """Takes in one reward of any x, which counts `weight` times in the squared error."""
 
     def over(self, columns: Floats) -> Statistics:
         """What was learnt, over other fixed arms."""

@@ -1,8 +1,9 @@
-"""The catalogue: policies and schedules as text, both ways.
+"""The catalogue: policies, schedules and estimators as text, both ways.
 
 An expression is written like the Python that makes the object, with defaults left out, the
 brackets of a call without arguments too, and words without quotes: `Greedy`,
-`LinUCB(delta=0.001)`, `Infex(LinTS, every(100), data=own)`, `every(20) | listed([1, 2, 3])`.
+`LinUCB(delta=0.001)`, `Infex(LinTS, every(100), data=own)`, `every(20) | listed([1, 2, 3])`,
+`Discounted(rate=0.95)`.
 """
 
 import ast
@@ -10,7 +11,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from infex import schedules
+from infex import estimators, schedules
 from infex.checks import plain
 from infex.errors import InfexError, InvalidExpression
 from infex.policies.agnostic_lasso import AgnosticLassoBandit
@@ -70,18 +71,28 @@ SCHEDULES: dict[str, Callable[..., Any]] = {
         until_certain,
     )
 }
-NAMES = POLICIES | SCHEDULES
+ESTIMATORS: dict[str, Callable[..., Any]] = {
+    kind.__name__: kind
+    for kind in (
+        estimators.Ridge,
+        estimators.Discounted,
+        estimators.Windowed,
+        estimators.Lasso,
+        estimators.Logistic,
+    )
+}
+NAMES = POLICIES | SCHEDULES | ESTIMATORS
 
 
 def expression(thing: Any) -> str:
-    """A policy or a schedule as an expression that `parse` reads back.
+    """A policy, a schedule or an estimator as an expression that `parse` reads back.
 
     >>> from infex.schedules import every
     >>> expression(Infex(LinUCB(delta=1e-3), every(20), data="own"))
     'Infex(LinUCB(delta=0.001), every(20), data=own)'
     """
     kind = type(thing)
-    if kind in POLICIES.values():
+    if kind in POLICIES.values() or kind in ESTIMATORS.values():
         arguments = ", ".join(_arguments(thing))
         return f"{kind.__name__}({arguments})" if arguments else str(kind.__name__)
     if isinstance(thing, schedules.Union):
@@ -100,7 +111,7 @@ def expression(thing: Any) -> str:
 
 
 def parse(text: str) -> Any:
-    """The policy or the schedule that an expression names.
+    """The policy, the schedule or the estimator that an expression names.
 
     >>> parse("Infex(LinTS, every(100), data=own)").base == LinTS()
     True

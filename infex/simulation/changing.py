@@ -15,6 +15,7 @@ from infex.errors import InvalidChoice
 from infex.linear import Memory, kernels
 from infex.linear.compiling import compiled
 from infex.linear.kernels import Floats
+from infex.linear.statistics import Estimator
 from infex.linear.view import View, viewed
 from infex.policies import Greedy
 from infex.policies.protocol import chosen, learns, noted, uses_explored
@@ -37,11 +38,12 @@ def play_changing(
     seed: int,
     penalty: float,
     record: bool,
+    estimator: Estimator | None = None,
 ) -> Run:
     """One run; `found` is the plan of a policy that needs no Python."""
     if found is not None:
         compile_blocks()
-    memory = Memory.empty(np.zeros((instance.dim, 0)), penalty, uses_explored(policy))
+    memory = Memory.empty(np.zeros((instance.dim, 0)), penalty, uses_explored(policy), estimator)
     ledger = Ledger(1, instance.count, horizon, record)
     draws = instance.draws(seed), stream(seed, "policy", label, instance.key)
     begun = time.perf_counter()

@@ -10,6 +10,7 @@ from typing import Any
 from infex.checks import whole
 from infex.environments import ChangingInstance, Instance
 from infex.errors import InvalidSetting
+from infex.linear.statistics import Estimator, checked_estimator
 from infex.policies.protocol import checked, learns
 from infex.simulation.batch import CHUNK, Task, name, play_batch
 from infex.simulation.plan import exploring_rounds, is_built_in, plan
@@ -31,12 +32,13 @@ def play_many(
     penalty: float = 1.0,
     record: bool = False,
     workers: int | None = None,
+    estimator: Estimator | None = None,
 ) -> list[Run]:
     """Every instance with every seed, in that order: the very runs that `play` gives one by one.
 
     Compiled runs go many in one call, which holds no interpreter lock, so that threads share the
-    cores; a policy or `contexts` that run in Python go one by one, and a learner starts each run as
-    it was given.
+    cores; a policy, an `estimator` or `contexts` that run in Python go one by one, and a learner
+    starts each run as it was given.
 
     >>> from infex import Greedy, environments
     >>> runs = play_many(environments.gaussian(dim=3, arms=9, seed=1), Greedy(), 100, seeds=range(4))
@@ -55,8 +57,8 @@ def play_many(
         raise InvalidSetting(f"nothing to play: {len(problems)} instances with {len(numbers)} seeds each")
     threads = whole("workers", cores() if workers is None else workers, least=1)
     found = plan(checked("policy", policy))
-    if found is None:
-        return [_alone(policy, task, horizon, penalty, record) for task in tasks]
+    if found is None or checked_estimator(estimator) is not None:
+        return [_alone(policy, task, horizon, penalty, record, estimator) for task in tasks]
     horizon = checked_horizon(horizon)
     for problem in problems:
         warn_of_means(problem, policy)
@@ -84,8 +86,16 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _alone(policy: Any, task: Task, horizon: int, penalty: float, record: bool) -> Run:
-    return play(task[0], fresh(policy), horizon, task[1], penalty=penalty, record=record)
+def _alone(
+    policy: Any,
+    task: Task,
+    horizon: int,
+    penalty: float,
+    record: bool,
+    estimator: Estimator | None = None,
+) -> Run:
+    chooser = fresh(policy)
+    return play(task[0], chooser, horizon, task[1], penalty=penalty, record=record, estimator=estimator)
 
 
 def fresh(policy: Any) -> Any:

@@ -13,6 +13,7 @@ from infex.environments import ChangingInstance, Instance, LinearInstance
 from infex.errors import InvalidSetting
 from infex.linear import Memory
 from infex.linear.kernels import Floats
+from infex.linear.statistics import Estimator, checked_estimator
 from infex.policies import OLSBandit
 from infex.policies.confidence import greatest_reward, warn_of_large
 from infex.policies.protocol import checked, chosen, informed, learns, noted, uses_explored
@@ -36,12 +37,14 @@ def play(
     *,
     penalty: float = 1.0,
     record: bool = False,
+    estimator: Estimator | None = None,
 ) -> Run:
     """One run of a policy; the same seed gives the same run, and all policies meet the same noise.
 
     Built-in policies and kernels, alone or as a base of `Infex`, run in one compiled loop; any
     other, and a rate that only Python can evaluate, in a plain loop that does the same step by
-    step. A policy's own draws come from a stream named for the policy and its settings.
+    step. So does every policy with an `estimator`, one of `infex.estimators` in the place of ridge
+    regression. A policy's own draws come from a stream named for the policy and its settings.
 
     >>> from infex import Infex, LinUCB, environments, every
     >>> instance = environments.gaussian(dim=5, arms=50, seed=3)
@@ -54,22 +57,29 @@ def play(
     horizon = checked_horizon(horizon)
     warn_of_means(instance, policy)
     label, played = name(policy), informed(policy, instance, horizon)
-    run = _play(instance, played, label, horizon, seed, penalty, record)
+    run = _play(instance, played, label, horizon, seed, penalty, record, checked_estimator(estimator))
     return run if played is policy else dataclasses.replace(run, policy=policy)
 
 
 def _play(
-    instance: Instance, policy: Any, label: str, horizon: int, seed: int, penalty: float, record: bool
+    instance: Instance,
+    policy: Any,
+    label: str,
+    horizon: int,
+    seed: int,
+    penalty: float,
+    record: bool,
+    estimator: Estimator | None,
 ) -> Run:
     """One run of a policy whose draws are named by a label."""
-    found = plan(policy)
+    found = plan(policy) if estimator is None else None
     if isinstance(instance, ChangingInstance):
-        return play_changing(instance, policy, label, found, horizon, seed, penalty, record)
-    if type(policy) is OLSBandit:
+        return play_changing(instance, policy, label, found, horizon, seed, penalty, record, estimator)
+    if type(policy) is OLSBandit and estimator is None:
         return play_forced(instance, policy, label, horizon, seed, penalty, record)
     if found is not None:
         return play_batch([(instance, seed)], policy, label, found, horizon, penalty, record)[0]
-    memory = Memory.empty(np.ascontiguousarray(instance.arms.T), penalty, uses_explored(policy))
+    memory = Memory.empty(np.ascontiguousarray(instance.arms.T), penalty, uses_explored(policy), estimator)
     ledger = Ledger(1, len(instance.arms), horizon, record)
     draws = instance.draws(seed), stream(seed, "policy", label, instance.key)
     start = time.perf_counter()

@@ -6,22 +6,31 @@ import numpy as np
 
 from infex.linear import Memory, columns_of
 from infex.linear.kernels import Floats
+from infex.linear.statistics import Estimator
 from infex.policies.protocol import Choice, Policy, learns, noted, uses_explored
 
 Reward = Callable[[int, int], float]
 Draws = Callable[[int], np.random.Generator]
 
 
-def memory_for(policy: Policy, arms: Floats, penalty: float = 1.0) -> Memory:
+def memory_for(
+    policy: Policy, arms: Floats, penalty: float = 1.0, estimator: Estimator | None = None
+) -> Memory:
     """An empty memory over the arms, as the policy needs it."""
-    return Memory.empty(columns_of(arms), penalty, uses_explored(policy))
+    return Memory.empty(columns_of(arms), penalty, uses_explored(policy), estimator)
 
 
 def play(
-    policy: Policy, arms: Floats, reward: Reward, draws: Draws, horizon: int, penalty: float = 1.0
+    policy: Policy,
+    arms: Floats,
+    reward: Reward,
+    draws: Draws,
+    horizon: int,
+    penalty: float = 1.0,
+    estimator: Estimator | None = None,
 ) -> list[Choice]:
     """The choices of rounds 1 to `horizon`; `reward(t, arm)` and `draws(t)` are what a round meets."""
-    memory = memory_for(policy, arms, penalty)
+    memory = memory_for(policy, arms, penalty, estimator)
     choices = []
     for t in range(1, horizon + 1):
         choice = policy.choose(t, memory.evidence(), draws(t))

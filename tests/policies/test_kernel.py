@@ -13,7 +13,7 @@ import pytest
 from infex import Bandit, Infex, InfexError, LinTS, LinUCB, environments, every, kernel, play, view
 from infex.errors import InvalidChoice, InvalidSetting
 from infex.linear.fingerprint import fingerprint
-from infex.simulation import batch
+from infex.simulation import batch, playing
 from infex.testing import PolicyContract
 from tests.simulation.test_playing import assert_same, play_plain
 
@@ -102,7 +102,7 @@ def test_a_kernel_that_does_what_linucb_does_plays_the_same(write: Any) -> None:
 
 
 def test_a_kernel_that_does_what_lints_does_draws_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "name", lambda policy: "one name for both")
+    monkeypatch.setattr(playing, "name", lambda policy: "one name for both")
     one, other = (play(INSTANCE, policy, 500, 1, record=True) for policy in (sampler(), LinTS(scale=0.3)))
     assert_same(one, other)
 

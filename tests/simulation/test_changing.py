@@ -8,8 +8,7 @@ import pytest
 from infex import EpsilonGreedy, Greedy, Infex, LinTS, LinUCB, Uniform, every, play, play_many, stretched
 from infex.environments import ChangingInstance, changing, contexts
 from infex.errors import InvalidChoice, NotKept
-from infex.simulation import Run, batch
-from infex.simulation import changing as driver
+from infex.simulation import Run, batch, playing
 from infex.streams import stream
 from tests.policies.test_contract import Means
 from tests.policies.test_kernel import boltzmann, optimist, wild
@@ -43,7 +42,7 @@ INSTANCES = [
 def interpreted(policy: Any, *given: Any, **more: Any) -> Run:
     name = batch.name(policy)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(driver, "name", lambda _: name)
+        patch.setattr(playing, "name", lambda _: name)
         return play(given[0], Plain(policy), *given[1:], **more)
 
 

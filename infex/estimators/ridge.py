@@ -1,0 +1,35 @@
+"""Ridge regression, the default."""
+
+from dataclasses import dataclass
+from typing import final
+
+from infex.linear import Ridge as Statistics
+from infex.linear.kernels import Floats
+from infex.linear.ridge import checked_penalty
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ridge:
+    """theta = V^-1 sum y x with V = penalty I + sum x x', as if no estimator were given.
+
+    `penalty` goes before that of the bandit.
+
+    The paper's two conditions on an estimator hold: sum over t of (X_t'theta_{t-1} - X_t'theta)^2 is
+    O(d^2 log^2 T), and the error of x'theta falls as 1/sqrt(n) with n rewards of x (Abbasi-Yadkori, Pal
+    and Szepesvari, 2011).
+
+    >>> from infex import Bandit, Greedy
+    >>> Bandit([[1.0, 0.0], [0.0, 1.0]], Greedy(), estimator=Ridge(penalty=0.1)).penalty
+    0.1
+    """
+
+    penalty: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.penalty is not None:
+            object.__setattr__(self, "penalty", checked_penalty(self.penalty))
+
+    def start(self, columns: Floats, penalty: float) -> Statistics:
+        """Statistics over these arms, with nothing learnt."""
+        return Statistics(columns, penalty if self.penalty is None else self.penalty)

@@ -1,0 +1,45 @@
+"""Sums of rewards, without loss."""
+
+from __future__ import annotations
+
+from typing import final
+
+import numpy as np
+
+from infex.estimators.solution import Solution
+from infex.linear import kernels
+from infex.linear.kernels import Floats
+from infex.linear.moments import Moments
+
+
+@final
+class Sums:
+    """sum w x x' and sum w y x, each with a carry, so that what is added and taken away leaves nothing.
+
+    `truth` is laid out as `linear.kernels` describes.
+    """
+
+    __slots__ = ("truth",)
+
+    def __init__(self, dim: int) -> None:
+        self.truth: Floats = np.zeros((2, dim + 1, dim))
+
+    def add(self, x: Floats, reward: float, weight: float) -> None:
+        """One reward more; one less, if its weight is below 0."""
+        kernels.add_pulls(self.truth, x, float(weight), float(weight * reward))
+
+    def fade(self, rate: float) -> None:
+        """All weights become `rate` times what they were."""
+        self.truth *= rate
+
+    def merge(self, other: Sums) -> None:
+        """Adds another's sums."""
+        kernels.add_truth(self.truth, other.truth)
+
+    def solve(self, penalty: float) -> Solution:
+        """Ridge regression."""
+        return Solution.of(self.truth, penalty)
+
+    def moments(self, told: int) -> Moments:
+        """The sums as policies read them, of so many rewards."""
+        return Moments.of(self.truth, told)
