@@ -9,6 +9,8 @@ import math
 import numpy as np
 import pytest
 
+from infex import OLSBandit, play
+from infex.environments import gaussian
 from infex.experiments import paper
 
 # policy: (mean, standard error) at K = 10, and at K = 100
@@ -52,3 +54,28 @@ def test_the_means_are_met_on_a_few_instances() -> None:
 @pytest.mark.slow
 def test_the_means_are_met_on_two_hundred_instances() -> None:
     check(200)
+
+
+def check_ols(instances: int) -> None:
+    """OLSBandit with h = the true gap, and with the preset of the paper, at K = 10 and K = 100."""
+    measured = {10: ((516.5, 26.8), (2548.9, 56.7)), 100: ((843.6, 34.8), (4013.4, 42.1))}
+    for arms, expected in measured.items():
+        problems = [gaussian(dim=10, arms=arms, seed=seed) for seed in range(instances)]
+        gaps = [float(each.gaps[each.gaps > 0].min()) for each in problems]
+        known = [
+            play(each, OLSBandit(keep=gap), 10_000).regret for each, gap in zip(problems, gaps, strict=True)
+        ]
+        preset = [play(each, OLSBandit(preset="paper"), 10_000).regret for each in problems]
+        for regret, (mean, error) in zip((known, preset), expected, strict=True):
+            allowed = 4 * math.hypot(error, np.std(regret, ddof=1) / math.sqrt(instances))
+            assert abs(np.mean(regret) - mean) < allowed, f"K = {arms}: {np.mean(regret)} for {mean}"
+
+
+@pytest.mark.compiled
+def test_the_means_of_ols_bandit_are_met_on_a_few_instances() -> None:
+    check_ols(25)
+
+
+@pytest.mark.slow
+def test_the_means_of_ols_bandit_are_met_on_two_hundred_instances() -> None:
+    check_ols(200)
