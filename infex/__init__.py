@@ -57,14 +57,18 @@ from infex.streams import stream
 
 if TYPE_CHECKING:
     from infex.experiments import Results, Sweep
+    from infex.planning import plan
 
 __version__ = "0.1.0"
 
 
+LATER = {"Results": "infex.experiments", "Sweep": "infex.experiments", "plan": "infex.planning"}
+
+
 def __getattr__(name: str) -> Any:
-    """`Sweep` and `Results`, loaded when they are asked for: they need infex[experiments]."""
-    if name in ("Results", "Sweep"):
-        return getattr(importlib.import_module("infex.experiments"), name)
+    """`Sweep`, `Results` and `plan`, loaded when they are asked for: they need infex[experiments]."""
+    if name in LATER:
+        return getattr(importlib.import_module(LATER[name]), name)
     raise AttributeError(f"module 'infex' has no attribute {name!r}")
 
 
@@ -115,6 +119,7 @@ __all__ = [
     "logarithmic",
     "never",
     "paused",
+    "plan",
     "play",
     "play_many",
     "power",

@@ -25,6 +25,7 @@ ROOMS = [
     "simulation",
     "reports",
     "experiments",
+    "planning",
     "cli",
     "__main__",
     "testing",

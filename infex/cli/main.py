@@ -12,6 +12,7 @@ import click
 from infex import __version__
 from infex.cli.compare import compare
 from infex.cli.output import INTERRUPTED
+from infex.cli.plan import plan
 from infex.cli.report import report
 from infex.cli.reproduce import reproduce
 from infex.cli.run import run
@@ -58,5 +59,5 @@ def main() -> None:
     """
 
 
-for command in (reproduce, run, report, compare):
+for command in (reproduce, run, report, compare, plan):
     main.add_command(command)

@@ -112,7 +112,8 @@ def batched(tasks: list[Task], horizon: int, threads: int) -> list[list[Task]]:
     batches = []
     for (size, *_), group in itertools.groupby(tasks, key=lambda task: _kind(task[0])):
         alike = list(group)
-        size = max(1, min(LARGEST // size, ROUNDS // horizon, MOST, len(alike) // (4 * threads)))
+        share = len(alike) if threads == 1 else len(alike) // (4 * threads)
+        size = max(1, min(LARGEST // size, ROUNDS // horizon, MOST, share))
         batches += [alike[first : first + size] for first in range(0, len(alike), size)]
     return batches
 

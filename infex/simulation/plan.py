@@ -144,7 +144,7 @@ def _numbered(schedule: Any, start: int, stop: int) -> Integers:
     return _one_by_one(schedule, start, stop)
 
 
-_remembered: Any = lru_cache(maxsize=8)(_numbered)
+_remembered: Any = lru_cache(maxsize=64)(_numbered)
 
 
 def _one_by_one(schedule: Schedule, start: int, stop: int) -> Integers:
