@@ -37,14 +37,25 @@ def front_figure(plan: Any) -> Any:
     )  # fmt: skip
     for each, dash in zip(plan.references, ((4, 2), (1, 2)), strict=True):
         axes.axhline(each.mean, color="#7F7F7F", lw=1, dashes=dash, label=each.expression)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    for name in ("x", "y"):
+        _plain_log(axes, name)
     axes.set_xlabel(f"exploring rounds in {plan.horizon:,}")
     axes.set_ylabel("regret, mean over problems")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25, lw=0.6)
     axes.legend(frameon=False, fontsize=8)
     return drawn
+
+
+def _plain_log(axes: Any, name: str) -> None:
+    """A log scale with numbers as people write them."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    getattr(axes, f"set_{name}scale")("log")
+    axis = getattr(axes, f"{name}axis")
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def write_plan(plan: Any, folder: Path) -> list[Path]:
