@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install chromium demo test lint types tests wheel bench torture clusters clean
+.PHONY: install chromium demo test lint types tests tests-sweeps tests-compiled tests-plain wheel bench torture clusters clean
 
 install: .venv/installed
 
@@ -29,22 +29,32 @@ lint: install
 types: install
 	$(BIN)/mypy
 
-# Sweeps and reports, which have no kernels, counted as they run; the rest first as users run it, then
-# with compilation off, so that the lines of kernels are counted too.
+# Sweeps and reports, which have no kernels, counted as they run; the rest as users run it, and with
+# compilation off, so that the lines of kernels are counted too. Two at a time.
 # Without a browser its tests are left out, and that is said, except in CI, where they fail.
-SWEEPS := tests/experiments tests/reports tests/cli
+SWEEPS := tests/experiments tests/reports tests/cli tests/planning
 REST := $(foreach folder,$(SWEEPS),--ignore=$(folder))
 
 tests: install chromium
+	rm -f .coverage .coverage.*
+	$(MAKE) -j2 --output-sync=target tests-plain tests-compiled tests-sweeps
+	$(BIN)/coverage combine -q
+	$(BIN)/coverage report
+
+tests-sweeps:
 	@marks="not slow"; \
 	if ! command -v chromedriver >/dev/null && [ -z "$$CI" ]; then \
 		marks="not slow and not browser"; \
 		echo "*** the report's page is NOT tested: chromium is missing ***" >&2; \
 	fi; \
-	$(BIN)/coverage run -m pytest -m "$$marks" $(SWEEPS)
-	$(BIN)/python -m pytest -m "not slow" $(REST)
-	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -a -m pytest -q -m "not slow and not compiled" $(REST)
-	$(BIN)/coverage report
+	COVERAGE_FILE=.coverage.sweeps $(BIN)/coverage run -m pytest -p no:cacheprovider -m "$$marks" $(SWEEPS)
+
+tests-compiled:
+	$(BIN)/python -m pytest -p no:cacheprovider -m "not slow" $(REST)
+
+tests-plain:
+	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=.coverage.plain $(BIN)/coverage run -m pytest -p no:cacheprovider -q \
+		-m "not slow and not compiled" $(REST)
 
 wheel: install
 	$(BIN)/python tests/check_wheel.py
