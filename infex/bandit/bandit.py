@@ -229,7 +229,8 @@ class Bandit:
 
     def exploration(self) -> Exploration:
         """How much was planned, done and skipped, the next round due, and the estimated cost so far."""
-        planned, due = outlook(self._policy, self._t, self._memory.evidence())
+        arms = self.arms if self._fixed else None
+        planned, due = outlook(self._policy, self._t, self._memory.note, arms)
         return Exploration(planned, self._explored, self._skipped, self._made_up, due, self._cost)
 
     def tell(self, decision: Decision | int, reward: float, *, weight: float = 1.0) -> None:
