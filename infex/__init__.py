@@ -7,7 +7,7 @@ a ridge estimate is played (Lee and Oh, *Infrequent Exploration in Linear Bandit
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from infex import environments, estimators
+from infex import environments, estimators, features
 from infex.bandit import Bandit, Decision, Exploration
 from infex.errors import InfexError, InfexWarning, LargeReward, SparseExploration
 from infex.linear import Evidence, view
@@ -111,6 +111,7 @@ __all__ = [
     "environments",
     "estimators",
     "every",
+    "features",
     "from_count",
     "guarded",
     "jittered",

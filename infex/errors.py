@@ -25,6 +25,10 @@ class InvalidArms(InfexError, ValueError):
     """The arms are not a finite (K, d) array of rows no longer than 1, or their labels do not fit."""
 
 
+class InvalidContext(InfexError, ValueError):
+    """A context is not what the feature map needs, is longer than it says, or goes with no map."""
+
+
 class InvalidReward(InfexError, ValueError):
     """A reward is not a finite real number, or not one that the estimator can take in."""
 

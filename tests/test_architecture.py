@@ -20,6 +20,7 @@ ROOMS = [
     "linear",
     "estimators",
     "policies",
+    "features",
     "bandit",
     "environments",
     "simulation",

@@ -9,8 +9,8 @@ from typing import Any, final
 import numpy as np
 
 from infex.bandit import saving
-from infex.bandit.decision import Decision, Exploration, Label
-from infex.bandit.labels import labels_of, mask_of, places_of
+from infex.bandit.decision import Decision, Exploration
+from infex.bandit.labels import mask_of, places_of
 from infex.bandit.merging import merge
 from infex.checks import real, whole
 from infex.errors import (
@@ -21,7 +21,9 @@ from infex.errors import (
     NotKept,
     UnknownDecision,
 )
+from infex.features import FeatureMap, checked_map, rows_in
 from infex.linear import Evidence, Memory, columns_of, kernels
+from infex.linear.arms import Label, labels_of
 from infex.linear.evidence import Bools, shown
 from infex.linear.kernels import Floats
 from infex.linear.statistics import Estimator, checked_estimator
@@ -50,7 +52,8 @@ class Bandit:
 
     `arms` is a (K, d) array of rows no longer than 1, with `labels` for them if you like; with
     `rescale`, a longer row is divided by its length. Where the arms change every round, say
-    `dim` instead and give them to `ask`. Rewards may come late, in any order, or never.
+    `dim` instead and give them to `ask`; or give `features`, a map of `infex.features` that joins
+    arms with a context, and ask with the context. Rewards may come late, in any order, or never.
     `allowed` says for every arm whether exploring may try it (a policy without a schedule explores
     in every round). `estimator` is one of `infex.estimators`, in the place of ridge regression.
 
@@ -72,6 +75,7 @@ class Bandit:
         policy: Policy | None = None,
         *,
         dim: int | None = None,
+        features: FeatureMap | None = None,
         seed: int = 0,
         penalty: float = 1.0,
         labels: Iterable[Label] | None = None,
@@ -79,10 +83,17 @@ class Bandit:
         allowed: Any = None,
         estimator: Estimator | None = None,
     ) -> None:
-        if (arms is None) == (dim is None):
-            raise InvalidSetting("give either the arms or, if they change every round, their dim")
+        if [arms is None, dim is None, features is None].count(False) != 1:
+            raise InvalidSetting(
+                "give either the arms or, if they change every round, their dim, or features for contexts"
+            )
+        if features is not None and labels is not None:
+            raise InvalidArms("the labels of arms in a feature map go with it")
         if dim is not None and labels is not None:
             raise InvalidArms("labels of arms that change every round go with them: ask(arms, labels)")
+        self._features = checked_map(features)
+        if self._features is not None:
+            dim = self._features.dim
         self._seed = whole("seed", seed)
         if not isinstance(rescale, bool):
             raise InvalidSetting(f"rescale must be True or False, got {rescale!r}")
@@ -93,9 +104,9 @@ class Bandit:
         self._estimator = checked_estimator(estimator)
         apart = uses_explored(checked("policy", policy))
         self._memory = Memory.empty(columns, penalty, apart, self._estimator)
-        if dim is not None and allowed is not None:
+        if dim is not None and self._features is None and allowed is not None:
             raise InvalidArms("what is allowed of arms that change goes with them: ask(arms, allowed=...)")
-        self._allowed = None if allowed is None else mask_of(allowed, columns.shape[1])
+        self._allowed = None if allowed is None else mask_of(allowed, self._count())
         self._t = 0
         self._explored = 0
         self._skipped = 0
@@ -148,12 +159,17 @@ class Bandit:
 
     @property
     def allowed(self) -> Bools | None:
-        """Which of the fixed arms exploring may try; None if all."""
+        """Which of the fixed arms, or those of the feature map, exploring may try; None if all."""
         return None if self._allowed is None else shown(self._allowed)
 
     @allowed.setter
     def allowed(self, allowed: Any) -> None:
-        self._allowed = None if allowed is None else mask_of(allowed, self._fixed_columns().shape[1])
+        self._allowed = None if allowed is None else mask_of(allowed, self._count())
+
+    @property
+    def features(self) -> FeatureMap | None:
+        """The map that joins arms with a context, if there is one."""
+        return self._features
 
     @property
     def estimator(self) -> Estimator | None:
@@ -176,19 +192,24 @@ class Bandit:
         return tuple(decision for decision, _ in self._pending.values())
 
     def ask(
-        self, arms: Any = None, labels: Iterable[Label] | None = None, *, allowed: Any = None
+        self,
+        arms: Any = None,
+        labels: Iterable[Label] | None = None,
+        *,
+        context: Any = None,
+        allowed: Any = None,
     ) -> Decision:
-        """Takes the next decision; give the arms on offer, if they change every round.
+        """Takes the next decision; give the arms on offer, if they change every round, or the context.
 
         `allowed` says for every arm whether exploring may try it in this round; what the bandit
         forbids in all rounds stays forbidden.
         """
-        if arms is None and labels is None and self._fixed:
+        if arms is None and labels is None and context is None and self._fixed:
             evidence, names, columns = self._memory.evidence(), self._labels, None
-        elif self._fixed:
+        elif self._fixed and context is None:
             raise InvalidArms("the arms of this bandit are fixed; for arms in ask, make a Bandit(dim=...)")
         else:
-            evidence, names, columns = self._offered(arms, labels)
+            evidence, names, columns = self._offered(arms, labels, context)
         if allowed is not None or self._allowed is not None:
             evidence.allowed = self._mask(allowed, len(evidence))
         t = self._t + 1
@@ -229,7 +250,8 @@ class Bandit:
 
     def exploration(self) -> Exploration:
         """How much was planned, done and skipped, the next round due, and the estimated cost so far."""
-        planned, due = outlook(self._policy, self._t, self._memory.evidence())
+        arms = self.arms if self._fixed else None
+        planned, due = outlook(self._policy, self._t, self._memory.note, arms)
         return Exploration(planned, self._explored, self._skipped, self._made_up, due, self._cost)
 
     def tell(self, decision: Decision | int, reward: float, *, weight: float = 1.0) -> None:
@@ -259,18 +281,20 @@ class Bandit:
         """A generator as the policy got it in round t, to replay that round's choice."""
         return Rounds(self._seed, STREAM).at(a_round(t))
 
-    def evidence(self, arms: Any = None) -> Evidence:
-        """What the policy would read now; give the arms on offer, if they change every round."""
-        evidence, _, columns = self._offered(arms, None)
-        evidence.allowed = self._allowed if columns is None else None
+    def evidence(self, arms: Any = None, *, context: Any = None) -> Evidence:
+        """What the policy would read now; give the arms on offer, if they change, or the context."""
+        evidence, _, _ = self._offered(arms, None, context)
+        evidence.allowed = self._allowed if arms is None else None
         return evidence
 
-    def estimates(self, arms: Any = None, labels: Iterable[Label] | None = None) -> np.recarray[Any, Any]:
+    def estimates(
+        self, arms: Any = None, labels: Iterable[Label] | None = None, *, context: Any = None
+    ) -> np.recarray[Any, Any]:
         """One record for each arm: label, estimate, low, high, pulls (rewards it was told).
 
         Give arms to ask about others than the fixed ones; their pulls are not known, and 0.
         """
-        evidence, names, columns = self._offered(arms, labels)
+        evidence, names, columns = self._offered(arms, labels, context)
         margins = self._radius(evidence) * evidence.widths
         mean = evidence.estimates
         found: dict[str, Any] = {
@@ -336,17 +360,24 @@ class Bandit:
 
     @staticmethod
     def load(
-        path: str | os.PathLike[str], policy: Policy | None = None, *, estimator: Estimator | None = None
+        path: str | os.PathLike[str],
+        policy: Policy | None = None,
+        *,
+        estimator: Estimator | None = None,
+        features: FeatureMap | None = None,
     ) -> Bandit:
         """The bandit that was saved, which goes on exactly as the saved one would have.
 
         Give the `policy` if it is not in the catalogue: a class or function of your own. So too the
-        `estimator`, which may also be another than before, if it can go on from what was kept.
+        `estimator`, which may also be another than before, if it can go on from what was kept; and
+        the `features`, if they are `joined` by a function, or a map of your own.
         """
-        return saving.load(path, policy, estimator)
+        return saving.load(path, policy, estimator, features)
 
     def __repr__(self) -> str:
-        arms = f"{self._memory.columns.shape[1]} arms" if self._fixed else "changing arms"
+        arms = "changing arms" if self._features is None else f"{self._features.count} arms in a context"
+        if self._fixed:
+            arms = f"{self._memory.columns.shape[1]} arms"
         told = f"t={self._t}, explored={self._explored}, pending={len(self._pending)}"
         return f"Bandit({arms} of {self._memory.ridge.dim} features, {self._policy!r}, {told})"
 
@@ -373,9 +404,12 @@ class Bandit:
             self._memory.absorb_weighted(where, reward, explored, weight)
 
     def _offered(
-        self, arms: Any, labels: Iterable[Label] | None
+        self, arms: Any, labels: Iterable[Label] | None, context: Any
     ) -> tuple[Evidence, tuple[Label, ...] | None, Floats | None]:
         """The evidence, the labels and, if they are not the fixed ones, the arms that are meant."""
+        if self._features is not None or context is not None:
+            arms = rows_in(self._features, context, arms, labels)
+            labels = None if self._features is None else self._features.labels
         if arms is None and self._fixed:
             return self._memory.evidence(), self._labels, None
         if arms is None:
@@ -389,6 +423,10 @@ class Bandit:
             return self._allowed
         given = mask_of(allowed, count)
         return given if self._allowed is None else given & self._allowed
+
+    def _count(self) -> int:
+        """How many arms there are, fixed or in a feature map."""
+        return self._fixed_columns().shape[1] if self._features is None else self._features.count
 
     def _fixed_columns(self) -> Floats:
         if not self._fixed:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-Label = str | int
+from infex.linear.arms import Label
 
 
 class Decision(NamedTuple):

@@ -45,6 +45,8 @@ def _refuse_strangers(bandit: Bandit, other: Bandit) -> None:
             raise CannotMerge(f"{name} must agree, got {mine} and {theirs}")
     if _way(bandit) != _way(other):
         raise CannotMerge(f"estimators must agree, got {_way(bandit)!r} and {_way(other)!r}")
+    if bandit.features != other.features:
+        raise CannotMerge(f"feature maps must agree, got {bandit.features!r} and {other.features!r}")
     if bandit._memory.explored is not None and other._memory.explored is None:
         raise CannotMerge(f"{bandit.policy!r} keeps exploring rounds apart, the other bandit does not")
     if bandit._learns:

@@ -11,6 +11,7 @@ import numpy as np
 from infex.bandit import archive
 from infex.bandit.decision import Decision
 from infex.errors import CannotLoad, CannotSave, DamagedFile, InvalidExpression, SparseExploration
+from infex.features import FeatureMap, Interactions, checked_map
 from infex.linear import Memory
 from infex.linear.kernels import Floats
 from infex.linear.statistics import Estimator, checked_estimator
@@ -19,6 +20,8 @@ from infex.policies.protocol import Policy, uses_explored
 
 if TYPE_CHECKING:
     from infex.bandit.bandit import Bandit
+
+FEATURES = "arms of the feature map"
 
 
 def save(bandit: Bandit, path: str | os.PathLike[str]) -> None:
@@ -43,13 +46,19 @@ def save(bandit: Bandit, path: str | os.PathLike[str]) -> None:
         "cost": bandit._cost,
         "allowed": None if bandit.allowed is None else bandit.allowed.tolist(),
         "note": memory.note,
+        "features": None if bandit.features is None else _described(bandit.features),
         "pending": [_packed(decision, where) for decision, where in bandit._pending.values()],
     }
-    archive.write(path, settings, memory.arrays())
+    archive.write(path, settings, memory.arrays() | _arms(bandit.features))
     memory.settle()
 
 
-def load(path: str | os.PathLike[str], policy: Policy | None, estimator: Estimator | None) -> Bandit:
+def load(
+    path: str | os.PathLike[str],
+    policy: Policy | None,
+    estimator: Estimator | None,
+    features: FeatureMap | None,
+) -> Bandit:
     """The bandit of a file."""
     from infex.bandit.bandit import Bandit
 
@@ -64,6 +73,7 @@ def load(path: str | os.PathLike[str], policy: Policy | None, estimator: Estimat
         )
         bandit._fixed = settings["fixed"]
         bandit._labels = None if settings["labels"] is None else tuple(settings["labels"])
+        bandit._features = _features(settings["features"], arrays, features, path)
         bandit._t = settings["t"]
         for name in ("explored", "skipped", "made_up", "cost"):
             setattr(bandit, f"_{name}", settings[name])
@@ -102,6 +112,36 @@ def _estimator(settings: dict[str, Any], path: str | os.PathLike[str]) -> Estima
             f"{path} holds an estimator that is not in the catalogue; load it with estimator=, it was {shown}"
         )
     return None if text is None else checked_estimator(catalog.parse(text))
+
+
+def _described(features: FeatureMap) -> dict[str, Any]:
+    """The settings of a map, or how it is shown if a file cannot hold it."""
+    if not isinstance(features, Interactions):
+        return {"shown": repr(features)}
+    return {name: getattr(features, name) for name in ("context_dim", "labels", "longest")}
+
+
+def _arms(features: FeatureMap | None) -> archive.Arrays:
+    return {FEATURES: features.arms} if isinstance(features, Interactions) else {}
+
+
+def _features(
+    saved: dict[str, Any] | None, arrays: archive.Arrays, given: Any, path: str | os.PathLike[str]
+) -> FeatureMap | None:
+    if given is not None:
+        found = checked_map(given)
+        dim = len(arrays["columns"])
+        if saved is None or found is None or found.dim != dim:
+            held = f"a map of {dim} features" if saved else "no feature map"
+            raise CannotLoad(f"{path} holds a bandit with {held}, got {given!r}")
+        return found
+    if saved is None:
+        return None
+    if "shown" in saved:
+        raise CannotLoad(
+            f"{path} holds a feature map with code of yours; load it with features=, it was {saved['shown']}"
+        )
+    return Interactions(arms=arrays[FEATURES], **saved)
 
 
 def _memory(bandit: Bandit, settings: dict[str, Any], arrays: archive.Arrays) -> Memory:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from infex.cli.options import playing
-from infex.experiments import paper
+from infex.experiments import contexts, paper
 
 
 @click.command()
@@ -16,17 +17,13 @@ from infex.experiments import paper
     "dims",
     type=click.IntRange(min=1),
     multiple=True,
-    default=paper.DIMS,
-    show_default=True,
-    help="Dimension; may be given again.",
+    help="Dimension; may be given again [default: 10, 20 and 40; 10 with --contexts].",
 )
 @click.option(
     "--arms",
     type=click.IntRange(min=1),
     multiple=True,
-    default=paper.ARMS,
-    show_default=True,
-    help="Number of arms; may be given again.",
+    help="Number of arms; may be given again [default: 10, 100 and 1000; 20 with --contexts].",
 )
 @click.option(
     "--instances",
@@ -45,6 +42,12 @@ from infex.experiments import paper
     metavar="POLICY",
     help="A catalogue expression or package.module:object; may be given again [default: those of the paper].",
 )
+@click.option(
+    "--contexts",
+    "changing",
+    is_flag=True,
+    help="Arms that change every round, as the paper's appendix discusses [--out: reproduction-contexts].",
+)
 @playing("reproduction")
 def reproduce(
     dims: tuple[int, ...],
@@ -52,6 +55,7 @@ def reproduce(
     instances: int,
     horizon: int,
     policies: tuple[str, ...],
+    changing: bool,
     workers: int | None,
     out: Path,
     force: bool,
@@ -64,8 +68,18 @@ def reproduce(
     infex reproduce
     infex reproduce --dim 10 --arms 100 --instances 200 --out d10
     infex reproduce --dim 10 --policy "Infex(LinUCB, every(5))" --policy LinUCB --policy Greedy
+    infex reproduce --contexts
+
+    With --contexts, three problems in which the arms change every round: diverse arms, drawn anew; a
+    fixed best arm among such; and sets of arms that come again and again, so that the best arm moves
+    but nothing is learnt of the others by chance.
     """
     from infex.cli.playing import play
 
-    sweep = paper.paper(dict.fromkeys(dims), dict.fromkeys(arms), instances, horizon, policies or None)
+    source = click.get_current_context().get_parameter_source("out")
+    if changing and source is ParameterSource.DEFAULT:
+        out = Path(f"{out}-contexts")
+    kind, make = (contexts, contexts.contexts) if changing else (paper, paper.paper)
+    shapes = dict.fromkeys(dims or kind.DIMS), dict.fromkeys(arms or kind.ARMS)
+    sweep = make(*shapes, instances, horizon, policies or None)
     play(sweep, out, workers=workers, engine=engine, scheduler=scheduler, force=force)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, final
 
@@ -21,6 +21,7 @@ from infex.streams import stream
 
 Contexts = Callable[[np.random.Generator], Any]
 
+SETS = 3  # of recurring arms
 BLOCK = 1 << 17  # numbers in the arms that are drawn at a time
 
 
@@ -30,9 +31,9 @@ class ChangingInstance:
     """In every round `arms` new arms, independent of the past, then the `fixed` ones, with means x'theta.
 
     New arms are N(0, I/(2d)) cut to length 1, or what `contexts(rng)` gives: an array of (arms, d),
-    none longer than 1, by `rng` alone. With a `gap`, a drawn arm that comes nearer than that to the
-    best fixed one is shifted along theta until it does not. `rewards` and `noise` are those of
-    `LinearInstance`.
+    none longer than 1, by `rng` alone; or those of one of `sets`, (sets, arms, d), drawn uniformly.
+    With a `gap`, a drawn arm that comes nearer than that to the best fixed one is shifted along theta
+    until it does not. `rewards` and `noise` are those of `LinearInstance`.
 
     All policies that play the same instance with the same seed meet the same arms and noise.
 
@@ -45,6 +46,7 @@ class ChangingInstance:
     arms: int
     fixed: Any = None
     contexts: Contexts | None = None
+    sets: Any = None
     gap: float | None = None
     rewards: Literal["sign", "gaussian", "bernoulli"] = "sign"
     noise: float = 1.0
@@ -58,19 +60,23 @@ class ChangingInstance:
         refuse_means(fixed.T @ theta, self.rewards)
         if self.contexts is not None and not callable(self.contexts):
             raise InvalidSetting(f"contexts must be a function of a generator, got {self.contexts!r}")
+        sets = np.zeros((0, len(theta), arms)) if self.sets is None else _sets(self.sets, len(theta), arms)
+        if self.sets is not None and self.contexts is not None:
+            raise InvalidSetting("give either contexts or sets, got both")
         gap = self.gap if self.gap is None else real("gap", self.gap, above=0)
         if gap is not None and not (fixed.shape[1] and np.max(fixed.T @ theta) >= gap):
             raise InvalidSetting(f"a gap of {gap:g} needs a fixed arm with a mean of at least that")
         noise = real("noise", self.noise, least=0)
         source = getattr(self.contexts, "__qualname__", type(self.contexts).__qualname__)
-        content = f"{arms} {fixed.shape} {gap!r} {self.rewards} {noise!r} {source}".encode()
+        content = f"{arms} {fixed.shape} {sets.shape} {gap!r} {self.rewards} {noise!r} {source}".encode()
         derived: dict[str, Any] = {
             "theta": shown(theta),
             "arms": arms,
             "fixed": shown(np.ascontiguousarray(fixed.T)),
+            "sets": shown(np.ascontiguousarray(sets.transpose(0, 2, 1))),
             "gap": gap,
             "noise": noise,
-            "key": key_of(theta.tobytes() + fixed.tobytes() + content),
+            "key": key_of(theta.tobytes() + fixed.tobytes() + sets.tobytes() + content),
         }
         for name, value in derived.items():
             object.__setattr__(self, name, value)
@@ -105,7 +111,10 @@ class ChangingInstance:
 
     def _fill(self, t: int, block: Floats, rng: np.random.Generator) -> None:
         block[:, :, self.arms :] = self.fixed.T
-        if self.contexts is None:
+        if len(self.sets):
+            which = rng.integers(len(self.sets), size=len(block))
+            block[:, :, : self.arms] = self.sets.transpose(0, 2, 1)[which]
+        elif self.contexts is None:
             draw_arms(block, self.arms, rng)
         else:
             for place, columns in enumerate(block):
@@ -127,12 +136,25 @@ class ChangingInstance:
         return columns
 
 
+def _sets(sets: Any, dim: int, arms: int) -> Floats:
+    """Sets of arms as columns, (sets, d, arms)."""
+    if not isinstance(sets, Iterable):
+        raise InvalidSetting(f"sets must be sets of arms, (sets, arms, d), got {sets!r}")
+    found = [columns_of(rows, dim=dim) for rows in sets]
+    for place, columns in enumerate(found):
+        if columns.shape[1] != arms:
+            raise InvalidArms(f"each of the sets must have {arms} arms; set {place} has {columns.shape[1]}")
+    if not found:
+        raise InvalidSetting("sets must be at least one set of arms, got none")
+    return np.array(found)
+
+
 def changing(
     dim: int,
     arms: int,
     seed: int,
     *,
-    best: Literal["moving", "fixed"] = "moving",
+    best: Literal["moving", "fixed", "recurring"] = "moving",
     gap: float = 0.1,
     rewards: Literal["sign", "gaussian"] = "sign",
 ) -> ChangingInstance:
@@ -140,7 +162,13 @@ def changing(
 
     With `best="fixed"` the last arm is theta/2 in every round, and all others are worse by at
     least `gap`: the setting in which the theorem of the paper still holds (its appendix on
-    time-varying features). Else the best arm moves with the draws.
+    time-varying features).
+
+    With `best="moving"` the best arm moves with the draws, which go in all directions by
+    themselves: such contexts explore for a greedy policy. With `best="recurring"` it moves too, but
+    every round offers one of three fixed sets of arms, drawn as in the paper, which share no
+    direction (each has its part of the features). No set teaches anything of the others, and the
+    draws nothing that the arm chosen does not: a greedy policy can lock on a bad arm in each.
 
     >>> changing(dim=10, arms=50, seed=3).count
     50
@@ -150,9 +178,24 @@ def changing(
     theta = direction / np.linalg.norm(direction)
     one_of("rewards", rewards, ("sign", "gaussian"))
     real("gap", gap, above=0)
-    if one_of("best", best, ("moving", "fixed")) == "moving":
+    one_of("best", best, ("moving", "fixed", "recurring"))
+    if best == "recurring":
+        sets = _recurring(dim, arms, stream(seed, "recurring", dim, arms))
+        return ChangingInstance(theta=theta, arms=arms, sets=sets, rewards=rewards)
+    if best == "moving":
         return ChangingInstance(theta=theta, arms=arms, rewards=rewards)
     return ChangingInstance(theta=theta, arms=arms - 1, fixed=theta[None] / 2, gap=gap, rewards=rewards)
+
+
+def _recurring(dim: int, arms: int, rng: np.random.Generator) -> Floats:
+    """Sets of arms, each in its own part of the features, (sets, arms, d)."""
+    parts = np.array_split(np.arange(dim), min(SETS, dim))
+    sets = np.zeros((len(parts), dim, arms))
+    for columns, part in zip(sets, parts, strict=True):
+        drawn = np.empty((1, part.size, arms))
+        draw_arms(drawn, arms, rng)
+        columns[part] = drawn[0]
+    return sets.transpose(0, 2, 1)
 
 
 @compiled

@@ -28,7 +28,7 @@ class Changing(msgspec.Struct, tag_field="kind", tag="changing", forbid_unknown_
 
     dim: One
     arms: One
-    best: Literal["moving", "fixed"] = "moving"
+    best: Literal["moving", "fixed", "recurring"] = "moving"
     gap: float = 0.1
     rewards: Literal["sign", "gaussian"] = "sign"
 

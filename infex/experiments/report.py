@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from infex.experiments import paper
+from infex.experiments import contexts, paper
 from infex.experiments.results import Results
 from infex.files import replace
 from infex.reports import draw, page
@@ -17,5 +17,9 @@ def write_report(results: Results, folder: Path) -> list[Path]:
     written = draw(results, folder)
     target = folder / "report.html"
     title = results.about.get("title") or TITLE
-    replace(target, page(results, title, paper.verdicts(results), paper.caveat(results)).encode())
+    if found := paper.verdicts(results):
+        text = page(results, title, found, paper.caveat(results))
+    else:
+        text = page(results, title, contexts.verdicts(results), heading=contexts.HEADING)
+    replace(target, text.encode())
     return [*written, target]

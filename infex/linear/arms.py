@@ -1,11 +1,16 @@
-"""A user's arms, checked at the door."""
+"""A user's arms and their labels, checked at the door."""
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from infex.checks import whole
 from infex.errors import InvalidArms
 from infex.linear.kernels import Floats
+
+Label = str | int
 
 ROUNDING = 1e-9  # by how much a row of length 1 may come out longer
 
@@ -34,6 +39,27 @@ def columns_of(arms: Any, *, dim: int | None = None, rescale: bool | None = None
         scaled = rows[long] / peaks  # the square of a huge entry would overflow
         rows[long] = scaled / np.linalg.norm(scaled, axis=1, keepdims=True)
     return np.array(rows.T, order="C")
+
+
+def labels_of(labels: Iterable[Any] | None, count: int) -> tuple[Label, ...] | None:
+    """The labels of `count` arms: texts or whole numbers, no two the same; or None."""
+    if labels is None:
+        return None
+    if isinstance(labels, str):
+        raise InvalidArms(f"labels must be a list with one label for each arm, got the text {labels!r}")
+    found = tuple(_label(label) for label in labels)
+    if len(found) != count:
+        raise InvalidArms(f"labels must be as many as the arms, {count}, got {len(found)}")
+    label, times = Counter(found).most_common(1)[0] if found else ("", 0)
+    if times > 1:
+        raise InvalidArms(f"labels must differ, got {label!r} {times} times")
+    return found
+
+
+def _label(label: Any) -> Label:
+    if isinstance(label, str):
+        return str(label)  # not NumPy's own kind of text
+    return whole("a label that is no text (say str() to make it one)", label, error=InvalidArms)
 
 
 def _rows(arms: Any) -> Floats:

@@ -18,6 +18,7 @@ import numpy as np
 from infex.checks import one_of, real
 from infex.errors import InvalidSetting
 from infex.linear import Evidence
+from infex.linear.kernels import Floats
 from infex.policies.confidence import Confidence
 from infex.policies.greedy import GREEDY
 from infex.policies.protocol import NO_ARM_ALLOWED, SKIPPED, Choice, none_allowed, noted
@@ -71,8 +72,8 @@ class Control(ABC):
         """Is an exploration still to be made up for?"""
         return False
 
-    def ends(self, evidence: Evidence, state: State) -> bool:
-        """Has exploration stopped for good?"""
+    def ends(self, arms: Floats | None, state: State) -> bool:
+        """Has exploration stopped for good? `arms` are the fixed ones, if they are fixed."""
         return False
 
     @abstractmethod
@@ -110,11 +111,11 @@ class Guarded(Control):
         Control.__post_init__(self)
         object.__setattr__(self, "cost_limit", real("cost_limit", self.cost_limit, least=0))
 
-    def ends(self, evidence: Evidence, state: State) -> bool:
+    def ends(self, arms: Floats | None, state: State) -> bool:
         return state[1] > 0.0
 
     def objection(self, t: int, evidence: Evidence, state: State) -> str | None:
-        return COST_REACHED if self.ends(evidence, state) else None
+        return COST_REACHED if self.ends(None, state) else None
 
     def refusal(self, loss: float, state: State) -> str | None:
         return COST_REACHED if state[0] + loss > self.cost_limit else None
@@ -146,14 +147,15 @@ class UntilCertain(Control):
         Control.__post_init__(self)
         self._confidence()
 
-    def ends(self, evidence: Evidence, state: State) -> bool:
-        return evidence.lasting and state[0] == _checksum(evidence)
+    def ends(self, arms: Floats | None, state: State) -> bool:
+        return arms is not None and state[0] == _checksum(arms)
 
     def objection(self, t: int, evidence: Evidence, state: State) -> str | None:
-        return CERTAIN if self.ends(evidence, state) or self._is_certain(evidence) else None
+        arms = evidence.arms if evidence.lasting else None
+        return CERTAIN if self.ends(arms, state) or self._is_certain(evidence) else None
 
     def skipped(self, state: State, evidence: Evidence, due: bool) -> State:
-        return (_checksum(evidence),) if evidence.lasting else state
+        return (_checksum(evidence.arms),) if evidence.lasting else state
 
     def _is_certain(self, evidence: Evidence) -> bool:
         beta = self._confidence().radius(evidence)
@@ -286,9 +288,9 @@ class Note(NamedTuple):
         """Is an exploration still to be made up for?"""
         return any(layer.owes(state) for layer, state in self._pairs(control))
 
-    def ends(self, control: Control, evidence: Evidence) -> bool:
+    def ends(self, control: Control, arms: Floats | None) -> bool:
         """Has exploration stopped for good?"""
-        return any(layer.ends(evidence, state) for layer, state in self._pairs(control))
+        return any(layer.ends(arms, state) for layer, state in self._pairs(control))
 
     def objection(self, control: Control, t: int, evidence: Evidence) -> Bar | None:
         """What keeps round t from exploring, if anything does; the inner controls are asked first."""
@@ -371,13 +373,13 @@ def why_not(schedule: Any, t: int) -> str:
     return BUDGET_SPENT if type(schedule) is Budget and schedule.is_spent(t) else GREEDILY
 
 
-def outlook(policy: Any, t: int, evidence: Evidence) -> tuple[int | None, int | None]:
+def outlook(policy: Any, t: int, note: Any, arms: Floats | None) -> tuple[int | None, int | None]:
     """How many rounds up to t a policy's schedule names, and the next one that is due."""
     schedule: Any = getattr(policy, "schedule", None)
     over = owed = False
     if isinstance(schedule, Control):
-        now = Note.of(schedule, evidence.note)
-        over, owed = now.ends(schedule, evidence), now.owes(schedule)
+        now = Note.of(schedule, note)
+        over, owed = now.ends(schedule, arms), now.owes(schedule)
         schedule = schedule.planned
     if not (callable(getattr(schedule, "count", None)) and callable(getattr(schedule, "when", None))):
         return None, None
@@ -386,5 +388,5 @@ def outlook(policy: Any, t: int, evidence: Evidence) -> tuple[int | None, int | 
     return planned, None if over or math.isinf(due) else int(due)
 
 
-def _checksum(evidence: Evidence) -> float:
-    return float(zlib.crc32(evidence.arms.tobytes()))
+def _checksum(arms: Floats) -> float:
+    return float(zlib.crc32(arms.tobytes()))

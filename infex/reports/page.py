@@ -20,6 +20,7 @@ HOW = (
     "look at medians too."
 )
 MARKS = "A short mark is one run, a dot the median."
+HEADING = "The paper's claims on these runs"
 
 
 class Verdict(NamedTuple):
@@ -31,7 +32,9 @@ class Verdict(NamedTuple):
     note: str = ""
 
 
-def page(results: Shown[P], title: str, verdicts: list[Verdict], caveat: str = "") -> str:
+def page(
+    results: Shown[P], title: str, verdicts: list[Verdict], caveat: str = "", heading: str = HEADING
+) -> str:
     """The report of a sweep as one HTML page; the caveat stands above the verdicts."""
     looks = styles(results.policies, results.bases)
     content = json.dumps(_data(results, looks), separators=(",", ":"), allow_nan=False).replace(
@@ -41,7 +44,7 @@ def page(results: Shown[P], title: str, verdicts: list[Verdict], caveat: str = "
         f"<h1>{escape(title)}</h1>",
         f'<p class="soft">{escape(_summary(results))}</p>',
         _failures(results),
-        _claims(verdicts, caveat),
+        _claims(verdicts, caveat, heading),
         "<h2>Regret and computation time</h2>",
         f"<p>{escape(CELLS_FIRST)} {escape(HOW)}</p>",
         f"<p>{escape(_time(results.about))} {MARKS}</p>",
@@ -133,7 +136,7 @@ def _failures(results: Shown[P]) -> str:
     return f"<h2>{len(results.failures)} runs failed</h2><ul>{lines}</ul>"
 
 
-def _claims(verdicts: list[Verdict], caveat: str) -> str:
+def _claims(verdicts: list[Verdict], caveat: str, heading: str) -> str:
     if not verdicts:
         return ""
     items = []
@@ -143,7 +146,7 @@ def _claims(verdicts: list[Verdict], caveat: str) -> str:
         more = f' <span class="soft">{escape(note)}</span>' if note else ""
         items.append(f'<li class="{kind}"><b>{words}</b> {escape(claim)}{more}</li>')
     known = f"<p>{escape(caveat)}</p>\n" if caveat else ""
-    return f"<h2>The paper's claims on these runs</h2>\n{known}" + f'<ul class="claims">{"".join(items)}</ul>'
+    return f"<h2>{escape(heading, quote=False)}</h2>\n{known}" + f'<ul class="claims">{"".join(items)}</ul>'
 
 
 def _legend(policies: list[str], looks: dict[str, Style]) -> str:

@@ -88,6 +88,32 @@ def test_policies_are_chosen_by_name(tmp_path: Path) -> None:
     assert not (tmp_path / "b").exists()
 
 
+def test_contexts_are_played_into_a_folder_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["--policy", "Infex(LinUCB, every(5))", "--policy", "LinUCB", "--policy", "Greedy"]
+    found = infex("reproduce", "--contexts", *SMALL, *words)
+    assert found.exit_code == 0, found.output
+    out = tmp_path / "reproduction-contexts"
+    with (out / "summary.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["environment"] for row in rows[::3]] == [
+        f"changing(dim={dim}, arms=4{best})"
+        for dim in (2, 3)
+        for best in ("", ", best=fixed", ", best=recurring")
+    ]
+    page = (out / "report.html").read_text()
+    assert "<h1>Infrequent exploration with arms that change</h1>" in page
+    assert "What the paper's appendix discusses, on these runs" in page
+    assert page.count("of 2 cells") == 3
+    (out / "report.html").unlink()
+    assert infex("report", str(out)).exit_code == 0
+    assert (out / "report.html").read_text() == page
+    assert infex("reproduce", "--contexts", *SMALL, *words, "--out", "mine").exit_code == 0
+    assert (tmp_path / "mine" / "summary.csv").exists()
+
+
 def test_run_plays_a_file_and_says_what_failed(tmp_path: Path) -> None:
     path = tmp_path / "sweep.toml"
     path.write_text(

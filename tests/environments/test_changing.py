@@ -31,8 +31,11 @@ def test_arms_are_those_of_the_papers_generator_anew_in_each_round() -> None:
     )
 
 
-def test_rounds_are_the_same_however_many_are_drawn_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    instance = changing(dim=3, arms=7, seed=1, best="fixed")
+@pytest.mark.parametrize("best", ["fixed", "recurring"])
+def test_rounds_are_the_same_however_many_are_drawn_at_a_time(
+    monkeypatch: pytest.MonkeyPatch, best: Any
+) -> None:
+    instance = changing(dim=3, arms=7, seed=1, best=best)
     whole = all_arms(instance, 5, 100)
     monkeypatch.setattr(module, "BLOCK", 60)
     np.testing.assert_array_equal(all_arms(instance, 5, 100), whole)
@@ -68,6 +71,38 @@ def test_contexts_may_be_a_function() -> None:
     np.testing.assert_array_equal(arms, all_arms(instance, 3, 50))
 
 
+def test_recurring_arms_are_of_three_sets_that_share_no_direction() -> None:
+    instance = changing(dim=7, arms=5, seed=2, best="recurring")
+    assert instance.sets.shape == (3, 5, 7)
+    used = (instance.sets != 0).any(axis=1)
+    assert used.sum(axis=0).tolist() == [1] * 7
+    assert used.sum(axis=1).tolist() == [3, 2, 2]
+    arms = all_arms(instance, 0, 600).transpose(0, 2, 1)
+    which = [next(k for k in range(3) if np.array_equal(rows, instance.sets[k])) for rows in arms]
+    assert np.bincount(which).min() > 150
+    assert np.linalg.norm(instance.sets, axis=2).max() <= 1 + 1e-12
+    best = {(k, int(np.argmax(instance.sets[k] @ instance.theta))) for k in which}
+    assert len(best) == 3
+    np.testing.assert_array_equal(instance.theta, changing(dim=7, arms=5, seed=2).theta)
+
+
+def test_few_features_make_few_sets() -> None:
+    assert changing(dim=1, arms=4, seed=1, best="recurring").sets.shape == (1, 4, 1)
+    assert changing(dim=2, arms=1, seed=1, best="recurring").sets.shape == (2, 1, 2)
+    one, other = (changing(dim=3, arms=4, seed=seed, best="recurring") for seed in (1, 2))
+    assert one.key != other.key
+    assert not np.array_equal(one.sets, other.sets)
+
+
+def test_sets_of_ones_own_are_drawn_with_the_fixed_arms_beside_them() -> None:
+    sets = [np.eye(3)[:2], np.eye(3)[1:]]
+    instance = ChangingInstance(theta=THETA, arms=2, sets=sets, fixed=[[0.5, 0.5, 0.5]])
+    arms = all_arms(instance, 1, 50)
+    assert arms.shape == (50, 3, 3)
+    np.testing.assert_array_equal(arms[:, :, 2], np.full((50, 3), 0.5))
+    assert {rows[:, :2].T.tobytes() for rows in arms} == {rows.tobytes() for rows in map(np.array, sets)}
+
+
 def test_gaps_are_from_the_best_of_the_round() -> None:
     instance = ChangingInstance(theta=THETA, arms=4)
     columns = all_arms(instance, 1, 1)[0]
@@ -99,6 +134,14 @@ def test_gaps_are_from_the_best_of_the_round() -> None:
         (lambda: changing(dim=2, arms=3, seed=1, gap=-1), "gap must be above 0, got -1"),
         (lambda: changing(dim=2, arms=3, seed=1, rewards="bernoulli"), "rewards must be"),
         (lambda: ChangingInstance(theta=THETA, arms=3, contexts=np.eye(3)), "contexts must be a function"),
+        (lambda: ChangingInstance(theta=THETA, arms=2, sets=[np.eye(3)]), "must have 2 arms; set 0 has 3"),
+        (lambda: ChangingInstance(theta=THETA, arms=2, sets=[[[1, 0]] * 2]), "arms must have 3 features"),
+        (lambda: ChangingInstance(theta=THETA, arms=2, sets=[]), "at least one set of arms, got none"),
+        (lambda: ChangingInstance(theta=THETA, arms=2, sets=7), "sets must be sets of arms.* got 7"),
+        (
+            lambda: ChangingInstance(theta=THETA, arms=3, sets=[np.eye(3)], contexts=lambda rng: np.eye(3)),
+            "either contexts or sets",
+        ),
         (
             lambda: all_arms(ChangingInstance(theta=THETA, arms=9, rewards="bernoulli"), 0, 9),
             "means must be from 0 to 1 for bernoulli rewards; arm [0-8] has",

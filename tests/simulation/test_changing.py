@@ -35,6 +35,7 @@ POLICIES: list[Any] = [
 INSTANCES = [
     changing(dim=4, arms=9, seed=1),
     changing(dim=3, arms=12, seed=2, best="fixed", rewards="gaussian"),
+    changing(dim=5, arms=6, seed=3, best="recurring"),
     ChangingInstance(theta=[0.3, 0.3], arms=0, fixed=[[1, 0], [0, 1], [0, 1]], rewards="bernoulli"),
 ]
 
@@ -47,7 +48,7 @@ def interpreted(policy: Any, *given: Any, **more: Any) -> Run:
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
-@pytest.mark.parametrize("instance", INSTANCES, ids=["moving", "fixed", "constant"])
+@pytest.mark.parametrize("instance", INSTANCES, ids=["moving", "fixed", "recurring", "constant"])
 def test_compiled_and_interpreted_runs_are_the_same(
     policy: Any, instance: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
