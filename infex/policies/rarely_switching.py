@@ -13,6 +13,8 @@ from infex.policies.confidence import Confidence
 from infex.policies.protocol import Choice
 from infex.policies.ties import pick, share
 
+SLACK = 1e-9  # an arm of length 1 makes det V grow by exactly 2 at first: rounding may not decide
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +47,7 @@ class RarelySwitchingUCB(Confidence):
         return share(self._scores(evidence.note[1:], evidence), self.ties, arm)
 
     def _switches(self, evidence: Evidence) -> bool:
-        return evidence.note is None or evidence.volume > evidence.note[0] + math.log1p(self.growth)
+        return evidence.note is None or evidence.volume > evidence.note[0] + math.log1p(self.growth) + SLACK
 
     def _scores(self, theta: tuple[float, ...], evidence: Evidence) -> Floats:
         scores: Floats = evidence.arms @ np.array(theta)

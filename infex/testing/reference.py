@@ -227,7 +227,7 @@ def slow_rarely_switching(
     arm, volume = -1, -math.inf
     for n in [n for n, pull in enumerate(pulls) if pull.explored] + [len(pulls)]:
         ridge = SlowRidge(arms, pulls[:n], penalty)
-        if ridge.volume() > volume + math.log1p(policy.growth):
+        if ridge.volume() > volume + math.log1p(policy.growth) + 1e-9:
             arm, volume = (
                 lowest(ridge.estimates() + slow_radius(policy, ridge) * ridge.widths()),
                 ridge.volume(),
