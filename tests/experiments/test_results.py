@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from infex import Sweep
+from infex.errors import InfexError
 from infex.experiments import paper
 from infex.experiments.results import Results, rows_of
 from infex.experiments.tasks import Outcome
@@ -67,6 +68,35 @@ def test_pairs_are_the_seeds_that_both_played() -> None:
     assert [side.tolist() for side in found.both(cell, "A", "B")] == [[2, 100, 9], [5, 50, 8]]
     assert [side.tolist() for side in found.both(cell, "A", "B", "seconds")] == [[1, 4, 20], [1, 2, 9]]
     assert found.compare(cell, "A", "C").pairs == 0
+
+
+def test_policies_are_compared_in_every_cell_that_has_both() -> None:
+    shapes = {("mine", 2, 3): SKEWED, ("mine", 3, 3): SKEWED, ("mine", 4, 3): {"A": SKEWED["A"]}}
+    found = results(shapes)
+    compared = found.compare("A", "B")
+    assert list(compared) == found.cells[:2]
+    assert compared[found.cells[0]][:2] == found.compare(found.cells[0], "A", "B")[:2]
+    given: Any
+    for given in (("A", "B", "C"), (found.cells[0], "A")):
+        with pytest.raises(InfexError, match="takes two policies, or a cell"):
+            found.compare(*given)
+
+
+def test_unknown_policies_and_cells_are_named() -> None:
+    shapes = {("mine", 2, 3): {"Greedy": {0: (1.0, 1.0)}}, ("mine", 3, 3): {"LinUCB": {0: (1.0, 1.0)}}}
+    found = results(shapes)
+    found.about["policies"] = ["Greedy", "LinUCB", "Mine"]
+    cell = found.cells[0]
+    for look in (found.regret, found.seconds, found.spread, found.curves, found.band):
+        with pytest.raises(
+            InfexError, match=r"no runs of 'Greed' \(did you mean Greedy\?\); there are runs of\n"
+        ):
+            look(cell, "Greed")
+        with pytest.raises(InfexError, match=r"no runs of 'LinUCB' in Cell\(environment='mine', dim=2"):
+            look(cell, "LinUCB")
+    for given in ((cell, "Greedy", "Mine"), ("Greedy", "Mine")):
+        with pytest.raises(InfexError, match=r"all runs of 'Mine' failed: .* results\.failures"):
+            found.compare(*given)
 
 
 def test_curves_are_those_of_their_cell() -> None:
