@@ -1,14 +1,31 @@
 """The command line: one file for each command, each calling one function."""
 
+import contextlib
+import os
+import signal
 import sys
+from collections.abc import Iterator
+
+INTERRUPTED = 130  # the exit code of a program that Ctrl-C has ended
 
 
 def main() -> None:
     """The program `infex`."""
     try:
-        from infex.cli.main import main as commands
+        with _quiet():
+            from infex.cli.main import main as commands
     except ModuleNotFoundError as error:
         sys.exit(f"infex: {error.name} is missing; the commands need: pip install 'infex[experiments]'")
-    except KeyboardInterrupt:
-        sys.exit(130)
     commands(prog_name="infex")
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Ctrl-C ends the program at once and without a word: what is imported would make tracebacks of it."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:  # and not where it is to be ignored
+        signal.signal(signal.SIGINT, lambda *given: os._exit(INTERRUPTED))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

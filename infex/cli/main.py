@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from infex import __version__
+from infex.cli import INTERRUPTED
 from infex.cli.compare import compare
-from infex.cli.output import INTERRUPTED
 from infex.cli.plan import plan
 from infex.cli.report import report
 from infex.cli.reproduce import reproduce
@@ -32,7 +32,7 @@ class Group(click.Group):
             try:
                 return super().invoke(context)
             except InfexError as error:
-                raise click.UsageError(str(error)) from error
+                raise click.UsageError(str(error).replace("force=True", "--force")) from error
             except KeyboardInterrupt:
                 click.echo("interrupted", err=True)
                 sys.exit(INTERRUPTED)

@@ -38,6 +38,12 @@ def playing(default: str) -> Callable[[Any], Any]:
                     help="Where runs are played.",
                 ),
                 click.option("--scheduler", metavar="ADDRESS", help="Address of the engine's scheduler."),
+                click.option(
+                    "--json",
+                    "as_json",
+                    is_flag=True,
+                    help="Print the summary as JSON in place of tables; all else goes to stderr.",
+                ),
             ]
         ):
             command = option(command)

@@ -8,8 +8,6 @@ from typing import Any
 
 import click
 
-INTERRUPTED = 130  # the exit code of a program that Ctrl-C has ended
-
 
 def say_json(rows: list[dict[str, Any]]) -> None:
     """Prints rows as JSON; what is not a finite number is null."""

@@ -50,7 +50,9 @@ class Rounds(click.ParamType[int]):
 @click.option("--out", type=FOLDER, help="Folder for the picture and the page.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plan(arms: Path | None, logged: Path | None, out: Path | None, as_json: bool, **given: Any) -> None:
-    """How rarely may I explore? Tries schedules on simulated problems like yours.
+    """How rarely may I explore?
+
+    Tries schedules on simulated problems like yours.
 
     \b
     infex plan --arms arms.csv --horizon 50000 --noise 1.0 --max-share 0.02

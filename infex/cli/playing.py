@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from pathlib import Path
+from typing import Any, Self
 
 import click
 import numpy as np
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
 
-from infex.cli.output import INTERRUPTED, number
+from infex.cli import INTERRUPTED
+from infex.cli.output import number, say_json
+from infex.cli.tables import show_table
+from infex.experiments.folder import held
 from infex.experiments.report import write_report
 from infex.experiments.results import Cell, Results
 from infex.experiments.sweep import Sweep
@@ -37,28 +40,16 @@ def play(
     engine: str,
     scheduler: str | None,
     force: bool,
+    as_json: bool = False,
 ) -> None:
     """Plays a sweep into a folder, draws its report, and ends the program with a code if runs failed."""
     console = Console(stderr=True)
     begun = time.perf_counter()
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
+    before = {} if force else held(out)
     try:
-        with Progress(*columns, console=console, transient=False) as bar:
-            line = bar.add_task("compiling" if not out.exists() else "runs", total=None)
-
-            def progress(done: int, total: int, failed: int) -> None:
-                name = "runs" if not failed else f"runs, [red]{failed} failed[/red]"
-                bar.update(line, completed=done, total=total, description=name)
-
+        with _Bar(console) as bar:
             results = sweep.run(
-                workers=workers, out=out, engine=engine, scheduler=scheduler, force=force, progress=progress
+                workers=workers, out=out, engine=engine, scheduler=scheduler, force=force, progress=bar.show
             )
     except KeyboardInterrupt:
         console.print(
@@ -66,19 +57,97 @@ def play(
             markup=False,
         )
         sys.exit(INTERRUPTED)
-    played = time.perf_counter() - begun
-    click.echo(f"\n{len(results.finals):,} runs in {played:.1f} s", err=True)
-    drawn = _draw(results, out)
-    _tell_failures(results, out)
+    click.echo(_counted(results, time.perf_counter() - begun), err=True)
+    if _lacks(sweep.about(), before):
+        click.echo(
+            "this folder held another sweep; its runs are kept, its table and figures are replaced", err=True
+        )
+    drawn = _draw(results, out, as_json)
+    tell_failures(results, out)
     if results.failures or not drawn:
         sys.exit(1)
 
 
-def _draw(results: Results, out: Path) -> bool:
-    """Writes the report and shows the tables; False if that went wrong, which is said."""
+class _Bar:
+    """A progress bar that begins with the first runs, and leaves no line where an error is to be told.
+
+    It ends with Ctrl-C, even if that was heard where Python can raise nothing, as while code is compiled.
+    """
+
+    def __init__(self, console: Console) -> None:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+        )
+        self._bar = Progress(*columns, console=console)
+        self._line: TaskID | None = None
+        self._interrupted = False
+        self._before = signal.getsignal(signal.SIGINT)
+
+    def __enter__(self) -> Self:
+        if self._before is signal.default_int_handler:  # and not where it is to be ignored
+            signal.signal(signal.SIGINT, self._interrupt)
+        return self
+
+    def _interrupt(self, *given: object) -> None:
+        self._interrupted = True
+        raise KeyboardInterrupt
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        if self._before is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._before)
+        self._bar.live.transient = kind is not None and issubclass(kind, Exception)
+        if self._line is not None:
+            self._bar.stop()
+
+    def show(self, done: int, total: int, failed: int) -> None:
+        """So many runs are there of so many, and so many of them failed."""
+        if self._interrupted:
+            raise KeyboardInterrupt
+        if self._line is None:
+            if done == total:
+                return
+            self._line = self._bar.add_task("compiling", total=None)
+            self._bar.start()
+            return
+        name = "runs" if not failed else f"runs, [red]{failed} failed[/red]"
+        self._bar.update(self._line, completed=done, total=total, description=name)
+
+
+def _counted(results: Results, seconds: float) -> str:
+    """How many runs were played, and how many were there.
+
+    >>> import pyarrow as pa
+    >>> _counted(Results(pa.table({"t": [1, 1, 1], "horizon": [1, 1, 1]}), about={"earlier": 2}), 0.31)
+    '1 run played in 0.3 s; 2 were there already'
+    """
+    earlier = results.about.get("earlier", 0)
+    played = len(results.finals) + len(results.failures) - earlier
+    words = f"{played:,} {'run' if played == 1 else 'runs'} played in {seconds:.1f} s"
+    return f"{words}; {earlier:,} {'was' if earlier == 1 else 'were'} there already" if earlier else words
+
+
+def _lacks(about: dict[str, Any], before: dict[str, Any]) -> bool:
+    """Had an earlier sweep anything that this one has not?"""
+    if "policies" not in before:
+        return False
+    lists = ("environments", "policies", "seeds")
+    return any(set(before.get(name, ())) - set(about[name]) for name in lists) or any(
+        before.get(name) != about[name] for name in ("horizon", "penalty", "delta")
+    )
+
+
+def _draw(results: Results, out: Path, as_json: bool) -> bool:
+    """Writes the report and shows the tables, or JSON; False if that went wrong, which is said."""
     try:
         write_report(results, out)
-        if results.cells:
+        if as_json:
+            say_json(results.summary().to_pylist())
+        elif results.cells:
             show(results)
     except Exception as error:  # of which failed runs must not go under
         click.echo(f"the report could not be drawn: {type(error).__name__}: {error}", err=True)
@@ -89,7 +158,8 @@ def _draw(results: Results, out: Path) -> bool:
     return True
 
 
-def _tell_failures(results: Results, out: Path) -> None:
+def tell_failures(results: Results, out: Path) -> None:
+    """Says on stderr which runs failed, and where their tracebacks are."""
     if not results.failures:
         return
     click.echo(f"\n{len(results.failures)} runs failed:", err=True)
@@ -111,15 +181,13 @@ def show(results: Results) -> None:
         cells = [cell for cell in results.cells if cell.dim == dim]
         for title, write in (
             (f"d = {dim}: final regret, mean ± std", _regret),
-            ("milliseconds a run, median", _time),
+            (f"d = {dim}: milliseconds a run, median", _time),
         ):
-            table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
-            table.add_column("policy", no_wrap=True, min_width=max(map(len, results.policies)))
-            for cell in cells:
-                table.add_column(_head(results, cell), justify="right", no_wrap=True)
-            for policy in results.policies:
-                table.add_row(escape(policy), *(write(results, cell, policy) for cell in cells))
-            console.print(table)
+            head = ["policy", *(_head(results, cell) for cell in cells)]
+            rows = [
+                [policy, *(write(results, cell, policy) for cell in cells)] for policy in results.policies
+            ]
+            show_table(console, title, head, rows)
 
 
 def _head(results: Results, cell: Cell) -> str:

@@ -14,18 +14,22 @@ from infex.cli.output import say_json
 @click.argument("folder", type=FOLDER)
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON and draw nothing.")
 def report(folder: Path, as_json: bool) -> None:
-    """Draws the figures and the page of a folder anew from its table.
+    """Figures and page anew from a folder's table.
+
+    With --json the summary goes to stdout, and runs that failed are told on stderr.
 
     \b
     infex report reproduction
     infex report reproduction --json
     """
+    from infex.cli.playing import tell_failures
     from infex.experiments.folder import read
     from infex.experiments.report import write_report
 
     results = read(folder)
     if as_json:
         say_json(results.summary().to_pylist())
+        tell_failures(results, folder)
         return
     for path in write_report(results, folder):
         click.echo(path)

@@ -61,8 +61,12 @@ def reproduce(
     force: bool,
     engine: str,
     scheduler: str | None,
+    as_json: bool,
 ) -> None:
-    """The paper's experiment: table, Figures 1 to 3 and a page, in a folder.
+    """The paper's experiment, in a folder with a report.
+
+    The folder gets the table (results.parquet, summary.csv), Figures 1, 2 and 3 (d = 10, 20 and 40) and
+    report.html.
 
     \b
     infex reproduce
@@ -82,4 +86,4 @@ def reproduce(
     kind, make = (contexts, contexts.contexts) if changing else (paper, paper.paper)
     shapes = dict.fromkeys(dims or kind.DIMS), dict.fromkeys(arms or kind.ARMS)
     sweep = make(*shapes, instances, horizon, policies or None)
-    play(sweep, out, workers=workers, engine=engine, scheduler=scheduler, force=force)
+    play(sweep, out, workers=workers, engine=engine, scheduler=scheduler, force=force, as_json=as_json)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -170,12 +171,30 @@ def _together(chunks: list[Chunk], engine: Engine) -> Iterator[list[Outcome]]:
     work = [joblib.delayed(play_chunk)(chunk) for chunk in chunks]
     with engine.opened() as settings:
         if settings["backend"].supports_return_generator:
-            yield from joblib.Parallel(return_as="generator_unordered", batch_size=1)(work)
+            with _deaf():
+                found = joblib.Parallel(return_as="generator_unordered", batch_size=1)(work)
+            yield from found
             return
         run = joblib.Parallel(batch_size=1)
         wave = WAVE * joblib.effective_n_jobs()
         for start in range(0, len(work), wave):
             yield from run(work[start : start + wave])
+
+
+@contextlib.contextmanager
+def _deaf() -> Iterator[None]:
+    """Processes that are started here never hear Ctrl-C, of which this one does all that is to be done."""
+    if not hasattr(signal, "pthread_sigmask"):  # pragma: no cover
+        yield
+        return
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # whose own start would make this process hear again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _apart(single: Chunk, engine: Engine, tries: int = 2) -> list[Outcome]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 from typing import Any
 
 from infex.errors import InvalidExpression
+from infex.experiments.naming import hint
 from infex.policies import catalog
 
 KNOWN = {"policy": catalog.POLICIES, "schedule": catalog.SCHEDULES}
@@ -17,9 +19,9 @@ def parsed(text: str, kind: str) -> Any:
     >>> parsed("every(5) | every(7)", "schedule")
     every(5) | every(7)
     """
-    tree = _tree(text)
+    tree = tree_of(text)
     if tree is not None:
-        _refuse_strangers(tree, text, kind)
+        refuse_strangers(tree, text, kind)
     return catalog.parse(text)
 
 
@@ -31,31 +33,39 @@ def names_delta(text: str) -> bool:
     >>> names_delta("Infex(LinUCB, until_certain(every(5), delta=0.1))")
     False
     """
-    tree = _tree(text)
+    tree = tree_of(text)
     calls = [] if tree is None else [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     ours = [call for call in calls if getattr(call.func, "id", None) in catalog.POLICIES]
     return any(word.arg == "delta" for call in ours for word in call.keywords)
 
 
-def _tree(text: str) -> ast.expr | None:
+def tree_of(text: str) -> ast.expr | None:
+    """Python's reading of a text; None if it is not an expression, which the catalogue says in its words."""
     try:
         return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError):
-        return None  # which the catalogue refuses in its own words
+        return None
 
 
-def _refuse_strangers(node: ast.expr, text: str, kind: str) -> None:
-    """Refuses names that are not of policies, or of schedules, where these are meant."""
+def refuse_strangers(node: ast.expr, text: str, kind: str, own: Collection[str] = ()) -> None:
+    """Refuses names that are not of policies, or of schedules, where these are meant, nor a user's own."""
     inner: list[tuple[ast.expr, str]] = []
     match node:
         case ast.BinOp(left=left, right=right):
             inner = [(left, kind), (right, kind)]
+        case ast.Attribute(value=module, attr=name):
+            raise InvalidExpression(
+                f"cannot read {ast.unparse(node)!r} in {text!r}; an object of yours is written with a colon: "
+                f"'{ast.unparse(module)}:{name}'"
+            )
+        case ast.Name(id=name) if name in own:
+            pass
         case ast.Name(id=name) | ast.Call(func=ast.Name(id=name)) if name not in KNOWN[kind]:
-            known = ", ".join(sorted(KNOWN[kind]))
-            raise InvalidExpression(f"unknown name {name!r} in {text!r}; a {kind} is one of {known}")
+            near, known = hint(name, KNOWN[kind]), ", ".join(sorted(KNOWN[kind]))
+            raise InvalidExpression(f"unknown name {name!r} in {text!r}{near}; a {kind} is one of {known}")
         case ast.Call(func=ast.Name(id="Infex"), args=given):
             inner = list(zip(given, ("policy", "schedule"), strict=False))
         case ast.Call(args=given):
             inner = [(each, kind) for each in given]
     for each, what in inner:
-        _refuse_strangers(each, text, what)
+        refuse_strangers(each, text, what, own)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import re
+import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from infex.errors import InfexError, InvalidSetting
+from infex.experiments.naming import hint
 from infex.experiments.recipes import Problem, of_kind, problem
 from infex.experiments.sweep import Sweep
 
@@ -40,10 +43,20 @@ class Own(msgspec.Struct, tag_field="kind", tag="object", forbid_unknown_fields=
     label: str = ""
 
 
+KINDS = {"gaussian": Gaussian, "changing": Changing, "object": Own}
+WORDS = {
+    "`str | object`": "text or a table",
+    "`object`": "a table",
+    "`array`": "a list",
+    " - at `$.": " - at `",
+    "`$`": "the top",
+}
+
+
 class File(msgspec.Struct, forbid_unknown_fields=True):
     """What a sweep file may say."""
 
-    environments: list[Gaussian | Changing | Own]
+    environments: list[Gaussian | Changing | Own | str]
     policies: list[str] = []
     bases: list[str] = []
     schedules: list[str] = []
@@ -63,7 +76,7 @@ def read_sweep(path: str | Path) -> Sweep:
     except OSError as error:
         raise InvalidSetting(f"{path}: {error.strerror or error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:  # ValidationError is one of the first
-        raise InvalidSetting(f"{path}: {_plainly(str(error))}") from None
+        raise InvalidSetting(f"{path}: {_plainly(str(error), place)}") from None
     try:
         return Sweep(
             environments=[
@@ -78,8 +91,10 @@ def read_sweep(path: str | Path) -> Sweep:
 SETTINGS = ("policies", "bases", "schedules", "data", "horizon", "seeds", "penalty", "delta", "title")
 
 
-def _problems(place: int, table: Gaussian | Changing | Own) -> list[Problem]:
+def _problems(place: int, table: Gaussian | Changing | Own | str) -> list[Problem]:
     try:
+        if isinstance(table, str):
+            return [problem(table)]
         if isinstance(table, Own):
             made = problem(table.object)
             return [Problem(made.source, made.settings, table.label)] if table.label else [made]
@@ -101,6 +116,26 @@ def _grid(place: int, table: Gaussian | Changing) -> list[Problem]:
     ]
 
 
-def _plainly(message: str) -> str:
+def _plainly(message: str, path: Path) -> str:
     """msgspec's words with TOML's: `$.environments[0]` is the first table of environments."""
-    return message.replace("Object", "the table").replace(" - at `$.", " - at `").replace("`$`", "the top")
+    unknown = re.fullmatch(r"Object contains unknown field `(.*?)`(?: - at `\$\.?(.*)`)?", message)
+    if unknown:
+        known = [each.encode_name for each in msgspec.structs.fields(_table_at(unknown[2] or "", path))]
+        known += ["kind"] if unknown[2] else []
+        where = f" - at `{unknown[2]}`" if unknown[2] else ""
+        return f"unknown key `{unknown[1]}`{hint(unknown[1], known)}; known are {', '.join(known)}{where}"
+    missing = re.fullmatch(r"Object missing required field `(.*?)`(?: - at `\$\.?(.*)`)?", message)
+    if missing:
+        return f"the key `{missing[1]}` is missing" + (f" - at `{missing[2]}`" if missing[2] else "")
+    for old, new in WORDS.items():
+        message = message.replace(old, new)
+    return f"{message}; kinds are {', '.join(KINDS)}" if message.endswith(".kind`") else message
+
+
+def _table_at(where: str, path: Path) -> Any:
+    """What may stand in the table at such a place."""
+    place = re.fullmatch(r"environments\[(\d+)\]", where)
+    if place is None:
+        return File
+    kind = tomllib.loads(path.read_text(encoding="utf-8"))["environments"][int(place[1])]["kind"]
+    return KINDS[kind]

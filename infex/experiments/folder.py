@@ -43,11 +43,13 @@ class Folder:
         self._tables = [SCHEMA.empty_table()]
         if self.path is None:
             return
-        self._lock = _claimed(self.path, force)
         try:
+            self._lock = _claimed(self.path, force)
             self._open(self.path, force)
-        except BaseException:
+        except BaseException as error:
             self.__exit__()
+            if isinstance(error, OSError):
+                raise InvalidSetting(f"cannot write to {path}: {error.strerror or error}") from error
             raise
 
     def _open(self, path: Path, force: bool) -> None:
@@ -116,6 +118,8 @@ def read(path: str | Path) -> Results:
     """The results that a folder holds."""
     folder = Path(path)
     table, mark = folder / "results.parquet", folder / MARK
+    if mark.exists() and not table.exists():
+        raise InvalidSetting(f"the sweep in {folder} is unfinished: run the same command again to go on")
     if not (table.exists() and mark.exists()):
         raise InvalidSetting(f"{folder} holds no results of a sweep (results.parquet and {MARK})")
     about: dict[str, Any] = _json(mark, dict)
@@ -123,6 +127,15 @@ def read(path: str | Path) -> Results:
     failed = tuple(_json(failures, list)) if failures.exists() else ()
     rows = once(_rows(table, pyarrow.parquet.read_table))
     return Results(rows, bases=about.get("bases", {}), failures=failed, about=about)
+
+
+def held(path: str | Path) -> dict[str, Any]:
+    """What the sweep was whose table a folder holds; nothing if there is none that can be read."""
+    try:
+        found: dict[str, Any] = _json(Path(path) / MARK, dict)
+    except (OSError, DamagedFile):
+        return {}
+    return found
 
 
 def once(rows: pa.Table) -> pa.Table:
@@ -138,7 +151,9 @@ def _claimed(path: Path, force: bool) -> IO[bytes] | None:
         raise InvalidSetting(f"{path} is not a folder")
     strange = path.exists() and any(each.name != LOCK for each in path.iterdir())
     if strange and not (path / MARK).exists() and not force:
-        raise InvalidSetting(f"the folder {path} has other contents; name another, or --force to write there")
+        raise InvalidSetting(
+            f"the folder {path} has other contents; name another, or force=True to write there"
+        )
     path.mkdir(parents=True, exist_ok=True)
     return _locked(path)
 

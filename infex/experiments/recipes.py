@@ -14,8 +14,10 @@ from typing import Any, final
 from infex import environments
 from infex.checks import plain
 from infex.errors import InvalidExpression, InvalidSetting
+from infex.experiments import references
 from infex.experiments.content import digest
 from infex.experiments.expressions import names_delta, parsed
+from infex.experiments.naming import hint
 from infex.policies import Infex, catalog
 from infex.policies.confidence import DEFAULT, Confidence
 from infex.policies.protocol import checked
@@ -120,7 +122,8 @@ def of_kind(kind: str, settings: dict[str, Any]) -> Problem:
     for name in settings:
         if name not in order or name == "seed":
             known = ", ".join(each for each in order if each != "seed")
-            raise InvalidSetting(f"{kind} has no setting {name!r}; it has {known}")
+            near = hint(name, known.split(", "))
+            raise InvalidSetting(f"{kind} has no setting {name!r}{near}; it has {known}")
     for name in ("dim", "arms"):
         if name not in settings:
             raise InvalidSetting(f"{kind} needs {name}, as in {kind}(dim=10, arms=100)")
@@ -140,6 +143,10 @@ def player(given: Any, delta: float | None = None) -> Player:
     if not isinstance(given, str):
         policy = checked("policy", given)
         return Player(with_delta(policy, delta), label_of(policy), base_of(policy))
+    if references.holds_references(given):
+        found = references.read(given, _loaded)
+        made = checked("policy", found.thing)
+        return Player(made if found.has_delta else with_delta(made, delta), found.label, found.base)
     if ":" in given:
         return Player(with_delta(_loaded(given), delta), given, None)
     policy = checked("policy", parsed(given, "policy"))

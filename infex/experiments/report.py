@@ -14,7 +14,7 @@ TITLE = "Infrequent exploration in linear bandits"
 
 def write_report(results: Results, folder: Path) -> list[Path]:
     """Writes the figures and `report.html` in place of earlier ones; the files."""
-    written = draw(results, folder)
+    written = draw(results, folder, paper.figures(results))
     target = folder / "report.html"
     title = results.about.get("title") or TITLE
     if found := paper.verdicts(results):

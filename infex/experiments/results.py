@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any, final, overload
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
+from infex.errors import InvalidSetting
+from infex.experiments.naming import hint
 from infex.experiments.statistics import Difference, Spread, paired, spread
 from infex.experiments.tasks import Outcome
 from infex.files import replace
@@ -194,12 +196,12 @@ class Results:
 
     def regret(self, cell: Cell, policy: str) -> Floats:
         """Final regret of each run, by seed."""
-        found: Floats = self._runs[cell, policy]["regret"]
+        found: Floats = self._of(cell, policy)["regret"]
         return found
 
     def seconds(self, cell: Cell, policy: str) -> Floats:
         """Computation time of each run, by seed."""
-        found: Floats = self._runs[cell, policy]["seconds"]
+        found: Floats = self._of(cell, policy)["seconds"]
         return found
 
     def spread(self, cell: Cell, policy: str) -> Spread:
@@ -208,13 +210,47 @@ class Results:
 
     def both(self, cell: Cell, one: str, other: str, figure: str = "regret") -> tuple[Floats, Floats]:
         """Final "regret" or "seconds" of two policies, over the seeds that both played, by seed."""
-        a, b = self._runs[cell, one], self._runs[cell, other]
+        a, b = self._of(cell, one), self._of(cell, other)
         _, left, right = np.intersect1d(a["seeds"], b["seeds"], return_indices=True)
         return a[figure][left], b[figure][right]
 
-    def compare(self, cell: Cell, one: str, other: str) -> Difference:
-        """Final regret of one policy minus that of another, over the seeds that both played."""
-        return paired(*self.both(cell, one, other))
+    @overload
+    def compare(self, cell: Cell, one: str, other: str) -> Difference: ...
+
+    @overload
+    def compare(self, cell: str, one: str) -> dict[Cell, Difference]: ...
+
+    def compare(self, cell: Cell | str, one: str, other: str | None = None) -> Any:
+        """Final regret of one policy minus that of another, over the seeds that both played.
+
+        Without a cell, as in `results.compare("LinUCB", "Greedy")`, for each cell that has both.
+        """
+        if isinstance(cell, Cell) and other is not None:
+            return paired(*self.both(cell, one, other))
+        if isinstance(cell, Cell) or other is not None:
+            raise InvalidSetting("compare takes two policies, or a cell of results.cells and two policies")
+        left, right = self.known(cell), self.known(one)
+        return {
+            place: self.compare(place, left, right)
+            for place in self.cells
+            if self.has(place, left) and self.has(place, right)
+        }
+
+    def known(self, policy: str) -> str:
+        """The policy's name, if there are runs of it."""
+        if policy in self.policies:
+            return policy
+        if policy in self.about.get("policies", ()):
+            raise InvalidSetting(f"all runs of {policy!r} failed: see failures.json, or results.failures")
+        names = "".join(f"\n  {name}" for name in self.policies)
+        raise InvalidSetting(f"no runs of {policy!r}{hint(policy, self.policies)}; there are runs of{names}")
+
+    def _of(self, cell: Cell, policy: str) -> dict[str, Any]:
+        """Seeds, final regret and seconds of one policy in one cell, if there are any."""
+        if (cell, policy) not in self._runs:
+            self.known(policy)
+            raise InvalidSetting(f"no runs of {policy!r} in {cell}; results.cells and results.has tell where")
+        return self._runs[cell, policy]
 
     @functools.cached_property
     def _curves(self) -> dict[tuple[Cell, str], tuple[Integers, Floats]]:
@@ -236,6 +272,7 @@ class Results:
 
     def curves(self, cell: Cell, policy: str) -> tuple[Integers, Floats]:
         """Recorded rounds, and the regret up to them, one row for each run."""
+        self._of(cell, policy)
         return self._curves[cell, policy]
 
     def band(self, cell: Cell, policy: str) -> tuple[Integers, Floats, Floats]:

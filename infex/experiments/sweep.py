@@ -7,7 +7,7 @@ import shlex
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -88,8 +88,8 @@ class Sweep:
                 f"{len(found['seeds'])} seeds"
             )
         _refuse_twice("seeds", found["seeds"])
-        for name in ("problems", "players"):
-            _refuse_twice(name, [each.label for each in found[name]])
+        _refuse_twice("environments", [each.label for each in found["problems"]])
+        _refuse_twice("policies", [each.label for each in found["players"]], _twins(found["players"]))
         for name, value in found.items():
             object.__setattr__(self, name, value)
 
@@ -135,7 +135,9 @@ class Sweep:
 
         With `out`, finished runs are kept in that folder as they come, and what is there already is
         not played again; the same call after an interruption goes on. Without it nothing is kept.
-        Warnings of infex that runs gave are given once, at the end.
+        Warnings of infex that runs gave are given once, at the end, and one (a RuntimeWarning) if runs
+        failed. The table, the summary and what tells the sweep are of this sweep alone, whatever runs
+        the folder keeps.
         """
         where = Engine.of(engine, scheduler, workers)
         tasks = {task.key: task for task in self.tasks()}
@@ -171,6 +173,10 @@ class Sweep:
             folder.finish(results)
         for warning in warned.values():
             warnings.warn(warning, stacklevel=2)
+        if failed:
+            first = failed[0]["traceback"].strip().splitlines()[-1]
+            words = f"{len(failed)} of {len(tasks)} runs failed; see results.failures"
+            warnings.warn(f"{words}. {failed[0]['run']}: {first}", RuntimeWarning, stacklevel=2)
         return results
 
 
@@ -198,10 +204,18 @@ def _seed(value: Any) -> int:
     return seed
 
 
-def _refuse_twice(name: str, given: Iterable[Any]) -> None:
+def _refuse_twice(name: str, given: Iterable[Any], unlike: Collection[str] = ()) -> None:
     for each, count in Counter(given).items():
         if count > 1:
-            raise InvalidSetting(f"{each} stands {count} times among the {name}")
+            more = "; a __repr__ of their class, or a dataclass, would tell these objects apart"
+            raise InvalidSetting(
+                f"{each} stands {count} times among the {name}{more if each in unlike else ''}"
+            )
+
+
+def _twins(players: Iterable[Player]) -> set[str]:
+    """The names that policies have whose repr tells nothing but an address."""
+    return {each.label for each in players if " object at 0x" in repr(each.policy)}
 
 
 def _is_number(value: Any) -> bool:

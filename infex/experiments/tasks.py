@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, final
 from infex.environments import ChangingInstance, Instance
 from infex.errors import InfexWarning
 from infex.experiments.recipes import Player, Problem
+from infex.experiments.warming import warm
 from infex.simulation.batch import name as stream_name
 from infex.simulation.many import fresh
 from infex.simulation.playing import play
@@ -85,6 +86,7 @@ def play_chunk(chunk: Chunk) -> list[Outcome]:
 
 
 def _outcome(task: Task, key: str, instance: Instance) -> Outcome:
+    warm(instance, task.player.policy, task.player.content)
     try:
         with _noted() as warned:
             policy = fresh(task.player.policy)

@@ -2,6 +2,7 @@
 // Charts of a report: regret curves with their spread, and computation times. No library, no network.
 const data = JSON.parse(document.getElementById("data").textContent);
 const hidden = new Set();
+const BANDS = 9; // lines at most that have bands; of more, bands would be mud
 const SVG = "http://www.w3.org/2000/svg";
 
 function add(parent, tag, settings, text) {
@@ -31,6 +32,33 @@ function ticks(top, most = 5) {
   return Array.from({ length: Math.floor(top / step + 1e-9) + 1 }, (_, place) => place * step);
 }
 
+// Two to four round numbers between two on a log scale.
+function logTicks(low, high) {
+  let found = [];
+  for (const parts of [[1], [1, 3], [1, 2, 5], [1, 1.5, 2, 3, 4, 5, 7], Array.from({ length: 90 }, (_, place) => 1 + place / 10)]) {
+    found = [];
+    for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++)
+      for (const part of parts) if (part * 10 ** power >= low && part * 10 ** power <= high) found.push(Number((part * 10 ** power).toPrecision(3)));
+    if (found.length > 1) break;
+  }
+  return found.filter((_, place) => place % Math.ceil(found.length / 4) === 0);
+}
+
+// A name in lines of so many pixels, broken at blanks where there are any.
+const pen = document.createElement("canvas").getContext("2d");
+pen.font = `11px ${getComputedStyle(document.body).fontFamily}`;
+function wrapped(name, room) {
+  const fits = (text) => pen.measureText(text.trimEnd()).width <= room, lines = [""];
+  for (const word of name.split(/(?<= )/)) {
+    if (!fits(lines[lines.length - 1] + word) && lines[lines.length - 1]) lines.push("");
+    for (const letter of fits(word) ? [word] : word) {
+      if (!fits(lines[lines.length - 1] + letter)) lines.push("");
+      lines[lines.length - 1] += letter;
+    }
+  }
+  return lines.map((line) => line.trimEnd());
+}
+
 function frame(host, height, left) {
   host.textContent = "";
   const width = Math.max(280, host.clientWidth);
@@ -39,44 +67,52 @@ function frame(host, height, left) {
 }
 
 function drawRegret(host, cell) {
-  const box = frame(host, 300, 52), shown = cell.lines.filter((line) => !hidden.has(line.policy));
-  const horizon = data.horizon, scale = host.dataset.scale || "linear";
-  const peak = Math.max(1e-9, ...shown.map((line) => line.mean[line.mean.length - 1]));
-  const yTicks = ticks(1.12 * peak), xOf = (t) => {
+  const shown = cell.lines.filter((line) => !hidden.has(line.policy)), many = shown.length > BANDS;
+  const box = frame(host, many ? 400 : 300, 52), horizon = data.horizon, scale = host.dataset.scale || "linear";
+  const end = many ? box.right - 0.14 * (box.right - box.left) : box.right;
+  const peak = 1.04 * Math.max(1e-9, ...shown.flatMap((line) => line.mean.map((value, i) => value + line.std[i])));
+  const xOf = (t) => {
     const share = scale === "log" && horizon > 1 ? Math.log(t) / Math.log(horizon) : t / horizon;
-    return box.left + share * (box.right - box.left);
+    return box.left + share * (end - box.left);
   };
-  const yOf = (value) => box.bottom - Math.min(1.02, value / (1.12 * peak)) * (box.bottom - box.top);
-  for (const value of yTicks) {
+  const yOf = (value) => box.bottom - Math.max(0, value) / peak * (box.bottom - box.top);
+  for (const value of ticks(peak)) {
     add(box.svg, "line", { class: "grid", x1: box.left, x2: box.right, y1: yOf(value), y2: yOf(value) });
     add(box.svg, "text", { class: "tick", x: box.left - 6, y: yOf(value) + 4, "text-anchor": "end" }, number(value));
   }
   const powers = Array.from({ length: Math.floor(Math.log10(horizon)) + 1 }, (_, power) => 10 ** power);
   for (const t of scale === "log" ? powers : ticks(horizon, box.width < 480 ? 3 : 5).filter(Number.isInteger)) {
-    const anchor = t === horizon ? "end" : "middle";
+    const anchor = t === horizon && !many ? "end" : "middle";
     add(box.svg, "text", { class: "tick", x: xOf(Math.max(t, 1)), y: box.bottom + 16, "text-anchor": anchor }, t.toLocaleString("en"));
   }
-  add(box.svg, "text", { class: "tick", x: (box.left + box.right) / 2, y: box.height - 3, "text-anchor": "middle" }, "round");
-  for (const line of shown) {
+  add(box.svg, "text", { class: "tick", x: (box.left + end) / 2, y: box.height - 3, "text-anchor": "middle" }, "round");
+  shown.forEach((line, place) => {
+    const last = line.rounds.length - 1;
+    if (many) {
+      const x = end + 6 + (box.right - end - 8) * place / shown.length;
+      add(box.svg, "line", { class: "bar", x1: x, x2: x, y1: yOf(line.mean[last] - line.std[last]), y2: yOf(line.mean[last] + line.std[last]), stroke: line.colour });
+      add(box.svg, "circle", { cx: x, cy: yOf(line.mean[last]), r: 1.8, fill: line.colour });
+      return;
+    }
     const up = line.rounds.map((t, i) => `${xOf(t)},${yOf(line.mean[i] + line.std[i])}`);
-    const down = line.rounds.map((t, i) => `${xOf(t)},${yOf(Math.max(0, line.mean[i] - line.std[i]))}`).reverse();
+    const down = line.rounds.map((t, i) => `${xOf(t)},${yOf(line.mean[i] - line.std[i])}`).reverse();
     add(box.svg, "polygon", { class: "band", points: [...up, ...down].join(" "), fill: line.colour });
-  }
+  });
   for (const line of shown) {
     const points = line.rounds.map((t, i) => `${xOf(t)},${yOf(line.mean[i])}`).join(" ");
     add(box.svg, "polyline", { class: "line", points, stroke: line.colour, "stroke-dasharray": line.dash.join(" "), "data-policy": line.policy });
   }
-  follow(host, box, shown, xOf, scale);
+  follow(host, box, shown, xOf, scale, end);
 }
 
 // A line at the nearest recorded round, and what every policy had lost by then.
-function follow(host, box, shown, xOf, scale) {
+function follow(host, box, shown, xOf, scale, end) {
   const cursor = add(box.svg, "line", { class: "cursor", y1: box.top, y2: box.bottom, visibility: "hidden" });
   const tip = host.parentNode.querySelector(".tip");
   box.svg.addEventListener("pointerleave", () => { cursor.setAttribute("visibility", "hidden"); tip.hidden = true; });
   box.svg.addEventListener("pointermove", (event) => {
     if (!shown.length) return;
-    const share = (event.offsetX - box.left) / (box.right - box.left);
+    const share = Math.min(1, (event.offsetX - box.left) / (end - box.left));
     const wanted = scale === "log" ? data.horizon ** share : share * data.horizon;
     const rounds = shown[0].rounds;
     const at = rounds.reduce((best, t, i) => (Math.abs(t - wanted) < Math.abs(rounds[best] - wanted) ? i : best), 0);
@@ -89,22 +125,27 @@ function follow(host, box, shown, xOf, scale) {
   });
 }
 
+// A name and its median above the marks of its runs, so that neither lies on the other.
 function drawTime(host, cell) {
   const shown = cell.lines.filter((line) => !hidden.has(line.policy));
-  const box = frame(host, 34 + 25 * Math.max(1, shown.length), 8);
-  const all = shown.flatMap((line) => line.times), low = Math.log10(Math.min(...all)), high = Math.log10(Math.max(...all));
-  const xOf = (value) => box.left + 6 + (Math.log10(value) - low) / Math.max(high - low, 1e-9) * (box.right - box.left - 12);
-  for (let power = Math.ceil(low); power <= high; power++) {
-    add(box.svg, "line", { class: "grid", x1: xOf(10 ** power), x2: xOf(10 ** power), y1: box.top, y2: box.bottom });
-    add(box.svg, "text", { class: "tick", x: xOf(10 ** power), y: box.bottom + 16, "text-anchor": "middle" }, seconds(10 ** power));
+  const names = shown.map((line) => wrapped(line.policy, Math.max(280, host.clientWidth) - 80));
+  const box = frame(host, 42 + names.reduce((sum, name) => sum + 17 + 12 * name.length, 10), 8);
+  if (!shown.length) return;
+  const all = shown.flatMap((line) => line.times), low = Math.min(...all) / 1.1, high = Math.max(...all) * 1.1;
+  const xOf = (value) => box.left + 6 + Math.log(value / low) / Math.log(high / low) * (box.right - box.left - 12);
+  for (const value of logTicks(low, high)) {
+    add(box.svg, "line", { class: "grid", x1: xOf(value), x2: xOf(value), y1: box.top, y2: box.bottom });
+    const anchor = xOf(value) < box.left + 20 ? "start" : xOf(value) > box.right - 20 ? "end" : "middle";
+    add(box.svg, "text", { class: "tick", x: xOf(value), y: box.bottom + 16, "text-anchor": anchor }, seconds(value));
   }
+  let y = box.top;
   shown.forEach((line, place) => {
-    const y = box.top + 25 * place + 17;
+    add(box.svg, "text", { class: "name", x: box.right, y: y + 12, "text-anchor": "end" }, seconds(line.time));
+    for (const part of names[place]) add(box.svg, "text", { class: "name", x: box.left, y: (y += 12) }, part);
+    y += 9;
     for (const value of line.times) add(box.svg, "line", { class: "run", x1: xOf(value), x2: xOf(value), y1: y - 4, y2: y + 4, stroke: line.colour });
     add(box.svg, "circle", { class: "dot", cx: xOf(line.time), cy: y, r: 4, fill: line.colour, "data-policy": line.policy });
-    const right = xOf(line.time) > (box.left + box.right) / 2;
-    const place_ = { class: "name", x: xOf(line.time) + (right ? -8 : 8), y: y - 5, "text-anchor": right ? "end" : "start" };
-    add(box.svg, "text", place_, `${line.policy} ${seconds(line.time)}`);
+    y += 8;
   });
 }
 

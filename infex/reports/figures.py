@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
+import textwrap
+from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,12 @@ FORMATS: dict[str, dict[str, Any]] = {
     "svg": {"Creator": NAME, "Date": None},
     "pdf": {"Creator": NAME, "CreationDate": None},
 }
+WIDTH = 10.5  # inches
+SIZE = 9  # of letters, in points
+LINE = 0.18  # inches of a line of the legend
+NAMES = 100  # characters of a line of a name in the legend
+BESIDE = 34  # and beside its time
+BANDS = 9  # lines at most that have bands; of more, bands would be mud
 OURS = re.compile(rf"figure\d+\.({'|'.join(FORMATS)})")
 
 
@@ -32,33 +41,71 @@ def figure(results: Shown[P], dim: int | None = None) -> Any:
     if not cells:
         raise InvalidSetting(f"there are no runs of dimension {dim}; there are {dims}")
     looks = styles(results.policies, results.bases)
-    drawn = Figure(figsize=(10.5, 3.1 * len(cells) + 1.3), layout="constrained")
-    axes = drawn.subplots(len(cells), 2, squeeze=False, width_ratios=(3, 2))
+    heights = [_height(_shown(results, cell)) for cell in cells]
+    labels = [policy for policy in results.policies if any(results.has(cell, policy) for cell in cells)]
+    names = [_wrapped(label, NAMES) for label in labels]
+    columns = _columns(names)
+    below = 0.55 + LINE * sum(name.count("\n") + 1 for name in names) / columns
+    drawn = Figure(figsize=(WIDTH, sum(heights) + below), layout="constrained")
+    axes = drawn.subplots(len(cells), 2, squeeze=False, width_ratios=(3, 2), height_ratios=heights)
     for (left, right), cell in zip(axes, cells, strict=True):
         _regret(left, results, cell, looks)
         _time(right, results, cell, looks)
     axes[-1][0].set_xlabel("round")
-    axes[-1][1].set_xlabel("seconds a run (median)")
+    axes[-1][1].set_xlabel("time a run: dots are medians")
     lines = {line.get_label(): line for left, _ in axes for line in left.get_lines()}
-    labels = [policy for policy in results.policies if policy in lines]
     handles = [lines[label] for label in labels]
-    columns = max(1, min(4, -(-len(labels) // 3)))
-    drawn.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, handlelength=3.2)
+    drawn.legend(
+        handles,
+        names,
+        loc="outside lower center",
+        ncols=columns,
+        frameon=False,
+        handlelength=3.2,
+        fontsize=SIZE,
+    )
     return drawn
 
 
-def draw(results: Shown[P], folder: Path) -> list[Path]:
-    """Writes a figure for each dimension, in every format; the files. Other figures of ours go."""
+def _wrapped(name: str, width: int) -> str:
+    """A name in two lines of so many characters at most."""
+    return "\n".join(textwrap.wrap(name, width, max_lines=2, placeholder=" ..."))
+
+
+def _columns(names: list[str]) -> int:
+    """How many columns of a legend have room for the longest name, and are not too many for so few."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(size=SIZE)
+    lines = [line for name in names for line in name.split("\n")]
+    longest = max(text_to_path.get_text_width_height_descent(line, font, False)[0] for line in lines) / 72
+    return max(1, min(int((WIDTH - 0.2) / (longest + 0.75)), 4, -(-len(names) // 3)))
+
+
+def _height(policies: list[str]) -> float:
+    """Inches for one problem: enough for the names beside its times."""
+    most = max(_wrapped(policy, BESIDE).count("\n") + 1 for policy in policies)
+    return max(3.1, 0.7 + (0.05 + 0.135 * most) * len(policies))
+
+
+def draw(results: Shown[P], folder: Path, numbers: Mapping[int, int] | None = None) -> list[Path]:
+    """Writes a figure for each dimension, in every format; the files. Other figures of ours go.
+
+    `numbers` are the figures' by dimension; without them they count from 1.
+    """
     from matplotlib import rc_context
 
     written = []
-    with rc_context({"svg.hashsalt": "infex", "font.size": 9}):
-        for number, dim in enumerate(sorted({cell.dim for cell in results.cells}), 1):
+    dims = sorted({cell.dim for cell in results.cells})
+    numbers = numbers or {dim: number for number, dim in enumerate(dims, 1)}
+    with rc_context({"svg.hashsalt": "infex", "font.size": SIZE}):
+        for dim in dims:
             drawn = figure(results, dim)
             drawn.draw_without_rendering()
             drawn.set_layout_engine("none")  # which would place all anew for every format
             for kind, facts in FORMATS.items():
-                path, sink = folder / f"figure{number}.{kind}", BytesIO()
+                path, sink = folder / f"figure{numbers[dim]}.{kind}", BytesIO()
                 drawn.savefig(sink, format=kind, dpi=150, metadata=facts)
                 replace(path, sink.getvalue())
                 written.append(path)
@@ -68,35 +115,82 @@ def draw(results: Shown[P], folder: Path) -> list[Path]:
     return written
 
 
+def _shown(results: Shown[P], cell: P) -> list[str]:
+    return [policy for policy in results.policies if results.has(cell, policy)]
+
+
 def _regret(axes: Any, results: Shown[P], cell: P, looks: dict[str, Style]) -> None:
-    """Mean regret, with one standard deviation about it."""
-    top = 0.0
-    for policy in results.policies:
-        if not results.has(cell, policy):
-            continue
+    """Mean regret, with one standard deviation about it: as a band, or at the end where lines are many."""
+    from matplotlib.ticker import MaxNLocator
+
+    shown = _shown(results, cell)
+    top, spread = 0.0, False
+    for place, policy in enumerate(shown):
         rounds, mean, std = results.band(cell, policy)
-        look = looks[policy]
+        look, low, high = looks[policy], np.maximum(mean - std, 0), mean + std
         axes.plot(rounds, mean, color=look.colour, dashes=look.dash or (None, None), lw=1.5, label=policy)
-        if std.any():
-            axes.fill_between(rounds, mean - std, mean + std, color=look.colour, alpha=0.06, lw=0)
-        top = max(top, float(mean.max()))
-    axes.set_ylim(0, 1.15 * top or 1)
+        if std.any() and len(shown) <= BANDS:
+            axes.fill_between(rounds, low, high, color=look.colour, alpha=0.09, lw=0)
+        elif std.any():
+            end = rounds[-1] * (1.02 + 0.2 * place / len(shown))
+            axes.vlines(end, low[-1], high[-1], color=look.colour, lw=1.2, alpha=0.8)
+            axes.plot(end, mean[-1], ".", color=look.colour, ms=4)
+        top, spread = max(top, float(high.max())), spread or bool(std.any())
+    axes.set_ylim(0, 1.04 * top or 1)
     axes.set_xlim(left=0)
-    axes.set_ylabel("regret")
+    last = int(rounds[-1])
+    axes.set_xticks([t for t in MaxNLocator(5, integer=True).tick_values(0, last) if t <= last])
+    how = "mean, bands of one std" if len(shown) <= BANDS else "mean; bars: one std at the end"
+    axes.set_ylabel(f"regret: {how}" if spread else "regret")
     axes.set_title(results.title(cell), loc="left", fontsize=10)
     _quiet(axes)
 
 
 def _time(axes: Any, results: Shown[P], cell: P, looks: dict[str, Style]) -> None:
-    """Median computation time; every run is a dot."""
-    shown = [policy for policy in results.policies if results.has(cell, policy)]
-    for place, policy in enumerate(reversed(shown)):
+    """Median computation time; every run is a short mark."""
+    shown = list(reversed(_shown(results, cell)))
+    low, high = np.inf, 0.0
+    for place, policy in enumerate(shown):
         seconds, look = np.maximum(results.seconds(cell, policy), 1e-9), looks[policy]
         axes.plot(seconds, np.full(seconds.size, place), "|", color=look.colour, alpha=0.35, ms=6)
         axes.plot(np.median(seconds), place, "o", color=look.colour, ms=5)
-    axes.set_yticks(range(len(shown)), list(reversed(shown)), fontsize=8)
+        low, high = min(low, float(seconds.min())), max(high, float(seconds.max()))
+    axes.set_yticks(range(len(shown)), [_wrapped(policy, BESIDE) for policy in shown], fontsize=8)
+    axes.set_ylim(-0.6, len(shown) - 0.4)
     axes.set_xscale("log")
+    axes.set_xlim(low / 1.25, high * 1.25)
+    few = ticks(low / 1.2, high * 1.2)
+    axes.set_xticks(few, [duration(tick) for tick in few])
+    axes.set_xticks([], minor=True)
     _quiet(axes)
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """From two to four round numbers between two on a log scale.
+
+    >>> ticks(2e-4, 3e-1), ticks(3.1e-4, 5.1e-4)
+    ([0.001, 0.01, 0.1], [0.0004, 0.0005])
+    """
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for parts in ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7), tuple(range(10, 100))):
+        scale = 10 if parts[0] == 10 else 1
+        found = [float(f"{part * 10.0**power / scale:.3g}") for power in powers for part in parts]
+        found = [each for each in found if low <= each <= high]
+        if len(found) >= 2:
+            break
+    return found[:: -(-len(found) // 4)]
+
+
+def duration(seconds: float) -> str:
+    """A time as people say it.
+
+    >>> duration(0.00035), duration(0.02), duration(30)
+    ('350 µs', '20 ms', '30 s')
+    """
+    for unit, name in ((1, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        if seconds >= 0.9999 * unit:
+            return f"{seconds / unit:.3g} {name}"
+    return f"{seconds * 1e9:.3g} ns"
 
 
 def _quiet(axes: Any) -> None:

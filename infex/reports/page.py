@@ -14,7 +14,8 @@ from infex.reports.styles import P, Shown, Style, styles
 
 CELLS_FIRST = "Regret is the pseudo-regret: what was lost, in means, against always playing the best arm."
 HOW = (
-    "Lines are means over instances, and bands one standard deviation to each side. Differences are paired: "
+    "Lines are means over instances. Bands are one standard deviation to each side; where more than nine "
+    "lines are shown, bars behind the last round tell it in their place. Differences are paired: "
     "both policies met the same instances and the same noise; brackets hold a 95 % bootstrap interval of "
     "the mean difference, which needs 6 pairs. Greedy's regret is a mixture of near-zero and linear runs, so "
     "look at medians too."
@@ -24,12 +25,17 @@ HEADING = "The paper's claims on these runs"
 
 
 class Verdict(NamedTuple):
-    """A claim, in how many of the cells it holds that can tell, and what more there is to say."""
+    """A claim, in how many of the cells it holds that can tell, and what more there is to say.
+
+    `cells` may be of another `unit`, and of those that do not hold some may be `undecided`.
+    """
 
     claim: str
     holds: int
     cells: int
     note: str = ""
+    unit: str = "cells"
+    undecided: int = 0
 
 
 def page(
@@ -48,8 +54,10 @@ def page(
         "<h2>Regret and computation time</h2>",
         f"<p>{escape(CELLS_FIRST)} {escape(HOW)}</p>",
         f"<p>{escape(_time(results.about))} {MARKS}</p>",
+        '<div id="charts">',  # beyond which the legend does not stay in sight
         _legend(results.policies, looks),
         *[_chart(place, cell, results.title(cell)) for place, cell in enumerate(results.cells)],
+        "</div>",
         "<h2>Final regret</h2>",
         _table(results),
         "<h2>How it was run</h2>",
@@ -140,11 +148,17 @@ def _claims(verdicts: list[Verdict], caveat: str, heading: str) -> str:
     if not verdicts:
         return ""
     items = []
-    for claim, holds, cells, note in verdicts:
-        kind = "soft" if cells == 0 else "holds" if holds == cells else "fails"
-        words = "cannot be told here" if cells == 0 else f"holds in {holds} of {cells} cells"
-        more = f' <span class="soft">{escape(note)}</span>' if note else ""
-        items.append(f'<li class="{kind}"><b>{words}</b> {escape(claim)}{more}</li>')
+    for each in verdicts:
+        kind = "soft" if each.cells == 0 else "holds" if each.holds == each.cells else "fails"
+        if kind == "fails" and each.holds + each.undecided == each.cells:
+            kind = "soft"
+        words = (
+            "cannot be told here" if each.cells == 0 else f"holds in {each.holds} of {each.cells} {each.unit}"
+        )
+        if each.undecided:
+            words += f", {each.undecided} within noise"
+        more = f' <span class="soft">{escape(each.note)}</span>' if each.note else ""
+        items.append(f'<li class="{kind}"><b>{words}</b> {escape(each.claim)}{more}</li>')
     known = f"<p>{escape(caveat)}</p>\n" if caveat else ""
     return f"<h2>{escape(heading, quote=False)}</h2>\n{known}" + f'<ul class="claims">{"".join(items)}</ul>'
 

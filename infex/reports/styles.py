@@ -14,7 +14,18 @@ Floats = NDArray[np.float64]
 
 FAMILIES = {"LinUCB": "#0072B2", "LinTS": "#D55E00", "Greedy": "#000000", "EpsilonGreedy": "#009E73"}
 OTHERS = ("#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#8C564B", "#9467BD")
-DASHES = ((), (6.0, 2.0), (3.0, 1.5), (1.5, 3.0), (8.0, 2.0, 1.5, 2.0), (5.0, 2.0, 1.2, 2.0, 1.2, 2.0))
+DASHES = (
+    (),
+    (6.0, 2.0),
+    (3.0, 1.5),
+    (1.5, 3.0),
+    (8.0, 2.0, 1.5, 2.0),
+    (5.0, 2.0, 1.2, 2.0, 1.2, 2.0),
+    (12.0, 3.0),
+    (1.0, 1.0),
+    (10.0, 2.0, 4.0, 2.0),
+    (4.0, 4.0),
+)
 
 
 class Style(NamedTuple):
@@ -25,18 +36,21 @@ class Style(NamedTuple):
 
 
 def styles(policies: list[str], bases: dict[str, str]) -> dict[str, Style]:
-    """A style for each policy, by its base if it has one."""
-    colours = dict(FAMILIES)
-    spare = list(OTHERS)
-    lines: dict[str, int] = {}
+    """A style for each policy: its base has the colour, and its schedule the dashes, with every base."""
+    colours = {name: Style(colour, ()) for name, colour in FAMILIES.items()}
+    spare = 0
+    rules: dict[str, int] = {}
     found = {}
     for policy in policies:
         family = bases.get(policy, policy)
         if family not in colours:
-            colours[family] = spare.pop(0) if spare else "#7F7F7F"
-        place = lines.get(family, 0 if family == policy else 1 if family in policies else 0)
-        found[policy] = Style(colours[family], DASHES[place % len(DASHES)])
-        lines[family] = place + 1
+            turn, place = divmod(spare, len(OTHERS))
+            colours[family] = Style(OTHERS[place], DASHES[turn % len(DASHES)])
+            spare += 1
+        found[policy] = colours[family]
+        if family != policy:
+            rule = rules.setdefault(policy.removeprefix(f"Infex({family}, "), len(rules))
+            found[policy] = Style(colours[family].colour, DASHES[1 + rule % (len(DASHES) - 1)])
     return found
 
 

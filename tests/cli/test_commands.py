@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,15 +13,19 @@ import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner, Result
 
 from infex.cli.main import main
 from infex.cli.playing import show
+from infex.errors import InvalidSetting
 from infex.experiments import paper
+from infex.experiments.files import Changing, File, Gaussian, Own, read_sweep
 from infex.experiments.folder import Folder, read
 from infex.experiments.results import Results
+from tests.experiments.test_results import results as made
 
 SMALL = ["--dim", "2", "--dim", "3", "--arms", "4", "--instances", "3", "--horizon", "300", "--workers", "1"]
 
@@ -158,7 +163,9 @@ def test_compare_prints_paired_differences(folder: Path) -> None:
     assert [row["mean"] for row in same] == [0, 0]
     bad = infex("compare", "Greedy", "Nobody", "--in", str(folder))
     assert bad.exit_code == 2
-    assert "has no runs of 'Nobody'; it has LinUCB," in bad.output
+    assert "no runs of 'Nobody'; there are runs of\n  LinUCB\n" in bad.output
+    near = infex("compare", "Greedy", "LinUBC", "--in", str(folder))
+    assert "no runs of 'LinUBC' (did you mean LinUCB?)" in near.output
 
 
 @pytest.mark.parametrize("words", [[], ["reproduce"], ["run"], ["report"], ["compare"]], ids=str)
@@ -272,7 +279,9 @@ def test_where_every_run_failed_the_page_says_so_in_place_of_an_older_one(tmp_pa
     assert "Greedy</td>" not in text
     assert not list(out.glob("figure*"))
     assert infex("report", str(out)).exit_code == 0
-    assert json.loads(infex("report", str(out), "--json").output) == []
+    told = infex("report", str(out), "--json")
+    assert json.loads(told.stdout) == []
+    assert "2 runs failed" in told.stderr
 
 
 def test_names_with_brackets_are_shown_as_they_are(tmp_path: Path) -> None:
@@ -369,3 +378,165 @@ def test_faults_in_a_users_module_come_as_one_line(tmp_path: Path, monkeypatch: 
     assert "cannot load 'misspelt:f': invalid syntax (misspelt.py, line 1)" in found.output
     assert "Traceback" not in found.output
     assert not (tmp_path / "a").exists()
+
+
+def test_a_policy_that_failed_always_is_told_from_one_that_is_unknown(tmp_path: Path) -> None:
+    failing = "tests.experiments.players:failing"
+    out = str(tmp_path / "a")
+    infex("run", sweep_file(tmp_path, ["Greedy", failing]), "--out", out, "--workers", "1")
+    found = infex("compare", "Greedy", failing, "--in", out)
+    assert found.exit_code == 2
+    assert f"all runs of '{failing}' failed: see failures.json" in found.output
+
+
+def wide_results(policies: list[str], arms: list[int]) -> Results:
+    cells = {
+        (f"gaussian(dim=2, arms={count})", 2, count): {
+            policy: {seed: (123456.0 + 1000 * seed, 0.001 * (1 + place)) for seed in range(3)}
+            for place, policy in enumerate(policies)
+        }
+        for count in arms
+    }
+    return made(cells)
+
+
+@pytest.mark.parametrize("width", [40, 80, 300])
+def test_tables_cut_no_number_and_no_name(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    policies = ["Infex(LinUCB(bound=2, scale=0.25), every(100) | listed([1, 2, 3]))", "Greedy"]
+    arms = [10, 20, 50, 100, 200, 500, 1000]
+    show(wide_results(policies, arms))
+    said = capsys.readouterr().out
+    assert max(map(len, said.splitlines())) <= width
+    assert said.count("124,456 \N{PLUS-MINUS SIGN} 1,000") == len(arms) * len(policies)
+    assert all(f"K = {count}" in said for count in arms)
+    assert said.count("1.00") == said.count("2.00") == len(arms)
+    assert "\N{HORIZONTAL ELLIPSIS}" not in said
+    assert "d = 2: final regret, mean \N{PLUS-MINUS SIGN} std\n" in said
+    if width == 300:
+        assert said.count(policies[0]) == 2
+
+
+def test_what_was_played_is_told_from_what_was_there(tmp_path: Path) -> None:
+    words = ["run", sweep_file(tmp_path, ["Greedy"]), "--out", str(tmp_path / "a"), "--workers", "1"]
+    assert "2 runs played in " in infex(*words).stderr
+    again = infex(*words).stderr
+    assert "0 runs played in " in again
+    assert "; 2 were there already" in again
+    assert "held another sweep" not in again
+    more = infex("run", sweep_file(tmp_path, ["Greedy", "Uniform"]), *words[2:]).stderr
+    assert "2 runs played in " in more
+    assert "held another sweep" not in more  # of which all is still there
+    other = infex("run", sweep_file(tmp_path, ["Uniform"]), *words[2:])
+    assert "this folder held another sweep; its runs are kept, its table and figures" in other.stderr
+    forced = infex("run", sweep_file(tmp_path, ["Greedy"]), *words[2:], "--force")
+    assert "held another sweep" not in forced.stderr
+
+
+def test_errors_come_without_a_progress_bar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    path = sweep_file(tmp_path, ["Greedy"])
+    for out, message in (
+        ("/proc/nowhere", "Error: cannot write to /proc/nowhere: "),
+        (str(tmp_path), f"Error: the folder {tmp_path} has other contents; name another, or --force"),
+        (str(tmp_path / "file" / "a"), "Error: cannot write to "),
+    ):
+        found = infex("run", path, "--out", out)
+        assert found.exit_code == 2
+        assert found.output.startswith(message)
+        assert len(found.output.splitlines()) == 1
+
+    def broken(*given: Any) -> Any:
+        raise InvalidSetting("no scheduler answers")
+
+    monkeypatch.setattr("infex.experiments.sweep.outcomes_of", broken)
+    found = infex("run", path, "--out", str(tmp_path / "a"))
+    assert found.exit_code == 2
+    assert "Error: no scheduler answers" in found.output
+    assert "compiling" not in found.output
+
+
+def test_an_unfinished_sweep_is_told_from_none(tmp_path: Path) -> None:
+    Folder(tmp_path / "a").__exit__()
+    for words in (["report", str(tmp_path / "a")], ["compare", "A", "B", "--in", str(tmp_path / "a")]):
+        found = infex(*words)
+        assert found.exit_code == 2
+        assert "is unfinished: run the same command again to go on" in found.output
+    assert "holds no results of a sweep" in infex("report", str(tmp_path)).output
+
+
+@pytest.mark.parametrize("command", ["run", "reproduce"])
+def test_the_summary_comes_as_json(tmp_path: Path, command: str) -> None:
+    out = ["--out", str(tmp_path / "a"), "--workers", "1", "--json"]
+    failing = "tests.experiments.players:failing"
+    if command == "run":
+        words = ["run", sweep_file(tmp_path, ["Greedy", failing])]
+    else:
+        words = ["reproduce", *SMALL[:-2], "--policy", "Greedy", "--policy", failing]
+    found = infex(*words, *out)
+    assert found.exit_code == 1
+    assert [row["policy"] for row in json.loads(found.stdout)] == ["Greedy"] * (2 - (command == "run"))
+    assert "runs failed" in found.stderr
+
+
+def test_the_example_is_a_sweep(tmp_path: Path) -> None:
+    found = infex("run", "--example")
+    assert found.exit_code == 0
+    path = tmp_path / "sweep.toml"
+    path.write_text(found.output)
+    assert len(read_sweep(path).tasks()) == 100
+    lines = [line.removeprefix("# ") for line in found.output.splitlines()]
+    shown = [line for line in lines if "=" in line or line.startswith("[[")]
+    path.write_text("\n".join(shown).replace("package.module:object", "tests.experiments.players:small"))
+    assert len(read_sweep(path).problems) == 4  # with all that is commented out
+
+
+def test_help_names_every_key_of_a_file() -> None:
+    text = infex("run", "--help").output
+    for kind in (File, Gaussian, Changing, Own):
+        for field in msgspec.structs.fields(kind):
+            assert re.search(rf"^  {field.name} ", text, re.M), field.name
+    for line in infex("--help").output.splitlines()[1:]:
+        assert not line.endswith("...")
+
+
+def test_names_that_infex_prints_are_policies(tmp_path: Path) -> None:
+    own = "tests.experiments.players:middle"
+    path = sweep_file(tmp_path, ["Greedy"], bases=[own], schedules=["every(20)"])
+    out = str(tmp_path / "a")
+    assert infex("run", path, "--out", out, "--workers", "1").exit_code == 0
+    name = f"Infex({own}, every(20))"
+    again = infex("run", sweep_file(tmp_path, [name]), "--out", out, "--workers", "1")
+    assert "0 runs played in" in again.stderr
+    assert read(out).bases == {name: own}
+    assert infex("compare", f"Infex( {own},every(20))", name, "--in", out).exit_code == 0
+
+
+def test_ctrl_c_that_nobody_could_raise_still_ends_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def swallowed() -> None:
+        with contextlib.suppress(KeyboardInterrupt):  # as a callback from C does
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("infex.experiments.sweep.compile_loop", swallowed)
+    found = infex("run", sweep_file(tmp_path, ["Greedy"]), "--out", str(tmp_path / "a"), "--workers", "1")
+    assert found.exit_code == 130
+    assert "the same command goes on from there" in " ".join(found.stderr.split())
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_while_commands_are_imported_is_quiet() -> None:
+    program = (
+        "import builtins, signal, infex.cli\n"
+        "before = builtins.__import__\n"
+        "def interrupted(name, *given, **more):\n"
+        "    if name == 'infex.cli.main': signal.raise_signal(signal.SIGINT)\n"
+        "    return before(name, *given, **more)\n"
+        "builtins.__import__ = interrupted\n"
+        "infex.cli.main()\n"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (found.returncode, found.stdout, found.stderr) == (130, "", "")

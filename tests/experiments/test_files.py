@@ -61,11 +61,26 @@ def test_a_sweep_file_is_a_grid(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("horizon = 500", "horizont = 500", "unknown field `horizont`"),
+        (
+            "horizon = 500",
+            "horizont = 500",
+            r"unknown key `horizont` \(did you mean horizon\?\); known are environments, .*, title$",
+        ),
         ("horizon = 500", 'horizon = "long"', "Expected `int`, got `str` - at `horizon`"),
         ("seeds = [3, 4]", "seeds = []", "an empty sweep: 6 environments, 5 policies, 0 seeds"),
         ('"LinUCB", ', '"LinUBC", ', "unknown name 'LinUBC'"),
-        ("dim = 2\narms = 6", "dim = 2\narmz = 6", r"`environments\[1\]`"),
+        (
+            "dim = 2\narms = 6",
+            "dim = 2\narmz = 6",
+            r"unknown key `armz` \(did you mean arms\?\); .*best.* `environments\[1\]`",
+        ),
+        ("dim = 2\narms = 6", "dim = 2", r"the key `arms` is missing - at `environments\[1\]`"),
+        (
+            'label = "small ones"',
+            'lable = "small ones"',
+            r"did you mean label\?\); known are object, label, kind",
+        ),
+        ('data = ["own"]', 'data = "own"', "Expected a list, got `str` - at `data`"),
         ('kind = "object"', 'kind = "other"', r"Invalid value 'other' - at `environments\[2\]\.kind`"),
         ('best = "fixed"', 'best = "any"', r"Invalid enum value 'any' - at `environments\[1\]\.best`"),
         (
@@ -101,10 +116,30 @@ def test_an_empty_grid_and_a_missing_file_are_named(tmp_path: Path) -> None:
     with pytest.raises(InfexError, match="an empty sweep: 0 environments"):
         read_sweep(path)
     path.write_text("policies = ['Greedy']\n")
-    with pytest.raises(InfexError, match="missing required field `environments`"):
+    with pytest.raises(InfexError, match="the key `environments` is missing"):
         read_sweep(path)
     with pytest.raises(InfexError, match="No such file"):
         read_sweep(tmp_path / "nowhere.toml")
+
+
+def test_environments_may_be_text(tmp_path: Path) -> None:
+    path = tmp_path / "sweep.toml"
+    own = "tests.experiments.players:small"
+    table = '{kind = "changing", dim = 2, arms = 3}'
+    path.write_text(f'policies = ["Greedy"]\nenvironments = ["gaussian(dim=5, arms=20)", "{own}", {table}]\n')
+    assert [problem.label for problem in read_sweep(path).problems] == [
+        "gaussian(dim=5, arms=20)",
+        own,
+        "changing(dim=2, arms=3)",
+    ]
+    path.write_text('policies = ["Greedy"]\nenvironments = ["gaussian(dimm=5, arms=20)"]\n')
+    with pytest.raises(
+        InfexError, match=r"no setting 'dimm' \(did you mean dim\?\).* - at `environments\[0\]`"
+    ):
+        read_sweep(path)
+    path.write_text('policies = ["Greedy"]\nenvironments = [3]\n')
+    with pytest.raises(InfexError, match=r"Expected text or a table, got `int` - at `environments\[0\]`"):
+        read_sweep(path)
 
 
 def test_a_file_that_is_not_text_is_named(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from infex.simulation import batch
 from tests.experiments import players
 
 HERE = "tests.experiments.players"
+pytestmark = pytest.mark.filterwarnings("ignore:.* runs failed; see:RuntimeWarning")
 SMALL: dict[str, Any] = {"environments": ["gaussian(dim=3, arms=5)"], "horizon": 300, "seeds": 3}
 
 
@@ -219,7 +220,7 @@ def test_a_crash_while_files_are_joined_leaves_each_run_once(tmp_path: Path) -> 
 
 def test_a_folder_with_other_contents_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("important")
-    with pytest.raises(InfexError, match="has other contents; name another, or --force"):
+    with pytest.raises(InfexError, match="has other contents; name another, or force=True"):
         sweep().run(workers=1, out=tmp_path)
     sweep().run(workers=1, out=tmp_path, force=True)
     assert (tmp_path / "thesis.tex").read_text() == "important"
@@ -308,7 +309,7 @@ def test_chunks_hold_every_task_once_and_are_short() -> None:
         ({"environments": ["gauss(dim=3)"]}, "an environment must be like 'gaussian"),
         (
             {"environments": ["gaussian(dims=3, arms=5)"]},
-            "gaussian has no setting 'dims'; it has dim, arms, rewards",
+            "gaussian has no setting 'dims' .did you mean dim.*; it has dim, arms, rewards",
         ),
         ({"environments": ["gaussian(dim=3)"]}, "gaussian needs arms, as in"),
         ({"environments": ["gaussian(dim=3, arms=0)"]}, "arms must be at least 1, got 0"),
@@ -320,7 +321,30 @@ def test_chunks_hold_every_task_once_and_are_short() -> None:
         ({"environments": ["no.such:thing"]}, "cannot load 'no.such:thing': No module named"),
         ({"policies": [f"{HERE}:nothing"]}, "cannot load '.*:nothing'"),
         ({"policies": [f"{HERE}:not_a_policy"]}, "policy must be a policy"),
-        ({"policies": ["Greedy", "Greedy"]}, "Greedy stands 2 times among the players"),
+        ({"policies": ["Greedy", "Greedy"]}, "Greedy stands 2 times among the policies$"),
+        (
+            {"policies": [players.Counting(), players.Counting()]},
+            "Counting stands 2 times among the policies; a __repr__ of their class, or a dataclass",
+        ),
+        (
+            {"environments": ["gaussian(dim=3, arms=5)"] * 2},
+            r"gaussian\(dim=3, arms=5\) stands 2 times among the environments",
+        ),
+        (
+            {"policies": ["Infex(mine.rules.own, every(5))"]},
+            "yours is written with a colon: 'mine.rules:own'",
+        ),
+        ({"policies": ["mine.own"]}, "yours is written with a colon: 'mine:own'"),
+        ({"policies": [f"Infex({HERE}:nothing, every(5))"]}, "cannot load '.*:nothing'"),
+        (
+            {"policies": [f"Infex({HERE}:middle, evry(5))"]},
+            r"unknown name 'evry' .* \(did you mean every\?\)",
+        ),
+        ({"policies": [f"Infex({HERE}:middle, every(0))"]}, "period must be at least 1, got 0"),
+        ({"policies": [f"Infex({HERE}:middle, every(5), dat=own)"]}, "in 'Infex.*unexpected keyword.*'dat'"),
+        ({"policies": [f"Infex({HERE}:middle, every(5)"]}, "not an expression like 'Infex"),
+        ({"policies": [f"Infex(Greedy, [{HERE}:middle])"]}, "stands where none can"),
+        ({"policies": [f"every({HERE}:middle)"]}, "unknown name 'every'"),
         ({"bases": ["LinUCB"]}, "bases and schedules go together"),
         ({"bases": ["LinUCB"], "schedules": ["every(5)"], "data": []}, "bases need data"),
         ({"horizon": 10**16}, "horizon must be at most 1000000000000000, got"),
@@ -329,7 +353,10 @@ def test_chunks_hold_every_task_once_and_are_short() -> None:
         ({"environments": [f"{HERE}:not_a_policy"]}, "instance must be one of infex.environments, got 3"),
         ({"policies": [".rel:y"]}, "cannot load '.rel:y': the 'package' argument is required"),
         ({"policies": [f"{HERE}:Sized"]}, "players:Sized' cannot be made without arguments: .*size"),
-        ({"policies": ["Greedy", "LinUBC"]}, r"a policy is one of EpsilonGreedy, .* - at `policies\[1\]`"),
+        (
+            {"policies": ["Greedy", "LinUBC"]},
+            r"a policy is one of Agnostic.*EpsilonGreedy, .* - at `policies\[1\]`",
+        ),
         ({"policies": ["Infex(LinUCB, evry(5))"]}, "unknown name 'evry' .*; a schedule is one of always, "),
         ({"policies": ["Infex(LinUBC, every(5))"]}, "unknown name 'LinUBC' .*; a policy is one of "),
         ({"policies": ["every(5)"]}, "unknown name 'every' .*; a policy is one of "),
@@ -409,6 +436,26 @@ def test_warnings_of_runs_reach_the_user_once(workers: int) -> None:
         results = large.run(workers=workers)
     assert len(caught) == 1
     assert results.finals.num_rows == 6
+
+
+def test_failures_are_warned_of() -> None:
+    with pytest.warns(RuntimeWarning, match=r"3 of 6 runs failed; see results\.failures\. .*: on purpose"):
+        sweep(policies=["Greedy", players.failing]).run(workers=1)
+
+
+def test_objects_inside_expressions_are_those_of_bases_and_schedules() -> None:
+    own, narrow = f"{HERE}:middle", f"{HERE}:narrow"
+    texts = [
+        f"Infex({own}, every(5))",
+        f"Infex( {own}, every(5), data='own', ties=lowest )",
+        f"Infex(base={narrow}, schedule=every(3) | every(5))",
+    ]
+    found = sweep(policies=texts)
+    grid = sweep(policies=[], bases=[own], schedules=["every(5)"], data=["shared", "own"])
+    assert [task.key for task in found.tasks()[:6]] == [task.key for task in grid.tasks()]
+    assert [player.base for player in found.players] == [own, own, narrow]
+    assert found.players[2].label == f"Infex(base={narrow}, schedule=every(3) | every(5))"
+    assert found.players[2].policy.base.delta == 1 / 300
 
 
 def test_other_warnings_of_runs_go_their_way() -> None:

@@ -1,5 +1,6 @@
 """The report as a reader sees it, in a real browser."""
 
+import itertools
 import json
 import re
 import statistics
@@ -12,7 +13,8 @@ from selenium.webdriver.common.by import By
 from infex import Sweep
 from infex.experiments import paper
 from infex.experiments.report import write_report
-from infex.reports import Verdict, page
+from infex.reports import Verdict, draw, page
+from infex.reports.figures import duration, ticks
 from infex.reports.styles import DASHES, styles
 from tests.experiments.test_results import CELL
 from tests.experiments.test_results import results as made
@@ -219,9 +221,133 @@ def test_the_legend_has_policies_of_all_cells() -> None:
     assert [text.get_text() for text in legend.get_texts()] == ["A", "B", "C"]
 
 
-def test_figures_of_an_earlier_sweep_go_and_those_of_a_user_stay(results: Any, tmp_path: Path) -> None:
-    from infex.reports import draw
+LONG = [
+    *(f"Infex(LinTS(scale=0.2), stretched({rate}), data=own)" for rate in (1, 1.5, 2)),
+    *(f"Infex(LinUCB(bound=2, scale=0.25), every({m}) | listed([1, 2, 3]))" for m in range(2, 17)),
+    "a.package.of.mine.with.a.long.name.and.no.blanks.in.it:" + 60 * "W",
+]
 
+
+def with_long_names() -> Any:
+    runs = {
+        name: {seed: (place + 5.0 + 4 * seed, 0.3e-3 + 1e-6 * place) for seed in range(3)}
+        for place, name in enumerate(LONG)
+    }
+    return made({CELL: runs})
+
+
+def test_no_part_of_a_figure_is_cut_or_lies_on_another() -> None:
+    figure = with_long_names().plot()
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    box, whole = legend.get_window_extent(), figure.bbox
+    assert whole.x0 <= box.x0 < box.x1 <= whole.x1
+    assert whole.y0 <= box.y0 < box.y1 <= whole.y1
+    left, right = figure.axes
+    assert box.y1 <= left.get_tightbbox().y0
+    assert right.get_tightbbox().x1 <= whole.x1
+    for axis in (left.xaxis, right.xaxis):
+        labels = [tick.get_window_extent() for tick in axis.get_ticklabels() if tick.get_text()]
+        assert 2 <= len(labels) <= 8
+        assert all(one.x1 < other.x0 for one, other in itertools.pairwise(labels))
+    names = [tick.get_window_extent() for tick in right.yaxis.get_ticklabels()]
+    assert len(names) == len(LONG)
+    assert all(one.y1 <= other.y0 + 1 for one, other in itertools.pairwise(names))
+
+
+@pytest.mark.parametrize(("count", "bands", "words"), [(9, 9, "bands of one std"), (10, 0, "bars: one std")])
+def test_spread_is_drawn_whole_and_said(count: int, bands: int, words: str) -> None:
+    runs = {f"p{place}": {0: (5.0, 1.0), 1: (45.0 + place, 1.0)} for place in range(count)}
+    found = made({CELL: runs})
+    left = found.plot().axes[0]
+    assert words in left.get_ylabel()
+    names = [type(each).__name__ for each in left.collections]
+    assert sum("Line" not in name for name in names) == bands
+    _, mean, std = found.band(found.cells[0], f"p{count - 1}")
+    assert left.get_ylim()[1] >= (mean + std).max()
+    alone = made({CELL: {"A": {0: (1.0, 1.0)}}}).plot().axes[0]
+    assert alone.get_ylabel() == "regret"
+
+
+@pytest.mark.parametrize("low", [1e-9, 3.1e-4, 0.9, 2.0])
+@pytest.mark.parametrize("ratio", [1.4, 2, 11, 1e3, 1e7])
+def test_ticks_of_time_are_few_and_round(low: float, ratio: float) -> None:
+    found = ticks(low, low * ratio)
+    assert 2 <= len(found) <= 4
+    assert found == sorted(found)
+    assert low <= found[0] < found[-1] <= low * ratio
+    assert len({duration(each) for each in found}) == len(found)
+
+
+def test_figures_have_the_papers_numbers_where_the_runs_are_of_its_experiment(tmp_path: Path) -> None:
+    runs = {"A": {0: (1.0, 1.0)}}
+
+    def numbers(*dims: int, label: str = "gaussian(dim={dim}, arms=3)") -> list[int]:
+        found = made({(label.format(dim=dim), dim, 3): runs for dim in dims})
+        return [(paper.figures(found) or {}).get(dim, 0) for dim in dims]
+
+    assert numbers(20) == [2]
+    assert numbers(10, 40) == [1, 3]
+    assert numbers(10, 30) == [0, 0]
+    assert numbers(20, label="changing(dim={dim}, arms=3)") == [0]
+    draw(made({("a", 7, 3): runs}), tmp_path, {7: 4})
+    assert (tmp_path / "figure4.png").exists()
+    names = [path.name for path in write_report(made({("gaussian(dim=40, arms=3)", 40, 3): runs}), tmp_path)]
+    assert names == ["figure3.png", "figure3.svg", "figure3.pdf", "report.html"]
+    assert not (tmp_path / "figure4.png").exists()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_long_names_are_whole_and_lie_on_no_mark(tmp_path: Path, width: int) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(page(with_long_names(), "title", []))
+    with browser.opened(path, width) as driver:
+        assert driver.get_log("browser") == []
+        inside, apart, wide = driver.execute_script(
+            """
+            const all = (kind) => [...document.querySelectorAll(kind)];
+            const boxes = (kind) => all(kind).map((each) => each.getBoundingClientRect());
+            const svg = document.querySelector(".time svg").getBoundingClientRect();
+            const names = boxes(".time .name"), marks = boxes(".time .run, .time .dot");
+            const table = document.querySelector(".wide");
+            return [names.every((name) => name.left >= svg.left && name.right <= svg.right),
+              names.every((name) => marks.every(
+                (mark) => mark.top > name.bottom - 3 || mark.bottom < name.top + 3)),
+              table.scrollWidth > table.clientWidth];
+            """
+        )
+        assert inside
+        assert apart
+        if width == 1280:
+            assert not wide
+        shown = "".join(each.text for each in driver.find_elements(By.CSS_SELECTOR, ".time .name"))
+        assert all(name.replace(" ", "") in shown.replace(" ", "") for name in LONG[:3])
+        assert driver.find_elements(By.CSS_SELECTOR, "polygon.band") == []
+        assert len(driver.find_elements(By.CSS_SELECTOR, "line.bar")) == len(LONG)
+        for button in driver.find_elements(By.CSS_SELECTOR, "#legend button")[9:]:
+            driver.execute_script("arguments[0].click()", button)
+        assert len(driver.find_elements(By.CSS_SELECTOR, "polygon.band")) == 9
+        assert driver.find_elements(By.CSS_SELECTOR, "line.bar") == []
+
+
+def test_a_schedule_has_one_dash_with_every_base() -> None:
+    bases = {f"Infex({base}, every({m}))": base for base in ("LinUCB", "LinTS") for m in (5, 20)}
+    for names in (["LinUCB", *bases], list(bases), ["Greedy", "LinTS", *reversed(bases)]):
+        found = styles(names, bases)
+        for m in (5, 20):
+            assert found[f"Infex(LinUCB, every({m}))"].dash == found[f"Infex(LinTS, every({m}))"].dash != ()
+        assert len(set(found.values())) == len(names)
+
+
+def test_a_claim_of_time_counts_what_is_within_noise() -> None:
+    text = page(with_long_names(), "title", [Verdict("faster", 5, 6, "n", "comparisons", 1)])
+    assert '<li class="soft"><b>holds in 5 of 6 comparisons, 1 within noise</b> faster' in text
+    text = page(with_long_names(), "title", [Verdict("faster", 4, 6, "n", "comparisons", 1)])
+    assert '<li class="fails"><b>holds in 4 of 6 comparisons, 1 within noise</b>' in text
+
+
+def test_figures_of_an_earlier_sweep_go_and_those_of_a_user_stay(results: Any, tmp_path: Path) -> None:
     draw(results, tmp_path)
     (tmp_path / "figure9.png").write_bytes(b"mine")
     draw(made({CELL: {"A": {0: (1.0, 0.0)}}}), tmp_path)
@@ -232,8 +358,6 @@ def test_figures_of_an_earlier_sweep_go_and_those_of_a_user_stay(results: Any, t
 def test_a_figure_that_cannot_be_written_leaves_the_old_one(
     results: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from infex.reports import draw
-
     before = {path: path.read_bytes() for path in draw(results, tmp_path)}
 
     def full(*given: Any) -> None:
@@ -287,8 +411,6 @@ def test_policies_of_one_base_share_a_colour_and_differ_by_dashes() -> None:
 
 
 def test_figures_are_written_in_every_format_and_are_the_same_each_time(results: Any, tmp_path: Path) -> None:
-    from infex.reports import draw
-
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     names = [path.name for path in draw(results, tmp_path / "a")]

@@ -1,0 +1,17 @@
+"""Names that a user may have meant."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def hint(name: str, known: Iterable[str]) -> str:
+    """A question after the nearest of the names that there are; nothing if none is near.
+
+    >>> hint("horizont", ["horizon", "seeds"]), hint("x", ["horizon"])
+    (' (did you mean horizon?)', '')
+    """
+    names = {each.casefold(): each for each in known}
+    found = difflib.get_close_matches(name.casefold(), names, n=1, cutoff=0.7)
+    return f" (did you mean {names[found[0]]}?)" if found else ""

@@ -1,0 +1,108 @@
+"""Objects of a user's inside an expression: `Infex(package.module:object, every(20))`."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
+
+from infex.errors import InfexError, InvalidExpression
+from infex.experiments.expressions import names_delta, refuse_strangers, tree_of
+from infex.policies import catalog
+
+REFERENCE = re.compile(r"[\w.]+:[\w.]+")
+
+
+class Named(NamedTuple):
+    """What an expression stands for, its name in tables, that of its base, and whether delta is named."""
+
+    thing: Any
+    label: str
+    base: str | None = None
+    has_delta: bool = False
+
+
+def holds_references(text: str) -> bool:
+    """Has an expression `package.module:object` in it, and is more than that?
+
+    >>> holds_references("Infex(my.rules:policy, every(5))"), holds_references("my.rules:policy")
+    (True, False)
+    """
+    return REFERENCE.search(text) is not None and "(" in text
+
+
+def read(text: str, load: Callable[[str], Any]) -> Named:
+    """The policy of an expression with references, each loaded by a function.
+
+    >>> from infex import Greedy
+    >>> found = read("Infex( my.rules:policy, every(5), data='own')", lambda reference: Greedy())
+    >>> found.label, found.base
+    ('Infex(my.rules:policy, every(5), data=own)', 'my.rules:policy')
+    """
+    references: dict[str, str] = {}
+
+    def replaced(match: re.Match[str]) -> str:
+        name = f"reference_{len(references)}_"  # which Python can read
+        references[name] = match[0]
+        return name
+
+    plain = REFERENCE.sub(replaced, text)
+    tree = tree_of(plain)
+    if tree is None:
+        raise InvalidExpression(f"not an expression like 'Infex(my.module:policy, every(20))': {text!r}")
+    refuse_strangers(tree, text, "policy", references)
+    return _Reader(text, references, load).named(tree)._replace(has_delta=names_delta(plain))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """What the names stand for that took the place of references in a text."""
+
+    text: str
+    references: dict[str, str]
+    load: Callable[[str], Any]
+
+    def named(self, node: ast.expr) -> Named:
+        """One node: a reference, a call that holds one, or what the catalogue reads."""
+        if not self._holds(node):
+            thing = catalog.parse(ast.unparse(node))
+            return Named(thing, catalog.expression(thing))
+        match node:
+            case ast.Name(id=name):
+                return Named(self.load(self.references[name]), self.references[name])
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
+                given = [self.named(each) for each in args]
+                return self._made(name, given, {str(word.arg): self._value(word) for word in keywords})
+        raise InvalidExpression(f"cannot read {self.text!r}: an object of yours stands where none can")
+
+    def _made(self, name: str, given: list[Named], named: dict[str, Named]) -> Named:
+        try:
+            made = catalog.NAMES[name](
+                *(each.thing for each in given), **{word: each.thing for word, each in named.items()}
+            )
+        except (TypeError, InfexError) as error:
+            raise InvalidExpression(f"in {self.text!r}: {error}".replace(".__init__()", "()")) from None
+        words = [each.label for each in given]
+        words += [f"{word}={each.label}" for word, each in named.items() if not _is_default(made, word)]
+        base = given[0] if given else named.get("base")
+        return Named(made, f"{name}({', '.join(words)})", None if base is None else base.label)
+
+    def _value(self, word: ast.keyword) -> Named:
+        """What stands behind a name: a reference, or what the catalogue reads."""
+        if self._holds(word.value):
+            return self.named(word.value)
+        written = ast.unparse(word.value)
+        value = catalog.arguments(f"f(value={written})")["value"]
+        return Named(value, value if isinstance(value, str) else written)
+
+    def _holds(self, node: ast.expr) -> bool:
+        return any(isinstance(each, ast.Name) and each.id in self.references for each in ast.walk(node))
+
+
+def _is_default(made: Any, word: str) -> bool:
+    fields = dataclasses.fields(made) if dataclasses.is_dataclass(made) else ()
+    return any(each.name == word and each.default == getattr(made, word) for each in fields)

@@ -1,0 +1,69 @@
+"""What is compiled at its first call is called before any run's time is taken."""
+
+import time
+import warnings
+from typing import Any
+
+import pytest
+
+from infex import Choice, Infex, Sweep, environments, every
+from infex.experiments import warming
+from tests.experiments import players
+
+SMALL: dict[str, Any] = {"environments": ["gaussian(dim=2, arms=3)"], "horizon": 30, "seeds": 3}
+SLOW = 0.3
+
+
+class SlowAtFirst:
+    """Sleeps at the first call of a process, as what is compiled then does."""
+
+    called = False
+
+    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
+        if not SlowAtFirst.called:
+            SlowAtFirst.called = True
+            time.sleep(SLOW)
+        return Choice(0)
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_the_time_of_runs_holds_no_first_call(wrapped: bool) -> None:
+    SlowAtFirst.called = False
+    warming._warmed.clear()
+    policy = Infex(SlowAtFirst(), every(7)) if wrapped else SlowAtFirst()
+    results = Sweep(policies=[policy], **SMALL).run(workers=1)
+    assert SlowAtFirst.called
+    assert max(results.finals["seconds"].to_pylist()) < SLOW / 2
+
+
+def test_warming_is_done_once_for_a_policy_and_kind_of_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    played: list[str] = []
+    monkeypatch.setattr(warming, "_warmed", set())
+    monkeypatch.setattr(
+        warming, "play", lambda instance, policy, rounds: played.append(type(policy).__name__)
+    )
+    fixed, changing = environments.gaussian(2, 3, 0), environments.changing(2, 3, 0)
+    for instance in (fixed, fixed, changing, environments.gaussian(3, 3, 0)):
+        warming.warm(instance, players.middle, "middle")
+    assert played == ["Middle", "Middle"]
+
+
+def test_warming_changes_no_learner_and_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warming, "_warmed", set())
+    learner = players.Counting()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for number, policy in enumerate((learner, Infex(learner, every(2)), players.Leaving(), object())):
+            warming.warm(environments.gaussian(2, 3, 0), policy, str(number))
+            warming.warm(players.far, policy, f"far {number}")
+    assert learner.learnt == 0
+
+
+def test_ctrl_c_ends_warming_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*given: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(warming, "_warmed", set())
+    monkeypatch.setattr(warming, "play", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        warming.warm(environments.gaussian(2, 3, 0), players.middle, "middle")
