@@ -10,6 +10,7 @@ import numpy as np
 from infex.linear.compiling import compiled
 from infex.linear.kernels import Floats
 
+CLEAR = 1e-6  # a pivot that is no smaller, against its diagonal, is no work of rounding
 RANK = 1e-13  # how small, against the largest, a pivot counts as nothing
 WORK = 1e7  # numbers that descent may look at: few sweeps over many coefficients, many over few
 POLISH = 10
@@ -87,7 +88,7 @@ def least_squares(gram: Floats, moment: Floats, theta: Floats) -> None:
     d = gram.shape[0]
     factor = np.empty((d, d))
     theta[:] = moment
-    if cholesky(gram, factor):
+    if cholesky(gram, factor, CLEAR):
         solve(factor, theta)
         return
     rank = pivoted(gram, factor)
@@ -103,8 +104,7 @@ def least_squares(gram: Floats, moment: Floats, theta: Floats) -> None:
             for i in range(d):
                 inner[a, b] += factor[i, a] * factor[i, b]
     root = np.empty((rank, rank))
-    if not cholesky(inner, root):
-        return
+    cholesky(inner, root, 0.0)
     solve(root, right)
     solve(root, right)
     for i in range(d):
@@ -113,12 +113,12 @@ def least_squares(gram: Floats, moment: Floats, theta: Floats) -> None:
 
 
 @compiled
-def cholesky(matrix: Floats, root: Floats) -> bool:
-    """The lower factor of a matrix, from its lower triangle; is it clearly positive definite?"""
+def cholesky(matrix: Floats, root: Floats, clear: float) -> bool:
+    """The lower factor of a matrix, from its lower triangle; is every pivot above `clear` of its diagonal?
+
+    Without pivoting, rounding may leave a pivot that should be 0 well above it.
+    """
     n = matrix.shape[0]
-    limit = 0.0
-    for i in range(n):
-        limit = max(limit, RANK * n * matrix[i, i])
     for j in range(n):
         for i in range(j, n):
             value = matrix[i, j]
@@ -126,7 +126,7 @@ def cholesky(matrix: Floats, root: Floats) -> bool:
                 value -= root[i, k] * root[j, k]
             if i > j:
                 root[i, j] = value / root[j, j]
-            elif value > limit:
+            elif value > clear * matrix[i, i]:
                 root[i, j] = math.sqrt(value)
             else:
                 return False
