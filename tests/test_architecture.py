@@ -24,6 +24,7 @@ ROOMS = [
     "bandit",
     "environments",
     "simulation",
+    "theory",
     "reports",
     "experiments",
     "planning",
