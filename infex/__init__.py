@@ -67,7 +67,7 @@ LATER = {"Results": "infex.experiments", "Sweep": "infex.experiments", "plan": "
 
 
 def __getattr__(name: str) -> Any:
-    """What is loaded when it is asked for: `theory`, and `Sweep`, `Results` and `plan` of infex[experiments]."""
+    """What is loaded when it is asked for; `Sweep`, `Results` and `plan` need infex[experiments]."""
     if name == "theory":
         return importlib.import_module("infex.theory")
     if name in LATER:

@@ -11,6 +11,7 @@ import click
 
 from infex import __version__
 from infex.cli import INTERRUPTED
+from infex.cli.bound import bound
 from infex.cli.compare import compare
 from infex.cli.plan import plan
 from infex.cli.report import report
@@ -56,8 +57,11 @@ def main() -> None:
     infex run sweep.toml --out results      a sweep of your own
     infex compare LinUCB Greedy --in DIR    two policies, pair by pair
     infex report DIR                        figures and page anew from the table
+    infex plan --horizon 1e6 ...            how rarely may I explore?
+    infex bound --dim 10 --gap 0.1 ...      what the theorem promises, if anything
+    infex verify                            the paper's statements, checked on fresh runs
     """
 
 
-for command in (reproduce, run, report, compare, plan):
+for command in (reproduce, run, report, compare, plan, bound):
     main.add_command(command)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from infex.checks import whole
+from infex.errors import InvalidSetting
 from infex.theory.setting import Setting
+from infex.theory.turning import FARTHEST
 
 
 class Bound(NamedTuple):
@@ -65,12 +67,19 @@ def lints(setting: Setting, horizon: int) -> Bound:
 
 def alone(setting: Setting, base: str, horizon: int) -> Bound:
     """The bound of a base that plays by itself."""
-    horizon = whole("horizon", horizon, least=1)
+    horizon = a_horizon(horizon)
     delta = setting.delta_at(horizon)
     regret, volume = base_regret(setting, base, horizon, delta)
     radius = float(setting.radius(volume, delta))
     trivial = 2.0 * setting.bound * horizon
     return Bound(base, regret, volume, radius, horizon, trivial, setting.base_failure(base, delta))
+
+
+def a_horizon(horizon: int) -> int:
+    """`horizon`, if bounds can be told for so many rounds."""
+    if whole("horizon", horizon, least=1) > FARTHEST:
+        raise InvalidSetting("horizon must be at most 10^300 for a bound")
+    return horizon
 
 
 def base_regret(setting: Setting, base: str, rounds: int, delta: float) -> tuple[float, float]:

@@ -73,7 +73,7 @@ def volume_bound_by_regret(
 
     A worse arm costs at least Delta, so that it was played at most R/Delta times.
     """
-    worse = np.minimum(np.asarray(regret, float) / gap, rounds)
+    worse = np.minimum(np.asarray(regret, float) / gap, np.asarray(rounds, float))
     return volume_bound_by_pulls(rounds, worse, dim, penalty=penalty)
 
 
@@ -124,7 +124,7 @@ def sample_factor(rounds: Numbers, dim: int, delta: Numbers, arms: int | None = 
 
     How far a sample of LinTS strays, in radii; without K (`arms`) only the first of the two.
     """
-    doubt = 2.0 * np.log(rounds) - np.log(delta)
+    doubt = 2.0 * np.log(np.asarray(rounds, float)) - np.log(delta)
     strays = 2.0 * dim * (math.log(4.0 * dim) + doubt)
     if arms is not None:
         strays = np.minimum(strays, 2.0 * (math.log(4 * arms) + doubt))
@@ -159,4 +159,6 @@ def greedy_regret(volume: Numbers, radius: Numbers, rounds: Numbers, gap: Number
 
     The second part of the paper's proposition, for lambda >= 1.
     """
-    return ((4.0 * np.asarray(volume) + 16.0 * np.log(rounds)) * np.square(radius) / gap)[()]
+    return ((4.0 * np.asarray(volume) + 16.0 * np.log(np.asarray(rounds, float))) * np.square(radius) / gap)[
+        ()
+    ]

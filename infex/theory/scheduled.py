@@ -9,13 +9,13 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from infex.checks import one_of, whole
+from infex.checks import one_of
 from infex.linear.kernels import Floats
 from infex.schedules import Counted, Schedule
 from infex.schedules.counted import Logarithmic
 from infex.schedules.protocol import Family, checked
 from infex.theory import formulas
-from infex.theory.bounds import base_regret, told
+from infex.theory.bounds import a_horizon, base_regret, told
 from infex.theory.setting import BASES, Setting
 from infex.theory.turning import DOUBLING, FARTHEST, Span, settles, span
 
@@ -82,7 +82,7 @@ def infex(setting: Setting, schedule: Schedule, horizon: int, base: str = "LinUC
     >>> found.vacuous, str(found.tau_0)
     (True, '657,339,200')
     """
-    horizon = whole("horizon", horizon, least=1)
+    horizon = a_horizon(horizon)
     delta = setting.delta_at(horizon)
     taus = constants(setting, checked(schedule), one_of("base", base, BASES), delta)
     explorations = schedule.count(horizon)
@@ -264,3 +264,20 @@ def _far(setting: Setting, schedule: Schedule, delta: float, start: float, share
         middle = (low + high) / 2.0
         low, high = (middle, high) if above(middle) else (low, middle)
     return span(math.inf, high)
+
+
+def useful_from(setting: Setting, schedule: Schedule, base: str = "LinUCB") -> Span:
+    """About the horizon from which on the bound is not vacuous, to 1 %; infinite if none is, by 10^299."""
+
+    def vacuous(log10: float) -> bool:
+        return infex(setting, schedule, int(10.0**log10), base).vacuous
+
+    if vacuous(299.0):
+        return span(math.inf)
+    low, high = 0.0, 1.0
+    while vacuous(high):
+        low, high = high, min(2.0 * high, 299.0)
+    while high - low > 0.004:
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if vacuous(middle) else (low, middle)
+    return span(int(10.0**high))
