@@ -17,6 +17,7 @@ from infex.cli.plan import plan
 from infex.cli.report import report
 from infex.cli.reproduce import reproduce
 from infex.cli.run import run
+from infex.cli.verify import verify
 from infex.errors import InfexError, InfexWarning
 
 
@@ -63,5 +64,5 @@ def main() -> None:
     """
 
 
-for command in (reproduce, run, report, compare, plan, bound):
+for command in (reproduce, run, report, compare, plan, bound, verify):
     main.add_command(command)

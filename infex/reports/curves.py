@@ -41,7 +41,8 @@ def curves(
 
     drawn = Figure(figsize=(8.0, 5.0), layout="constrained")
     axes = drawn.subplots()
-    for place, line in enumerate(lines):
+    given = list(lines)
+    for place, line in enumerate(given):
         colour = COLOURS[place % len(COLOURS)]
         dashes = DASHES[place % len(DASHES)] or (None, None)
         y = np.where(np.isfinite(line.y) & (line.y > 0), line.y, np.nan)
@@ -57,7 +58,9 @@ def curves(
     axes.set_xscale("log")
     axes.set_yscale("log")
     if limit is not None:
-        axes.set_ylim(max(1.0, 0.5 * float(np.min(limit.y))), 1e3 * float(np.max(limit.y)))
+        highest = max(float(np.nanmax(line.y, initial=0.0, where=np.isfinite(line.y))) for line in given)
+        top = max(float(np.max(limit.y)), min(highest, 1e3 * float(np.max(limit.y))))
+        axes.set_ylim(max(1.0, 0.5 * float(np.min(limit.y))), 2.0 * top)
     axes.set_xlabel("horizon T")
     axes.set_ylabel(ylabel)
     axes.set_title(title, loc="left", fontsize=10)

@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 from infex import theory
 from infex.cli.main import main
 from infex.schedules import every
+from infex.theory import statements
 
 PROBLEM = ["--dim", "10", "--gap", "0.1", "--horizon", "1e6"]
 
@@ -62,7 +63,8 @@ def test_bound_as_json_has_the_figures_of_the_library() -> None:
 
 
 @pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
-def test_bound_draws_a_picture(tmp_path: Path, kind: str) -> None:
+def test_bound_draws_a_picture(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("infex.cli.bound.POINTS", 6)
     out = tmp_path / f"bound.{kind}"
     assert infex("bound", *PROBLEM, "--schedule", "every(20)", "--out", str(out)).exit_code == 0
     assert out.read_bytes()[:4] in (b"\x89PNG", b"<?xm", b"%PDF")
@@ -79,3 +81,58 @@ def test_bound_refuses_in_one_line(tmp_path: Path) -> None:
         found = infex("bound", *PROBLEM, *words)
         assert found.exit_code == 2
         assert message in found.output
+
+
+def test_verify_prints_every_statement_with_its_figure() -> None:
+    found = infex("verify", "--only", "C8", "--only", "c13", "--seed", "3")
+    assert found.exit_code == 0
+    assert max(map(len, found.output.splitlines())) <= 80
+    for words in ("C8", "0.9952", "C13", "all 2 hold"):
+        assert words in found.output
+    rows = json.loads(infex("verify", "--only", "C8", "--json").stdout)
+    assert [list(row) for row in rows] == [["id", "statement", "measured", "limit", "holds"]]
+    assert rows[0]["holds"] is True
+    assert rows[0]["measured"] == pytest.approx(49.758 / 50, abs=1e-4)
+
+
+def test_verify_ends_with_1_where_a_statement_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    failing = statements.Statement("C1", "two is at most 1", lambda effort: statements.Measured(2.0))
+    monkeypatch.setattr(statements, "STATEMENTS", (failing,))
+    found = infex("verify")
+    assert found.exit_code == 1
+    assert "FAILS" in found.output
+    assert "C1 failed" in found.output
+    rows = json.loads(infex("verify", "--json").stdout)
+    assert rows == [
+        {"id": "C1", "statement": "two is at most 1", "measured": 2.0, "limit": 1.0, "holds": False}
+    ]
+
+
+def test_verify_draws_what_too_little_exploration_costs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from infex.theory.statements import two_arms
+
+    short = two_arms.curves
+    monkeypatch.setattr(two_arms, "curves", lambda effort, count, told: short(effort, count=20, told=told))
+    out = tmp_path / "lower.svg"
+    found = infex("verify", "--lower-bound", "--out", str(out))
+    assert found.exit_code == 0
+    assert "(log t)^2" in found.output
+    assert "the worse arm always" in out.read_text()
+    rows = json.loads(infex("verify", "--lower-bound", "--json").stdout)
+    assert [row["schedule"] for row in rows] == ["log t", "(log t)^2", "sqrt t", "t/20", "greedy"]
+    assert len(rows[0]["rounds"]) == len(rows[0]["regret"])
+    assert rows[4]["slope"] > 0.9
+
+
+def test_verify_refuses_in_one_line(tmp_path: Path) -> None:
+    for words, message in (
+        (["--only", "C22"], "there is no statement 'C22'; there are C1 to C21"),
+        (["--out", str(tmp_path / "a.png")], "--out is for the picture of --lower-bound"),
+        (["--lower-bound", "--only", "C1"], "leave out --only"),
+        (["--lower-bound", "--out", str(tmp_path / "a.gif")], "a picture is a file"),
+    ):
+        found = infex("verify", *words)
+        assert found.exit_code == 2
+        assert message in " ".join(found.output.split())
