@@ -49,7 +49,9 @@ FARTHEST = 1e30  # the latest of them
 def bound(
     horizon: int, schedules: tuple[str, ...], base: str, out: Path | None, as_json: bool, **given: Any
 ) -> None:
-    """What the paper's Theorem 1 promises with explicit constants, and whether that is anything.
+    """What the regret bound promises, if anything.
+
+    The three terms of the paper's Theorem 1 with explicit constants; a bound above 2 S T is vacuous.
 
     \b
     infex bound --dim 10 --gap 0.1 --horizon 1e6 --schedule "every(20)"

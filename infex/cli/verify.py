@@ -20,7 +20,7 @@ DECADES = (100, 1000, 10_000, 100_000)
 @click.option(
     "--only", multiple=True, metavar="ID", help="Check this statement, such as C5; may be given again."
 )
-@click.option("--thorough", is_flag=True, help="A hundred times as many runs: most of an hour.")
+@click.option("--thorough", is_flag=True, help="A hundred times as many runs: a quarter of an hour or more.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of all runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
@@ -30,9 +30,10 @@ DECADES = (100, 1000, 10_000, 100_000)
 def verify(
     only: tuple[str, ...], thorough: bool, seed: int, as_json: bool, lower_bound: bool, out: Path | None
 ) -> None:
-    """Checks the statements behind the paper's theorems, C1 to C21, on fresh random runs.
+    """Checks the paper's statements on fresh runs.
 
-    Each measures one figure, which may not exceed a limit. The exit code is 1 if one does.
+    Statements C1 to C21 are those behind its theorems. Each measures one figure, which may not exceed a
+    limit. The exit code is 1 if one does.
 
     \b
     infex verify

@@ -187,6 +187,7 @@ def test_rounds_past_counting_are_told_by_their_logarithm() -> None:
     assert large.tau_0.rounds == logarithmic(3).when(int(n))
     assert 1e130 < large.tau_0.rounds < 1e150
     assert large.tau_1.rounds > 10**9, "greedy rounds must first pay for alpha"
+    assert str(theory.infex(setting, logarithmic(1.02), 10**6).tau_1) == "never", "not by e^(10^150)"
     finite = theory.infex(setting, listed(range(1, 100)), 10**6)
     assert str(finite.tau_0) == "never"
     assert finite.regret == math.inf
@@ -225,6 +226,8 @@ def test_a_schedule_of_ones_own_has_the_bound_of_the_same_rounds() -> None:
 def test_a_setting_refuses_what_the_theorem_does_not_speak_of(words: dict[str, Any], match: str) -> None:
     with pytest.raises(InfexError, match=match):
         Setting(**({"dim": 3, "gap": 0.5} | words))
+    with pytest.raises(InfexError, match="horizon must be at most 10"):
+        theory.linucb(TWO, 10**301)
     with pytest.raises(InfexError, match="base must be"):
         theory.infex(TWO, every(5), 100, base="Greedy")
 
