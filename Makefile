@@ -29,10 +29,10 @@ lint: install
 types: install
 	$(BIN)/mypy
 
-# Sweeps and reports, which have no kernels, counted as they run; the rest as users run it, and with
+# Sweeps, reports and theory, which have no kernels, counted as they run; the rest as users run it, and with
 # compilation off, so that the lines of kernels are counted too. Two at a time.
 # Without a browser its tests are left out, and that is said, except in CI, where they fail.
-SWEEPS := tests/experiments tests/reports tests/cli tests/planning
+SWEEPS := tests/experiments tests/reports tests/cli tests/planning tests/theory
 REST := $(foreach folder,$(SWEEPS),--ignore=$(folder))
 
 tests: install chromium

@@ -56,6 +56,7 @@ from infex.simulation import Run, play, play_many
 from infex.streams import stream
 
 if TYPE_CHECKING:
+    from infex import theory
     from infex.experiments import Results, Sweep
     from infex.planning import plan
 
@@ -66,7 +67,9 @@ LATER = {"Results": "infex.experiments", "Sweep": "infex.experiments", "plan": "
 
 
 def __getattr__(name: str) -> Any:
-    """`Sweep`, `Results` and `plan`, loaded when they are asked for: they need infex[experiments]."""
+    """What is loaded when it is asked for; `Sweep`, `Results` and `plan` need infex[experiments]."""
+    if name == "theory":
+        return importlib.import_module("infex.theory")
     if name in LATER:
         return getattr(importlib.import_module(LATER[name]), name)
     raise AttributeError(f"module 'infex' has no attribute {name!r}")
@@ -126,6 +129,7 @@ __all__ = [
     "power",
     "stream",
     "stretched",
+    "theory",
     "union",
     "until_certain",
     "view",

@@ -24,6 +24,7 @@ ROOMS = [
     "bandit",
     "environments",
     "simulation",
+    "theory",
     "reports",
     "experiments",
     "planning",
@@ -81,6 +82,7 @@ def test_importing_infex_loads_nothing_heavy() -> None:
         "click",
         "joblib",
         "infex.testing",
+        "infex.theory",
     ]
     program = f"import sys, infex; print([name for name in {heavy} if name in sys.modules])"
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout

@@ -11,11 +11,13 @@ import click
 
 from infex import __version__
 from infex.cli import INTERRUPTED
+from infex.cli.bound import bound
 from infex.cli.compare import compare
 from infex.cli.plan import plan
 from infex.cli.report import report
 from infex.cli.reproduce import reproduce
 from infex.cli.run import run
+from infex.cli.verify import verify
 from infex.errors import InfexError, InfexWarning
 
 
@@ -56,8 +58,11 @@ def main() -> None:
     infex run sweep.toml --out results      a sweep of your own
     infex compare LinUCB Greedy --in DIR    two policies, pair by pair
     infex report DIR                        figures and page anew from the table
+    infex plan --horizon 1e6 ...            how rarely may I explore?
+    infex bound --dim 10 --gap 0.1 ...      what the theorem promises, if anything
+    infex verify                            the paper's statements, checked on fresh runs
     """
 
 
-for command in (reproduce, run, report, compare, plan):
+for command in (reproduce, run, report, compare, plan, bound, verify):
     main.add_command(command)

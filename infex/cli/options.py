@@ -11,6 +11,23 @@ import click
 from infex.experiments.engines import ENGINES
 
 FOLDER = click.Path(path_type=Path, file_okay=False)
+FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+class Rounds(click.ParamType[int]):
+    """A number of rounds, also as 1e6."""
+
+    name = "ROUNDS"
+
+    def convert(self, value: Any, param: Any, context: Any) -> int:
+        """The whole number that is meant."""
+        try:
+            number = float(value)
+        except ValueError:
+            number = 0.5
+        if not number.is_integer():
+            self.fail(f"{value!r} is not a whole number of rounds", param, context)
+        return int(number)
 
 
 def playing(default: str) -> Callable[[Any], Any]:

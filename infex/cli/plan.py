@@ -8,26 +8,8 @@ from typing import Any
 
 import click
 
-from infex.cli.options import FOLDER
+from infex.cli.options import FILE, FOLDER, Rounds
 from infex.errors import InvalidSetting
-
-FILE = click.Path(path_type=Path, dir_okay=False)
-
-
-class Rounds(click.ParamType[int]):
-    """A number of rounds, also as 1e6."""
-
-    name = "ROUNDS"
-
-    def convert(self, value: Any, param: Any, context: Any) -> int:
-        """The whole number that is meant."""
-        try:
-            number = float(value)
-        except ValueError:
-            number = 0.5
-        if number != int(number):
-            self.fail(f"{value!r} is not a whole number of rounds", param, context)
-        return int(number)
 
 
 @click.command()

@@ -107,6 +107,21 @@ def gaussian(
     return LinearInstance(rows, theta / np.linalg.norm(theta), rewards)
 
 
+def lower_bound(gap: float, which: Literal[1, 2] = 2) -> LinearInstance:
+    """The two arms 1 and 0 (d = 1) of the paper's lower bound: theta is -gap in instance 1, gap in 2.
+
+    Rewards have noise N(0, 1). A policy that explores too rarely has a regret of nearly order T in
+    instance 2, where it may drop the better arm for good.
+
+    >>> lower_bound(0.25, which=1).best, lower_bound(0.25, which=2).best
+    (1, 0)
+    """
+    gap = real("gap", gap, above=0)
+    if which not in (1, 2):
+        raise InvalidSetting(f"which must be 1 or 2, got {which!r}")
+    return LinearInstance(np.array([[1.0], [0.0]]), np.array([-gap if which == 1 else gap]), "gaussian")
+
+
 def key_of(content: bytes) -> int:
     """What a problem's streams are named for."""
     return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")

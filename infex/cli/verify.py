@@ -1,0 +1,161 @@
+"""`infex verify`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from infex.cli.options import FILE
+from infex.cli.output import say_json
+from infex.errors import InvalidSetting
+
+DECADES = (100, 1000, 10_000, 100_000)
+
+
+@click.command()
+@click.option(
+    "--only", multiple=True, metavar="ID", help="Check this statement, such as C5; may be given again."
+)
+@click.option("--thorough", is_flag=True, help="A hundred times as many runs: a quarter of an hour or more.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of all runs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option(
+    "--lower-bound", is_flag=True, help="Draw what too little exploration costs on two arms, instead."
+)
+@click.option("--out", type=FILE, help="The file of that picture: .png, .svg or .pdf.")
+def verify(
+    only: tuple[str, ...], thorough: bool, seed: int, as_json: bool, lower_bound: bool, out: Path | None
+) -> None:
+    """Checks the paper's statements on fresh runs.
+
+    Statements C1 to C21 are those behind its theorems. Each measures one figure, which may not exceed a
+    limit. The exit code is 1 if one does.
+
+    \b
+    infex verify
+    infex verify --only C5 --only C10 --seed 7
+    infex verify --thorough --json
+    infex verify --lower-bound --out lower-bound.png
+    """
+    if lower_bound:
+        if only:
+            raise InvalidSetting("--lower-bound checks no statements: leave out --only")
+        _lower_bound(thorough, seed, as_json, out)
+        return
+    if out is not None:
+        raise InvalidSetting("--out is for the picture of --lower-bound")
+    from infex.theory import statements
+
+    chosen = statements.chosen(only)
+    found = _with_progress(
+        len(chosen),
+        lambda step: statements.verify(seed, thorough=thorough, only=only, told=lambda each: step(each.id)),
+    )
+    if as_json:
+        say_json([finding._asdict() for finding in found])
+    else:
+        _show(found)
+    if not all(finding.holds for finding in found):
+        sys.exit(1)
+
+
+def _with_progress(total: int, work: Callable[[Callable[[str], None]], Any]) -> Any:
+    """What the work gives; it calls its argument with a name before each of its parts."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        line, begun = bar.add_task("compiling", total=total), 0
+
+        def step(name: str) -> None:
+            nonlocal begun
+            bar.update(line, description=name, completed=begun)
+            begun += 1
+
+        return work(step)
+
+
+def _show(found: list[Any]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("")
+    table.add_column("statement: what is measured")
+    for head in ("measured", "limit", ""):
+        table.add_column(head, justify="right", no_wrap=True)
+    for each in found:
+        verdict = "[green]holds[/]" if each.holds else "[bold red]FAILS[/]"
+        table.add_row(each.id, escape(each.statement), f"{each.measured:.4g}", f"{each.limit:.4g}", verdict)
+    console.print(table)
+    failed = [each.id for each in found if not each.holds]
+    console.print(f"{', '.join(failed)} failed" if failed else f"all {len(found)} hold")
+
+
+def _lower_bound(thorough: bool, seed: int, as_json: bool, out: Path | None) -> None:
+    """Regret against the horizon on the two arms, as figures and, with a file, as a picture."""
+    from infex.reports.curves import refuse_format
+    from infex.theory.statements import THOROUGH, Effort, two_arms
+
+    if out is not None:
+        refuse_format(out)
+    effort = Effort(seed, THOROUGH if thorough else 1)
+    found = _with_progress(
+        len(two_arms.SCHEDULES), lambda step: two_arms.curves(effort, count=1000, told=step)
+    )
+    if as_json:
+        say_json(
+            [
+                {"schedule": name, "slope": each.slope(100), "late_slope": each.slope(10_000)}
+                | {"rounds": each.rounds.tolist(), "regret": each.regret.tolist()}
+                for name, each in found.items()
+            ]
+        )
+    else:
+        _show_curves(found, two_arms.GAP, 1000 * effort.scale)
+    if out is not None:
+        click.echo(_draw(found, two_arms.GAP, out), err=True)
+
+
+def _show_curves(found: dict[str, Any], gap: float, runs: int) -> None:
+    import numpy as np
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(
+        title=f"mean regret of {runs:,} runs on the arms 1 and 0, theta = {gap:.3f}",
+        title_justify="left",
+        box=SIMPLE_HEAD,
+    )
+    heads = ("explorations", *(f"T = {t:,}" for t in DECADES), "slope", "late")
+    for place, head in enumerate(heads):
+        table.add_column(head, justify="right" if place else "left", no_wrap=True)
+    for name, each in found.items():
+        values = np.interp(DECADES, each.rounds, each.regret)
+        slopes = (f"{abs(each.slope(start)):.2f}" for start in (DECADES[0], DECADES[-2]))
+        table.add_row(name, *(f"{value:,.1f}" for value in values), *slopes)
+    console = Console(highlight=False)
+    console.print(table)
+    console.print("slope: of log regret against log T, from 100 on; late: from 10,000 on")
+
+
+def _draw(found: dict[str, Any], gap: float, out: Path) -> Path:
+    from infex.reports.curves import Line, curves, write_figure
+
+    rounds = next(iter(found.values())).rounds
+    drawn = curves(
+        [Line(name, each.rounds, each.regret) for name, each in found.items()],
+        title=f"Two arms, theta = {gap:.3f}: regret by how often one explores up to t",
+        ylabel="expected regret",
+        limit=Line("the worse arm always", rounds, gap * rounds),
+    )
+    return write_figure(drawn, out)

@@ -1,0 +1,89 @@
+"""Lines against the horizon on logarithmic scales: bounds, and regret where exploration is too rare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from io import BytesIO
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infex.errors import InvalidSetting
+from infex.files import replace
+from infex.reports.figures import FORMATS
+from infex.reports.styles import DASHES, OTHERS
+
+Floats = NDArray[np.float64]
+COLOURS = ("#0072B2", "#D55E00", "#009E73", *OTHERS)
+
+
+class Line(NamedTuple):
+    """One curve; where `faint` is true it is drawn so, as it says nothing there."""
+
+    label: str
+    x: Floats
+    y: Floats
+    faint: NDArray[np.bool_] | None = None
+
+
+def curves(
+    lines: Iterable[Line],
+    *,
+    title: str,
+    ylabel: str,
+    limit: Line | None = None,
+    mark: float | None = None,
+) -> Any:
+    """A matplotlib figure: curves against the horizon, a dotted limit, a mark at one horizon."""
+    from matplotlib.figure import Figure
+
+    drawn = Figure(figsize=(8.0, 5.0), layout="constrained")
+    axes = drawn.subplots()
+    given = list(lines)
+    for place, line in enumerate(given):
+        colour = COLOURS[place % len(COLOURS)]
+        dashes = DASHES[place % len(DASHES)] or (None, None)
+        y = np.where(np.isfinite(line.y) & (line.y > 0), line.y, np.nan)
+        faint = np.zeros(y.size, bool) if line.faint is None else line.faint
+        if faint.any():
+            axes.plot(line.x, y, color=colour, dashes=dashes, lw=1.2, alpha=0.3)
+        clear = np.where(faint, np.nan, y)
+        axes.plot(line.x, clear, color=colour, dashes=dashes, lw=1.8, label=line.label)
+    if limit is not None:
+        axes.plot(limit.x, limit.y, color="#000000", lw=1.0, ls=":", label=limit.label)
+    if mark is not None:
+        axes.axvline(mark, color="#7F7F7F", lw=0.8)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    if limit is not None:
+        highest = max(float(np.nanmax(line.y, initial=0.0, where=np.isfinite(line.y))) for line in given)
+        top = max(float(np.max(limit.y)), min(highest, 1e3 * float(np.max(limit.y))))
+        axes.set_ylim(max(1.0, 0.5 * float(np.min(limit.y))), 2.0 * top)
+    axes.set_xlabel("horizon T")
+    axes.set_ylabel(ylabel)
+    axes.set_title(title, loc="left", fontsize=10)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25, lw=0.6)
+    axes.legend(frameon=False, fontsize=8, handlelength=3.2)
+    return drawn
+
+
+def refuse_format(path: Path) -> str:
+    """The format that a file's name asks for, if it can be drawn."""
+    kind = path.suffix[1:].lower()
+    if kind not in FORMATS:
+        raise InvalidSetting(f"a picture is a file .png, .svg or .pdf, got {path}")
+    return kind
+
+
+def write_figure(drawn: Any, path: Path) -> Path:
+    """Writes a figure in the format that the file's name says."""
+    from matplotlib import rc_context
+
+    kind, sink = refuse_format(path), BytesIO()
+    with rc_context({"svg.hashsalt": "infex"}):
+        drawn.savefig(sink, format=kind, dpi=150, metadata=FORMATS[kind])
+    replace(path, sink.getvalue())
+    return path

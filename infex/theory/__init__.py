@@ -1,0 +1,60 @@
+"""The paper's theory, to be asked for numbers: radii, volumes, regret bounds, and what forbids less.
+
+`Setting` says what a problem is like; `linucb`, `lints` and `infex` bound the regret in it, and each
+bound says whether it is vacuous. `formulas` has every equation by itself, for numbers or arrays.
+`infex verify` checks the statements behind them on fresh runs (`infex.theory.statements`).
+"""
+
+from infex.theory.bounds import Bound, lints, linucb
+from infex.theory.ellipsoid import Ellipsoid, ellipsoid
+from infex.theory.formulas import (
+    best_width_bound,
+    exceeding_chance,
+    greedy_regret,
+    lints_regret,
+    linucb_regret,
+    potential_bound,
+    radius,
+    sample_factor,
+    volume_bound,
+    volume_bound_by_pulls,
+    volume_bound_by_regret,
+)
+from infex.theory.necessity import Growth, LowerBound, divergence, grows, lower_bound
+from infex.theory.scheduled import InfexBound, base_tau, infex
+from infex.theory.setting import Setting
+from infex.theory.tables import Order, table_1, table_2, tau_order
+from infex.theory.turning import Span
+
+__all__ = [
+    "Bound",
+    "Ellipsoid",
+    "Growth",
+    "InfexBound",
+    "LowerBound",
+    "Order",
+    "Setting",
+    "Span",
+    "base_tau",
+    "best_width_bound",
+    "divergence",
+    "ellipsoid",
+    "exceeding_chance",
+    "greedy_regret",
+    "grows",
+    "infex",
+    "lints",
+    "lints_regret",
+    "linucb",
+    "linucb_regret",
+    "lower_bound",
+    "potential_bound",
+    "radius",
+    "sample_factor",
+    "table_1",
+    "table_2",
+    "tau_order",
+    "volume_bound",
+    "volume_bound_by_pulls",
+    "volume_bound_by_regret",
+]

@@ -1,0 +1,90 @@
+"""Bounds on the regret of LinUCB and LinTS, with explicit constants."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from infex.checks import whole
+from infex.errors import InvalidSetting
+from infex.theory.setting import Setting
+from infex.theory.turning import FARTHEST
+
+
+class Bound(NamedTuple):
+    """A bound on the regret of a base: it says nothing while it is vacuous, above 2 S T.
+
+    `failure` is the chance with which it may fail.
+    """
+
+    policy: str
+    regret: float
+    volume: float
+    radius: float
+    horizon: int
+    trivial: float
+    failure: float
+
+    @property
+    def vacuous(self) -> bool:
+        """Is it above 2 S T, which no policy's regret exceeds?"""
+        return not self.regret <= self.trivial
+
+    def __str__(self) -> str:
+        return told(self.policy, self.regret, self.trivial, self.horizon, self.failure)
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+
+def told(policy: str, regret: float, trivial: float, horizon: int, failure: float) -> str:
+    """A bound in words, which never calls a vacuous one a guarantee."""
+    if not regret <= trivial:
+        return (
+            f"vacuous: the bound of {policy} is {regret:.4g} at T = {horizon:.4g}, above the {trivial:.4g} "
+            "that no policy exceeds"
+        )
+    return (
+        f"regret of {policy} at T = {horizon:.4g} is at most {regret:.4g}, with probability at least "
+        f"1 - {failure:.3g}"
+    )
+
+
+def linucb(setting: Setting, horizon: int) -> Bound:
+    """The bound of LinUCB: 8 alpha beta^2/Delta, with alpha bounded by this very regret too.
+
+    >>> linucb(Setting(dim=10, gap=0.1), 10_000).vacuous
+    True
+    >>> linucb(Setting(dim=2, gap=1.0, noise=0.1), 10_000)
+    <regret of LinUCB at T = 1e+04 is at most 296.7, with probability at least 1 - 0.0001>
+    """
+    return alone(setting, "LinUCB", horizon)
+
+
+def lints(setting: Setting, horizon: int) -> Bound:
+    """The bound of LinTS: Theorem 2 of the paper with its constants written out, see `lints_regret`."""
+    return alone(setting, "LinTS", horizon)
+
+
+def alone(setting: Setting, base: str, horizon: int) -> Bound:
+    """The bound of a base that plays by itself."""
+    horizon = a_horizon(horizon)
+    delta = setting.delta_at(horizon)
+    regret, volume = base_regret(setting, base, horizon, delta)
+    radius = float(setting.radius(volume, delta))
+    trivial = 2.0 * setting.bound * horizon
+    return Bound(base, regret, volume, radius, horizon, trivial, setting.base_failure(base, delta))
+
+
+def a_horizon(horizon: int) -> int:
+    """`horizon`, if bounds can be told for so many rounds."""
+    if whole("horizon", horizon, least=1) > FARTHEST:
+        raise InvalidSetting("horizon must be at most 10^300 for a bound")
+    return horizon
+
+
+def base_regret(setting: Setting, base: str, rounds: int, delta: float) -> tuple[float, float]:
+    """What so many rounds of a base may cost, and their alpha."""
+    if rounds == 0:
+        return 0.0, 0.0
+    volume = setting.settled_volume(rounds, lambda each: setting.base_regret(base, rounds, each, delta))
+    return float(setting.base_regret(base, rounds, volume, delta)), float(volume)

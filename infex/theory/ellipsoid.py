@@ -1,0 +1,69 @@
+"""The ellipsoid that holds the parameter in all rounds at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from infex.checks import real
+from infex.environments.linear import vector
+from infex.errors import InvalidSetting
+from infex.linear import columns_of
+from infex.linear.kernels import Floats
+from infex.theory.formulas import radius
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Ellipsoid:
+    """All theta with |theta - centre| in V <= radius."""
+
+    centre: Floats
+    gram: Floats
+    radius: float
+
+    def distance(self, theta: Any) -> Any:
+        """|theta - centre| in V, of one parameter (d,) or of many (n, d)."""
+        apart = np.asarray(theta, float) - self.centre
+        return np.sqrt(np.einsum("...i,ij,...j->...", apart, self.gram, apart))[()]
+
+    def contains(self, theta: Any) -> Any:
+        """Is the parameter within? For many of them an array of answers."""
+        return self.distance(theta) <= self.radius
+
+
+def ellipsoid(
+    features: Any,
+    rewards: Any,
+    *,
+    delta: float,
+    noise: float = 1.0,
+    bound: float = 1.0,
+    penalty: float = 1.0,
+) -> Ellipsoid:
+    """The self-normalised ellipsoid about the ridge estimate of n rewards and the arms played, (n, d).
+
+    |theta* - theta_t| in V_t <= beta_t(delta) holds for all t at once with probability 1 - delta
+    (Abbasi-Yadkori et al., 2011, Theorem 2).
+
+    >>> found = ellipsoid([[1.0, 0.0], [0.0, 1.0]], [1.0, -1.0], delta=0.1)
+    >>> bool(found.contains([0.5, -0.5])), bool(found.contains([9.0, 0.0]))
+    (True, False)
+    """
+    rows = columns_of(features).T
+    told = vector(rewards)
+    if len(told) != len(rows):
+        raise InvalidSetting(f"there must be one reward for each of {len(rows)} rows, got {len(told)}")
+    gram = real("penalty", penalty, above=0) * np.eye(rows.shape[1]) + rows.T @ rows
+    volume = float(np.linalg.slogdet(gram / penalty)[1])
+    reach = radius(
+        volume,
+        delta=real("delta", delta, above=0, most=1),
+        noise=real("noise", noise, least=0),
+        bound=real("bound", bound, least=0),
+        penalty=penalty,
+    )
+    centre: Floats = np.asarray(np.linalg.solve(gram, rows.T @ told), float)
+    return Ellipsoid(centre, gram, float(reach))

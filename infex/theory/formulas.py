@@ -1,0 +1,164 @@
+"""The formulas of the paper, each with its equation; numbers in or arrays, which broadcast.
+
+alpha = log(det V/det V_0) is called volume, beta radius, lambda penalty, sigma noise, S bound,
+Delta gap. Arms are no longer than 1, and V_0 = lambda I. Where the paper slips, the formula is the
+right one, and its docstring says so.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from infex.checks import one_of, whole
+from infex.linear import kernels
+from infex.linear.evidence import SAMPLINGS
+from infex.linear.kernels import Floats
+
+Numbers = float | Floats
+
+
+def radius(
+    volume: Numbers,
+    *,
+    delta: Numbers,
+    noise: Numbers = 1.0,
+    bound: Numbers = 1.0,
+    penalty: Numbers = 1.0,
+) -> Any:
+    """beta = sigma sqrt(alpha + 2 log(1/delta)) + sqrt(lambda) S (Abbasi-Yadkori et al., 2011).
+
+    >>> round(float(radius(0.0, delta=1e-4)), 6)
+    5.291932
+    """
+    given = np.broadcast_arrays(*(np.asarray(each, float) for each in (volume, penalty, noise, bound, delta)))
+    if given[0].ndim == 0:
+        return kernels.radius(*(float(each) for each in given))
+    out = np.empty(given[0].size)
+    volumes, penalties, noises, bounds, deltas = (np.ascontiguousarray(each).reshape(-1) for each in given)
+    kernels.radii(volumes, penalties, noises, bounds, deltas, out)
+    return out.reshape(given[0].shape)
+
+
+def volume_bound(rounds: Numbers, dim: Numbers, penalty: Numbers = 1.0) -> Any:
+    """alpha_T <= d log(1 + T/(d lambda)), for any arms.
+
+    >>> round(float(volume_bound(10_000, 10)), 4)
+    69.0875
+    """
+    return dim * np.log1p(np.asarray(rounds, float) / (np.asarray(dim) * penalty))[()]
+
+
+def volume_bound_by_pulls(
+    rounds: Numbers, worse: Numbers, dim: int, *, length: Numbers = 1.0, penalty: Numbers = 1.0
+) -> Any:
+    """alpha_T <= log(1 + (N_opt |x*|^2 + N_sub)/lambda) + (d-1) log(1 + N_sub/((d-1) lambda)).
+
+    `worse` is N_sub, the rounds in which another arm than the best was played, and `length` is
+    |x*|. With a length of 1 it is the paper's lemma; its proof has |x*| where |x*|^2 belongs, and
+    for d = 1 the second term is 0.
+    """
+    worse = np.asarray(worse, float)
+    first = np.log1p(((np.asarray(rounds, float) - worse) * np.square(length) + worse) / penalty)
+    rest = dim - 1
+    return (first + (rest * np.log1p(worse / (rest * np.asarray(penalty))) if rest else 0.0))[()]
+
+
+def volume_bound_by_regret(
+    rounds: Numbers, regret: Numbers, gap: Numbers, dim: int, *, penalty: Numbers = 1.0
+) -> Any:
+    """alpha_T <= log(1 + T/lambda) + (d-1) log(1 + N/((d-1) lambda)) with N = min(R/Delta, T).
+
+    A worse arm costs at least Delta, so that it was played at most R/Delta times.
+    """
+    worse = np.minimum(np.asarray(regret, float) / gap, np.asarray(rounds, float))
+    return volume_bound_by_pulls(rounds, worse, dim, penalty=penalty)
+
+
+def potential_bound(volume: Numbers, penalty: Numbers = 1.0) -> Any:
+    """sum of |X_t|^2 in V_{t-1}^-1 <= c alpha_T, c = max(2, u/log(1 + u)) with u = 1/lambda.
+
+    The elliptical potential. For lambda >= 1 it is the paper's 2 alpha_T; for less, squared widths
+    reach 1/lambda, and u/log(1 + u) is the most that a square may exceed its logarithm.
+    """
+    most = 1.0 / np.asarray(penalty, float)
+    return (np.maximum(2.0, most / np.log1p(most)) * volume)[()]
+
+
+def best_width_bound(optimal: Numbers, *, length: Numbers = 1.0, penalty: Numbers = 1.0) -> Any:
+    """|x*|^2 in V^-1 <= |x*|^2/(lambda + N_opt |x*|^2), which for |x*| <= 1 is at most 1/(lambda + N_opt).
+
+    The paper's last step needs |x*| <= 1: x* = 2 e_1, lambda = 1 and N_opt = 3 give 0.3077 > 0.25.
+    """
+    square = np.square(np.asarray(length, float))
+    return (square / (penalty + np.asarray(optimal) * square))[()]
+
+
+def exceeding_chance(dim: int, sampling: str = "gaussian") -> float:
+    """p = P(u'eta >= 1) for a unit vector u: of N(0, I), or of the sphere of radius sqrt(d).
+
+    On the sphere u'eta is sqrt(d) cos(phi), where phi has a density like sin(phi)^(d-2).
+
+    >>> round(exceeding_chance(10), 6), round(exceeding_chance(2, "spherical"), 6)
+    (0.158655, 0.25)
+    """
+    dim = whole("dim", dim, least=1)
+    if one_of("sampling", sampling, SAMPLINGS) == "gaussian":
+        return 0.5 * math.erfc(math.sqrt(0.5))
+    return 0.5 if dim == 1 else _cap(dim - 2, math.acos(1.0 / math.sqrt(dim)))
+
+
+def _cap(power: int, angle: float) -> float:
+    """The share of [0, angle] in the integral of sin^power over [0, pi], by its recurrence."""
+    share, whole_integral = (angle / math.pi, math.pi) if power % 2 == 0 else (math.sin(angle / 2) ** 2, 2.0)
+    for n in range(2 + power % 2, power + 1, 2):
+        whole_integral *= (n - 1) / n
+        share -= math.cos(angle) * math.sin(angle) ** (n - 1) / (n * whole_integral)
+    return share
+
+
+def sample_factor(rounds: Numbers, dim: int, delta: Numbers, arms: int | None = None) -> Any:
+    """gamma_t/beta_t = min(sqrt(c d log(2 c' d t^2/delta)), sqrt(c log(2 c' K t^2/delta))), c = c' = 2.
+
+    How far a sample of LinTS strays, in radii; without K (`arms`) only the first of the two.
+    """
+    doubt = 2.0 * np.log(np.asarray(rounds, float)) - np.log(delta)
+    strays = 2.0 * dim * (math.log(4.0 * dim) + doubt)
+    if arms is not None:
+        strays = np.minimum(strays, 2.0 * (math.log(4 * arms) + doubt))
+    return np.sqrt(strays)[()]
+
+
+def linucb_regret(volume: Numbers, radius: Numbers, gap: Numbers) -> Any:
+    """R_LinUCB(T) <= 8 alpha_T beta_T^2/Delta.
+
+    From reg_t <= 2 beta |X_t| in V^-1, reg_t <= reg_t^2/Delta and the elliptical potential
+    (Abbasi-Yadkori et al., 2011, Theorem 5). For lambda >= 1.
+    """
+    return 8.0 * np.asarray(volume) * np.square(radius) / gap
+
+
+def lints_regret(
+    volume: Numbers, radius: Numbers, gap: Numbers, *, factor: Numbers, chance: float, delta: Numbers
+) -> Any:
+    """R_LinTS(T) <= (4/Delta) ((32 gamma^2/p^2 + (beta + gamma)^2) alpha + (16 gamma^2/p^2) log(1/delta)).
+
+    `factor` is gamma/beta and `chance` is p. The paper's Theorem 2, whose proof has beta where
+    beta + gamma is needed. For lambda >= 1.
+    """
+    stray = np.square(np.asarray(factor) * radius)
+    both = np.square((1.0 + np.asarray(factor)) * radius)
+    inner = (32.0 * stray / chance**2 + both) * volume - 16.0 * stray / chance**2 * np.log(delta)
+    return (4.0 / np.asarray(gap) * inner)[()]
+
+
+def greedy_regret(volume: Numbers, radius: Numbers, rounds: Numbers, gap: Numbers) -> Any:
+    """G(T) = (4 alpha_T + 16 log T) beta_T^2/Delta: greedy rounds after tau_0 + tau_1.
+
+    The second part of the paper's proposition, for lambda >= 1.
+    """
+    return ((4.0 * np.asarray(volume) + 16.0 * np.log(np.asarray(rounds, float))) * np.square(radius) / gap)[
+        ()
+    ]

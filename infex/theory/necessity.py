@@ -1,0 +1,155 @@
+"""How rarely one may explore: the lower bound of Theorem 3, and whether a schedule is above it."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
+
+from infex.checks import real, whole
+from infex.errors import InvalidSetting, SparseExploration
+from infex.schedules.protocol import first_round_with
+
+Verdict = Literal["consistent", "inconsistent", "inconclusive"]
+
+ENOUGH = 5.0  # explorations for each unit of log T, below which one is warned
+MOST = 2**16  # explorations that are looked at
+ROUNDS = 2**17  # rounds that are looked at, one by one, of a schedule that counts nothing
+END = math.log(10.0) * 300  # past which schedules tell no round
+
+
+class LowerBound(NamedTuple):
+    """What regret Theorem 3 forces on the two arms e_1 and 0, in one instance or the other.
+
+    `together` bounds E_1[R] + E_2[R] from below; so one of them is at least half of it. `pulls` is the
+    most that E_1[N_1] can be, and `divergence` the most that KL can be. `printed` is the paper's own
+    figure, which has 4 Delta^2 for the 2 Delta^2 of the divergence of a pull, and forgets the pull that
+    is made with no data.
+    """
+
+    together: float
+    pulls: float
+    divergence: float
+    printed: float
+
+
+def lower_bound(gap: float, horizon: int, explorations: float) -> LowerBound:
+    """E_1[R] + E_2[R] >= (Delta T/4) exp(-KL), KL = 2 Delta^2 E_1[N_1], E_1[N_1] <= 1 + 1/(2 Delta^2) + f(T).
+
+    Instance 1 has theta = -Delta, where the arm 0 is best, and instance 2 has theta = Delta
+    (`environments.lower_bound`), with noise N(0, 1). It holds for any base and any schedule with f(T)
+    `explorations`. With f(T) <= C log T the regret is of order T^(1 - 2 Delta^2 C) or more.
+
+    >>> found = lower_bound(0.25, horizon=10**6, explorations=13)
+    >>> round(found.together), round(found.pulls), round(found.printed)
+    (3995, 22, 328)
+    """
+    gap, horizon = real("gap", gap, above=0), whole("horizon", horizon, least=1)
+    explorations = real("explorations", explorations, least=0)
+    pulls = 1.0 + 1.0 / (2.0 * gap**2) + explorations
+    most = gap * horizon / 4.0
+    printed = most * math.exp(-4.0 * gap**2 * (pulls - 1.0))
+    return LowerBound(most * math.exp(-divergence(gap, pulls)), pulls, divergence(gap, pulls), printed)
+
+
+def divergence(gap: float, pulls: float) -> float:
+    """KL(P_1, P_2) = 2 Delta^2 E_1[N_1]: of N(-Delta, 1) and N(Delta, 1), once for each pull of e_1."""
+    return 2.0 * gap**2 * pulls
+
+
+class Growth(NamedTuple):
+    """Whether f(t) = omega(log t), that is log(f^-1(n))/n -> 0, by what is known or can be seen.
+
+    `known` says that the schedule itself told. `ratios` are pairs of n and log(f^-1(n))/n. No finite
+    number of rounds proves it: the lower bound speaks of infinitely many T.
+    """
+
+    verdict: Verdict
+    known: bool
+    ratios: tuple[tuple[int, float], ...]
+
+
+def grows(schedule: Any, horizon: int | None = None) -> Growth:
+    """Whether a schedule explores often enough for the regret bound, as far as can be told.
+
+    Built-in families know; others are judged by log(f^-1(n))/n at n = 2^k, up to 2^16. With a
+    horizon it warns (`SparseExploration`) if f(T) < 5 log T; it never refuses.
+
+    >>> from infex import every, from_count, logarithmic
+    >>> grows(every(20)).verdict, grows(logarithmic(1)).verdict
+    ('consistent', 'inconsistent')
+    >>> grows(from_count(lambda t: t ** 0.5)).verdict
+    'consistent'
+    """
+    if not callable(getattr(schedule, "explores", None)):
+        raise InvalidSetting(f"a schedule has a method explores, got {schedule!r}")
+    ratios = tuple(_ratios(schedule))
+    told = getattr(schedule, "grows", None)
+    if horizon is not None:
+        _warn(schedule, whole("horizon", horizon, least=1))
+    if told is None:
+        return Growth(_seen(ratios), False, ratios)
+    return Growth("consistent" if told else "inconsistent", True, ratios)
+
+
+def _seen(ratios: tuple[tuple[int, float], ...]) -> Verdict:
+    """By the slope of log ratio against log n over the last stretch, of at least a factor of 8."""
+    if len(ratios) < 5:
+        return "inconclusive"
+    (last, end), (first, start) = ratios[-1], max(pair for pair in ratios if pair[0] <= ratios[-1][0] / 8)
+    slope = math.log(end / start) / math.log(last / first)
+    if slope > -0.01:
+        return "inconsistent"
+    settled = [ratio for n, ratio in ratios if n >= 8]
+    falls = all(later <= 1.02 * sooner for sooner, later in pairwise(settled))
+    return "consistent" if slope < -0.05 and falls else "inconclusive"
+
+
+def _ratios(schedule: Any) -> list[tuple[int, float]]:
+    """n = 2^k and log(f^-1(n))/n, as far as rounds are told; past their end, what is at least true."""
+    when = _when(schedule)
+    found: list[tuple[int, float]] = []
+    n = 1
+    while n <= MOST:
+        t = when(n)
+        if t is None:
+            return found
+        if t == math.inf:
+            return [*found, _end(when, n)]
+        found.append((n, math.log(t) / n if t > 1 else 1e-9))
+        n *= 2
+    return found
+
+
+def _end(when: Any, n: int) -> tuple[int, float]:
+    """The first n whose round is past 10^300, or never comes."""
+    low = n // 2
+    while n - low > 1:
+        middle = (low + n) // 2
+        low, n = (low, middle) if when(middle) == math.inf else (middle, n)
+    return n, END / n
+
+
+def _when(schedule: Any) -> Any:
+    """f^-1, by what the schedule has; None past what was looked at."""
+    if callable(getattr(schedule, "when", None)):
+        return schedule.when
+    if callable(getattr(schedule, "count", None)):
+        return lambda n: first_round_with(schedule, n)
+    rounds = [t for t in range(1, ROUNDS + 1) if schedule.explores(t)]
+    return lambda n: rounds[n - 1] if n <= len(rounds) else None
+
+
+def _warn(schedule: Any, horizon: int) -> None:
+    if callable(getattr(schedule, "count", None)):
+        count = schedule.count(horizon)
+    else:
+        count = sum(schedule.explores(t) for t in range(1, min(horizon, ROUNDS) + 1))
+    if count < ENOUGH * math.log(horizon):
+        warnings.warn(
+            f"{schedule!r} explores {count} times in {horizon:,} rounds, which is less than 5 log T = "
+            f"{ENOUGH * math.log(horizon):.0f}: on some problems the regret may grow with the horizon",
+            SparseExploration,
+            stacklevel=3,
+        )

@@ -1,0 +1,100 @@
+"""What a regret bound is asked for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, final
+
+import numpy as np
+
+from infex.checks import one_of, real, whole
+from infex.errors import InvalidSetting
+from infex.linear.evidence import SAMPLINGS
+from infex.theory import formulas
+
+BASES = ("LinUCB", "LinTS")
+Base = Literal["LinUCB", "LinTS"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """A problem and a base as the bounds see them.
+
+    `gap` is Delta, what the second best arm falls short of the best. `noise`, `bound`, `penalty`
+    and `delta` are those of the policies; without `delta` it is 1/T. LinTS also has `sampling`, and
+    a smaller bound if the number of `arms` is told. The bounds are proved for a penalty of at
+    least 1 and arms no longer than 1, so that no gap exceeds 2 `bound`.
+    """
+
+    dim: int
+    gap: float
+    noise: float = 1.0
+    bound: float = 1.0
+    penalty: float = 1.0
+    delta: float | None = None
+    arms: int | None = None
+    sampling: Literal["gaussian", "spherical"] = "gaussian"
+
+    def __post_init__(self) -> None:
+        checked = {
+            "dim": whole("dim", self.dim, least=1),
+            "gap": real("gap", self.gap, above=0),
+            "noise": real("noise", self.noise, least=0),
+            "bound": real("bound", self.bound, above=0),
+            "penalty": real("penalty", self.penalty, least=1),
+            "delta": self.delta if self.delta is None else real("delta", self.delta, above=0, most=1),
+            "arms": self.arms if self.arms is None else whole("arms", self.arms, least=1),
+            "sampling": one_of("sampling", self.sampling, SAMPLINGS),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        if self.gap > 2 * self.bound:
+            raise InvalidSetting(f"gap must be at most 2 bound = {2 * self.bound:g}, got {self.gap:g}")
+
+    def delta_at(self, horizon: int) -> float:
+        """delta, or 1/T where none was given."""
+        return 1.0 / horizon if self.delta is None else self.delta
+
+    def volume(self, rounds: Any) -> Any:
+        """The simple bound on alpha."""
+        return formulas.volume_bound(rounds, self.dim, self.penalty)
+
+    def radius(self, volume: Any, delta: Any) -> Any:
+        """beta."""
+        return formulas.radius(volume, delta=delta, noise=self.noise, bound=self.bound, penalty=self.penalty)
+
+    def settled_volume(self, rounds: Any, regret: Any) -> Any:
+        """The least alpha that both bounds allow, where `regret(alpha)` bounds the regret in turn.
+
+        alpha <= A = d log(1 + T/(d lambda)) and alpha <= B(regret(alpha)), with B the bound by regret.
+        Iterated from A, alpha falls to the greatest solution, and every step of the way is a bound.
+        """
+        volume = self.volume(rounds)
+        for _ in range(200):
+            better = formulas.volume_bound_by_regret(
+                rounds, regret(volume), self.gap, self.dim, penalty=self.penalty
+            )
+            closer = np.minimum(volume, better)
+            if np.all(volume - closer <= 1e-13 * volume):
+                return closer
+            volume = closer
+        return volume
+
+    def base_regret(self, base: str, rounds: Any, volume: Any, delta: Any) -> Any:
+        """The bound on the base's regret, by its alpha."""
+        beta = self.radius(volume, delta)
+        if one_of("base", base, BASES) == "LinUCB":
+            return formulas.linucb_regret(volume, beta, self.gap)
+        factor = formulas.sample_factor(rounds, self.dim, delta, self.arms)
+        chance = formulas.exceeding_chance(self.dim, self.sampling)
+        return formulas.lints_regret(volume, beta, self.gap, factor=factor, chance=chance, delta=delta)
+
+    def base_failure(self, base: str, delta: float) -> float:
+        """The chance with which that bound may fail.
+
+        The ellipsoid fails with delta; for LinTS also the samples, with the sum of delta/(2 t^2), and the
+        bound on expected widths, with delta.
+        """
+        return delta if base == "LinUCB" else (2.0 + math.pi**2 / 12.0) * delta

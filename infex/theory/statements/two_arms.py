@@ -1,0 +1,144 @@
+"""Statements about the two arms of the lower bound: C10, C11, C12 and C21."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from infex import environments
+from infex.errors import SparseExploration
+from infex.linear.kernels import Floats
+from infex.policies import Greedy, Infex, LinUCB
+from infex.schedules import Schedule, every, logarithmic, never, power
+from infex.simulation import Run, play_many
+from infex.theory.necessity import divergence, lower_bound
+from infex.theory.statements.statement import Effort, Measured, Statement, parts
+
+GAP = math.sqrt(1.0 / 8.0)  # the paper's sqrt(eps/(4 C)) for eps = 1/2, C = 1
+LONG, SHORT = 100_000, 2000
+SCHEDULES: dict[str, Schedule] = {
+    "log t": logarithmic(1),
+    "(log t)^2": logarithmic(2),
+    "sqrt t": power(0.5),
+    "t/20": every(20),
+    "greedy": never(),
+}
+
+
+def policy(schedule: Any) -> Any:
+    """INFEX that learns from all data, with LinUCB in the rounds of the schedule."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SparseExploration)  # which is the point
+        return Greedy() if schedule == never() else Infex(LinUCB(delta=0.01), schedule)
+
+
+def runs(schedule: Any, which: Any, horizon: int, seeds: list[int], record: bool = False) -> list[Run]:
+    """Runs on one of the two instances."""
+    return play_many(environments.lower_bound(GAP, which), policy(schedule), horizon, seeds, record=record)
+
+
+class Curve(NamedTuple):
+    """Expected regret against rounds."""
+
+    rounds: Floats
+    regret: Floats
+
+    def slope(self, start: float) -> float:
+        """The slope of log regret against log rounds, from a round on."""
+        late = self.rounds >= start
+        return float(np.polyfit(np.log(self.rounds[late]), np.log(self.regret[late]), 1)[0])
+
+
+def curves(
+    effort: Effort, count: int = 400, told: Callable[[str], None] = lambda name: None
+) -> dict[str, Curve]:
+    """Expected regret in instance 2, by schedule."""
+    found = {}
+    for name, schedule in SCHEDULES.items():
+        told(name)
+        some = runs(schedule, 2, LONG, effort.seeds("two arms", count))
+        found[name] = Curve(some[0].points[0].astype(float), np.mean([run.points[1] for run in some], axis=0))
+    return found
+
+
+_curves = lru_cache(maxsize=2)(curves)
+
+
+def check_slopes(effort: Effort) -> Measured:
+    """The slope over the last decade of what grows, against that of log t from T = 100 on."""
+    found = _curves(effort)
+    steep = min(found["log t"].slope(100), found["greedy"].slope(100))
+    flat = max(found[name].slope(LONG / 10) for name in ("(log t)^2", "sqrt t", "t/20"))
+    return Measured(flat / max(steep, 1e-9), 0.25)
+
+
+def check_sum(effort: Effort) -> Measured:
+    """With the pulls that were measured, so that only the inequality itself is on trial."""
+    shares = []
+    for schedule in SCHEDULES.values():
+        one, other = (runs(schedule, which, SHORT, effort.seeds("sum", 500)) for which in (1, 2))
+        pulls = float(np.mean([run.counts[0] for run in one]))
+        regret = float(np.mean([run.regret for run in one]) + np.mean([run.regret for run in other]))
+        shares.append(GAP * SHORT / 4.0 * math.exp(-divergence(GAP, pulls)) / regret)
+    return Measured(max(shares))
+
+
+def greedy_pulls(schedule: Schedule, seeds: list[int]) -> float:
+    """E_1[N_1] - f(T), less three standard errors, where every exploration pulls e_1.
+
+    So greedy rounds meet its mean again and again, and pull it as often as they ever may.
+    """
+    instance = environments.lower_bound(GAP, which=1)
+    eager = Infex(LinUCB(scale=1e6), schedule)  # the arm 0 has no width
+    counts = np.array([run.counts[0] for run in play_many(instance, eager, SHORT, seeds)], float)
+    error = counts.std(ddof=1) / math.sqrt(counts.size)
+    return float(counts.mean() - schedule.count(SHORT) - 3.0 * error)
+
+
+def check_pulls(effort: Effort) -> Measured:
+    """For several schedules."""
+    seeds = effort.seeds("pulls", 2000)
+    schedules = (logarithmic(2), power(0.5), every(20), every(50))
+    return Measured(
+        max(greedy_pulls(schedule, seeds) for schedule in schedules), lower_bound(GAP, 1, 0).pulls
+    )
+
+
+def log_ratio(effort: Effort, rate: float = 2.0) -> Measured:
+    """The mean of log dP_1/dP_2 less rate Delta^2 N_1, in standard errors; with rate 2 its mean is 0.
+
+    A reward y of e_1 adds ((y - Delta)^2 - (y + Delta)^2)/2 = -2 Delta y to the logarithm.
+    """
+    apart = []
+    for schedule in (every(20), logarithmic(2)):
+        for seeds in parts(effort.seeds("divergence", 300)):
+            for run in runs(schedule, 1, SHORT, seeds, record=True):
+                assert run.rewards is not None
+                played = run.rewards[run.arms == 0]
+                apart.append(-2.0 * GAP * played.sum() - rate * GAP**2 * played.size)
+    return Measured(abs(float(np.mean(apart))) / (np.std(apart, ddof=1) / math.sqrt(len(apart))), 4.0)
+
+
+STATEMENTS = (
+    Statement(
+        "C10",
+        "on the two arms regret is near-linear for log t and greedy, flat for more: ratio of log-log slopes",
+        check_slopes,
+    ),
+    Statement(
+        "C11",
+        "E_1[R] + E_2[R] is at least (Delta/4) T exp(-KL): the greatest share of the sum that this takes",
+        check_sum,
+    ),
+    Statement(
+        "C12",
+        "E_1[N_1] is at most 1 + 1/(2 Delta^2) + f(T): N_1 - f(T), less three standard errors",
+        check_pulls,
+    ),
+    Statement("C21", "KL is 2 Delta^2 E_1[N_1]: the difference, in standard errors", log_ratio),
+)
