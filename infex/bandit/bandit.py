@@ -37,12 +37,14 @@ from infex.policies.protocol import (
     chosen,
     learns,
     probability,
+    teach,
     uses_explored,
 )
 from infex.schedules.protocol import a_round
 from infex.streams import Rounds
 
 STREAM = "bandit"
+HEAVIEST = 1e12
 MOST = 1e100  # sums of larger rewards might overflow
 
 
@@ -262,9 +264,12 @@ class Bandit:
         if type(reward) is not float or not abs(reward) <= self._greatest:
             reward = self._checked_reward(reward)
         taken, where = self._waiting(decision)
+        if type(weight) is not float or weight != 1.0:
+            weight = real("weight", weight, above=0, most=HEAVIEST, error=InvalidReward)
         if self._learns:
+            self._memory.refuse(reward)  # before a learner has taken it in
             features = self._memory.columns[:, where] if isinstance(where, int) else where
-            self._policy.learn(taken.arm, features.copy(), reward, taken.explored)  # type: ignore[attr-defined]
+            teach(self._policy, taken.arm, features.copy(), reward, taken.explored)
         if weight != 1.0:
             self._learn_weighted(where, reward, taken.explored, weight)
         elif isinstance(where, int):
@@ -396,8 +401,7 @@ class Bandit:
             self._greatest = MOST
         return value
 
-    def _learn_weighted(self, where: int | Floats, reward: float, explored: bool, weight: Any) -> None:
-        weight = real("weight", weight, above=0, error=InvalidReward)
+    def _learn_weighted(self, where: int | Floats, reward: float, explored: bool, weight: float) -> None:
         if isinstance(where, int):
             self._memory.learn_weighted(where, reward, explored, weight)
         else:

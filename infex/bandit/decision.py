@@ -11,7 +11,8 @@ class Decision(NamedTuple):
     `low` and `high` are estimate -+ radius width, with the radius of the policy (that of
     LinUCB's default settings if it has none). `probability` is the chance of this arm in this
     round, given the rounds before it, over all draws, those of a jittered schedule included; None
-    where it is not known. In a greedy round `greedy` is the arm played; ties may be random.
+    where it is not known. `greedy` is the arm of the largest estimate; in a greedy round it is the arm
+    played, ties may be random, unless the policy has estimates of its own (least squares, LASSO).
     `reason` says in words why it explored or why not, as in "scheduled", "greedy" or "skipped:
     paused".
     """

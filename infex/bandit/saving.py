@@ -45,6 +45,7 @@ def save(bandit: Bandit, path: str | os.PathLike[str]) -> None:
         "made_up": bandit._made_up,
         "cost": bandit._cost,
         "allowed": None if bandit.allowed is None else bandit.allowed.tolist(),
+        "kinds": _kinds(bandit.policy),
         "note": memory.note,
         "features": None if bandit.features is None else _described(bandit.features),
         "pending": [_packed(decision, where) for decision, where in bandit._pending.values()],
@@ -80,11 +81,17 @@ def load(
         bandit._allowed = None if settings["allowed"] is None else np.array(settings["allowed"])
         bandit._pending = dict(_unpacked(packed) for packed in settings["pending"])
         bandit._memory = _memory(bandit, settings, arrays)
-        if policy is None or settings["policy"] in (None, _expression(policy)):
+        if policy is None or settings["kinds"] == _kinds(policy):
             bandit._memory.note = _tuples(settings["note"])  # that of another policy is not this one's
     except (KeyError, IndexError) as error:
         raise DamagedFile(f"{path} lacks what a bandit needs: {error}") from None
     return bandit
+
+
+def _kinds(policy: Any) -> str:
+    """What a policy is made of, by the names of its classes: whose note it can read."""
+    inner = [getattr(policy, name) for name in ("base", "schedule") if hasattr(policy, name)]
+    return f"{type(policy).__name__}({', '.join(map(_kinds, inner))})"
 
 
 def _expression(thing: Policy | Estimator) -> str | None:

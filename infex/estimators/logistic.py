@@ -66,9 +66,13 @@ class LogisticFit(Fit):
         self._rows: Floats = np.empty((8, self.dim))
         self._counts: Floats = np.zeros((8, 2))
 
-    def take(self, x: Floats, reward: float, weight: float) -> None:
+    def refuse(self, reward: float) -> None:
+        """Refuses a reward that is neither 0 nor 1."""
         if reward not in (0.0, 1.0):
             raise InvalidReward(f"a reward for {self.estimator!r} must be 0 or 1, got {reward!r}")
+
+    def take(self, x: Floats, reward: float, weight: float) -> None:
+        self.refuse(reward)
         place = self._place(x)
         self._counts[place, int(reward)] += weight
 

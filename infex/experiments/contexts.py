@@ -6,6 +6,7 @@ among a few sets that come again and again. For the last the paper has no theore
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -124,10 +125,13 @@ def _is_below(results: Results, cell: Cell, one: str, other: str, times: float =
 
 
 def _ratio(results: Results, cell: Cell, policy: str) -> float:
-    """Mean regret of the second half of the rounds over that of the first; 0 if there was none."""
+    """Mean regret of the second half of the rounds over that of the first; 0 if there was none in both."""
     rounds, mean, _ = results.band(cell, policy)
     first = float(np.interp(rounds[-1] / 2, rounds, mean))
-    return (float(mean[-1]) - first) / first if first > 0 else 0.0
+    second = float(mean[-1]) - first
+    if first > 0:
+        return second / first
+    return math.inf if second > 0 else 0.0
 
 
 def _greedy_is_near(results: Results, cell: Cell) -> bool:

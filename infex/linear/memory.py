@@ -70,6 +70,12 @@ class Memory:
             raise InvalidSetting(f"a weight ({weight:g}) needs an estimator of least squares")
         self.absorb(x, reward, explored, weight)
 
+    def refuse(self, reward: float) -> None:
+        """Refuses a reward that the statistics could not take in; changes nothing."""
+        check = getattr(self.ridge, "refuse", None)
+        if check is not None:
+            check(reward)
+
     def absorb(self, x: Floats, reward: float, explored: bool, weight: float = 1.0) -> None:
         """Takes in one reward of any x."""
         self.ridge.absorb(x, reward, weight)

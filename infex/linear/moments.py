@@ -27,8 +27,9 @@ class Moments(NamedTuple):
     @staticmethod
     def of(truth: Floats, told: int) -> Moments:
         """Those of the truth that `kernels` describes."""
-        gram = np.tril(truth[0, :-1]) + np.tril(truth[0, :-1], -1).T
-        return Moments(gram, truth[0, -1].copy(), told)
+        sums = truth[0] + truth[1]  # with the carry, without which a singular gram would not look so
+        gram = np.tril(sums[:-1]) + np.tril(sums[:-1], -1).T
+        return Moments(gram, sums[-1], told)
 
     def least_squares(self) -> Floats:
         """The parameter of least squares; of the least length where many are equally good."""
@@ -187,11 +188,12 @@ def polish(gram: Floats, moment: Floats, strength: float, theta: Floats) -> bool
     for a in range(n):
         if found[a] * theta[active[a]] <= 0.0:
             return False
+    largest = np.max(np.abs(moment))
     for i in range(theta.size):
         slope = moment[i]
         for b in range(n):
             slope -= gram[i, active[b]] * found[b]
-        if abs(slope) > strength * (1.0 + 1e-9):
+        if abs(slope) > strength * (1.0 + 1e-9) + 1e-14 * largest:
             return False
     theta[active] = found
     return True

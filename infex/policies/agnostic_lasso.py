@@ -31,7 +31,7 @@ class AgnosticLassoBandit:
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The best arm of the estimate."""
-        return Choice(pick(self._scores(evidence), self.ties, rng), explored=False)
+        return Choice(pick(self._scores(evidence), self.ties, rng), explored=False, reason="best by LASSO")
 
     def probability(self, t: int, evidence: Evidence, arm: int) -> float:
         """1 for the best arm; shared among ties that are broken at random."""

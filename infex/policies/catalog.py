@@ -11,6 +11,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from infex import estimators, schedules
 from infex.checks import plain
 from infex.errors import InfexError, InvalidExpression
@@ -148,6 +150,8 @@ def _arguments(policy: Any) -> list[str]:
         value = getattr(policy, setting.name)
         if not setting.init:
             continue
+        if isinstance(value, np.ndarray):
+            raise InvalidExpression(f"{setting.name} of {type(policy).__name__} is not text: an array")
         if setting.default is dataclasses.MISSING:
             found.append(expression(value))
         elif value != setting.default:
@@ -158,7 +162,9 @@ def _arguments(policy: Any) -> list[str]:
 def _value(value: Any) -> str:
     if isinstance(value, str):
         return value if value.isidentifier() else repr(value)
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if isinstance(value, float):
         return plain(value)
     return expression(value)
 

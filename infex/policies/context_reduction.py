@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field, replace
 from typing import Any, final
 
@@ -9,10 +10,10 @@ import numpy as np
 
 from infex.checks import whole
 from infex.errors import InvalidSetting
-from infex.linear import Evidence
-from infex.linear.kernels import Floats
+from infex.linear import Evidence, columns_of
+from infex.linear.kernels import TIE, Floats
 from infex.policies.linucb import LinUCB
-from infex.policies.protocol import Choice, Policy, checked, chosen, uses_explored
+from infex.policies.protocol import Choice, Policy, checked, chosen, informed, uses_explored
 from infex.policies.ties import best
 from infex.streams import stream
 
@@ -39,6 +40,7 @@ class ContextReduction:
     samples: Any = field(default=None, repr=False, compare=False)
     directions: int = 500
     seed: int = 0
+    content: str = field(init=False, repr=False, default="")
     actions: Any = field(init=False, repr=False, compare=False, default=None)
     towards: Any = field(init=False, repr=False, compare=False, default=None)
 
@@ -55,22 +57,28 @@ class ContextReduction:
             )
             towards = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
             object.__setattr__(self, "samples", samples)
+            object.__setattr__(self, "content", hashlib.blake2b(samples.tobytes()).hexdigest())
             object.__setattr__(self, "towards", towards)
             object.__setattr__(self, "actions", np.ascontiguousarray(_means(samples, towards).T))
 
     def informed(self, instance: Any, horizon: int) -> ContextReduction:
         """The policy once a simulation has shown it arm sets that it will not meet."""
+        base = informed(self.base, instance, horizon)
         if self.samples is not None:
-            return self
+            return self if base is self.base else replace(self, base=base)
         if not hasattr(instance, "blocks"):
-            return replace(self, samples=np.array(instance.arms)[None])
+            return replace(self, base=base, samples=np.array(instance.arms)[None])
         sets = [columns.T for _, block in instance.blocks(self.seed + 2**40, LOGGED) for columns in block]
-        return replace(self, samples=np.array(sets))
+        return replace(self, base=base, samples=np.array(sets))
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The arm towards which the base's action points; the reward is learnt on the action."""
         if self.actions is None:
             raise InvalidSetting("the law of arm sets is not known: give samples of them, (n, K, d)")
+        if evidence.arms.shape[1] != self.actions.shape[0]:
+            raise InvalidSetting(
+                f"samples have {self.actions.shape[0]} features, the arms on offer {evidence.arms.shape[1]}"
+            )
         choice = self.base.choose(t, evidence.on(self.actions), rng)
         action = chosen(choice, self.directions)
         arm = best(evidence.arms @ self.towards[action])
@@ -78,18 +86,22 @@ class ContextReduction:
 
 
 def _checked_samples(samples: Any) -> Floats:
-    found = np.array(samples, dtype=np.float64)
-    if found.ndim != 3 or 0 in found.shape or not np.isfinite(found).all():
-        raise InvalidSetting(
-            f"samples must be arm sets as numbers of shape (n, K, d), got shape {found.shape}"
-        )
+    try:
+        found = np.array(samples, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidSetting("samples must be arm sets as numbers of one shape (n, K, d)") from None
+    if found.ndim != 3 or 0 in found.shape:
+        raise InvalidSetting(f"samples must be arm sets as numbers of shape (n, K, d), got {found.shape}")
+    columns_of(found.reshape(-1, found.shape[2]))  # none longer than 1
     return found
 
 
 def _means(samples: Floats, towards: Floats) -> Floats:
-    """g(w) of every direction: the mean, over arm sets, of the arm with the largest x'w."""
+    """g(w) of every direction: the mean, over arm sets, of the arm that `best` finds by x'w."""
     found = np.empty_like(towards)
     for place, direction in enumerate(towards):
-        tops = np.argmax(samples @ direction, axis=1)
+        scores = samples @ direction
+        top = scores.max(axis=1, keepdims=True)
+        tops = np.argmax(scores >= top - TIE * (1.0 + np.abs(top)), axis=1)
         found[place] = samples[np.arange(len(samples)), tops].mean(axis=0)
     return found

@@ -162,7 +162,7 @@ class UntilCertain(Control):
         uppers = np.array(evidence.upper(beta))
         best = evidence.greedy
         uppers[best] = -math.inf
-        return bool(evidence.estimate(best) - beta * evidence.width(best) > uppers.max())
+        return bool(evidence.upper(-beta)[best] > uppers.max())
 
     def _confidence(self) -> Confidence:
         return Confidence(delta=self.delta, noise=self.noise, bound=self.bound, scale=self.scale)
@@ -255,7 +255,7 @@ def paused(
 
     Explorations that fall into a pause are dropped, or with `missed="make up"` made up for, one
     a round, in the first rounds after it that are not due themselves. Both are counted
-    (`bandit.exploration()`).
+    (`bandit.exploration()`). `when` may be asked more than once in a round: it must say the same.
 
     >>> from infex import every
     >>> schedule = paused(every(2), when=lambda t: t <= 10, missed="make up")
@@ -338,6 +338,8 @@ def controlled(infex: Any, control: Control, t: int, evidence: Evidence, rng: np
     if bar is None:
         reason = SCHEDULED if due else MADE_UP
         choice: Choice = infex.explore(t, evidence.noted(note.inner), rng, reason, note.done + 1)
+        if not choice.explored:  # by a base that tells: nothing was tried
+            return choice._replace(note=tuple(note._replace(inner=noted(choice, note.inner))))
         loss = loss_of(evidence, choice.arm)
         bar = note.refusal(control, loss)
         if bar is None:

@@ -31,7 +31,8 @@ def forced_count(scale: float, t: int) -> int:
     Round t is forced if fewer than g(t) = scale log(1 + t) were before it. As g is concave, all
     rounds are at first, and then as many as g, rounded up.
     """
-    return min(t, math.ceil(scale * math.log1p(t)))
+    target = scale * math.log1p(t)
+    return t if target >= t else math.ceil(target)
 
 
 def kept_arms(forced: Floats, keep: float) -> NDArray[np.bool_]:

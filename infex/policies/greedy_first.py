@@ -13,6 +13,7 @@ from infex.policies.protocol import Choice, Policy, checked, choose_allowed, not
 
 BASE = LinUCB()
 NO_LEVEL = -1.0
+SINGULAR = 1e-12  # of the trace, below which rounding would decide
 
 
 @final
@@ -22,7 +23,8 @@ class GreedyFirst:
 
     After n rewards, more than `wait`, the smallest eigenvalue of sum x x' is compared with `level`
     n/4; once it is below, the base decides in every round. Without a `level` it is half of the
-    smallest eigenvalue over n after the first `wait` rewards (8 d if not named).
+    smallest eigenvalue over n after the first `wait` rewards (8 d if not named). It is made for
+    estimators that forget nothing.
     """
 
     base: Policy = BASE
@@ -69,4 +71,5 @@ class GreedyFirst:
         least = moments.least_eigenvalue()
         if level == NO_LEVEL:
             level = least / moments.told / 2.0
-        return least < level * moments.told / 4.0 or least <= 0.0, level, inner
+        singular = least <= SINGULAR * float(np.trace(moments.gram))
+        return least < level * moments.told / 4.0 or singular, level, inner

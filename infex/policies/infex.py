@@ -29,6 +29,7 @@ from infex.policies.protocol import (
     learns,
     none_allowed,
     probability,
+    teach,
     uses_explored,
 )
 from infex.policies.ties import TIES, Ties
@@ -94,7 +95,7 @@ class Infex:
         choice = choose_allowed(self.base, *self.seen(t, evidence, turn), rng, trusted=tells)
         arm = chosen(choice, len(evidence))
         explored = choice.explored if tells else True
-        return Choice(arm, explored, choice.note, reason if explored else GREEDILY)
+        return Choice(arm, explored, choice.note, reason if explored else GREEDILY, choice.features)
 
     def exploit(self, t: int, evidence: Evidence, rng: np.random.Generator, reason: str) -> Choice:
         """The greedy arm."""
@@ -104,7 +105,7 @@ class Infex:
     def learn(self, arm: int, features: Floats, reward: float, explored: bool) -> None:
         """Passes a reward on to a base that learns by itself: all of them, or its own."""
         if learns(self.base) and (explored or self.data == "shared"):
-            self.base.learn(arm, features, reward, explored)  # type: ignore[attr-defined]
+            teach(self.base, arm, features, reward, explored)
 
     def inner_probability(self, t: int, seen: Evidence, arm: int) -> float | None:
         """The chance that `explore` picks `arm`, by what the base sees."""

@@ -45,7 +45,7 @@ class LassoBandit:
         """A uniform arm in forced rounds, else the best of those that forced rounds keep."""
         if self._is_forced(t, evidence):
             return Choice(int(rng.integers(len(evidence))), explored=True)
-        return Choice(best(self._scores(evidence)), explored=False)
+        return Choice(best(self._scores(evidence)), explored=False, reason="best by LASSO")
 
     def probability(self, t: int, evidence: Evidence, arm: int) -> float:
         """1/K in forced rounds; else 1 for the arm that is played."""

@@ -26,8 +26,8 @@ class OLSBandit:
     squares has many solutions it takes the shortest.
 
     `rule` is the forced set: with "log", round t is forced if fewer than `scale` log(1 + t) were
-    before it; with "blocks" it is {(2^n - 1) `scale` + j: n >= 0, 1 <= j <= `scale`}. `scale` is
-    d^2 if it is not named. `preset="paper"` takes 8 d^2 and for `keep` the true gap, which a
+    before it; with "blocks" it is {(2^n - 1) q + j: n >= 0, 1 <= j <= q} with q the `scale`, rounded
+    up. `scale` is d^2 if it is not named. `preset="paper"` takes 8 d^2 and for `keep` the true gap, which a
     simulation alone can tell: so that most of 10^4 rounds are forced at d = 10, as Lee and Oh
     report. The constants of the theory would force more than 10^8 rounds.
     """
@@ -44,8 +44,9 @@ class OLSBandit:
             object.__setattr__(self, "scale", real("scale", self.scale, above=0))
         if self.preset is not None:
             one_of("preset", self.preset, ("paper",))
-            if self.scale is not None:
-                raise InvalidSetting(f"the preset {self.preset!r} names the scale; got {self.scale:g} too")
+            if self.scale is not None or self.keep != 0.5:
+                got = f"{self.scale if self.scale is None else f'{self.scale:g}'} and {self.keep:g}"
+                raise InvalidSetting(f"the preset {self.preset!r} names scale and keep; got {got} too")
 
     @property
     def uses_explored(self) -> bool:
@@ -70,7 +71,7 @@ class OLSBandit:
         """A uniform arm in forced rounds, else the best of those that forced rounds keep."""
         if self._is_forced(t, evidence):
             return Choice(int(rng.integers(len(evidence))), explored=True)
-        return Choice(best(self._scores(evidence)), explored=False)
+        return Choice(best(self._scores(evidence)), explored=False, reason="best by least squares")
 
     def probability(self, t: int, evidence: Evidence, arm: int) -> float:
         """1/K in forced rounds; else 1 for the arm that is played."""
@@ -81,7 +82,7 @@ class OLSBandit:
     def _is_forced(self, t: int, evidence: Evidence) -> bool:
         if self.preset is not None:
             raise InvalidSetting(
-                "preset 'paper' needs the true gap, which a simulation alone can tell; say keep"
+                "preset 'paper' needs the true gap, which a simulation alone can tell; say scale and keep"
             )
         return is_forced(self.rule, self.scale_for(evidence.arms.shape[1]), t)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from infex.checks import whole
-from infex.errors import InvalidArms, InvalidChoice, InvalidSetting
+from infex.errors import InfexWarning, InvalidArms, InvalidChoice, InvalidSetting
 from infex.linear import Evidence
 from infex.linear.kernels import Floats
 
@@ -102,7 +103,11 @@ def informed(policy: Any, instance: Any, horizon: int) -> Any:
         return tells(instance, horizon)
     base = getattr(policy, "base", None)
     told = base if base is None else informed(base, instance, horizon)
-    return policy if told is base else dataclasses.replace(policy, base=told)
+    if told is base:
+        return policy
+    with warnings.catch_warnings():  # whoever made the policy has been told
+        warnings.simplefilter("ignore", InfexWarning)
+        return dataclasses.replace(policy, base=told)
 
 
 def heeds_allowed(policy: Policy) -> bool:
@@ -138,8 +143,20 @@ def choose_allowed(
 
 
 def learns(policy: Policy) -> bool:
-    """Does the policy keep a state of its own? One that holds a learner says so by `learns`."""
-    return bool(getattr(policy, "learns", callable(getattr(policy, "learn", None))))
+    """Does the policy, or its base, keep a state of its own? One may say so by `learns`."""
+    if hasattr(policy, "learns"):
+        return bool(policy.learns)
+    if callable(getattr(policy, "learn", None)):
+        return True
+    return hasattr(policy, "base") and learns(policy.base)
+
+
+def teach(policy: Any, arm: int, features: Floats, reward: float, explored: bool) -> None:
+    """Passes a reward on to a learner, or to the learner that a policy holds as its base."""
+    if callable(getattr(policy, "learn", None)):
+        policy.learn(arm, features, reward, explored)
+    elif hasattr(policy, "base"):
+        teach(policy.base, arm, features, reward, explored)
 
 
 def uses_explored(policy: Policy) -> bool:

@@ -23,7 +23,8 @@ class RarelySwitchingUCB(Confidence):
 
     Until then it plays the best arm of the last one (Abbasi-Yadkori, Pal and Szepesvari, 2011,
     section 5.1): of order d log T switches in T rounds. Among fixed arms that is one arm between
-    two switches.
+    two switches. It is made for estimators that forget nothing: where det V stops growing, it
+    stops switching.
     """
 
     growth: float = 1.0

@@ -21,7 +21,7 @@ class UCB1:
     From Auer, Cesa-Bianchi and Fischer (2002). It looks at pulls and rewards of fixed arms alone, at
     no features; n counts all rewards and n_k those of arm k. `noise` is half the length of the
     interval of rewards: 1 for +1 and -1, and 0.5 for 0 and 1, which gives the sqrt(2 log n / n_k) of
-    the original.
+    the original. An arm whose reward is pending counts as not played yet.
     """
 
     noise: float = 1.0

@@ -18,7 +18,7 @@ from infex.linear.kernels import Floats
 from infex.linear.statistics import Estimator
 from infex.linear.view import View, viewed
 from infex.policies import Greedy
-from infex.policies.protocol import chosen, learns, noted, uses_explored
+from infex.policies.protocol import chosen, learns, noted, teach, uses_explored
 from infex.simulation import tally
 from infex.simulation.bases import EPSILON, GREEDY, HYBRID, READ_WIDTHS, Base, NoSuchArm, base_arm, pick
 from infex.simulation.batch import fault
@@ -84,7 +84,7 @@ def _interpreted(
         reward = instance.reward(top - gaps[arm], reward_rng)
         x = np.ascontiguousarray(columns[:, arm])
         if learns(policy):
-            policy.learn(arm, x, reward, choice.explored)
+            teach(policy, arm, x, reward, choice.explored)
         memory.absorb(
             x if choice.features is None else np.ascontiguousarray(choice.features), reward, choice.explored
         )

@@ -14,6 +14,7 @@ from infex.linear import Ridge, kernels
 from infex.linear.compiling import compiled
 from infex.linear.kernels import TIE, Floats
 from infex.linear.moments import least_squares
+from infex.linear.ridge import checked_penalty
 from infex.policies import OLSBandit
 from infex.policies.forced import Rule, is_forced
 from infex.simulation.batch import CHUNK
@@ -37,6 +38,8 @@ def play_forced(
 ) -> Run:
     """One run; `label` names the policy's draws."""
     compile_forced()
+    checked_penalty(penalty)
+    forced_rounds(policy.rule, policy.scale_for(instance.arms.shape[1]), 1, min(CHUNK, horizon))
     ledger = Ledger(1, len(instance.arms), horizon, record)
     draws = instance.draws(seed), stream(seed, "policy", label, instance.key)
     begun = time.perf_counter()
@@ -102,7 +105,7 @@ def play_forced_rounds(
     checkpoints, curve, tally, counts, arms, rewards, _ = outcome
     dim, count = columns.shape
     theta, x, scores = np.empty(dim), np.empty(dim), np.empty(count)
-    kept, stale = np.empty(count), True
+    kept, sums, stale = np.empty(count), np.empty((dim + 1, dim)), True
     mark = np.searchsorted(checkpoints, t)
     for place in range(forced.size):
         if forced[place]:
@@ -110,9 +113,9 @@ def play_forced_rounds(
             stale = True
         else:
             if stale:
-                keep_arms(columns, own_truth, keep, theta, kept)
+                keep_arms(columns, own_truth, keep, sums, theta, kept)
                 stale = False
-            least_squares(truth[0, :dim], truth[0, dim], theta)
+            solve_sums(truth, sums, theta)
             kernels.product(columns, theta, scores)
             for k in range(count):
                 scores[k] = scores[k] if kept[k] > 0.0 else RULED_OUT
@@ -136,10 +139,21 @@ def play_forced_rounds(
 
 
 @compiled
-def keep_arms(columns: Floats, own_truth: Floats, keep: float, theta: Floats, kept: Floats) -> None:
-    """1 for each arm that the estimate from forced rounds keeps, as `policies.forced.kept_arms` has it."""
+def solve_sums(truth: Floats, sums: Floats, theta: Floats) -> None:
+    """Least squares of a truth, with its carry."""
     dim = theta.size
-    least_squares(own_truth[0, :dim], own_truth[0, dim], theta)
+    for i in range(dim + 1):
+        for j in range(dim):
+            sums[i, j] = truth[0, i, j] + truth[1, i, j]
+    least_squares(sums[:dim], sums[dim], theta)
+
+
+@compiled
+def keep_arms(
+    columns: Floats, own_truth: Floats, keep: float, sums: Floats, theta: Floats, kept: Floats
+) -> None:
+    """1 for each arm that the estimate from forced rounds keeps, as `policies.forced.kept_arms` has it."""
+    solve_sums(own_truth, sums, theta)
     kernels.product(columns, theta, kept)
     top = np.max(kept)
     limit = top - keep / 2.0 - TIE * (1.0 + abs(top))

@@ -16,7 +16,7 @@ from infex.linear.kernels import Floats
 from infex.linear.statistics import Estimator, checked_estimator
 from infex.policies import OLSBandit
 from infex.policies.confidence import greatest_reward, warn_of_large
-from infex.policies.protocol import checked, chosen, informed, learns, noted, uses_explored
+from infex.policies.protocol import checked, chosen, informed, learns, noted, teach, uses_explored
 from infex.simulation import tally
 from infex.simulation.batch import CHUNK, name, play_batch
 from infex.simulation.changing import play_changing
@@ -126,7 +126,7 @@ def _interpreted(
         arm = chosen(choice, len(gaps))
         reward = instance.reward(arm, reward_rng)
         if learns(policy):
-            policy.learn(arm, instance.arms[arm], reward, choice.explored)
+            teach(policy, arm, instance.arms[arm], reward, choice.explored)
         if choice.features is None:
             memory.learn(arm, reward, choice.explored)
         else:

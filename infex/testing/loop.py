@@ -7,7 +7,7 @@ import numpy as np
 from infex.linear import Memory, columns_of
 from infex.linear.kernels import Floats
 from infex.linear.statistics import Estimator
-from infex.policies.protocol import Choice, Policy, learns, noted, uses_explored
+from infex.policies.protocol import Choice, Policy, learns, noted, teach, uses_explored
 
 Reward = Callable[[int, int], float]
 Draws = Callable[[int], np.random.Generator]
@@ -36,7 +36,7 @@ def play(
         choice = policy.choose(t, memory.evidence(), draws(t))
         gained = reward(t, choice.arm)
         if learns(policy):
-            policy.learn(choice.arm, arms[choice.arm], gained, choice.explored)  # type: ignore[attr-defined]
+            teach(policy, choice.arm, arms[choice.arm], gained, choice.explored)
         memory.learn(choice.arm, gained, choice.explored)
         memory.note = noted(choice, memory.note)
         choices.append(choice)

@@ -243,7 +243,7 @@ def slow_has_switched(policy: GreedyFirst, arms: Floats, pulls: Sequence[Pull]) 
         rows, _ = _design(arms, pulls[:n])
         least = float(np.linalg.eigvalsh(rows.T @ rows)[0])
         level = least / n / 2 if level is None else level
-        if least < level * n / 4 or least <= 0:
+        if least < level * n / 4 or least <= 1e-12 * float(np.trace(rows.T @ rows)):
             return True
     return False
 

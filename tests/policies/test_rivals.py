@@ -29,6 +29,7 @@ from infex import (
 )
 from infex.environments import ChangingInstance, LinearInstance, changing, gaussian
 from infex.errors import InfexError, NotKept
+from infex.linear import Ridge
 from infex.linear.moments import Moments
 from infex.policies import catalog
 from infex.policies.forced import is_forced
@@ -88,7 +89,7 @@ def test_the_preset_of_the_paper_forces_most_rounds_and_knows_the_gap() -> None:
         Bandit(np.eye(2), OLSBandit(preset="paper")).ask()
     with pytest.raises(InfexError, match="needs fixed arms with a gap"):
         play(changing(dim=2, arms=3, seed=0), OLSBandit(preset="paper"), 10)
-    with pytest.raises(InfexError, match="names the scale; got 3 too"):
+    with pytest.raises(InfexError, match=r"names scale and keep; got 3 and 0\.5 too"):
         OLSBandit(preset="paper", scale=3)
 
 
@@ -323,3 +324,128 @@ def test_infex_works_with_ols_bandit_and_lints_as_before() -> None:
     instance = gaussian(3, 6, 1)
     assert play(instance, Infex(OLSBandit(scale=2), every(2)), 100).explored < 50
     assert play(instance, Infex(LinTS(), every(2)), 100).explored == 50
+
+
+def test_sums_keep_their_carry_so_that_a_plane_stays_a_plane() -> None:
+    """After 10^5 additions one by one, least squares on arms in a plane is still that of the plane."""
+    rng = np.random.default_rng(3)
+    arms = rng.normal(size=(5, 2)) @ rng.normal(size=(2, 4))
+    arms /= 1.1 * np.linalg.norm(arms, axis=1, keepdims=True)
+    ridge = Ridge(np.zeros((4, 0)))
+    pulls = rng.integers(5, size=100_000)
+    rewards = rng.normal(size=pulls.size)
+    for arm, reward in zip(pulls.tolist(), rewards.tolist(), strict=True):
+        ridge.absorb(arms[arm], reward)
+    slow = np.linalg.lstsq(arms[pulls], rewards, rcond=1e-10)[0]
+    np.testing.assert_allclose(ridge.moments().least_squares(), slow, atol=1e-9)
+
+
+def test_a_reduction_with_samples_is_played_saved_and_compared(tmp_path: Any) -> None:
+    instance = changing(dim=3, arms=5, seed=1)
+    samples = np.array([columns.T for _, block in instance.blocks(9, 20) for columns in block])
+    known = ContextReduction(LinUCB(), samples, directions=20)
+    assert known != ContextReduction(LinUCB(), samples[:5], directions=20)
+    assert play(instance, known, 50).regret > 0
+    bandit = Bandit(dim=3, policy=known)
+    bandit.tell(bandit.ask(samples[0]), 1.0)
+    bandit.save(tmp_path / "x.infex")
+    assert Bandit.load(tmp_path / "x.infex", known).ask(samples[1]) == bandit.ask(samples[1])
+    assert play(instance, ContextReduction(ExploreThenCommit()), 50).explored > 0
+    with pytest.raises(InfexError, match="samples have 3 features, the arms on offer 2"):
+        Bandit(dim=2, policy=known).ask(np.eye(2))
+    with pytest.raises(InfexError, match="numbers of one shape"):
+        ContextReduction(samples=[[[1.0], [1.0, 2.0]]])
+    with pytest.raises(InfexError, match="longer than 1"):
+        ContextReduction(samples=3 * np.ones((1, 2, 2)))
+
+
+def test_infex_of_a_reduction_learns_on_its_actions() -> None:
+    samples = np.random.default_rng(0).normal(size=(10, 4, 3)) / 4
+    known = ContextReduction(LinUCB(), samples, directions=15)
+    bandit = Bandit(dim=3, policy=Infex(known, every(1)))
+    decision = bandit.ask(samples[0])
+    learnt_on = bandit._pending[decision.id][1]
+    assert any(np.array_equal(known.actions[:, k], learnt_on) for k in range(15))
+
+
+class Pupil:
+    """A learner that counts what it is taught."""
+
+    def __init__(self) -> None:
+        self.taught = 0
+
+    def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
+        return infex.Choice(0)
+
+    def learn(self, arm: int, features: Any, reward: float, explored: bool) -> None:
+        self.taught += 1
+
+
+def test_learners_inside_other_policies_are_taught_once_and_only_what_is_accepted() -> None:
+    for wrap in (
+        lambda pupil: GreedyFirst(pupil),
+        lambda pupil: ContextReduction(pupil, np.eye(2)[None] / 2),
+        lambda pupil: Infex(GreedyFirst(pupil), every(1)),
+    ):
+        pupil = Pupil()
+        bandit = Bandit(dim=2, policy=wrap(pupil))
+        for _ in range(5):
+            bandit.tell(bandit.ask(np.eye(2) / 2), 1.0)
+        assert pupil.taught == 5
+    pupil = Pupil()
+    bandit = Bandit(np.eye(2), pupil, estimator=infex.estimators.Logistic())
+    decision = bandit.ask()
+    for bad in ({"reward": 0.5}, {"reward": 1.0, "weight": -1}, {"reward": 1.0, "weight": 1e308}):
+        with pytest.raises(InfexError):
+            bandit.tell(decision, **bad)
+    assert pupil.taught == 0
+    bandit.tell(decision, 1.0)
+    assert pupil.taught == 1
+
+
+def test_a_base_that_does_not_explore_is_not_charged_for_it() -> None:
+    bandit = Bandit(np.eye(3), Infex(OLSBandit(scale=2), infex.guarded(every(1), 1.0)), seed=1)
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        decision = bandit.ask()
+        bandit.tell(decision, 0.4 * decision.arm + float(rng.normal()))
+    found = bandit.exploration()
+    assert found.done == bandit._memory.note[2]
+    assert found.cost == pytest.approx(bandit._memory.note[0][0][0])
+    assert found.cost <= 1.0
+
+
+def test_certainty_of_chances_takes_bounds_of_one_kind() -> None:
+    """With logistic chances the lower bound is that of the odds too: no stop while intervals overlap."""
+    certain = infex.until_certain(every(2), delta=0.1, scale=0.3)
+    policy = Infex(LinUCB(), certain)
+    bandit = Bandit(np.eye(2), policy, estimator=infex.estimators.Logistic(), seed=0)
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        evidence = bandit.evidence()
+        decision = bandit.ask()
+        if decision.reason == "skipped: certain":
+            beta = certain._confidence().radius(evidence)
+            other = 1 - evidence.greedy
+            assert evidence.upper(-beta)[evidence.greedy] > evidence.upper(beta)[other]
+            break
+        bandit.tell(decision, float(rng.random() < (0.2, 0.9)[decision.arm]))
+    else:
+        pytest.fail("it never became certain")
+
+
+def test_a_note_of_another_kind_of_policy_is_left_behind(tmp_path: Any) -> None:
+    bandit = Bandit(np.eye(2), Infex(LinUCB(), infex.paused(every(2), lambda t: False)))
+    for _ in range(5):
+        bandit.tell(bandit.ask(), 1.0)
+    bandit.save(tmp_path / "x.infex")
+    other = Bandit.load(tmp_path / "x.infex", Infex(RarelySwitchingUCB(), every(2)))
+    assert other.ask().t == 6
+    same = Bandit.load(tmp_path / "x.infex", Infex(LinUCB(), infex.paused(every(2), lambda t: False)))
+    assert same._memory.note == bandit._memory.note
+
+
+def test_large_whole_settings_come_back() -> None:
+    for policy in (ExploreThenCommit(rounds=10**15), ContextReduction(seed=10**16 + 1)):
+        assert catalog.parse(catalog.expression(policy)) == policy
+    assert is_forced("log", 1e308, 10**6)
