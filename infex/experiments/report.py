@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
+
+import joblib
 
 from infex.experiments import contexts, paper
 from infex.experiments.results import Results
 from infex.files import replace
 from infex.reports import draw, page
+from infex.simulation.many import cores
 
 TITLE = "Infrequent exploration in linear bandits"
 
 
 def write_report(results: Results, folder: Path) -> list[Path]:
     """Writes the figures and `report.html` in place of earlier ones; the files."""
-    written = draw(results, folder, paper.figures(results))
+    written = draw(results, folder, paper.figures(results), _on_all_cores)
     target = folder / "report.html"
     title = results.about.get("title") or TITLE
     if found := paper.verdicts(results):
@@ -23,3 +28,12 @@ def write_report(results: Results, folder: Path) -> list[Path]:
         text = page(results, title, contexts.verdicts(results), heading=contexts.HEADING)
     replace(target, text.encode())
     return [*written, target]
+
+
+def _on_all_cores(draw_one: Callable[[int], Any], dims: list[int]) -> Iterable[Any]:
+    """A `map` that draws figures in processes of their own, where there are several."""
+    workers = min(cores(), len(dims))
+    if workers == 1:
+        return map(draw_one, dims)
+    found: Iterable[Any] = joblib.Parallel(n_jobs=workers)(joblib.delayed(draw_one)(dim) for dim in dims)
+    return found

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -89,30 +90,45 @@ def _height(policies: list[str]) -> float:
     return max(3.1, 0.7 + (0.05 + 0.135 * most) * len(policies))
 
 
-def draw(results: Shown[P], folder: Path, numbers: Mapping[int, int] | None = None) -> list[Path]:
+def draw(
+    results: Shown[P],
+    folder: Path,
+    numbers: Mapping[int, int] | None = None,
+    each: Callable[..., Iterable[dict[str, bytes]]] = map,
+) -> list[Path]:
     """Writes a figure for each dimension, in every format; the files. Other figures of ours go.
 
-    `numbers` are the figures' by dimension; without them they count from 1.
+    `numbers` are the figures' by dimension; without them they count from 1. `each` may be a `map`
+    that works on several cores.
     """
-    from matplotlib import rc_context
-
     written = []
     dims = sorted({cell.dim for cell in results.cells})
     numbers = numbers or {dim: number for number, dim in enumerate(dims, 1)}
-    with rc_context({"svg.hashsalt": "infex", "font.size": SIZE}):
-        for dim in dims:
-            drawn = figure(results, dim)
-            drawn.draw_without_rendering()
-            drawn.set_layout_engine("none")  # which would place all anew for every format
-            for kind, facts in FORMATS.items():
-                path, sink = folder / f"figure{numbers[dim]}.{kind}", BytesIO()
-                drawn.savefig(sink, format=kind, dpi=150, metadata=facts)
-                replace(path, sink.getvalue())
-                written.append(path)
+    for dim, pictures in zip(dims, each(partial(rendered, results), dims), strict=True):
+        for kind, picture in pictures.items():
+            path = folder / f"figure{numbers[dim]}.{kind}"
+            replace(path, picture)
+            written.append(path)
     for path in folder.iterdir():
         if OURS.fullmatch(path.name) and path not in written and NAME.encode() in path.read_bytes():
             path.unlink()
     return written
+
+
+def rendered(results: Shown[P], dim: int) -> dict[str, bytes]:
+    """The figure of one dimension in every format."""
+    from matplotlib import rc_context
+
+    found = {}
+    with rc_context({"svg.hashsalt": "infex", "font.size": SIZE}):
+        drawn = figure(results, dim)
+        drawn.draw_without_rendering()
+        drawn.set_layout_engine("none")  # which would place all anew for every format
+        for kind, facts in FORMATS.items():
+            sink = BytesIO()
+            drawn.savefig(sink, format=kind, dpi=150, metadata=facts)
+            found[kind] = sink.getvalue()
+    return found
 
 
 def _shown(results: Shown[P], cell: P) -> list[str]:
