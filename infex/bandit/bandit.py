@@ -215,13 +215,22 @@ class Bandit:
         if allowed is not None or self._allowed is not None:
             evidence.allowed = self._mask(allowed, len(evidence))
         t = self._t + 1
-        choice = choose_allowed(self._policy, t, evidence, self._draws.at(t))
+        free = evidence.allowed is None  # the way of most rounds, which may not cost
+        draws = self._draws.at(t)
+        choice = (
+            self._policy.choose(t, evidence, draws)
+            if free
+            else choose_allowed(self._policy, t, evidence, draws)
+        )
         arm = chosen(choice, len(evidence))
         estimate, greedy = evidence.estimate(arm), evidence.greedy
         if arm != greedy and not choice.explored and estimate >= _tie_limit(evidence):
             greedy = arm
         margin = float(self._radius(evidence) * evidence.width(arm))
-        told = probability(self._policy, t, evidence, arm)
+        if free:
+            told = None if self._tells is None else self._tells(t, evidence, arm)
+        else:
+            told = probability(self._policy, t, evidence, arm)
         decision = Decision(
             t,
             t,
@@ -246,7 +255,7 @@ class Bandit:
             self._explored += 1
             self._cost += loss_of(evidence, arm)
             self._made_up += choice.reason == MADE_UP
-        elif choice.reason.startswith(SKIPPED):
+        elif choice.reason and choice.reason.startswith(SKIPPED):
             self._skipped += 1
         return decision
 
@@ -390,6 +399,8 @@ class Bandit:
         """All that is read off a policy, once."""
         self._policy: Policy = policy
         self._learns = learns(policy)
+        tells = getattr(policy, "probability", None)
+        self._tells = tells if callable(tells) else None
         self._radius = radius_of(policy)
         self._greatest = min(greatest_reward(policy), MOST)
 

@@ -52,7 +52,9 @@ class Memory:
     def learn(self, arm: int, reward: float, explored: bool) -> None:
         """Takes in one reward of a fixed arm."""
         self.ridge.learn(arm, reward)
-        self.tally.add(arm, reward)
+        tally = self.tally  # `add` written out, as this is the way of every reward
+        tally.pulls[arm] += 1
+        tally.sums[arm] += reward
         if explored and self.explored is not None and self.own_tally is not None:
             self.explored.learn(arm, reward)
             self.own_tally.add(arm, reward)

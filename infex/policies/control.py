@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import zlib
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, final
@@ -32,7 +31,7 @@ COST_REACHED, CERTAIN, PAUSED = f"{SKIPPED}cost limit", f"{SKIPPED}certain", f"{
 State = tuple[float, ...]
 
 
-class Control(ABC):
+class Control:
     """A schedule around another, which may keep a round that is due from exploring.
 
     Its rounds depend on the run, so it has no `count` and `when` of its own; `planned` has.
@@ -76,9 +75,9 @@ class Control(ABC):
         """Has exploration stopped for good? `arms` are the fixed ones, if they are fixed."""
         return False
 
-    @abstractmethod
     def objection(self, t: int, evidence: Evidence, state: State) -> str | None:
         """Why round t may not explore, if it may not."""
+        raise NotImplementedError
 
     def refusal(self, loss: float, state: State) -> str | None:
         """Why an arm with that estimated loss may not be tried, if it may not."""

@@ -63,10 +63,11 @@ class Infex:
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The base's arm in the rounds of the schedule, the greedy arm in all others."""
-        if isinstance(self.schedule, Control):
-            return controlled(self, self.schedule, t, evidence, rng)
-        if not self.schedule.explores(t):
-            return self.exploit(t, evidence, rng, why_not(self.schedule, t))
+        schedule = self.schedule
+        if isinstance(schedule, Control):
+            return controlled(self, schedule, t, evidence, rng)
+        if not schedule.explores(t):
+            return self.exploit(t, evidence, rng, why_not(schedule, t))
         if none_allowed(evidence):
             return self.exploit(t, evidence, rng, NO_ARM_ALLOWED)
         return self.explore(t, evidence, rng, SCHEDULED)
