@@ -33,7 +33,7 @@ def write_report(results: Results, folder: Path) -> list[Path]:
 def _on_all_cores(draw_one: Callable[[int], Any], dims: list[int]) -> Iterable[Any]:
     """A `map` that draws figures in processes of their own, where there are several."""
     workers = min(cores(), len(dims))
-    if workers == 1:
+    if workers < 2:
         return map(draw_one, dims)
     found: Iterable[Any] = joblib.Parallel(n_jobs=workers)(joblib.delayed(draw_one)(dim) for dim in dims)
     return found
