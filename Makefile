@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install chromium demo test lint types tests tests-sweeps tests-compiled tests-plain wheel bench torture clusters clean
+.PHONY: install chromium demo test lint types tests tests-sweeps tests-rest tests-compiled tests-plain wheel bench torture clusters clean
 
 install: .venv/installed
 
@@ -29,15 +29,16 @@ lint: install
 types: install
 	$(BIN)/mypy
 
-# Sweeps, reports and theory, which have no kernels, counted as they run; the rest as users run it, and with
+# Rooms without kernels are counted as they run; those with kernels run as users run them, and again with
 # compilation off, so that the lines of kernels are counted too. Two at a time.
 # Without a browser its tests are left out, and that is said, except in CI, where they fail.
+KERNELS := tests/linear tests/policies tests/simulation tests/environments
 SWEEPS := tests/experiments tests/reports tests/cli tests/planning tests/theory
-REST := $(foreach folder,$(SWEEPS),--ignore=$(folder))
+REST := $(foreach folder,$(KERNELS) $(SWEEPS),--ignore=$(folder)) tests infex
 
 tests: install chromium
 	rm -f .coverage .coverage.*
-	$(MAKE) -j2 --output-sync=target tests-plain tests-compiled tests-sweeps
+	$(MAKE) -j2 --output-sync=target tests-plain tests-sweeps tests-compiled tests-rest
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
@@ -49,12 +50,15 @@ tests-sweeps:
 	fi; \
 	COVERAGE_FILE=.coverage.sweeps $(BIN)/coverage run -m pytest -p no:cacheprovider -m "$$marks" $(SWEEPS)
 
+tests-rest:
+	COVERAGE_FILE=.coverage.rest $(BIN)/coverage run -m pytest -p no:cacheprovider -m "not slow" $(REST)
+
 tests-compiled:
-	$(BIN)/python -m pytest -p no:cacheprovider -m "not slow" $(REST)
+	$(BIN)/python -m pytest -p no:cacheprovider -m "not slow" $(KERNELS)
 
 tests-plain:
 	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=.coverage.plain $(BIN)/coverage run -m pytest -p no:cacheprovider -q \
-		-m "not slow and not compiled" $(REST)
+		-m "not slow and not compiled" $(KERNELS)
 
 wheel: install
 	$(BIN)/python tests/check_wheel.py
