@@ -89,7 +89,7 @@ policies = st.one_of(
     dim=st.integers(1, 8),
     penalty=st.sampled_from([0.1, 1.0, 7.0]),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_every_arm_is_that_of_the_slow_version(
     policy: Any, seed: int, arms: int, dim: int, penalty: float
 ) -> None:
