@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 from infex.checks import real
-from infex.estimators.fit import Fit
 from infex.estimators.solution import Solution
-from infex.estimators.sums import Sums
+from infex.estimators.summed import SummedFit
 from infex.linear.kernels import Floats
-from infex.linear.moments import Moments
 
 
 @final
@@ -43,29 +41,15 @@ class Lasso:
 
 
 @final
-class LassoFit(Fit):
+class LassoFit(SummedFit):
     """One sum of rewards; O(d^3) to solve, and O(d^2) for each sweep of the descent."""
 
     def __init__(self, columns: Floats, penalty: float, estimator: Lasso) -> None:
         super().__init__(columns, penalty, estimator)
         self._strength = estimator.strength
-        self._sums = Sums(self.dim)
 
     def take(self, x: Floats, reward: float, weight: float) -> None:
         self._sums.add(x, reward, weight)
 
     def solve(self, start: Floats) -> Solution:
         return self._sums.solve(self.penalty).at(self.moments().lasso(self._strength, start))
-
-    def kept(self) -> dict[str, Any]:
-        return {"truth": self._sums.truth.copy()}
-
-    def recall(self, arrays: dict[str, Any]) -> None:
-        self._sums.truth[:] = arrays["truth"]
-
-    def join(self, other: Any) -> None:
-        self._sums.merge(other._sums)
-
-    def moments(self) -> Moments:
-        """The sums, and how many rewards are in them."""
-        return self._sums.moments(self.told)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 from infex.checks import real
 from infex.errors import InvalidSetting
-from infex.estimators.fit import Fit
 from infex.estimators.solution import Solution
-from infex.estimators.sums import Sums
+from infex.estimators.summed import SummedFit
 from infex.linear.kernels import Floats
-from infex.linear.moments import Moments
 
 Weight = Callable[[Floats], float]
 
@@ -49,29 +47,15 @@ class Weighted:
 
 
 @final
-class WeightedFit(Fit):
+class WeightedFit(SummedFit):
     """One sum of rewards by their weights; O(d^3) to solve."""
 
     def __init__(self, columns: Floats, penalty: float, estimator: Weighted) -> None:
         super().__init__(columns, penalty, estimator)
         self._weight = estimator.weight
-        self._sums = Sums(self.dim)
 
     def take(self, x: Floats, reward: float, weight: float) -> None:
         self._sums.add(x, reward, weight * real("weight(x)", self._weight(x.copy()), above=0))
 
     def solve(self, start: Floats) -> Solution:
         return self._sums.solve(self.penalty)
-
-    def kept(self) -> dict[str, Any]:
-        return {"truth": self._sums.truth.copy()}
-
-    def recall(self, arrays: dict[str, Any]) -> None:
-        self._sums.truth[:] = arrays["truth"]
-
-    def join(self, other: Any) -> None:
-        self._sums.merge(other._sums)
-
-    def moments(self) -> Moments:
-        """The sums by their weights, and how many rewards are in them."""
-        return self._sums.moments(self.told)

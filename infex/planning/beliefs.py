@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from infex.checks import real, whole
-from infex.environments import LinearInstance
+from infex.environments import LinearInstance, gaussian
 from infex.errors import InvalidArms, InvalidReward, InvalidSetting
 from infex.linear import Ridge, columns_of
 from infex.linear.kernels import Floats
@@ -39,8 +39,7 @@ class Belief:
         rng = stream(seed, "planned", number)
         rows = self.arms
         if rows is None:
-            rows = rng.standard_normal((self.count, self.dim)) * np.sqrt(1.0 / (2.0 * self.dim))
-            rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1.0)
+            rows = gaussian(self.dim, self.count, rng).arms
         drawn = rng.standard_normal(self.dim)
         if self.mean is None or self.root is None:
             theta = self.bound * drawn / np.linalg.norm(drawn)

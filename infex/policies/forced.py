@@ -1,12 +1,15 @@
 """Forced sampling: which rounds are forced, and which arms forced rounds keep."""
 
 import math
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from infex.linear import Evidence
+from infex.linear.compiling import inlined
 from infex.linear.kernels import TIE, Floats
+from infex.policies.protocol import Choice
+from infex.policies.ties import best
 
 Rule = Literal["log", "blocks"]
 RULES = ("log", "blocks")
@@ -35,7 +38,46 @@ def forced_count(scale: float, t: int) -> int:
     return t if target >= t else math.ceil(target)
 
 
-def kept_arms(forced: Floats, keep: float) -> NDArray[np.bool_]:
-    """The arms whose estimate from forced rounds is within keep/2 of the best, or ties with that."""
-    top = float(np.max(forced))
-    return forced >= top - keep / 2.0 - TIE * (1.0 + abs(top))
+@inlined
+def keep_from(top: float, keep: float) -> float:
+    """The estimate from forced rounds from which on an arm is kept: within keep/2 of the best, or a tie."""
+    return top - keep / 2.0 - TIE * (1.0 + abs(top))
+
+
+class Forced:
+    """Plays uniform arms in forced rounds, which are kept apart, and the best of the kept arms in others."""
+
+    __slots__ = ()
+
+    keep: float
+    word: ClassVar[str]
+
+    @property
+    def uses_explored(self) -> bool:
+        """Forced rounds are kept apart."""
+        return True
+
+    def is_forced(self, t: int, dim: int) -> bool:
+        """Is round t forced?"""
+        raise NotImplementedError
+
+    def estimates(self, evidence: Evidence) -> tuple[Floats, Floats]:
+        """Every arm's estimate from forced rounds, and from all."""
+        raise NotImplementedError
+
+    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        """A uniform arm in forced rounds, else the best of those that forced rounds keep."""
+        if self.is_forced(t, evidence.arms.shape[1]):
+            return Choice(int(rng.integers(len(evidence))), explored=True)
+        return Choice(self._best(evidence), explored=False, reason=f"best by {self.word}")
+
+    def probability(self, t: int, evidence: Evidence, arm: int) -> float:
+        """1/K in forced rounds; else 1 for the arm that is played."""
+        if self.is_forced(t, evidence.arms.shape[1]):
+            return 1.0 / len(evidence)
+        return float(arm == self._best(evidence))
+
+    def _best(self, evidence: Evidence) -> int:
+        forced, scores = self.estimates(evidence)
+        kept = forced >= keep_from(float(np.max(forced)), self.keep)
+        return best(np.where(kept, scores, -math.inf))

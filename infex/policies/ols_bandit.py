@@ -1,23 +1,18 @@
 """OLSBandit."""
 
-import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal, final
-
-import numpy as np
+from typing import Any, ClassVar, Literal, final
 
 from infex.checks import one_of, real
 from infex.errors import InvalidSetting
 from infex.linear import Evidence
 from infex.linear.kernels import Floats
-from infex.policies.forced import RULES, Rule, is_forced, kept_arms
-from infex.policies.protocol import Choice
-from infex.policies.ties import best
+from infex.policies.forced import RULES, Forced, Rule, is_forced
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OLSBandit:
+class OLSBandit(Forced):
     """Forced uniform rounds, and two least-squares estimates (Goldenshluger and Zeevi, 2013).
 
     With one parameter for all arms, as in Bastani and Bayati (2020). A round of the forced set
@@ -37,6 +32,8 @@ class OLSBandit:
     keep: float = 0.5
     preset: Literal["paper"] | None = None
 
+    word: ClassVar[str] = "least squares"
+
     def __post_init__(self) -> None:
         one_of("rule", self.rule, RULES)
         object.__setattr__(self, "keep", real("keep", self.keep, least=0))
@@ -47,11 +44,6 @@ class OLSBandit:
             if self.scale is not None or self.keep != 0.5:
                 got = f"{self.scale if self.scale is None else f'{self.scale:g}'} and {self.keep:g}"
                 raise InvalidSetting(f"the preset {self.preset!r} names scale and keep; got {got} too")
-
-    @property
-    def uses_explored(self) -> bool:
-        """Forced rounds are kept apart."""
-        return True
 
     def informed(self, instance: Any, horizon: int) -> "OLSBandit":
         """The policy once it is told the problem: a preset asks for the true gap."""
@@ -67,28 +59,16 @@ class OLSBandit:
         """The scale, if none is named by the dimension."""
         return float(dim * dim) if self.scale is None else self.scale
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-        """A uniform arm in forced rounds, else the best of those that forced rounds keep."""
-        if self._is_forced(t, evidence):
-            return Choice(int(rng.integers(len(evidence))), explored=True)
-        return Choice(best(self._scores(evidence)), explored=False, reason="best by least squares")
-
-    def probability(self, t: int, evidence: Evidence, arm: int) -> float:
-        """1/K in forced rounds; else 1 for the arm that is played."""
-        if self._is_forced(t, evidence):
-            return 1.0 / len(evidence)
-        return float(arm == best(self._scores(evidence)))
-
-    def _is_forced(self, t: int, evidence: Evidence) -> bool:
+    def is_forced(self, t: int, dim: int) -> bool:
+        """Is round t forced?"""
         if self.preset is not None:
             raise InvalidSetting(
                 "preset 'paper' needs the true gap, which a simulation alone can tell; say scale and keep"
             )
-        return is_forced(self.rule, self.scale_for(evidence.arms.shape[1]), t)
+        return is_forced(self.rule, self.scale_for(dim), t)
 
-    def _scores(self, evidence: Evidence) -> Floats:
-        """Estimates from all rounds; minus infinity for arms that forced rounds rule out."""
+    def estimates(self, evidence: Evidence) -> tuple[Floats, Floats]:
+        """Every arm's estimate from forced rounds, and from all."""
         arms = evidence.arms
-        forced = arms @ evidence.explored.moments.least_squares()
-        scores: Floats = arms @ evidence.moments.least_squares()
-        return np.where(kept_arms(forced, self.keep), scores, -math.inf)
+        forced, both = evidence.explored.moments.least_squares(), evidence.moments.least_squares()
+        return arms @ forced, arms @ both

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from infex.files import replace
-
-COLOURS = {"LinUCB": "#0072B2", "LinTS": "#D55E00"}
+from infex.reports.styles import FAMILIES
 
 
 def front_figure(plan: Any) -> Any:
@@ -19,7 +18,8 @@ def front_figure(plan: Any) -> Any:
 
     drawn = Figure(figsize=(8.0, 5.0), layout="constrained")
     axes = drawn.subplots()
-    for name, colour in COLOURS.items():
+    for name in ("LinUCB", "LinTS"):
+        colour = FAMILIES[name]
         some = [each for each in plan.candidates if name in each.expression]
         axes.plot(
             [each.explorations for each in some], [each.mean for each in some], "o", color=colour, ms=4,

@@ -12,11 +12,11 @@ from infex.environments import LinearInstance
 from infex.environments.rewards import LAWS, draw_of, reward_of
 from infex.linear import Ridge, kernels
 from infex.linear.compiling import compiled
-from infex.linear.kernels import TIE, Floats
+from infex.linear.kernels import Floats
 from infex.linear.moments import least_squares
 from infex.linear.ridge import checked_penalty
 from infex.policies import OLSBandit
-from infex.policies.forced import Rule, is_forced
+from infex.policies.forced import Rule, is_forced, keep_from
 from infex.simulation.batch import CHUNK
 from infex.simulation.ledger import Ledger
 from infex.simulation.loop import Outcome, Problem
@@ -152,10 +152,9 @@ def solve_sums(truth: Floats, sums: Floats, theta: Floats) -> None:
 def keep_arms(
     columns: Floats, own_truth: Floats, keep: float, sums: Floats, theta: Floats, kept: Floats
 ) -> None:
-    """1 for each arm that the estimate from forced rounds keeps, as `policies.forced.kept_arms` has it."""
+    """1 for each arm that the estimate from forced rounds keeps, as `policies.forced` has it."""
     solve_sums(own_truth, sums, theta)
     kernels.product(columns, theta, kept)
-    top = np.max(kept)
-    limit = top - keep / 2.0 - TIE * (1.0 + abs(top))
+    limit = keep_from(np.max(kept), keep)
     for k in range(kept.size):
         kept[k] = 1.0 if kept[k] >= limit else 0.0
