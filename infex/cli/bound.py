@@ -11,8 +11,9 @@ import click
 from infex.cli.options import FILE, Rounds
 from infex.cli.output import say_json
 
-POINTS = 40  # horizons in the picture
+POINTS = 25  # horizons in the picture
 FARTHEST = 1e30  # the latest of them
+BESIDE = ("every(5)", "every(100)", "power(0.75)")  # drawn beside the schedules that are asked for
 
 
 @click.command()
@@ -44,7 +45,7 @@ FARTHEST = 1e30  # the latest of them
 )
 @click.option("--penalty", type=float, default=1.0, show_default=True, help="The ridge penalty.")
 @click.option("--delta", type=float, help="The chance of failure [default: 1/T].")
-@click.option("--out", type=FILE, help="Draw bound against horizon into a file .png, .svg or .pdf.")
+@click.option("--out", type=FILE, help="Draw the picture into a file .png, .svg or .pdf.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def bound(
     horizon: int, schedules: tuple[str, ...], base: str, out: Path | None, as_json: bool, **given: Any
@@ -52,6 +53,7 @@ def bound(
     """What the regret bound promises, if anything.
 
     The three terms of the paper's Theorem 1 with explicit constants; a bound above 2 S T is vacuous.
+    The picture of bound against horizon has three more schedules to compare with.
 
     \b
     infex bound --dim 10 --gap 0.1 --horizon 1e6 --schedule "every(20)"
@@ -70,10 +72,16 @@ def bound(
     found = [(infex(setting, each, horizon, base), useful_from(setting, each, base)) for each in rules]
     if as_json:
         say_json([_row(each, result, useful) for each, (result, useful) in zip(rules, found, strict=True)])
+        if out is None:
+            return
     else:
         _show(setting, rules, found, base)
+    drawn = [*rules, *(each for each in map(rule, BESIDE) if each not in rules)]
+    lines, limit = _lines(setting, drawn, found, base)
+    if not as_json:
+        _picture(lines, limit)
     if out is not None:
-        click.echo(_draw(setting, rules, found, base, out), err=True)
+        click.echo(_draw(setting, lines, limit, horizon, base, out), err=True)
 
 
 def _row(schedule: Any, found: Any, useful: Any) -> dict[str, Any]:
@@ -158,17 +166,17 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if value < 1e6 else f"{value:.2e}"
 
 
-def _draw(setting: Any, schedules: list[Any], found: list[Any], base: str, out: Path) -> Path:
-    """The picture: bounds against the horizon, faint where they are vacuous."""
+def _lines(setting: Any, schedules: list[Any], found: list[Any], base: str) -> tuple[list[Any], Any]:
+    """Bounds against the horizon, and the limit above which they are vacuous."""
     import numpy as np
 
-    from infex.reports.curves import Line, curves, write_figure
+    from infex.reports.curves import Line
     from infex.theory import infex
 
-    horizon = found[0][0].horizon
     useful = [float(each.rounds) for _, each in found if each.rounds <= FARTHEST]
+    horizon = float(found[0][0].horizon)
     last = min(max([100.0 * horizon, *(1e3 * each for each in useful)]), 1e299)
-    points = [int(t) for t in np.geomspace(10.0, last, POINTS)]
+    points = [int(t) for t in np.geomspace(max(horizon / 1e3, 10.0), last, POINTS)]
     times = np.array(points, float)
     lines = []
     for schedule in schedules:
@@ -179,12 +187,29 @@ def _draw(setting: Any, schedules: list[Any], found: list[Any], base: str, out: 
         )
         label = repr(schedule) if values.min() < 1e3 * last else f"{schedule!r}, beyond this picture"
         lines.append(Line(label, times, values, faint))
+    return lines, Line("2 S T: no policy exceeds it", times, 2.0 * setting.bound * times)
+
+
+def _picture(lines: list[Any], limit: Any) -> None:
+    """The picture in the terminal."""
+    from infex.cli.charts import LIMIT, Series, show_chart
+
+    highest = 1e3 * float(limit.y.max())
+    series = [Series(each.label, each.x[each.y < highest], each.y[each.y < highest]) for each in lines]
+    series.append(Series(limit.label, limit.x, limit.y, mark=LIMIT))
+    show_chart(series, across="horizon T", upward="bound on regret")
+
+
+def _draw(setting: Any, lines: list[Any], limit: Any, horizon: int, base: str, out: Path) -> Path:
+    """The picture as a file, faint where bounds are vacuous."""
+    from infex.reports.curves import curves, write_figure
+
     return write_figure(
         curves(
             lines,
             title=f"Theorem 1 with base {base}, d = {setting.dim}, gap {setting.gap:g}; faint: vacuous",
             ylabel="bound on regret",
-            limit=Line("2 S T: no policy exceeds it", times, 2.0 * setting.bound * times),
+            limit=limit,
             mark=float(horizon),
         ),
         out,

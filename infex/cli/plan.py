@@ -10,6 +10,9 @@ import click
 
 from infex.cli.options import FILE, FOLDER, Rounds
 from infex.errors import InvalidSetting
+from infex.files import replace
+
+OFTEN = 3  # arms that are named
 
 
 @click.command()
@@ -29,37 +32,41 @@ from infex.errors import InvalidSetting
 @click.option("--seconds", type=float, default=30.0, show_default=True, help="Time limit.")
 @click.option("--workers", type=click.IntRange(min=1), help="Threads [default: all cores].")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the problems.")
-@click.option("--out", type=FOLDER, help="Folder for the picture and the page.")
+@click.option(
+    "--out", type=FOLDER, default="planned", show_default=True, help="Folder for the picture and the page."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def plan(arms: Path | None, logged: Path | None, out: Path | None, as_json: bool, **given: Any) -> None:
+def plan(arms: Path | None, logged: Path | None, out: Path, as_json: bool, **given: Any) -> None:
     """How rarely may I explore?
 
-    Tries schedules on simulated problems like yours.
+    Tries schedules on simulated problems like yours, and names the one that explores least while its
+    regret stays near the best. Prints it, what it costs and when it explores; the folder gets plan.html,
+    plan.png, plan.svg and plan.json.
 
     \b
     infex plan --arms arms.csv --horizon 50000 --noise 1.0 --max-share 0.02
     infex plan --dim 20 --arms-count 500 --horizon 1e6 --keep-within 1.05
-    infex plan --dim 10 --arms-count 100 --horizon 10000 --out planned --json
+    infex plan --dim 10 --arms-count 100 --horizon 10000 --out plans/small --json
     """
     from infex.planning import plan as find
-    from infex.planning.planner import json_of
     from infex.planning.reading import read_arms, read_log
+    from infex.planning.words import json_of
+    from infex.reports.front import write_plan
 
     rows, labels = (None, None) if arms is None else read_arms(arms)
     if logged is not None and rows is None:
         raise InvalidSetting("--logged needs the arms that its rewards are of: --arms")
-    rewards = None if logged is None else read_log(logged, labels)
-    found = _with_progress(lambda told: find(rows, logged=rewards, progress=told, **given))
-    if out is not None:
-        from infex.reports.front import write_plan
-
-        out.mkdir(parents=True, exist_ok=True)
-        for path in write_plan(found, out):
-            click.echo(path, err=True)
+    rewards = None if logged is None else read_log(logged)
+    found = _with_progress(lambda told: find(rows, labels=labels, logged=rewards, progress=told, **given))
+    data = json.dumps(json_of(found), indent=2, allow_nan=False)
+    out.mkdir(parents=True, exist_ok=True)
+    replace(out / "plan.json", data.encode())
+    written = [*write_plan(found, out), out / "plan.json"]
     if as_json:
-        click.echo(json.dumps(json_of(found), indent=2, allow_nan=False))
+        click.echo(data)
     else:
         _show(found)
+    click.echo(f"\nwritten: {', '.join(str(path) for path in written)}", err=True)
 
 
 def _with_progress(run: Any) -> Any:
@@ -75,33 +82,61 @@ def _with_progress(run: Any) -> Any:
 
 
 def _show(found: Any) -> None:
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.markup import escape
-    from rich.table import Table
 
-    console = Console(highlight=False, soft_wrap=True)
-    chosen = found.chosen()
-    console.print(f"[bold]{escape(found.code)}[/bold]")
+    from infex.cli.tables import show_table
+    from infex.reports.front import NAMES
+
+    console = Console(highlight=False)
+    console.print(f"[bold]{escape(found.code)}[/bold]", soft_wrap=True)
     console.print(escape(found.why))
     console.print(
         f"{found.explorations:,} of {found.horizon:,} rounds explore "
         f"({found.explorations / found.horizon:.2%}), {found.when}"
     )
     if found.longest != 1.0:
-        console.print(f"arms were divided by {found.longest:.6g}, their greatest length; divide yours too")
-    table = Table(box=SIMPLE_HEAD)
-    for name in ("regret", "mean", "median", "worst decile"):
-        table.add_column(name, justify="left" if name == "regret" else "right", no_wrap=True)
-    names = ("recommended", "LinUCB in every round", "greedy")
-    for name, each in zip(names, (chosen, *found.references), strict=True):
-        table.add_row(name, f"{each.mean:,.0f}", f"{each.median:,.0f}", f"{each.worst_decile:,.0f}")
-    Console().print(table)
-    for name, gap in (("the best", found.against_best), ("plain LinUCB", found.against_linucb)):
         console.print(
-            f"against {name}: {gap.mean:+,.1f} [{gap.low:+,.1f}, {gap.high:+,.1f}], "
-            f"lower in {gap.below} of {gap.pairs}"
+            f"arms were divided by {found.longest:g}, so that none is longer than 1; divide yours too"
         )
-    console.print("\nregret against exploration, none better in both:")
-    for each in found.front:
-        console.print(f"  {each.explorations:>9,}  {each.mean:>9,.0f}  {escape(each.expression)}")
+    if found.arms:
+        often = ", ".join(f"{arm.label} {arm.best:.0%}" for arm in found.arms[:OFTEN])
+        console.print(escape(f"most often the best arm: {often}"))
+    console.print()
+    title = f"regret of {found.rounds:,} rounds, with intervals of 95 %"
+    head = ["", "problems", "mean", "median", "worst decile"]
+    rows = [[NAMES[name], *_cells(each, ",.0f")] for name, each in found.regret.items()]
+    rows += [[f"less {NAMES[name]}", *_cells(each, "+,.0f")] for name, each in found.against.items()]
+    show_table(console, title, head, rows)
+    _front(found)
+
+
+def _cells(cost: Any, form: str) -> list[str]:
+    """Problems, and figures with their intervals where there is one."""
+    from math import isfinite
+
+    return [str(cost.problems)] + [
+        f"{each.value:{form}}" + (f" [{each.low:{form}}, {each.high:{form}}]" if isfinite(each.low) else "")
+        for each in (cost.mean, cost.median, cost.worst_decile)
+    ]
+
+
+def _front(found: Any) -> None:
+    """Regret against exploration: a picture, and the candidates that none beats in both."""
+    from infex.cli.charts import Series, show_chart
+
+    played = [each for each in found.candidates if each.rounds == found.rounds]
+    chosen, front = found.chosen(), found.front
+
+    def series(label: str, some: Any, mark: str) -> Series:
+        return Series(label, [e.explorations for e in some], [e.mean for e in some], False, mark)
+
+    marks = [series("recommended", [chosen], "@"), series("none better in both", front, "o")]
+    show_chart(
+        [*marks, series("other candidates", played, ".")],
+        across=f"exploring rounds of {found.horizon:,}",
+        upward="mean regret",
+    )
+    click.echo("\nexplorations  regret  none better in both")
+    for each in front:
+        click.echo(f"{each.explorations:>12,}  {each.mean:>6,.0f}  {each.expression}")

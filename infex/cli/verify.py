@@ -26,7 +26,7 @@ DECADES = (100, 1000, 10_000, 100_000)
 @click.option(
     "--lower-bound", is_flag=True, help="Draw what too little exploration costs on two arms, instead."
 )
-@click.option("--out", type=FILE, help="The file of that picture: .png, .svg or .pdf.")
+@click.option("--out", type=FILE, help="Draw that picture into a file, too: .png, .svg or .pdf.")
 def verify(
     only: tuple[str, ...], thorough: bool, seed: int, as_json: bool, lower_bound: bool, out: Path | None
 ) -> None:
@@ -131,6 +131,8 @@ def _show_curves(found: dict[str, Any], gap: float, runs: int) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from infex.cli.charts import Series, show_chart
+
     table = Table(
         title=f"mean regret of {runs:,} runs on the arms 1 and 0, theta = {gap:.3f}",
         title_justify="left",
@@ -145,7 +147,13 @@ def _show_curves(found: dict[str, Any], gap: float, runs: int) -> None:
         table.add_row(name, *(f"{value:,.1f}" for value in values), *slopes)
     console = Console(highlight=False)
     console.print(table)
-    console.print("slope: of log regret against log T, from 100 on; late: from 10,000 on")
+    console.print("slope: of log regret against log T, from 100 on; late: from 10,000 on\n")
+    late = {name: each.rounds >= DECADES[0] / 10 for name, each in found.items()}
+    show_chart(
+        [Series(name, each.rounds[late[name]], each.regret[late[name]]) for name, each in found.items()],
+        across="horizon T",
+        upward="mean regret",
+    )
 
 
 def _draw(found: dict[str, Any], gap: float, out: Path) -> Path:

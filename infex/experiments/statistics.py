@@ -74,6 +74,34 @@ def paired(one: Floats, other: Floats) -> Difference:
     return Difference(int(gaps.size), mean, float(mean - high * error), float(mean - low * error), below)
 
 
+class Interval(NamedTuple):
+    """A figure, and the bounds of its interval of 95 %; NaN where there are too few pairs."""
+
+    value: float
+    low: float
+    high: float
+
+
+def quantile(one: Floats, other: Floats, share: float) -> Interval:
+    """A quantile of one sample less that of another, paired; pairs are drawn again for the interval.
+
+    >>> quantile(np.arange(9.0), np.zeros(9), 0.5).value
+    4.0
+    """
+    one, other = np.asarray(one, float), np.asarray(other, float)
+    value = float(np.quantile(one, share) - np.quantile(other, share))
+    if one.size < LEAST:
+        return Interval(value, float("nan"), float("nan"))
+    rng = stream(0, "bootstrap", one.size)
+    size = max(1, BLOCK // one.size)
+    found = []
+    for first in range(0, RESAMPLES, size):
+        drawn = rng.integers(0, one.size, (min(size, RESAMPLES - first), one.size))
+        found.append(np.quantile(one[drawn], share, axis=1) - np.quantile(other[drawn], share, axis=1))
+    low, high = np.quantile(np.concatenate(found), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Interval(value, float(low), float(high))
+
+
 def _drawn(gaps: Floats) -> Floats:
     """Means of gaps that are drawn again, in standard errors of each draw; infinite where it has none."""
     rng = stream(0, "bootstrap", gaps.size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Literal, NamedTuple, final
 
 from infex.checks import real, whole
 from infex.errors import InvalidSetting
@@ -12,16 +12,37 @@ from infex.policies import Greedy, Infex, LinTS, LinUCB, catalog
 from infex.schedules import Schedule, always, every, logarithmic, power, stretched
 
 SCALES = (1.0, 0.5, 0.2, 0.1, 0.05)
+DATA: tuple[Literal["shared", "own"], ...] = ("shared", "own")
 PERIODS = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+
+class Place(NamedTuple):
+    """Where a candidate stands in the grid: its base, its data, the rank of its schedule, its scale."""
+
+    base: str
+    data: str
+    rank: int
+    scale: int
+
+    def steps(self) -> list[Place]:
+        """The places one step away."""
+        other = "shared" if self.data == "own" else "own"
+        ranks = [self._replace(rank=self.rank + step) for step in (-1, 1)]
+        scales = [self._replace(scale=self.scale + step) for step in (-1, 1)]
+        return [*ranks, *scales, self._replace(data=other)]
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A policy to try, and how many rounds of the horizon explore."""
+    """A policy to try, how many rounds of the horizon explore, and its places in the grid.
+
+    One that explores in every round is the same for both data modes, and stands in two places.
+    """
 
     policy: Any
     explorations: int
+    places: tuple[Place, ...] = ()
 
     @property
     def expression(self) -> str:
@@ -48,38 +69,56 @@ def limits(horizon: int, share: float | None, count: int | None, cost: float | N
     return Limits(most, math.inf if cost is None else real("max_cost", cost, least=0))
 
 
-def schedules() -> list[Schedule]:
-    """All schedules that are tried: each explores more often than order log t, as the bound asks."""
+def schedules(horizon: int, most: int) -> list[tuple[int, Schedule]]:
+    """The schedules to try and how often they explore, rarest first; at least once, at most so often.
+
+    Each explores more often than order log t, as the bound asks. Where a limit cuts the periods, the
+    shortest that it allows is one of them.
+    """
+    shortest = -(-horizon // max(most, 1))
+    periods = sorted({*PERIODS, *(shortest * each for each in (1, 2, 5))} - {1})
     slower = [stretched(1), stretched(2), power(0.75), power(0.5), logarithmic(3), logarithmic(2)]
-    return [always(), *map(every, PERIODS), *slower]
+    tried: list[Any] = [always(), *map(every, periods), *slower]
+    counted = [(each.count(horizon), each) for each in tried]
+    return sorted((pair for pair in counted if 1 <= pair[0] <= most), key=lambda pair: pair[0])
 
 
 def candidates(horizon: int, noise: float, bound: float, allowed: Limits) -> list[Candidate]:
-    """The grid, as far as the limits allow; the scales and periods that matter most come first."""
-    shared: dict[str, Any] = {"noise": noise, "bound": bound, "delta": 1.0 / horizon}
-    found = []
-    for schedule in schedules():
-        count = schedule.count(horizon)
-        if not 1 <= count <= allowed.explorations:
-            continue
-        for scale in SCALES:
-            for kind in (LinUCB, LinTS):
-                base = kind(**shared, scale=scale)
-                if count == horizon:
-                    found.append(Candidate(base, count))
-                    continue
-                found += [Candidate(Infex(base, schedule, data=data), count) for data in ("shared", "own")]
-    if not found:
+    """The grid as far as the limits allow, those that explore least first."""
+    fitting = schedules(horizon, allowed.explorations)
+    if not fitting:
         raise InvalidSetting(
-            f"no schedule of the grid explores at least once and at most {allowed.explorations} times in "
-            f"{horizon} rounds"
+            f"max_share and max_count allow no exploring round in {horizon} rounds: that is infex.Greedy()"
         )
+    settings: dict[str, Any] = {"noise": noise, "bound": bound, "delta": delta_at(horizon)}
+    found = []
+    for rank, (count, schedule) in enumerate(fitting):
+        for place, scale in enumerate(SCALES):
+            for kind in (LinUCB, LinTS):
+                base = kind(**settings, scale=scale)
+                places = [Place(kind.__name__, data, rank, place) for data in DATA]
+                if count == horizon:
+                    found.append(Candidate(base, count, tuple(places)))
+                    continue
+                found += [
+                    Candidate(Infex(base, schedule, data=data), count, (each,))
+                    for data, each in zip(DATA, places, strict=True)
+                ]
     return found
 
 
 def plain_linucb(horizon: int, noise: float, bound: float) -> Candidate:
     """What the result is compared with: LinUCB in every round with the theory's radius."""
-    return Candidate(LinUCB(noise=noise, bound=bound, delta=1.0 / horizon), horizon)
+    return Candidate(LinUCB(noise=noise, bound=bound, delta=delta_at(horizon)), horizon)
+
+
+def delta_at(horizon: int) -> float:
+    """1/T, to two digits.
+
+    >>> delta_at(300)
+    0.0033
+    """
+    return float(f"{1.0 / horizon:.2g}")
 
 
 def greedy() -> Candidate:

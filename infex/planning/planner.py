@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
@@ -11,32 +11,42 @@ import numpy as np
 
 from infex.checks import real, whole
 from infex.errors import InvalidSetting
-from infex.experiments.statistics import Difference, paired
 from infex.planning.beliefs import Belief, belief
-from infex.planning.candidates import Limits, candidates, greedy, limits, plain_linucb
-from infex.planning.race import FIRST, MOST, Lane, Race, difference, is_settled, leader, near, survivors
-from infex.policies import Infex
+from infex.planning.candidates import Candidate, candidates, greedy, limits, plain_linucb
+from infex.planning.costs import Cost, against, cost
+from infex.planning.race import FIRST, MOST, Lane, Race, difference, is_settled, line_up, near, student
+from infex.planning.words import code_of, reasons, rounds_of
 from infex.simulation.batch import compile_loop
 
-WORST = 0.9  # the decile that a cautious reader looks at
 LONGEST = 10**9
+RACING = 0.85  # of the time; the rest is for LinUCB and greedy, which the choice is compared with
 
 Progress = Callable[[str, float], None]  # what goes on, and the share of time spent
 
 
 class Tried(NamedTuple):
-    """One candidate after the race: its regret over the problems it met, and its explorations."""
+    """One candidate after the race: its explorations, and its regret over the problems it met.
+
+    Its runs have `rounds` rounds: those that were clearly worse before the end have lost at least that.
+    The interval is of 95 %, for the mean. `cost` is the part of the regret in exploring rounds.
+    """
 
     expression: str
     explorations: int
     problems: int
+    rounds: int
     mean: float
     low: float
     high: float
-    median: float
-    worst_decile: float
     cost: float
     alive: bool
+
+
+class Arm(NamedTuple):
+    """One of the arms, and in what share of the simulated problems it was the best."""
+
+    label: str
+    best: float
 
 
 @final
@@ -46,7 +56,9 @@ class Plan:
 
     `recommended` is the policy in the words of the catalogue, `policy` itself, and `code` a line of
     Python to paste. `settled` says whether no other candidate can still be better by more than
-    `keep_within`. `against_best` and `against_linucb` are paired differences of regret.
+    `keep_within`. `regret` has the regret over `rounds` rounds of what is "recommended", of the
+    "best" candidate, of "LinUCB" in every round and of "greedy"; `against` by how much the recommended
+    one's differs from the others'. `arms`, if they are yours, says how often each was the best.
     """
 
     recommended: str
@@ -55,12 +67,13 @@ class Plan:
     settled: bool
     explorations: int
     horizon: int
+    rounds: int
     keep_within: float
     longest: float
     candidates: tuple[Tried, ...]
-    references: tuple[Tried, ...]
-    against_best: Difference
-    against_linucb: Difference
+    regret: dict[str, Cost]
+    against: dict[str, Cost]
+    arms: tuple[Arm, ...]
     when: str
     why: str
 
@@ -68,7 +81,8 @@ class Plan:
     def front(self) -> tuple[Tried, ...]:
         """The candidates that none beats both in regret and in explorations, fewest explorations first."""
         found: list[Tried] = []
-        for each in sorted(self.candidates, key=lambda tried: (tried.explorations, tried.mean)):
+        played = (each for each in self.candidates if each.rounds == self.rounds)
+        for each in sorted(played, key=lambda tried: (tried.explorations, tried.mean)):
             if not found or each.mean < found[-1].mean:
                 found.append(each)
         return tuple(found)
@@ -81,6 +95,7 @@ class Plan:
 def plan(
     arms: Any = None,
     *,
+    labels: Sequence[str] | None = None,
     dim: int | None = None,
     arms_count: int | None = None,
     horizon: int,
@@ -100,7 +115,7 @@ def plan(
 
     Give your `arms`, (K, d), or a `dim` and an `arms_count` to draw arms as in the paper; the
     `horizon`; the `noise` of rewards; the `bound` on the length of the parameter, or `logged`
-    rewards (indices of arms, rewards) to draw the parameter from their posterior. Limits:
+    rewards (indices or labels of arms, rewards) to draw the parameter from their posterior. Limits:
     `max_share` or `max_count` of exploring rounds, and `max_cost`, the greatest mean loss of them
     all. Schedules of several families, with LinUCB and LinTS, both data modes and several scales of
     the radius, race on the same problems; what is clearly worse drops out, until the choice
@@ -114,193 +129,142 @@ def plan(
     if rounds > LONGEST:
         raise InvalidSetting(f"horizon must be at most {LONGEST} to be simulated, got {rounds}")
     slack = real("keep_within", keep_within, least=1) - 1.0
-    known = belief(arms, dim, arms_count, noise, bound, logged)
+    known = belief(arms, labels, dim, arms_count, noise, bound, logged)
     allowed = limits(rounds, max_share, max_count, max_cost)
     grid = candidates(rounds, known.noise, known.bound, allowed)
+    limit, start = real("seconds", seconds, above=0), whole("seed", seed)
     compile_loop()
-    race = Race(known, rounds, whole("seed", seed), workers, real("seconds", seconds, above=0))
-    lanes = [Lane(each) for each in grid]
-    references = [Lane(plain_linucb(rounds, known.noise, known.bound)), Lane(greedy())]
-    for lane in references:
-        race.run(lane, FIRST)
-    started, alive = _heats(race, lanes, allowed, slack, progress)
-    chosen = _choice(alive, slack)
-    settled = len(started) == len(lanes) and is_settled(chosen, alive, slack)
-    for lane in references:
-        race.run(lane, min(chosen.regret.size, max(FIRST, lane.regret.size, _affordable(lane, seconds))))
-    return _plan(known, rounds, chosen, started, alive, references, settled, slack)
+    race = Race(known, rounds, start, workers, allowed, RACING * limit)
+    lanes = line_up(grid)
+    alive, complete = _heats(race, lanes, slack, progress)
+    best, chosen = _choice(race, alive, slack)
+    settled = complete and is_settled(chosen, alive, slack)
+    references = [
+        _reference(race, each, chosen, limit)
+        for each in (plain_linucb(rounds, known.noise, known.bound), greedy())
+    ]
+    return _plan(race, lanes, alive, best, chosen, references, settled, slack)
 
 
-def _heats(
-    race: Race, lanes: list[Lane], allowed: Limits, slack: float, progress: Progress | None
-) -> tuple[list[Lane], list[Lane]]:
-    """All lanes that started, and those that are left at the end."""
-    total = race.left()
-    problems, started, alive = FIRST, lanes, lanes
+def _heats(race: Race, lanes: list[Lane], slack: float, progress: Progress | None) -> tuple[list[Lane], bool]:
+    """The lanes that are left, and whether all of them met all problems of the last heat."""
+    alive, problems = lanes, FIRST
     while True:
-        words = f"{len(alive)} candidates on {problems} problems"
 
-        def tell(_: Lane, words: str = words) -> None:
+        def told(count: int, problems: int = problems) -> None:
             if progress is not None:
-                progress(words, min(1.0, 1.0 - race.left() / total))
+                words = f"{count} of {len(lanes)} candidates, {problems} problems"
+                progress(words, min(1.0, 1.0 - race.left() / race.seconds))
 
-        done = race.heat(_quick_first(alive), problems, tell)
-        if problems == FIRST:
-            started = done or [_forced(race, lanes[0])]
-            alive = _within(started, allowed) or started
-        elif len(done) < len(alive):
-            return started, alive  # the heat was not finished: compare what all have
-        alive = survivors(alive)
-        if is_settled(_choice(alive, slack), alive, slack) or race.left() <= 0 or problems >= MOST:
-            return started, alive
+        alive, complete = race.heat(alive, problems, told)
+        if not complete:
+            if problems > FIRST:
+                _cut(alive, problems // 2)
+            return alive, False
+        if is_settled(_choice(race, alive, slack)[1], alive, slack) or problems >= MOST:
+            return alive, True
         problems *= 2
 
 
-def _forced(race: Race, lane: Lane) -> Lane:
-    race.run(lane, FIRST)
+def _cut(lanes: list[Lane], problems: int) -> None:
+    """The problems that all lanes met, so that their means are of the same ones."""
+    for lane in lanes:
+        lane.take(lane.regret[:problems], lane.cost[:problems])
+
+
+def _choice(race: Race, lanes: list[Lane], slack: float) -> tuple[Lane, Lane]:
+    """The best lane, and that with the fewest explorations among those shown to be near it.
+
+    Where none was played to the end, those that went farthest count.
+    """
+    farthest = max(lane.rounds for lane in lanes) if lanes else 0
+    fit = [lane for lane in lanes if lane.rounds == farthest and race.is_allowed(lane)]
+    if not fit:
+        raise InvalidSetting(
+            f"exploring costs more than max_cost = {race.allowed.cost:g} with every schedule that was tried; "
+            "more rounds of the horizon, or a schedule guarded(..., cost_limit=...), may keep it"
+        )
+    best = min(fit, key=lambda lane: lane.careful())
+    return best, min(near(fit, best, slack), key=lambda lane: (lane.candidate.explorations, lane.mean))
+
+
+def _reference(race: Race, candidate: Candidate, chosen: Lane, seconds: float) -> Lane:
+    """A policy to compare with, on as many problems of the choice as the rest of the time allows."""
+    lane = Lane(candidate)
+    begun = time.monotonic()
+    while lane.regret.size < chosen.regret.size:
+        spent = time.monotonic() - begun
+        if lane.regret.size and spent * 2 > (1.0 - RACING) / 2 * seconds:
+            break
+        problems = min(2 * max(lane.regret.size, 1), chosen.regret.size)
+        race.run(lane, problems, chosen.rounds, race.workers)
     return lane
 
 
-def _quick_first(lanes: list[Lane]) -> list[Lane]:
-    """Lanes in the order of what is known to matter: good ones first, so that time runs out on the others."""
-    return sorted(lanes, key=lambda lane: lane.mean if lane.regret.size else -1.0)
-
-
-def _within(lanes: list[Lane], allowed: Limits) -> list[Lane]:
-    """The lanes whose exploring rounds lose no more than is allowed, in the mean."""
-    return [lane for lane in lanes if float(lane.cost.mean()) <= allowed.cost]
-
-
-def _choice(lanes: list[Lane], slack: float) -> Lane:
-    """The lane with the fewest explorations among those shown to be near the best."""
-    return min(near(lanes, slack), key=lambda lane: (lane.candidate.explorations, lane.mean))
-
-
-def _affordable(lane: Lane, seconds: float) -> int:
-    """How many problems a reference may take, in a tenth of the time."""
-    each = max(lane.seconds / max(lane.regret.size, 1), 1e-6)
-    return int(0.1 * seconds / each)
-
-
 def _plan(
-    known: Belief,
-    horizon: int,
-    chosen: Lane,
-    started: list[Lane],
+    race: Race,
+    lanes: list[Lane],
     alive: list[Lane],
+    best: Lane,
+    chosen: Lane,
     references: list[Lane],
     settled: bool,
     slack: float,
 ) -> Plan:
-    best = leader(alive)
-    n = min(chosen.regret.size, references[0].regret.size)
-    tried = [_tried(lane, lane in alive, best) for lane in started]
-    policy = chosen.candidate.policy
+    policy, linucb = chosen.candidate.policy, references[0]
+    tried = [_tried(lane, lane in alive, best) for lane in lanes if lane.rounds]
     return Plan(
         recommended=chosen.candidate.expression,
         policy=policy,
-        code=_code(policy),
+        code=code_of(policy),
         settled=settled,
         explorations=chosen.candidate.explorations,
-        horizon=horizon,
+        horizon=race.horizon,
+        rounds=chosen.rounds,
         keep_within=1.0 + slack,
-        longest=known.longest,
-        candidates=tuple(sorted(tried, key=lambda each: each.mean)),
-        references=tuple(_tried(lane, True, best) for lane in references),
-        against_best=paired(chosen.regret, best.regret[: chosen.regret.size]),
-        against_linucb=paired(chosen.regret[:n], references[0].regret[:n]),
-        when=_when(policy, horizon),
-        why=_why(chosen, best, alive, slack, settled),
+        longest=race.belief.longest,
+        candidates=tuple(sorted(tried, key=lambda each: (-each.rounds, each.mean))),
+        regret={
+            name: cost(lane.regret)
+            for name, lane in zip(
+                ("recommended", "best", "LinUCB", "greedy"), (chosen, best, *references), strict=True
+            )
+        },
+        against={
+            "best": against(chosen.regret, best.regret),
+            "LinUCB": against(chosen.regret, linucb.regret),
+        },
+        arms=_arms(race.belief, race.problems),
+        when=rounds_of(policy, race.horizon),
+        why=reasons(race, alive, best, chosen, settled, slack),
     )
 
 
 def _tried(lane: Lane, alive: bool, best: Lane) -> Tried:
-    """A lane's figures; its mean is brought to all problems of the best by their paired difference."""
-    gap, error = difference(lane, best)
-    mean, error = best.mean + gap, math.hypot(error, best.error()) if lane is not best else best.error()
+    """A lane's figures; one of all rounds is brought to all problems of the best by paired differences."""
+    mean, error, n = lane.mean, lane.error(), lane.regret.size
+    if lane.rounds == best.rounds and lane is not best:
+        gap, apart = difference(lane, best)
+        mean, error = best.mean + gap, float(np.hypot(apart, best.error()))
+    reach = student(0.975, n - 1) * error if n > 1 else float("inf")
     return Tried(
         lane.candidate.expression,
         lane.candidate.explorations,
-        int(lane.regret.size),
+        int(n),
+        lane.rounds,
         mean,
-        mean - 1.96 * error,
-        mean + 1.96 * error,
-        float(np.median(lane.regret)),
-        float(np.quantile(lane.regret, WORST)),
+        max(mean - reach, 0.0),
+        mean + reach,
         float(lane.cost.mean()),
         alive,
     )
 
 
-def _code(policy: Any) -> str:
-    """The policy as a line of Python."""
-    base = policy.base if isinstance(policy, Infex) else policy
-    plain = type(base)()
-    given = [
-        f"{name}={getattr(base, name)!r}"
-        for name in ("noise", "bound", "delta", "scale")
-        if getattr(base, name) != getattr(plain, name)
-    ]
-    inner = f"infex.{type(base).__name__}({', '.join(given)})"
-    if not isinstance(policy, Infex):
-        return inner
-    more = ', data="own"' if policy.data == "own" else ""
-    return f"infex.Infex({inner}, infex.{policy.schedule!r}{more})"
-
-
-def _when(policy: Any, horizon: int) -> str:
-    """In which rounds it explores."""
-    if not isinstance(policy, Infex):
-        return "in every round"
-    schedule: Any = policy.schedule
-    count = schedule.count(horizon)
-    first = [str(schedule.when(n)) for n in range(1, min(count, 4) + 1)]
-    last = f", ..., {schedule.when(count)}" if count > 4 else ""
-    return f"in rounds {', '.join(first)}{last}"
-
-
-def _why(chosen: Lane, best: Lane, alive: list[Lane], slack: float, settled: bool) -> str:
-    words = (
-        f"Of {len(alive)} candidates that are not clearly worse than the best, it explores least while its "
-        f"mean regret of {chosen.mean:,.0f} is shown to be within {1 + slack:g} times the lowest "
-        f"({best.mean:,.0f}, {best.candidate.expression})."
-    )
-    if chosen is best:
-        words = (
-            f"It has the lowest mean regret, {chosen.mean:,.0f}, and none that explores less is shown to be "
-            f"within {1 + slack:g} times of it."
-        )
-    if settled:
-        return words
-    return words + " Not settled: another may still be better by more than that; give it more seconds."
-
-
-def json_of(found: Plan) -> dict[str, Any]:
-    """A plan as plain data, in which what is not a number is null."""
-    data = {
-        "recommended": found.recommended,
-        "code": found.code,
-        "settled": found.settled,
-        "explorations": found.explorations,
-        "share": found.explorations / found.horizon,
-        "horizon": found.horizon,
-        "keep_within": found.keep_within,
-        "arms_divided_by": found.longest,
-        "when": found.when,
-        "why": found.why,
-        "against_best": found.against_best._asdict(),
-        "against_linucb": found.against_linucb._asdict(),
-        "candidates": [each._asdict() for each in found.candidates],
-        "references": [each._asdict() for each in found.references],
-        "front": [each.expression for each in found.front],
-    }
-    finite: dict[str, Any] = _finite(data)
-    return finite
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _finite(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_finite(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def _arms(known: Belief, problems: list[Any]) -> tuple[Arm, ...]:
+    """How often each arm was the best of the problems, most often first; nothing for arms that were drawn."""
+    if known.arms is None:
+        return ()
+    wins = np.bincount([int(np.argmax(each.means)) for each in problems], minlength=known.count)
+    names = known.labels or [str(place) for place in range(known.count)]
+    found = [Arm(name, float(share)) for name, share in zip(names, wins / len(problems), strict=True)]
+    return tuple(sorted(found, key=lambda arm: -arm.best))

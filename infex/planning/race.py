@@ -1,12 +1,20 @@
-"""Candidates race on paired problems; those that are clearly worse drop out."""
+"""Candidates race on paired problems; those that are clearly worse drop out.
+
+Regret never falls from one round to the next. So a candidate that has lost more after a quarter of the
+rounds than another one in all of them is worse, and long runs are spent on few: all candidates play
+a short part of the horizon, and the one that has lost least so far is always the next to go on.
+"""
 
 from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, final
+from functools import lru_cache
+from statistics import NormalDist
+from typing import final
 
 import numpy as np
 
@@ -14,126 +22,223 @@ from infex.checks import whole
 from infex.environments import LinearInstance
 from infex.linear.kernels import Floats
 from infex.planning.beliefs import Belief
-from infex.planning.candidates import Candidate
+from infex.planning.candidates import Candidate, Limits
 from infex.simulation import play_many
 from infex.simulation.many import cores
 
-FIRST = 16  # problems of the first heat
-MOST = 4096
-SURE = 2.0  # standard errors
-FEW = 64  # problems on which a lane may look good by luck alone, as it fails but rarely
-CAREFUL = 3.5  # standard errors up to there
+FIRST, MOST = 4, 4096  # problems of the first heat, which double, and of the last
+SHARE = 4  # runs go on to so many times their rounds
+SHORTEST = 500  # rounds
+WAVE = 8  # candidates that go on at a time, whatever the number of threads
+PRIOR = 16  # problems that the neighbours of a candidate count for, as it may have been lucky
+FEW = 64  # problems on which a candidate that fails but rarely may look good
+DOUBT = 0.025  # the chance to drop one that is as good
 
 
 @final
 @dataclass(slots=True, eq=False)
 class Lane:
-    """One candidate and its runs so far: regret, and the part of it in exploring rounds."""
+    """One candidate and its runs so far: their rounds, their regret, and what of it exploring cost."""
 
     candidate: Candidate
+    rounds: int = 0
     regret: Floats = field(default_factory=lambda: np.zeros(0))
     cost: Floats = field(default_factory=lambda: np.zeros(0))
-    seconds: float = 0.0
+    seconds: float = 0.0  # of one run, to this number of rounds
+    near: list[Lane] = field(default_factory=list, repr=False)
+    mean: float = 0.0  # of the regret
 
-    @property
-    def mean(self) -> float:
-        """Mean regret."""
-        return float(self.regret.mean())
+    def take(self, regret: Floats, cost: Floats) -> None:
+        """Keeps these figures of its runs."""
+        self.regret, self.cost, self.mean = regret, cost, float(regret.mean())
 
     def error(self) -> float:
         """The standard error of the mean regret."""
-        return float(self.regret.std(ddof=1) / math.sqrt(self.regret.size))
+        return _error(self.regret)
+
+    def careful(self) -> float:
+        """Mean regret, as far as it may be trusted: with few problems it is mostly that of the neighbours.
+
+        Those that went less far count with what they have lost so far.
+        """
+        others = [lane.mean for lane in self.near if lane.regret.size]
+        if not others:
+            return self.mean
+        n = self.regret.size
+        return (n * self.mean + PRIOR * sum(others) / len(others)) / (n + PRIOR)
+
+
+def line_up(grid: list[Candidate]) -> list[Lane]:
+    """A lane for each candidate, which knows its neighbours."""
+    lanes = [Lane(candidate) for candidate in grid]
+    places = {place: lane for lane in lanes for place in lane.candidate.places}
+    for lane in lanes:
+        steps = [step for place in lane.candidate.places for step in place.steps()]
+        around = {id(places[step]): places[step] for step in steps if step in places}
+        lane.near = [each for each in around.values() if each is not lane]
+    return lanes
 
 
 @final
 class Race:
     """Plays lanes on the same problems, until a deadline."""
 
-    def __init__(self, belief: Belief, horizon: int, seed: int, workers: int | None, seconds: float) -> None:
+    def __init__(
+        self, belief: Belief, horizon: int, seed: int, workers: int | None, allowed: Limits, seconds: float
+    ) -> None:
         self.belief = belief
         self.horizon = horizon
         self.seed = seed
         self.workers = cores() if workers is None else whole("workers", workers, least=1)
+        self.allowed = allowed
+        self.seconds = seconds
         self.deadline = time.monotonic() + seconds
-        self._problems: list[LinearInstance] = []
+        self.problems: list[LinearInstance] = []
 
     def left(self) -> float:
         """Seconds until the deadline."""
         return self.deadline - time.monotonic()
 
-    def run(self, lane: Lane, problems: int) -> None:
-        """Brings a lane to so many problems, in one thread."""
-        missing = self._upto(problems)[lane.regret.size :]
+    def run(self, lane: Lane, problems: int, rounds: int, workers: int = 1) -> None:
+        """Brings a lane to so many problems and rounds."""
+        kept = lane.regret.size if lane.rounds == rounds else 0
+        missing = self.upto(problems)[kept:]
         if not missing:
             return
-        begun = time.monotonic()
-        runs = play_many(missing, lane.candidate.policy, self.horizon, workers=1)
-        lane.seconds += time.monotonic() - begun
-        lane.regret = np.concatenate([lane.regret, [run.regret for run in runs]])
-        lane.cost = np.concatenate([lane.cost, [run.regret_exploring for run in runs]])
+        begun = time.thread_time()
+        runs = play_many(missing, lane.candidate.policy, rounds, workers=workers)
+        lane.seconds = (time.thread_time() - begun) / len(missing)
+        lane.take(
+            np.concatenate([lane.regret[:kept], [run.regret for run in runs]]),
+            np.concatenate([lane.cost[:kept], [run.regret_exploring for run in runs]]),
+        )
+        lane.rounds = rounds
 
-    def heat(self, lanes: list[Lane], problems: int, progress: Any = None) -> list[Lane]:
-        """Brings lanes to so many problems while time is left; those that got there."""
-        self._upto(problems)
+    def upto(self, problems: int) -> list[LinearInstance]:
+        """The first problems."""
+        while len(self.problems) < problems:
+            self.problems.append(self.belief.instance(len(self.problems), self.seed))
+        return self.problems[:problems]
 
-        def one(lane: Lane) -> None:
-            if self.left() > 0:
-                self.run(lane, problems)
-                if progress is not None:
-                    progress(lane)
+    def heat(self, lanes: list[Lane], problems: int, told: Callable[[int], None]) -> tuple[list[Lane], bool]:
+        """Brings lanes to so many problems, until they are clearly worse or have played all rounds.
 
+        Those that are left, and whether there was time for all of them. `told` hears how many are left.
+        """
+        self.upto(problems)
+        alive, leader = lanes, None
         with ThreadPoolExecutor(self.workers) as pool:
-            list(pool.map(one, lanes))
-        return [lane for lane in lanes if lane.regret.size >= problems]
+            while True:
+                told(len(alive))
+                waiting = [lane for lane in alive if not self.is_done(lane, problems)]
+                ready = [lane for lane in waiting if self.takes(lane, problems) < self.left()]
+                if not ready:
+                    return alive, not waiting
+                ready.sort(key=lambda lane: (lane.rounds > 0, lane.careful() if lane.rounds else 0.0))
+                list(pool.map(lambda lane: self._go_on(lane, problems), ready[:WAVE]))
+                before, leader = leader, self.leader(alive)
+                moved = ready[:WAVE] if leader is before and leader not in ready[:WAVE] else alive
+                out = {id(lane) for lane in moved if self._is_out(lane, leader)}
+                alive = [lane for lane in alive if id(lane) not in out]
 
-    def _upto(self, problems: int) -> list[LinearInstance]:
-        while len(self._problems) < problems:
-            self._problems.append(self.belief.instance(len(self._problems), self.seed))
-        return self._problems[:problems]
+    def is_done(self, lane: Lane, problems: int) -> bool:
+        """Has a lane played all rounds of so many problems?"""
+        return lane.rounds == self.horizon and lane.regret.size >= problems
+
+    def takes(self, lane: Lane, problems: int) -> float:
+        """About the seconds that its next step takes, by those of the last."""
+        rounds = self._next(lane.rounds)
+        if rounds == lane.rounds:
+            return lane.seconds * (problems - lane.regret.size)
+        return lane.seconds * problems * (rounds / lane.rounds if lane.rounds else 0.0)
+
+    def _go_on(self, lane: Lane, problems: int) -> None:
+        if self.takes(lane, problems) < self.left():
+            self.run(lane, problems, self._next(lane.rounds))
+
+    def _next(self, rounds: int) -> int:
+        """The rounds to go on to: from a short part of the horizon, by factors, to all of it."""
+        parts = [self.horizon]
+        while parts[-1] >= SHARE * SHORTEST:
+            parts.append(parts[-1] // SHARE)
+        return min((each for each in parts if each > rounds), default=self.horizon)
+
+    def _is_out(self, lane: Lane, leader: Lane | None) -> bool:
+        """Is it clearly worse than the leader, or do its explorations clearly cost too much?"""
+        if lane.rounds and self._is_costly(lane):
+            return True
+        return leader is not None and is_worse(lane, leader)
+
+    def leader(self, lanes: list[Lane]) -> Lane | None:
+        """The lane of the lowest mean regret, by careful means, among those that played all rounds."""
+        done = [lane for lane in lanes if lane.rounds == self.horizon and self.is_allowed(lane)]
+        return min(done, key=lambda lane: lane.careful()) if done else None
+
+    def is_allowed(self, lane: Lane) -> bool:
+        """Is its loss in exploring rounds within the limit, in the mean?"""
+        return self.allowed.cost == math.inf or float(lane.cost.mean()) <= self.allowed.cost
+
+    def _is_costly(self, lane: Lane) -> bool:
+        return not self.is_allowed(lane) and (
+            float(lane.cost.mean()) - _doubts(lane.cost.size) * _error(lane.cost) > self.allowed.cost
+        )
+
+
+def is_worse(lane: Lane, leader: Lane) -> bool:
+    """Has a lane clearly lost more, in its rounds so far, than the leader's careful mean in all rounds?"""
+    if lane is leader or not lane.rounds:
+        return False
+    n = min(lane.regret.size, leader.regret.size)
+    gaps = lane.regret[:n] - leader.regret[:n]
+    mean = float(gaps.mean()) - max(leader.careful() - leader.mean, 0.0)
+    return mean > 0.0 and mean - _doubts(n) * _error(gaps) > 0.0
 
 
 def difference(one: Lane, other: Lane) -> tuple[float, float]:
     """The mean of paired differences in regret, and its standard error."""
     n = min(one.regret.size, other.regret.size)
     gaps = one.regret[:n] - other.regret[:n]
-    if n < 2:
-        return float(gaps.mean()), math.inf
-    return float(gaps.mean()), float(gaps.std(ddof=1) / math.sqrt(n))
+    return float(gaps.mean()), _error(gaps)
 
 
-def leader(lanes: list[Lane]) -> Lane:
-    """The lane of the lowest mean regret."""
-    return min(lanes, key=lambda lane: lane.mean)
+def near(lanes: list[Lane], first: Lane, slack: float) -> list[Lane]:
+    """The lanes shown to be within a factor 1 + slack of the first."""
+    return [lane for lane in lanes if lane is first or is_within(lane, first, slack)]
 
 
-def survivors(lanes: list[Lane]) -> list[Lane]:
-    """The lanes that are not clearly worse than the leader."""
-    first = leader(lanes)
-    kept = []
-    for lane in lanes:
-        mean, error = difference(lane, first)
-        sure = CAREFUL if lane.regret.size <= FEW else SURE
-        if lane is first or mean - sure * error <= 0.0:
-            kept.append(lane)
-    return kept
-
-
-def near(lanes: list[Lane], slack: float) -> list[Lane]:
-    """The lanes shown to be within a factor 1 + slack of the leader."""
-    first = leader(lanes)
-    found = [first]
-    for lane in lanes:
-        mean, error = difference(lane, first)
-        if lane is not first and mean + SURE * error <= slack * first.mean:
-            found.append(lane)
-    return found
+def is_within(lane: Lane, other: Lane, slack: float) -> bool:
+    """Is the regret of a lane shown to be at most 1 + slack times that of another?"""
+    mean, error = difference(lane, other)
+    return mean + _doubts(min(lane.regret.size, other.regret.size)) * error <= slack * other.mean
 
 
 def is_settled(chosen: Lane, lanes: list[Lane], slack: float) -> bool:
-    """Can no other lane be better than the chosen one by more than a factor 1 + slack?"""
-    for lane in lanes:
-        if lane is not chosen:
-            mean, error = difference(chosen, lane)
-            if mean + SURE * error > slack * lane.mean:
-                return False
-    return True
+    """Is no other lane better than the chosen one by more than a factor 1 + slack, on enough problems?"""
+    return chosen.regret.size >= FEW and all(
+        lane is chosen or is_within(chosen, lane, slack) for lane in lanes
+    )
+
+
+def student(chance: float, freedom: int) -> float:
+    """The quantile of Student's law, by four terms about the normal one: 3.16 for 3.18 at 0.975 and 3.
+
+    (Abramowitz and Stegun, 1964, 26.7.5.)
+    """
+    z = NormalDist().inv_cdf(chance)
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    return z + sum(term / float(freedom) ** power for power, term in enumerate(terms, 1))
+
+
+@lru_cache(maxsize=64)
+def _doubts(problems: int) -> float:
+    """So many standard errors are called clear."""
+    return student(1.0 - DOUBT, problems - 1) if problems > 1 else math.inf
+
+
+def _error(values: Floats) -> float:
+    return float(values.std(ddof=1)) / math.sqrt(values.size) if values.size > 1 else math.inf

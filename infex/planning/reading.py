@@ -11,15 +11,19 @@ from infex.errors import InvalidArms, InvalidReward
 from infex.linear.kernels import Floats
 
 KINDS = (".csv", ".parquet", ".npy")
+NAMES = ("arm", "label", "name", "id")  # columns of labels, also if these are numbers
 
 
 def read_arms(path: str | Path) -> tuple[Floats, list[str] | None]:
-    """The rows of numbers in a file, one for each arm, and their labels if a column is not of numbers."""
+    """The rows of numbers in a file, one for each arm, and their labels if there is a column of them.
+
+    Labels are a column that is not of numbers, or is called arm, label, name or id.
+    """
     place = Path(path)
     if place.suffix == ".npy":
         return _numbers(np.load(place, allow_pickle=False), place), None
     table = _table(place, InvalidArms)
-    named = [name for name in table.column_names if not _is_numeric(table, name)]
+    named = [name for name in table.column_names if name.lower() in NAMES or not _is_numeric(table, name)]
     if len(named) > 1:
         raise InvalidArms(f"{path}: at most one column may hold labels, got {', '.join(named)}")
     features = [table[name].to_numpy() for name in table.column_names if name not in named]
@@ -29,20 +33,15 @@ def read_arms(path: str | Path) -> tuple[Floats, list[str] | None]:
     return _numbers(np.column_stack(features), place), labels
 
 
-def read_log(path: str | Path, labels: list[str] | None) -> tuple[Any, Any]:
-    """The columns `arm` (a label, or an index from 0) and `reward` of a file."""
+def read_log(path: str | Path) -> tuple[list[Any], Any]:
+    """The columns `arm` (a label, or an index from 0 where arms have none) and `reward` of a file."""
     table = _table(Path(path), InvalidReward)
     for name in ("arm", "reward"):
         if name not in table.column_names:
             raise InvalidReward(f"{path}: a column {name!r} is needed, got {', '.join(table.column_names)}")
-    arms = table["arm"].to_pylist()
-    if labels is not None:
-        places = {label: place for place, label in enumerate(labels)}
-        strange = next((arm for arm in arms if str(arm) not in places), None)
-        if strange is not None:
-            raise InvalidReward(f"{path}: no arm is called {strange!r}")
-        arms = [places[str(arm)] for arm in arms]
-    return np.array(arms), np.array(table["reward"].to_pylist(), dtype=np.float64)
+    if not _is_numeric(table, "reward") or table["reward"].null_count:
+        raise InvalidReward(f"{path}: the column 'reward' must hold a number in every row")
+    return table["arm"].to_pylist(), table["reward"].to_numpy().astype(np.float64)
 
 
 def _table(path: Path, error: type[Exception]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from html import escape
 from importlib.resources import files
@@ -11,6 +12,14 @@ from typing import Any
 from infex.files import replace
 from infex.reports.styles import FAMILIES
 
+MOST = 10  # arms that are listed
+NAMES = {
+    "recommended": "recommended",
+    "best": "the best",
+    "LinUCB": "plain LinUCB",
+    "greedy": "greedy",
+}
+
 
 def front_figure(plan: Any) -> Any:
     """A matplotlib figure: every candidate, the front, the choice, and LinUCB and greedy beside them."""
@@ -18,12 +27,18 @@ def front_figure(plan: Any) -> Any:
 
     drawn = Figure(figsize=(8.0, 5.0), layout="constrained")
     axes = drawn.subplots()
+    played = [each for each in plan.candidates if each.rounds == plan.rounds]
     for name in ("LinUCB", "LinTS"):
-        colour = FAMILIES[name]
-        some = [each for each in plan.candidates if name in each.expression]
+        some = [each for each in played if name in each.expression]
         axes.plot(
-            [each.explorations for each in some], [each.mean for each in some], "o", color=colour, ms=4,
-            alpha=0.45, label=f"candidates with {name}",
+            [each.explorations for each in some], [each.mean for each in some], "o", color=FAMILIES[name],
+            ms=4, alpha=0.45, label=f"candidates with {name}",
+        )  # fmt: skip
+    early = [each for each in plan.candidates if each.rounds < plan.rounds]
+    if early:
+        axes.plot(
+            [each.explorations for each in early], [each.mean for each in early], "^", color="#7F7F7F",
+            mfc="none", ms=4, alpha=0.5, label="given up before the end: at least",
         )  # fmt: skip
     front = plan.front
     axes.plot(
@@ -35,12 +50,12 @@ def front_figure(plan: Any) -> Any:
         [chosen.explorations], [chosen.mean], yerr=[[low], [high]], fmt="*", color="#000000", ms=13,
         label="recommended",
     )  # fmt: skip
-    for each, dash in zip(plan.references, ((4, 2), (1, 2)), strict=True):
-        axes.axhline(each.mean, color="#7F7F7F", lw=1, dashes=dash, label=each.expression)
+    for name, dash in (("LinUCB", (4, 2)), ("greedy", (1, 2))):
+        axes.axhline(plan.regret[name].mean.value, color="#7F7F7F", lw=1, dashes=dash, label=NAMES[name])
     for name in ("x", "y"):
         _plain_log(axes, name)
     axes.set_xlabel(f"exploring rounds in {plan.horizon:,}")
-    axes.set_ylabel("regret, mean over problems")
+    axes.set_ylabel(f"regret of {plan.rounds:,} rounds, mean over problems")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25, lw=0.6)
     axes.legend(frameon=False, fontsize=8)
@@ -90,8 +105,13 @@ def plan_page(plan: Any, picture: str) -> str:
         f"<p>{escape(plan.why)}</p>",
         f'<div class="wide">{picture}</div>',
         "<h2>What it costs</h2>",
+        f"<p>Regret of {plan.rounds:,} rounds over simulated problems, with intervals of 95 %; "
+        "differences are on the same problems.</p>",
         _costs(plan),
+        *(["<h2>Arms that were most often the best</h2>", _arms(plan)] if plan.arms else []),
         "<h2>All candidates</h2>",
+        "<p>Where rounds are fewer than the horizon, a candidate had lost clearly more by then than the best "
+        "in all rounds, or there was no time to go on: its regret is at least that.</p>",
         _table(plan),
     ]
     return (
@@ -99,33 +119,52 @@ def plan_page(plan: Any, picture: str) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<link rel="icon" href="data:,">\n'
         f"<title>How rarely to explore</title>\n<style>\n{style}svg {{ max-width: 100%; height: auto; }}\n"
-        "pre { overflow-x: auto; }\n</style>\n</head>\n<body>\n" + "\n".join(parts) + "\n</body>\n</html>\n"
+        "pre { overflow-x: auto; } p { overflow-wrap: anywhere; }\n</style>\n</head>\n<body>\n"
+        + "\n".join(parts)
+        + "\n</body>\n</html>\n"
     )
 
 
 def _costs(plan: Any) -> str:
-    rows = [
-        ("against the best candidate", plan.against_best),
-        ("against LinUCB in every round", plan.against_linucb),
-    ]
+    """Regret, and what it differs by, with intervals."""
+    rows = [(NAMES[name], each, ",.0f") for name, each in plan.regret.items()]
+    rows += [(f"recommended less {NAMES[name]}", each, "+,.0f") for name, each in plan.against.items()]
     cells = "".join(
-        f"<tr><td>{name}</td><td>{found.mean:+,.1f}</td><td>{found.low:+,.1f} to {found.high:+,.1f}</td>"
-        f"<td>{found.below} of {found.pairs}</td></tr>"
-        for name, found in rows
+        f"<tr><td>{name}</td><td>{found.problems}</td>"
+        + "".join(f"<td>{_figure(each, form)}</td>" for each in found[1:4])
+        + "</tr>"
+        for name, found, form in rows
     )
-    head = "<tr><th>regret</th><th>mean difference</th><th>95 % interval</th><th>lower in</th></tr>"
-    return f'<div class="wide"><table><thead>{head}</thead><tbody>{cells}</tbody></table></div>'
+    heads = ("", "problems", "mean", "median", "worst decile")
+    head = "".join(f"<th>{name}</th>" for name in heads)
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{cells}</tbody></table></div>'
+
+
+def _figure(found: Any, form: str) -> str:
+    """A figure, and its interval where there is one."""
+    if not math.isfinite(found.low):
+        return f"{found.value:{form}}"
+    return f"{found.value:{form}} <small>[{found.low:{form}}, {found.high:{form}}]</small>"
+
+
+def _arms(plan: Any) -> str:
+    """How often each of the arms was the best."""
+    rows = "".join(
+        f"<tr><td>{escape(arm.label)}</td><td>{arm.best:.1%}</td></tr>" for arm in plan.arms[:MOST]
+    )
+    head = "<tr><th>arm</th><th>best in</th></tr>"
+    return f'<div class="wide"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'
 
 
 def _table(plan: Any) -> str:
     head = "".join(
         f"<th>{name}</th>"
-        for name in ("policy", "explorations", "problems", "mean regret", "95 %", "median", "worst decile")
+        for name in ("policy", "explorations", "problems", "rounds", "mean regret", "95 %", "of it exploring")
     )
     rows = "".join(
         f"<tr><td>{escape(each.expression)}</td><td>{each.explorations:,}</td><td>{each.problems}</td>"
-        f"<td>{each.mean:,.0f}</td><td>{each.low:,.0f} to {each.high:,.0f}</td><td>{each.median:,.0f}</td>"
-        f"<td>{each.worst_decile:,.0f}</td></tr>"
-        for each in (*plan.references, *plan.candidates)
+        f"<td>{each.rounds:,}</td><td>{each.mean:,.0f}</td><td>{each.low:,.0f} to {each.high:,.0f}</td>"
+        f"<td>{each.cost:,.0f}</td></tr>"
+        for each in plan.candidates
     )
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'

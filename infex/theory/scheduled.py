@@ -32,6 +32,12 @@ def _grid() -> list[int]:
     return points
 
 
+@lru_cache(maxsize=1)
+def _times() -> Floats:
+    """The same points as floating numbers."""
+    return np.array(_grid(), float)
+
+
 class InfexBound(NamedTuple):
     """The bound of Theorem 1 in its three terms; it says nothing while it is vacuous, above 2 S T.
 
@@ -181,10 +187,11 @@ class Race:
         self.setting, self.schedule, self.delta, self.start = setting, schedule, delta, start
         self.points = [start, *points[later:]]
         self.counts = np.concatenate([[float(schedule.count(start))], counts[later:]])
-        self.times = np.array(self.points, float)
+        self.times = np.concatenate([[float(start)], _times()[later:]])
         self.passed = [t - start for t in self.points]
+        self.since = np.array(self.passed, float)
         squares = self.squares(self.times)
-        greedy = np.diff(np.array(self.passed, float)) - np.diff(self.counts)
+        greedy = np.diff(self.since) - np.diff(self.counts)
         self.sums = np.concatenate([[0.0], np.cumsum(squares[1:] * greedy / self.counts[:-1])])
 
     def squares(self, times: Any) -> Any:
@@ -213,7 +220,7 @@ class Race:
 
     def _settled(self, costs: Floats, cost: Any, share: float) -> Span:
         slope = share * self.setting.gap
-        lines = slope * np.array(self.passed, float)
+        lines = slope * self.since
         found = settles(self.passed, costs, lines, lambda n: cost(self.start + n), lambda n: slope * float(n))
         return span(max(found, 1))
 

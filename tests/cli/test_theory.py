@@ -31,6 +31,14 @@ def test_bound_prints_the_terms_and_says_that_they_promise_nothing() -> None:
     assert "probability" not in found.output
     for words in ("every(20)", "logarithmic(2)", "constant", "tau_Alg", "32,866,960", "never"):
         assert words in found.output
+    for words in (
+        "o every(20)",
+        "x every(5)",
+        "* every(100)",
+        "# power(0.75)",
+        ". 2 S T: no policy exceeds it",
+    ):
+        assert words in found.output, "the picture has several schedules"
 
 
 def test_bound_says_what_holds_where_it_does() -> None:

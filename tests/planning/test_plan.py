@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import mpmath
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
@@ -18,8 +19,8 @@ from infex.environments import gaussian
 from infex.errors import InfexError
 from infex.planning import plan
 from infex.planning.beliefs import belief
-from infex.planning.candidates import Candidate, candidates, limits, schedules
-from infex.planning.race import Lane, difference, is_settled, leader, near, survivors
+from infex.planning.candidates import Candidate, Limits, candidates, limits
+from infex.planning.race import Lane, Race, difference, is_settled, is_worse, line_up, near, student
 from infex.planning.reading import read_arms, read_log
 from infex.policies import Greedy, catalog
 
@@ -36,41 +37,117 @@ def test_no_candidate_explores_more_than_is_allowed(horizon: int, share: Any, co
     allowed = limits(horizon, share, count, None)
     assert share is None or allowed.explorations <= share * horizon + 1e-6
     assert count is None or allowed.explorations <= count
-    if not any(1 <= each.count(horizon) <= allowed.explorations for each in schedules()):
-        with pytest.raises(InfexError, match="no schedule of the grid"):
+    if allowed.explorations == 0:
+        with pytest.raises(InfexError, match="allow no exploring round"):
             candidates(horizon, 1.0, 1.0, allowed)
         return
     grid = candidates(horizon, 1.0, 1.0, allowed)
     for each in grid:
         schedule = getattr(each.policy, "schedule", infex.always())
-        assert each.explorations == schedule.count(horizon) <= allowed.explorations
+        assert 1 <= each.explorations == schedule.count(horizon) <= allowed.explorations
         assert schedule.grows is True
+    densest = max(each.explorations for each in grid)
+    assert densest >= allowed.explorations / 2, "a limit is used"
 
 
-def lane(regret: Any, explorations: int = 10) -> Lane:
+def lane(regret: Any, rounds: int = 100, explorations: int = 10, cost: float = 0.0) -> Lane:
+    found = Lane(Candidate(Greedy(), explorations), rounds)
     values = np.array(regret, dtype=float)
-    return Lane(Candidate(Greedy(), explorations), values, np.zeros(values.size))
+    found.take(values, np.full(values.size, cost))
+    return found
 
 
 def test_a_lane_that_is_clearly_worse_drops_out_and_no_other() -> None:
     rng = np.random.default_rng(1)
     common = rng.exponential(100, size=200)
     good, equal, bad = common + 10, common + 10 + rng.normal(size=200) * 5, common + 40 + rng.normal(size=200)
-    lanes = [lane(good), lane(equal), lane(bad)]
-    assert leader(lanes).mean == min(each.mean for each in lanes)
-    kept = survivors(lanes)
-    assert lanes[2] not in kept
-    assert lanes[0] in kept
-    assert lanes[1] in kept
-    mean, error = difference(lanes[2], lanes[0])
+    first, second, third = lanes = [lane(good), lane(equal), lane(bad, rounds=25)]
+    assert [is_worse(each, first) for each in lanes] == [False, False, True]
+    mean, error = difference(third, first)
     assert mean == pytest.approx(np.mean(bad - good))
     assert error == pytest.approx(np.std(bad - good, ddof=1) / np.sqrt(200))
-    assert lanes[2] not in near(lanes, 0.1)
-    assert set(map(id, near(lanes[:2], 0.1))) == set(map(id, lanes[:2]))
-    assert is_settled(lanes[0], lanes[:2], 0.1)
-    assert not is_settled(lanes[2], lanes, 0.1)
+    assert near(lanes, first, 0.1) == [first, second]
+    assert is_settled(first, [first, second], 0.1)
+    assert not is_settled(third, lanes, 0.1)
     few = [lane(good[:8]), lane(good[:8] + rng.normal(size=8) * 300)]
     assert not is_settled(few[0], few, 0.1)
+    assert not is_settled(lane(good[:32]), [lane(good[:32] + 900)], 0.1), "too few problems for rare failures"
+
+
+def test_a_lucky_lane_among_bad_neighbours_leads_nobody_astray() -> None:
+    lucky, reliable = lane(np.full(8, 3.0)), lane(100 + np.arange(8.0))
+    assert is_worse(reliable, lucky)
+    lucky.near = [lane(np.full(8, 5000.0)), lane(np.full(8, 7000.0), rounds=25)]
+    reliable.near = [lane(np.full(8, 120.0))]
+    assert lucky.careful() == pytest.approx((8 * 3 + 16 * 6000) / 24)
+    assert lucky.careful() > reliable.careful()
+    assert not is_worse(reliable, lucky)
+
+
+def test_neighbours_differ_by_one_step() -> None:
+    lanes = line_up(candidates(1000, 1.0, 1.0, limits(1000, None, None, None)))
+    by_name = {each.candidate.expression: each for each in lanes}
+    around = by_name["Infex(LinUCB(delta=0.001, scale=0.2), every(50))"].near
+    assert {each.candidate.expression.replace("delta=0.001, ", "") for each in around} == {
+        "Infex(LinUCB(scale=0.5), every(50))",
+        "Infex(LinUCB(scale=0.1), every(50))",
+        "Infex(LinUCB(scale=0.2), every(50), data=own)",
+        "Infex(LinUCB(scale=0.2), stretched(2))",
+        "Infex(LinUCB(scale=0.2), every(100))",
+    }
+    ends = by_name["LinTS(delta=0.001)"].near
+    assert {each.candidate.expression.replace("delta=0.001", "") for each in ends} == {
+        "LinTS(, scale=0.5)",
+        "Infex(LinTS(), every(2))",
+        "Infex(LinTS(), every(2), data=own)",
+    }
+    assert all(one in other.near for one in lanes for other in one.near)
+
+
+@given(freedom=st.integers(3, 400), chance=st.sampled_from([0.9, 0.975, 0.99]))
+@settings(max_examples=40, deadline=None)
+def test_students_quantiles(freedom: int, chance: float) -> None:
+    """Against the incomplete beta function."""
+    t = student(chance, freedom)
+    below = 1 - mpmath.betainc(freedom / 2, 0.5, 0, freedom / (freedom + t * t), regularized=True) / 2
+    assert float(below) == pytest.approx(chance, abs=3e-3)
+
+
+def test_short_runs_are_the_beginning_of_long_ones() -> None:
+    """So what a candidate has lost by then is at most what it loses in the end."""
+    race = Race(belief(None, None, 3, 8, 1.0, 1.0, None), 4000, 0, 1, Limits(4000), 60.0)
+    for policy in (infex.LinTS(), infex.Infex(infex.LinUCB(), infex.power(0.5), data="own")):
+        short, long = Lane(Candidate(policy, 1)), Lane(Candidate(policy, 1))
+        race.run(short, 5, 1000)
+        race.run(long, 5, 4000)
+        for problem, early, late in zip(race.upto(5), short.regret, long.regret, strict=True):
+            run = infex.play(problem, policy, 4000, record=True)
+            assert run.losses is not None
+            assert early == pytest.approx(run.losses[:1000].sum(), rel=1e-9, abs=1e-9)
+            assert late == pytest.approx(run.losses.sum(), rel=1e-9, abs=1e-9)
+
+
+def test_the_race_finds_the_best_lane_and_spares_the_worse_ones() -> None:
+    known = belief(None, None, 4, 20, 1.0, 1.0, None)
+    horizon = 8000
+    race = Race(known, horizon, 3, 2, Limits(horizon), 600.0)
+    policies = [infex.LinUCB(scale=scale) for scale in (2.0, 1.0, 0.5, 0.2)]
+    lanes = [Lane(Candidate(policy, horizon)) for policy in (*policies, *[infex.Uniform()] * 9)]
+    told: list[int] = []
+    alive, complete = race.heat(lanes, 16, told.append)
+    assert complete
+    assert told[0] == 13
+    assert told[-1] == len(alive)
+    assert lanes[-1] not in alive
+    assert lanes[-1].rounds < horizon, "given up before the end"
+    slow = [
+        np.mean([infex.play(each, policy, horizon).regret for each in race.upto(16)]) for policy in policies
+    ]
+    assert race.leader(alive) is lanes[int(np.argmin(slow))]
+    assert race.leader(alive).mean == pytest.approx(min(slow))  # type: ignore[union-attr]
+    assert all(each.rounds == horizon for each in alive)
+    late = Race(known, horizon, 3, 2, Limits(horizon), 1e-9)
+    assert late.heat([Lane(Candidate(infex.LinTS(), horizon))], 4, told.append)[1] is False
 
 
 def test_a_plan_keeps_its_limits_and_tells_what_it_tried() -> None:
@@ -79,36 +156,77 @@ def test_a_plan_keeps_its_limits_and_tells_what_it_tried() -> None:
     assert found.recommended == catalog.expression(found.policy)
     namespace: dict[str, Any] = {"infex": infex}
     assert eval(found.code, namespace) == found.policy
-    assert found.chosen().mean <= 1.1 * min(each.mean for each in found.candidates if each.alive) + 1e-9
     assert all(each.low <= each.mean <= each.high for each in found.candidates)
     counts = [each.explorations for each in found.front]
     means = [each.mean for each in found.front]
     assert counts == sorted(counts)
     assert means == sorted(means, reverse=True)
     for each in found.candidates:
-        assert any(
+        assert each.rounds < found.rounds or any(
             other.explorations <= each.explorations and other.mean <= each.mean for other in found.front
         )
     assert found.when.startswith("in rounds ")
-    assert [each.expression for each in found.references] == ["LinUCB(delta=0.0033333333333333335)", "Greedy"]
-    never = plan(**QUICK, max_cost=0.0)
-    assert never.candidates
+    assert found.arms == ()
+    regret, against = found.regret, found.against
+    assert regret["recommended"].mean.value == pytest.approx(found.chosen().mean)
+    assert regret["recommended"].problems >= regret["LinUCB"].problems >= 1
+    assert against["best"].mean.value >= -0.2 * regret["best"].mean.value
+    assert all(
+        not each.low > each.value and not each.high < each.value
+        for cost in (*regret.values(), *against.values())
+        for each in (cost.mean, cost.median, cost.worst_decile)
+    )
+
+
+def test_what_is_settled_is_the_same_again() -> None:
+    question: dict[str, Any] = {
+        "dim": 2,
+        "arms_count": 4,
+        "horizon": 400,
+        "keep_within": 2.0,
+        "seconds": 60.0,
+    }
+    one, other = plan(**question, seed=4), plan(**question, seed=4, workers=1)
+    assert one.settled
+    assert (one.recommended, one.candidates) == (other.recommended, other.candidates)
+
+
+def test_exploring_may_cost_no_more_than_is_said() -> None:
+    free = plan(**QUICK, seed=2)
+    limit = 0.5 * free.chosen().cost
+    found = plan(**QUICK, seed=2, max_cost=limit)
+    assert found.chosen().cost <= limit
+    with pytest.raises(InfexError, match="exploring costs more than max_cost = 0 with every schedule"):
+        plan(**QUICK, max_cost=0.0)
 
 
 def test_the_lower_bound_instance_gets_a_schedule_that_grows() -> None:
-    found = plan([[1.0], [0.0]], horizon=2000, bound=0.1, seconds=1.5, max_share=0.05)
-    assert found.policy.schedule.grows is True
+    for bound in (0.1, 0.354, 1.0):
+        found = plan([[1.0], [0.0]], horizon=2000, bound=bound, seconds=1.0, max_share=0.05)
+        assert found.policy.schedule.grows is True
+        assert infex.theory.grows(found.policy.schedule).verdict == "consistent"
+
+
+def test_a_horizon_too_long_for_the_time_is_said_to_be() -> None:
+    found = plan(dim=2, arms_count=5, horizon=10**9, seconds=0.5)
+    assert not found.settled
+    assert found.rounds < found.horizon
+    assert (
+        f"No candidate was played to the end: figures are of the first {found.rounds:,} rounds" in found.why
+    )
 
 
 def test_logged_rewards_give_their_posterior() -> None:
     rng = np.random.default_rng(4)
     arms = rng.normal(size=(6, 3)) * 2
     which, rewards = rng.integers(6, size=40), rng.normal(size=40)
-    known = belief(arms, None, None, 0.5, 2.0, (which, rewards))
+    known = belief(arms, None, None, None, 0.5, 2.0, (which, rewards))
     assert known.arms is not None
     assert known.mean is not None
     assert known.root is not None
-    longest = np.linalg.norm(arms, axis=1).max()
+    longest = known.longest
+    greatest = np.linalg.norm(arms, axis=1).max()
+    assert greatest <= longest <= 1.01 * greatest
     rows = arms[which] / longest
     penalty = 0.5**2 * 3 / (2.0 * longest) ** 2
     gram = penalty * np.eye(3) + rows.T @ rows
@@ -118,7 +236,9 @@ def test_logged_rewards_give_their_posterior() -> None:
     problem = known.instance(3, seed=1)
     assert problem.noise == 0.5
     assert not np.array_equal(problem.theta, known.instance(4, seed=1).theta)
-    drawn = belief(None, 4, 9, 1.0, 0.3, None).instance(0, 0)
+    named = belief(arms, list("abcdef"), None, None, 0.5, 2.0, (["abcdef"[k] for k in which], rewards))
+    np.testing.assert_array_equal(named.mean, known.mean)
+    drawn = belief(None, None, 4, 9, 1.0, 0.3, None).instance(0, 0)
     assert np.linalg.norm(drawn.theta) == pytest.approx(0.3)
     assert np.linalg.norm(drawn.arms, axis=1).max() <= 1 + 1e-12
 
@@ -135,13 +255,16 @@ def test_arms_and_logs_are_read_from_files(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(pa.table({"id": ["a", "b"], "x": [1, 2]}), tmp_path / "a.parquet")
     assert read_arms(tmp_path / "a.parquet")[1] == ["a", "b"]
     (tmp_path / "log.csv").write_text("arm,reward\nrich,1\nplain,0\nrich,0.5\n")
-    which, rewards = read_log(tmp_path / "log.csv", labels)
-    assert which.tolist() == [1, 0, 1]
+    which, rewards = read_log(tmp_path / "log.csv")
+    assert which == ["rich", "plain", "rich"]
     assert rewards.tolist() == [1, 0, 0.5]
-    with pytest.raises(InfexError, match="no arm is called 'rich'"):
-        read_log(tmp_path / "log.csv", ["plain", "poor"])
+    (tmp_path / "numbered.csv").write_text("id,x\n1001,0.5\n1002,1\n")
+    assert read_arms(tmp_path / "numbered.csv")[1] == ["1001", "1002"]
     with pytest.raises(InfexError, match="a column 'arm' is needed, got name, x, y"):
-        read_log(tmp_path / "a.csv", None)
+        read_log(tmp_path / "a.csv")
+    (tmp_path / "holes.csv").write_text("arm,reward\nrich,1\nplain,\n")
+    with pytest.raises(InfexError, match="'reward' must hold a number in every row"):
+        read_log(tmp_path / "holes.csv")
     with pytest.raises(InfexError, match="must end in"):
         read_arms(tmp_path / "a.txt")
     with pytest.raises(InfexError, match=r"missing\.csv"):
@@ -160,15 +283,23 @@ def test_the_command_prints_a_plan_and_writes_its_page(tmp_path: Path) -> None:
     words += ["--logged", str(tmp_path / "log.csv"), "--max-share", "0.2"]
     found = CliRunner().invoke(main, [*words, "--out", str(tmp_path / "out")], catch_exceptions=False)
     assert found.exit_code == 0, found.output
-    for words_shown in ("infex.Infex(", "LinUCB in every round", "arms were divided by", "lower in"):
+    for words_shown in (
+        "infex.Infex(",
+        "less plain LinUCB",
+        "arms were divided by",
+        "most often the best arm: arm",
+    ):
         assert words_shown in found.output
     page = (tmp_path / "out" / "plan.html").read_text()
     assert "How rarely to explore" in page
     assert "<svg" in page
     assert "https://" not in page
     assert (tmp_path / "out" / "plan.png").exists()
-    told = CliRunner().invoke(main, [*words, "--json"], catch_exceptions=False)
+    told = CliRunner().invoke(
+        main, [*words, "--json", "--out", str(tmp_path / "again")], catch_exceptions=False
+    )
     data = json.loads(told.stdout)
+    assert json.loads((tmp_path / "again" / "plan.json").read_text()) == data
     assert {"recommended", "settled", "explorations", "candidates"} <= set(data)
     assert catalog.parse(data["recommended"]).schedule.count(300) == data["explorations"] <= 60
     assert {"mean", "low", "high"} <= set(data["candidates"][0])
@@ -183,11 +314,21 @@ def test_the_command_prints_a_plan_and_writes_its_page(tmp_path: Path) -> None:
         ({"horizon": 9, "arms": [[1.0], [2.0]], "dim": 2}, "give either the arms, or"),
         ({"horizon": 9, "arms": [[1.0]]}, "two or more rows of finite numbers, got shape"),
         ({"horizon": 9, "dim": 2, "arms_count": 3, "max_share": 2}, "max_share must be at most 1, got 2"),
-        ({"horizon": 9, "dim": 2, "arms_count": 3, "max_count": 0}, "no schedule of the grid"),
+        ({"horizon": 9, "dim": 2, "arms_count": 3, "max_count": 0}, "allow no exploring round in 9 rounds"),
         ({"horizon": 9, "dim": 2, "arms_count": 3, "keep_within": 0.5}, "keep_within must be at least 1"),
         ({"horizon": 9, "dim": 2, "arms_count": 3, "noise": 0}, "noise must be above 0"),
         ({"horizon": 9, "dim": 2, "arms_count": 3, "logged": ([0], [1.0])}, "need the arms"),
-        ({"horizon": 9, "arms": [[1.0], [0.5]], "logged": ([5], [1.0])}, "of arms 0 to 1"),
+        ({"horizon": 9, "arms": [[1.0], [0.5]], "logged": ([5], [1.0])}, "of arms 0 to 1, got 5"),
+        ({"horizon": 9, "arms": [[1.0], [0.5]], "logged": (["a"], [1.0])}, "must be indices of arms, .*'a'"),
+        ({"horizon": 9, "arms": [[1.0], [0.5]], "logged": ([0], [1.0, 2.0])}, "as many as their arms"),
+        ({"horizon": 9, "arms": [[1.0], [0.5]], "logged": ([0], [np.inf])}, "must be finite, got inf"),
+        (
+            {"horizon": 9, "arms": [[1.0], [0.5]], "labels": ["a", "b"], "logged": (["c"], [1.0])},
+            "no arm is called 'c'",
+        ),
+        ({"horizon": 9, "arms": [[1.0], [0.5]], "labels": ["a", "a"]}, "labels must differ, got 'a' twice"),
+        ({"horizon": 9, "arms": [[1.0], [0.5]], "labels": ["a"]}, "one label for each of 2 arms, got 1"),
+        ({"horizon": 9, "dim": 2, "arms_count": 3, "labels": ["a"]}, "labels need the arms"),
     ],
 )
 def test_bad_questions_are_refused_by_name(given: Any, message: str) -> None:
@@ -206,7 +347,7 @@ def test_the_choice_on_the_papers_problems_holds_on_fresh_ones() -> None:
         return float(np.mean([run.regret for run in infex.play_many(fresh, policy, 10_000)]))
 
     chosen = regret(found.policy)
-    rivals = sorted(found.candidates, key=lambda each: each.mean)[:12]
+    rivals = [each for each in found.candidates if each.rounds == 10_000][:12]
     best = min(regret(catalog.parse(each.expression)) for each in rivals)
     assert chosen <= 1.1 * best
     assert chosen < regret(infex.LinUCB(delta=1e-4)) / 2
