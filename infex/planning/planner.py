@@ -14,12 +14,23 @@ from infex.errors import InvalidSetting
 from infex.planning.beliefs import Belief, belief
 from infex.planning.candidates import Candidate, candidates, greedy, limits, plain_linucb
 from infex.planning.costs import Cost, against, cost
-from infex.planning.race import FIRST, MOST, Lane, Race, difference, is_settled, line_up, near, student
+from infex.planning.race import (
+    FIRST,
+    MOST,
+    Lane,
+    Race,
+    difference,
+    is_rarest,
+    is_settled,
+    line_up,
+    near,
+    student,
+)
 from infex.planning.words import code_of, reasons, rounds_of
 from infex.simulation.batch import compile_loop
 
 LONGEST = 10**9
-RACING = 0.85  # of the time; the rest is for LinUCB and greedy, which the choice is compared with
+RACING = 0.9  # of the time; the rest is for LinUCB and greedy, which the choice is compared with
 
 Progress = Callable[[str, float], None]  # what goes on, and the share of time spent
 
@@ -134,11 +145,11 @@ def plan(
     grid = candidates(rounds, known.noise, known.bound, allowed)
     limit, start = real("seconds", seconds, above=0), whole("seed", seed)
     compile_loop()
-    race = Race(known, rounds, start, workers, allowed, RACING * limit)
+    race = Race(known, rounds, start, workers, allowed, slack, RACING * limit)
     lanes = line_up(grid)
-    alive, complete = _heats(race, lanes, slack, progress)
-    best, chosen = _choice(race, alive, slack)
-    settled = complete and is_settled(chosen, alive, slack)
+    alive = _heats(race, lanes, slack, progress)
+    best, chosen = choice(race, alive, slack)
+    settled = all(lane.rounds == rounds for lane in alive) and is_settled(chosen, alive, slack)
     references = [
         _reference(race, each, chosen, limit)
         for each in (plain_linucb(rounds, known.noise, known.bound), greedy())
@@ -146,8 +157,8 @@ def plan(
     return _plan(race, lanes, alive, best, chosen, references, settled, slack)
 
 
-def _heats(race: Race, lanes: list[Lane], slack: float, progress: Progress | None) -> tuple[list[Lane], bool]:
-    """The lanes that are left, and whether all of them met all problems of the last heat."""
+def _heats(race: Race, lanes: list[Lane], slack: float, progress: Progress | None) -> list[Lane]:
+    """The lanes left when the choice is settled and none that explores less is in doubt, or time is up."""
     alive, problems = lanes, FIRST
     while True:
 
@@ -160,9 +171,10 @@ def _heats(race: Race, lanes: list[Lane], slack: float, progress: Progress | Non
         if not complete:
             if problems > FIRST:
                 _cut(alive, problems // 2)
-            return alive, False
-        if is_settled(_choice(race, alive, slack)[1], alive, slack) or problems >= MOST:
-            return alive, True
+            return alive
+        chosen = choice(race, alive, slack)[1]
+        if (is_settled(chosen, alive, slack) and is_rarest(chosen, alive)) or problems >= MOST:
+            return alive
         problems *= 2
 
 
@@ -172,7 +184,7 @@ def _cut(lanes: list[Lane], problems: int) -> None:
         lane.take(lane.regret[:problems], lane.cost[:problems])
 
 
-def _choice(race: Race, lanes: list[Lane], slack: float) -> tuple[Lane, Lane]:
+def choice(race: Race, lanes: list[Lane], slack: float) -> tuple[Lane, Lane]:
     """The best lane, and that with the fewest explorations among those shown to be near it.
 
     Where none was played to the end, those that went farthest count.

@@ -84,13 +84,21 @@ class Race:
     """Plays lanes on the same problems, until a deadline."""
 
     def __init__(
-        self, belief: Belief, horizon: int, seed: int, workers: int | None, allowed: Limits, seconds: float
+        self,
+        belief: Belief,
+        horizon: int,
+        seed: int,
+        workers: int | None,
+        allowed: Limits,
+        slack: float,
+        seconds: float,
     ) -> None:
         self.belief = belief
         self.horizon = horizon
         self.seed = seed
         self.workers = cores() if workers is None else whole("workers", workers, least=1)
         self.allowed = allowed
+        self.slack = slack
         self.seconds = seconds
         self.deadline = time.monotonic() + seconds
         self.problems: list[LinearInstance] = []
@@ -167,7 +175,7 @@ class Race:
         """Is it clearly worse than the leader, or do its explorations clearly cost too much?"""
         if lane.rounds and self._is_costly(lane):
             return True
-        return leader is not None and is_worse(lane, leader)
+        return leader is not None and is_worse(lane, leader, self.slack)
 
     def leader(self, lanes: list[Lane]) -> Lane | None:
         """The lane of the lowest mean regret, by careful means, among those that played all rounds."""
@@ -184,13 +192,18 @@ class Race:
         )
 
 
-def is_worse(lane: Lane, leader: Lane) -> bool:
-    """Has a lane clearly lost more, in its rounds so far, than the leader's careful mean in all rounds?"""
+def is_worse(lane: Lane, leader: Lane, slack: float) -> bool:
+    """Has a lane clearly lost too much, in its rounds so far, against what the leader loses in all rounds?
+
+    That is more than the leader or, if it explores less often, more than 1 + slack times as much.
+    """
     if lane is leader or not lane.rounds:
         return False
     n = min(lane.regret.size, leader.regret.size)
     gaps = lane.regret[:n] - leader.regret[:n]
     mean = float(gaps.mean()) - max(leader.careful() - leader.mean, 0.0)
+    if lane.candidate.explorations < leader.candidate.explorations:
+        mean -= slack * leader.mean
     return mean > 0.0 and mean - _doubts(n) * _error(gaps) > 0.0
 
 
@@ -217,6 +230,11 @@ def is_settled(chosen: Lane, lanes: list[Lane], slack: float) -> bool:
     return chosen.regret.size >= FEW and all(
         lane is chosen or is_within(chosen, lane, slack) for lane in lanes
     )
+
+
+def is_rarest(chosen: Lane, lanes: list[Lane]) -> bool:
+    """Is there no other lane left that explores less often?"""
+    return all(lane.candidate.explorations >= chosen.candidate.explorations for lane in lanes)
 
 
 def student(chance: float, freedom: int) -> float:

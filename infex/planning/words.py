@@ -61,7 +61,14 @@ def reasons(race: Race, alive: list[Lane], best: Lane, chosen: Lane, settled: bo
             f"It explores least of those whose mean regret is shown to be within {within} the lowest: "
             f"{chosen.mean:,.0f} against {best.mean:,.0f} of {best.candidate.expression}."
         )
-    return words if settled else f"{words} {_doubt(race, alive, chosen)}"
+    if not settled:
+        return f"{words} {_doubt(race, alive, chosen)}"
+    rarer = sum(lane.candidate.explorations < chosen.candidate.explorations for lane in alive)
+    if not rarer:
+        return words
+    return (
+        f"{words} Of {rarer} that explore less this could be neither shown nor ruled out in the time given."
+    )
 
 
 def _doubt(race: Race, alive: list[Lane], chosen: Lane) -> str:
