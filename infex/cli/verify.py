@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from infex.cli import INTERRUPTED
 from infex.cli.options import FILE
 from infex.cli.output import say_json
 from infex.errors import InvalidSetting
@@ -20,7 +21,7 @@ DECADES = (100, 1000, 10_000, 100_000)
 @click.option(
     "--only", multiple=True, metavar="ID", help="Check this statement, such as C5; may be given again."
 )
-@click.option("--thorough", is_flag=True, help="A hundred times as many runs: a quarter of an hour or more.")
+@click.option("--thorough", is_flag=True, help="Twelve passes of a hundred times as many runs: some hours.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of all runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option(
@@ -48,19 +49,43 @@ def verify(
         return
     if out is not None:
         raise InvalidSetting("--out is for the picture of --lower-bound")
-    from infex.theory import statements
-
-    chosen = statements.chosen(only)
-    found = _with_progress(
-        len(chosen),
-        lambda step: statements.verify(seed, thorough=thorough, only=only, told=lambda each: step(each.id)),
-    )
+    found, done = _checked(only, thorough, seed)
     if as_json:
         say_json([finding._asdict() for finding in found])
     else:
         _show(found)
+    if not done:
+        click.echo("interrupted: these are the passes that were finished", err=True)
+        sys.exit(INTERRUPTED)
     if not all(finding.holds for finding in found):
         sys.exit(1)
+
+
+def _checked(only: tuple[str, ...], thorough: bool, seed: int) -> tuple[list[Any], bool]:
+    """The findings, the worst of all passes, and whether all passes were finished."""
+    from infex.theory import statements
+
+    count = statements.PASSES if thorough else 1
+    found: list[Any] = []
+
+    def work(step: Callable[[str], None]) -> bool:
+        nonlocal found
+        try:
+            for number, found in enumerate(
+                statements.passes(seed, thorough=thorough, only=only, told=lambda each: step(each.id)), 1
+            ):
+                failed = [each.id for each in found if not each.holds]
+                if thorough:
+                    verdict = f"{', '.join(failed)} failed" if failed else "all hold"
+                    click.echo(f"pass {number} of {count}: {verdict}", err=True)
+        except KeyboardInterrupt:
+            if not found:
+                raise
+            return False
+        return True
+
+    done = _with_progress(count * len(statements.chosen(only)), work)
+    return found, done
 
 
 def _with_progress(total: int, work: Callable[[Callable[[str], None]], Any]) -> Any:

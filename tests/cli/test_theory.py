@@ -144,3 +144,21 @@ def test_verify_refuses_in_one_line(tmp_path: Path) -> None:
         found = infex("verify", *words)
         assert found.exit_code == 2
         assert message in " ".join(found.output.split())
+
+
+def test_an_interrupted_check_shows_the_passes_that_were_finished(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = 0
+
+    def check(effort: statements.Effort) -> statements.Measured:
+        nonlocal count
+        count += 1
+        if count == 3:
+            raise KeyboardInterrupt
+        return statements.Measured(count / 10)
+
+    monkeypatch.setattr(statements, "STATEMENTS", (statements.Statement("C1", "a claim", check),))
+    found = infex("verify", "--thorough", "--json")
+    assert found.exit_code == 130
+    assert json.loads(found.stdout)[0]["measured"] == 0.2
+    assert "pass 2 of 12: all hold" in found.stderr
+    assert "interrupted: these are the passes" in found.stderr

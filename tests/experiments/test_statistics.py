@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infex.experiments.statistics import paired, spread
+from infex.experiments.statistics import paired, quantile, spread
 
 
 def test_a_spread_is_that_of_the_sample() -> None:
@@ -96,3 +96,20 @@ def test_the_interval_holds_the_mean_about_as_often_as_it_says() -> None:
         for found in (paired(rng.exponential(size=60), np.zeros(60)) for _ in range(200))
     ]
     assert 0.87 < np.mean(held) < 0.99
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_the_interval_of_a_quantile_holds_it_about_as_often_as_it_says(share: float) -> None:
+    """Of an exponential law, against its known quantile; and of differences, against that of both laws."""
+    rng = np.random.default_rng(5)
+    true = -np.log(1 - share)
+    held = []
+    for _ in range(200):
+        one = rng.exponential(3.0, size=100)
+        found = quantile(one, one / 3.0, share)
+        assert found.value == pytest.approx(np.quantile(one, share) * 2 / 3)
+        held.append(found.low <= 2.0 * true <= found.high)
+    assert 0.88 <= np.mean(held) <= 0.99
+    few = quantile(np.ones(5), np.zeros(5), share)
+    assert few.value == 1.0
+    assert np.isnan(few.low)

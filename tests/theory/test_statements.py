@@ -35,6 +35,25 @@ def test_there_are_all_of_them_and_they_can_be_chosen() -> None:
     assert found._fields == ("id", "statement", "measured", "limit", "holds")
 
 
+def test_thorough_checks_pass_after_pass_and_keep_the_worst(monkeypatch: pytest.MonkeyPatch) -> None:
+    met: list[Effort] = []
+
+    def check(effort: Effort) -> Measured:
+        met.append(effort)
+        return Measured((0.2, 0.9, 1.5, 1.2, 0.1)[len(met) - 1])
+
+    monkeypatch.setattr(statements, "STATEMENTS", (Statement("C1", "", check),))
+    monkeypatch.setattr(statements, "PASSES", 5)
+    found = [each[0] for each in statements.passes(7, thorough=True)]
+    assert [each.measured for each in found] == [0.2, 0.9, 1.5, 1.5, 1.5]
+    assert [each.holds for each in found] == [True, True, False, False, False]
+    assert met[0] == Effort(7, statements.THOROUGH)
+    assert len({each.seed for each in met}) == 5
+    met.clear()
+    assert statements.verify(7)[0].measured == 0.2
+    assert met == [Effort(7, 1)]
+
+
 def test_the_same_seed_measures_the_same_and_another_does_not() -> None:
     excess = next(each for each in statements.STATEMENTS if each.id == "C9")
     assert excess.find(Effort(1)) == excess.find(Effort(1))
