@@ -93,5 +93,9 @@ class LargeReward(InfexWarning):
     """A reward is far beyond what the policy's `noise` and `bound` allow for."""
 
 
+class UnevenFeatures(InfexWarning):
+    """Some features are so much smaller than others that they would hardly be learnt."""
+
+
 class SparseExploration(InfexWarning):
     """The schedule is known to explore too rarely for the regret bound: f(t) is not omega(log t)."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from infex.cli.options import FILE, Rounds
+from infex.cli.options import FILE, Rounds, folder_for
 from infex.cli.output import say_json
 
 POINTS = 25  # horizons in the picture
@@ -67,6 +67,7 @@ def bound(
 
     if out is not None:
         refuse_format(out)
+        folder_for(out.parent)
     setting = Setting(**given)
     rules = [rule(text) for text in dict.fromkeys(schedules)]
     found = [(infex(setting, each, horizon, base), useful_from(setting, each, base)) for each in rules]

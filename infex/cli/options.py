@@ -8,10 +8,20 @@ from typing import Any
 
 import click
 
+from infex.errors import InvalidSetting
 from infex.experiments.engines import ENGINES
 
 FOLDER = click.Path(path_type=Path, file_okay=False)
 FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+def folder_for(folder: Path) -> Path:
+    """The folder, which is made where it is missing, before any work goes into what it is to hold."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise InvalidSetting(f"cannot write to {folder}: {fault.strerror}") from None
+    return folder
 
 
 class Rounds(click.ParamType[int]):

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from infex.cli.options import FILE, FOLDER, Rounds
+from infex.cli.options import FILE, FOLDER, Rounds, folder_for
 from infex.errors import InvalidSetting
 from infex.files import replace
 
@@ -16,13 +16,27 @@ OFTEN = 3  # arms that are named
 
 
 @click.command()
-@click.option("--arms", type=FILE, help="Your arms: a CSV, Parquet or .npy file.")
+@click.option(
+    "--arms",
+    type=FILE,
+    help="Your arms, a row each: CSV, Parquet or .npy. Labels: a column of text, or called arm or id.",
+)
 @click.option("--dim", type=click.IntRange(min=1), help="Dimension, to draw arms as in the paper.")
 @click.option("--arms-count", type=click.IntRange(min=2), help="Number of arms to draw.")
 @click.option("--horizon", type=Rounds(), required=True, help="Rounds to plan for, such as 50000 or 1e6.")
 @click.option("--noise", type=float, default=1.0, show_default=True, help="How far rewards scatter.")
-@click.option("--bound", type=float, default=1.0, show_default=True, help="Greatest length of the parameter.")
-@click.option("--logged", type=FILE, help="Rewards seen before: CSV or Parquet with columns arm, reward.")
+@click.option(
+    "--bound",
+    type=float,
+    default=1.0,
+    show_default=True,
+    help="Greatest length of the parameter: mean rewards reach it times the length of an arm.",
+)
+@click.option(
+    "--logged",
+    type=FILE,
+    help="Rewards seen before: CSV or Parquet, columns arm (label, or else row from 0), reward.",
+)
 @click.option("--max-share", type=float, help="Greatest share of exploring rounds.")
 @click.option("--max-count", type=int, help="Greatest number of exploring rounds.")
 @click.option("--max-cost", type=float, help="Greatest mean loss of all exploring rounds together.")
@@ -53,19 +67,19 @@ def plan(arms: Path | None, logged: Path | None, out: Path, as_json: bool, **giv
     from infex.planning.words import json_of
     from infex.reports.front import write_plan
 
-    rows, labels = (None, None) if arms is None else read_arms(arms)
+    rows, labels, words = (None, None, "") if arms is None else read_arms(arms)
     if logged is not None and rows is None:
         raise InvalidSetting("--logged needs the arms that its rewards are of: --arms")
     rewards = None if logged is None else read_log(logged)
+    folder_for(out)
     found = _with_progress(lambda told: find(rows, labels=labels, logged=rewards, progress=told, **given))
     data = json.dumps(json_of(found), indent=2, allow_nan=False)
-    out.mkdir(parents=True, exist_ok=True)
     replace(out / "plan.json", data.encode())
     written = [*write_plan(found, out), out / "plan.json"]
     if as_json:
         click.echo(data)
     else:
-        _show(found)
+        _show(found, words)
     click.echo(f"\nwritten: {', '.join(str(path) for path in written)}", err=True)
 
 
@@ -74,14 +88,13 @@ def _with_progress(run: Any) -> Any:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         line = bar.add_task("compiling", total=1.0)
-        found = run(lambda words, share: bar.update(line, description=words, completed=share))
-        bar.update(line, description="done", completed=1.0)
-    return found
+        return run(lambda words, share: bar.update(line, description=words, completed=share))
 
 
-def _show(found: Any) -> None:
+def _show(found: Any, words: str) -> None:
     from rich.console import Console
     from rich.markup import escape
 
@@ -89,16 +102,17 @@ def _show(found: Any) -> None:
     from infex.reports.front import NAMES
 
     console = Console(highlight=False)
+    if words:
+        console.print(escape(words))
+    console.print(f"{found.assumed}\n", markup=False)
     console.print(f"[bold]{escape(found.code)}[/bold]", soft_wrap=True)
     console.print(escape(found.why))
     console.print(
         f"{found.explorations:,} of {found.horizon:,} rounds explore "
-        f"({found.explorations / found.horizon:.2%}), {found.when}"
+        f"({found.explorations / found.horizon:.2%}), {found.when}; they cost {found.chosen().cost:,.1f}"
     )
-    if found.longest != 1.0:
-        console.print(
-            f"arms were divided by {found.longest:g}, so that none is longer than 1; divide yours too"
-        )
+    if found.divided:
+        console.print(f"[bold]{found.divided}[/bold]")
     if found.arms:
         often = ", ".join(f"{arm.label} {arm.best:.0%}" for arm in found.arms[:OFTEN])
         console.print(escape(f"most often the best arm: {often}"))
@@ -106,8 +120,9 @@ def _show(found: Any) -> None:
     title = f"regret of {found.rounds:,} rounds, with intervals of 95 %"
     head = ["", "problems", "mean", "median", "worst decile"]
     rows = [[NAMES[name], *_cells(each, ",.0f")] for name, each in found.regret.items()]
-    rows += [[f"less {NAMES[name]}", *_cells(each, "+,.0f")] for name, each in found.against.items()]
+    rows += [[f"it less {NAMES[name]}", *_cells(each, "+,.0f")] for name, each in found.against.items()]
     show_table(console, title, head, rows)
+    console.print("differences are on the problems that both met\n")
     _front(found)
 
 
@@ -126,6 +141,7 @@ def _front(found: Any) -> None:
     from infex.cli.charts import Series, show_chart
 
     played = [each for each in found.candidates if each.rounds == found.rounds]
+    early = [each for each in found.candidates if each.rounds < found.rounds]
     chosen, front = found.chosen(), found.front
 
     def series(label: str, some: Any, mark: str) -> Series:
@@ -133,10 +149,14 @@ def _front(found: Any) -> None:
 
     marks = [series("recommended", [chosen], "@"), series("none better in both", front, "o")]
     show_chart(
-        [*marks, series("other candidates", played, ".")],
+        [
+            *marks,
+            series("other candidates", played, "."),
+            series("given up before the end: at least", early, "^"),
+        ],
         across=f"exploring rounds of {found.horizon:,}",
         upward="mean regret",
     )
-    click.echo("\nexplorations  regret  none better in both")
+    click.echo("\nexplorations   regret  problems  none better in both")
     for each in front:
-        click.echo(f"{each.explorations:>12,}  {each.mean:>6,.0f}  {each.expression}")
+        click.echo(f"{each.explorations:>12,}  {each.mean:>7,.0f}  {each.problems:>8,}  {each.expression}")

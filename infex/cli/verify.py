@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from infex.cli import INTERRUPTED
-from infex.cli.options import FILE
+from infex.cli.options import FILE, folder_for
 from infex.cli.output import say_json
 from infex.errors import InvalidSetting
 
@@ -132,6 +132,7 @@ def _lower_bound(thorough: bool, seed: int, as_json: bool, out: Path | None) -> 
 
     if out is not None:
         refuse_format(out)
+        folder_for(out.parent)
     effort = Effort(seed, THOROUGH if thorough else 1)
     found = _with_progress(
         len(two_arms.SCHEDULES), lambda step: two_arms.curves(effort, count=1000, told=step)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -10,10 +11,13 @@ import numpy as np
 
 from infex.checks import real, whole
 from infex.environments import LinearInstance, gaussian
-from infex.errors import InvalidArms, InvalidReward, InvalidSetting
+from infex.errors import InvalidArms, InvalidReward, InvalidSetting, LargeReward, UnevenFeatures
 from infex.linear import Ridge, columns_of
 from infex.linear.kernels import Floats
 from infex.streams import stream
+
+LARGEST = 1e100
+UNEVEN = 10.0  # times the size of the smallest feature, past which one is warned
 
 
 @final
@@ -69,16 +73,53 @@ def belief(
         return Belief(whole("dim", dim, least=1), whole("arms_count", arms_count, least=2), noise, bound)
     if dim is not None or arms_count is not None:
         raise InvalidSetting("give either the arms, or their dim and arms_count")
-    rows = np.array(arms, dtype=np.float64)
-    if rows.ndim != 2 or len(rows) < 2 or not np.isfinite(rows).all():
-        raise InvalidArms(f"arms must be two or more rows of finite numbers, got shape {rows.shape}")
+    rows = _rows(arms)
     longest = _rounded_up(max(float(np.linalg.norm(rows, axis=1).max()), 1.0))
     columns = columns_of(rows / longest)
     names = None if labels is None else _names(labels, len(rows))
     found = Belief(
-        columns.shape[0], len(rows), noise, bound * longest, columns.T.copy(), longest, labels=names
+        columns.shape[0],
+        len(rows),
+        noise,
+        float(f"{bound * longest:.6g}"),
+        columns.T.copy(),
+        longest,
+        labels=names,
     )
-    return found if logged is None else _informed(found, *logged)
+    if logged is None:
+        return found
+    if not isinstance(logged, (tuple, list)) or len(logged) != 2:
+        raise InvalidReward(f"logged must be a pair: arms and their rewards, got {str(logged)[:80]!r}")
+    return _informed(found, *logged)
+
+
+def _rows(arms: Any) -> Floats:
+    """Arms of one's own, if there is something to choose among them."""
+    try:
+        rows = np.array(arms, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidArms(f"arms must be rows of as many numbers each, got {str(arms)[:80]!r}") from None
+    if rows.ndim != 2 or len(rows) < 2:
+        raise InvalidArms(f"arms must be two or more rows of numbers, got shape {rows.shape}")
+    if not (np.abs(rows) <= LARGEST).all():
+        row, column = np.argwhere(~(np.abs(rows) <= LARGEST))[0]
+        raise InvalidArms(
+            f"arms must be finite numbers up to {LARGEST:g}, got {rows[row, column]:g} in row {row}, "
+            f"column {column}, counted from 0"
+        )
+    if np.ptp(rows, axis=0).max() == 0.0:
+        raise InvalidArms(f"all {len(rows)} arms are alike, so there is nothing to choose")
+    sizes = np.abs(rows).max(axis=0)
+    small, large = int(np.argmin(np.where(sizes > 0, sizes, np.inf))), int(np.argmax(sizes))
+    if sizes[large] > UNEVEN * sizes[small]:
+        warnings.warn(
+            f"features differ in size: up to {sizes[large]:g} in column {large}, up to {sizes[small]:g} in "
+            f"column {small}. The ridge penalty and the bound treat all alike, so that small ones are hardly "
+            "learnt; bring columns to a like size first",
+            UnevenFeatures,
+            stacklevel=4,
+        )
+    return rows
 
 
 def _rounded_up(length: float) -> float:
@@ -104,7 +145,7 @@ def _names(labels: Any, count: int) -> list[str]:
 def _places(arms: Any, known: Belief) -> Any:
     """The indices of logged arms: by their labels where there are labels."""
     if known.labels is None:
-        which = np.array(arms)
+        which = np.asarray(arms)
         if which.size and which.dtype.kind not in "iu":
             raise InvalidReward(f"logged arms must be indices of arms, or arms have labels; got {arms[0]!r}")
         strange = next((int(arm) for arm in which.ravel() if not 0 <= arm < known.count), None)
@@ -121,7 +162,14 @@ def _places(arms: Any, known: Belief) -> Any:
 def _informed(prior: Belief, arms: Any, rewards: Any) -> Belief:
     """The posterior after logged rewards, with the prior N(0, bound^2/d I)."""
     assert prior.arms is not None
-    which, values = _places(arms, prior), np.array(rewards, dtype=np.float64)
+    try:
+        which, values = _places(arms, prior), np.array(rewards, dtype=np.float64)
+    except (TypeError, ValueError) as fault:
+        raise (
+            fault
+            if isinstance(fault, InvalidReward)
+            else InvalidReward(f"logged rewards must be numbers, got {str(rewards)[:80]!r}")
+        ) from None
     if which.shape != values.shape or which.ndim != 1:
         raise InvalidReward(
             f"logged rewards must be as many as their arms, got {values.shape} and {which.shape}"
@@ -133,5 +181,14 @@ def _informed(prior: Belief, arms: Any, rewards: Any) -> Belief:
     for arm, value in zip(which, values, strict=True):
         ridge.absorb(prior.arms[arm], float(value))
     theta = ridge.theta
+    surprise = float(values @ values - theta @ (prior.arms[which].T @ values)) / prior.noise**2
+    if surprise > values.size + 6.0 * math.sqrt(2.0 * values.size):
+        warnings.warn(
+            f"{values.size:,} logged rewards do not fit noise {prior.noise:g} and bound "
+            f"{prior.bound / prior.longest:g}: they lie {math.sqrt(surprise / values.size):.1f} times as far "
+            "off as these allow, so that the plan would be of problems unlike yours",
+            LargeReward,
+            stacklevel=4,
+        )
     rows = np.array([ridge.perturbed(prior.noise, unit) for unit in np.eye(prior.dim)]) - theta
     return replace(prior, mean=theta, root=rows.T.copy())

@@ -88,7 +88,8 @@ def candidates(horizon: int, noise: float, bound: float, allowed: Limits) -> lis
     fitting = schedules(horizon, allowed.explorations)
     if not fitting:
         raise InvalidSetting(
-            f"max_share and max_count allow no exploring round in {horizon} rounds: that is infex.Greedy()"
+            f"max_share or max_count allows {allowed.explorations} exploring rounds in {horizon} rounds: "
+            "without any, there is nothing to plan but infex.Greedy()"
         )
     settings: dict[str, Any] = {"noise": noise, "bound": bound, "delta": delta_at(horizon)}
     found = []

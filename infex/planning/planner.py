@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
@@ -10,23 +12,12 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from infex.checks import real, whole
-from infex.errors import InvalidSetting
+from infex.errors import InvalidSetting, LargeReward
 from infex.planning.beliefs import Belief, belief
 from infex.planning.candidates import Candidate, candidates, greedy, limits, plain_linucb
 from infex.planning.costs import Cost, against, cost
-from infex.planning.race import (
-    FIRST,
-    MOST,
-    Lane,
-    Race,
-    difference,
-    is_rarest,
-    is_settled,
-    line_up,
-    near,
-    student,
-)
-from infex.planning.words import code_of, reasons, rounds_of
+from infex.planning.race import FIRST, MOST, SHOWN, Lane, Race, is_rarest, is_settled, line_up, near, student
+from infex.planning.words import assumed, code_of, divided, reasons, rounds_of
 from infex.simulation.batch import compile_loop
 
 LONGEST = 10**9
@@ -39,7 +30,8 @@ class Tried(NamedTuple):
     """One candidate after the race: its explorations, and its regret over the problems it met.
 
     Its runs have `rounds` rounds: those that were clearly worse before the end have lost at least that.
-    The interval is of 95 %, for the mean. `cost` is the part of the regret in exploring rounds.
+    The interval is of 95 %, for the mean. `cost` is the part of the regret in exploring rounds. `alive`
+    says that it was not given up: its problems are all that were played.
     """
 
     expression: str
@@ -61,20 +53,22 @@ class Arm(NamedTuple):
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Plan:
     """What to do, why, and what it costs.
 
     `recommended` is the policy in the words of the catalogue, `policy` itself, and `code` a line of
-    Python to paste. `settled` says whether no other candidate can still be better by more than
-    `keep_within`. `regret` has the regret over `rounds` rounds of what is "recommended", of the
-    "best" candidate, of "LinUCB" in every round and of "greedy"; `against` by how much the recommended
-    one's differs from the others'. `arms`, if they are yours, says how often each was the best.
+    Python to paste, for arms divided by `longest`. `settled` says whether no other candidate can still
+    be better by more than `keep_within`. `regret` has the regret over `rounds` rounds of what is
+    "recommended", of the `best` candidate, of "LinUCB" in every round and of "greedy"; `against` by how
+    much the recommended one's differs from the others'. `arms`, if they are yours, says how often each
+    was the best. `question` is what was asked for.
     """
 
     recommended: str
     policy: Any
     code: str
+    best: str
     settled: bool
     explorations: int
     horizon: int
@@ -87,16 +81,42 @@ class Plan:
     arms: tuple[Arm, ...]
     when: str
     why: str
+    question: dict[str, Any]
+
+    def __repr__(self) -> str:
+        state = "settled" if self.settled else "not settled"
+        return f"<Plan: {self.recommended}, {self.explorations} of {self.horizon} rounds explore, {state}>"
 
     @property
     def front(self) -> tuple[Tried, ...]:
-        """The candidates that none beats both in regret and in explorations, fewest explorations first."""
+        """The candidates that none beats both in regret and in explorations, fewest explorations first.
+
+        Of those given up, on fewer problems, what seems better than the best does not count.
+        """
+        lowest = next(each.mean for each in self.candidates if each.expression == self.best)
+        limit = self.question["max_cost"]
+        played = [
+            each
+            for each in self.candidates
+            if each.rounds == self.rounds
+            and (each.alive or (each.problems >= SHOWN and each.mean > lowest))
+            and (limit is None or each.cost <= limit)
+        ]
         found: list[Tried] = []
-        played = (each for each in self.candidates if each.rounds == self.rounds)
         for each in sorted(played, key=lambda tried: (tried.explorations, tried.mean)):
             if not found or each.mean < found[-1].mean:
                 found.append(each)
         return tuple(found)
+
+    @property
+    def assumed(self) -> str:
+        """What problems were simulated."""
+        return assumed(self)
+
+    @property
+    def divided(self) -> str:
+        """What is to be done with arms of one's own before the line is pasted; nothing if they were short."""
+        return divided(self) if self.longest != 1.0 else ""
 
     def chosen(self) -> Tried:
         """The figures of what is recommended."""
@@ -144,17 +164,32 @@ def plan(
     allowed = limits(rounds, max_share, max_count, max_cost)
     grid = candidates(rounds, known.noise, known.bound, allowed)
     limit, start = real("seconds", seconds, above=0), whole("seed", seed)
+    question = {
+        "dim": known.dim,
+        "arms_count": known.count,
+        "horizon": rounds,
+        "noise": known.noise,
+        "bound": bound,
+        "logged": 0 if logged is None else len(logged[1]),
+        "max_share": max_share,
+        "max_count": max_count,
+        "max_cost": max_cost,
+        "keep_within": keep_within,
+        "seconds": limit,
+        "seed": start,
+    }
     compile_loop()
     race = Race(known, rounds, start, workers, allowed, slack, RACING * limit)
     lanes = line_up(grid)
-    alive = _heats(race, lanes, slack, progress)
-    best, chosen = choice(race, alive, slack)
-    settled = all(lane.rounds == rounds for lane in alive) and is_settled(chosen, alive, slack)
-    references = [
-        _reference(race, each, chosen, limit)
-        for each in (plain_linucb(rounds, known.noise, known.bound), greedy())
-    ]
-    return _plan(race, lanes, alive, best, chosen, references, settled, slack)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LargeReward)  # of every candidate; a log that does not fit was told
+        alive = _heats(race, lanes, slack, progress)
+        best, chosen = choice(race, alive, slack)
+        references = [
+            _reference(race, each, chosen, limit)
+            for each in (plain_linucb(rounds, known.noise, known.bound), greedy())
+        ]
+    return _plan(race, lanes, alive, best, chosen, references, question)
 
 
 def _heats(race: Race, lanes: list[Lane], slack: float, progress: Progress | None) -> list[Lane]:
@@ -220,20 +255,21 @@ def _plan(
     best: Lane,
     chosen: Lane,
     references: list[Lane],
-    settled: bool,
-    slack: float,
+    question: dict[str, Any],
 ) -> Plan:
+    settled = all(lane.rounds == race.horizon for lane in alive) and is_settled(chosen, alive, race.slack)
     policy, linucb = chosen.candidate.policy, references[0]
     tried = [_tried(lane, lane in alive, best) for lane in lanes if lane.rounds]
     return Plan(
         recommended=chosen.candidate.expression,
         policy=policy,
         code=code_of(policy),
+        best=best.candidate.expression,
         settled=settled,
         explorations=chosen.candidate.explorations,
         horizon=race.horizon,
         rounds=chosen.rounds,
-        keep_within=1.0 + slack,
+        keep_within=question["keep_within"],
         longest=race.belief.longest,
         candidates=tuple(sorted(tried, key=lambda each: (-each.rounds, each.mean))),
         regret={
@@ -248,17 +284,19 @@ def _plan(
         },
         arms=_arms(race.belief, race.problems),
         when=rounds_of(policy, race.horizon),
-        why=reasons(race, alive, best, chosen, settled, slack),
+        why=reasons(race, alive, best, chosen, settled),
+        question=question,
     )
 
 
 def _tried(lane: Lane, alive: bool, best: Lane) -> Tried:
-    """A lane's figures; one of all rounds is brought to all problems of the best by paired differences."""
-    mean, error, n = lane.mean, lane.error(), lane.regret.size
-    if lane.rounds == best.rounds and lane is not best:
-        gap, apart = difference(lane, best)
-        mean, error = best.mean + gap, float(np.hypot(apart, best.error()))
-    reach = student(0.975, n - 1) * error if n > 1 else float("inf")
+    """A lane's figures, scaled by the best's where it met fewer problems, which may be easier or harder."""
+    n = lane.regret.size
+    scale = 1.0
+    if lane.rounds == best.rounds and 0 < n < best.regret.size:
+        there = float(best.regret[:n].mean())
+        scale = best.mean / there if there > 0.0 else 1.0
+    mean, reach = scale * lane.mean, scale * student(0.975, n - 1) * lane.error() if n > 1 else math.inf
     return Tried(
         lane.candidate.expression,
         lane.candidate.explorations,

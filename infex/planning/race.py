@@ -31,6 +31,8 @@ SHARE = 4  # runs go on to so many times their rounds
 SHORTEST = 500  # rounds
 WAVE = 8  # candidates that go on at a time, whatever the number of threads
 PRIOR = 16  # problems that the neighbours of a candidate count for, as it may have been lucky
+ALIKE = 1.5  # times the regret of another: it may go on first if it explores less
+SHOWN = 16  # problems that may show two candidates to be near
 FEW = 64  # problems on which a candidate that fails but rarely may look good
 DOUBT = 0.025  # the chance to drop one that is as good
 
@@ -142,7 +144,7 @@ class Race:
                 ready = [lane for lane in waiting if self.takes(lane, problems) < self.left()]
                 if not ready:
                     return alive, not waiting
-                ready.sort(key=lambda lane: (lane.rounds > 0, lane.careful() if lane.rounds else 0.0))
+                ready.sort(key=_turn)
                 list(pool.map(lambda lane: self._go_on(lane, problems), ready[:WAVE]))
                 before, leader = leader, self.leader(alive)
                 moved = ready[:WAVE] if leader is before and leader not in ready[:WAVE] else alive
@@ -192,6 +194,13 @@ class Race:
         )
 
 
+def _turn(lane: Lane) -> tuple[int, int]:
+    """Whose turn it is: new lanes, then those that lost least; among like ones, who explores least."""
+    if not lane.rounds:
+        return -(10**9), 0
+    return math.floor(math.log(max(lane.careful(), 1e-9)) / math.log(ALIKE)), lane.candidate.explorations
+
+
 def is_worse(lane: Lane, leader: Lane, slack: float) -> bool:
     """Has a lane clearly lost too much, in its rounds so far, against what the leader loses in all rounds?
 
@@ -215,8 +224,12 @@ def difference(one: Lane, other: Lane) -> tuple[float, float]:
 
 
 def near(lanes: list[Lane], first: Lane, slack: float) -> list[Lane]:
-    """The lanes shown to be within a factor 1 + slack of the first."""
-    return [lane for lane in lanes if lane is first or is_within(lane, first, slack)]
+    """The lanes shown to be within a factor 1 + slack of the first, by enough problems to show anything."""
+    return [
+        lane
+        for lane in lanes
+        if lane is first or (lane.regret.size >= SHOWN and is_within(lane, first, slack))
+    ]
 
 
 def is_within(lane: Lane, other: Lane, slack: float) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,26 +11,76 @@ from infex.errors import InvalidArms, InvalidReward
 from infex.linear.kernels import Floats
 
 KINDS = (".csv", ".parquet", ".npy")
-NAMES = ("arm", "label", "name", "id")  # columns of labels, also if these are numbers
+NAMES = ("arm", "label", "name", "id", "")  # columns of labels, also if these are numbers
 
 
-def read_arms(path: str | Path) -> tuple[Floats, list[str] | None]:
+class Read(NamedTuple):
+    """What a file of arms holds: rows of numbers, labels if any, and in words what was taken for what."""
+
+    rows: Floats
+    labels: list[str] | None
+    words: str
+
+
+def read_arms(path: str | Path) -> Read:
     """The rows of numbers in a file, one for each arm, and their labels if there is a column of them.
 
     Labels are a column that is not of numbers, or is called arm, label, name or id.
     """
     place = Path(path)
-    if place.suffix == ".npy":
-        return _numbers(np.load(place, allow_pickle=False), place), None
+    if place.suffix.lower() == ".npy":
+        rows = _array(place)
+        return Read(rows, None, f"{len(rows)} arms of {rows.shape[1]} features")
     table = _table(place, InvalidArms)
+    if not table.num_rows:
+        raise InvalidArms(f"{path}: there are no rows of arms, only {', '.join(table.column_names)}")
     named = [name for name in table.column_names if name.lower() in NAMES or not _is_numeric(table, name)]
     if len(named) > 1:
-        raise InvalidArms(f"{path}: at most one column may hold labels, got {', '.join(named)}")
-    features = [table[name].to_numpy() for name in table.column_names if name not in named]
+        raise InvalidArms(f"{path}: at most one column may hold labels, got {_samples(table, named)}")
+    features = [name for name in table.column_names if name not in named]
     if not features:
-        raise InvalidArms(f"{path}: no column holds numbers")
+        raise InvalidArms(
+            f"{path}: no column holds numbers, got {_samples(table, table.column_names)}; "
+            "columns are to be separated by commas, with decimal points"
+        )
+    rows = np.column_stack([np.asarray(table[name].to_numpy(), np.float64) for name in features])
+    _refuse_holes(rows, features, place)
     labels = [str(label) for label in table[named[0]].to_pylist()] if named else None
-    return _numbers(np.column_stack(features), place), labels
+    words = f"{len(rows)} arms of {len(features)} features: {_few(features)}"
+    return Read(rows, labels, f"{words}; labels from {named[0]}" if named else words)
+
+
+def _samples(table: Any, names: list[str]) -> str:
+    """Columns with the first entry that is no number."""
+    return ", ".join(
+        f"{name} ({next((each for each in table[name].to_pylist() if not _is_number(str(each))), '')!s})"
+        for name in names
+    )
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:3])}, ..., {names[-1]}"
+
+
+def _refuse_holes(rows: Floats, names: list[str], path: Path) -> None:
+    bad = np.argwhere(~np.isfinite(rows))
+    if bad.size:
+        row, column = bad[0]
+        raise InvalidArms(
+            f"{path}: arms must be finite numbers, got {rows[row, column]:g} or nothing in row {row + 1} of "
+            f"column {names[column]}"
+        )
+
+
+def _array(path: Path) -> Floats:
+    try:
+        rows = np.asarray(np.load(path, allow_pickle=False), dtype=np.float64)
+    except (OSError, ValueError, TypeError, EOFError):
+        raise InvalidArms(f"{path}: there is no NumPy array of numbers that can be read") from None
+    if rows.ndim != 2:
+        raise InvalidArms(f"{path}: arms must be rows of numbers, got shape {rows.shape}")
+    _refuse_holes(rows, [str(place) for place in range(rows.shape[1])], path)
+    return rows
 
 
 def read_log(path: str | Path) -> tuple[list[Any], Any]:
@@ -46,26 +96,26 @@ def read_log(path: str | Path) -> tuple[list[Any], Any]:
 
 def _table(path: Path, error: type[Exception]) -> Any:
     import pyarrow as pa
-    import pyarrow.csv
     import pyarrow.parquet
 
-    if path.suffix not in KINDS[:2]:
+    kind = path.suffix.lower()
+    if kind not in KINDS[:2]:
         raise error(f"{path}: a file must end in {', '.join(KINDS)}")
+    if not path.is_file():
+        raise error(f"{path}: there is no such file")
     try:
-        if path.suffix == ".parquet":
-            return pyarrow.parquet.read_table(path)
-        return _with_header(path)
+        return pyarrow.parquet.read_table(path) if kind == ".parquet" else _with_header(path)
     except (pa.ArrowInvalid, OSError, ValueError) as fault:
-        raise error(f"{path}: {fault}") from None
+        raise error(f"{path}: {' '.join(str(fault).split())}") from None
 
 
 def _with_header(path: Path) -> Any:
-    """A CSV file, whose first line are names unless all of it are numbers."""
+    """A CSV file, whose first line are names unless there is a number among them."""
     import pyarrow.csv
 
-    with path.open(encoding="utf-8") as file:
+    with path.open(encoding="utf-8-sig") as file:
         first = file.readline().strip().split(",")
-    bare = all(_is_number(word) for word in first)
+    bare = any(_is_number(word) for word in first)
     options = pyarrow.csv.ReadOptions(autogenerate_column_names=bare)
     return pyarrow.csv.read_csv(path, read_options=options)
 
@@ -82,11 +132,4 @@ def _is_numeric(table: Any, name: str) -> bool:
     import pyarrow as pa
 
     kind = table[name].type
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
-
-
-def _numbers(rows: Any, path: Path) -> Floats:
-    found = np.asarray(rows, dtype=np.float64)
-    if found.ndim != 2 or not np.isfinite(found).all():
-        raise InvalidArms(f"{path}: arms must be rows of finite numbers, got shape {found.shape}")
-    return found
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))

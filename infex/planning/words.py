@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from infex.planning.race import FEW, Lane, Race
+from infex.planning.race import FEW, SHOWN, Lane, Race
 from infex.policies import Infex
 
 
@@ -46,29 +46,48 @@ def rounds_of(policy: Any, horizon: int) -> str:
     return f"in rounds {', '.join(first)}{last}"
 
 
-def reasons(race: Race, alive: list[Lane], best: Lane, chosen: Lane, settled: bool, slack: float) -> str:
+def assumed(found: Any) -> str:
+    """What problems were simulated."""
+    asked = found.question
+    reach = asked["bound"] * found.longest
+    law = f"a posterior of {asked['logged']:,} logged rewards" if asked["logged"] else "any direction"
+    return (
+        f"simulated: {asked['arms_count']:,} arms in {asked['dim']} dimensions, mean rewards up to {reach:g} "
+        f"(bound {asked['bound']:g}), noise {asked['noise']:g}, theta of {law}"
+    )
+
+
+def divided(found: Any) -> str:
+    """What is to be done with arms of one's own before the line is pasted."""
+    return f"arms were divided by {found.longest:g}, so that none is longer than 1; divide yours too"
+
+
+def reasons(race: Race, alive: list[Lane], best: Lane, chosen: Lane, settled: bool) -> str:
     """Why this one, and what is not sure about it."""
-    within = f"{1 + slack:g} times"
-    if chosen is best:
-        few = " among those whose neighbours do well, too"
-        lucky = any(lane.mean < best.mean for lane in alive if lane.rounds == best.rounds)
+    within = f"{1 + race.slack:g} times"
+    tested = "is shown to be within" if best.regret.size >= SHOWN else "was tried enough to be shown within"
+    if chosen is not best:
         words = (
-            f"It has the lowest mean regret{few if lucky else ''}, {chosen.mean:,.0f}, "
-            f"and none that explores less is shown to be within {within} of it."
+            f"It explores least of those shown to be within {within} the regret of the best: "
+            f"{chosen.mean:,.0f} in the mean, against {best.mean:,.0f} of {best.candidate.expression}."
+        )
+    elif any(lane.mean < best.mean for lane in alive if lane.rounds == best.rounds):
+        words = (
+            f"Its mean regret is {chosen.mean:,.0f}. Some have less on these few problems, but candidates "
+            f"much like them fail; of those that explore less none {tested} {within} of it."
         )
     else:
         words = (
-            f"It explores least of those whose mean regret is shown to be within {within} the lowest: "
-            f"{chosen.mean:,.0f} against {best.mean:,.0f} of {best.candidate.expression}."
+            f"It has the lowest mean regret, {chosen.mean:,.0f}, and of those that explore less "
+            f"none {tested} {within} of it."
         )
     if not settled:
         return f"{words} {_doubt(race, alive, chosen)}"
+    words = f"{words} Settled: no other is better by more than {within}."
     rarer = sum(lane.candidate.explorations < chosen.candidate.explorations for lane in alive)
     if not rarer:
         return words
-    return (
-        f"{words} Of {rarer} that explore less this could be neither shown nor ruled out in the time given."
-    )
+    return f"{words} Whether {rarer} that explore less are as near could not be told in the time given."
 
 
 def _doubt(race: Race, alive: list[Lane], chosen: Lane) -> str:
@@ -91,6 +110,7 @@ def json_of(found: Any) -> dict[str, Any]:
     data = {
         "recommended": found.recommended,
         "code": found.code,
+        "best": found.best,
         "settled": found.settled,
         "explorations": found.explorations,
         "share": found.explorations / found.horizon,
@@ -105,6 +125,7 @@ def json_of(found: Any) -> dict[str, Any]:
         "candidates": list(found.candidates),
         "front": [each.expression for each in found.front],
         "arms": list(found.arms),
+        "question": found.question,
     }
     plain: dict[str, Any] = _plain(data)
     return plain

@@ -25,7 +25,7 @@ def front_figure(plan: Any) -> Any:
     """A matplotlib figure: every candidate, the front, the choice, and LinUCB and greedy beside them."""
     from matplotlib.figure import Figure
 
-    drawn = Figure(figsize=(8.0, 5.0), layout="constrained")
+    drawn = Figure(figsize=(7.0, 5.4), layout="constrained")
     axes = drawn.subplots()
     played = [each for each in plan.candidates if each.rounds == plan.rounds]
     for name in ("LinUCB", "LinTS"):
@@ -58,7 +58,7 @@ def front_figure(plan: Any) -> Any:
     axes.set_ylabel(f"regret of {plan.rounds:,} rounds, mean over problems")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25, lw=0.6)
-    axes.legend(frameon=False, fontsize=8)
+    drawn.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8)
     return drawn
 
 
@@ -68,7 +68,8 @@ def _plain_log(axes: Any, name: str) -> None:
 
     getattr(axes, f"set_{name}scale")("log")
     axis = getattr(axes, f"{name}axis")
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    low, high = getattr(axes, f"get_{name}lim")()
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 300 * low else (1.0,)))
     axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axis.set_minor_formatter(NullFormatter())
 
@@ -102,7 +103,9 @@ def plan_page(plan: Any, picture: str) -> str:
         "<h1>How rarely to explore</h1>",
         f"<p><b>{escape(plan.recommended)}</b> ({state}). {escape(share)}, {escape(plan.when)}.</p>",
         f"<pre><code>{escape(plan.code)}</code></pre>",
+        *([f"<p><b>{escape(plan.divided)}.</b></p>"] if plan.divided else []),
         f"<p>{escape(plan.why)}</p>",
+        f"<p>{escape(plan.assumed)}; {escape(_asked(plan))}.</p>",
         f'<div class="wide">{picture}</div>',
         "<h2>What it costs</h2>",
         f"<p>Regret of {plan.rounds:,} rounds over simulated problems, with intervals of 95 %; "
@@ -122,6 +125,16 @@ def plan_page(plan: Any, picture: str) -> str:
         "pre { overflow-x: auto; } p { overflow-wrap: anywhere; }\n</style>\n</head>\n<body>\n"
         + "\n".join(parts)
         + "\n</body>\n</html>\n"
+    )
+
+
+def _asked(plan: Any) -> str:
+    """The rest of the question."""
+    names = ("max_share", "max_count", "max_cost", "keep_within", "seconds", "seed")
+    return ", ".join(
+        f"{name.replace('_', ' ')} {plan.question[name]:g}"
+        for name in names
+        if plan.question[name] is not None
     )
 
 

@@ -1,6 +1,8 @@
 """The planner: limits kept, the right choice on problems with a known answer, files and command."""
 
+import dataclasses
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from hypothesis import strategies as st
 import infex
 from infex.cli.main import main
 from infex.environments import gaussian
-from infex.errors import InfexError
+from infex.errors import InfexError, LargeReward, UnevenFeatures
 from infex.planning import plan
 from infex.planning.beliefs import belief
 from infex.planning.candidates import Candidate, Limits, candidates, limits
@@ -49,7 +51,7 @@ def test_no_candidate_explores_more_than_is_allowed(horizon: int, share: Any, co
     assert share is None or allowed.explorations <= share * horizon + 1e-6
     assert count is None or allowed.explorations <= count
     if allowed.explorations == 0:
-        with pytest.raises(InfexError, match="allow no exploring round"):
+        with pytest.raises(InfexError, match="allows 0 exploring rounds"):
             candidates(horizon, 1.0, 1.0, allowed)
         return
     grid = candidates(horizon, 1.0, 1.0, allowed)
@@ -247,7 +249,7 @@ def test_a_horizon_too_long_for_the_time_is_said_to_be() -> None:
 def test_logged_rewards_give_their_posterior() -> None:
     rng = np.random.default_rng(4)
     arms = rng.normal(size=(6, 3)) * 2
-    which, rewards = rng.integers(6, size=40), rng.normal(size=40)
+    which, rewards = rng.integers(6, size=40), 0.5 * rng.normal(size=40)
     known = belief(arms, None, None, None, 0.5, 2.0, (which, rewards))
     assert known.arms is not None
     assert known.mean is not None
@@ -256,7 +258,8 @@ def test_logged_rewards_give_their_posterior() -> None:
     greatest = np.linalg.norm(arms, axis=1).max()
     assert greatest <= longest <= 1.01 * greatest
     rows = arms[which] / longest
-    penalty = 0.5**2 * 3 / (2.0 * longest) ** 2
+    assert known.bound == pytest.approx(2.0 * longest, rel=1e-5)
+    penalty = 0.5**2 * 3 / known.bound**2
     gram = penalty * np.eye(3) + rows.T @ rows
     np.testing.assert_allclose(known.mean, np.linalg.solve(gram, rows.T @ rewards))
     np.testing.assert_allclose(known.root @ known.root.T, 0.25 * np.linalg.inv(gram))
@@ -273,7 +276,8 @@ def test_logged_rewards_give_their_posterior() -> None:
 
 def test_arms_and_logs_are_read_from_files(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("name,x,y\nplain,0.5,1\nrich,2,0\n")
-    rows, labels = read_arms(tmp_path / "a.csv")
+    rows, labels, words = read_arms(tmp_path / "a.csv")
+    assert words == "2 arms of 2 features: x, y; labels from name"
     assert rows.tolist() == [[0.5, 1], [2, 0]]
     assert labels == ["plain", "rich"]
     (tmp_path / "bare.csv").write_text("0.5,1\n2,0\n")
@@ -297,9 +301,82 @@ def test_arms_and_logs_are_read_from_files(tmp_path: Path) -> None:
         read_arms(tmp_path / "a.txt")
     with pytest.raises(InfexError, match=r"missing\.csv"):
         read_arms(tmp_path / "missing.csv")
-    (tmp_path / "two.csv").write_text("a,b,c\nx,y,1\n")
-    with pytest.raises(InfexError, match="at most one column may hold labels, got a, b"):
-        read_arms(tmp_path / "two.csv")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a,b,c\nx,y,1\n", r"at most one column may hold labels, got a \(x\), b \(y\)"),
+        ("name,x\np,3\nq,12 EUR\n", r"at most one column may hold labels, got name \(p\), x \(12 EUR\)"),
+        ("name,x,y\n", "there are no rows of arms, only name, x, y"),
+        ("name;x;y\np;1;2\n", "no column holds numbers, .* separated by commas"),
+        ("name,x,y\np,1,2\nq,,3\n", "finite numbers, got nan or nothing in row 2 of column x"),
+        ("name,x\np,1\nq,inf\n", "finite numbers, got inf or nothing in row 2 of column x"),
+        ("name,x\np,1\nq,1,2\n", "Expected 2 columns"),
+        ("", "Empty CSV file"),
+    ],
+)
+def test_files_that_hold_no_arms_are_refused_by_what_is_wrong(
+    tmp_path: Path, content: str, message: str
+) -> None:
+    (tmp_path / "arms.csv").write_text(content)
+    with pytest.raises(InfexError, match=rf"arms\.csv: .*{message}"):
+        read_arms(tmp_path / "arms.csv")
+
+
+def test_arms_without_names_of_columns_and_arrays_are_read_whole(tmp_path: Path) -> None:
+    (tmp_path / "bare.csv").write_text("plain,0.5,true\nrich,2,false\n")
+    rows, labels, _ = read_arms(tmp_path / "bare.csv")
+    assert rows.tolist() == [[0.5, 1], [2, 0]]
+    assert labels == ["plain", "rich"]
+    (tmp_path / "index.csv").write_text(",x\n0,0.5\n1,2\n")
+    assert read_arms(tmp_path / "index.csv")[0].tolist() == [[0.5], [2]]
+    (tmp_path / "text.npy").write_text("hello")
+    np.save(tmp_path / "objects.npy", np.array([{}, {}]))
+    np.save(tmp_path / "flat.npy", np.zeros(3))
+    for name, message in (
+        ("text", "no NumPy array"),
+        ("objects", "no NumPy array"),
+        ("flat", r"shape \(3,\)"),
+    ):
+        with pytest.raises(InfexError, match=message):
+            read_arms(tmp_path / f"{name}.npy")
+
+
+def test_one_is_warned_of_features_and_logs_that_do_not_fit() -> None:
+    with pytest.warns(UnevenFeatures, match="up to 60 in column 0, up to 0.5 in column 1"):
+        belief([[60.0, 0.5], [5.0, 0.1]], None, None, None, 1.0, 1.0, None)
+    arms = np.eye(2)
+    with pytest.warns(LargeReward, match="9 logged rewards do not fit noise 1 and bound 0.1: they lie 19.6 times"):
+        belief(arms, None, None, None, 1.0, 0.1, ([0] * 9, [20.0] * 9))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        belief(arms, None, None, None, 1.0, 20.0, ([0] * 9, [20.0] * 9))
+        belief([[1.0, 0.5], [0.2, 0.1]], None, None, None, 1.0, 1.0, None)
+
+
+def test_the_front_trusts_nothing_that_was_given_up_early() -> None:
+    found = plan(**QUICK, seed=5)
+    best = next(each for each in found.candidates if each.expression == found.best)
+    odd = best._replace(expression="Greedy", explorations=1, problems=4, mean=best.mean / 2, alive=False)
+    changed = dataclasses.replace(found, candidates=(*found.candidates, odd))
+    assert odd not in changed.front
+    assert (
+        odd._replace(alive=True)
+        in dataclasses.replace(found, candidates=(*found.candidates, odd._replace(alive=True))).front
+    )
+    assert all(each.mean >= 0 for each in found.candidates)
+    assert repr(found).startswith(f"<Plan: {found.recommended}, {found.explorations} of 300 rounds explore")
+    dear = dataclasses.replace(found, question=found.question | {"max_cost": 0.0})
+    assert all(each.cost == 0 for each in dear.front)
+
+
+def test_the_command_refuses_a_folder_before_it_works(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    words = ["plan", "--dim", "2", "--arms-count", "3", "--horizon", "100", "--seconds", "600"]
+    found = CliRunner().invoke(main, [*words, "--out", str(tmp_path / "file" / "sub")])
+    assert found.exit_code == 2
+    assert "cannot write to" in found.output
 
 
 def test_the_command_prints_a_plan_and_writes_its_page(tmp_path: Path) -> None:
@@ -340,9 +417,9 @@ def test_the_command_prints_a_plan_and_writes_its_page(tmp_path: Path) -> None:
         ({"horizon": 10**10}, "horizon must be at most 1000000000 to be simulated"),
         ({"horizon": 9}, "give the arms, or their dim and arms_count"),
         ({"horizon": 9, "arms": [[1.0], [2.0]], "dim": 2}, "give either the arms, or"),
-        ({"horizon": 9, "arms": [[1.0]]}, "two or more rows of finite numbers, got shape"),
+        ({"horizon": 9, "arms": [[1.0]]}, "two or more rows of numbers, got shape"),
         ({"horizon": 9, "dim": 2, "arms_count": 3, "max_share": 2}, "max_share must be at most 1, got 2"),
-        ({"horizon": 9, "dim": 2, "arms_count": 3, "max_count": 0}, "allow no exploring round in 9 rounds"),
+        ({"horizon": 9, "dim": 2, "arms_count": 3, "max_count": 0}, "allows 0 exploring rounds in 9 rounds"),
         ({"horizon": 9, "dim": 2, "arms_count": 3, "keep_within": 0.5}, "keep_within must be at least 1"),
         ({"horizon": 9, "dim": 2, "arms_count": 3, "noise": 0}, "noise must be above 0"),
         ({"horizon": 9, "dim": 2, "arms_count": 3, "logged": ([0], [1.0])}, "need the arms"),
@@ -357,6 +434,15 @@ def test_the_command_prints_a_plan_and_writes_its_page(tmp_path: Path) -> None:
         ({"horizon": 9, "arms": [[1.0], [0.5]], "labels": ["a", "a"]}, "labels must differ, got 'a' twice"),
         ({"horizon": 9, "arms": [[1.0], [0.5]], "labels": ["a"]}, "one label for each of 2 arms, got 1"),
         ({"horizon": 9, "dim": 2, "arms_count": 3, "labels": ["a"]}, "labels need the arms"),
+        ({"horizon": 9, "arms": "arms.csv"}, "rows of as many numbers each, got 'arms.csv'"),
+        ({"horizon": 9, "arms": [[1.0], [0.5, 2.0]]}, "rows of as many numbers each"),
+        (
+            {"horizon": 9, "arms": [[1.0, 2.0], [0.5, 1e200]]},
+            r"up to 1e\+100, got 1e\+200 in row 1, column 1",
+        ),
+        ({"horizon": 9, "arms": [[1.0, 2.0], [1.0, 2.0]]}, "all 2 arms are alike"),
+        ({"horizon": 9, "arms": [[1.0], [0.5]], "logged": "log.csv"}, "a pair: arms and their rewards"),
+        ({"horizon": 9, "arms": [[1.0], [0.5]], "logged": ([0], ["x"])}, "logged rewards must be numbers"),
     ],
 )
 def test_bad_questions_are_refused_by_name(given: Any, message: str) -> None:
