@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,11 @@ from infex.cli.output import say_json
 
 POINTS = 25  # horizons in the picture
 FARTHEST = 1e30  # the latest of them
+WORDS = (
+    "f(T): explorations. base: what they may cost. constant: what greedy rounds may cost until round tau_0 + "
+    "tau_1, growing: after it. tau_Alg: explorations until a quarter are known to play the best arm, in round "
+    "tau_0. tau_1, tau_12: rounds after that until greedy loses less than (7/16) and (1/4) Delta a round."
+)
 BESIDE = ("every(5)", "every(100)", "power(0.75)")  # drawn beside the schedules that are asked for
 
 
@@ -72,7 +78,10 @@ def bound(
     rules = [rule(text) for text in dict.fromkeys(schedules)]
     found = [(infex(setting, each, horizon, base), useful_from(setting, each, base)) for each in rules]
     if as_json:
-        say_json([_row(each, result, useful) for each, (result, useful) in zip(rules, found, strict=True)])
+        problem = asdict(setting) | {"delta": setting.delta_at(horizon)}
+        say_json(
+            [_row(each, *result) | {"problem": problem} for each, result in zip(rules, found, strict=True)]
+        )
         if out is None:
             return
     else:
@@ -108,6 +117,7 @@ def _show(setting: Any, schedules: list[Any], found: list[Any], base: str) -> No
         f"d = {setting.dim}, Delta = {setting.gap:g}, T = {first.horizon:,}, base {base}, "
         f"delta = {setting.delta_at(first.horizon):.3g}, "
         f"sigma = {setting.noise:g}, S = {setting.bound:g}, lambda = {setting.penalty:g}"
+        + ("" if setting.arms is None else f", K = {setting.arms:,}")
     )
     terms = [
         (
@@ -127,6 +137,7 @@ def _show(setting: Any, schedules: list[Any], found: list[Any], base: str) -> No
         for schedule, (result, useful) in zip(schedules, found, strict=True)
     ]
     _table("rounds", ("schedule", "tau_Alg", "tau_0", "tau_1", "tau_12", "useful from"), taus)
+    console.print(WORDS)
     _say_verdict(console, [result for result, _ in found])
 
 

@@ -111,10 +111,11 @@ def _number(value: float, largest: float) -> str:
 
 def _foot(left: float, right: float, columns: int, across: str) -> list[str]:
     axis, labels = ["-"] * columns, [" "] * columns
-    for cell, label in _ticks(left, right, columns, apart=9):
+    for cell, label in reversed(_ticks(left, right, columns, apart=9)):
         axis[cell] = "+"
         first = min(cell, columns - len(label))
-        labels[first : first + len(label)] = label
+        if not "".join(labels[first : first + len(label) + 1]).strip():
+            labels[first : first + len(label)] = label
     return [
         f"{'':{EDGE}} +{''.join(axis)}",
         f"{'':{EDGE}}  {''.join(labels).rstrip()}",

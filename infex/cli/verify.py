@@ -153,26 +153,19 @@ def _lower_bound(thorough: bool, seed: int, as_json: bool, out: Path | None) -> 
 
 def _show_curves(found: dict[str, Any], gap: float, runs: int) -> None:
     import numpy as np
-    from rich.box import SIMPLE_HEAD
     from rich.console import Console
-    from rich.table import Table
 
     from infex.cli.charts import Series, show_chart
+    from infex.cli.tables import show_table
 
-    table = Table(
-        title=f"mean regret of {runs:,} runs on the arms 1 and 0, theta = {gap:.3f}",
-        title_justify="left",
-        box=SIMPLE_HEAD,
-    )
-    heads = ("explorations", *(f"T = {t:,}" for t in DECADES), "slope", "late")
-    for place, head in enumerate(heads):
-        table.add_column(head, justify="right" if place else "left", no_wrap=True)
+    console = Console(highlight=False)
+    rows = []
     for name, each in found.items():
         values = np.interp(DECADES, each.rounds, each.regret)
         slopes = (f"{abs(each.slope(start)):.2f}" for start in (DECADES[0], DECADES[-2]))
-        table.add_row(name, *(f"{value:,.1f}" for value in values), *slopes)
-    console = Console(highlight=False)
-    console.print(table)
+        rows.append([name, *(f"{value:,.1f}" for value in values), *slopes])
+    title = f"mean regret of {runs:,} runs on the arms 1 and 0, theta = {gap:.3f}"
+    show_table(console, title, ["explorations", *(f"T = {t:,}" for t in DECADES), "slope", "late"], rows)
     console.print("slope: of log regret against log T, from 100 on; late: from 10,000 on\n")
     late = {name: each.rounds >= DECADES[0] / 10 for name, each in found.items()}
     show_chart(

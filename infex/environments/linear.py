@@ -127,7 +127,13 @@ def key_of(content: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
 
 
-def vector(theta: Any, dim: int | None = None) -> Floats:
+def _short(given: Any) -> str:
+    """What was given, in one line."""
+    words = " ".join(repr(given).split())
+    return words if len(words) <= 80 else f"{words[:77]}..."
+
+
+def vector(theta: Any, dim: int | None = None, name: str = "theta") -> Floats:
     """theta as an array of so many finite numbers."""
     asked = "numbers" if dim is None else f"{dim} numbers"
     try:
@@ -136,9 +142,11 @@ def vector(theta: Any, dim: int | None = None) -> Floats:
             raise TypeError
         found = given.astype(np.float64)
     except (TypeError, ValueError):
-        raise InvalidSetting(f"theta must be {asked}, got {theta!r}") from None
+        raise InvalidSetting(f"{name} must be {asked}, got {_short(theta)}") from None
     if found.ndim != 1 or found.size != (dim or max(found.size, 1)) or not np.all(np.isfinite(found)):
-        raise InvalidSetting(f"theta must be {asked.replace('numbers', 'finite numbers')}, got {theta!r}")
+        raise InvalidSetting(
+            f"{name} must be {asked.replace('numbers', 'finite numbers')}, got {_short(theta)}"
+        )
     return found
 
 

@@ -61,13 +61,14 @@ class Lane:
     def careful(self) -> float:
         """Mean regret, as far as it may be trusted: with few problems it is mostly that of the neighbours.
 
-        Those that went less far count with what they have lost so far.
+        Those that went less far count with what they have lost so far. With many problems they fade out.
         """
         others = [lane.mean for lane in self.near if lane.regret.size]
         if not others:
             return self.mean
         n = self.regret.size
-        return (n * self.mean + PRIOR * sum(others) / len(others)) / (n + PRIOR)
+        weight = PRIOR * min(1.0, FEW / n) ** 2
+        return (n * self.mean + weight * sum(others) / len(others)) / (n + weight)
 
 
 def line_up(grid: list[Candidate]) -> list[Lane]:
@@ -225,10 +226,12 @@ def difference(one: Lane, other: Lane) -> tuple[float, float]:
 
 def near(lanes: list[Lane], first: Lane, slack: float) -> list[Lane]:
     """The lanes shown to be within a factor 1 + slack of the first, by enough problems to show anything."""
+    most = (1.0 + slack) * first.careful()
     return [
         lane
         for lane in lanes
-        if lane is first or (lane.regret.size >= SHOWN and is_within(lane, first, slack))
+        if lane is first
+        or (lane.regret.size >= SHOWN and lane.careful() <= most and is_within(lane, first, slack))
     ]
 
 

@@ -69,9 +69,15 @@ class Family:
         return union(other, self)  # type: ignore[arg-type]
 
 
+def has(schedule: Any, verb: str) -> bool:
+    """Does a schedule have this verb, not only the name of it from `Schedule`?"""
+    own = getattr(type(schedule), verb, None)
+    return hasattr(schedule, verb) and (verb == "grows" or own is not getattr(Schedule, verb))
+
+
 def checked(schedule: Any) -> Schedule:
     """`schedule`, if it has the four verbs of a schedule."""
-    missing = [verb for verb in ("explores", "count", "when", "grows") if not hasattr(schedule, verb)]
+    missing = [verb for verb in ("explores", "count", "when", "grows") if not has(schedule, verb)]
     if missing:
         raise InvalidSetting(f"a schedule needs {', '.join(missing)}, which {schedule!r} does not have")
     found: Schedule = schedule

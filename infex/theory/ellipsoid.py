@@ -26,8 +26,17 @@ class Ellipsoid:
 
     def distance(self, theta: Any) -> Any:
         """|theta - centre| in V, of one parameter (d,) or of many (n, d)."""
-        apart = np.asarray(theta, float) - self.centre
+        apart = self._points(theta) - self.centre
         return np.sqrt(np.einsum("...i,ij,...j->...", apart, self.gram, apart))[()]
+
+    def _points(self, theta: Any) -> Floats:
+        try:
+            points = np.asarray(theta, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InvalidSetting(f"theta must be numbers, got {str(theta)[:80]!r}") from None
+        if points.ndim == 0 or points.shape[-1] != self.centre.size:
+            raise InvalidSetting(f"theta must have {self.centre.size} numbers, got shape {points.shape}")
+        return points
 
     def contains(self, theta: Any) -> Any:
         """Is the parameter within? For many of them an array of answers."""
@@ -53,7 +62,7 @@ def ellipsoid(
     (True, False)
     """
     rows = columns_of(features).T
-    told = vector(rewards)
+    told = vector(rewards, name="rewards")
     if len(told) != len(rows):
         raise InvalidSetting(f"there must be one reward for each of {len(rows)} rows, got {len(told)}")
     gram = real("penalty", penalty, above=0) * np.eye(rows.shape[1]) + rows.T @ rows

@@ -9,7 +9,8 @@ from typing import Any, Literal, NamedTuple
 
 from infex.checks import real, whole
 from infex.errors import InvalidSetting, SparseExploration
-from infex.schedules.protocol import first_round_with
+from infex.policies.control import Control
+from infex.schedules.protocol import first_round_with, has
 
 Verdict = Literal["consistent", "inconsistent", "inconclusive"]
 
@@ -74,7 +75,8 @@ def grows(schedule: Any, horizon: int | None = None) -> Growth:
     """Whether a schedule explores often enough for the regret bound, as far as can be told.
 
     Built-in families know; others are judged by log(f^-1(n))/n at n = 2^k, up to 2^16. With a
-    horizon it warns (`SparseExploration`) if f(T) < 5 log T; it never refuses.
+    horizon it warns (`SparseExploration`) if f(T) < 5 log T; it never refuses. One that is under control
+    (`guarded`, `until_certain`, `paused`) may stop for good, and is inconclusive.
 
     >>> from infex import every, from_count, logarithmic
     >>> grows(every(20)).verdict, grows(logarithmic(1)).verdict
@@ -82,7 +84,9 @@ def grows(schedule: Any, horizon: int | None = None) -> Growth:
     >>> grows(from_count(lambda t: t ** 0.5)).verdict
     'consistent'
     """
-    if not callable(getattr(schedule, "explores", None)):
+    if isinstance(schedule, Control):
+        return Growth("inconclusive", False, tuple(_ratios(schedule.planned)))
+    if not has(schedule, "explores"):
         raise InvalidSetting(f"a schedule has a method explores, got {schedule!r}")
     ratios = tuple(_ratios(schedule))
     told = getattr(schedule, "grows", None)
@@ -133,16 +137,16 @@ def _end(when: Any, n: int) -> tuple[int, float]:
 
 def _when(schedule: Any) -> Any:
     """f^-1, by what the schedule has; None past what was looked at."""
-    if callable(getattr(schedule, "when", None)):
+    if has(schedule, "when"):
         return schedule.when
-    if callable(getattr(schedule, "count", None)):
+    if has(schedule, "count"):
         return lambda n: first_round_with(schedule, n)
     rounds = [t for t in range(1, ROUNDS + 1) if schedule.explores(t)]
     return lambda n: rounds[n - 1] if n <= len(rounds) else None
 
 
 def _warn(schedule: Any, horizon: int) -> None:
-    if callable(getattr(schedule, "count", None)):
+    if has(schedule, "count"):
         count = schedule.count(horizon)
     else:
         count = sum(schedule.explores(t) for t in range(1, min(horizon, ROUNDS) + 1))

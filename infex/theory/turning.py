@@ -30,7 +30,7 @@ class Span(NamedTuple):
         if self.log10 == math.inf:
             return "never"
         if self.rounds == math.inf:
-            return f"1e{self.log10:.4g}" if self.log10 >= 1e6 else f"1e{self.log10:.0f}"
+            return f"10^{self.log10:.4g}" if self.log10 >= 1e6 else f"1e{self.log10:.0f}"
         return f"{self.rounds:,}" if self.rounds < 10**9 else f"{self.rounds:.3e}"
 
 

@@ -347,7 +347,9 @@ def test_one_is_warned_of_features_and_logs_that_do_not_fit() -> None:
     with pytest.warns(UnevenFeatures, match="up to 60 in column 0, up to 0.5 in column 1"):
         belief([[60.0, 0.5], [5.0, 0.1]], None, None, None, 1.0, 1.0, None)
     arms = np.eye(2)
-    with pytest.warns(LargeReward, match="9 logged rewards do not fit noise 1 and bound 0.1: they lie 19.6 times"):
+    with pytest.warns(
+        LargeReward, match="9 logged rewards do not fit noise 1 and bound 0.1: they lie 19.6 times"
+    ):
         belief(arms, None, None, None, 1.0, 0.1, ([0] * 9, [20.0] * 9))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

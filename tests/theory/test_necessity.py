@@ -7,7 +7,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from infex import LinUCB, play, theory
+from infex import LinUCB, Schedule, guarded, paused, play, theory, until_certain
 from infex.environments import lower_bound as two_arms
 from infex.errors import InfexError, SparseExploration
 from infex.schedules import (
@@ -161,3 +161,21 @@ def test_a_sparse_schedule_is_warned_of_and_never_refused() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         theory.grows(every(20), horizon=10_000)
+
+
+def test_what_may_stop_is_inconclusive_and_an_heir_needs_explores_alone() -> None:
+    for control in (
+        guarded(every(20), cost_limit=5.0),
+        until_certain(every(20)),
+        paused(every(20), when=bool),
+    ):
+        assert theory.grows(control).verdict == "inconclusive"
+
+    class Mine(Schedule):
+        def explores(self, t: int) -> bool:
+            return t % 20 == 0
+
+    mine = Mine()  # type: ignore[abstract]
+    assert theory.grows(mine).verdict == "consistent"
+    with pytest.raises(InfexError, match="a schedule needs count, when, which"):
+        theory.infex(theory.Setting(dim=2, gap=0.5), mine, 1000)
