@@ -16,7 +16,7 @@ POINTS = 25  # horizons in the picture
 FARTHEST = 1e30  # the latest of them
 WORDS = (
     "f(T): explorations. base: what they may cost. constant: what greedy rounds may cost until round tau_0 + "
-    "tau_1, growing: after it. tau_Alg: explorations until a quarter are known to play the best arm, in round "
+    "tau_1, growing: after it. tau_Alg: explorations until a quarter are sure to play the best arm, in round "
     "tau_0. tau_1, tau_12: rounds after that until greedy loses less than (7/16) and (1/4) Delta a round."
 )
 BESIDE = ("every(5)", "every(100)", "power(0.75)")  # drawn beside the schedules that are asked for
