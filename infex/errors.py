@@ -98,4 +98,4 @@ class UnevenFeatures(InfexWarning):
 
 
 class SparseExploration(InfexWarning):
-    """The schedule is known to explore too rarely for the regret bound: f(t) is not omega(log t)."""
+    """The schedule explores too rarely: f(t) is known not to be omega(log t), or few times in a horizon."""

@@ -134,16 +134,19 @@ class Logarithmic:
         return f"logarithmic({plain(self.r)})"
 
 
+NATIVE = 2**63  # past which NumPy's functions take no whole numbers
+
+
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class FromCount:
-    """g(t) is what a user's function says."""
+    """g(t) is what a user's function says; very late rounds reach it as floating numbers."""
 
     function: Callable[[int], float]
 
     def __call__(self, t: int) -> float:
         try:
-            return float(self.function(t))
+            return float(self.function(t if t < NATIVE else float(t)))  # type: ignore[arg-type]
         except (TypeError, ValueError, ArithmeticError) as error:
             raise InvalidSetting(f"{self!r} must give a number, but in round {t}: {error}") from error
 

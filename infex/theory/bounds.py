@@ -11,7 +11,7 @@ from infex.theory.turning import FARTHEST
 
 
 class Bound(NamedTuple):
-    """A bound on the regret of a base: it says nothing while it is vacuous, above 2 S T.
+    """A bound on the regret of a base: it says nothing while it is vacuous, above 2 S T or sure to fail.
 
     `failure` is the chance with which it may fail.
     """
@@ -26,14 +26,19 @@ class Bound(NamedTuple):
 
     @property
     def vacuous(self) -> bool:
-        """Is it above 2 S T, which no policy's regret exceeds?"""
-        return not self.regret <= self.trivial
+        """Is it above 2 S T, which no policy's regret exceeds, or may it fail for sure?"""
+        return is_vacuous(self.regret, self.trivial, self.failure)
 
     def __str__(self) -> str:
         return told(self.policy, self.regret, self.trivial, self.horizon, self.failure)
 
     def __repr__(self) -> str:
         return f"<{self}>"
+
+
+def is_vacuous(regret: float, trivial: float, failure: float) -> bool:
+    """Does a bound promise nothing?"""
+    return not regret <= trivial or failure >= 1.0
 
 
 def told(policy: str, regret: float, trivial: float, horizon: int, failure: float) -> str:
@@ -43,6 +48,8 @@ def told(policy: str, regret: float, trivial: float, horizon: int, failure: floa
             f"vacuous: the bound of {policy} is {regret:.4g} at T = {horizon:.4g}, above the {trivial:.4g} "
             "that no policy exceeds"
         )
+    if failure >= 1.0:
+        return f"vacuous: the bound of {policy} may fail for sure at T = {horizon:.4g}, as delta is too large"
     return (
         f"regret of {policy} at T = {horizon:.4g} is at most {regret:.4g}, with probability at least "
         f"1 - {failure:.3g}"
@@ -77,9 +84,10 @@ def alone(setting: Setting, base: str, horizon: int) -> Bound:
 
 def a_horizon(horizon: int) -> int:
     """`horizon`, if bounds can be told for so many rounds."""
-    if whole("horizon", horizon, least=1) > FARTHEST:
-        raise InvalidSetting("horizon must be at most 10^300 for a bound")
-    return horizon
+    rounds = whole("horizon", horizon, least=1)
+    if rounds > FARTHEST and float(rounds) > float(FARTHEST):
+        raise InvalidSetting(f"horizon must be at most 10^300 for a bound, got {rounds:.3e}")
+    return min(rounds, FARTHEST)
 
 
 def base_regret(setting: Setting, base: str, rounds: int, delta: float) -> tuple[float, float]:

@@ -10,7 +10,6 @@ import numpy as np
 from infex.checks import real
 from infex.environments.linear import vector
 from infex.errors import InvalidSetting
-from infex.linear import columns_of
 from infex.linear.kernels import Floats
 from infex.theory.formulas import radius
 
@@ -61,8 +60,10 @@ def ellipsoid(
     >>> bool(found.contains([0.5, -0.5])), bool(found.contains([9.0, 0.0]))
     (True, False)
     """
-    rows = columns_of(features).T
-    told = vector(rewards, name="rewards")
+    rows = np.asarray(features, dtype=np.float64)
+    if rows.ndim != 2 or not np.isfinite(rows).all():
+        raise InvalidSetting(f"features must be rows of finite numbers, got shape {rows.shape}")
+    told = vector(rewards, name="rewards") if len(rows) else np.zeros(0)
     if len(told) != len(rows):
         raise InvalidSetting(f"there must be one reward for each of {len(rows)} rows, got {len(told)}")
     gram = real("penalty", penalty, above=0) * np.eye(rows.shape[1]) + rows.T @ rows

@@ -48,11 +48,12 @@ def volume_bound(rounds: Numbers, dim: Numbers, penalty: Numbers = 1.0) -> Any:
     >>> round(float(volume_bound(10_000, 10)), 4)
     69.0875
     """
-    return dim * np.log1p(np.asarray(rounds, float) / (np.asarray(dim) * penalty))[()]
+    dims = np.asarray(dim, float)
+    return (dims * np.log1p(np.asarray(rounds, float) / (dims * np.asarray(penalty, float))))[()]
 
 
 def volume_bound_by_pulls(
-    rounds: Numbers, worse: Numbers, dim: int, *, length: Numbers = 1.0, penalty: Numbers = 1.0
+    rounds: Numbers, worse: Numbers, dim: Numbers, *, length: Numbers = 1.0, penalty: Numbers = 1.0
 ) -> Any:
     """alpha_T <= log(1 + (N_opt |x*|^2 + N_sub)/lambda) + (d-1) log(1 + N_sub/((d-1) lambda)).
 
@@ -60,20 +61,21 @@ def volume_bound_by_pulls(
     |x*|. With a length of 1 it is the paper's lemma; its proof has |x*| where |x*|^2 belongs, and
     for d = 1 the second term is 0.
     """
-    worse = np.asarray(worse, float)
-    first = np.log1p(((np.asarray(rounds, float) - worse) * np.square(length) + worse) / penalty)
-    rest = dim - 1
-    return (first + (rest * np.log1p(worse / (rest * np.asarray(penalty))) if rest else 0.0))[()]
+    worse, penalty, rest = np.asarray(worse, float), np.asarray(penalty, float), np.asarray(dim, float) - 1.0
+    square = np.square(np.asarray(length, float))
+    first = np.log1p(((np.asarray(rounds, float) - worse) * square + worse) / penalty)
+    second = rest * np.log1p(worse / (np.maximum(rest, 1.0) * penalty))
+    return (first + second)[()]
 
 
 def volume_bound_by_regret(
-    rounds: Numbers, regret: Numbers, gap: Numbers, dim: int, *, penalty: Numbers = 1.0
+    rounds: Numbers, regret: Numbers, gap: Numbers, dim: Numbers, *, penalty: Numbers = 1.0
 ) -> Any:
     """alpha_T <= log(1 + T/lambda) + (d-1) log(1 + N/((d-1) lambda)) with N = min(R/Delta, T).
 
     A worse arm costs at least Delta, so that it was played at most R/Delta times.
     """
-    worse = np.minimum(np.asarray(regret, float) / gap, np.asarray(rounds, float))
+    worse = np.minimum(np.asarray(regret, float) / np.asarray(gap, float), np.asarray(rounds, float))
     return volume_bound_by_pulls(rounds, worse, dim, penalty=penalty)
 
 
@@ -84,7 +86,7 @@ def potential_bound(volume: Numbers, penalty: Numbers = 1.0) -> Any:
     reach 1/lambda, and u/log(1 + u) is the most that a square may exceed its logarithm.
     """
     most = 1.0 / np.asarray(penalty, float)
-    return (np.maximum(2.0, most / np.log1p(most)) * volume)[()]
+    return (np.maximum(2.0, most / np.log1p(most)) * np.asarray(volume, float))[()]
 
 
 def best_width_bound(optimal: Numbers, *, length: Numbers = 1.0, penalty: Numbers = 1.0) -> Any:
@@ -93,7 +95,7 @@ def best_width_bound(optimal: Numbers, *, length: Numbers = 1.0, penalty: Number
     The paper's last step needs |x*| <= 1: x* = 2 e_1, lambda = 1 and N_opt = 3 give 0.3077 > 0.25.
     """
     square = np.square(np.asarray(length, float))
-    return (square / (penalty + np.asarray(optimal) * square))[()]
+    return (square / (np.asarray(penalty, float) + np.asarray(optimal, float) * square))[()]
 
 
 def exceeding_chance(dim: int, sampling: str = "gaussian") -> float:
@@ -119,15 +121,17 @@ def _cap(power: int, angle: float) -> float:
     return share
 
 
-def sample_factor(rounds: Numbers, dim: int, delta: Numbers, arms: int | None = None) -> Any:
+def sample_factor(rounds: Numbers, dim: Numbers, delta: Numbers, arms: Numbers | None = None) -> Any:
     """gamma_t/beta_t = min(sqrt(c d log(2 c' d t^2/delta)), sqrt(c log(2 c' K t^2/delta))), c = c' = 2.
 
     How far a sample of LinTS strays, in radii; without K (`arms`) only the first of the two.
     """
-    doubt = 2.0 * np.log(np.asarray(rounds, float)) - np.log(delta)
-    strays = 2.0 * dim * (math.log(4.0 * dim) + doubt)
+    dims = np.asarray(dim, float)
+    doubt = 2.0 * np.log(np.asarray(rounds, float)) - np.log(np.asarray(delta, float))
+    strays = 2.0 * dims * (np.log(4.0 * dims) + doubt)
     if arms is not None:
-        strays = np.minimum(strays, 2.0 * (math.log(4 * arms) + doubt))
+        count = math.log(4 * arms) if isinstance(arms, int) else np.log(4.0 * np.asarray(arms, float))
+        strays = np.minimum(strays, 2.0 * (count + doubt))
     return np.sqrt(strays)[()]
 
 
@@ -137,7 +141,9 @@ def linucb_regret(volume: Numbers, radius: Numbers, gap: Numbers) -> Any:
     From reg_t <= 2 beta |X_t| in V^-1, reg_t <= reg_t^2/Delta and the elliptical potential
     (Abbasi-Yadkori et al., 2011, Theorem 5). For lambda >= 1.
     """
-    return 8.0 * np.asarray(volume) * np.square(radius) / gap
+    return (8.0 * np.asarray(volume, float) * np.square(np.asarray(radius, float)) / np.asarray(gap, float))[
+        ()
+    ]
 
 
 def lints_regret(
@@ -148,10 +154,11 @@ def lints_regret(
     `factor` is gamma/beta and `chance` is p. The paper's Theorem 2, whose proof has beta where
     beta + gamma is needed. For lambda >= 1.
     """
-    stray = np.square(np.asarray(factor) * radius)
-    both = np.square((1.0 + np.asarray(factor)) * radius)
-    inner = (32.0 * stray / chance**2 + both) * volume - 16.0 * stray / chance**2 * np.log(delta)
-    return (4.0 / np.asarray(gap) * inner)[()]
+    factors, radii = np.asarray(factor, float), np.asarray(radius, float)
+    stray, both = np.square(factors * radii), np.square((1.0 + factors) * radii)
+    inner = (32.0 * stray / chance**2 + both) * np.asarray(volume, float)
+    inner = inner - 16.0 * stray / chance**2 * np.log(np.asarray(delta, float))
+    return (4.0 / np.asarray(gap, float) * inner)[()]
 
 
 def greedy_regret(volume: Numbers, radius: Numbers, rounds: Numbers, gap: Numbers) -> Any:
@@ -159,6 +166,5 @@ def greedy_regret(volume: Numbers, radius: Numbers, rounds: Numbers, gap: Number
 
     The second part of the paper's proposition, for lambda >= 1.
     """
-    return ((4.0 * np.asarray(volume) + 16.0 * np.log(np.asarray(rounds, float))) * np.square(radius) / gap)[
-        ()
-    ]
+    weight = 4.0 * np.asarray(volume, float) + 16.0 * np.log(np.asarray(rounds, float))
+    return (weight * np.square(np.asarray(radius, float)) / np.asarray(gap, float))[()]

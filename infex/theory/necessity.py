@@ -90,6 +90,7 @@ def grows(schedule: Any, horizon: int | None = None) -> Growth:
         raise InvalidSetting(f"a schedule has a method explores, got {schedule!r}")
     ratios = tuple(_ratios(schedule))
     told = getattr(schedule, "grows", None)
+    told = told() if callable(told) else told
     if horizon is not None:
         _warn(schedule, whole("horizon", horizon, least=1))
     if told is None:
@@ -105,9 +106,11 @@ def _seen(ratios: tuple[tuple[int, float], ...]) -> Verdict:
     slope = math.log(end / start) / math.log(last / first)
     if slope > -0.01:
         return "inconsistent"
+    near, late = ratios[-2]
+    end_slope = math.log(end / late) / math.log(last / near)  # flat only where early rounds are left behind
     settled = [ratio for n, ratio in ratios if n >= 8]
     falls = all(later <= 1.02 * sooner for sooner, later in pairwise(settled))
-    return "consistent" if slope < -0.05 and falls else "inconclusive"
+    return "consistent" if max(slope, end_slope) < -0.05 and falls else "inconclusive"
 
 
 def _ratios(schedule: Any) -> list[tuple[int, float]]:
@@ -149,7 +152,8 @@ def _warn(schedule: Any, horizon: int) -> None:
     if has(schedule, "count"):
         count = schedule.count(horizon)
     else:
-        count = sum(schedule.explores(t) for t in range(1, min(horizon, ROUNDS) + 1))
+        horizon = min(horizon, ROUNDS)
+        count = sum(schedule.explores(t) for t in range(1, horizon + 1))
     if count < ENOUGH * math.log(horizon):
         warnings.warn(
             f"{schedule!r} explores {count} times in {horizon:,} rounds, which is less than 5 log T = "

@@ -9,13 +9,14 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from infex.checks import one_of
+from infex.checks import one_of, real
+from infex.errors import InvalidSetting
 from infex.linear.kernels import Floats
 from infex.schedules import Counted, Schedule
 from infex.schedules.counted import Logarithmic
 from infex.schedules.protocol import Family, checked
 from infex.theory import formulas
-from infex.theory.bounds import a_horizon, base_regret, told
+from infex.theory.bounds import a_horizon, base_regret, is_vacuous, told
 from infex.theory.setting import BASES, Setting
 from infex.theory.turning import DOUBLING, FARTHEST, Span, settles, span
 
@@ -39,7 +40,7 @@ def _times() -> Floats:
 
 
 class InfexBound(NamedTuple):
-    """The bound of Theorem 1 in its three terms; it says nothing while it is vacuous, above 2 S T.
+    """The bound of Theorem 1 in its three terms; it says nothing while vacuous, above 2 S T or sure to fail.
 
     `base` is R_Alg(f(T)), what the base may cost; `constant` 2 S tau_0 + (7/16) Delta tau_1, greedy
     rounds before they are any good; `growing` G(T), greedy rounds after that.
@@ -67,8 +68,8 @@ class InfexBound(NamedTuple):
 
     @property
     def vacuous(self) -> bool:
-        """Is it above 2 S T, which no policy's regret exceeds?"""
-        return not self.regret <= self.trivial
+        """Is it above 2 S T, which no policy's regret exceeds, or may it fail for sure?"""
+        return is_vacuous(self.regret, self.trivial, self.failure)
 
     def __str__(self) -> str:
         return told(self.policy, self.regret, self.trivial, self.horizon, self.failure)
@@ -137,6 +138,11 @@ def constants(setting: Setting, schedule: Schedule, base: str, delta: float) -> 
     """
     first = base_tau(setting, base, delta)
     start = schedule.when(int(first.rounds)) if first.rounds < math.inf else math.inf
+    if start < math.inf and abs(schedule.count(int(start)) - first.rounds) > 1e-9 * first.rounds:
+        raise InvalidSetting(
+            f"count and when of {schedule!r} disagree: when({first.rounds}) is {start}, where count is "
+            f"{schedule.count(int(start))}"
+        )
     if start == math.inf:
         far = _far_start(schedule, first)
         return Constants(
@@ -159,14 +165,16 @@ def constants(setting: Setting, schedule: Schedule, base: str, delta: float) -> 
 def base_tau(setting: Setting, base: str = "LinUCB", delta: float | None = None) -> Span:
     """tau_Alg: the least n such that R_Alg(n') <= (3/4) Delta n' for all n' >= n.
 
-    From there on at least a quarter of the base's rounds play the best arm. Without delta it is 1/n'.
+    From there on at least a quarter of the base's rounds play the best arm. Without delta, here or in the
+    setting, it is 1/n'.
 
     >>> base_tau(Setting(dim=10, gap=0.075)).rounds
     66059041
     """
+    given = setting.delta if delta is None else real("delta", delta, above=0, most=1)
 
     def cost(rounds: Any) -> Any:
-        chance = 1.0 / rounds if delta is None else delta
+        chance = 1.0 / rounds if given is None else given
         volume = setting.settled_volume(rounds, lambda each: setting.base_regret(base, rounds, each, chance))
         return setting.base_regret(base, rounds, volume, chance)
 
@@ -244,17 +252,22 @@ def _is_far(schedule: Schedule) -> float | None:
 
 
 def _far_start(schedule: Schedule, first: Span) -> float:
-    """log tau_0 = n^(1/r)."""
+    """log tau_0 = n^(1/r); not a number for other families, of which it is not known."""
+    if first.rounds == math.inf or schedule.grows is False:
+        return math.inf
     r = _is_far(schedule)
-    return math.inf if r is None or first.rounds == math.inf else float(first.rounds ** (1.0 / r))
+    return math.nan if r is None else float(first.rounds ** (1.0 / r))
 
 
 def _far(setting: Setting, schedule: Schedule, delta: float, start: float, share: float) -> Span:
     """The least T with (8/Delta) beta_T^2/f(T) <= share Delta, to which the definitions come there.
 
-    Earlier rounds and alpha_T move log T by some tens, of thousands.
+    Earlier rounds and alpha_T move log T by some tens, of thousands. Where it holds at tau_0 already, the
+    sum is never above the line, and what is left of tau_1 is to pay for 4 alpha beta^2/Delta.
     """
     r = _is_far(schedule)
+    if math.isnan(start):
+        return span(math.inf, math.nan)
     if r is None or r <= 1.0 or start == math.inf:
         return span(math.inf)
 
@@ -262,6 +275,13 @@ def _far(setting: Setting, schedule: Schedule, delta: float, start: float, share
         volume = setting.dim * np.logaddexp(0.0, log - math.log(setting.dim * setting.penalty))
         return bool(8.0 * setting.radius(volume, delta) ** 2 > share * setting.gap**2 * log**r)
 
+    if not above(start):
+        if share < 7 / 16:
+            return span(1)
+        volume = setting.dim * np.logaddexp(0.0, start - math.log(setting.dim * setting.penalty))
+        square = setting.radius(volume, delta) ** 2
+        slope = share * setting.gap - 8.0 * square / (setting.gap * start**r)
+        return span(math.ceil(4.0 * volume * square / (setting.gap * slope))) if slope > 0 else span(1)
     low = high = start
     while above(high):
         low, high = high, 2.0 * high
@@ -274,13 +294,13 @@ def _far(setting: Setting, schedule: Schedule, delta: float, start: float, share
 
 
 def useful_from(setting: Setting, schedule: Schedule, base: str = "LinUCB") -> Span:
-    """About the horizon from which on the bound is not vacuous, to 1 %; infinite if none is, by 10^299."""
+    """About the horizon from which on the bound is not vacuous, to 1 %; infinite past 10^299."""
 
     def vacuous(log10: float) -> bool:
         return infex(setting, schedule, int(10.0**log10), base).vacuous
 
     if vacuous(299.0):
-        return span(math.inf)
+        return span(math.inf, math.inf if schedule.grows is False else math.nan)
     low, high = 0.0, 1.0
     while vacuous(high):
         low, high = high, min(2.0 * high, 299.0)

@@ -95,6 +95,9 @@ class Setting:
         """The chance with which that bound may fail.
 
         The ellipsoid fails with delta; for LinTS also the samples, with the sum of delta/(2 t^2), and the
-        bound on expected widths, with delta.
+        bound on expected widths, with delta. Its proof asks that delta/2 is at most p/2: else it is 1.
         """
-        return delta if base == "LinUCB" else (2.0 + math.pi**2 / 12.0) * delta
+        if base == "LinUCB":
+            return delta
+        covered = delta <= formulas.exceeding_chance(self.dim, self.sampling)
+        return (2.0 + math.pi**2 / 12.0) * delta if covered else 1.0

@@ -43,14 +43,14 @@ def table_1(dim: int, gap: float, m: int, r: float, tau: float | None = None) ->
     """
     whole("m", m, least=1)
     dim, gap, log = _checked(dim, gap)
-    tau = tau_order(dim, gap) if tau is None else real("tau", tau, least=1)
+    tau = tau_order(dim, gap) if tau is None else real("tau", tau, above=1)
     return [
         _order(
             "t/m",
             "m tau + m d/Delta log^2(m d/Delta)",
             _sum(math.log(m * tau), math.log(m * dim / gap) + 2 * math.log(math.log(m * dim / gap))),
         ),
-        *_by_exponent(dim, gap, log, real("r", r, above=0), tau),
+        *_by_exponent(dim, gap, log, real("r", r, least=0), tau),
     ]
 
 
@@ -92,6 +92,8 @@ def _by_exponent(dim: int, gap: float, log: float, r: float, tau: float) -> list
             ),
         )
     ]
+    if r == 0:
+        return rows
     if r <= 1:
         power = 2.0 if r == 1 else 1.0 / r
         second = (math.log(dim) - 2 * math.log(gap)) / r + math.log(gap) + power * math.log(log)

@@ -21,7 +21,10 @@ DOUBLING = (*(2**k for k in range(997)), FARTHEST)
 
 
 class Span(NamedTuple):
-    """A number of rounds, infinite past 10^300, and its logarithm to base 10, infinite if there is none."""
+    """A number of rounds, infinite past 10^300, and its logarithm to base 10.
+
+    That is infinite if there is no such number, and not a number where it is not known.
+    """
 
     rounds: int | float
     log10: float
@@ -29,6 +32,8 @@ class Span(NamedTuple):
     def __str__(self) -> str:
         if self.log10 == math.inf:
             return "never"
+        if math.isnan(self.log10):
+            return "past 1e300"
         if self.rounds == math.inf:
             return f"10^{self.log10:.4g}" if self.log10 >= 1e6 else f"1e{self.log10:.0f}"
         return f"{self.rounds:,}" if self.rounds < 10**9 else f"{self.rounds:.3e}"

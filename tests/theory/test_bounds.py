@@ -13,6 +13,7 @@ from infex.schedules import (
     Schedule,
     always,
     every,
+    from_count,
     jittered,
     listed,
     logarithmic,
@@ -252,3 +253,60 @@ def test_a_cost_that_comes_back_is_followed_to_its_last_visit() -> None:
     assert str(span(12_345)) == "12,345"
     assert str(span(10**12)) == "1.000e+12"
     assert str(span(math.inf, 1e9)) == "10^4.343e+08"
+
+
+def test_a_bound_that_may_fail_for_sure_is_vacuous() -> None:
+    for delta, base in ((1.0, "LinUCB"), (0.6, "LinUCB"), (0.2, "LinTS")):
+        found = theory.infex(Setting(dim=1, gap=2.0, noise=0.1, delta=delta), every(2), 10**9, base)
+        assert found.regret < found.trivial
+        assert found.vacuous
+        assert str(found).startswith("vacuous: the bound of")
+        assert "at most" not in str(found)
+    alone = theory.lints(Setting(dim=1, gap=2.0, noise=0.1, delta=0.2), 10**9)
+    assert alone.failure == 1.0
+    assert alone.vacuous
+
+
+def test_past_counting_the_taus_go_on_from_what_can_be_counted() -> None:
+    """Where the sum is below its line at tau_0 already, tau_12 is 1 on both sides of 10^300."""
+    near = theory.infex(Setting(dim=5, gap=0.01, noise=0.1), logarithmic(3), 10**6)
+    assert near.tau_0.rounds < math.inf
+    assert near.tau_12.rounds == 1
+    setting = Setting(dim=10, gap=0.02)
+    far = theory.infex(setting, logarithmic(3), 10**6)
+    assert far.tau_0.rounds == math.inf
+    assert far.tau_12.rounds == 1
+    log, delta = far.tau_0.log10 * math.log(10), 1e-6
+    volume = 10 * (log - math.log(10))
+    square = theory.radius(volume, delta=delta) ** 2
+    slope = 7 / 16 * 0.02 - 8 * square / (0.02 * log**3)
+    assert far.tau_1.rounds == pytest.approx(4 * volume * square / 0.02 / slope, rel=1e-6)
+    late = theory.infex(Setting(dim=10, gap=0.1), power(0.02), 10**6)
+    assert str(late.tau_0) == str(late.tau_1) == "past 1e300"
+    assert str(theory.infex(Setting(dim=10, gap=0.1), never(), 10**6).tau_0) == "never"
+
+
+def test_a_setting_may_tell_the_delta_of_tau_and_a_schedule_must_agree_with_itself() -> None:
+    assert theory.base_tau(Setting(dim=10, gap=0.1, delta=1e-30)) == theory.base_tau(
+        Setting(dim=10, gap=0.1), delta=1e-30
+    )
+    with pytest.raises(InfexError, match="delta must be at most 1, got 5"):
+        theory.base_tau(Setting(dim=10, gap=0.1), delta=5.0)
+
+    class Torn:
+        grows = True
+
+        def explores(self, t: int) -> bool:
+            return t % 20 == 0
+
+        def count(self, t: int) -> int:
+            return t // 20
+
+        def when(self, n: int) -> int:
+            return n
+
+    with pytest.raises(InfexError, match=r"count and when of .* disagree"):
+        theory.infex(Setting(dim=2, gap=1.0, noise=0.1), Torn(), 10**6)
+    assert (
+        theory.infex(Setting(dim=2, gap=1.0, noise=0.1), from_count(np.sqrt), 10**6).tau_0.rounds < math.inf
+    )

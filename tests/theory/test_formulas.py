@@ -161,3 +161,28 @@ def test_the_ellipsoid_is_about_the_ridge_estimate_and_contains_by_its_norm() ->
 def test_formulas_are_all_at_hand_in_the_room() -> None:
     assert theory.radius is formulas.radius
     assert set(theory.__all__) <= set(dir(theory))
+
+
+def test_lists_and_whole_numbers_are_numbers_too() -> None:
+    assert theory.potential_bound([1, 2]).tolist() == [2.0, 4.0]
+    assert theory.linucb_regret(1, 5 * 10**9, 1) == pytest.approx(2e20)
+    both = theory.volume_bound_by_pulls(100, 10, [1, 3])
+    assert both.tolist() == [theory.volume_bound_by_pulls(100, 10, d) for d in (1, 3)]
+    assert theory.sample_factor(10, [3, 4], 0.1).shape == (2,)
+    settings = {"factor": 2, "chance": 0.16, "delta": 0.1}
+    assert theory.lints_regret([1, 2], 3, 0.5, **settings).tolist() == [
+        theory.lints_regret(volume, 3, 0.5, **settings) for volume in (1, 2)
+    ]
+
+
+def test_the_ellipsoid_begins_as_a_ball_and_asks_for_points_of_its_dimension() -> None:
+    start = theory.ellipsoid(np.zeros((0, 2)), [], delta=0.1)
+    assert start.radius == pytest.approx(math.sqrt(2 * math.log(10)) + 1)
+    assert start.contains([0.0, 0.5])
+    long = theory.ellipsoid([[3.0, 0.0]], [3.0], delta=0.1)
+    assert long.centre == pytest.approx([0.9, 0.0])
+    for point in (0.5, [0.5], [1.0, 2.0, 3.0]):
+        with pytest.raises(InfexError, match="theta must have 2 numbers, got shape"):
+            start.contains(point)
+    with pytest.raises(InfexError, match="rewards must be numbers, got"):
+        theory.ellipsoid([[1.0, 0.0]], ["a"], delta=0.1)

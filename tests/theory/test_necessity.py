@@ -163,6 +163,13 @@ def test_a_sparse_schedule_is_warned_of_and_never_refused() -> None:
         theory.grows(every(20), horizon=10_000)
 
 
+class Rare:
+    """Every ten thousandth round, and no more is told."""
+
+    def explores(self, t: int) -> bool:
+        return t % 10_000 == 0
+
+
 def test_what_may_stop_is_inconclusive_and_an_heir_needs_explores_alone() -> None:
     for control in (
         guarded(every(20), cost_limit=5.0),
@@ -177,5 +184,9 @@ def test_what_may_stop_is_inconclusive_and_an_heir_needs_explores_alone() -> Non
 
     mine = Mine()  # type: ignore[abstract]
     assert theory.grows(mine).verdict == "consistent"
+    with pytest.warns(SparseExploration, match="explores 13 times in 131,072 rounds"):
+        theory.grows(Rare(), horizon=10**9)
+    assert theory.grows(from_count(lambda t: 2000 * math.log(t))).verdict != "consistent"
+    assert theory.grows(from_count(np.log)).verdict == "inconsistent"
     with pytest.raises(InfexError, match="a schedule needs count, when, which"):
         theory.infex(theory.Setting(dim=2, gap=0.5), mine, 1000)

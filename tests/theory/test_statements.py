@@ -192,3 +192,16 @@ def test_regret_on_two_arms_is_near_linear_or_flat() -> None:
         assert found[name].slope(10_000) < 0.1
     assert two_arms.SCHEDULES["log t"] == logarithmic(1)
     assert two_arms.SCHEDULES["sqrt t"] == power(0.5)
+
+
+def test_slopes_that_are_not_near_linear_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    two_arms._curves.cache_clear()
+    monkeypatch.setitem(two_arms.SCHEDULES, "log t", every(2))
+    found = two_arms.check_slopes(Effort(3))
+    two_arms._curves.cache_clear()
+    assert found.value > found.limit
+
+
+def test_what_is_no_number_is_passed_on() -> None:
+    for order in ((0.5, math.nan), (math.nan, 0.5)):
+        assert math.isnan(ridge.largest(np.array([each]) for each in order))

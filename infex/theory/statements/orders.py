@@ -153,7 +153,7 @@ def check_orders(effort: Effort) -> Measured:
 STATEMENTS = (
     Statement(
         "C18",
-        "a round costs O(d^2 + dK), O(d^2 K) for textbook LinUCB, O(d^3 + dK) for LinTS: products by order",
+        "textbook rounds cost O(d^2 + dK), LinUCB O(d^2 K), LinTS O(d^3 + dK): products by order",
         check_costs,
     ),
     Statement(

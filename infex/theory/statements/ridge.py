@@ -21,7 +21,7 @@ ROUNDING = 1.0 + 1e-9
 
 def largest(ratios: Iterable[Any]) -> float:
     """The largest number of several arrays."""
-    return max(float(np.max(each)) for each in ratios)
+    return float(np.max([np.max(each) for each in ratios]))  # unlike max, it passes on what is no number
 
 
 def best_width(found: Replay) -> Floats:

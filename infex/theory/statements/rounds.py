@@ -160,7 +160,7 @@ def check_experiments(effort: Effort) -> Measured:
         for base, periods in ((LinUCB(delta=1e-4), (5,)), (LinTS(delta=1e-4), (5, 20, 100))):
             alone = mean(base)
             shares += [mean(Infex(base, every(period))) / alone for period in periods]
-    return Measured(max(shares))
+    return Measured(float(np.max(shares)))
 
 
 STATEMENTS = (
