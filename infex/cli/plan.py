@@ -99,7 +99,7 @@ def _show(found: Any, words: str) -> None:
     from rich.markup import escape
 
     from infex.cli.tables import show_table
-    from infex.reports.front import NAMES
+    from infex.reports.front import NAMES, said
 
     console = Console(highlight=False)
     if words:
@@ -109,7 +109,7 @@ def _show(found: Any, words: str) -> None:
     console.print(escape(found.why))
     console.print(
         f"{found.explorations:,} of {found.horizon:,} rounds explore "
-        f"({found.explorations / found.horizon:.2%}), {found.when}; they cost {found.chosen().cost:,.1f}"
+        f"({found.explorations / found.horizon:.2%}), {found.when}; they cost {said(found.chosen().cost)}"
     )
     if found.divided:
         console.print(f"[bold]{found.divided}[/bold]")
@@ -119,19 +119,22 @@ def _show(found: Any, words: str) -> None:
     console.print()
     title = f"regret of {found.rounds:,} rounds, with intervals of 95 %"
     head = ["", "problems", "mean", "median", "worst decile"]
-    rows = [[NAMES[name], *_cells(each, ",.0f")] for name, each in found.regret.items()]
-    rows += [[f"it less {NAMES[name]}", *_cells(each, "+,.0f")] for name, each in found.against.items()]
+    rows = [[NAMES[name], *_cells(each, "")] for name, each in found.regret.items()]
+    rows += [[f"it less {NAMES[name]}", *_cells(each, "+")] for name, each in found.against.items()]
     show_table(console, title, head, rows)
     console.print("differences are on the problems that both met\n")
     _front(found)
 
 
-def _cells(cost: Any, form: str) -> list[str]:
+def _cells(cost: Any, sign: str) -> list[str]:
     """Problems, and figures with their intervals where there is one."""
     from math import isfinite
 
+    from infex.reports.front import said
+
     return [str(cost.problems)] + [
-        f"{each.value:{form}}" + (f" [{each.low:{form}}, {each.high:{form}}]" if isfinite(each.low) else "")
+        said(each.value, sign)
+        + (f" [{said(each.low, sign)}, {said(each.high, sign)}]" if isfinite(each.low) else "")
         for each in (cost.mean, cost.median, cost.worst_decile)
     ]
 
@@ -139,6 +142,7 @@ def _cells(cost: Any, form: str) -> list[str]:
 def _front(found: Any) -> None:
     """Regret against exploration: a picture, and the candidates that none beats in both."""
     from infex.cli.charts import Series, show_chart
+    from infex.reports.front import said
 
     played = [each for each in found.candidates if each.rounds == found.rounds]
     early = [each for each in found.candidates if each.rounds < found.rounds]
@@ -152,11 +156,11 @@ def _front(found: Any) -> None:
         [
             *marks,
             series("other candidates", played, "."),
-            series("given up before the end: at least", early, "^"),
+            series("not played to the end: at least", early, "^"),
         ],
         across=f"exploring rounds of {found.horizon:,}",
         upward="mean regret",
     )
     click.echo("\nexplorations   regret  problems  none better in both")
     for each in front:
-        click.echo(f"{each.explorations:>12,}  {each.mean:>7,.0f}  {each.problems:>8,}  {each.expression}")
+        click.echo(f"{each.explorations:>12,}  {said(each.mean):>7}  {each.problems:>8,}  {each.expression}")

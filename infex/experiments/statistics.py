@@ -14,6 +14,7 @@ FEWER = 2000  # for quantiles, which take longer
 BLOCK = 1 << 18  # numbers that are drawn at a time
 LEVEL = 0.95
 LEAST = 6  # pairs that an interval needs
+BEYOND = 3  # pairs on either side of a quantile that its interval needs
 
 
 class Spread(NamedTuple):
@@ -91,7 +92,7 @@ def quantile(one: Floats, other: Floats, share: float) -> Interval:
     """
     one, other = np.asarray(one, float), np.asarray(other, float)
     value = float(np.quantile(one, share) - np.quantile(other, share))
-    if one.size < LEAST:
+    if one.size < LEAST or one.size * min(share, 1 - share) < BEYOND:
         return Interval(value, float("nan"), float("nan"))
     rng = stream(0, "bootstrap", one.size)
     size = max(1, BLOCK // one.size)

@@ -13,10 +13,12 @@ from infex.checks import real, whole
 from infex.environments import LinearInstance, gaussian
 from infex.errors import InvalidArms, InvalidReward, InvalidSetting, LargeReward, UnevenFeatures
 from infex.linear import Ridge, columns_of
+from infex.linear.arms import labels_of
 from infex.linear.kernels import Floats
 from infex.streams import stream
 
 LARGEST = 1e100
+WEAKEST = 1e-9  # the least penalty that the sums of a posterior bear
 UNEVEN = 10.0  # times the size of the smallest feature, past which one is warned
 
 
@@ -76,7 +78,7 @@ def belief(
     rows = _rows(arms)
     longest = _rounded_up(max(float(np.linalg.norm(rows, axis=1).max()), 1.0))
     columns = columns_of(rows / longest)
-    names = None if labels is None else _names(labels, len(rows))
+    names = labels_of(None if labels is None else [str(label) for label in labels], len(rows))
     found = Belief(
         columns.shape[0],
         len(rows),
@@ -84,7 +86,7 @@ def belief(
         float(f"{bound * longest:.6g}"),
         columns.T.copy(),
         longest,
-        labels=names,
+        labels=None if names is None else [str(name) for name in names],
     )
     if logged is None:
         return found
@@ -132,16 +134,6 @@ def _rounded_up(length: float) -> float:
     return float(f"{math.ceil(length / digit * (1.0 - 1e-12)) * digit:.3g}")
 
 
-def _names(labels: Any, count: int) -> list[str]:
-    names = [str(label) for label in labels]
-    if len(names) != count:
-        raise InvalidArms(f"there must be one label for each of {count} arms, got {len(names)}")
-    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
-    if twice is not None:
-        raise InvalidArms(f"labels must differ, got {twice!r} twice")
-    return names
-
-
 def _places(arms: Any, known: Belief) -> Any:
     """The indices of logged arms: by their labels where there are labels."""
     if known.labels is None:
@@ -176,7 +168,7 @@ def _informed(prior: Belief, arms: Any, rewards: Any) -> Belief:
         )
     if not np.isfinite(values).all():
         raise InvalidReward(f"logged rewards must be finite, got {values[~np.isfinite(values)][0]:g}")
-    penalty = prior.noise**2 * prior.dim / prior.bound**2
+    penalty = max(prior.noise**2 * prior.dim / prior.bound**2, WEAKEST)
     ridge = Ridge(np.zeros((prior.dim, 0)), penalty)
     for arm, value in zip(which, values, strict=True):
         ridge.absorb(prior.arms[arm], float(value))

@@ -23,6 +23,8 @@ from infex.simulation.batch import compile_loop
 LONGEST = 10**9
 RACING = 0.9  # of the time; the rest is for LinUCB and greedy, which the choice is compared with
 
+GLANCE = 20_000  # rounds that tell how long a run takes
+
 Progress = Callable[[str, float], None]  # what goes on, and the share of time spent
 
 
@@ -61,8 +63,9 @@ class Plan:
     Python to paste, for arms divided by `longest`. `settled` says whether no other candidate can still
     be better by more than `keep_within`. `regret` has the regret over `rounds` rounds of what is
     "recommended", of the `best` candidate, of "LinUCB" in every round and of "greedy"; `against` by how
-    much the recommended one's differs from the others'. `arms`, if they are yours, says how often each
-    was the best. `question` is what was asked for.
+    much the recommended one's differs from the others'; LinUCB is left out where it takes too long.
+    `open` is how many that explore less may still be as near. `arms`, if they are yours, says how often
+    each was the best. `question` is what was asked for.
     """
 
     recommended: str
@@ -70,6 +73,7 @@ class Plan:
     code: str
     best: str
     settled: bool
+    open: int
     explorations: int
     horizon: int
     rounds: int
@@ -224,24 +228,29 @@ def choice(race: Race, lanes: list[Lane], slack: float) -> tuple[Lane, Lane]:
 
     Where none was played to the end, those that went farthest count.
     """
-    farthest = max(lane.rounds for lane in lanes) if lanes else 0
-    fit = [lane for lane in lanes if lane.rounds == farthest and race.is_allowed(lane)]
+    allowed = [lane for lane in lanes if lane.rounds and race.is_allowed(lane)]
+    farthest = max((lane.rounds for lane in allowed), default=0)
+    fit = [lane for lane in allowed if lane.rounds == farthest]
     if not fit:
         raise InvalidSetting(
             f"exploring costs more than max_cost = {race.allowed.cost:g} with every schedule that was tried; "
-            "more rounds of the horizon, or a schedule guarded(..., cost_limit=...), may keep it"
+            "a max_count lets it try rarer ones, and a schedule guarded(..., cost_limit=...) keeps any limit"
         )
     best = min(fit, key=lambda lane: lane.careful())
-    return best, min(near(fit, best, slack), key=lambda lane: (lane.candidate.explorations, lane.mean))
+    chosen = min(near(fit, best, slack), key=lambda lane: (lane.candidate.explorations, lane.mean))
+    return (chosen if chosen.mean <= best.mean else best), chosen
 
 
 def _reference(race: Race, candidate: Candidate, chosen: Lane, seconds: float) -> Lane:
-    """A policy to compare with, on as many problems of the choice as the rest of the time allows."""
+    """A policy to compare with, on as many problems as the rest of the time allows, which may be none."""
     lane = Lane(candidate)
     begun = time.monotonic()
-    while lane.regret.size < chosen.regret.size:
+    race.run(lane, 1, min(chosen.rounds, GLANCE))
+    if lane.seconds * chosen.rounds / lane.rounds > max(0.2 * seconds, 2.0):
+        return Lane(candidate)
+    while lane.rounds < chosen.rounds or lane.regret.size < chosen.regret.size:
         spent = time.monotonic() - begun
-        if lane.regret.size and spent * 2 > (1.0 - RACING) / 2 * seconds:
+        if lane.rounds == chosen.rounds and spent * 2 > (1.0 - RACING) / 2 * seconds:
             break
         problems = min(2 * max(lane.regret.size, 1), chosen.regret.size)
         race.run(lane, problems, chosen.rounds, race.workers)
@@ -258,7 +267,9 @@ def _plan(
     question: dict[str, Any],
 ) -> Plan:
     settled = all(lane.rounds == race.horizon for lane in alive) and is_settled(chosen, alive, race.slack)
-    policy, linucb = chosen.candidate.policy, references[0]
+    policy = chosen.candidate.policy
+    compared = zip(("recommended", "best", "LinUCB", "greedy"), (chosen, best, *references), strict=True)
+    lanes_of = {name: lane for name, lane in compared if lane.regret.size}
     tried = [_tried(lane, lane in alive, best) for lane in lanes if lane.rounds]
     return Plan(
         recommended=chosen.candidate.expression,
@@ -272,15 +283,12 @@ def _plan(
         keep_within=question["keep_within"],
         longest=race.belief.longest,
         candidates=tuple(sorted(tried, key=lambda each: (-each.rounds, each.mean))),
-        regret={
-            name: cost(lane.regret)
-            for name, lane in zip(
-                ("recommended", "best", "LinUCB", "greedy"), (chosen, best, *references), strict=True
-            )
-        },
+        open=sum(lane.candidate.explorations < chosen.candidate.explorations for lane in alive),
+        regret={name: cost(lane.regret) for name, lane in lanes_of.items()},
         against={
-            "best": against(chosen.regret, best.regret),
-            "LinUCB": against(chosen.regret, linucb.regret),
+            name: against(chosen.regret, lanes_of[name].regret)
+            for name in ("best", "LinUCB")
+            if name in lanes_of
         },
         arms=_arms(race.belief, race.problems),
         when=rounds_of(policy, race.horizon),

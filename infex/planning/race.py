@@ -61,9 +61,13 @@ class Lane:
     def careful(self) -> float:
         """Mean regret, as far as it may be trusted: with few problems it is mostly that of the neighbours.
 
-        Those that went less far count with what they have lost so far. With many problems they fade out.
+        Those that went less far count if they lost more by then. With many problems they fade out.
         """
-        others = [lane.mean for lane in self.near if lane.regret.size]
+        others = [
+            lane.mean if lane.rounds >= self.rounds else max(lane.mean, self.mean)
+            for lane in self.near
+            if lane.regret.size
+        ]
         if not others:
             return self.mean
         n = self.regret.size
@@ -117,7 +121,8 @@ class Race:
         if not missing:
             return
         begun = time.thread_time()
-        runs = play_many(missing, lane.candidate.policy, rounds, workers=workers)
+        seeds = range(kept, problems)  # two problems may be alike, but not their noise
+        runs = play_many(missing, lane.candidate.policy, rounds, seeds, workers=workers, paired=True)
         lane.seconds = (time.thread_time() - begun) / len(missing)
         lane.take(
             np.concatenate([lane.regret[:kept], [run.regret for run in runs]]),
@@ -143,6 +148,8 @@ class Race:
                 told(len(alive))
                 waiting = [lane for lane in alive if not self.is_done(lane, problems)]
                 ready = [lane for lane in waiting if self.takes(lane, problems) < self.left()]
+                if not ready and not any(lane.rounds for lane in alive):
+                    ready = waiting[:1]  # so that there is an answer, however short the time
                 if not ready:
                     return alive, not waiting
                 ready.sort(key=_turn)
@@ -164,7 +171,7 @@ class Race:
         return lane.seconds * problems * (rounds / lane.rounds if lane.rounds else 0.0)
 
     def _go_on(self, lane: Lane, problems: int) -> None:
-        if self.takes(lane, problems) < self.left():
+        if not lane.rounds or self.takes(lane, problems) < self.left():
             self.run(lane, problems, self._next(lane.rounds))
 
     def _next(self, rounds: int) -> int:

@@ -34,6 +34,9 @@ def read_arms(path: str | Path) -> Read:
     table = _table(place, InvalidArms)
     if not table.num_rows:
         raise InvalidArms(f"{path}: there are no rows of arms, only {', '.join(table.column_names)}")
+    twice = next((name for name in table.column_names if table.column_names.count(name) > 1), None)
+    if twice is not None:
+        raise InvalidArms(f"{path}: two columns are called {twice!r}")
     named = [name for name in table.column_names if name.lower() in NAMES or not _is_numeric(table, name)]
     if len(named) > 1:
         raise InvalidArms(f"{path}: at most one column may hold labels, got {_samples(table, named)}")
@@ -45,7 +48,7 @@ def read_arms(path: str | Path) -> Read:
         )
     rows = np.column_stack([np.asarray(table[name].to_numpy(), np.float64) for name in features])
     _refuse_holes(rows, features, place)
-    labels = [str(label) for label in table[named[0]].to_pylist()] if named else None
+    labels = ["" if label is None else str(label) for label in table[named[0]].to_pylist()] if named else None
     words = f"{len(rows)} arms of {len(features)} features: {_few(features)}"
     return Read(rows, labels, f"{words}; labels from {named[0]}" if named else words)
 
@@ -114,8 +117,10 @@ def _with_header(path: Path) -> Any:
     import pyarrow.csv
 
     with path.open(encoding="utf-8-sig") as file:
-        first = file.readline().strip().split(",")
-    bare = any(_is_number(word) for word in first)
+        first = next((line for line in file if line.strip()), "").strip().split(",")
+    words = [word.strip().strip('"') for word in first]
+    numbered = words == [str(place) for place in range(len(words))]  # as pandas names columns
+    bare = any(_is_number(word) for word in words) and not numbered
     options = pyarrow.csv.ReadOptions(autogenerate_column_names=bare)
     return pyarrow.csv.read_csv(path, read_options=options)
 

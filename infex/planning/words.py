@@ -7,6 +7,7 @@ from typing import Any
 
 from infex.planning.race import FEW, SHOWN, Lane, Race
 from infex.policies import Infex
+from infex.reports.front import said
 
 
 def code_of(policy: Any) -> str:
@@ -69,16 +70,16 @@ def reasons(race: Race, alive: list[Lane], best: Lane, chosen: Lane, settled: bo
     if chosen is not best:
         words = (
             f"It explores least of those shown to be within {within} the regret of the best: "
-            f"{chosen.mean:,.0f} in the mean, against {best.mean:,.0f} of {best.candidate.expression}."
+            f"{said(chosen.mean)} in the mean, against {said(best.mean)} of {best.candidate.expression}."
         )
     elif any(lane.mean < best.mean for lane in alive if lane.rounds == best.rounds):
         words = (
-            f"Its mean regret is {chosen.mean:,.0f}. Some have less on these few problems, but candidates "
+            f"Its mean regret is {said(chosen.mean)}. Some have less on these few problems, but candidates "
             f"much like them fail; of those that explore less none {tested} {within} of it."
         )
     else:
         words = (
-            f"It has the lowest mean regret, {chosen.mean:,.0f}, and of those that explore less "
+            f"It has the lowest mean regret, {said(chosen.mean)}, and of those that explore less "
             f"none {tested} {within} of it."
         )
     if not settled:
@@ -87,13 +88,15 @@ def reasons(race: Race, alive: list[Lane], best: Lane, chosen: Lane, settled: bo
     rarer = sum(lane.candidate.explorations < chosen.candidate.explorations for lane in alive)
     if not rarer:
         return words
-    return f"{words} Whether {rarer} that explore less are as near could not be told in the time given."
+    return f"{words} Whether {rarer} that explore less are as near could not be told."
 
 
 def _doubt(race: Race, alive: list[Lane], chosen: Lane) -> str:
     """What is missing for a settled choice."""
     words = ["Not settled: another may still be better by more than that."]
     waiting = sum(lane.rounds < race.horizon for lane in alive)
+    if chosen.rounds < race.horizon and race.allowed.cost < math.inf:
+        words.append(f"max_cost was held against the first {chosen.rounds:,} rounds only.")
     if chosen.rounds < race.horizon:
         words.append(
             f"No candidate was played to the end: figures are of the first {chosen.rounds:,} rounds."
@@ -112,6 +115,7 @@ def json_of(found: Any) -> dict[str, Any]:
         "code": found.code,
         "best": found.best,
         "settled": found.settled,
+        "open": found.open,
         "explorations": found.explorations,
         "share": found.explorations / found.horizon,
         "horizon": found.horizon,

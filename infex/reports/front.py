@@ -21,6 +21,15 @@ NAMES = {
 }
 
 
+def said(value: float, sign: str = "") -> str:
+    """A regret as people write it: whole, or with three digits where it is small.
+
+    >>> said(12345.6), said(0.01234), said(-3.21, "+")
+    ('12,346', '0.0123', '-3.21')
+    """
+    return f"{value:{sign},.0f}" if abs(value) >= 100 else f"{value:{sign}.3g}"
+
+
 def front_figure(plan: Any) -> Any:
     """A matplotlib figure: every candidate, the front, the choice, and LinUCB and greedy beside them."""
     from matplotlib.figure import Figure
@@ -38,7 +47,7 @@ def front_figure(plan: Any) -> Any:
     if early:
         axes.plot(
             [each.explorations for each in early], [each.mean for each in early], "^", color="#7F7F7F",
-            mfc="none", ms=4, alpha=0.5, label="given up before the end: at least",
+            mfc="none", ms=4, alpha=0.5, label="not played to the end: at least",
         )  # fmt: skip
     front = plan.front
     axes.plot(
@@ -51,6 +60,8 @@ def front_figure(plan: Any) -> Any:
         label="recommended",
     )  # fmt: skip
     for name, dash in (("LinUCB", (4, 2)), ("greedy", (1, 2))):
+        if name not in plan.regret:
+            continue
         axes.axhline(plan.regret[name].mean.value, color="#7F7F7F", lw=1, dashes=dash, label=NAMES[name])
     for name in ("x", "y"):
         _plain_log(axes, name)
@@ -64,13 +75,13 @@ def front_figure(plan: Any) -> Any:
 
 def _plain_log(axes: Any, name: str) -> None:
     """A log scale with numbers as people write them."""
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     getattr(axes, f"set_{name}scale")("log")
     axis = getattr(axes, f"{name}axis")
     low, high = getattr(axes, f"get_{name}lim")()
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if high < 300 * low else (1.0,)))
-    axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axis.set_major_formatter(FuncFormatter(lambda value, place: said(value)))
     axis.set_minor_formatter(NullFormatter())
 
 
@@ -140,24 +151,24 @@ def _asked(plan: Any) -> str:
 
 def _costs(plan: Any) -> str:
     """Regret, and what it differs by, with intervals."""
-    rows = [(NAMES[name], each, ",.0f") for name, each in plan.regret.items()]
-    rows += [(f"recommended less {NAMES[name]}", each, "+,.0f") for name, each in plan.against.items()]
+    rows = [(NAMES[name], each, "") for name, each in plan.regret.items()]
+    rows += [(f"recommended less {NAMES[name]}", each, "+") for name, each in plan.against.items()]
     cells = "".join(
         f"<tr><td>{name}</td><td>{found.problems}</td>"
-        + "".join(f"<td>{_figure(each, form)}</td>" for each in found[1:4])
+        + "".join(f"<td>{_figure(each, sign)}</td>" for each in found[1:4])
         + "</tr>"
-        for name, found, form in rows
+        for name, found, sign in rows
     )
     heads = ("", "problems", "mean", "median", "worst decile")
     head = "".join(f"<th>{name}</th>" for name in heads)
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{cells}</tbody></table></div>'
 
 
-def _figure(found: Any, form: str) -> str:
+def _figure(found: Any, sign: str) -> str:
     """A figure, and its interval where there is one."""
     if not math.isfinite(found.low):
-        return f"{found.value:{form}}"
-    return f"{found.value:{form}} <small>[{found.low:{form}}, {found.high:{form}}]</small>"
+        return said(found.value, sign)
+    return f"{said(found.value, sign)} <small>[{said(found.low, sign)}, {said(found.high, sign)}]</small>"
 
 
 def _arms(plan: Any) -> str:
@@ -176,8 +187,8 @@ def _table(plan: Any) -> str:
     )
     rows = "".join(
         f"<tr><td>{escape(each.expression)}</td><td>{each.explorations:,}</td><td>{each.problems}</td>"
-        f"<td>{each.rounds:,}</td><td>{each.mean:,.0f}</td><td>{each.low:,.0f} to {each.high:,.0f}</td>"
-        f"<td>{each.cost:,.0f}</td></tr>"
+        f"<td>{each.rounds:,}</td><td>{said(each.mean)}</td><td>{said(each.low)} to {said(each.high)}</td>"
+        f"<td>{said(each.cost)}</td></tr>"
         for each in plan.candidates
     )
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'

@@ -33,9 +33,11 @@ def play_many(
     record: bool = False,
     workers: int | None = None,
     estimator: Estimator | None = None,
+    paired: bool = False,
 ) -> list[Run]:
     """Every instance with every seed, in that order: the very runs that `play` gives one by one.
 
+    With `paired` there is a seed for each instance, and each is played with its own alone.
     Compiled runs go many in one call, which holds no interpreter lock, so that threads share the
     cores; a policy, an `estimator` or `contexts` that run in Python go one by one, and a learner
     starts each run as it was given.
@@ -52,7 +54,15 @@ def play_many(
             f"seeds must be a list of whole numbers, such as range({seeds!r}); got {seeds!r}"
         )
     numbers = list(seeds)
-    tasks = [(instance, seed) for instance in problems for seed in numbers]
+    if paired and len(problems) != len(numbers):
+        raise InvalidSetting(
+            f"there must be a seed for each of {len(problems)} instances, got {len(numbers)}"
+        )
+    tasks = (
+        list(zip(problems, numbers, strict=True))
+        if paired
+        else [(instance, seed) for instance in problems for seed in numbers]
+    )
     if not tasks:
         raise InvalidSetting(f"nothing to play: {len(problems)} instances with {len(numbers)} seeds each")
     threads = whole("workers", cores() if workers is None else workers, least=1)

@@ -29,6 +29,14 @@ def test_many_runs_are_those_of_play_on_any_number_of_threads(policy: Any, worke
         assert_same(run, play(instance, policy, 400, seed, record=True))
 
 
+@pytest.mark.compiled
+@pytest.mark.parametrize("workers", [1, 2])
+def test_pairs_are_played_with_their_own_seeds(workers: int) -> None:
+    runs = play_many(INSTANCES, LinTS(), 300, [7, 5, 9], record=True, workers=workers, paired=True)
+    for run, instance, seed in zip(runs, INSTANCES, (7, 5, 9), strict=True):
+        assert_same(run, play(instance, LinTS(), 300, seed, record=True))
+
+
 def mixed() -> list[LinearInstance]:
     """Problems of two shapes and three laws, some of them twice."""
     small = [gaussian(dim=3, arms=7, seed=seed) for seed in range(3)]
@@ -105,6 +113,7 @@ def test_a_learner_starts_each_run_as_it_was_given() -> None:
     ("call", "message"),
     [
         (lambda: play_many([], LinUCB(), 10), "nothing to play: 0 instances with 1 seeds each"),
+        (lambda: play_many(INSTANCES, LinUCB(), 10, [1], paired=True), r"a seed for each of 3 .*, got 1"),
         (lambda: play_many(INSTANCES, LinUCB(), 10, seeds=[]), "3 instances with 0 seeds"),
         (lambda: play_many(INSTANCES, LinUCB(), 10, workers=0), "workers must be at least 1, got 0"),
         (lambda: play_many(3, LinUCB(), 10), "instance must be one of infex.environments, got 3"),
