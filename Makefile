@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install chromium demo test lint types tests tests-sweeps tests-rest tests-compiled tests-plain wheel bench torture clusters clean
+.PHONY: install chromium demo test lint types tests tests-sweeps tests-commands tests-rest tests-compiled tests-plain wheel bench torture clusters clean
 
 install: .venv/installed
 
@@ -33,12 +33,13 @@ types: install
 # compilation off, so that the lines of kernels are counted too. Two at a time.
 # Without a browser its tests are left out, and that is said, except in CI, where they fail.
 KERNELS := tests/linear tests/policies tests/simulation tests/environments
-SWEEPS := tests/experiments tests/reports tests/cli tests/planning tests/theory
-REST := $(foreach folder,$(KERNELS) $(SWEEPS),--ignore=$(folder)) tests infex
+SWEEPS := tests/experiments tests/reports tests/planning
+COMMANDS := tests/cli tests/theory
+REST := $(foreach folder,$(KERNELS) $(SWEEPS) $(COMMANDS),--ignore=$(folder)) tests infex
 
 tests: install chromium
 	rm -f .coverage .coverage.*
-	$(MAKE) -j2 --output-sync=target tests-plain tests-sweeps tests-compiled tests-rest
+	$(MAKE) -j2 --output-sync=target tests-plain tests-sweeps tests-commands tests-compiled tests-rest
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
@@ -49,6 +50,9 @@ tests-sweeps:
 		echo "*** the report's page is NOT tested: chromium is missing ***" >&2; \
 	fi; \
 	COVERAGE_FILE=.coverage.sweeps $(BIN)/coverage run -m pytest -p no:cacheprovider -m "$$marks" $(SWEEPS)
+
+tests-commands:
+	COVERAGE_FILE=.coverage.commands $(BIN)/coverage run -m pytest -p no:cacheprovider -m "not slow" $(COMMANDS)
 
 tests-rest:
 	COVERAGE_FILE=.coverage.rest $(BIN)/coverage run -m pytest -p no:cacheprovider -m "not slow" $(REST)

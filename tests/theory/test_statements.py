@@ -196,7 +196,7 @@ def test_regret_on_two_arms_is_near_linear_or_flat() -> None:
 
 def test_slopes_that_are_not_near_linear_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     two_arms._curves.cache_clear()
-    monkeypatch.setitem(two_arms.SCHEDULES, "log t", every(2))
+    monkeypatch.setitem(two_arms.SCHEDULES, "log t", power(0.5))
     found = two_arms.check_slopes(Effort(3))
     two_arms._curves.cache_clear()
     assert found.value > found.limit
