@@ -154,14 +154,11 @@ def _places(arms: Any, known: Belief) -> Any:
 def _informed(prior: Belief, arms: Any, rewards: Any) -> Belief:
     """The posterior after logged rewards, with the prior N(0, bound^2/d I)."""
     assert prior.arms is not None
+    which = _places(arms, prior)
     try:
-        which, values = _places(arms, prior), np.array(rewards, dtype=np.float64)
-    except (TypeError, ValueError) as fault:
-        raise (
-            fault
-            if isinstance(fault, InvalidReward)
-            else InvalidReward(f"logged rewards must be numbers, got {str(rewards)[:80]!r}")
-        ) from None
+        values = np.array(rewards, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidReward(f"logged rewards must be numbers, got {str(rewards)[:80]!r}") from None
     if which.shape != values.shape or which.ndim != 1:
         raise InvalidReward(
             f"logged rewards must be as many as their arms, got {values.shape} and {which.shape}"

@@ -16,7 +16,7 @@ from infex.errors import InvalidSetting, LargeReward
 from infex.planning.beliefs import Belief, belief
 from infex.planning.candidates import Candidate, candidates, greedy, limits, plain_linucb
 from infex.planning.costs import Cost, against, cost
-from infex.planning.race import FIRST, MOST, SHOWN, Lane, Race, is_rarest, is_settled, line_up, near, student
+from infex.planning.race import FIRST, MOST, SHOWN, Lane, Race, is_settled, line_up, near, rarer, student
 from infex.planning.words import assumed, code_of, divided, reasons, rounds_of
 from infex.simulation.batch import compile_loop
 
@@ -187,8 +187,8 @@ def plan(
     lanes = line_up(grid)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LargeReward)  # of every candidate; a log that does not fit was told
-        alive = _heats(race, lanes, slack, progress)
-        best, chosen = choice(race, alive, slack)
+        alive = _heats(race, lanes, progress)
+        best, chosen = choice(race, alive)
         references = [
             _reference(race, each, chosen, limit)
             for each in (plain_linucb(rounds, known.noise, known.bound), greedy())
@@ -196,7 +196,7 @@ def plan(
     return _plan(race, lanes, alive, best, chosen, references, question)
 
 
-def _heats(race: Race, lanes: list[Lane], slack: float, progress: Progress | None) -> list[Lane]:
+def _heats(race: Race, lanes: list[Lane], progress: Progress | None) -> list[Lane]:
     """The lanes left when the choice is settled and none that explores less is in doubt, or time is up."""
     alive, problems = lanes, FIRST
     while True:
@@ -211,8 +211,8 @@ def _heats(race: Race, lanes: list[Lane], slack: float, progress: Progress | Non
             if problems > FIRST:
                 _cut(alive, problems // 2)
             return alive
-        chosen = choice(race, alive, slack)[1]
-        if (is_settled(chosen, alive, slack) and is_rarest(chosen, alive)) or problems >= MOST:
+        chosen = choice(race, alive)[1]
+        if (is_settled(chosen, alive, race.slack) and not rarer(chosen, alive)) or problems >= MOST:
             return alive
         problems *= 2
 
@@ -223,7 +223,7 @@ def _cut(lanes: list[Lane], problems: int) -> None:
         lane.take(lane.regret[:problems], lane.cost[:problems])
 
 
-def choice(race: Race, lanes: list[Lane], slack: float) -> tuple[Lane, Lane]:
+def choice(race: Race, lanes: list[Lane]) -> tuple[Lane, Lane]:
     """The best lane, and that with the fewest explorations among those shown to be near it.
 
     Where none was played to the end, those that went farthest count.
@@ -237,7 +237,7 @@ def choice(race: Race, lanes: list[Lane], slack: float) -> tuple[Lane, Lane]:
             "a max_count lets it try rarer ones, and a schedule guarded(..., cost_limit=...) keeps any limit"
         )
     best = min(fit, key=lambda lane: lane.careful())
-    chosen = min(near(fit, best, slack), key=lambda lane: (lane.candidate.explorations, lane.mean))
+    chosen = min(near(fit, best, race.slack), key=lambda lane: (lane.candidate.explorations, lane.mean))
     return (chosen if chosen.mean <= best.mean else best), chosen
 
 
@@ -283,7 +283,7 @@ def _plan(
         keep_within=question["keep_within"],
         longest=race.belief.longest,
         candidates=tuple(sorted(tried, key=lambda each: (-each.rounds, each.mean))),
-        open=sum(lane.candidate.explorations < chosen.candidate.explorations for lane in alive),
+        open=rarer(chosen, alive),
         regret={name: cost(lane.regret) for name, lane in lanes_of.items()},
         against={
             name: against(chosen.regret, lanes_of[name].regret)

@@ -216,12 +216,11 @@ def is_worse(lane: Lane, leader: Lane, slack: float) -> bool:
     """
     if lane is leader or not lane.rounds:
         return False
-    n = min(lane.regret.size, leader.regret.size)
-    gaps = lane.regret[:n] - leader.regret[:n]
-    mean = float(gaps.mean()) - max(leader.careful() - leader.mean, 0.0)
+    mean, error = difference(lane, leader)
+    mean -= max(leader.careful() - leader.mean, 0.0)
     if lane.candidate.explorations < leader.candidate.explorations:
         mean -= slack * leader.mean
-    return mean > 0.0 and mean - _doubts(n) * _error(gaps) > 0.0
+    return mean - _doubts(min(lane.regret.size, leader.regret.size)) * error > 0.0
 
 
 def difference(one: Lane, other: Lane) -> tuple[float, float]:
@@ -255,9 +254,9 @@ def is_settled(chosen: Lane, lanes: list[Lane], slack: float) -> bool:
     )
 
 
-def is_rarest(chosen: Lane, lanes: list[Lane]) -> bool:
-    """Is there no other lane left that explores less often?"""
-    return all(lane.candidate.explorations >= chosen.candidate.explorations for lane in lanes)
+def rarer(chosen: Lane, lanes: list[Lane]) -> int:
+    """How many of the lanes explore less often than the chosen one."""
+    return sum(lane.candidate.explorations < chosen.candidate.explorations for lane in lanes)
 
 
 def student(chance: float, freedom: int) -> float:

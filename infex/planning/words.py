@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from infex.planning.race import FEW, SHOWN, Lane, Race
+from infex.planning.race import FEW, SHOWN, Lane, Race, rarer
 from infex.policies import Infex
 from infex.reports.front import said
 
@@ -85,10 +85,10 @@ def reasons(race: Race, alive: list[Lane], best: Lane, chosen: Lane, settled: bo
     if not settled:
         return f"{words} {_doubt(race, alive, chosen)}"
     words = f"{words} Settled: no other is better by more than {within}."
-    rarer = sum(lane.candidate.explorations < chosen.candidate.explorations for lane in alive)
-    if not rarer:
+    count = rarer(chosen, alive)
+    if not count:
         return words
-    return f"{words} Whether {rarer} that explore less are as near could not be told."
+    return f"{words} Whether {count} that explore less are as near could not be told."
 
 
 def _doubt(race: Race, alive: list[Lane], chosen: Lane) -> str:

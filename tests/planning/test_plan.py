@@ -27,11 +27,11 @@ from infex.planning.race import (
     Lane,
     Race,
     difference,
-    is_rarest,
     is_settled,
     is_worse,
     line_up,
     near,
+    rarer,
     student,
 )
 from infex.planning.reading import read_arms, read_log
@@ -95,8 +95,7 @@ def test_a_lane_that_explores_less_may_lose_as_much_as_is_said() -> None:
     assert not is_worse(rare, first, 0.1)
     assert is_worse(rare, first, 0.02)
     assert is_worse(often, first, 0.1)
-    assert is_rarest(rare, [rare, first, often])
-    assert not is_rarest(first, [rare, first, often])
+    assert [rarer(each, [rare, first, often]) for each in (rare, first, often)] == [0, 1, 2]
 
 
 def test_a_lucky_lane_among_bad_neighbours_leads_nobody_astray() -> None:
@@ -256,9 +255,9 @@ def test_exploring_may_cost_no_more_than_is_said() -> None:
     known = belief(None, None, 2, 4, 1.0, 1.0, None)
     race = Race(known, 100, 0, 1, Limits(100, cost=2.0), 0.1, 60.0)
     cheap, dear = lane([9.0] * 9, cost=2.0), lane([5.0] * 9, cost=3.0)
-    assert choice(race, [cheap, dear], 0.1) == (cheap, cheap)
+    assert choice(race, [cheap, dear]) == (cheap, cheap)
     with pytest.raises(InfexError, match="exploring costs more than max_cost = 2 with every schedule"):
-        choice(race, [dear], 0.1)
+        choice(race, [dear])
 
 
 def test_the_lower_bound_instance_gets_a_schedule_that_grows() -> None:
