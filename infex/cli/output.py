@@ -11,8 +11,16 @@ import click
 
 def say_json(rows: list[dict[str, Any]]) -> None:
     """Prints rows as JSON; what is not a finite number is null."""
-    plain = [{name: _plain(value) for name, value in row.items()} for row in rows]
-    click.echo(json.dumps(plain, indent=2, allow_nan=False))
+    click.echo(as_json(rows))
+
+
+def as_json(data: Any) -> str:
+    """Dictionaries, lists and named tuples as JSON; what is not a finite number is null.
+
+    >>> as_json({"mean": float("nan"), "runs": [1]}).split()
+    ['{', '"mean":', 'null,', '"runs":', '[', '1', ']', '}']
+    """
+    return json.dumps(_plain(data), indent=2, allow_nan=False)
 
 
 def number(value: float, form: str) -> str:
@@ -25,4 +33,10 @@ def number(value: float, form: str) -> str:
 
 
 def _plain(value: Any) -> Any:
+    if hasattr(value, "_asdict"):
+        value = value._asdict()
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

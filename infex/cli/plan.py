@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
 from infex.cli.options import FILE, FOLDER, Rounds, folder_for
+from infex.cli.output import as_json
 from infex.errors import InvalidSetting
 from infex.files import replace
 
@@ -49,8 +49,8 @@ OFTEN = 3  # arms that are named
 @click.option(
     "--out", type=FOLDER, default="planned", show_default=True, help="Folder for the picture and the page."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def plan(arms: Path | None, logged: Path | None, out: Path, as_json: bool, **given: Any) -> None:
+@click.option("--json", "wants_json", is_flag=True, help="Print JSON.")
+def plan(arms: Path | None, logged: Path | None, out: Path, wants_json: bool, **given: Any) -> None:
     """How rarely may I explore?
 
     Tries schedules on simulated problems like yours, and names the one that explores least while its
@@ -73,10 +73,10 @@ def plan(arms: Path | None, logged: Path | None, out: Path, as_json: bool, **giv
     rewards = None if logged is None else read_log(logged)
     folder_for(out)
     found = _with_progress(lambda told: find(rows, labels=labels, logged=rewards, progress=told, **given))
-    data = json.dumps(json_of(found), indent=2, allow_nan=False)
+    data = as_json(json_of(found))
     replace(out / "plan.json", data.encode())
     written = [*write_plan(found, out), out / "plan.json"]
-    if as_json:
+    if wants_json:
         click.echo(data)
     else:
         _show(found, words)

@@ -1,4 +1,4 @@
-"""A plan in words, as a line of Python, and as plain data."""
+"""A plan in words, as a line of Python, and as data."""
 
 from __future__ import annotations
 
@@ -109,8 +109,8 @@ def _doubt(race: Race, alive: list[Lane], chosen: Lane) -> str:
 
 
 def json_of(found: Any) -> dict[str, Any]:
-    """A plan as plain data, in which what is not a number is null."""
-    data = {
+    """A plan as plain data."""
+    return {
         "recommended": found.recommended,
         "code": found.code,
         "best": found.best,
@@ -126,20 +126,8 @@ def json_of(found: Any) -> dict[str, Any]:
         "why": found.why,
         "regret": found.regret,
         "against": found.against,
-        "candidates": list(found.candidates),
+        "candidates": found.candidates,
         "front": [each.expression for each in found.front],
-        "arms": list(found.arms),
+        "arms": found.arms,
         "question": found.question,
     }
-    plain: dict[str, Any] = _plain(data)
-    return plain
-
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "_asdict"):
-        value = value._asdict()
-    if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_plain(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
