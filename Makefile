@@ -32,7 +32,7 @@ types: install
 # Rooms without kernels are counted as they run; those with kernels run as users run them, and again with
 # compilation off, so that the lines of kernels are counted too. Two at a time.
 # Without a browser its tests are left out, and that is said, except in CI, where they fail.
-KERNELS := tests/linear tests/policies tests/simulation tests/environments
+KERNELS := tests/kernels tests/linear tests/policies tests/simulation tests/environments
 SWEEPS := tests/experiments tests/reports tests/planning
 COMMANDS := tests/cli tests/theory
 REST := $(foreach folder,$(KERNELS) $(SWEEPS) $(COMMANDS),--ignore=$(folder)) tests infex

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infex.environments import ChangingInstance
-from infex.linear.compiling import compiled
+from infex.kernels.compiling import compiled
 
 Floats = NDArray[np.float64]
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from infex import environments, estimators, features
 from infex.bandit import Bandit, Decision, Exploration
 from infex.errors import InfexError, InfexWarning, LargeReward, SparseExploration
-from infex.linear import Evidence, view
+from infex.kernels import view
+from infex.linear import Evidence
 from infex.policies import (
     UCB1,
     AgnosticLassoBandit,

@@ -17,11 +17,9 @@ from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
 
+from infex.arrays import ROUNDING, Floats, Label, columns_of, labels_of, shown
 from infex.checks import real, whole
 from infex.errors import InvalidArms, InvalidContext, InvalidSetting
-from infex.linear.arms import ROUNDING, Label, columns_of, labels_of
-from infex.linear.evidence import shown
-from infex.linear.kernels import Floats
 
 
 @runtime_checkable

@@ -6,12 +6,11 @@ from typing import Any, final
 
 import numpy as np
 from numpy.random.bit_generator import ISpawnableSeedSequence
-from numpy.typing import NDArray
 
+from infex.arrays import Words
 from infex.checks import whole
 
 Name = str | int
-Words = NDArray[np.uint64]
 
 
 def digest(seed: int, name: tuple[Name, ...], size: int) -> int:

@@ -8,6 +8,8 @@ from typing import Any, final
 
 import numpy as np
 
+from infex import kernels
+from infex.arrays import Bools, Floats, Label, columns_of, labels_of, shown
 from infex.bandit import saving
 from infex.bandit.decision import Decision, Exploration
 from infex.bandit.labels import mask_of, places_of
@@ -22,10 +24,7 @@ from infex.errors import (
     UnknownDecision,
 )
 from infex.features import FeatureMap, checked_map, rows_in
-from infex.linear import Evidence, Memory, columns_of, kernels
-from infex.linear.arms import Label, labels_of
-from infex.linear.evidence import Bools, shown
-from infex.linear.kernels import Floats
+from infex.linear import Evidence, Memory
 from infex.linear.statistics import Estimator, checked_estimator
 from infex.policies.confidence import greatest_reward, radius_of, warn_of_large
 from infex.policies.control import MADE_UP, loss_of, outlook

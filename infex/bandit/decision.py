@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from infex.linear.arms import Label
+from infex.arrays import Label
 
 
 class Decision(NamedTuple):

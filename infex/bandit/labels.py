@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from infex.arrays import Bools, Label
 from infex.checks import whole
 from infex.errors import InvalidArms, UnknownArm
-from infex.linear.arms import Label
-from infex.linear.evidence import Bools
 
 
 def mask_of(allowed: Any, count: int) -> Bools:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from infex.arrays import Floats
 from infex.bandit import archive
 from infex.bandit.decision import Decision
 from infex.errors import CannotLoad, CannotSave, DamagedFile, InvalidExpression, SparseExploration
 from infex.features import FeatureMap, Interactions, checked_map
 from infex.linear import Memory
-from infex.linear.kernels import Floats
 from infex.linear.statistics import Estimator, checked_estimator
 from infex.policies import catalog
 from infex.policies.protocol import Policy, uses_explored

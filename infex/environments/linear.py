@@ -8,12 +8,11 @@ from typing import Any, Literal, final
 
 import numpy as np
 
+from infex.arrays import Floats, columns_of, shown
 from infex.checks import one_of, real, whole
-from infex.environments.rewards import LAWS, draw_of, reward_of
 from infex.errors import InvalidSetting
-from infex.linear import columns_of
-from infex.linear.evidence import shown
-from infex.linear.kernels import TIE, Floats
+from infex.kernels import TIE
+from infex.kernels.rewards import LAWS, draw_of, reward_of
 from infex.streams import stream
 
 

@@ -6,11 +6,12 @@ from typing import final
 
 import numpy as np
 
+from infex.arrays import Floats
 from infex.errors import NotKept
+from infex.kernels import best
+from infex.kernels.view import View
 from infex.linear import Offer
-from infex.linear.kernels import Floats, best
 from infex.linear.moments import Moments
-from infex.linear.view import View
 
 
 def chance(odds: Floats) -> Floats:

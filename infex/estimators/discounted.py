@@ -7,11 +7,11 @@ from typing import Any, final
 
 import numpy as np
 
+from infex.arrays import Floats
 from infex.checks import real
 from infex.estimators.fit import Fit
 from infex.estimators.solution import Solution
 from infex.estimators.sums import Sums
-from infex.linear.kernels import Floats
 from infex.linear.moments import Moments
 
 

@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from infex import kernels
+from infex.arrays import Floats
 from infex.errors import CannotMerge, NotKept
 from infex.estimators.solution import Solution
-from infex.linear import Offer, kernels
+from infex.kernels.view import View, viewed
+from infex.linear import Offer
 from infex.linear.evidence import Scorer
-from infex.linear.kernels import Floats
 from infex.linear.moments import Moments
 from infex.linear.ridge import checked_penalty
 from infex.linear.statistics import Estimator, Statistics
-from infex.linear.view import View, viewed
 
 
 class Fit(ABC):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
+from infex.arrays import Floats
 from infex.checks import real
 from infex.estimators.solution import Solution
 from infex.estimators.summed import SummedFit
-from infex.linear.kernels import Floats
 
 
 @final

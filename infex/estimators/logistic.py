@@ -8,12 +8,12 @@ from typing import Any, final
 
 import numpy as np
 
+from infex.arrays import Floats
 from infex.errors import InvalidReward
 from infex.estimators.chances import Chances, chance
 from infex.estimators.fit import Fit
 from infex.estimators.solution import Solution
 from infex.linear import Offer
-from infex.linear.kernels import Floats
 from infex.linear.ridge import checked_penalty
 
 STEPS = 100

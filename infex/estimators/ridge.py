@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import final
 
+from infex.arrays import Floats
 from infex.linear import Ridge as Statistics
-from infex.linear.kernels import Floats
 from infex.linear.ridge import checked_penalty
 
 

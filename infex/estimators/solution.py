@@ -6,15 +6,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from infex.linear import kernels
-from infex.linear.kernels import Floats
-from infex.linear.layout import VOLUME, blank
+from infex import kernels
+from infex.arrays import Floats
+from infex.kernels.layout import VOLUME, blank
 
 
 class Solution(NamedTuple):
     """theta, a lower triangular M with M'M its covariance, and the volume.
 
-    They stand in the arrays that `linear.kernels` describes, with no run under way.
+    They stand in the arrays that `infex.kernels` describes, with no run under way.
     """
 
     solved: Floats
@@ -23,7 +23,7 @@ class Solution(NamedTuple):
 
     @staticmethod
     def of(truth: Floats, penalty: float) -> Solution:
-        """Ridge regression: theta = V^-1 b and M'M = V^-1, by the sums that `linear.kernels` calls truth."""
+        """Ridge regression: theta = V^-1 b and M'M = V^-1, by the sums that `infex.kernels` calls truth."""
         dim = truth.shape[2]
         _, solved, board, vectors, run = blank(dim, 0)
         kernels.refresh(truth, penalty, solved, np.zeros((dim, 0)), board, run)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from infex.arrays import Floats
 from infex.estimators.fit import Fit
 from infex.estimators.sums import Sums
-from infex.linear.kernels import Floats
 from infex.linear.moments import Moments
 from infex.linear.statistics import Estimator
 

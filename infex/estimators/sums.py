@@ -6,9 +6,9 @@ from typing import final
 
 import numpy as np
 
+from infex import kernels
+from infex.arrays import Floats
 from infex.estimators.solution import Solution
-from infex.linear import kernels
-from infex.linear.kernels import Floats
 from infex.linear.moments import Moments
 
 
@@ -16,7 +16,7 @@ from infex.linear.moments import Moments
 class Sums:
     """sum w x x' and sum w y x, each with a carry, so that what is added and taken away leaves nothing.
 
-    `truth` is laid out as `linear.kernels` describes.
+    `truth` is laid out as `infex.kernels` describes.
     """
 
     __slots__ = ("truth",)

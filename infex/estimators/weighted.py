@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
+from infex.arrays import Floats
 from infex.checks import real
 from infex.errors import InvalidSetting
 from infex.estimators.solution import Solution
 from infex.estimators.summed import SummedFit
-from infex.linear.kernels import Floats
 
 Weight = Callable[[Floats], float]
 

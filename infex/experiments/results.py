@@ -14,12 +14,12 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
+from infex.arrays import Floats, Integers
 from infex.errors import InvalidSetting
 from infex.experiments.naming import hint
 from infex.experiments.statistics import Difference, Spread, paired, spread
 from infex.experiments.tasks import Outcome
 from infex.files import replace
-from infex.linear.kernels import Floats, Integers
 
 SCHEMA = pa.schema(
     [

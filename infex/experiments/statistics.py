@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from infex.linear.kernels import TIE, Floats
+from infex.arrays import Floats
+from infex.kernels import TIE
 from infex.streams import stream
 
 RESAMPLES = 10_000

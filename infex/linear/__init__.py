@@ -1,8 +1,8 @@
 """Ridge statistics: what was learnt, and what a policy may read of it."""
 
-from infex.linear.arms import columns_of
+from infex.arrays import columns_of
+from infex.kernels import radius
 from infex.linear.evidence import Evidence
-from infex.linear.kernels import radius
 from infex.linear.memory import Memory
 from infex.linear.offer import Offer
 from infex.linear.ridge import Ridge

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Protocol, TypeVar, final
+from typing import Any, Protocol, final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from infex import kernels
+from infex.arrays import Bools, Floats, Integers, shown
 from infex.checks import one_of
 from infex.errors import NotKept
-from infex.linear import kernels
-from infex.linear.kernels import Floats, Integers
+from infex.kernels.view import View
 from infex.linear.moments import Moments
 from infex.linear.tally import Tally
-from infex.linear.view import View
-
-Bools = NDArray[np.bool_]
-
-Numbers = TypeVar("Numbers", bound=NDArray[Any])
 
 SAMPLINGS = ("gaussian", "spherical")
 
@@ -71,13 +66,6 @@ def draw(dim: int, rng: np.random.Generator, sampling: str) -> Floats:
     if one_of("sampling", sampling, SAMPLINGS) == "spherical":
         kernels.to_sphere(eta)
     return eta
-
-
-def shown(values: Numbers) -> Numbers:
-    """The same numbers, which the reader cannot change."""
-    view = values.view()
-    view.flags.writeable = False
-    return view
 
 
 @final

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, final
 
+from infex.arrays import Floats, Integers
 from infex.errors import InvalidSetting
 from infex.linear.evidence import Evidence
-from infex.linear.kernels import Floats, Integers
 from infex.linear.ridge import Ridge
 from infex.linear.statistics import Estimator, Statistics
 from infex.linear.tally import Tally

@@ -6,10 +6,10 @@ from typing import Protocol, final
 
 import numpy as np
 
-from infex.linear import kernels
-from infex.linear.kernels import Floats
+from infex import kernels
+from infex.arrays import Floats
+from infex.kernels.view import View
 from infex.linear.moments import Moments
-from infex.linear.view import View
 
 REST = np.zeros(kernels.RUN)  # no run is under way
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from infex import kernels
+from infex.arrays import Floats
 from infex.checks import real
-from infex.linear import kernels
-from infex.linear.kernels import Floats
-from infex.linear.layout import blank
+from infex.kernels.layout import blank
+from infex.kernels.view import View, viewed
 from infex.linear.moments import Moments
-from infex.linear.view import View, viewed
 
 if TYPE_CHECKING:
     from infex.linear.offer import Offer

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable
 
+from infex.arrays import Floats
 from infex.errors import InvalidSetting
 from infex.linear.evidence import Scorer
-from infex.linear.kernels import Floats
 
 
 class Statistics(Scorer, Protocol):

@@ -6,7 +6,7 @@ from typing import final
 
 import numpy as np
 
-from infex.linear.kernels import Floats, Integers
+from infex.arrays import Floats, Integers
 
 
 @final

@@ -9,12 +9,11 @@ from typing import Any, final
 
 import numpy as np
 
+from infex.arrays import Floats, columns_of, labels_of
 from infex.checks import real, whole
 from infex.environments import LinearInstance, gaussian
 from infex.errors import InvalidArms, InvalidReward, InvalidSetting, LargeReward, UnevenFeatures
-from infex.linear import Ridge, columns_of
-from infex.linear.arms import labels_of
-from infex.linear.kernels import Floats
+from infex.linear import Ridge
 from infex.streams import stream
 
 LARGEST = 1e100

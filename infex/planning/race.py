@@ -18,9 +18,9 @@ from typing import final
 
 import numpy as np
 
+from infex.arrays import Floats
 from infex.checks import whole
 from infex.environments import LinearInstance
-from infex.linear.kernels import Floats
 from infex.planning.beliefs import Belief
 from infex.planning.candidates import Candidate, Limits
 from infex.simulation import play_many

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from infex.arrays import Floats
 from infex.errors import InvalidArms, InvalidReward
-from infex.linear.kernels import Floats
 
 KINDS = (".csv", ".parquet", ".npy")
 NAMES = ("arm", "label", "name", "id", "")  # columns of labels, also if these are numbers

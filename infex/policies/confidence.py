@@ -5,9 +5,10 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from infex import kernels
 from infex.checks import one_of, real
 from infex.errors import LargeReward
-from infex.linear import Evidence, kernels
+from infex.linear import Evidence
 from infex.policies.protocol import Policy
 from infex.policies.ties import TIES, Ties
 

@@ -8,10 +8,11 @@ from typing import Any, final
 
 import numpy as np
 
+from infex.arrays import Floats, columns_of
 from infex.checks import whole
 from infex.errors import InvalidSetting
-from infex.linear import Evidence, columns_of
-from infex.linear.kernels import TIE, Floats
+from infex.kernels import TIE
+from infex.linear import Evidence
 from infex.policies.linucb import LinUCB
 from infex.policies.protocol import Choice, Policy, checked, chosen, informed, uses_explored
 from infex.policies.ties import best

@@ -14,10 +14,10 @@ from typing import Any, Literal, NamedTuple, final
 
 import numpy as np
 
+from infex.arrays import Floats
 from infex.checks import one_of, real
 from infex.errors import InvalidSetting
 from infex.linear import Evidence
-from infex.linear.kernels import Floats
 from infex.policies.confidence import Confidence
 from infex.policies.greedy import GREEDY
 from infex.policies.protocol import NO_ARM_ALLOWED, SKIPPED, Choice, none_allowed, noted

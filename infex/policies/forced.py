@@ -5,9 +5,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from infex.arrays import Floats
+from infex.kernels.forced_runs import keep_from
 from infex.linear import Evidence
-from infex.linear.compiling import inlined
-from infex.linear.kernels import TIE, Floats
 from infex.policies.protocol import Choice
 from infex.policies.ties import best
 
@@ -36,12 +36,6 @@ def forced_count(scale: float, t: int) -> int:
     """
     target = scale * math.log1p(t)
     return t if target >= t else math.ceil(target)
-
-
-@inlined
-def keep_from(top: float, keep: float) -> float:
-    """The estimate from forced rounds from which on an arm is kept: within keep/2 of the best, or a tie."""
-    return top - keep / 2.0 - TIE * (1.0 + abs(top))
 
 
 class Forced:

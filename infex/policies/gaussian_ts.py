@@ -5,9 +5,9 @@ from typing import final
 
 import numpy as np
 
+from infex.arrays import Floats
 from infex.checks import one_of, real
 from infex.linear import Evidence
-from infex.linear.kernels import Floats
 from infex.policies.protocol import Choice
 from infex.policies.ties import TIES, Ties, pick
 

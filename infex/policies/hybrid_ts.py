@@ -5,9 +5,9 @@ from typing import Literal, final
 
 import numpy as np
 
+from infex.arrays import Floats
 from infex.checks import one_of, real
 from infex.linear import Evidence
-from infex.linear.kernels import Floats
 from infex.policies.confidence import Confidence
 from infex.policies.gaussian_ts import sampled_means
 from infex.policies.greedy import GREEDY

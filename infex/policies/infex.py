@@ -6,10 +6,10 @@ from typing import Any, Literal, final
 
 import numpy as np
 
+from infex.arrays import Floats
 from infex.checks import one_of
 from infex.errors import InvalidSetting, SparseExploration
 from infex.linear import Evidence
-from infex.linear.kernels import Floats
 from infex.policies.control import (
     GREEDILY,
     SCHEDULED,

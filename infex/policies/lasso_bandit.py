@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, final
 
+from infex.arrays import Floats
 from infex.checks import real, whole
 from infex.linear import Evidence
-from infex.linear.kernels import Floats
 from infex.policies.forced import Forced, is_forced
 
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, final
 
+from infex.arrays import Floats
 from infex.checks import one_of, real
 from infex.errors import InvalidSetting
 from infex.linear import Evidence
-from infex.linear.kernels import Floats
 from infex.policies.forced import RULES, Forced, Rule, is_forced
 
 

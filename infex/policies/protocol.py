@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from infex.arrays import Floats
 from infex.checks import whole
 from infex.errors import InfexWarning, InvalidArms, InvalidChoice, InvalidSetting
 from infex.linear import Evidence
-from infex.linear.kernels import Floats
 
 SKIPPED = "skipped: "  # how the reason of a round begins that was to explore and did not
 NO_ARM_ALLOWED = f"{SKIPPED}no arm is allowed"

@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
+from infex import kernels
+from infex.arrays import Floats
 from infex.errors import InvalidChoice
-from infex.linear import kernels
-from infex.linear.kernels import Floats
 
 Ties = Literal["lowest", "random"]
 TIES = ("lowest", "random")

@@ -12,19 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+from infex.arrays import Floats, Words
 from infex.environments import LinearInstance
-from infex.environments.rewards import LAWS
 from infex.errors import InvalidChoice, InvalidExpression
-from infex.linear.kernels import Floats
-from infex.linear.layout import aligned, blank
+from infex.kernels import bases, fixed_runs
+from infex.kernels.layout import aligned, blank
+from infex.kernels.rewards import LAWS
 from infex.linear.ridge import checked_penalty
 from infex.policies import Greedy, Infex, catalog
 from infex.policies.kernel import KernelPolicy
-from infex.simulation import bases, loop
 from infex.simulation.ledger import Ledger
 from infex.simulation.plan import Plan, plan
 from infex.simulation.run import Run
-from infex.streams import Seat, Words, start, stream
+from infex.streams import Seat, start, stream
 
 Task = tuple[Any, int]  # an instance and a seed
 
@@ -79,9 +79,9 @@ def _play(tasks: Sequence[Task], label: str, found: Plan, penalty: float, ledger
     for t in range(1, ledger.horizon + 1, CHUNK):
         end = min(t + CHUNK - 1, ledger.horizon)
         exploring = found.exploring(t, end)
-        rule = loop.Rule(exploring, found.schedule is None, found.own, found.random_ties)
+        rule = fixed_runs.Rule(exploring, found.schedule is None, found.own, found.random_ties)
         try:
-            loop.play_batch(
+            fixed_runs.play_batch(
                 t, end, rule, found.base, found.settings, state, apart, law, instance.noise, which, *arrays,
                 reward_rng, rng, seats, starts, ledger.checkpoints, ledger.curves, ledger.tallies,
                 ledger.counts, ledger.arms, ledger.rewards, ledger.losses, ledger.volumes, ledger.times,
@@ -90,11 +90,11 @@ def _play(tasks: Sequence[Task], label: str, found: Plan, penalty: float, ledger
             raise InvalidChoice(fault(found, len(instance.arms), *error.args)) from None
 
 
-def scratch(instance: LinearInstance, penalty: float) -> loop.State:
+def scratch(instance: LinearInstance, penalty: float) -> fixed_runs.State:
     """Room for the ridge of one run after the other."""
     arms, dim = instance.arms.shape
     truth, solved, board, vectors, run = blank(dim, arms)
-    return loop.State(truth, solved, np.zeros((dim, 0)), board, vectors, run, checked_penalty(penalty))
+    return fixed_runs.State(truth, solved, np.zeros((dim, 0)), board, vectors, run, checked_penalty(penalty))
 
 
 def _stacked(problems: list[LinearInstance]) -> tuple[Floats, Floats, Floats]:
@@ -107,10 +107,10 @@ def _stacked(problems: list[LinearInstance]) -> tuple[Floats, Floats, Floats]:
 
 def seats_of(
     tasks: Sequence[Task], label: str, alone: bool
-) -> tuple[Generator, Generator, loop.Seats, Words]:
+) -> tuple[Generator, Generator, fixed_runs.Seats, Words]:
     """The generators, their memory, and where they start in each run; nowhere if they stand there already."""
     rewards, own = SEATING.rewards, SEATING.policy
-    memory = loop.Seats(rewards.state, own.state, rewards.buffer, own.buffer)
+    memory = fixed_runs.Seats(rewards.state, own.state, rewards.buffer, own.buffer)
     if own.known and not alone:  # between chunks a user's schedule may play runs of its own
         starts = [
             [start(*problem.stream_name(seed)), start(seed, "policy", label, problem.key)]

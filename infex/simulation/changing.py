@@ -8,22 +8,20 @@ from typing import Any
 
 import numpy as np
 
+from infex.arrays import Floats
 from infex.environments import ChangingInstance
-from infex.environments.contexts import gaps_of
-from infex.environments.rewards import LAWS, draw_of, reward_of
 from infex.errors import InvalidChoice
-from infex.linear import Memory, kernels
-from infex.linear.compiling import compiled
-from infex.linear.kernels import Floats
+from infex.kernels.bases import NoSuchArm
+from infex.kernels.changing_runs import enter, play_block
+from infex.kernels.drawing import gaps_of
+from infex.kernels.fixed_runs import Rule, State
+from infex.kernels.rewards import LAWS
+from infex.linear import Memory
 from infex.linear.statistics import Estimator
-from infex.linear.view import View, viewed
 from infex.policies import Greedy
 from infex.policies.protocol import chosen, learns, noted, teach, uses_explored
-from infex.simulation import tally
-from infex.simulation.bases import EPSILON, GREEDY, HYBRID, READ_WIDTHS, Base, NoSuchArm, base_arm, pick
 from infex.simulation.batch import fault
 from infex.simulation.ledger import Ledger
-from infex.simulation.loop import Outcome, Rule, State
 from infex.simulation.plan import Plan, plan
 from infex.simulation.run import Run
 from infex.streams import stream
@@ -115,83 +113,3 @@ def _compiled(
         )  # fmt: skip
     except NoSuchArm as error:
         raise InvalidChoice(fault(found, instance.count, *error.args)) from None
-
-
-@compiled
-def enter(outcome: Outcome, t: int, arm: int, explores: bool, gap: float, reward: float) -> None:
-    """Enters one round."""
-    checkpoints, curve, totals, counts, arms, rewards, losses = outcome
-    counts[arm] += 1
-    tally.add(totals, explores, gap, 1.0)
-    if arms.size > 0:
-        arms[t - 1] = arm
-        rewards[t - 1] = reward
-        losses[t - 1] = gap
-    mark = np.searchsorted(checkpoints, t)
-    if checkpoints[mark] == t:
-        curve[mark] = tally.regret(totals)
-
-
-@compiled
-def play_block(
-    t: int,
-    block: Floats,
-    rule: Rule,
-    base: Base,
-    settings: Floats,
-    state: State,
-    apart: State,
-    law: int,
-    noise: float,
-    theta: Floats,
-    reward_rng: Any,
-    rng: Any,
-    outcome: Outcome,
-) -> None:
-    """Plays as many rounds from t on as `block` has arms for.
-
-    The widths of all arms come from one product M X in `kernels.direct`, and only where the base
-    reads them; greedy rounds need the scores alone.
-    """
-    exploring, always, own, random_ties = rule
-    truth, solved, empty, no_board, vectors, run, penalty = state
-    own_truth, own_solved, _, _, own_vectors, own_run, _ = apart
-    count, turn, own_clock = block.shape[2], 0, int(outcome.tally[tally.EXPLORED])
-    board, gaps, x = np.zeros((4, count)), np.empty(count), np.empty(block.shape[1])
-    seen = viewed(block[0], settings, penalty, board, run, solved, vectors)
-    scores, places, sample = seen.scores, seen.places, seen.sample
-    for b in range(block.shape[0]):
-        columns = block[b]
-        explores = always or (turn < exploring.size and exploring[turn] == t + b)
-        if explores:
-            turn += 1
-            if own:
-                clock, factor, vector, here = own_clock + turn, own_solved, own_vectors, own_run
-            else:
-                clock, factor, vector, here = t + b, solved, vectors, run
-            score(base.kind, factor, columns, board)
-            seen = View(columns, settings, penalty, board, here, factor, vector, scores, places, sample)
-            arm, explores = base_arm(base, clock, seen, rng)
-            explores = explores or not always
-        else:
-            kernels.product(columns, solved[block.shape[1]], board[0])
-            arm = pick(board[0], random_ties, rng)
-        if not 0 <= arm < count:
-            raise NoSuchArm(arm, t + b)
-        top = gaps_of(columns, theta, gaps)
-        reward = reward_of(law, top - gaps[arm], noise, draw_of(law, reward_rng))
-        for i in range(x.size):
-            x[i] = columns[i, arm]
-        kernels.absorb(truth, penalty, solved, empty, no_board, vectors, run, x, reward)
-        if explores and own:
-            kernels.absorb(own_truth, penalty, own_solved, empty, no_board, own_vectors, own_run, x, reward)
-        enter(outcome, t + b, arm, explores, gaps[arm], reward)
-
-
-@compiled
-def score(kind: int, solved: Floats, columns: Floats, board: Floats) -> None:
-    """As much of the board as a base of that kind reads."""
-    if kind in READ_WIDTHS:
-        kernels.direct(solved, columns, board)
-    elif kind in (GREEDY, EPSILON, HYBRID):
-        kernels.product(columns, solved[columns.shape[0]], board[0])

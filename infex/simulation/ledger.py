@@ -5,8 +5,8 @@ from typing import Any, final
 import numpy as np
 
 from infex.environments import LinearInstance
-from infex.simulation import tally
-from infex.simulation.loop import Outcome
+from infex.kernels import regret
+from infex.kernels.fixed_runs import Outcome
 from infex.simulation.run import Run, log_spaced
 
 
@@ -19,7 +19,7 @@ class Ledger:
         self.record = record
         self.checkpoints = log_spaced(horizon)
         self.curves = np.zeros((runs, self.checkpoints.size))
-        self.tallies = np.zeros((runs, tally.TALLY))
+        self.tallies = np.zeros((runs, regret.TALLY))
         self.counts = np.zeros((runs, arms), dtype=np.int64)
         self.arms = np.zeros((runs, horizon if record else 0), dtype=np.int64)
         self.rewards = np.zeros((runs, horizon if record else 0))
@@ -49,10 +49,10 @@ class Ledger:
             policy=policy,
             horizon=self.horizon,
             seed=seed,
-            regret_exploring=totals[tally.EXPLORING_REGRET],
-            regret_greedy=totals[tally.GREEDY_REGRET],
-            explored=int(totals[tally.EXPLORED]),
-            optimal=int(totals[tally.OPTIMAL]),
+            regret_exploring=totals[regret.EXPLORING_REGRET],
+            regret_greedy=totals[regret.GREEDY_REGRET],
+            explored=int(totals[regret.EXPLORED]),
+            optimal=int(totals[regret.OPTIMAL]),
             seconds=seconds,
             volume=self.volumes.item(row),
             counts=self.counts[row],

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from infex.arrays import Floats, Integers
 from infex.errors import InvalidExpression, OutOfReach
-from infex.linear.kernels import Floats, Integers
+from infex.kernels import bases
+from infex.kernels.bases import Base
 from infex.policies import (
     EpsilonGreedy,
     ExploreThenCommit,
@@ -27,8 +29,6 @@ from infex.policies.control import Control
 from infex.policies.kernel import KernelPolicy
 from infex.schedules import Every, Schedule, always, budget, never
 from infex.schedules.protocol import Family
-from infex.simulation import bases
-from infex.simulation.bases import Base
 
 KNOWN = (Greedy, Uniform, EpsilonGreedy, LinUCB, LinTS, FixedBonusUCB, HybridTS, KernelPolicy)
 

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from infex.arrays import Floats
 from infex.checks import whole
 from infex.environments import ChangingInstance, Instance, LinearInstance
 from infex.errors import InvalidSetting
+from infex.kernels import regret
 from infex.linear import Memory
-from infex.linear.kernels import Floats
 from infex.linear.statistics import Estimator, checked_estimator
 from infex.policies import OLSBandit
 from infex.policies.confidence import greatest_reward, warn_of_large
 from infex.policies.protocol import checked, chosen, informed, learns, noted, teach, uses_explored
-from infex.simulation import tally
 from infex.simulation.batch import CHUNK, name, play_batch
 from infex.simulation.changing import play_changing
 from infex.simulation.forced import play_forced
@@ -134,9 +134,9 @@ def _interpreted(
         memory.note = noted(choice, memory.note)
         if ledger.record:
             ledger.arms[0, t - 1], ledger.rewards[0, t - 1] = arm, reward
-        tally.note(totals, counts, gaps, arm, bool(choice.explored), 1.0)
+        regret.note(totals, counts, gaps, arm, bool(choice.explored), 1.0)
         if t % CHUNK == 0 or t == ledger.checkpoints[mark]:
-            tally.close_stretch(totals, counts, gaps)
+            regret.close_stretch(totals, counts, gaps)
         if t == ledger.checkpoints[mark]:
-            ledger.curves[0, mark] = tally.regret(totals)
+            ledger.curves[0, mark] = regret.regret(totals)
             mark += 1

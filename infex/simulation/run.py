@@ -8,9 +8,9 @@ from typing import Any, final
 
 import numpy as np
 
+from infex.arrays import Floats, Integers
 from infex.environments import Instance
 from infex.errors import NotKept
-from infex.linear.kernels import Floats, Integers
 
 
 @final

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from infex.linear import Memory, columns_of
-from infex.linear.kernels import Floats
+from infex.arrays import Floats, columns_of
+from infex.linear import Memory
 from infex.linear.statistics import Estimator
 from infex.policies.protocol import Choice, Policy, learns, noted, teach, uses_explored
 

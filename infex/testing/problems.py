@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from infex.arrays import Floats
 from infex.environments import gaussian
-from infex.linear.kernels import Floats
 from infex.streams import stream
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from infex.linear.kernels import Floats
+from infex.arrays import Floats
 from infex.policies import (
     UCB1,
     AgnosticLassoBandit,

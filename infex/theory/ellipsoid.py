@@ -7,10 +7,10 @@ from typing import Any, final
 
 import numpy as np
 
+from infex.arrays import Floats
 from infex.checks import real
 from infex.environments.linear import vector
 from infex.errors import InvalidSetting
-from infex.linear.kernels import Floats
 from infex.theory.formulas import radius
 
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from infex import kernels
+from infex.arrays import Floats
 from infex.checks import one_of, whole
-from infex.linear import kernels
 from infex.linear.evidence import SAMPLINGS
-from infex.linear.kernels import Floats
 
 Numbers = float | Floats
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from infex.arrays import Floats
 from infex.checks import one_of, real
 from infex.errors import InvalidSetting
-from infex.linear.kernels import Floats
 from infex.schedules import Counted, Schedule
 from infex.schedules.counted import Logarithmic
 from infex.schedules.protocol import Family, checked

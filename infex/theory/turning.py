@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from infex.linear.kernels import Floats
+from infex.arrays import Floats
 
 FARTHEST = 10**300
 DOUBLING = (*(2**k for k in range(997)), FARTHEST)

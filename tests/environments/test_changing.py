@@ -7,8 +7,8 @@ import pytest
 
 from infex.environments import ChangingInstance, changing
 from infex.environments import contexts as module
-from infex.environments.contexts import gaps_of
 from infex.errors import InfexError
+from infex.kernels.drawing import gaps_of
 
 THETA = np.array([0.6, 0.0, -0.8])
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
+from infex.arrays import Floats
 from infex.estimators import Discounted, Lasso, Logistic, Ridge, Weighted, Windowed
-from infex.linear.kernels import Floats
 
 
 class Told(NamedTuple):

@@ -32,7 +32,7 @@ from infex.errors import (
     NotKept,
 )
 from infex.estimators import Discounted, Lasso, Logistic, Ridge, Weighted, Windowed
-from infex.linear.compiling import plain_python
+from infex.kernels.compiling import plain_python
 from infex.policies.catalog import expression, parse
 from infex.testing import problem
 from tests.estimators.slow import ALL, IN_ORDER, by_first

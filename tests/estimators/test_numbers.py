@@ -7,12 +7,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from infex.arrays import Floats
 from infex.estimators import Discounted, Lasso, Logistic, Ridge, Weighted, Windowed
+from infex.kernels.compiling import plain_python
 from infex.linear import Evidence, Memory
 from infex.linear import Ridge as Plain
-from infex.linear.compiling import plain_python
 from infex.linear.evidence import Scorer
-from infex.linear.kernels import Floats
 from infex.linear.statistics import Estimator, Statistics
 from tests.estimators.slow import ALL, Case, Told, by_first, cases, logistic_slope, slow
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from infex.linear.kernels import Floats
+from infex.arrays import Floats
 from infex.testing.reference import Pull
 
 

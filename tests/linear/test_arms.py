@@ -3,8 +3,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from infex.arrays import columns_of
 from infex.errors import InvalidArms
-from infex.linear import columns_of
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from infex.arrays import Floats
 from infex.errors import InvalidSetting, NotKept
+from infex.kernels.compiling import plain_python
 from infex.linear import Evidence, Memory, Offer, Ridge
-from infex.linear.compiling import plain_python
 from infex.linear.evidence import Scorer
-from infex.linear.kernels import Floats
 from infex.testing import SlowRidge
 from tests.linear.strategies import Case, cases
 

@@ -31,7 +31,7 @@ from infex import (
     jittered,
     stretched,
 )
-from infex.linear.kernels import Floats
+from infex.arrays import Floats
 from infex.testing import PolicyContract, Problem, problem
 from infex.testing.policies import HORIZON
 

@@ -26,7 +26,7 @@ from infex import (
     play,
     until_certain,
 )
-from infex.linear.kernels import Floats
+from infex.arrays import Floats
 from infex.policies.catalog import expression, parse
 from infex.policies.control import CERTAIN, COST_REACHED, MADE_UP, PAUSED, SCHEDULED
 from infex.policies.protocol import probability

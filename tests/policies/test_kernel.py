@@ -12,7 +12,7 @@ import pytest
 
 from infex import Bandit, Infex, InfexError, LinTS, LinUCB, environments, every, kernel, play, view
 from infex.errors import InvalidChoice, InvalidSetting
-from infex.linear.fingerprint import fingerprint
+from infex.kernels.fingerprint import fingerprint
 from infex.simulation import batch, playing
 from infex.testing import PolicyContract
 from tests.simulation.test_playing import assert_same, play_plain

@@ -24,17 +24,17 @@ from infex import (
     every,
     from_count,
     jittered,
+    kernels,
     logarithmic,
     power,
     stretched,
 )
 from infex.environments import LinearInstance, gaussian
 from infex.errors import InfexError, InvalidChoice, NotKept
-from infex.linear import kernels
-from infex.linear.compiling import plain_python
+from infex.kernels.compiling import plain_python
+from infex.kernels.fixed_runs import State
 from infex.policies.protocol import uses_explored
 from infex.simulation import Run, batch, play, playing
-from infex.simulation.loop import State
 from infex.streams import stream
 from infex.testing import odd_boards, slow_play
 from tests import golden

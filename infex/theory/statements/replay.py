@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infex import environments
-from infex.linear.kernels import Floats
+from infex.arrays import Floats
 from infex.policies import Greedy, Infex, LinTS, LinUCB
 from infex.schedules import every, power
 from infex.simulation import Run, play_many

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from infex import environments
-from infex.linear.kernels import Floats
+from infex.arrays import Floats
 from infex.policies import Greedy, Infex, LinUCB
 from infex.schedules import every
 from infex.simulation import Run, play_many

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from infex import environments
+from infex.arrays import Floats
 from infex.errors import SparseExploration
 from infex.linear import Memory
-from infex.linear.kernels import Floats
 from infex.policies import Greedy, Infex, LinTS, LinUCB
 from infex.policies.protocol import uses_explored
 from infex.schedules import (

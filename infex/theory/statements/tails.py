@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from infex.linear.kernels import Floats
+from infex.arrays import Floats
 from infex.theory.statements.statement import Effort, Measured, Statement
 
 DELTA = 0.1

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from infex import environments
+from infex.arrays import Floats
 from infex.errors import SparseExploration
-from infex.linear.kernels import Floats
 from infex.policies import Greedy, Infex, LinUCB
 from infex.schedules import Schedule, every, logarithmic, never, power
 from infex.simulation import Run, play_many

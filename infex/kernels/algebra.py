@@ -2,8 +2,8 @@
 
 import math
 
-from infex.linear.compiling import compiled, inlined
-from infex.linear.layout import Floats
+from infex.arrays import Floats
+from infex.kernels.compiling import compiled, inlined
 
 
 @compiled

@@ -1,18 +1,31 @@
-"""A user's arms and their labels, checked at the door."""
+"""Arrays: their types, views that cannot be written to, and a user's arms and labels checked at the door."""
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from infex.checks import whole
 from infex.errors import InvalidArms
-from infex.linear.kernels import Floats
 
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Words = NDArray[np.uint64]
 Label = str | int
 
+Numbers = TypeVar("Numbers", bound=NDArray[Any])
+
 ROUNDING = 1e-9  # by how much a row of length 1 may come out longer
+
+
+def shown(values: Numbers) -> Numbers:
+    """The same numbers, which the reader cannot change."""
+    view = values.view()
+    view.flags.writeable = False
+    return view
 
 
 def columns_of(arms: Any, *, dim: int | None = None, rescale: bool | None = None) -> Floats:

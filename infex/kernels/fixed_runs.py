@@ -2,17 +2,15 @@
 
 Inside a run of the same arm a greedy round costs O(1): greedy keeps its arm as long as phi stays
 in an interval that one pass over the arms finds. Every step on the statistics is a kernel of
-`infex.linear.kernels`, the same that a `Bandit` goes through.
+`infex.kernels`, the same that a `Bandit` goes through.
 """
 
 from typing import Any, NamedTuple
 
-from infex.environments.rewards import draw_of, reward_of
-from infex.linear import kernels
-from infex.linear.compiling import compiled, inlined, larger, ticks
-from infex.linear.kernels import ARM, PHI, PSI, START, SUM, Floats, Integers, N, Q
-from infex.linear.view import viewed
-from infex.simulation.bases import (
+from infex import kernels
+from infex.arrays import Floats, Integers, Words
+from infex.kernels import ARM, PHI, PSI, START, SUM, N, Q
+from infex.kernels.bases import (
     LINTS,
     LINTS_SPHERICAL,
     LINUCB,
@@ -23,8 +21,10 @@ from infex.simulation.bases import (
     optimistic_arm,
     sampled_arm,
 )
-from infex.simulation.tally import EXPLORED, close_stretch, note, regret
-from infex.streams import Words
+from infex.kernels.compiling import compiled, inlined, larger, ticks
+from infex.kernels.regret import EXPLORED, close_stretch, note, regret
+from infex.kernels.rewards import draw_of, reward_of
+from infex.kernels.view import viewed
 
 TINY, FAR = 1e-150, 1e150  # (with infinities LLVM does not vectorise)
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from infex.linear.compiling import inlined
+from infex.kernels.compiling import inlined
 
 SIGN, BERNOULLI, GAUSSIAN = range(3)
 LAWS = {"sign": SIGN, "gaussian": GAUSSIAN, "bernoulli": BERNOULLI}

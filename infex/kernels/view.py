@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
-from infex.linear import kernels
-from infex.linear.compiling import inlined
-from infex.linear.kernels import ARM, Floats, Integers
+from infex import kernels
+from infex.arrays import Floats, Integers
+from infex.kernels import ARM
+from infex.kernels.compiling import inlined
 
 
 class View(NamedTuple):

@@ -4,24 +4,11 @@ import math
 
 import numpy as np
 
-from infex.linear.algebra import add, product, project, rank_one, row_dot
-from infex.linear.compiling import compiled, inlined, larger
-from infex.linear.layout import (
-    ARM,
-    CLOSED,
-    LONGEST,
-    MOST_PULLS,
-    PHI,
-    PSI,
-    RUNS,
-    START,
-    SUM,
-    VOLUME,
-    Floats,
-    N,
-    Q,
-)
-from infex.linear.reading import volume
+from infex.arrays import Floats
+from infex.kernels.algebra import add, product, project, rank_one, row_dot
+from infex.kernels.compiling import compiled, inlined, larger
+from infex.kernels.layout import ARM, CLOSED, LONGEST, MOST_PULLS, PHI, PSI, RUNS, START, SUM, VOLUME, N, Q
+from infex.kernels.reading import volume
 
 
 @compiled

@@ -2,11 +2,12 @@
 
 from typing import Any, NamedTuple
 
-from infex.linear import kernels
-from infex.linear.compiling import compiled
-from infex.linear.kernels import ARM, Floats, Integers
-from infex.linear.view import View
-from infex.policies.kernel import call
+from infex import kernels
+from infex.arrays import Floats, Integers
+from infex.kernels import ARM
+from infex.kernels.calling import call
+from infex.kernels.compiling import compiled
+from infex.kernels.view import View
 
 GREEDY, UNIFORM, EPSILON, LINUCB, LINTS, LINTS_SPHERICAL, KERNEL, ROBIN, HYBRID = range(9)
 

@@ -27,9 +27,10 @@ the board, and a loop that needs none may leave it out. A run is closed when it 
 fall by itself, or after MOST_PULLS pulls, as its reward sum S has no carry.
 """
 
-from infex.linear.algebra import add, dot, product, project, rank_one, row_dot, to_sphere
-from infex.linear.layout import ARM, LONGEST, PHI, PSI, RUN, START, SUM, TIE, Floats, Integers, N, Q
-from infex.linear.learning import (
+from infex.arrays import Floats, Integers
+from infex.kernels.algebra import add, dot, product, project, rank_one, row_dot, to_sphere
+from infex.kernels.layout import ARM, LONGEST, PHI, PSI, RUN, START, SUM, TIE, N, Q
+from infex.kernels.learning import (
     absorb,
     add_pulls,
     add_truth,
@@ -42,7 +43,7 @@ from infex.linear.learning import (
     refresh,
     shift,
 )
-from infex.linear.reading import (
+from infex.kernels.reading import (
     arm_width,
     best,
     best_upper,

@@ -3,10 +3,8 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from infex.arrays import Floats
 
 TIE = 1e-12  # how near the best, relative to 1 + |best|, a tied arm is
 SCREEN = 1e-9  # how near it an arm's exact score is looked at

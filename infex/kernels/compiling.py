@@ -14,11 +14,9 @@ from numba.core import types
 from numba.core.caching import FunctionCache, NullCache
 from numba.extending import intrinsic
 
-from infex.linear.fingerprint import fingerprint
+from infex.kernels.fingerprint import fingerprint
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-KERNELS = ("linear", "environments", "policies", "simulation")  # the rooms that have them
 
 # Under NUMBA_DISABLE_JIT=1 kernels are plain Python.
 plain_python: bool = numba.config.DISABLE_JIT  # type: ignore[attr-defined]
@@ -26,9 +24,8 @@ plain_python: bool = numba.config.DISABLE_JIT  # type: ignore[attr-defined]
 
 @functools.cache
 def sources() -> str:
-    """A digest of all rooms with kernels: one may inline what stands in another file."""
-    package = Path(__file__).parent.parent
-    files = sorted(file for room in KERNELS for file in (package / room).rglob("*.py"))
+    """A digest of this room: a kernel may inline what stands in another file, but none outside of it."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
     return hashlib.blake2b(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 

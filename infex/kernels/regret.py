@@ -1,7 +1,7 @@
 """Regret and counts of a run, as a compiled loop keeps them."""
 
-from infex.linear.compiling import compiled
-from infex.linear.kernels import Floats, Integers
+from infex.arrays import Floats, Integers
+from infex.kernels.compiling import compiled
 
 # The cells of a tally: the stretch under way (arm, 1 if it explores, length), and totals.
 AT, EXPLORES, LENGTH, GREEDY_REGRET, EXPLORING_REGRET, EXPLORED, OPTIMAL, TALLY = range(8)

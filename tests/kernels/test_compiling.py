@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import infex
-from infex.linear import compiling, kernels
+from infex import kernels
+from infex.kernels import compiling
 
 
 @pytest.mark.compiled

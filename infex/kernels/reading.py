@@ -2,8 +2,9 @@
 
 import math
 
-from infex.linear.compiling import compiled, inlined, larger
-from infex.linear.layout import HUGE, PHI, PSI, SCREEN, TIE, VOLUME, Floats, Integers, N, Q
+from infex.arrays import Floats, Integers
+from infex.kernels.compiling import compiled, inlined, larger
+from infex.kernels.layout import HUGE, PHI, PSI, SCREEN, TIE, VOLUME, N, Q
 
 
 @inlined
