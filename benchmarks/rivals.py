@@ -7,7 +7,7 @@ import numpy as np
 
 from infex import play
 from infex.environments import gaussian
-from infex.policies import catalog
+from infex.records import catalog
 
 POLICIES = (
     "OLSBandit",

@@ -4,134 +4,64 @@ A base policy decides in the rounds that a schedule names; in all other rounds t
 a ridge estimate is played (Lee and Oh, *Infrequent Exploration in Linear Bandits*, NeurIPS 2025).
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+import importlib as _importlib
+from types import ModuleType as _ModuleType
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from infex import environments, estimators, features
-from infex.bandit import Bandit, Decision, Exploration
-from infex.errors import InfexError, InfexWarning, LargeReward, SparseExploration
-from infex.kernels import view
-from infex.linear import Evidence
-from infex.policies import (
-    UCB1,
-    AgnosticLassoBandit,
-    Choice,
-    ContextReduction,
-    EpsilonGreedy,
-    ExploreThenCommit,
-    FixedBonusUCB,
-    GaussianTS,
-    Greedy,
-    GreedyFirst,
-    HybridTS,
-    Infex,
-    LassoBandit,
-    Learner,
-    LinTS,
-    LinUCB,
-    OLSBandit,
-    Policy,
-    RarelySwitchingUCB,
-    Uniform,
-    best,
-    guarded,
-    kernel,
-    paused,
-    until_certain,
-)
-from infex.schedules import (
-    Schedule,
-    always,
-    budget,
-    every,
-    from_count,
-    jittered,
-    listed,
-    logarithmic,
-    never,
-    power,
-    stretched,
-    union,
-)
-from infex.simulation import Run, play, play_many
-from infex.streams import stream
+from infex import environments as environments
+from infex import estimators as estimators
+from infex import features as features
+from infex.bandit import Bandit as Bandit
+from infex.bandit import Decided as Decided
+from infex.bandit import Decision as Decision
+from infex.bandit import Exploration as Exploration
+from infex.errors import InfexError as InfexError
+from infex.errors import InfexWarning as InfexWarning
+from infex.errors import LargeReward as LargeReward
+from infex.errors import SparseExploration as SparseExploration
+from infex.kernels import view as view
+from infex.linear import Evidence as Evidence
+from infex.linear import Spent as Spent
+from infex.policies import *  # noqa: F403 - a new policy is a line there, and stands here too
+from infex.records import made as made
+from infex.records import record as record
+from infex.schedules import *  # noqa: F403
+from infex.simulation import Run as Run
+from infex.simulation import play as play
+from infex.simulation import play_many as play_many
+from infex.streams import stream as stream
+from infex.version import __version__ as __version__
 
-if TYPE_CHECKING:
-    from infex import theory
-    from infex.experiments import Results, Sweep
-    from infex.planning import plan
+if _TYPE_CHECKING:
+    from infex import testing as testing
+    from infex import theory as theory
+    from infex.experiments import Results as Results
+    from infex.experiments import Sweep as Sweep
+    from infex.planning import plan as plan
 
-__version__ = "0.1.0"
+_LATER = {"Results": "infex.experiments", "Sweep": "infex.experiments", "plan": "infex.planning"}
+_ROOMS = ("environments", "estimators", "features", "testing", "theory", "view")
 
 
-LATER = {"Results": "infex.experiments", "Sweep": "infex.experiments", "plan": "infex.planning"}
-
-
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """What is loaded when it is asked for; `Sweep`, `Results` and `plan` need infex[experiments]."""
-    if name == "theory":
-        return importlib.import_module("infex.theory")
-    if name in LATER:
-        return getattr(importlib.import_module(LATER[name]), name)
+    if name in _ROOMS:
+        return _importlib.import_module(f"infex.{name}")
+    if name in _LATER:
+        return vars(_importlib.import_module(_LATER[name]))[name]
     raise AttributeError(f"module 'infex' has no attribute {name!r}")
 
 
-__all__ = [
-    "UCB1",
-    "AgnosticLassoBandit",
-    "Bandit",
-    "Choice",
-    "ContextReduction",
-    "Decision",
-    "EpsilonGreedy",
-    "Evidence",
-    "Exploration",
-    "ExploreThenCommit",
-    "FixedBonusUCB",
-    "GaussianTS",
-    "Greedy",
-    "GreedyFirst",
-    "HybridTS",
-    "Infex",
-    "InfexError",
-    "InfexWarning",
-    "LargeReward",
-    "LassoBandit",
-    "Learner",
-    "LinTS",
-    "LinUCB",
-    "OLSBandit",
-    "Policy",
-    "RarelySwitchingUCB",
-    "Results",
-    "Run",
-    "Schedule",
-    "SparseExploration",
-    "Sweep",
-    "Uniform",
-    "always",
-    "best",
-    "budget",
-    "environments",
-    "estimators",
-    "every",
-    "features",
-    "from_count",
-    "guarded",
-    "jittered",
-    "kernel",
-    "listed",
-    "logarithmic",
-    "never",
-    "paused",
-    "plan",
-    "play",
-    "play_many",
-    "power",
-    "stream",
-    "stretched",
-    "theory",
-    "union",
-    "until_certain",
-    "view",
-]
+globals()["__all__"] = sorted(  # all that stands above; a type checker reads the lines themselves
+    {*_ROOMS, *_LATER}
+    | {
+        name
+        for name, value in list(globals().items())
+        if not name.startswith("_") and not isinstance(value, _ModuleType)
+    }
+)
+
+
+def __dir__() -> list[str]:
+    """The public names, and nothing else."""
+    return [*globals()["__all__"], "__version__"]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infex.checks import whole
-from infex.errors import InvalidArms
+from infex.errors import DamagedFile, InvalidArms
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -26,6 +26,34 @@ def shown(values: Numbers) -> Numbers:
     view = values.view()
     view.flags.writeable = False
     return view
+
+
+def fitting(name: str, array: Any, shape: tuple[int, ...], *, whole: bool = False) -> Any:
+    """A copy of an array from a file, if it has this shape and finite numbers.
+
+    A length of -1 fits any. With `whole`, its numbers must be whole, and none below 0.
+    """
+    numbers = np.array(array)
+    fits = len(numbers.shape) == len(shape) and all(
+        size in (-1, length) for size, length in zip(shape, numbers.shape, strict=True)
+    )
+    if not fits or numbers.dtype.kind not in ("iu" if whole else "iuf"):
+        raise DamagedFile(
+            f"{name} must be numbers of the shape {shape}, got {numbers.dtype} of {numbers.shape}"
+        )
+    if whole and (numbers < 0).any():
+        raise DamagedFile(f"{name} must be whole numbers from 0, got {numbers.min()}")
+    if not np.isfinite(numbers).all():
+        raise DamagedFile(f"{name} must be finite, and is not")
+    return numbers.astype(np.int64 if whole else np.float64, order="C")
+
+
+def moved(counts: Floats, places: Integers, size: int) -> Floats:
+    """Columns of `counts` brought to new places, -1 being nowhere; there are `size` of these."""
+    brought = np.zeros((len(counts), size))
+    known = places >= 0
+    brought[:, places[known]] = counts[:, known]
+    return brought
 
 
 def columns_of(arms: Any, *, dim: int | None = None, rescale: bool | None = None) -> Floats:

@@ -1,5 +1,6 @@
 """Settings that are numbers, checked at the door: each function returns the plain Python value."""
 
+import dataclasses
 import math
 import operator
 from collections.abc import Collection
@@ -76,6 +77,17 @@ def one_of(name: str, value: Any, options: Collection[str]) -> str:
         listed = " or ".join(repr(option) for option in options)
         raise InvalidSetting(f"{name} must be {listed}, got {value!r}")
     return value
+
+
+def changed_settings(settings: Any) -> list[str]:
+    """The settings of a dataclass that differ from their defaults, as in `delta=0.001`."""
+    changed = []
+    for field in dataclasses.fields(settings):
+        if field.init and field.default is not dataclasses.MISSING:
+            value = getattr(settings, field.name)
+            if value != field.default:
+                changed.append(f"{field.name}={value!r}")
+    return changed
 
 
 def plain(value: float) -> str:

@@ -45,6 +45,10 @@ class UnknownDecision(InfexError, KeyError):
     """The bandit never took this decision."""
 
 
+class DuplicateId(InfexError, ValueError):
+    """A pending decision has this id already."""
+
+
 class AlreadyTold(InfexError, ValueError):
     """The decision has its reward already, or was dropped."""
 
@@ -63,6 +67,14 @@ class CannotSave(InfexError, TypeError):
 
 class CannotLoad(InfexError, TypeError):
     """A bandit cannot be read from a file without more, or something else, being said."""
+
+
+class NoRecord(InfexError, TypeError):
+    """A thing that is not built in, or holds a user's code, cannot be kept as a record."""
+
+
+class InvalidRecord(InfexError, ValueError):
+    """A record is not one of infex, or cannot be made here."""
 
 
 class InvalidExpression(InfexError, ValueError):

@@ -53,5 +53,5 @@ def test_the_version_has_an_entry_in_the_changelog() -> None:
 
 
 def test_every_public_name_has_a_docstring() -> None:
-    for name in infex.__all__:
+    for name in vars(infex)["__all__"]:
         assert getattr(infex, name).__doc__, name

@@ -14,6 +14,7 @@ from infex.errors import CannotLoad, CannotMerge, InvalidArms, InvalidContext
 from infex.features import FeatureMap, disjoint, interactions, joined
 from infex.testing import SlowRidge
 from infex.testing.reference import Pull
+from tests.alike import unnamed
 
 ARMS = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 0.5]])
 FIXED = (np.array([0.3, 0.4]), np.array([-0.8, 0.1]))
@@ -60,7 +61,7 @@ def test_asking_with_a_context_is_asking_with_the_rows(policy: Any) -> None:
         rows = [by_hand(context, arm) for arm in ARMS]
         mask = [True, t % 2 == 0, True]
         one, other = short.ask(context=context, allowed=mask), long.ask(rows, ["a", "b", "c"], allowed=mask)
-        assert one == other
+        assert unnamed(one) == unnamed(other)
         assert one.label == "abc"[one.arm]
         short.tell(one, math.sin(t))
         long.tell(other, math.sin(t))
@@ -155,7 +156,7 @@ def test_a_bandit_with_features_is_saved_and_goes_on_exactly(tmp_path: Path, rul
         loaded.tell(waiting, 0.5)
     for context in contexts(4, 2, 30):
         one, other = bandit.ask(context=context), loaded.ask(context=context)
-        assert one == other
+        assert unnamed(one) == unnamed(other)
         bandit.tell(one, 1.0)
         loaded.tell(other, 1.0)
 
@@ -165,12 +166,12 @@ def test_a_function_is_given_again_when_a_bandit_is_loaded(tmp_path: Path) -> No
     bandit = Bandit(features=rule, policy=LinUCB())
     bandit.tell(bandit.ask(context=FIXED[0]), 1.0)
     bandit.save(tmp_path / "a.infex")
-    with pytest.raises(CannotLoad, match=r"load it with features=, it was Joined\(by_hand"):
+    with pytest.raises(CannotLoad, match=r"load it with features=, it was Joined"):
         Bandit.load(tmp_path / "a.infex")
     with pytest.raises(CannotLoad, match="a map of 4 features, got Interactions"):
         Bandit.load(tmp_path / "a.infex", features=disjoint(3, 2))
     loaded = Bandit.load(tmp_path / "a.infex", features=rule)
-    assert loaded.ask(context=FIXED[1]) == bandit.ask(context=FIXED[1])
+    assert unnamed(loaded.ask(context=FIXED[1])) == unnamed(bandit.ask(context=FIXED[1]))
     Bandit(ARMS, LinUCB()).save(tmp_path / "b.infex")
     with pytest.raises(CannotLoad, match="no feature map, got Interactions"):
         Bandit.load(tmp_path / "b.infex", features=disjoint(1, 2))

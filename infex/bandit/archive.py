@@ -12,23 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from infex.errors import DamagedFile, ForeignFile, NewerFile
 from infex.files import replace
+from infex.linear.estimating import Arrays
 
 MAGIC = b"infex bandit "
-FORMAT = 1
-SETTINGS = "settings"
-
-Arrays = dict[str, NDArray[Any]]
+FORMAT = 2
+SETTINGS_ARRAY = "settings"
 
 
 def write(path: str | os.PathLike[str], settings: dict[str, Any], arrays: Arrays) -> None:
     """Puts a new file in the place of the old one; a crash leaves one of the two, whole."""
     content = io.BytesIO()
-    text = json.dumps(settings).encode()
-    stored: Any = arrays | {SETTINGS: np.frombuffer(text, dtype=np.uint8)}
+    text = json.dumps(settings, allow_nan=False).encode()
+    stored: Any = arrays | {SETTINGS_ARRAY: np.frombuffer(text, dtype=np.uint8)}
     np.savez(content, **stored)
     body = content.getvalue()
     version = str(FORMAT).encode()
@@ -36,8 +34,8 @@ def write(path: str | os.PathLike[str], settings: dict[str, Any], arrays: Arrays
     replace(Path(os.path.realpath(path)), head + body)
 
 
-def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
-    """The settings and arrays of a file, if it is whole and of a format known here."""
+def read(path: str | os.PathLike[str]) -> tuple[int, dict[str, Any], Arrays]:
+    """The format, settings and arrays of a file, if it is whole and of a format known here."""
     data = Path(path).read_bytes()
     if not data.startswith(MAGIC):
         raise ForeignFile(f"{path} is not a bandit saved by infex: it starts with {data[:16]!r}")
@@ -51,9 +49,15 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
         )
     if _digest(version, body) != digest:
         raise DamagedFile(f"{path} is damaged: its content does not match its checksum")
-    with np.load(io.BytesIO(body), allow_pickle=False) as stored:
-        arrays = {name: stored[name] for name in stored.files}
-    return json.loads(arrays.pop(SETTINGS).tobytes()), arrays
+    try:
+        with np.load(io.BytesIO(body), allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+        settings = json.loads(arrays.pop(SETTINGS_ARRAY).tobytes())
+    except Exception as error:  # zipfile, NumPy and JSON raise many kinds
+        raise DamagedFile(f"{path} is damaged: {error}") from None
+    if not isinstance(settings, dict):
+        raise DamagedFile(f"{path} is damaged: its settings are no mapping")
+    return int(version), settings, arrays
 
 
 def _digest(version: bytes, body: bytes) -> bytes:

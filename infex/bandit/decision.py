@@ -3,21 +3,26 @@
 from typing import NamedTuple
 
 from infex.arrays import Label
+from infex.policies.choice import Reason
+from infex.rounds import Taken
 
 
 class Decision(NamedTuple):
     """One decision, which cannot be changed: which arm, explored or greedy, and what was known of it.
 
     `low` and `high` are estimate -+ radius width, with the radius of the policy (that of
-    LinUCB's default settings if it has none). `probability` is the chance of this arm in this
-    round, given the rounds before it, over all draws, those of a jittered schedule included; None
-    where it is not known. `greedy` is the arm of the largest estimate; in a greedy round it is the arm
-    played, ties may be random, unless the policy has estimates of its own (least squares, LASSO).
-    `reason` says in words why it explored or why not, as in "scheduled", "greedy" or "skipped:
-    paused".
+    LinUCB's default settings if it has none). `greedy` is the arm of the largest estimate; in a greedy
+    round it is the arm played, ties may be random, unless the policy has estimates of its own (least
+    squares, LASSO). `reason` says why it explored or why not: one of `Reason`, or a text of your own
+    policy's.
+
+    `probability` is the chance of this arm in this round, given the rounds before it, over all draws,
+    those of a jittered schedule included. `chance` is that of exploring in this round, and `law` that
+    of this arm given that the round explores. Each is None where it is not known; `law` is also None
+    where the round could not explore.
     """
 
-    id: int
+    id: str
     t: int
     arm: int
     label: Label | None
@@ -27,22 +32,13 @@ class Decision(NamedTuple):
     low: float
     high: float
     probability: float | None
-    reason: str
+    reason: Reason | str
+    chance: float | None
+    law: float | None
 
 
-class Exploration(NamedTuple):
-    """How much was explored, and what it cost.
+class Decided(NamedTuple):
+    """A decision that is not entered yet, with all that entering it changes: `bandit.enter(decided)`."""
 
-    `planned`: how many of the rounds so far the schedule names, and `next_due` the next one after
-    them; None without a schedule that can tell. `done`: decisions that explored. `skipped`:
-    rounds in which exploration was due and did not happen; `made_up` of them later did. `cost`:
-    the summed estimated loss of exploring (estimate of the greedy arm minus that of the arm
-    played).
-    """
-
-    planned: int | None
-    done: int
-    skipped: int
-    made_up: int
-    next_due: int | None
-    cost: float
+    decision: Decision
+    taken: Taken

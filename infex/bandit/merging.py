@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from infex.errors import CannotMerge
-from infex.linear import Ridge
-from infex.linear.statistics import Estimator
+from infex.linear import RidgeStatistics
+from infex.linear.estimating import Estimator
 
 if TYPE_CHECKING:
     from infex.bandit.bandit import Bandit
@@ -19,12 +19,13 @@ def merge(bandit: Bandit, other: Bandit) -> None:
     """`bandit` takes in what `other` has learnt."""
     _refuse_strangers(bandit, other)
     places = {key: place for place, key in enumerate(_keys(bandit))}
-    bandit._memory.merge(other._memory, np.array([places.get(key, -1) for key in _keys(other)], dtype=int))
+    there = np.array([places.get(key, -1) for key in _keys(other)], dtype=int)
+    bandit._player.memory.merge(other._player.memory, there)
 
 
 def _keys(bandit: Bandit) -> list[tuple[object, ...]]:
     """What tells each fixed arm from others: its label, its features, and how many like it stand before."""
-    labels = bandit.labels or [None] * len(bandit.arms)
+    labels = bandit.labels if bandit.labels and len(bandit.arms) else [None] * len(bandit.arms)
     before: Counter[object] = Counter()
     keys: list[tuple[object, ...]] = []
     for label, arm in zip(labels, bandit.arms, strict=True):
@@ -39,20 +40,21 @@ def _refuse_strangers(bandit: Bandit, other: Bandit) -> None:
         raise CannotMerge(f"a bandit merges with a bandit, got {other!r}")
     if other is bandit:
         raise CannotMerge("a bandit cannot be merged with itself: its data would count twice")
-    for name in ("dim", "penalty"):
-        mine, theirs = getattr(bandit._memory.ridge, name), getattr(other._memory.ridge, name)
-        if mine != theirs:
-            raise CannotMerge(f"{name} must agree, got {mine} and {theirs}")
+    mine, theirs = bandit._player.memory, other._player.memory
+    if len(mine.columns) != len(theirs.columns):
+        raise CannotMerge(f"dim must agree, got {len(mine.columns)} and {len(theirs.columns)}")
+    if bandit.penalty != other.penalty:
+        raise CannotMerge(f"penalty must agree, got {bandit.penalty} and {other.penalty}")
     if _way(bandit) != _way(other):
         raise CannotMerge(f"estimators must agree, got {_way(bandit)!r} and {_way(other)!r}")
     if bandit.features != other.features:
         raise CannotMerge(f"feature maps must agree, got {bandit.features!r} and {other.features!r}")
-    if bandit._memory.explored is not None and other._memory.explored is None:
+    if mine.explored is not None and theirs.explored is None:
         raise CannotMerge(f"{bandit.policy!r} keeps exploring rounds apart, the other bandit does not")
-    if bandit._learns:
+    if bandit._player.traits.learner is not None:
         raise CannotMerge(f"{bandit.policy!r} keeps a state of its own, which cannot be merged")
 
 
 def _way(bandit: Bandit) -> Estimator | None:
     """How a bandit estimates; None is ridge regression, whether it was asked for or not."""
-    return None if isinstance(bandit._memory.ridge, Ridge) else bandit.estimator
+    return None if isinstance(bandit._player.memory.all, RidgeStatistics) else bandit.estimator

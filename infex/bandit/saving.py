@@ -8,174 +8,251 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from infex.arrays import Floats
-from infex.bandit import archive
-from infex.bandit.decision import Decision
-from infex.errors import CannotLoad, CannotSave, DamagedFile, InvalidExpression, SparseExploration
-from infex.features import FeatureMap, Interactions, checked_map
+from infex.arrays import Floats, fitting
+from infex.bandit import archive, packing
+from infex.bandit.arms import Arms, Changing, Fixed, Mapped
+from infex.bandit.lives import Lives
+from infex.bandit.upgrading import from_format_1
+from infex.errors import (
+    CannotLoad,
+    CannotSave,
+    DamagedFile,
+    InfexError,
+    NoRecord,
+    NotKept,
+    SparseExploration,
+)
+from infex.estimators import Ridge
+from infex.features import FeatureMap, checked_map
 from infex.linear import Memory
-from infex.linear.statistics import Estimator, checked_estimator
-from infex.policies import catalog
-from infex.policies.protocol import Policy, uses_explored
+from infex.linear.estimating import Arrays, Estimator, checked_estimator
+from infex.policies.traits import Policy, checked, traits_of
+from infex.records import made, record
+from infex.records.notes import note_of, note_record
+from infex.rounds import Player
+from infex.version import __version__
 
 if TYPE_CHECKING:
     from infex.bandit.bandit import Bandit
 
-FEATURES = "arms of the feature map"
+Path = str | os.PathLike[str]
+SOURCES = {Fixed: "fixed", Changing: "changing", Mapped: "mapped"}
 
 
-def save(bandit: Bandit, path: str | os.PathLike[str]) -> None:
-    """Writes the truth of a bandit, and lets what is derived start from it anew here too."""
-    if bandit._learns:
+def save(bandit: Bandit, path: Path) -> None:
+    """Writes all of a bandit; nothing of it changes, and what is loaded goes on bit for bit."""
+    player = bandit._player
+    if player.traits.learner is not None:
         raise CannotSave(f"{bandit.policy!r} keeps a state of its own, which a file cannot hold")
-    memory = bandit._memory
+    pending, rows = packing.waiting_record(bandit._waiting)
     settings = {
-        "policy": _expression(bandit.policy),
-        "shown": repr(bandit.policy),
-        "estimator": None if bandit.estimator is None else _expression(bandit.estimator),
-        "estimator shown": None if bandit.estimator is None else repr(bandit.estimator),
+        "written_by": f"infex {__version__}",
+        "policy": _record(bandit.policy),
+        "policy_shown": _shown(bandit.policy),
+        "shape": shape(bandit.policy),
+        "estimator": _record(bandit.estimator),
+        "estimator_shown": _shown(bandit.estimator),
+        "features": None
+        if bandit.features is None
+        else _record(bandit.features) or {"shown": _shown(bandit.features)},
         "seed": bandit.seed,
         "rescale": bandit.rescale,
-        "fixed": bandit._fixed,
+        "source": SOURCES[type(bandit._arms)],
         "labels": bandit.labels,
-        "penalty": bandit.penalty,
-        "t": bandit.t,
-        "explored": bandit.explored,
-        "skipped": bandit._skipped,
-        "made_up": bandit._made_up,
-        "cost": bandit._cost,
         "allowed": None if bandit.allowed is None else bandit.allowed.tolist(),
-        "kinds": _kinds(bandit.policy),
-        "note": memory.note,
-        "features": None if bandit.features is None else _described(bandit.features),
-        "pending": [_packed(decision, where) for decision, where in bandit._pending.values()],
+        "penalty": bandit.penalty,
+        "note": note_record(player.note),
+        "lives": bandit._lives.after(bandit.t),
+        "account": packing.account_record(player.account),
+        "pending": pending,
     }
-    archive.write(path, settings, memory.arrays() | _arms(bandit.features))
-    memory.settle()
+    archive.write(path, settings, player.memory.arrays() | {"pending rows": rows})
 
 
 def load(
-    path: str | os.PathLike[str],
+    path: Path, policy: Policy | None, estimator: Estimator | None, features: FeatureMap | None, adopt: bool
+) -> Bandit:
+    """The bandit of a file."""
+    form, settings, arrays = archive.read(path)
+    try:
+        if form == 1:
+            settings, arrays = from_format_1(settings, arrays, policy)
+        return _loaded(path, settings, arrays, policy, estimator, features, adopt)
+    except (CannotLoad, NotKept):
+        raise
+    except DamagedFile as error:
+        raise DamagedFile(f"{path} is damaged: {error}") from None
+    except (InfexError, KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise DamagedFile(f"{path} lacks what a bandit needs: {error}") from None
+
+
+def _loaded(
+    path: Path,
+    settings: dict[str, Any],
+    arrays: Arrays,
     policy: Policy | None,
     estimator: Estimator | None,
     features: FeatureMap | None,
+    adopt: bool,
 ) -> Bandit:
-    """The bandit of a file."""
     from infex.bandit.bandit import Bandit
 
-    settings, arrays = archive.read(path)
-    try:
-        bandit = Bandit(
-            dim=arrays["columns"].shape[0],
-            policy=_policy(settings["policy"], settings["shown"], path) if policy is None else policy,
-            seed=settings["seed"],
-            rescale=settings["rescale"],
-            estimator=_estimator(settings, path) if estimator is None else estimator,
-        )
-        bandit._fixed = settings["fixed"]
-        bandit._labels = None if settings["labels"] is None else tuple(settings["labels"])
-        bandit._features = _features(settings["features"], arrays, features, path)
-        bandit._t = settings["t"]
-        for name in ("explored", "skipped", "made_up", "cost"):
-            setattr(bandit, f"_{name}", settings[name])
-        bandit._allowed = None if settings["allowed"] is None else np.array(settings["allowed"])
-        bandit._pending = dict(_unpacked(packed) for packed in settings["pending"])
-        bandit._memory = _memory(bandit, settings, arrays)
-        if policy is None or settings["kinds"] == _kinds(policy):
-            bandit._memory.note = _tuples(settings["note"])  # that of another policy is not this one's
-    except (KeyError, IndexError) as error:
-        raise DamagedFile(f"{path} lacks what a bandit needs: {error}") from None
-    return bandit
+    own_policy = _one("policy", path, settings, policy, adopt)
+    own_estimator = _one("estimator", path, settings, checked_estimator(estimator), adopt)
+    columns = fitting("columns", arrays["columns"], (-1, -1))
+    source = _source(path, settings, columns, features, adopt)
+    memory = _memory(path, columns, settings, arrays, own_policy, own_estimator)
+    player = Player(own_policy, memory)
+    packing.restore_account(player.account, settings["account"])
+    player.policy = own_policy  # whose windows may look back at what was explored
+    note = note_of(settings["note"])
+    same = policy is None or _record(policy) == settings["policy"]
+    if same and settings["shape"] in (None, shape(own_policy)) and fits(own_policy, note, source.dim):
+        player.note = note  # that of another policy, or of other settings, is not this one's
+    elif policy is None:
+        raise DamagedFile("the note in it is not one of its policy's")
+    waiting = packing.waiting_of(
+        settings["pending"], arrays["pending rows"], source.dim, columns.shape[1], player.account.t
+    )
+    seed = settings["seed"]
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise DamagedFile(f"its seed is {seed!r}")
+    lives = Lives(packing.lives_kept(settings["lives"]))
+    return Bandit._of(source, player, seed, own_estimator, lives, waiting)
 
 
-def _kinds(policy: Any) -> str:
+def shape(policy: Policy) -> list[str]:
     """What a policy is made of, by the names of its classes: whose note it can read."""
-    inner = [getattr(policy, name) for name in ("base", "schedule") if hasattr(policy, name)]
-    return f"{type(policy).__name__}({', '.join(map(_kinds, inner))})"
+    names = []
+    for link in traits_of(policy).chain:
+        gate = traits_of(link).gate
+        layers = () if gate is None else gate.layers
+        names += [type(link).__name__, *(type(layer).__name__ for layer in layers)]
+    return names
 
 
-def _expression(thing: Policy | Estimator) -> str | None:
-    try:
-        return catalog.expression(thing)
-    except InvalidExpression:
-        return None
+def fits(policy: Policy, note: Any, dim: int) -> bool:
+    """Can the policy read a note? One that says nothing of its notes reads any."""
+    accepts = traits_of(policy).accepts
+    return note is None or accepts is None or accepts(note, dim)
 
 
-def _policy(text: str | None, shown: str, path: str | os.PathLike[str]) -> Policy:
-    if text is None:
+def _one(name: str, path: Path, settings: dict[str, Any], given: Any, adopt: bool) -> Any:
+    """The policy or estimator of a file, or the one that was given in its place."""
+    kept, shown = settings[name], settings[f"{name}_shown"]
+    if given is None:
+        if kept is None and shown is not None:
+            raise CannotLoad(f"the {name} in {path} is not infex's own; load it with {name}=, it was {shown}")
+        return None if kept is None else _quietly(kept)
+    if name == "policy":
+        checked(name, given)
+    now = _record(given)
+    plain = name == "estimator" and kept is None and shown is None and type(given) is not Ridge
+    if (plain or (now != kept and kept is not None)) and not adopt:
         raise CannotLoad(
-            f"{path} holds a policy that is not infex's own; load it with policy=, it was {shown}"
+            f"{path} holds another {name}: {_difference(kept, now, shown, _shown(given))}; "
+            "say adopt=True to go on with the one that is given"
         )
-    with warnings.catch_warnings():  # whoever made the policy has been told
+    return given
+
+
+def _difference(kept: Any, now: Any, shown: str | None, new: str | None) -> str:
+    if kept is None or now is None or kept["kind"] != now["kind"]:
+        return f"{shown or 'ridge regression'}, not {new}"
+    names = [name for name in now if kept.get(name) != now[name]]
+    return ", ".join(f"{name} is {_brief(kept.get(name))}, not {_brief(now[name])}" for name in names)
+
+
+def _brief(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _quietly(kept: Any) -> Any:
+    with warnings.catch_warnings():  # whoever made the policy has been warned
         warnings.simplefilter("ignore", SparseExploration)
-        found: Policy = catalog.parse(text)
-    return found
+        return made(kept)
 
 
-def _estimator(settings: dict[str, Any], path: str | os.PathLike[str]) -> Estimator | None:
-    text, shown = settings["estimator"], settings["estimator shown"]
-    if text is None and shown is not None:
-        raise CannotLoad(
-            f"{path} holds an estimator that is not in the catalogue; load it with estimator=, it was {shown}"
-        )
-    return None if text is None else checked_estimator(catalog.parse(text))
-
-
-def _described(features: FeatureMap) -> dict[str, Any]:
-    """The settings of a map, or how it is shown if a file cannot hold it."""
-    if not isinstance(features, Interactions):
-        return {"shown": repr(features)}
-    return {name: getattr(features, name) for name in ("context_dim", "labels", "longest")}
-
-
-def _arms(features: FeatureMap | None) -> archive.Arrays:
-    return {FEATURES: features.arms} if isinstance(features, Interactions) else {}
-
-
-def _features(
-    saved: dict[str, Any] | None, arrays: archive.Arrays, given: Any, path: str | os.PathLike[str]
-) -> FeatureMap | None:
-    if given is not None:
-        found = checked_map(given)
-        dim = len(arrays["columns"])
-        if saved is None or found is None or found.dim != dim:
-            held = f"a map of {dim} features" if saved else "no feature map"
-            raise CannotLoad(f"{path} holds a bandit with {held}, got {given!r}")
-        return found
-    if saved is None:
+def _record(thing: Any) -> Any:
+    try:
+        return None if thing is None else record(thing)
+    except NoRecord:
         return None
-    if "shown" in saved:
+
+
+def _shown(thing: Any) -> str | None:
+    """How a thing is called in an error; a stranger's repr is not called, for it may raise anything."""
+    if thing is None:
+        return None
+    return repr(thing) if _record(thing) is not None else type(thing).__qualname__
+
+
+def _source(
+    path: Path, settings: dict[str, Any], columns: Floats, given: FeatureMap | None, adopt: bool
+) -> Arms:
+    """Where the arms come from; what is allowed goes by label where arms have labels."""
+    rescale, labels = settings["rescale"], packing.labels_kept(settings["labels"])
+    if not isinstance(rescale, bool):
+        raise DamagedFile(f"its rescale is {rescale!r}")
+    if settings["source"] == "mapped":
+        source: Arms = Mapped(_features(path, settings["features"], given, len(columns), adopt), rescale)
+    elif given is not None:
+        raise CannotLoad(f"{path} holds a bandit with no feature map, got {given!r}")
+    elif settings["source"] == "changing":
+        source = Changing(len(columns), rescale)
+    else:
+        source = Fixed(columns, labels, rescale)
+    if settings["allowed"] is not None:
+        source.allow(_mask(settings["allowed"], labels, source.labels))
+    return source
+
+
+def _mask(kept: Any, before: Any, now: Any) -> Any:
+    """Which arms may be tried, by label: one that the file does not know may be."""
+    if before is None or now is None or before == now:
+        return np.array(kept)
+    known = dict(zip(before, kept, strict=True))
+    return np.array([bool(known.get(label, True)) for label in now])
+
+
+def _features(path: Path, kept: Any, given: FeatureMap | None, dim: int, adopt: bool) -> FeatureMap:
+    if given is None:
+        if "shown" in kept:
+            raise CannotLoad(
+                f"{path} holds a feature map with your code; load it with features=, it was {kept['shown']}"
+            )
+        features: FeatureMap = made(kept)
+        return features
+    checked_map(given)
+    if given.dim != dim:
+        raise CannotLoad(f"{path} holds a bandit with a map of {dim} features, got {given!r}")
+    now = _record(given)
+    if "shown" not in kept and now != kept and now != _record(made(kept)) and not adopt:
         raise CannotLoad(
-            f"{path} holds a feature map with code of yours; load it with features=, it was {saved['shown']}"
+            f"{path} holds another feature map: {_difference(kept, now, kept['kind'], _shown(given))}; "
+            "say adopt=True to go on with the one that is given"
         )
-    return Interactions(arms=arrays[FEATURES], **saved)
+    return given
 
 
-def _memory(bandit: Bandit, settings: dict[str, Any], arrays: archive.Arrays) -> Memory:
+def _memory(
+    path: Path,
+    columns: Floats,
+    settings: dict[str, Any],
+    arrays: Arrays,
+    policy: Policy,
+    estimator: Estimator | None,
+) -> Memory:
     apart = "explored told" in arrays
-    if uses_explored(bandit.policy) and not apart:
-        raise CannotLoad(f"{bandit.policy!r} needs exploring rounds kept apart, which the file does not hold")
-    memory = Memory.empty(arrays["columns"], settings["penalty"], apart, bandit.estimator)
+    if traits_of(policy).uses_explored and not apart:
+        raise CannotLoad(f"{policy!r} needs exploring rounds kept apart, which the file does not hold")
+    memory = Memory.empty(columns, settings["penalty"], apart, estimator)
     try:
         memory.restore(arrays)
     except KeyError:
-        if bandit.estimator is None or repr(bandit.estimator) == settings["estimator shown"]:
+        if _record(estimator) == settings["estimator"]:
             raise
-        before = settings["estimator shown"] or "ridge regression"
-        raise CannotLoad(f"{bandit.estimator!r} cannot go on from what {before} has learnt") from None
+        before = settings["estimator_shown"] or "ridge regression"
+        raise CannotLoad(f"{estimator!r} cannot go on from what {before} has learnt") from None
     return memory
-
-
-def _tuples(note: Any) -> Any:
-    """A note as it was: JSON knows lists alone."""
-    return tuple(map(_tuples, note)) if isinstance(note, list) else note
-
-
-def _packed(decision: Decision, where: int | Floats) -> dict[str, Any]:
-    return decision._asdict() | {"where": where if isinstance(where, int) else where.tolist()}
-
-
-def _unpacked(packed: dict[str, Any]) -> tuple[int, tuple[Decision, int | Floats]]:
-    where = packed.pop("where")
-    decision = Decision(**packed)
-    return decision.id, (decision, where if isinstance(where, int) else np.array(where, dtype=np.float64))

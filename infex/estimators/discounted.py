@@ -12,7 +12,7 @@ from infex.checks import real
 from infex.estimators.fit import Fit
 from infex.estimators.solution import Solution
 from infex.estimators.sums import Sums
-from infex.linear.moments import Moments
+from infex.linear.estimating import Arrays
 
 
 @final
@@ -68,14 +68,15 @@ class DiscountedFit(Fit):
         root: Any = np.linalg.solve(noise.factor.T, mean.factor.T @ mean.factor)
         return mean.spread(root, noise.volume)
 
-    def kept(self) -> dict[str, Any]:
+    def kept(self) -> Arrays:
         return {"faded": self._sums.truth.copy(), "faded twice": self._squares.truth.copy()}
 
-    def recall(self, arrays: dict[str, Any]) -> None:
-        self._sums.truth[:] = arrays["faded"]
-        self._squares.truth[:] = arrays["faded twice"]
+    def recall(self, arrays: Arrays) -> None:
+        sums, squares = (Sums.kept(name, arrays, self.dim) for name in ("faded", "faded twice"))
+        self._sums, self._squares = sums, squares
 
-    def moments(self) -> Moments:
+    def sums(self) -> tuple[Floats | None, int]:
         """The sums by their weights; as many rewards as these weights add up to."""
         rate = self._rate
-        return self._sums.moments(self.told if rate == 1.0 else round((1.0 - rate**self.told) / (1.0 - rate)))
+        weights = self.told if rate == 1.0 else round((1.0 - rate**self.told) / (1.0 - rate))
+        return self._sums.truth.copy(), weights

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Self
 
 import numpy as np
 
-from infex import kernels
-from infex.arrays import Floats
-from infex.errors import CannotMerge, NotKept
+from infex.arrays import Floats, Integers, fitting, moved
+from infex.errors import CannotMerge
 from infex.estimators.solution import Solution
-from infex.kernels.view import View, viewed
-from infex.linear import Offer
-from infex.linear.evidence import Scorer
-from infex.linear.moments import Moments
-from infex.linear.ridge import checked_penalty
-from infex.linear.statistics import Estimator, Statistics
+from infex.linear.estimating import Arrays, Estimator
+from infex.linear.known import LINEAR, Known, Learnt
+from infex.linear.regression import checked_penalty
 
 
 class Fit(ABC):
@@ -24,20 +20,23 @@ class Fit(ABC):
 
     A subclass says how a reward is taken in, what follows from all of them, and how they are kept;
     `estimator` are its settings, whose `start` makes more like it. The first figure that is asked
-    for after a reward costs what `solve` costs and O(d^2 K) for the arms.
+    for after a reward costs what `solve` costs and O(d^2 K) for the arms. A search starts from the
+    estimate of the last decision that was entered, so that reading in between changes nothing.
     """
 
-    lasting = True
-    squares = True
+    squares: bool = True
+    link: str = LINEAR
 
     def __init__(self, columns: Floats, penalty: float, estimator: Estimator) -> None:
         self.columns: Floats = np.ascontiguousarray(columns, dtype=np.float64)
         self.penalty = checked_penalty(penalty)
         self.estimator = estimator
         self.told = 0
-        self._start: Floats = np.zeros(self.dim)
+        self.counts: Floats = np.zeros((2, self.columns.shape[1]))
+        self._start: Floats = np.zeros(self.dim)  # of the search for the present solution
+        self._next_start: Floats = self._start  # of the one after the next reward
         self._solution: Solution | None = None
-        self._scorer: Scorer | None = None
+        self._known: Known | None = None
 
     @abstractmethod
     def take(self, x: Floats, reward: float, weight: float) -> None:
@@ -45,29 +44,28 @@ class Fit(ABC):
 
     @abstractmethod
     def solve(self, start: Floats) -> Solution:
-        """What follows from all rewards; `start` is the last estimate, from which a search may go on."""
+        """What follows from all rewards; `start` is an earlier estimate, from which a search may go on."""
 
     @abstractmethod
-    def kept(self) -> dict[str, Any]:
+    def kept(self) -> Arrays:
         """All rewards or their sums, as arrays."""
 
     @abstractmethod
-    def recall(self, arrays: dict[str, Any]) -> None:
-        """Takes them from arrays that were kept."""
+    def recall(self, arrays: Arrays) -> None:
+        """Takes them from arrays that were kept; refuses those that do not fit (`arrays.fitting`)."""
 
-    def join(self, other: Any) -> None:
+    def refuse(self, reward: float) -> None:  # noqa: B027 - most take any reward
+        """Refuses a reward that cannot be taken in; changes nothing."""
+
+    def join(self, other: Self) -> None:
         """Takes in what another of the same settings has learnt."""
         raise CannotMerge(
             f"what {self.estimator!r} has learnt cannot be merged: rewards count by their order"
         )
 
-    def moments(self) -> Moments:
-        """What was learnt, as sums."""
-        raise NotKept(f"{self.estimator!r} keeps no sums of x x' and y x, which the policy asks for")
-
-    def on(self, columns: Floats) -> Scorer:
-        """What is known of other arms."""
-        return Offer(self, columns)
+    def sums(self) -> tuple[Floats | None, int]:
+        """sum x x' and sum y x as `infex.kernels` lays them out, None if not kept; of how many rewards."""
+        return None, self.told
 
     @property
     def dim(self) -> int:
@@ -79,96 +77,65 @@ class Fit(ABC):
         """What follows from all rewards."""
         if self._solution is None:
             self._solution = self.solve(self._start)
-            self._start = self._solution.theta
         return self._solution
 
-    @property
-    def theta(self) -> Floats:
-        """The estimate, (d,)."""
-        return self.solution.theta
+    def known(self) -> Known:
+        """What is known of the fixed arms, as numbers that stay as they are."""
+        if self._known is None:
+            truth, told = self.sums()
+            solved, vectors, run = self.solution
+            learnt = Learnt(solved, vectors, run, self.penalty, truth, self.link)
+            self._known = Known(learnt, self.columns, told, counts=self.counts.copy(), lasting=True)
+        return self._known
 
-    @property
-    def volume(self) -> float:
-        """alpha = log(det V/det V_0)."""
-        return self.solution.volume
-
-    def learn(self, arm: int, reward: float) -> None:
-        """Takes in one reward of an arm."""
-        self.absorb(self.columns[:, arm].copy(), reward)
-
-    def absorb(self, x: Floats, reward: float, weight: float = 1.0) -> None:
-        """Takes in one reward of any x."""
-        self.take(x, reward, weight)
+    def learn(self, on: int | Floats, reward: float, weight: float = 1.0) -> None:
+        """Takes in one reward of a fixed arm, by its index, or of any x."""
+        self.take(self.columns[:, on].copy() if isinstance(on, int) else on, reward, weight)
+        if isinstance(on, int):
+            self.counts[:, on] += 1.0, reward
         self.told += 1
-        self._solution = self._scorer = None
+        self._renew()
 
-    def add(self, other: Any) -> None:
+    def entered(self) -> None:
+        """The next search starts from the present estimate."""
+        self._next_start = self.solution.theta
+
+    def add(self, other: Self, places: Integers) -> None:
         """Takes in all that another has learnt."""
         self.join(other)
         self.told += other.told
-        self._solution = self._scorer = None
+        self.counts += moved(other.counts, places, self.counts.shape[1])
+        self._renew()
 
-    def settle(self) -> None:
-        """Forgets all that was solved: the next search starts from 0."""
-        self._start = np.zeros(self.dim)
-        self._solution = self._scorer = None
+    def over(self, columns: Floats, places: Integers) -> Self:
+        """What was learnt, over other arms: each at its old place, or new (-1)."""
+        other = type(self)(columns, self.penalty, self.estimator)
+        known = places >= 0
+        counts = np.zeros((2, places.size))
+        counts[:, known] = self.counts[:, places[known]]
+        other.restore(self.arrays() | {"counts": counts})
+        return other
 
-    def over(self, columns: Floats) -> Statistics:
-        """What was learnt, over other arms."""
-        found = self.estimator.start(columns, self.penalty)
-        found.restore(self.arrays())
-        return found
+    def arrays(self) -> Arrays:
+        """All of it, as arrays to be kept."""
+        return self.kept() | {
+            "told": np.array(self.told),
+            "counts": self.counts.copy(),
+            "start": self._start.copy(),
+            "next start": self._next_start.copy(),
+        }
 
-    def arrays(self) -> dict[str, Any]:
-        """What was learnt, as arrays to be kept."""
-        return self.kept() | {"told": np.array(self.told)}
-
-    def restore(self, arrays: dict[str, Any]) -> None:
+    def restore(self, arrays: Arrays) -> None:
         """Takes what was learnt from arrays that were kept, in the place of all that is here."""
+        told = int(fitting("told", arrays["told"], (), whole=True))
+        counts = fitting("counts", arrays["counts"], self.counts.shape)
+        nowhere = np.zeros(self.dim)  # format 1 kept none
+        starts = [fitting(name, arrays.get(name, nowhere), (self.dim,)) for name in ("start", "next start")]
         self.recall(arrays)
-        self.told = int(arrays["told"])
-        self.settle()
+        self.told, self.counts = told, counts
+        self._start, self._next_start = starts
+        self._solution = self._known = None
 
-    def estimates(self) -> tuple[int, Floats]:
-        """The greedy arm, and every arm's estimate."""
-        return self._arms().estimates()
-
-    def widths(self) -> Floats:
-        """Every arm's width."""
-        return self._arms().widths()
-
-    def width(self, arm: int) -> float:
-        """One arm's width."""
-        return self._arms().width(arm)
-
-    def upper(self, beta: float) -> Floats:
-        """Every arm's upper bound."""
-        return self._arms().upper(beta)
-
-    def means(self, scores: Floats) -> Floats:
-        """The mean rewards of arms by their x'theta."""
-        return self._arms().means(scores)
-
-    def view(self, settings: Floats) -> View:
-        """What a kernel sees of the arms."""
-        return self._arms().view(settings)
-
-    def perturbed(self, scale: float, direction: Floats) -> Floats:
-        """The parameter theta + scale M'direction."""
-        return self.solution.perturbed(scale, direction)
-
-    def view_of(self, columns: Floats, board: Floats, settings: Floats) -> View:
-        """What a kernel sees of other arms, whose board was scored just now."""
-        solved, vectors, run = self.solution
-        return viewed(columns, settings, self.penalty, board, run, solved, vectors)
-
-    def scored(self, columns: Floats) -> Floats:
-        """A board of their own for other arms."""
-        board = np.empty((4, columns.shape[1]))
-        kernels.direct(self.solution.solved, columns, board)
-        return board
-
-    def _arms(self) -> Scorer:
-        if self._scorer is None:
-            self._scorer = self.on(self.columns)
-        return self._scorer
+    def _renew(self) -> None:
+        self._start = self._next_start
+        self._solution = self._known = None

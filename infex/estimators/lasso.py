@@ -9,6 +9,7 @@ from infex.arrays import Floats
 from infex.checks import real
 from infex.estimators.solution import Solution
 from infex.estimators.summed import SummedFit
+from infex.linear.moments import Moments
 
 
 @final
@@ -52,4 +53,6 @@ class LassoFit(SummedFit):
         self._sums.add(x, reward, weight)
 
     def solve(self, start: Floats) -> Solution:
-        return self._sums.solve(self.penalty).at(self.moments().lasso(self._strength, start))
+        return self._sums.solve(self.penalty).at(
+            Moments.of(self._sums.truth, self.told).lasso(self._strength, start)
+        )

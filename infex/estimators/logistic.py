@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Self, final
 
 import numpy as np
 
-from infex.arrays import Floats
-from infex.errors import InvalidReward
-from infex.estimators.chances import Chances, chance
+from infex.arrays import Floats, fitting
+from infex.errors import DamagedFile, InvalidReward
 from infex.estimators.fit import Fit
 from infex.estimators.solution import Solution
-from infex.linear import Offer
-from infex.linear.ridge import checked_penalty
+from infex.linear.estimating import Arrays
+from infex.linear.known import LOGISTIC, chance
+from infex.linear.regression import checked_penalty
 
 STEPS = 100
 STILL = 1e-26  # the squared length of a step in H, for each reward, at which the search stops
@@ -59,12 +59,13 @@ class LogisticFit(Fit):
     """How often each x was followed by 0 and by 1; O(n d^2) for each step, with n different x."""
 
     squares = False
+    link = LOGISTIC
 
     def __init__(self, columns: Floats, penalty: float, estimator: Logistic) -> None:
         super().__init__(columns, penalty, estimator)
         self._places: dict[bytes, int] = {}
         self._rows: Floats = np.empty((8, self.dim))
-        self._counts: Floats = np.zeros((8, 2))
+        self._plays: Floats = np.zeros((8, 2))
 
     def refuse(self, reward: float) -> None:
         """Refuses a reward that is neither 0 nor 1."""
@@ -74,34 +75,35 @@ class LogisticFit(Fit):
     def take(self, x: Floats, reward: float, weight: float) -> None:
         self.refuse(reward)
         place = self._place(x)
-        self._counts[place, int(reward)] += weight
+        self._plays[place, int(reward)] += weight
 
     def solve(self, start: Floats) -> Solution:
-        counts = self._counts[: len(self._places)]
+        counts = self._plays[: len(self._places)]
         return fit(self._rows[: len(counts)], counts.sum(axis=1), counts[:, 1], self.penalty, start)
 
-    def on(self, columns: Floats) -> Chances:
-        return Chances(Offer(self, columns))
-
-    def kept(self) -> dict[str, Any]:
+    def kept(self) -> Arrays:
         count = len(self._places)
-        return {"rows": self._rows[:count].copy(), "counts": self._counts[:count].copy()}
+        return {"rows": self._rows[:count].copy(), "plays": self._plays[:count].copy()}
 
-    def recall(self, arrays: dict[str, Any]) -> None:
-        self._rows, self._counts = np.array(arrays["rows"]), np.array(arrays["counts"])
-        self._places = {row.tobytes(): place for place, row in enumerate(self._rows)}
+    def recall(self, arrays: Arrays) -> None:
+        rows = fitting("rows", arrays["rows"], (-1, self.dim))
+        plays = fitting("plays", arrays["plays"], (len(rows), 2))
+        places = {row.tobytes(): place for place, row in enumerate(rows)}
+        if len(places) < len(rows) or (plays < 0).any():
+            raise DamagedFile("rows of logistic regression come twice, or fewer than 0 times")
+        self._rows, self._plays, self._places = rows, plays, places
 
-    def join(self, other: Any) -> None:
-        for x, counts in zip(other._rows, other._counts[: len(other._places)], strict=False):
+    def join(self, other: Self) -> None:
+        for x, counts in zip(other._rows, other._plays[: len(other._places)], strict=False):
             place = self._place(x)
-            self._counts[place] += counts
+            self._plays[place] += counts
 
     def _place(self, x: Floats) -> int:
         """Where the counts of x stand; they may move to make room."""
         place = self._places.setdefault(x.tobytes(), len(self._places))
         if place == len(self._rows):
             self._rows = np.vstack([self._rows, np.empty((place + 8, self.dim))])
-            self._counts = np.vstack([self._counts, np.zeros((place + 8, 2))])
+            self._plays = np.vstack([self._plays, np.zeros((place + 8, 2))])
         self._rows[place] = x
         return place
 

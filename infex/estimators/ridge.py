@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import final
 
 from infex.arrays import Floats
-from infex.linear import Ridge as Statistics
-from infex.linear.ridge import checked_penalty
+from infex.linear import RidgeStatistics
+from infex.linear.regression import checked_penalty
 
 
 @final
@@ -30,6 +30,6 @@ class Ridge:
         if self.penalty is not None:
             object.__setattr__(self, "penalty", checked_penalty(self.penalty))
 
-    def start(self, columns: Floats, penalty: float) -> Statistics:
+    def start(self, columns: Floats, penalty: float) -> RidgeStatistics:
         """Statistics over these arms, with nothing learnt."""
-        return Statistics(columns, penalty if self.penalty is None else self.penalty)
+        return RidgeStatistics(columns, penalty if self.penalty is None else self.penalty)

@@ -32,8 +32,8 @@ class Solution(NamedTuple):
     @property
     def theta(self) -> Floats:
         """The estimate, (d,)."""
-        found: Floats = self.solved[-1].copy()
-        return found
+        theta: Floats = self.solved[-1].copy()
+        return theta
 
     @property
     def factor(self) -> Floats:
@@ -44,12 +44,6 @@ class Solution(NamedTuple):
     def volume(self) -> float:
         """alpha."""
         return kernels.volume(self.run)
-
-    def perturbed(self, scale: float, direction: Floats) -> Floats:
-        """The parameter theta + scale M'direction."""
-        out = np.empty(direction.size)
-        kernels.perturb(self.solved, self.vectors, self.run, scale, direction, out)
-        return out
 
     def at(self, theta: Floats) -> Solution:
         """The same about another estimate."""

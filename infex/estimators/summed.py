@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Self
 
 from infex.arrays import Floats
 from infex.estimators.fit import Fit
 from infex.estimators.sums import Sums
-from infex.linear.moments import Moments
-from infex.linear.statistics import Estimator
+from infex.linear.estimating import Arrays, Estimator
 
 
 class SummedFit(Fit):
@@ -18,15 +17,15 @@ class SummedFit(Fit):
         super().__init__(columns, penalty, estimator)
         self._sums = Sums(self.dim)
 
-    def kept(self) -> dict[str, Any]:
+    def kept(self) -> Arrays:
         return {"truth": self._sums.truth.copy()}
 
-    def recall(self, arrays: dict[str, Any]) -> None:
-        self._sums.truth[:] = arrays["truth"]
+    def recall(self, arrays: Arrays) -> None:
+        self._sums = Sums.kept("truth", arrays, self.dim)
 
-    def join(self, other: Any) -> None:
+    def join(self, other: Self) -> None:
         self._sums.merge(other._sums)
 
-    def moments(self) -> Moments:
+    def sums(self) -> tuple[Floats | None, int]:
         """The sums, by their weights, and how many rewards are in them."""
-        return self._sums.moments(self.told)
+        return self._sums.truth.copy(), self.told

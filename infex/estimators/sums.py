@@ -7,9 +7,9 @@ from typing import final
 import numpy as np
 
 from infex import kernels
-from infex.arrays import Floats
+from infex.arrays import Floats, fitting
 from infex.estimators.solution import Solution
-from infex.linear.moments import Moments
+from infex.linear.estimating import Arrays
 
 
 @final
@@ -40,6 +40,9 @@ class Sums:
         """Ridge regression."""
         return Solution.of(self.truth, penalty)
 
-    def moments(self, told: int) -> Moments:
-        """The sums as policies read them, of so many rewards."""
-        return Moments.of(self.truth, told)
+    @staticmethod
+    def kept(name: str, arrays: Arrays, dim: int) -> Sums:
+        """Those that were kept under a name."""
+        sums = Sums(dim)
+        sums.truth = fitting(name, arrays[name], sums.truth.shape)
+        return sums

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
-from infex.arrays import Floats
+from infex.arrays import Floats, fitting
 from infex.checks import whole
+from infex.errors import DamagedFile
 from infex.estimators.fit import Fit
 from infex.estimators.solution import Solution
 from infex.estimators.sums import Sums
-from infex.linear.moments import Moments
+from infex.linear.estimating import Arrays
 
 
 @final
@@ -71,27 +72,36 @@ class WindowedFit(Fit):
     def solve(self, start: Floats) -> Solution:
         return self._sums.solve(self.penalty)
 
-    def settle(self) -> None:
-        super().settle()
-        self._sum_anew()
-
-    def kept(self) -> dict[str, Any]:
+    def kept(self) -> Arrays:
         rows, rewards, weights = zip(*self._last, strict=True) if self._last else ((), (), ())
         return {
             "rows": np.array(rows, dtype=np.float64).reshape(len(rows), self.dim),
             "rewards": np.array(rewards, dtype=np.float64),
             "weights": np.array(weights, dtype=np.float64),
+            "truth": self._sums.truth.copy(),
+            "dropped": np.array(self._dropped),
         }
 
-    def recall(self, arrays: dict[str, Any]) -> None:
-        values = arrays["rewards"].tolist(), arrays["weights"].tolist()
-        self._last = deque(zip(np.array(arrays["rows"]), *values, strict=True))
-        while len(self._last) > self._size:
-            self._last.popleft()
+    def recall(self, arrays: Arrays) -> None:
+        rows = fitting("rows", arrays["rows"], (-1, self.dim))
+        values = [fitting(name, arrays[name], (len(rows),)).tolist() for name in ("rewards", "weights")]
+        window = deque(zip(rows, *values, strict=True), maxlen=self._size)
+        sums, dropped = None, 0
+        if "truth" in arrays and len(window) == len(rows):  # format 1, or another size: added up anew
+            sums, dropped = (
+                Sums.kept("truth", arrays, self.dim),
+                int(fitting("dropped", arrays["dropped"], (), whole=True)),
+            )
+        self._last = deque(window)
+        self._sum_anew()
+        if sums is not None:
+            if not np.allclose(sums.truth.sum(axis=0), self._sums.truth.sum(axis=0), rtol=1e-6, atol=1e-6):
+                raise DamagedFile("the sums of the window are not those of its rewards")
+            self._sums, self._dropped = sums, dropped
 
-    def moments(self) -> Moments:
+    def sums(self) -> tuple[Floats | None, int]:
         """The sums of the window, and how many rewards are in it."""
-        return self._sums.moments(len(self._last))
+        return self._sums.truth.copy(), len(self._last)
 
     def _sum_anew(self) -> None:
         self._sums = Sums(self.dim)

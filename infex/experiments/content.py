@@ -15,8 +15,8 @@ import numpy as np
 
 from infex.environments import Instance
 from infex.errors import InvalidExpression
-from infex.policies import catalog
 from infex.policies.kernel import Kernel
+from infex.records import catalog
 
 INSTALLED = ("site-packages", "dist-packages")
 GENERATED = "<string>"  # where dataclasses write methods

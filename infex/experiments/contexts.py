@@ -14,7 +14,7 @@ import numpy as np
 
 from infex.experiments.results import Cell, Results
 from infex.experiments.sweep import Sweep
-from infex.policies import catalog
+from infex.records import catalog
 from infex.reports import Verdict
 
 TITLE = "Infrequent exploration with arms that change"

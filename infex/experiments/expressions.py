@@ -8,7 +8,7 @@ from typing import Any
 
 from infex.errors import InvalidExpression
 from infex.experiments.naming import hint
-from infex.policies import catalog
+from infex.records import catalog
 
 KNOWN = {"policy": catalog.POLICIES, "schedule": catalog.SCHEDULES}
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from infex.experiments.results import Cell, Results
 from infex.experiments.sweep import Sweep
-from infex.policies import catalog
+from infex.records import catalog
 from infex.reports import Verdict
 
 DIMS = (10, 20, 40)

@@ -18,10 +18,11 @@ from infex.experiments import references
 from infex.experiments.content import digest
 from infex.experiments.expressions import names_delta, parsed
 from infex.experiments.naming import hint
-from infex.policies import Infex, catalog
+from infex.policies import Infex
 from infex.policies.confidence import DEFAULT, Confidence
-from infex.policies.protocol import checked
-from infex.simulation.batch import name as stream_name
+from infex.policies.traits import checked
+from infex.records import catalog
+from infex.records.stream_names import stream_name
 from infex.simulation.playing import checked_instance
 
 KINDS: dict[str, Callable[..., Any]] = {"gaussian": environments.gaussian, "changing": environments.changing}

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, final
 
 from infex.errors import InfexError, InvalidExpression
 from infex.experiments.expressions import names_delta, refuse_strangers, tree_of
-from infex.policies import catalog
+from infex.records import catalog
 
 REFERENCE = re.compile(r"[\w.]+:[\w.]+")
 

@@ -15,9 +15,8 @@ from infex.environments import ChangingInstance, Instance
 from infex.errors import InfexWarning
 from infex.experiments.recipes import Player, Problem
 from infex.experiments.warming import warm
-from infex.simulation.batch import name as stream_name
-from infex.simulation.many import fresh
-from infex.simulation.playing import play
+from infex.records.stream_names import stream_name
+from infex.simulation.playing import fresh, play
 
 FORMAT = 2  # of what a task's name stands for; raise it when runs come out otherwise
 

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 from infex.environments import Instance
-from infex.simulation.plan import plan
+from infex.simulation.course import course_of
 from infex.simulation.playing import play
 
 ROUNDS = 2
@@ -32,7 +32,7 @@ def warm(instance: Instance, policy: Any, content: str) -> None:
 def _tried(instance: Instance, policy: Any) -> None:
     """The policy, and the base that may not have its turn in so few rounds."""
     try:
-        play(instance, policy if plan(policy) is not None else copy.deepcopy(policy), ROUNDS)
+        play(instance, policy if course_of(policy) is not None else copy.deepcopy(policy), ROUNDS)
     except KeyboardInterrupt:
         raise
     except BaseException:  # a user's code may raise anything, SystemExit too

@@ -11,8 +11,12 @@ from infex.kernels.view import View
 
 GREEDY, UNIFORM, EPSILON, LINUCB, LINTS, LINTS_SPHERICAL, KERNEL, ROBIN, HYBRID = range(9)
 
-READ_THE_BOARD = (GREEDY, EPSILON, LINUCB, KERNEL, HYBRID)  # the others need no score but those of a sample
-READ_WIDTHS = (LINUCB, KERNEL)
+# How much of the board a base reads: nothing, its scores, or widths too.
+READS_NOTHING, READS_SCORES, READS_WIDTHS = range(3)
+
+
+class NoSuchKind(Exception):
+    """A compiled loop was given a base of a kind that it does not know."""
 
 
 class NoSuchArm(Exception):
@@ -23,6 +27,7 @@ class Base(NamedTuple):
     """What decides in exploring rounds: its kind, its numbers, and whether ties are broken at random."""
 
     kind: int
+    reads: int
     noise: float = 0.0
     bound: float = 0.0
     delta: float = 1.0
@@ -71,14 +76,14 @@ def optimistic_arm(
 @compiled
 def sampled_arm(
     base: Base, penalty: float, columns: Floats, solved: Floats, vectors: Floats, run: Floats, rng: Any,
-    direction: Floats, theta: Floats, scores: Floats,
+    direction: Floats, theta: Floats, work: Floats, scores: Floats,
 ) -> int:  # fmt: skip
     """The best arm under one sampled parameter."""
     for i in range(direction.size):
         direction[i] = rng.standard_normal()
     if base.kind == LINTS_SPHERICAL:
         kernels.to_sphere(direction)
-    kernels.perturb(solved, vectors, run, radius(base, penalty, run), direction, theta)
+    kernels.perturb(solved, vectors, run, radius(base, penalty, run), direction, theta, work)
     kernels.product(columns, theta, scores)
     return pick(scores, True, rng) if base.random_ties else kernels.best(scores)
 
@@ -105,6 +110,8 @@ def base_arm(base: Base, t: int, seen: View, rng: Any) -> tuple[int, bool]:
         return optimistic_arm(base, seen.penalty, board, run, rng, scores, seen.places), True
     if kind == KERNEL:
         return int(call(base.address, t, seen, rng)), True
+    if kind not in (LINTS, LINTS_SPHERICAL, HYBRID):
+        raise NoSuchKind(kind)
     arm = sampled_arm(
         base,
         seen.penalty,
@@ -115,6 +122,7 @@ def base_arm(base: Base, t: int, seen: View, rng: Any) -> tuple[int, bool]:
         rng,
         seen.sample[0],
         seen.sample[1],
+        seen.sample[2],
         scores,
     )
     return arm, True

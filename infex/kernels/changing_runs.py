@@ -7,7 +7,7 @@ import numpy as np
 from infex import kernels
 from infex.arrays import Floats
 from infex.kernels import regret
-from infex.kernels.bases import EPSILON, GREEDY, HYBRID, READ_WIDTHS, Base, NoSuchArm, base_arm, pick
+from infex.kernels.bases import READS_SCORES, READS_WIDTHS, Base, NoSuchArm, base_arm, pick
 from infex.kernels.compiling import compiled
 from infex.kernels.drawing import gaps_of
 from infex.kernels.fixed_runs import Outcome, Rule, State
@@ -67,7 +67,7 @@ def play_block(
                 clock, factor, vector, here = own_clock + turn, own_solved, own_vectors, own_run
             else:
                 clock, factor, vector, here = t + b, solved, vectors, run
-            score(base.kind, factor, columns, board)
+            score(base.reads, factor, columns, board)
             seen = View(columns, settings, penalty, board, here, factor, vector, scores, places, sample)
             arm, explores = base_arm(base, clock, seen, rng)
             explores = explores or not always
@@ -87,9 +87,9 @@ def play_block(
 
 
 @compiled
-def score(kind: int, solved: Floats, columns: Floats, board: Floats) -> None:
-    """As much of the board as a base of that kind reads."""
-    if kind in READ_WIDTHS:
+def score(reads: int, solved: Floats, columns: Floats, board: Floats) -> None:
+    """As much of the board as a base reads."""
+    if reads == READS_WIDTHS:
         kernels.direct(solved, columns, board)
-    elif kind in (GREEDY, EPSILON, HYBRID):
+    elif reads == READS_SCORES:
         kernels.product(columns, solved[columns.shape[0]], board[0])

@@ -149,7 +149,7 @@ def play_rounds(
     if own:
         seen = viewed(own_columns, settings, penalty, own_board, own_run, own_solved, own_vectors)
     scores, places = seen.scores[2], seen.places
-    direction, theta = seen.sample[0], seen.sample[1]
+    direction, theta, work = seen.sample[0], seen.sample[1], seen.sample[2]
     mark, turn, own_clock = 0, 0, int(tally[EXPLORED])
     kept, low, high = -1, 0.0, 0.0  # the run's arm if its interval is known, and the interval
     while mark < checkpoints.size and checkpoints[mark] < t:
@@ -162,7 +162,9 @@ def play_rounds(
             if base.kind == LINUCB and not own:  # as below, with fewer arrays to hand over
                 arm = optimistic_arm(base, penalty, board, run, rng, scores, places)
             elif (base.kind == LINTS or base.kind == LINTS_SPHERICAL) and not own:
-                arm = sampled_arm(base, penalty, columns, solved, vectors, run, rng, direction, theta, scores)
+                arm = sampled_arm(
+                    base, penalty, columns, solved, vectors, run, rng, direction, theta, work, scores
+                )
             else:
                 arm, explores = base_arm(base, own_clock + turn if own else t, seen, rng)
                 explores = explores or not always

@@ -27,6 +27,14 @@ def direct(solved: Floats, columns: Floats, board: Floats) -> None:
         board[3, k] = squares[k] / LONGEST
 
 
+@compiled
+def score(solved: Floats, vectors: Floats, run: Floats, columns: Floats, board: Floats) -> None:
+    """The board of arms that are not kept up, to be read with the run under way, which stays as it is."""
+    direct(solved, columns, board)
+    if run[N] > 0.0:
+        product(columns, vectors[2], board[2])
+
+
 @inlined
 def add_pulls(truth: Floats, x: Floats, n: float, total: float) -> None:
     """The truth after n pulls of x with reward sum `total`.
@@ -178,6 +186,25 @@ def learn(
         open_run(solved, columns, board, vectors, run, arm)
     if pull(run, reward):
         close_run(truth, penalty, solved, columns, board, vectors, run)
+
+
+@compiled
+def learn_counted(
+    truth: Floats,
+    penalty: float,
+    solved: Floats,
+    columns: Floats,
+    board: Floats,
+    vectors: Floats,
+    run: Floats,
+    counts: Floats,
+    arm: int,
+    reward: float,
+) -> None:
+    """The same, with one pull more of the arm in row 0 of `counts`, and its reward in row 1."""
+    learn(truth, penalty, solved, columns, board, vectors, run, arm, reward)
+    counts[0, arm] += 1.0
+    counts[1, arm] += reward
 
 
 @compiled

@@ -84,6 +84,12 @@ def estimates(board: Floats, run: Floats, out: Floats) -> int:
     return best(out)
 
 
+@compiled
+def look(board: Floats, run: Floats, out: Floats) -> tuple[int, float]:
+    """The greedy arm and the volume, and in `out` every arm's estimate."""
+    return estimates(board, run, out), volume(run)
+
+
 @inlined
 def width(square: float, along: float, psi: float) -> float:
     """The width |x| in V^-1: sqrt(w - psi g^2), where rounding may not go below 0."""
@@ -159,14 +165,14 @@ def volume(run: Floats) -> float:
 
 @inlined
 def perturb(
-    solved: Floats, vectors: Floats, run: Floats, scale: float, direction: Floats, out: Floats
+    solved: Floats, vectors: Floats, run: Floats, scale: float, direction: Floats, out: Floats, sums: Floats
 ) -> None:
     """theta + scale M'direction, for theta and M after the run, which stay as they are.
 
     M after n pulls is R^-1 M with R R' = I + n p p', so only the direction changes: R^-T
-    direction, by one sweep from the last entry up.
+    direction, by one sweep from the last entry up. `sums` has room for d numbers.
     """
-    p, u, sums, n, phi = vectors[1], vectors[2], vectors[3], run[N], run[PHI]
+    p, u, n, phi = vectors[1], vectors[2], run[N], run[PHI]
     d = p.size
     total = 1.0
     for i in range(d):

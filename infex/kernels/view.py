@@ -32,7 +32,7 @@ class View(NamedTuple):
     vectors: Floats
     scores: Floats  # (4, K)
     places: Integers  # (K,)
-    sample: Floats  # (2, d)
+    sample: Floats  # (3, d)
 
 
 @register_jitable
@@ -47,7 +47,7 @@ def viewed(
 ) -> View:
     """A view with room of its own."""
     dim, count = arms.shape
-    room = np.empty((4, count)), np.empty(count, dtype=np.int64), np.empty((2, dim))
+    room = np.empty((4, count)), np.empty(count, dtype=np.int64), np.empty((3, dim))
     return View(arms, settings, penalty, board, run, solved, vectors, *room)
 
 
@@ -95,7 +95,7 @@ def perturbed(view: View, scale: float, rng: Any) -> Floats:
     out: Floats = view.scores[2]
     for i in range(direction.size):
         direction[i] = rng.standard_normal()
-    kernels.perturb(view.solved, view.vectors, view.run, scale, direction, theta)
+    kernels.perturb(view.solved, view.vectors, view.run, scale, direction, theta, view.sample[2])
     kernels.product(view.arms, theta, out)
     return out
 

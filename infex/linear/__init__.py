@@ -1,10 +1,8 @@
 """Ridge statistics: what was learnt, and what a policy may read of it."""
 
-from infex.arrays import columns_of
-from infex.kernels import radius
-from infex.linear.evidence import Evidence
+from infex.linear.evidence import Evidence, Spent
+from infex.linear.known import Known, Learnt
 from infex.linear.memory import Memory
-from infex.linear.offer import Offer
-from infex.linear.ridge import Ridge
+from infex.linear.regression import RidgeStatistics
 
-__all__ = ["Evidence", "Memory", "Offer", "Ridge", "columns_of", "radius"]
+__all__ = ["Evidence", "Known", "Learnt", "Memory", "RidgeStatistics", "Spent"]

@@ -4,129 +4,96 @@ from __future__ import annotations
 
 from typing import Any, final
 
-from infex.arrays import Floats, Integers
+from infex.arrays import Bools, Floats, Integers
 from infex.errors import InvalidSetting
-from infex.linear.evidence import Evidence
-from infex.linear.ridge import Ridge
-from infex.linear.statistics import Estimator, Statistics
-from infex.linear.tally import Tally
+from infex.linear.estimating import Arrays, Estimator, Statistics
+from infex.linear.evidence import NOTHING, Evidence, Spent
+from infex.linear.regression import RidgeStatistics
 
 
 @final
 class Memory:
-    """Statistics of all rounds and, if they are kept, of exploring rounds; with pulls by arm.
+    """Statistics of all rounds and, if they are kept apart, of exploring rounds too.
 
-    `ridge` are those of all rounds, a `Ridge` unless an estimator made others. `note` is what the
-    policy wants to know in its next round (see `Choice`).
+    `all` are `RidgeStatistics` unless an estimator made others, which may search for their estimate and
+    refuse rewards.
     """
 
-    __slots__ = ("explored", "note", "own_tally", "ridge", "tally")
+    __slots__ = ("all", "explored", "searches")
 
-    def __init__(self, ridge: Statistics, explored: Statistics | None) -> None:
-        self.ridge = ridge
+    def __init__(self, everything: Statistics, explored: Statistics | None) -> None:
+        self.all = everything
         self.explored = explored
-        self.tally = Tally(ridge.columns.shape[1])
-        self.own_tally = None if explored is None else Tally(ridge.columns.shape[1])
-        self.note: Any = None
+        self.searches = not isinstance(everything, RidgeStatistics)
 
     @staticmethod
     def empty(columns: Floats, penalty: float, apart: bool, estimator: Estimator | None = None) -> Memory:
         """Nothing learnt, by ridge or another estimator; `apart` if exploring rounds are kept apart too."""
-        make = Ridge if estimator is None else estimator.start
+        make = RidgeStatistics if estimator is None else estimator.start
         return Memory(make(columns, penalty), make(columns, penalty) if apart else None)
 
     @property
     def columns(self) -> Floats:
         """The fixed arms, (d, K)."""
-        return self.ridge.columns
+        return self.all.columns
 
-    def evidence(self) -> Evidence:
+    def evidence(self, note: Any = None, allowed: Bools | None = None, spent: Spent = NOTHING) -> Evidence:
         """What is known of the fixed arms."""
-        return Evidence(self.ridge, self.explored, self.tally, self.own_tally, self.note)
+        explored = self.explored
+        return Evidence(
+            self.all.known(), None if explored is None else explored.known(), note, allowed, spent
+        )
 
-    def offer(self, columns: Floats) -> Evidence:
-        """What is known of the arms of one round."""
-        explored = None if self.explored is None else self.explored.on(columns)
-        return Evidence(self.ridge.on(columns), explored, note=self.note)
+    def offer(
+        self, columns: Floats, note: Any = None, allowed: Bools | None = None, spent: Spent = NOTHING
+    ) -> Evidence:
+        """What is known of the arms of one round, (d, K)."""
+        explored = None if self.explored is None else self.explored.known().on(columns)
+        return Evidence(self.all.known().on(columns), explored, note, allowed, spent)
 
-    def learn(self, arm: int, reward: float, explored: bool) -> None:
-        """Takes in one reward of a fixed arm."""
-        self.ridge.learn(arm, reward)
-        tally = self.tally  # `add` written out, as this is the way of every reward
-        tally.pulls[arm] += 1
-        tally.sums[arm] += reward
-        if explored and self.explored is not None and self.own_tally is not None:
-            self.explored.learn(arm, reward)
-            self.own_tally.add(arm, reward)
-
-    def learn_weighted(self, arm: int, reward: float, explored: bool, weight: float) -> None:
-        """Takes in one reward of a fixed arm that counts `weight` times in the squared error."""
-        self.absorb_weighted(self.columns[:, arm].copy(), reward, explored, weight)
-        self.tally.add(arm, reward)
-        if explored and self.own_tally is not None:
-            self.own_tally.add(arm, reward)
-
-    def absorb_weighted(self, x: Floats, reward: float, explored: bool, weight: float) -> None:
-        """Takes in one reward of any x that counts `weight` times in the squared error."""
-        if not self.ridge.squares:
+    def refuse(self, reward: float, weight: float = 1.0) -> None:
+        """Refuses what the statistics could not take in; changes nothing."""
+        if weight != 1.0 and not self.all.squares:
             raise InvalidSetting(f"a weight ({weight:g}) needs an estimator of least squares")
-        self.absorb(x, reward, explored, weight)
+        self.all.refuse(reward)
 
-    def refuse(self, reward: float) -> None:
-        """Refuses a reward that the statistics could not take in; changes nothing."""
-        check = getattr(self.ridge, "refuse", None)
-        if check is not None:
-            check(reward)
-
-    def absorb(self, x: Floats, reward: float, explored: bool, weight: float = 1.0) -> None:
-        """Takes in one reward of any x."""
-        self.ridge.absorb(x, reward, weight)
+    def learn(self, on: int | Floats, reward: float, explored: bool, weight: float = 1.0) -> None:
+        """Takes in a reward of a fixed arm, by its index, or of any x."""
+        self.all.learn(on, reward, weight)
         if explored and self.explored is not None:
-            self.explored.absorb(x, reward, weight)
+            self.explored.learn(on, reward, weight)
+
+    def entered(self, explored: bool) -> None:
+        """A decision was taken on what is known now."""
+        self.all.entered()
+        if explored and self.explored is not None:
+            self.explored.entered()
 
     def over(self, columns: Floats, places: Integers) -> Memory:
         """What was learnt, over other fixed arms: each at its old place, or new (-1)."""
-        explored = None if self.explored is None else self.explored.over(columns)
-        found = Memory(self.ridge.over(columns), explored)
-        found.tally = self.tally.at(places)
-        found.own_tally = None if self.own_tally is None else self.own_tally.at(places)
-        found.note = self.note
-        return found
+        explored = None if self.explored is None else self.explored.over(columns, places)
+        return Memory(self.all.over(columns, places), explored)
 
     def merge(self, other: Memory, places: Integers) -> None:
         """Takes in all that another has learnt; each of its arms is at a place here, or nowhere (-1)."""
-        self.ridge.add(other.ridge)
-        self.tally.merge(other.tally, places)
+        self.all.add(other.all, places)
         if self.explored is not None and other.explored is not None:
-            self.explored.add(other.explored)
-        if self.own_tally is not None and other.own_tally is not None:
-            self.own_tally.merge(other.own_tally, places)
+            self.explored.add(other.explored, places)
 
-    def settle(self) -> None:
-        """Computes all that is derived anew, so that a copy made of the truth alone is the same."""
-        self.ridge.settle()
-        if self.explored is not None:
-            self.explored.settle()
-
-    def arrays(self) -> dict[str, Any]:
+    def arrays(self) -> Arrays:
         """All that was learnt, as arrays to be kept."""
-        kept: dict[str, Any] = {"columns": self.columns}
-        for name, ridge, tally in self._parts():
-            if ridge is not None and tally is not None:
-                parts = ridge.arrays() | {"pulls": tally.pulls, "sums": tally.sums}
-                kept |= {f"{name} {part}": array for part, array in parts.items()}
+        kept: Arrays = {"columns": self.columns}
+        for name, statistics in self._parts():
+            kept |= {f"{name} {part}": array for part, array in statistics.arrays().items()}
         return kept
 
-    def restore(self, arrays: dict[str, Any]) -> None:
+    def restore(self, arrays: Arrays) -> None:
         """Takes all that was learnt from arrays that were kept."""
-        for name, ridge, tally in self._parts():
-            if ridge is not None and tally is not None:
-                prefix = f"{name} "
-                ridge.restore(
-                    {key.removeprefix(prefix): arrays[key] for key in arrays if key.startswith(prefix)}
-                )
-                tally.pulls[:] = arrays[f"{name} pulls"]
-                tally.sums[:] = arrays[f"{name} sums"]
+        for name, statistics in self._parts():
+            prefix = f"{name} "
+            own = {key.removeprefix(prefix): arrays[key] for key in arrays if key.startswith(prefix)}
+            statistics.restore(own)
 
-    def _parts(self) -> tuple[tuple[str, Statistics | None, Tally | None], ...]:
-        return ("all", self.ridge, self.tally), ("explored", self.explored, self.own_tally)
+    def _parts(self) -> list[tuple[str, Statistics]]:
+        explored = [] if self.explored is None else [("explored", self.explored)]
+        return [("all", self.all), *explored]

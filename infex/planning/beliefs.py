@@ -13,7 +13,7 @@ from infex.arrays import Floats, columns_of, labels_of
 from infex.checks import real, whole
 from infex.environments import LinearInstance, gaussian
 from infex.errors import InvalidArms, InvalidReward, InvalidSetting, LargeReward, UnevenFeatures
-from infex.linear import Ridge
+from infex.linear import RidgeStatistics
 from infex.streams import stream
 
 LARGEST = 1e100
@@ -165,10 +165,11 @@ def _informed(prior: Belief, arms: Any, rewards: Any) -> Belief:
     if not np.isfinite(values).all():
         raise InvalidReward(f"logged rewards must be finite, got {values[~np.isfinite(values)][0]:g}")
     penalty = max(prior.noise**2 * prior.dim / prior.bound**2, WEAKEST)
-    ridge = Ridge(np.zeros((prior.dim, 0)), penalty)
+    ridge = RidgeStatistics(np.zeros((prior.dim, 0)), penalty)
     for arm, value in zip(which, values, strict=True):
-        ridge.absorb(prior.arms[arm], float(value))
-    theta = ridge.theta
+        ridge.learn(prior.arms[arm], float(value))
+    known = ridge.known()
+    theta = known.theta
     surprise = float(values @ values - theta @ (prior.arms[which].T @ values)) / prior.noise**2
     if surprise > values.size + 6.0 * math.sqrt(2.0 * values.size):
         warnings.warn(
@@ -178,5 +179,4 @@ def _informed(prior: Belief, arms: Any, rewards: Any) -> Belief:
             LargeReward,
             stacklevel=4,
         )
-    rows = np.array([ridge.perturbed(prior.noise, unit) for unit in np.eye(prior.dim)]) - theta
-    return replace(prior, mean=theta, root=rows.T.copy())
+    return replace(prior, mean=theta, root=prior.noise * known.factor.T)

@@ -8,7 +8,8 @@ from typing import Any, Literal, NamedTuple, final
 
 from infex.checks import real, whole
 from infex.errors import InvalidSetting
-from infex.policies import Greedy, Infex, LinTS, LinUCB, catalog
+from infex.policies import Greedy, Infex, LinTS, LinUCB
+from infex.records import catalog
 from infex.schedules import Schedule, always, every, logarithmic, power, stretched
 
 SCALES = (1.0, 0.5, 0.2, 0.1, 0.05)

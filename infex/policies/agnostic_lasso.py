@@ -9,8 +9,8 @@ import numpy as np
 from infex.arrays import Floats
 from infex.checks import one_of, real
 from infex.linear import Evidence
-from infex.policies.protocol import Choice
-from infex.policies.ties import TIES, Ties, pick, share
+from infex.policies.choice import Choice, Reason
+from infex.policies.ties import TIES, Ties, picked, share
 
 
 @final
@@ -31,7 +31,8 @@ class AgnosticLassoBandit:
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The best arm of the estimate."""
-        return Choice(pick(self._scores(evidence), self.ties, rng), explored=False, reason="best by LASSO")
+        arm, share = picked(self._scores(evidence), self.ties, rng)
+        return Choice(arm, False, None, Reason.LASSO, None, share, 0.0)
 
     def probability(self, t: int, evidence: Evidence, arm: int) -> float:
         """1 for the best arm; shared among ties that are broken at random."""

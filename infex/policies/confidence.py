@@ -1,16 +1,15 @@
 """The confidence radius as settings that LinUCB and LinTS share."""
 
-import math
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from infex import kernels
 from infex.checks import one_of, real
 from infex.errors import LargeReward
+from infex.kernels import bases
 from infex.linear import Evidence
-from infex.policies.protocol import Policy
 from infex.policies.ties import TIES, Ties
+from infex.policies.traits import Policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +43,11 @@ class Confidence:
         """A reward larger than this does not fit `noise` and `bound`."""
         return self.bound + 8.0 * self.noise
 
+    def base_of(self, kind: int, reads: int) -> bases.Base:
+        """The same settings in a compiled loop."""
+        numbers = self.noise, self.bound, self.delta, self.scale
+        return bases.Base(kind, reads, *numbers, random_ties=self.ties == "random")
+
     def radius(self, evidence: Evidence) -> float:
         """beta at this evidence."""
         return self.scale * kernels.radius(
@@ -54,13 +58,6 @@ class Confidence:
 DEFAULT = Confidence()
 
 
-def radius_of(policy: Policy) -> Callable[[Evidence], float]:
-    """The policy's own radius, that of its base if it has one, or that of the default settings."""
-    if callable(getattr(policy, "radius", None)):
-        return policy.radius  # type: ignore[attr-defined, no-any-return]
-    return radius_of(policy.base) if hasattr(policy, "base") else DEFAULT.radius
-
-
 def warn_of_large(policy: Policy, reward: float, stacklevel: int) -> None:
     """Warns that exploring rounds will hardly explore."""
     warnings.warn(
@@ -69,9 +66,3 @@ def warn_of_large(policy: Policy, reward: float, stacklevel: int) -> None:
         LargeReward,
         stacklevel=stacklevel + 1,
     )
-
-
-def greatest_reward(policy: Policy) -> float:
-    """The largest reward that fits the settings of the policy or its base, if they say."""
-    inner = getattr(policy, "base", policy)
-    return inner.greatest if isinstance(inner, Confidence) else math.inf

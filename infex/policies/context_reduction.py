@@ -13,9 +13,10 @@ from infex.checks import whole
 from infex.errors import InvalidSetting
 from infex.kernels import TIE
 from infex.linear import Evidence
+from infex.policies.choice import Choice, arm_of
 from infex.policies.linucb import LinUCB
-from infex.policies.protocol import Choice, Policy, checked, chosen, informed, uses_explored
 from infex.policies.ties import best
+from infex.policies.traits import Policy, checked, informed, traits_of
 from infex.streams import stream
 
 BASE = LinUCB()
@@ -46,8 +47,7 @@ class ContextReduction:
     towards: Any = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
-        checked("base", self.base)
-        if uses_explored(self.base):
+        if traits_of(checked("base", self.base)).uses_explored:
             raise InvalidSetting(f"the base must not keep exploring rounds apart: {self.base!r}")
         object.__setattr__(self, "directions", whole("directions", self.directions, least=1))
         object.__setattr__(self, "seed", whole("seed", self.seed))
@@ -81,7 +81,7 @@ class ContextReduction:
                 f"samples have {self.actions.shape[0]} features, the arms on offer {evidence.arms.shape[1]}"
             )
         choice = self.base.choose(t, evidence.on(self.actions), rng)
-        action = chosen(choice, self.directions)
+        action = arm_of(choice, self.directions)
         arm = best(evidence.arms @ self.towards[action])
         return Choice(arm, choice.explored, choice.note, choice.reason, self.actions[:, action].copy())
 

@@ -8,11 +8,12 @@ import numpy as np
 
 from infex.checks import one_of, real
 from infex.errors import InvalidSetting
+from infex.kernels import bases
 from infex.linear import Evidence
+from infex.policies.choice import Choice
+from infex.policies.form import Form
 from infex.policies.greedy import GREEDY
-from infex.policies.protocol import Choice
 from infex.policies.ties import TIES, Ties
-from infex.policies.uniform import Uniform
 
 
 @final
@@ -49,11 +50,21 @@ class EpsilonGreedy:
         except InvalidSetting as error:
             raise InvalidSetting(f"in round {t}: {error}") from None
 
+    def compiled(self) -> Form | None:
+        """With a rate that needs no Python."""
+        if callable(self.rate):
+            return None
+        rate = -1.0 if self.rate is None else self.rate
+        tied = self.ties == "random"
+        return Form(bases.Base(bases.EPSILON, bases.READS_SCORES, rate=rate, random_ties=tied))
+
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-        """A uniform arm on a coin's word, else the greedy one."""
-        if rng.random() < self.eps(t):
-            return Uniform().choose(t, evidence, rng)
-        return GREEDY[self.ties].choose(t, evidence, rng)
+        """A uniform arm with probability eps, else the greedy one."""
+        eps = self.eps(t)
+        tries = bool(rng.random() < eps)
+        arm = int(rng.integers(len(evidence))) if tries else GREEDY[self.ties].picked(evidence, rng)[0]
+        law, share = 1.0 / len(evidence), GREEDY[self.ties].probability(t, evidence, arm)
+        return Choice(arm, tries, None, "", None, eps * law + (1.0 - eps) * share, eps, law)
 
     def probability(self, t: int, evidence: Evidence, arm: int) -> float:
         """eps/K for every arm, and 1 - eps more for the greedy one."""

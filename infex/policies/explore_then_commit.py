@@ -8,10 +8,14 @@ import numpy as np
 
 from infex.checks import one_of, whole
 from infex.errors import InvalidSetting
+from infex.kernels import bases
 from infex.linear import Evidence
+from infex.policies.choice import Choice, explored
+from infex.policies.form import Form
 from infex.policies.greedy import GREEDY
-from infex.policies.protocol import Choice
 from infex.policies.ties import TIES, Ties
+from infex.schedules import always
+from infex.schedules.budgeting import Budget
 
 
 @final
@@ -67,14 +71,22 @@ class ExploreThenCommit:
         balanced = float((self.horizon / 2.0) ** (2.0 / 3.0) * dim ** (1.0 / 3.0))
         return min(self.horizon, math.ceil(balanced))
 
+    def compiled(self) -> Form | None:
+        """Exploring at first and greedy for good, if the length is known."""
+        if self.rounds is None or self.then == "commit":
+            return None
+        base = bases.Base(bases.UNIFORM if self.order == "uniform" else bases.ROBIN, bases.READS_NOTHING)
+        first = Budget(always(), self.rounds)
+        return Form(base, schedule=first, random_ties=self.ties == "random", is_base=False)
+
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """An arm of the first phase, or the greedy one."""
         if t > self.length(evidence.arms.shape[1]):
             seen = evidence.explored if self.then == "commit" else evidence
             return GREEDY[self.ties].choose(t, seen, rng)
         if self.order == "uniform":
-            return Choice(int(rng.integers(len(evidence))))
-        return Choice((t - 1) % len(evidence))
+            return explored(int(rng.integers(len(evidence))), 1.0 / len(evidence))
+        return explored((t - 1) % len(evidence), 1.0)
 
     def probability(self, t: int, evidence: Evidence, arm: int) -> float:
         """1/K or the arm whose turn it is, then 1 for the greedy one."""

@@ -6,9 +6,11 @@ from typing import final
 import numpy as np
 
 from infex.checks import one_of, real
+from infex.kernels import bases
 from infex.linear import Evidence
-from infex.policies.protocol import Choice
-from infex.policies.ties import TIES, Ties, pick, share
+from infex.policies.choice import Choice, explored
+from infex.policies.form import Form
+from infex.policies.ties import TIES, Ties, picked, share
 
 
 @final
@@ -31,9 +33,14 @@ class FixedBonusUCB:
         """The bonus."""
         return self.bonus
 
+    def compiled(self) -> Form:
+        """LinUCB with a constant radius."""
+        tied = self.ties == "random"
+        return Form(bases.Base(bases.LINUCB, bases.READS_WIDTHS, bonus=self.bonus, random_ties=tied))
+
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The arm of the largest upper bound."""
-        return Choice(pick(evidence.upper(self.bonus), self.ties, rng))
+        return explored(*picked(evidence.upper(self.bonus), self.ties, rng))
 
     def probability(self, t: int, evidence: Evidence, arm: int) -> float:
         """1 for the arm of the largest upper bound; shared among ties that are broken at random."""

@@ -8,8 +8,8 @@ import numpy as np
 from infex.arrays import Floats
 from infex.checks import one_of, real
 from infex.linear import Evidence
-from infex.policies.protocol import Choice
-from infex.policies.ties import TIES, Ties, pick
+from infex.policies.choice import Choice
+from infex.policies.ties import TIES, Ties, picked
 
 
 @final
@@ -29,7 +29,7 @@ class GaussianTS:
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The best arm of one sample."""
-        return Choice(pick(sampled_means(evidence, self.noise, rng), self.ties, rng))
+        return Choice(picked(sampled_means(evidence, self.noise, rng), self.ties, rng)[0], chance=1.0)
 
 
 def sampled_means(evidence: Evidence, noise: float, rng: np.random.Generator) -> Floats:

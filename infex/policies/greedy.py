@@ -6,9 +6,12 @@ from typing import final
 import numpy as np
 
 from infex.checks import one_of
+from infex.kernels import bases
 from infex.linear import Evidence
-from infex.policies.protocol import Choice
-from infex.policies.ties import TIES, Ties, pick, share
+from infex.policies.choice import Choice
+from infex.policies.form import Form
+from infex.policies.ties import TIES, Ties, picked, share
+from infex.schedules import never
 
 
 @final
@@ -25,11 +28,22 @@ class Greedy:
     def __post_init__(self) -> None:
         one_of("ties", self.ties, TIES)
 
+    def compiled(self) -> Form:
+        """Greedy in every round."""
+        tied = self.ties == "random"
+        base = bases.Base(bases.GREEDY, bases.READS_SCORES, random_ties=tied)
+        return Form(base, schedule=never(), random_ties=tied)
+
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The greedy arm."""
+        arm, share = self.picked(evidence, rng)
+        return Choice(arm, False, None, "", None, share, 0.0)
+
+    def picked(self, evidence: Evidence, rng: np.random.Generator) -> tuple[int, float]:
+        """The greedy arm, and with which probability it is picked among ties."""
         if self.ties == "lowest":
-            return Choice(evidence.greedy, explored=False)
-        return Choice(pick(evidence.estimates, self.ties, rng), explored=False)
+            return evidence.greedy, 1.0
+        return picked(evidence.estimates, self.ties, rng)
 
     def probability(self, t: int, evidence: Evidence, arm: int) -> float:
         """1 for the greedy arm; shared among ties that are broken at random."""

@@ -1,19 +1,29 @@
 """Greedy-First."""
 
-from dataclasses import dataclass
-from typing import Any, final
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from infex.checks import real, whole
 from infex.linear import Evidence
+from infex.policies.choice import Choice
 from infex.policies.greedy import GREEDY
 from infex.policies.linucb import LinUCB
-from infex.policies.protocol import Choice, Policy, checked, choose_allowed, noted, probability, uses_explored
+from infex.policies.masks import choose_allowed, law_allowed
+from infex.policies.traits import Policy, Traits, checked, traits_of
 
 BASE = LinUCB()
 NO_LEVEL = -1.0
 SINGULAR = 1e-12  # of the trace, below which rounding would decide
+
+
+class FirstNote(NamedTuple):
+    """Has it switched, the level if it is known, and the base's note."""
+
+    switched: bool
+    level: float
+    base: Any = None
 
 
 @final
@@ -30,38 +40,40 @@ class GreedyFirst:
     base: Policy = BASE
     level: float | None = None
     wait: int | None = None
+    _traits: Traits = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        checked("base", self.base)
+        object.__setattr__(self, "_traits", traits_of(checked("base", self.base)))
         if self.level is not None:
             object.__setattr__(self, "level", real("level", self.level, least=0))
         if self.wait is not None:
             object.__setattr__(self, "wait", whole("wait", self.wait, least=0))
 
-    @property
-    def uses_explored(self) -> bool:
-        """Does the base keep exploring rounds apart?"""
-        return uses_explored(self.base)
+    def accepts(self, note: Any, dim: int) -> bool:
+        """One of its own."""
+        inner = self._traits.accepts
+        return isinstance(note, FirstNote) and (note.base is None or inner is None or inner(note.base, dim))
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-        """The greedy arm, or the base's; the note is (1 if it switched, the level, the base's note)."""
+        """The greedy arm, or the base's."""
         switched, level, inner = self._state(evidence)
         if switched:
-            choice = choose_allowed(self.base, t, evidence.noted(inner), rng)
-            return choice._replace(note=(1.0, level, noted(choice, inner)))
-        note = None if level == NO_LEVEL else (0.0, level, inner)
+            choice = choose_allowed(self.base, self._traits, t, evidence.noted(inner), rng)
+            return choice._replace(note=FirstNote(True, level, inner if choice.note is None else choice.note))
+        note = None if level == NO_LEVEL else FirstNote(False, level, inner)
         return GREEDY["lowest"].choose(t, evidence, rng)._replace(note=note)
 
     def probability(self, t: int, evidence: Evidence, arm: int) -> float | None:
         """That of the greedy arm, or the base's."""
         switched, _, inner = self._state(evidence)
         if switched:
-            return probability(self.base, t, evidence.noted(inner), arm)
+            return law_allowed(self._traits, t, evidence.noted(inner), arm)
         return GREEDY["lowest"].probability(t, evidence, arm)
 
     def _state(self, evidence: Evidence) -> tuple[bool, float, Any]:
         """Has it switched, the level if it is known, and the base's note."""
-        switched, level, inner = evidence.note or (0.0, NO_LEVEL if self.level is None else self.level, None)
+        begun = FirstNote(False, NO_LEVEL if self.level is None else self.level)
+        switched, level, inner = evidence.note or begun
         if switched:
             return True, level, inner
         moments = evidence.moments

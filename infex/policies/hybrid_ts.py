@@ -7,12 +7,14 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import one_of, real
+from infex.kernels import bases
 from infex.linear import Evidence
+from infex.policies.choice import Choice, explored
 from infex.policies.confidence import Confidence
+from infex.policies.form import Form
 from infex.policies.gaussian_ts import sampled_means
 from infex.policies.greedy import GREEDY
-from infex.policies.protocol import Choice
-from infex.policies.ties import pick
+from infex.policies.ties import picked
 
 
 @final
@@ -33,15 +35,23 @@ class HybridTS(Confidence):
         object.__setattr__(self, "p", real("p", self.p, least=0, most=1))
         one_of("form", self.form, ("linear", "plain"))
 
+    def compiled(self) -> Form | None:
+        """The linear form."""
+        if self.form != "linear":
+            return None
+        return Form(self.base_of(bases.HYBRID, bases.READS_SCORES)._replace(rate=self.p))
+
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-        """The best arm of one sample on a coin's word, else the greedy one."""
+        """The best arm of one sample with probability p, else the greedy one."""
         if self.form == "plain" and not evidence.pulls.all():
-            return Choice(int(np.argmin(evidence.pulls > 0)))
+            return explored(int(np.argmin(evidence.pulls > 0)), 1.0)
         if rng.random() < self.p:
-            return Choice(pick(self._sampled(evidence, rng), self.ties, rng))
+            return Choice(picked(self._sampled(evidence, rng), self.ties, rng)[0], chance=self.p)
         if self.form == "linear":
-            return GREEDY[self.ties].choose(t, evidence, rng)
-        return Choice(pick(evidence.sums / evidence.pulls, self.ties, rng), explored=False)
+            return Choice(GREEDY[self.ties].picked(evidence, rng)[0], explored=False, chance=self.p)
+        return Choice(
+            picked(evidence.sums / evidence.pulls, self.ties, rng)[0], explored=False, chance=self.p
+        )
 
     def _sampled(self, evidence: Evidence, rng: np.random.Generator) -> Floats:
         if self.form == "plain":

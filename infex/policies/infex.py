@@ -1,39 +1,23 @@
 """INFEX: infrequent exploration (Lee and Oh, NeurIPS 2025, Algorithm 1)."""
 
 import warnings
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, final
 
 import numpy as np
 
-from infex.arrays import Floats
 from infex.checks import one_of
 from infex.errors import InvalidSetting, SparseExploration
 from infex.linear import Evidence
-from infex.policies.control import (
-    GREEDILY,
-    SCHEDULED,
-    Control,
-    controlled,
-    controlled_probability,
-    why_not,
-)
+from infex.policies.choice import Choice, Reason, Turn, arm_of
+from infex.policies.form import Form, form_of
+from infex.policies.gate import Control, Gate, Opening
 from infex.policies.greedy import GREEDY
-from infex.policies.protocol import (
-    NO_ARM_ALLOWED,
-    Choice,
-    Policy,
-    checked,
-    choose_allowed,
-    chosen,
-    learns,
-    none_allowed,
-    probability,
-    teach,
-    uses_explored,
-)
+from infex.policies.likelihood import UNKNOWN, InfexNote, Likelihood
+from infex.policies.masks import choose_allowed
 from infex.policies.ties import TIES, Ties
-from infex.schedules.protocol import Schedule, chance
+from infex.policies.traits import Policy, Traits, checked, traits_of
+from infex.schedules.protocol import Schedule, has
 
 
 @final
@@ -51,99 +35,112 @@ class Infex:
     _: KW_ONLY
     data: Literal["shared", "own"] = "shared"
     ties: Ties = "lowest"
-
-    def __post_init__(self) -> None:
-        checked("base", self.base)
-        one_of("ties", self.ties, TIES)
-        own = one_of("data", self.data, ("shared", "own")) == "own"
-        if own and uses_explored(self.base):
-            raise InvalidSetting(f"own data cannot be kept for a base that keeps its own: {self.base!r}")
-        _refuse_strange(self.schedule, own)
-        _warn_of_sparse(self.schedule)
-
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-        """The base's arm in the rounds of the schedule, the greedy arm in all others."""
-        schedule = self.schedule
-        if isinstance(schedule, Control):
-            return controlled(self, schedule, t, evidence, rng)
-        if not schedule.explores(t):
-            return self.exploit(t, evidence, rng, why_not(schedule, t))
-        if none_allowed(evidence):
-            return self.exploit(t, evidence, rng, NO_ARM_ALLOWED)
-        return self.explore(t, evidence, rng, SCHEDULED)
-
-    def probability(self, t: int, evidence: Evidence, arm: int) -> float | None:
-        """The chance of `arm`, given the rounds before, over all draws; None where it is not known."""
-        if isinstance(self.schedule, Control):
-            return controlled_probability(self, self.schedule, t, evidence, arm)
-        explores = chance(self.schedule, t)
-        if explores == 0.0 or none_allowed(evidence):
-            return GREEDY[self.ties].probability(t, evidence, arm)
-        inner = self.inner_probability(*self.seen(t, evidence), arm)
-        if explores == 1.0 or inner is None:
-            return inner
-        if explores is None or hasattr(self.base, "schedule"):  # whose draws may hang together with ours
-            return None
-        return explores * inner + (1.0 - explores) * GREEDY[self.ties].probability(t, evidence, arm)
+    gate: Gate = field(init=False, repr=False, compare=False)
+    _likelihood: Likelihood = field(init=False, repr=False, compare=False)
 
     heeds_allowed = True
 
-    def explore(
-        self, t: int, evidence: Evidence, rng: np.random.Generator, reason: str, turn: int | None = None
-    ) -> Choice:
-        """The base's choice."""
-        tells = uses_explored(self.base)  # whether it explored
-        choice = choose_allowed(self.base, *self.seen(t, evidence, turn), rng, trusted=tells)
-        arm = chosen(choice, len(evidence))
-        explored = choice.explored if tells else True
-        return Choice(arm, explored, choice.note, reason if explored else GREEDILY, choice.features)
+    def __post_init__(self) -> None:
+        gate, traits = _checked(self)
+        object.__setattr__(self, "gate", gate)
+        object.__setattr__(self, "_likelihood", Likelihood(gate, traits, self.data == "own", self.ties))
 
-    def exploit(self, t: int, evidence: Evidence, rng: np.random.Generator, reason: str) -> Choice:
-        """The greedy arm."""
-        choice = GREEDY[self.ties].choose(t, evidence, rng)
-        return choice if reason is GREEDILY else Choice(choice.arm, False, None, reason)
+    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        """The base's arm in the rounds of the schedule, the greedy arm in all others."""
+        note = evidence.note or InfexNote(self.gate.begin())
+        opening = self.gate.opening(t, evidence, note.states)
+        if not opening.opens:
+            return self._greedy(t, evidence, rng, opening, note)
+        traits = self._likelihood.base
+        clock, seen = self._likelihood.seen(t, evidence, note)
+        choice = choose_allowed(self.base, traits, clock, seen, rng, trusted=traits.tells_explored)
+        if traits.tells_explored and not choice.explored:  # nothing was tried, so nothing is charged
+            return _declined(choice, opening, note)
+        loss = loss_of(evidence, arm_of(choice, len(evidence)))
+        judged = self.gate.admits(opening, t, loss, evidence, note.states)
+        if not judged.opens:
+            return self._greedy(t, evidence, rng, judged, note, refused=choice.probability)
+        shares = self._likelihood.of_explored(t, evidence, opening, note, choice)
+        states = self.gate.after_exploring(loss, note.states)
+        base_note = note.base if choice.note is None else choice.note
+        kept = InfexNote(states, base_note) if states or base_note is not None else None
+        return Choice(choice.arm, True, kept, opening.reason, choice.features, *shares, opening.turn)
 
-    def learn(self, arm: int, features: Floats, reward: float, explored: bool) -> None:
-        """Passes a reward on to a base that learns by itself: all of them, or its own."""
-        if learns(self.base) and (explored or self.data == "shared"):
-            teach(self.base, arm, features, reward, explored)
+    def probability(self, t: int, evidence: Evidence, arm: int) -> float | None:
+        """The chance of `arm`, given the rounds before, over all draws; None where it is not known."""
+        return self._likelihood.of(t, evidence, evidence.note or InfexNote(self.gate.begin()), arm)
 
-    def inner_probability(self, t: int, seen: Evidence, arm: int) -> float | None:
-        """The chance that `explore` picks `arm`, by what the base sees."""
-        return probability(self.base, t, seen, arm, trusted=uses_explored(self.base))
-
-    @property
-    def learns(self) -> bool:
-        """Does the base keep a state of its own?"""
-        return learns(self.base)
+    def compiled(self) -> Form | None:
+        """The base in the rounds of the schedule, if neither needs Python and no control looks at data."""
+        form = form_of(self.base)
+        if not isinstance(form, Form) or not form.is_base or isinstance(self.schedule, Control):
+            return None
+        own, tied = self.data == "own", self.ties == "random"
+        return form._replace(schedule=self.schedule, own=own, random_ties=tied)
 
     @property
     def uses_explored(self) -> bool:
         """Must the exploring rounds be kept apart?"""
-        return self.data == "own" or uses_explored(self.base)
+        return self.data == "own" or self._likelihood.base.uses_explored
 
-    def seen(self, t: int, evidence: Evidence, turn: int | None = None) -> tuple[int, Evidence]:
-        """The round and the evidence as the base sees them; `turn` is its round by its own count."""
-        if self.data == "shared":
-            return t, evidence
-        if turn is None:
-            turn = self.schedule.count(t - 1) + 1  # type: ignore[union-attr]
-        return turn, evidence.explored
+    def accepts(self, note: Any, dim: int) -> bool:
+        """One of its own, with a state for each control."""
+        fresh, inner = self.gate.begin(), self._likelihood.base.accepts
+        return (
+            isinstance(note, InfexNote)
+            and [type(state) for state in note.states] == [type(state) for state in fresh]
+            and (note.base is None or inner is None or inner(note.base, dim))
+        )
+
+    def passes_on(self, explored: bool) -> bool:
+        """Does a base that learns by itself hear of the reward: of all, or of its own rounds alone?"""
+        return explored or self.data == "shared"
+
+    def _greedy(
+        self,
+        t: int,
+        evidence: Evidence,
+        rng: np.random.Generator,
+        opening: Opening,
+        note: InfexNote,
+        refused: float | None = 1.0,
+    ) -> Choice:
+        """The greedy arm; `refused` is the probability with which the base chose an arm that was refused."""
+        arm, share = GREEDY[self.ties].picked(evidence, rng)
+        shares = UNKNOWN
+        if refused == 1.0:
+            shares = self._likelihood.of_greedy(t, evidence, opening, note, arm, share)
+        states = self.gate.after_skip(opening, evidence, note.states)
+        kept = None if states is note.states else InfexNote(states, note.base)
+        return Choice(arm, False, kept, opening.reason, None, *shares, self.gate.closed(opening))
 
 
-def _refuse_strange(schedule: Any, own: bool) -> None:
-    counts = own and not isinstance(schedule, Control)
-    for verb in ("explores", "count") if counts else ("explores",):
-        if isinstance(schedule, type) or not callable(getattr(schedule, verb, None)):
-            raise InvalidSetting(f"schedule must be an object with a method {verb}, got {schedule!r}")
+def loss_of(evidence: Evidence, arm: int) -> float:
+    """The estimated loss of an arm: the estimate of the greedy arm minus its own, but for rounding."""
+    return max(evidence.estimate(evidence.greedy) - evidence.estimate(arm), 0.0)
 
 
-def _warn_of_sparse(schedule: Any) -> None:
-    if getattr(schedule, "grows", None) is False:
+def _declined(choice: Choice, opening: Opening, note: InfexNote) -> Choice:
+    turn = Turn.DROPPED if opening.due else Turn.REST
+    reason = Reason.DECLINED if opening.due else Reason.GREEDY
+    kept = None if choice.note is None else InfexNote(note.states, choice.note)
+    return choice._replace(note=kept, reason=reason, turn=turn)
+
+
+def _checked(infex: Infex) -> tuple[Gate, Traits]:
+    """The gate and the traits of the base, if all settings fit."""
+    traits, schedule = traits_of(checked("base", infex.base)), infex.schedule
+    one_of("ties", infex.ties, TIES)
+    if one_of("data", infex.data, ("shared", "own")) == "own" and traits.uses_explored:
+        raise InvalidSetting(f"own data cannot be kept for a base that keeps its own: {infex.base!r}")
+    if isinstance(schedule, type) or not has(schedule, "explores"):
+        raise InvalidSetting(f"schedule must be an object with a method explores, got {schedule!r}")
+    if has(schedule, "grows") and schedule.grows is False:
         warnings.warn(
             f"{schedule!r} explores too rarely to keep the regret low for ever: its count does not grow "
             "faster than log t. For a short horizon that may be just what you want; then filter out "
             "infex.SparseExploration.",
             SparseExploration,
-            stacklevel=4,
+            stacklevel=5,
         )
+    return Gate(schedule), traits

@@ -14,11 +14,13 @@ from numba.core import types
 
 from infex.checks import real
 from infex.errors import InvalidSetting
+from infex.kernels import bases
 from infex.kernels.calling import arguments
 from infex.kernels.compiling import compiled_for_user, plain_python
 from infex.kernels.view import View
 from infex.linear import Evidence
-from infex.policies.protocol import Choice
+from infex.policies.choice import Choice
+from infex.policies.form import Form
 
 Chooser = Callable[[int, View, Any], int]
 
@@ -99,6 +101,11 @@ class KernelPolicy:
 
     kernel: Kernel
     settings: tuple[float, ...]
+
+    def compiled(self) -> Form:
+        """The kernel itself, in every round."""
+        base = bases.Base(bases.KERNEL, bases.READS_WIDTHS, address=self.kernel.address)
+        return Form(base, np.array(self.settings))
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The arm that the kernel gives."""

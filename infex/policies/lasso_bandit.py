@@ -7,7 +7,8 @@ from typing import ClassVar, final
 from infex.arrays import Floats
 from infex.checks import real, whole
 from infex.linear import Evidence
-from infex.policies.forced import Forced, is_forced
+from infex.policies.choice import Reason
+from infex.policies.forced_sampling import Forced, is_forced
 
 
 @final
@@ -26,7 +27,7 @@ class LassoBandit(Forced):
     first: float = 0.05
     later: float = 0.05
 
-    word: ClassVar[str] = "LASSO"
+    reason: ClassVar[Reason] = Reason.LASSO
 
     def __post_init__(self) -> None:
         if self.q is not None:

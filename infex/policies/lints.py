@@ -1,16 +1,22 @@
 """LinTS."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, final
 
 import numpy as np
 
-from infex.checks import one_of
+from infex import kernels
+from infex.arrays import Floats
+from infex.checks import one_of, whole
+from infex.errors import InvalidSetting
+from infex.kernels import bases
 from infex.linear import Evidence
 from infex.linear.evidence import SAMPLINGS
+from infex.policies.choice import Choice, explored
 from infex.policies.confidence import Confidence
-from infex.policies.protocol import Choice
-from infex.policies.ties import pick
+from infex.policies.form import Form
+from infex.policies.ties import picked, tied
+from infex.streams import stream
 
 
 @final
@@ -18,16 +24,56 @@ from infex.policies.ties import pick
 class LinTS(Confidence):
     """Plays the best arm of a sampled parameter theta + beta V^-1/2 eta (Abeille and Lazaric, 2017).
 
-    eta is N(0, I), or uniform on the sphere of radius sqrt(d) with `sampling="spherical"`.
+    eta is N(0, I), or uniform on the sphere of radius sqrt(d) with `sampling="spherical"`. The
+    probability of the arm that is played is not known, unless it is asked for: with `law`, each round
+    has so many values of eta, the same for every seed, and one of them is drawn. Then probabilities
+    are known exactly, and those of a plain LinTS to a standard error of at most 1/(2 sqrt(law)).
     """
 
     sampling: Literal["gaussian", "spherical"] = "gaussian"
+    law: int | None = None
 
     def __post_init__(self) -> None:
         Confidence.__post_init__(self)
         one_of("sampling", self.sampling, SAMPLINGS)
+        if self.law is not None:
+            object.__setattr__(self, "law", whole("law", self.law, least=1))
+
+    def compiled(self) -> Form | None:
+        """Sampling in every round, unless its law is asked for."""
+        kind = bases.LINTS_SPHERICAL if self.sampling == "spherical" else bases.LINTS
+        return None if self.law is not None else Form(self.base_of(kind, bases.READS_NOTHING))
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The best arm of one sample."""
+        if self.law is not None:
+            laws = self.laws(t, evidence)
+            arm = int(rng.choice(laws.size, p=laws))
+            return explored(arm, float(laws[arm]))
         scores = evidence.perturbed(self.radius(evidence), rng, self.sampling)
-        return Choice(pick(scores, self.ties, rng))
+        return Choice(picked(scores, self.ties, rng)[0], chance=1.0)
+
+    def probability(self, t: int, evidence: Evidence, arm: int) -> float | None:
+        """The share of draws for which `arm` is the best, if the law is asked for."""
+        return None if self.law is None else float(self.laws(t, evidence)[arm])
+
+    def with_law(self, draws: int) -> "LinTS":
+        """The same with a law that is known, by so many draws."""
+        return self if self.law is not None else replace(self, law=draws)
+
+    def laws(self, t: int, evidence: Evidence) -> Floats:
+        """The probability of every arm: for which share of the round's draws it is the best, (K,).
+
+        What the law of a plain LinTS is, within a standard error of sqrt(p (1 - p)/draws); what is
+        played when the law is asked for, exactly.
+        """
+        if self.law is None:
+            raise InvalidSetting("the law of LinTS is not asked for; say LinTS(law=1000)")
+        columns = evidence.arms.T
+        rng = stream(t, "law of LinTS", columns.shape[0], self.law)
+        beta, counts = self.radius(evidence), np.zeros(columns.shape[1])
+        for _ in range(self.law):
+            scores = evidence.perturbed(beta, rng, self.sampling)
+            best = tied(scores) if self.ties == "random" else [kernels.best(scores)]
+            counts[best] += 1.0 / len(best)
+        return counts / self.law

@@ -5,10 +5,12 @@ from typing import final
 
 import numpy as np
 
+from infex.kernels import bases
 from infex.linear import Evidence
+from infex.policies.choice import Choice, explored
 from infex.policies.confidence import Confidence
-from infex.policies.protocol import Choice
-from infex.policies.ties import pick, share
+from infex.policies.form import Form
+from infex.policies.ties import picked, share
 
 
 @final
@@ -16,9 +18,13 @@ from infex.policies.ties import pick, share
 class LinUCB(Confidence):
     """Plays the arm of the largest x'theta + beta |x| in V^-1 (OFUL; Abbasi-Yadkori et al., 2011)."""
 
+    def compiled(self) -> Form:
+        """Optimistic in every round."""
+        return Form(self.base_of(bases.LINUCB, bases.READS_WIDTHS))
+
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The arm of the largest upper bound."""
-        return Choice(pick(evidence.upper(self.radius(evidence)), self.ties, rng))
+        return explored(*picked(evidence.upper(self.radius(evidence)), self.ties, rng))
 
     def probability(self, t: int, evidence: Evidence, arm: int) -> float:
         """1 for the arm of the largest upper bound; shared among ties that are broken at random."""

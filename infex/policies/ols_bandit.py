@@ -7,7 +7,9 @@ from infex.arrays import Floats
 from infex.checks import one_of, real
 from infex.errors import InvalidSetting
 from infex.linear import Evidence
-from infex.policies.forced import RULES, Forced, Rule, is_forced
+from infex.policies.choice import Reason
+from infex.policies.forced_sampling import RULES, Forced, Rule, is_forced
+from infex.policies.form import ForcedForm
 
 
 @final
@@ -32,7 +34,7 @@ class OLSBandit(Forced):
     keep: float = 0.5
     preset: Literal["paper"] | None = None
 
-    word: ClassVar[str] = "least squares"
+    reason: ClassVar[Reason] = Reason.LEAST_SQUARES
 
     def __post_init__(self) -> None:
         one_of("rule", self.rule, RULES)
@@ -54,6 +56,10 @@ class OLSBandit(Forced):
             raise InvalidSetting("preset 'paper' needs fixed arms with a gap; say scale and keep instead")
         scale = 8.0 * instance.arms.shape[1] ** 2
         return replace(self, preset=None, scale=scale, keep=float(gaps[gaps > 0].min()))
+
+    def compiled(self) -> ForcedForm:
+        """Forced sampling, in a loop of its own."""
+        return ForcedForm(self.rule, self.scale, self.keep)
 
     def scale_for(self, dim: int) -> float:
         """The scale, if none is named by the dimension."""

@@ -2,18 +2,25 @@
 
 import math
 from dataclasses import dataclass
-from typing import final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import real
 from infex.linear import Evidence
+from infex.policies.choice import Choice, explored
 from infex.policies.confidence import Confidence
-from infex.policies.protocol import Choice
-from infex.policies.ties import pick, share
+from infex.policies.ties import picked, share
 
-SLACK = 1e-9  # an arm of length 1 makes det V grow by exactly 2 at first: rounding may not decide
+ROUNDED_GROWTH = 1e-9  # an arm of length 1 makes det V grow by exactly 2 at first: rounding may not decide
+
+
+class Switched(NamedTuple):
+    """The volume at the last switch, and the optimistic parameter that it found."""
+
+    volume: float
+    theta: tuple[float, ...]
 
 
 @final
@@ -33,23 +40,30 @@ class RarelySwitchingUCB(Confidence):
         Confidence.__post_init__(self)
         object.__setattr__(self, "growth", real("growth", self.growth, above=0))
 
+    def accepts(self, note: Any, dim: int) -> bool:
+        """One of its own, with a parameter of the right length."""
+        return isinstance(note, Switched) and isinstance(note.theta, tuple) and len(note.theta) == dim
+
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The best arm of the optimistic parameter; the note is its volume and itself."""
         if not self._switches(evidence):
-            return Choice(pick(self._scores(evidence.note[1:], evidence), self.ties, rng))
-        arm = pick(evidence.upper(self.radius(evidence)), self.ties, rng)
+            return explored(*picked(self._scores(evidence), self.ties, rng))
+        arm, share = picked(evidence.upper(self.radius(evidence)), self.ties, rng)
         theta = evidence.optimistic(arm, self.radius(evidence))
-        return Choice(arm, note=(evidence.volume, *theta.tolist()))
+        return explored(arm, share, Switched(evidence.volume, tuple(theta.tolist())))
 
     def probability(self, t: int, evidence: Evidence, arm: int) -> float:
         """1 for the arm that is played; shared among ties that are broken at random."""
         if self._switches(evidence):
             return share(evidence.upper(self.radius(evidence)), self.ties, arm)
-        return share(self._scores(evidence.note[1:], evidence), self.ties, arm)
+        return share(self._scores(evidence), self.ties, arm)
 
     def _switches(self, evidence: Evidence) -> bool:
-        return evidence.note is None or evidence.volume > evidence.note[0] + math.log1p(self.growth) + SLACK
+        return (
+            evidence.note is None
+            or evidence.volume > evidence.note.volume + math.log1p(self.growth) + ROUNDED_GROWTH
+        )
 
-    def _scores(self, theta: tuple[float, ...], evidence: Evidence) -> Floats:
-        scores: Floats = evidence.arms @ np.array(theta)
+    def _scores(self, evidence: Evidence) -> Floats:
+        scores: Floats = evidence.arms @ np.array(evidence.note.theta)
         return scores

@@ -37,16 +37,16 @@ def tied(scores: Floats) -> list[int]:
     return [int(k) for k in np.flatnonzero(scores >= kernels.tie_limit(scores))]
 
 
-def pick(scores: Floats, ties: Ties, rng: np.random.Generator) -> int:
-    """The best arm; among ties the lowest index, or one drawn uniformly."""
+def picked(scores: Floats, ties: Ties, rng: np.random.Generator) -> tuple[int, float]:
+    """The best arm, among ties the lowest index or one drawn uniformly; and with which probability."""
     if ties == "lowest":
-        return kernels.best(scores)
+        return kernels.best(scores), 1.0
     count = kernels.tied_count(scores)
-    return kernels.tied_arm(scores, int(rng.integers(count)) if count > 1 else 0)
+    return kernels.tied_arm(scores, int(rng.integers(count)) if count > 1 else 0), 1.0 / max(count, 1)
 
 
 def share(scores: Floats, ties: Ties, arm: int) -> float:
-    """The probability that `pick` picks `arm`."""
+    """The probability that `picked` picks `arm`."""
     if ties == "lowest":
         return float(arm == kernels.best(scores))
     arms = tied(scores)

@@ -9,8 +9,8 @@ import numpy as np
 from infex.arrays import Floats
 from infex.checks import one_of, real
 from infex.linear import Evidence
-from infex.policies.protocol import Choice
-from infex.policies.ties import TIES, Ties, pick, share
+from infex.policies.choice import Choice, explored
+from infex.policies.ties import TIES, Ties, picked, share
 
 
 @final
@@ -33,7 +33,7 @@ class UCB1:
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The arm of the largest index."""
-        return Choice(pick(self.indices(evidence), self.ties, rng))
+        return explored(*picked(self.indices(evidence), self.ties, rng))
 
     def probability(self, t: int, evidence: Evidence, arm: int) -> float:
         """1 for the arm of the largest index; shared among ties that are broken at random."""

@@ -5,8 +5,10 @@ from typing import final
 
 import numpy as np
 
+from infex.kernels import bases
 from infex.linear import Evidence
-from infex.policies.protocol import Choice
+from infex.policies.choice import Choice, explored
+from infex.policies.form import Form
 
 
 @final
@@ -14,9 +16,13 @@ from infex.policies.protocol import Choice
 class Uniform:
     """Plays an arm drawn uniformly."""
 
+    def compiled(self) -> Form:
+        """Uniform in every round."""
+        return Form(bases.Base(bases.UNIFORM, bases.READS_NOTHING))
+
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """Any arm."""
-        return Choice(int(rng.integers(len(evidence))))
+        return explored(int(rng.integers(len(evidence))), 1.0 / len(evidence))
 
     def probability(self, t: int, evidence: Evidence, arm: int) -> float:
         """1/K for every arm."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from infex.checks import whole
 from infex.errors import InvalidRound, InvalidSetting
 
 
+@runtime_checkable
 class Schedule(Protocol):
     """A set T_e of rounds 1, 2, ..., with f(t) = |T_e up to t| and its inverse.
 
@@ -113,8 +114,8 @@ def chance(schedule: Schedule, t: int) -> float | None:
 
 
 def is_drawn(schedule: Schedule) -> bool:
-    """Were the rounds of the schedule drawn at random, with known probabilities?"""
-    return isinstance(schedule, Family) and schedule.drawn
+    """Were the rounds of the schedule drawn at random, with probabilities that its `chance` tells?"""
+    return schedule.drawn if isinstance(schedule, Family) else callable(getattr(schedule, "chance", None))
 
 
 def first_round_with(schedule: Schedule, n: int, high: int | None = None) -> int | float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import threading
 import time
@@ -14,15 +13,14 @@ from numpy.random import Generator
 
 from infex.arrays import Floats, Words
 from infex.environments import LinearInstance
-from infex.errors import InvalidChoice, InvalidExpression
+from infex.errors import InvalidChoice
 from infex.kernels import bases, fixed_runs
 from infex.kernels.layout import aligned, blank
 from infex.kernels.rewards import LAWS
-from infex.linear.ridge import checked_penalty
-from infex.policies import Greedy, Infex, catalog
-from infex.policies.kernel import KernelPolicy
+from infex.linear.regression import checked_penalty
+from infex.policies import Greedy
+from infex.simulation.course import Course, course_of
 from infex.simulation.ledger import Ledger
-from infex.simulation.plan import Plan, plan
 from infex.simulation.run import Run
 from infex.streams import Seat, start, stream
 
@@ -42,15 +40,15 @@ SEATING = Seating()
 
 
 def play_batch(
-    tasks: Sequence[Task], policy: Any, label: str, found: Plan, horizon: int, penalty: float, record: bool
+    tasks: Sequence[Task], policy: Any, label: str, course: Course, horizon: int, penalty: float, record: bool
 ) -> list[Run]:
     """The runs of tasks whose problems have one shape and one law; `label` names the policy's draws."""
     compile_loop()
     if not SEATING.policy.known and len(tasks) > 1:
-        return [play_batch([task], policy, label, found, horizon, penalty, record)[0] for task in tasks]
+        return [play_batch([task], policy, label, course, horizon, penalty, record)[0] for task in tasks]
     ledger = Ledger(len(tasks), len(tasks[0][0].arms), horizon, record)
     begun = time.perf_counter()
-    _play(tasks, label, found, penalty, ledger)
+    _play(tasks, label, course, penalty, ledger)
     times = ledger.seconds(time.perf_counter() - begun)
     return [ledger.run(row, instance, policy, seed, times[row]) for row, (instance, seed) in enumerate(tasks)]
 
@@ -59,16 +57,17 @@ def play_batch(
 def compile_loop() -> None:
     """Compiles the loop, or reads it from the cache, so that no run's time holds it."""
     instance = LinearInstance(np.ones((1, 1)), np.zeros(1))
-    found = plan(Greedy())
-    assert found is not None
-    _play([(instance, 0)], "", found, 1.0, Ledger(1, 1, 2, record=False))
+    course = course_of(Greedy())
+    assert course is not None
+    _play([(instance, 0)], "", course, 1.0, Ledger(1, 1, 2, record=False))
 
 
-def _play(tasks: Sequence[Task], label: str, found: Plan, penalty: float, ledger: Ledger) -> None:
+def _play(tasks: Sequence[Task], label: str, course: Course, penalty: float, ledger: Ledger) -> None:
     instance = tasks[0][0]
     state = scratch(instance, penalty)
-    apart = scratch(instance, penalty) if found.own else state
-    if found.schedule is None and found.base.kind not in bases.READ_THE_BOARD:
+    form = course.form
+    apart = scratch(instance, penalty) if form.own else state
+    if form.schedule is None and form.base.reads == bases.READS_NOTHING:
         state = state._replace(board=np.zeros((4, 0)))  # so nobody keeps it up
     problems = list(dict.fromkeys(instance for instance, _ in tasks))
     places = {problem: place for place, problem in enumerate(problems)}
@@ -78,16 +77,16 @@ def _play(tasks: Sequence[Task], label: str, found: Plan, penalty: float, ledger
     reward_rng, rng, seats, starts = seats_of(tasks, label, alone=ledger.horizon > CHUNK)
     for t in range(1, ledger.horizon + 1, CHUNK):
         end = min(t + CHUNK - 1, ledger.horizon)
-        exploring = found.exploring(t, end)
-        rule = fixed_runs.Rule(exploring, found.schedule is None, found.own, found.random_ties)
+        exploring = course.exploring(t, end)
+        rule = fixed_runs.Rule(exploring, form.schedule is None, form.own, form.random_ties)
         try:
             fixed_runs.play_batch(
-                t, end, rule, found.base, found.settings, state, apart, law, instance.noise, which, *arrays,
+                t, end, rule, form.base, form.settings, state, apart, law, instance.noise, which, *arrays,
                 reward_rng, rng, seats, starts, ledger.checkpoints, ledger.curves, ledger.tallies,
                 ledger.counts, ledger.arms, ledger.rewards, ledger.losses, ledger.volumes, ledger.times,
             )  # fmt: skip
         except bases.NoSuchArm as error:
-            raise InvalidChoice(fault(found, len(instance.arms), *error.args)) from None
+            raise InvalidChoice(fault(course, len(instance.arms), *error.args)) from None
 
 
 def scratch(instance: LinearInstance, penalty: float) -> fixed_runs.State:
@@ -122,20 +121,8 @@ def seats_of(
     return *draws, memory, np.zeros((0, 2, 4), dtype=np.uint64)
 
 
-def name(policy: Any) -> str:
-    """What a policy's own stream of draws is named for; not for its module, which may be `__main__`."""
-    with contextlib.suppress(InvalidExpression):
-        return catalog.expression(policy)
-    if isinstance(policy, KernelPolicy):
-        return repr(policy)
-    kind = type(policy).__qualname__
-    if isinstance(policy, Infex):
-        return f"{kind}({name(policy.base)}, {name(policy.schedule)}, {policy.data}, {policy.ties})"
-    return f"{kind}({name(policy.base)})" if hasattr(policy, "base") else kind
-
-
-def fault(found: Plan, arms: int, arm: int, t: int) -> str:
+def fault(course: Course, arms: int, arm: int, t: int) -> str:
     """What is wrong with an arm that a compiled loop refused."""
-    if found.base.kind != bases.KERNEL:
+    if course.form.base.kind != bases.KERNEL:
         return f"no arm has a finite score in round {t}: are the settings of the policy too large?"
     return f"the kernel chose arm {arm} in round {t}; there are arms 0 to {arms - 1}"

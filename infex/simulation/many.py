@@ -1,6 +1,5 @@
 """Playing many runs, on all cores."""
 
-import copy
 import itertools
 import os
 from collections.abc import Iterable
@@ -10,11 +9,12 @@ from typing import Any
 from infex.checks import whole
 from infex.environments import ChangingInstance, Instance
 from infex.errors import InvalidSetting
-from infex.linear.statistics import Estimator, checked_estimator
-from infex.policies.protocol import checked, learns
-from infex.simulation.batch import CHUNK, Task, name, play_batch
-from infex.simulation.plan import exploring_rounds, is_built_in, plan
-from infex.simulation.playing import checked_horizon, checked_instance, play, warn_of_means
+from infex.linear.estimating import Estimator, checked_estimator
+from infex.policies.traits import checked
+from infex.records.stream_names import stream_name
+from infex.simulation.batch import CHUNK, Task, play_batch
+from infex.simulation.course import course_of, exploring_rounds, is_built_in
+from infex.simulation.playing import checked_horizon, checked_instance, plain_ridge, play, warn_of_means
 from infex.simulation.run import Run
 
 # What one compiled call may hold: runs, rounds, and numbers in the arms of its problems.
@@ -66,22 +66,23 @@ def play_many(
     if not tasks:
         raise InvalidSetting(f"nothing to play: {len(problems)} instances with {len(numbers)} seeds each")
     threads = whole("workers", cores() if workers is None else workers, least=1)
-    found = plan(checked("policy", policy))
-    if found is None or checked_estimator(estimator) is not None:
+    course = course_of(checked("policy", policy))
+    penalty, estimator = plain_ridge(penalty, checked_estimator(estimator))
+    if course is None or estimator is not None:
         return [_alone(policy, task, horizon, penalty, record, estimator) for task in tasks]
     horizon = checked_horizon(horizon)
     for problem in problems:
         warn_of_means(problem, policy)
     if horizon <= CHUNK:
-        found = found._replace(listed=exploring_rounds(found.schedule, 1, horizon))
+        course = course._replace(listed=exploring_rounds(course.form.schedule, 1, horizon))
 
     def some(batch: list[Task]) -> list[Run]:
         if len(batch) == 1:
             return [_alone(policy, batch[0], horizon, penalty, record)]
-        return play_batch(batch, policy, name(policy), found, horizon, penalty, record)
+        return play_batch(batch, policy, stream_name(policy), course, horizon, penalty, record)
 
-    if any(getattr(problem, "contexts", None) for problem in problems) or not (
-        found.schedule is None or horizon <= CHUNK or is_built_in(found.schedule)
+    if any(isinstance(problem, ChangingInstance) and problem.contexts for problem in problems) or not (
+        course.form.schedule is None or horizon <= CHUNK or is_built_in(course.form.schedule)
     ):
         threads = 1  # a user's code is not called from several threads at once
     batches = batched(tasks, horizon, threads)
@@ -104,13 +105,7 @@ def _alone(
     record: bool,
     estimator: Estimator | None = None,
 ) -> Run:
-    chooser = fresh(policy)
-    return play(task[0], chooser, horizon, task[1], penalty=penalty, record=record, estimator=estimator)
-
-
-def fresh(policy: Any) -> Any:
-    """The policy as it was given, for one run: a learner is copied."""
-    return copy.deepcopy(policy) if learns(policy) else policy
+    return play(task[0], policy, horizon, task[1], penalty=penalty, record=record, estimator=estimator)
 
 
 def batched(tasks: list[Task], horizon: int, threads: int) -> list[list[Task]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import time
 from typing import Any
@@ -12,17 +13,19 @@ from infex.arrays import Floats
 from infex.checks import whole
 from infex.environments import ChangingInstance, Instance, LinearInstance
 from infex.errors import InvalidSetting
+from infex.estimators import Ridge
 from infex.kernels import regret
 from infex.linear import Memory
-from infex.linear.statistics import Estimator, checked_estimator
-from infex.policies import OLSBandit
-from infex.policies.confidence import greatest_reward, warn_of_large
-from infex.policies.protocol import checked, chosen, informed, learns, noted, teach, uses_explored
-from infex.simulation.batch import CHUNK, name, play_batch
+from infex.linear.estimating import Estimator, checked_estimator
+from infex.policies.confidence import warn_of_large
+from infex.policies.traits import Policy, checked, informed, traits_of
+from infex.records.stream_names import stream_name
+from infex.rounds import Player, play_round
+from infex.simulation.batch import CHUNK, play_batch
 from infex.simulation.changing import play_changing
-from infex.simulation.forced import play_forced
+from infex.simulation.course import course_of, is_forced
 from infex.simulation.ledger import Ledger
-from infex.simulation.plan import plan
+from infex.simulation.ols_runs import play_forced
 from infex.simulation.run import Run
 from infex.streams import stream
 
@@ -56,9 +59,22 @@ def play(
     checked_instance(instance)
     horizon = checked_horizon(horizon)
     warn_of_means(instance, policy)
-    label, played = name(policy), informed(policy, instance, horizon)
-    run = _play(instance, played, label, horizon, seed, penalty, record, checked_estimator(estimator))
-    return run if played is policy else dataclasses.replace(run, policy=policy)
+    penalty, estimator = plain_ridge(penalty, checked_estimator(estimator))
+    label, played = stream_name(policy), informed(fresh(policy), instance, horizon)
+    run = _play(instance, played, label, horizon, seed, penalty, record, estimator)
+    return run if run.policy is policy else dataclasses.replace(run, policy=policy)
+
+
+def fresh(policy: Policy) -> Policy:
+    """The policy as it was given, for one run: a learner is copied, and so left as it is."""
+    return copy.deepcopy(policy) if traits_of(policy).learner is not None else policy
+
+
+def plain_ridge(penalty: float, estimator: Estimator | None) -> tuple[float, Estimator | None]:
+    """The penalty and the estimator of a run: ridge regression is what is played without one."""
+    if type(estimator) is not Ridge:
+        return penalty, estimator
+    return penalty if estimator.penalty is None else estimator.penalty, None
 
 
 def _play(
@@ -72,19 +88,20 @@ def _play(
     estimator: Estimator | None,
 ) -> Run:
     """One run of a policy whose draws are named by a label."""
-    found = plan(policy) if estimator is None else None
+    course = course_of(policy) if estimator is None else None
     if isinstance(instance, ChangingInstance):
-        return play_changing(instance, policy, label, found, horizon, seed, penalty, record, estimator)
-    if type(policy) is OLSBandit and estimator is None:
+        return play_changing(instance, policy, label, course, horizon, seed, penalty, record, estimator)
+    if estimator is None and is_forced(policy):
         return play_forced(instance, policy, label, horizon, seed, penalty, record)
-    if found is not None:
-        return play_batch([(instance, seed)], policy, label, found, horizon, penalty, record)[0]
-    memory = Memory.empty(np.ascontiguousarray(instance.arms.T), penalty, uses_explored(policy), estimator)
+    if course is not None:
+        return play_batch([(instance, seed)], policy, label, course, horizon, penalty, record)[0]
+    apart = traits_of(policy).uses_explored
+    player = Player(policy, Memory.empty(np.ascontiguousarray(instance.arms.T), penalty, apart, estimator))
     ledger = Ledger(1, len(instance.arms), horizon, record)
     draws = instance.draws(seed), stream(seed, "policy", label, instance.key)
     start = time.perf_counter()
-    _interpreted(instance, policy, memory, ledger, *draws)
-    ledger.volumes[0] = memory.ridge.volume
+    _interpreted(instance, player, ledger, *draws)
+    ledger.volumes[0] = player.memory.all.known().volume
     return ledger.run(0, instance, policy, seed, time.perf_counter() - start)
 
 
@@ -92,7 +109,8 @@ def warn_of_means(instance: Instance, policy: Any) -> None:
     """Warns the caller's caller if the means of fixed arms are far beyond the settings of the policy."""
     if isinstance(instance, LinearInstance):
         most = float(np.abs(instance.means).max())
-        if most > greatest_reward(policy):
+        greatest = traits_of(policy).greatest
+        if greatest is not None and most > greatest:
             warn_of_large(policy, most, stacklevel=3)
 
 
@@ -112,8 +130,7 @@ def checked_instance(instance: Any) -> Any:
 
 def _interpreted(
     instance: LinearInstance,
-    policy: Any,
-    memory: Memory,
+    player: Player,
     ledger: Ledger,
     reward_rng: np.random.Generator,
     rng: np.random.Generator,
@@ -122,19 +139,12 @@ def _interpreted(
     totals, counts = ledger.tallies[0], ledger.counts[0]
     mark = 0
     for t in range(1, ledger.horizon + 1):
-        choice = policy.choose(t, memory.evidence(), rng)
-        arm = chosen(choice, len(gaps))
-        reward = instance.reward(arm, reward_rng)
-        if learns(policy):
-            teach(policy, arm, instance.arms[arm], reward, choice.explored)
-        if choice.features is None:
-            memory.learn(arm, reward, choice.explored)
-        else:
-            memory.absorb(np.ascontiguousarray(choice.features), reward, choice.explored)
-        memory.note = noted(choice, memory.note)
+        choice, reward = play_round(
+            player, t, player.evidence(), rng, lambda arm: instance.reward(arm, reward_rng)
+        )
         if ledger.record:
-            ledger.arms[0, t - 1], ledger.rewards[0, t - 1] = arm, reward
-        regret.note(totals, counts, gaps, arm, bool(choice.explored), 1.0)
+            ledger.arms[0, t - 1], ledger.rewards[0, t - 1] = choice.arm, reward
+        regret.note(totals, counts, gaps, choice.arm, choice.explored, 1.0)
         if t % CHUNK == 0 or t == ledger.checkpoints[mark]:
             regret.close_stretch(totals, counts, gaps)
         if t == ledger.checkpoints[mark]:

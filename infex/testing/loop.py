@@ -6,18 +6,20 @@ import numpy as np
 
 from infex.arrays import Floats, columns_of
 from infex.linear import Memory
-from infex.linear.statistics import Estimator
-from infex.policies.protocol import Choice, Policy, learns, noted, teach, uses_explored
+from infex.linear.estimating import Estimator
+from infex.policies import Choice, Policy
+from infex.policies.traits import traits_of
+from infex.rounds import Player, play_round
 
 Reward = Callable[[int, int], float]
 Draws = Callable[[int], np.random.Generator]
 
 
-def memory_for(
+def player_for(
     policy: Policy, arms: Floats, penalty: float = 1.0, estimator: Estimator | None = None
-) -> Memory:
-    """An empty memory over the arms, as the policy needs it."""
-    return Memory.empty(columns_of(arms), penalty, uses_explored(policy), estimator)
+) -> Player:
+    """The policy over the arms, with nothing learnt."""
+    return Player(policy, Memory.empty(columns_of(arms), penalty, traits_of(policy).uses_explored, estimator))
 
 
 def play(
@@ -30,14 +32,15 @@ def play(
     estimator: Estimator | None = None,
 ) -> list[Choice]:
     """The choices of rounds 1 to `horizon`; `reward(t, arm)` and `draws(t)` are what a round meets."""
-    memory = memory_for(policy, arms, penalty, estimator)
+    player = player_for(policy, arms, penalty, estimator)
     choices = []
     for t in range(1, horizon + 1):
-        choice = policy.choose(t, memory.evidence(), draws(t))
-        gained = reward(t, choice.arm)
-        if learns(policy):
-            teach(policy, choice.arm, arms[choice.arm], gained, choice.explored)
-        memory.learn(choice.arm, gained, choice.explored)
-        memory.note = noted(choice, memory.note)
+        choice, _ = play_round(
+            player,
+            t,
+            player.evidence(),
+            draws(t),
+            lambda arm, t=t: reward(t, arm),  # type: ignore[misc]
+        )
         choices.append(choice)
     return choices

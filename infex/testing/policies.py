@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from infex.errors import InvalidSetting, SparseExploration
-from infex.linear import Memory
 from infex.policies import Choice, Greedy, Infex
-from infex.policies.protocol import Policy, probability, uses_explored
+from infex.policies.masks import law_allowed
+from infex.policies.traits import Policy, traits_of
+from infex.rounds import Player
 from infex.schedules import always, every, never
 from infex.streams import Rounds
-from infex.testing.loop import memory_for, play
+from infex.testing.loop import play, player_for
 from infex.testing.problems import Problem, odd_boards, problem, signed
 
 HORIZON = 60
@@ -55,14 +56,14 @@ class PolicyContract:
     def test_choosing_changes_nothing(self) -> None:
         for given in self.problems():
             policy = self.make()
-            memory = self.learnt(policy, given)
-            before = memory.evidence().estimates.copy(), memory.evidence().widths.copy()
+            player = self.learnt(policy, given)
+            before = player.evidence().estimates.copy(), player.evidence().widths.copy()
             rounds = Rounds(1, "contract")
-            first = policy.choose(9, memory.evidence(), rounds.at(9))
-            again = policy.choose(9, memory.evidence(), rounds.at(9))
+            first = policy.choose(9, player.evidence(), rounds.at(9))
+            again = policy.choose(9, player.evidence(), rounds.at(9))
             assert again == first, f"chose {first}, then {again}"
-            np.testing.assert_array_equal(memory.evidence().estimates, before[0])
-            np.testing.assert_array_equal(memory.evidence().widths, before[1])
+            np.testing.assert_array_equal(player.evidence().estimates, before[0])
+            np.testing.assert_array_equal(player.evidence().widths, before[1])
 
     def test_no_global_random_state_is_read_or_changed(self) -> None:
         given = problem(5, arms=6, dim=3, horizon=HORIZON)
@@ -78,8 +79,8 @@ class PolicyContract:
     def test_probabilities_add_up_to_one(self) -> None:
         for given in self.problems():
             policy = self.make()
-            memory = self.learnt(policy, given)
-            chances = [probability(policy, 9, memory.evidence(), arm) for arm in range(len(given.arms))]
+            player, traits = self.learnt(policy, given), traits_of(policy)
+            chances = [law_allowed(traits, 9, player.evidence(), arm) for arm in range(len(given.arms))]
             known = [chance for chance in chances if chance is not None]
             assert not known or abs(sum(known) - 1) < 1e-9, f"probabilities are {chances}"
             assert all(-1e-12 <= chance <= 1 + 1e-12 for chance in known), f"probabilities are {chances}"
@@ -94,10 +95,12 @@ class PolicyContract:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", SparseExploration)
                 quiet = Infex(self.make(), never())
-            same(self.run(quiet, given), self.run(Greedy(), given))
+            mine, theirs = self.run(quiet, given), self.run(Greedy(), given)
+            same(arms_of(mine), arms_of(theirs))
+            assert not any(choice.explored for choice in mine)
 
     def test_with_own_data_the_exploring_rounds_are_a_run_by_itself(self) -> None:
-        if uses_explored(self.make()):
+        if traits_of(self.make()).uses_explored:
             self._own_data_within_own_data_is_refused()
             return
         for given in self.problems():
@@ -127,12 +130,13 @@ class PolicyContract:
 
         return play(policy, given.arms, reward, draws, HORIZON // every_nth)
 
-    def learnt(self, policy: Policy, given: Problem) -> Memory:
-        """What 20 pulls of arms in turn teach."""
-        memory = memory_for(policy, given.arms)
+    def learnt(self, policy: Policy, given: Problem) -> Player:
+        """The policy after 20 pulls of arms in turn."""
+        player = player_for(policy, given.arms)
         for t in range(1, 21):
-            memory.learn(t % len(given.arms), given.reward(t, t % len(given.arms)), explored=True)
-        return memory
+            arm = t % len(given.arms)
+            player.memory.learn(arm, given.reward(t, arm), explored=True)
+        return player
 
 
 def same(one: list[Any], other: list[Any]) -> None:

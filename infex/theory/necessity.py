@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from infex.checks import real, whole
 from infex.errors import InvalidSetting, SparseExploration
-from infex.policies.control import Control
+from infex.policies import Control
 from infex.schedules.protocol import first_round_with, has
 
 Verdict = Literal["consistent", "inconsistent", "inconclusive"]

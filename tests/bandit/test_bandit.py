@@ -40,6 +40,7 @@ from infex.errors import (
 )
 from infex.testing import SlowRidge, problem
 from infex.testing.reference import Pull
+from tests.alike import unnamed
 
 ARMS = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
 
@@ -75,9 +76,9 @@ def state(bandit: Bandit) -> tuple[Any, ...]:
 def test_a_decision_says_what_was_known() -> None:
     bandit = Bandit(ARMS, Infex(LinUCB(delta=0.1), every(3)), labels=["a", "b", "c"])
     decisions = told(bandit, [1.0, 1.0])
-    assert [(d.id, d.t, d.arm, d.label, d.explored, d.greedy) for d in decisions] == [
-        (1, 1, 0, "a", False, 0),
-        (2, 2, 0, "a", False, 0),
+    assert [(d.t, d.arm, d.label, d.explored, d.greedy, d.chance, d.law) for d in decisions] == [
+        (1, 0, "a", False, 0, 0.0, None),
+        (2, 0, "a", False, 0, 0.0, None),
     ]
     third = bandit.ask()
     slow = SlowRidge(ARMS, [Pull(0, 1.0, False)] * 2, 1.0)
@@ -88,7 +89,7 @@ def test_a_decision_says_what_was_known() -> None:
     assert third.estimate == pytest.approx(slow.estimates()[third.arm])
     assert third.high - third.estimate == pytest.approx(radius * slow.widths()[third.arm])
     assert third.estimate - third.low == pytest.approx(radius * slow.widths()[third.arm])
-    assert third.probability == 1.0
+    assert (third.probability, third.chance, third.law) == (1.0, 1.0, 1.0)
 
 
 def test_a_decision_cannot_be_changed() -> None:
@@ -137,7 +138,7 @@ def test_a_reward_that_never_comes_changes_nothing_else() -> None:
     assert bandit.estimates().tolist() == other.estimates().tolist()
     bandit.drop(silent)
     assert bandit.pending == ()
-    with pytest.raises(AlreadyTold, match="decision 3 has its reward already, or was dropped"):
+    with pytest.raises(AlreadyTold, match="-3' has its reward already, or was dropped"):
         bandit.tell(silent, 1.0)
 
 
@@ -148,14 +149,14 @@ bandit = infex.Bandit([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]], infex.LinTS(), seed=
 for t in range(30):
     decision = bandit.ask()
     bandit.tell(decision, 1.0 if decision.arm else -1.0)
-    print(decision)
+    print(decision._replace(id=""))
 """
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     bandit = Bandit(ARMS, LinTS(), seed=11)
     for line in out.splitlines():
         decision = bandit.ask()
         bandit.tell(decision, 1.0 if decision.arm else -1.0)
-        assert line == str(decision)
+        assert line == str(unnamed(decision))
 
 
 @pytest.mark.parametrize("policy", [LinTS(), Uniform(), EpsilonGreedy(rate=0.5), Greedy(ties="random")])
@@ -310,9 +311,6 @@ def test_in_a_greedy_round_the_greedy_arm_is_the_one_played() -> None:
 
 def test_a_policy_that_only_says_it_is_greedy_does_not_move_the_greedy_arm() -> None:
     class Stubborn:
-        probability = 0.1
-        radius = 2.0
-
         def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
             return Choice(2, explored=False)
 
@@ -333,7 +331,7 @@ def test_a_base_that_returns_no_choice_is_named() -> None:
         def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
             return 1
 
-    with pytest.raises(InvalidChoice, match="choose must return a Choice, got 1"):
+    with pytest.raises(InvalidChoice, match="choose must return a Choice, got int"):
         Bandit(ARMS, Infex(Wrong(), every(1))).ask()
 
 
@@ -398,28 +396,33 @@ def test_a_bandit_that_cannot_be_is_refused(make: Any, error: type[Exception], m
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda b: b.tell(3, math.nan), InvalidReward, "reward must be finite, got nan"),
-        (lambda b: b.tell(3, -math.inf), InvalidReward, "reward must be finite, got -inf"),
-        (lambda b: b.tell(3, True), InvalidReward, "reward must be a number, got True"),
-        (lambda b: b.tell(3, np.True_), InvalidReward, "reward must be a number"),
-        (lambda b: b.tell(3, 1e308), InvalidReward, "reward must be at most 1e"),
+        (lambda b: b.tell(b.pending[0], math.nan), InvalidReward, "reward must be finite, got nan"),
+        (lambda b: b.tell(b.pending[0], -math.inf), InvalidReward, "reward must be finite, got -inf"),
+        (lambda b: b.tell(b.pending[0], True), InvalidReward, "reward must be a number, got True"),
+        (lambda b: b.tell(b.pending[0], np.True_), InvalidReward, "reward must be a number"),
+        (lambda b: b.tell(b.pending[0], 1e308), InvalidReward, "reward must be at most 1e"),
         (lambda b: setattr(b, "policy", Greedy), InvalidSetting, "got the class Greedy"),
-        (lambda b: setattr(b, "policy", Infex(LinUCB(), every(2), data="own")), NotKept, "did not do"),
+        (lambda b: setattr(b, "policy", Infex(LinUCB(), every(2), data="own")), NotKept, "was not done"),
         (lambda b: setattr(b, "seed", 3), AttributeError, "seed"),
         (lambda b: b.merge("x"), CannotMerge, "a bandit merges with a bandit, got 'x'"),
-        (lambda b: b.tell(3, "1"), InvalidReward, "reward must be a number, got '1'"),
-        (lambda b: b.tell(3, None), InvalidReward, "reward must be a number, got None"),
-        (lambda b: b.tell(3, np.ones(1)), InvalidReward, "reward must be a number"),
-        (lambda b: b.tell(9, 1.0), UnknownDecision, "decision 9 was never taken here; the last one is 3"),
-        (lambda b: b.tell(0, 1.0), UnknownDecision, "decision 0 was never taken"),
-        (lambda b: b.tell("3", 1.0), UnknownDecision, "must be a whole number, got '3'"),
-        (lambda b: b.tell(1, 1.0), AlreadyTold, "decision 1 has its reward already"),
+        (lambda b: b.tell(b.pending[0], "1"), InvalidReward, "reward must be a number, got '1'"),
+        (lambda b: b.tell(b.pending[0], None), InvalidReward, "reward must be a number, got None"),
+        (lambda b: b.tell(b.pending[0], np.ones(1)), InvalidReward, "reward must be a number"),
+        (lambda b: b.tell(9, 1.0), UnknownDecision, "no decision '9' waits here: it was never taken"),
+        (lambda b: b.tell("third", 1.0), UnknownDecision, "no decision 'third' waits here"),
+        (lambda b: b.tell(0.5, 1.0), UnknownDecision, "must be a whole number, got 0.5"),
+        (lambda b: b.tell(other_id(b, 1), 1.0), AlreadyTold, "-1' has its reward already"),
+        (lambda b: b.tell(other_id(b, 9), 1.0), UnknownDecision, "this one is from round 3"),
+        (lambda b: b.ask(id=other_id(b, 4)), InvalidSetting, "looks like one of the bandit's own"),
+        (lambda b: b.ask(id=b.pending[0].id), InvalidSetting, "looks like one of the bandit's own"),
+        (lambda b: b.ask(id=""), InvalidSetting, "id must be a text of 1 to 200 characters, got ''"),
+        (lambda b: b.ask(id=17), InvalidSetting, "id must be a text"),
         (
             lambda b: b.tell(b.pending[0]._replace(arm=99), 1.0),
             UnknownDecision,
             "another bandit took Decision",
         ),
-        (lambda b: b.drop(7), UnknownDecision, "decision 7 was never taken"),
+        (lambda b: b.drop(7), UnknownDecision, "no decision '7' waits here"),
         (lambda b: b.ask(labels=["x", "y", "z"]), InvalidArms, "the arms of this bandit are fixed"),
         (lambda b: b.ask(ARMS), InvalidArms, "the arms of this bandit are fixed"),
         (
@@ -447,7 +450,12 @@ def test_a_bad_call_is_refused_and_changes_nothing(call: Any, error: type[Except
     with pytest.raises(error, match=message):
         call(bandit)
     assert state(bandit) == before
-    bandit.tell(3, 1.0)
+    bandit.tell(bandit.pending[0].id, 1.0)
+
+
+def other_id(bandit: Bandit, t: int) -> str:
+    """The id that the bandit gives, gave or will give to round t."""
+    return f"{bandit.pending[0].id.split('-')[0]}-{t}"
 
 
 def test_arms_that_change_are_asked_for_with_the_arms() -> None:
@@ -485,7 +493,7 @@ def test_numpy_numbers_are_welcome() -> None:
     decision = bandit.ask()
     assert type(decision.arm) is int
     assert type(decision.label) is int
-    bandit.tell(np.int64(1), np.float32(0.5))
+    bandit.tell(decision.id, np.float32(0.5))
     with pytest.raises(InfexError):
         bandit.remove_arms(0)
     bandit.remove_arms(np.array([10]))

@@ -30,7 +30,7 @@ def test_two_halves_merge_to_the_whole() -> None:
     for bandit in (one, other):
         for arm, record in enumerate(bandit.estimates()):
             for _ in range(record.pulls):
-                whole._memory.learn(arm, 0.0, explored=True)
+                whole._player.memory.learn(arm, 0.0, explored=True)
     before = other.estimates().tolist()
     waiting = one.ask()
     one.merge(other)

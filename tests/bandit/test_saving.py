@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import infex
 from infex import (
     Bandit,
     Choice,
@@ -31,6 +32,7 @@ from infex import (
 from infex.bandit import archive
 from infex.errors import CannotLoad, CannotSave, DamagedFile, ForeignFile, InvalidFile, NewerFile
 from infex.testing import problem
+from tests.alike import unnamed
 
 POLICIES = [
     Greedy(ties="random"),
@@ -51,7 +53,7 @@ def go_on(bandit: Bandit, rounds: int, changing: bool = False) -> list[Any]:
         if decision.t % 3:
             waiting = bandit.pending[len(bandit.pending) // 2]
             bandit.tell(waiting.id, math.sin(waiting.t))
-        seen.append(decision)
+        seen.append(unnamed(decision))
     return seen
 
 
@@ -152,7 +154,7 @@ def test_data_kept_apart_survive_a_policy_that_does_not_use_them(tmp_path: Path)
     bandit = Bandit(np.eye(2), Infex(LinUCB(), every(2), data="own"))
     go_on(bandit, 9)
     bandit.save(tmp_path / "x.infex")
-    other = Bandit.load(tmp_path / "x.infex", policy=Greedy())
+    other = Bandit.load(tmp_path / "x.infex", policy=Greedy(), adopt=True)
     other.policy = bandit.policy
     assert go_on(other, 9) == go_on(bandit, 9)
 
@@ -165,8 +167,8 @@ def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
 def test_a_newer_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.infex"
     saved(path)
-    path.write_bytes(path.read_bytes().replace(b"infex bandit 1", b"infex bandit 2", 1))
-    with pytest.raises(NewerFile, match="has format 2, this infex reads up to 1: install a newer infex"):
+    path.write_bytes(path.read_bytes().replace(b"infex bandit 2", b"infex bandit 3", 1))
+    with pytest.raises(NewerFile, match="has format 3, this infex reads up to 2: install a newer infex"):
         Bandit.load(path)
 
 
@@ -174,8 +176,8 @@ def test_a_newer_file_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_lacks_something_is_refused(tmp_path: Path, missing: str) -> None:
     path = tmp_path / "x.infex"
     saved(path)
-    stored, arrays = archive.read(path)
-    for part in (stored, arrays):
+    _, stored, arrays = archive.read(path)
+    for part in (stored, arrays, stored["account"]):
         part.pop(missing, None)
     archive.write(path, stored, arrays)
     with pytest.raises(DamagedFile, match="lacks what a bandit needs"):
@@ -186,9 +188,11 @@ def test_the_file_holds_plain_json_and_arrays(tmp_path: Path) -> None:
     path = tmp_path / "x.infex"
     saved(path)
     head, body = path.read_bytes().split(b"\n", 1)
-    assert head == b"infex bandit 1 " + hashlib.sha256(b"1\n" + body).hexdigest().encode()
+    assert head == b"infex bandit 2 " + hashlib.sha256(b"2\n" + body).hexdigest().encode()
     with np.load(io.BytesIO(body), allow_pickle=False) as arrays:
-        assert json.loads(arrays["settings"].tobytes())["policy"] == "Infex(LinUCB, every(2))"
+        settings = json.loads(arrays["settings"].tobytes())
+    assert settings["policy"]["schedule"] == {"kind": "every", "version": 1, "m": 2, "offset": 0}
+    assert settings["written_by"] == f"infex {infex.__version__}"
 
 
 def test_a_failed_save_leaves_the_old_file_and_nothing_else(
@@ -258,7 +262,7 @@ def test_a_users_policy_is_given_again_when_loading(tmp_path: Path) -> None:
     bandit = Bandit(np.eye(2), Infex(Mine(), every(2)))
     go_on(bandit, 4)
     bandit.save(path)
-    with pytest.raises(CannotLoad, match=r"not infex's own; load it with policy=, it was Infex\(base="):
+    with pytest.raises(CannotLoad, match=r"not infex's own; load it with policy=, it was Infex"):
         Bandit.load(path)
     assert go_on(Bandit.load(path, policy=bandit.policy), 9) == go_on(bandit, 9)
 
@@ -266,9 +270,13 @@ def test_a_users_policy_is_given_again_when_loading(tmp_path: Path) -> None:
 def test_another_policy_may_take_over_if_its_data_were_kept(tmp_path: Path) -> None:
     path = tmp_path / "x.infex"
     saved(path)
-    assert Bandit.load(path, policy=EpsilonGreedy()).ask().t == 11
-    with pytest.raises(CannotLoad, match="needs exploring rounds kept apart"):
+    with pytest.raises(CannotLoad, match=r"holds another policy: Infex.*, not EpsilonGreedy\("):
+        Bandit.load(path, policy=EpsilonGreedy())
+    with pytest.raises(CannotLoad, match="holds another policy: data is 'shared', not 'own'; say adopt=True"):
         Bandit.load(path, policy=Infex(LinUCB(), every(2), data="own"))
+    assert Bandit.load(path, policy=EpsilonGreedy(), adopt=True).ask().t == 11
+    with pytest.raises(CannotLoad, match="needs exploring rounds kept apart"):
+        Bandit.load(path, policy=Infex(LinUCB(), every(2), data="own"), adopt=True)
 
 
 def test_a_learner_cannot_be_saved(tmp_path: Path) -> None:

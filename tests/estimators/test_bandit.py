@@ -33,8 +33,9 @@ from infex.errors import (
 )
 from infex.estimators import Discounted, Lasso, Logistic, Ridge, Weighted, Windowed
 from infex.kernels.compiling import plain_python
-from infex.policies.catalog import expression, parse
+from infex.records.catalog import expression, parse
 from infex.testing import problem
+from tests.alike import unnamed
 from tests.estimators.slow import ALL, IN_ORDER, by_first
 
 POLICIES = [
@@ -60,7 +61,7 @@ def go_on(bandit: Bandit, rounds: int, changing: bool = False) -> list[Any]:
         if decision.t % 3:
             waiting = bandit.pending[len(bandit.pending) // 2]
             bandit.tell(waiting.id, float(math.sin(waiting.t) > 0.1 * waiting.arm))
-        seen.append(decision)
+        seen.append(unnamed(decision))
     return seen
 
 
@@ -134,8 +135,8 @@ def test_weights_count_in_exploring_rounds_kept_apart() -> None:
         decision = bandit.ask()
         bandit.tell(decision, GIVEN.reward(t, decision.arm), weight=3.0)
     assert bandit.evidence().explored.pulls.sum() == 9
-    assert bandit._memory.explored is not None
-    assert bandit._memory.explored.told == 9
+    assert bandit._player.memory.explored is not None
+    assert bandit._player.memory.explored.told == 9
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
@@ -184,7 +185,7 @@ def test_two_bandits_merge_to_one(estimator: Any) -> None:
         reward = float(GIVEN.reward(t, decision.arm) > 0)
         bandit.tell(decision, reward)
         whole.drop(same)
-        whole._memory.learn(decision.arm, reward, decision.explored)
+        whole._player.memory.learn(decision.arm, reward, decision.explored)
     one.merge(other)
     np.testing.assert_allclose(one.evidence().widths, whole.evidence().widths, rtol=1e-8)
     np.testing.assert_allclose(one.evidence().estimates, whole.evidence().estimates, rtol=1e-6, atol=1e-8)
@@ -291,7 +292,7 @@ def test_expressions_are_written_and_read_back(estimator: Any, text: str) -> Non
 def test_an_estimator_with_a_function_is_given_again_when_loading(tmp_path: Path) -> None:
     path = tmp_path / "x.infex"
     made(Weighted(weight=by_first)).save(path)
-    with pytest.raises(CannotLoad, match=r"load it with estimator=, it was Weighted\(weight=<function"):
+    with pytest.raises(CannotLoad, match=r"load it with estimator=, it was Weighted"):
         Bandit.load(path)
     with pytest.raises(InvalidExpression, match="not in the catalogue"):
         expression(Weighted(weight=by_first))
@@ -301,17 +302,20 @@ def test_another_estimator_may_go_on_from_the_same_sums(tmp_path: Path) -> None:
     path, bandit = tmp_path / "x.infex", made(None)
     go_on(bandit, 30)
     bandit.save(path)
-    loaded = Bandit.load(path, estimator=Lasso(strength=1e-9))
+    with pytest.raises(CannotLoad, match=r"another estimator: ridge regression, not Lasso\(strength=1e-09\)"):
+        Bandit.load(path, estimator=Lasso(strength=1e-9))
+    assert Bandit.load(path, estimator=Ridge()).t == 30
+    loaded = Bandit.load(path, estimator=Lasso(strength=1e-9), adopt=True)
     np.testing.assert_allclose(loaded.evidence().widths, bandit.evidence().widths, rtol=1e-9)
     with pytest.raises(CannotLoad, match=r"Windowed\(size=5\) cannot go on from what ridge regression has"):
-        Bandit.load(path, estimator=Windowed(size=5))
+        Bandit.load(path, estimator=Windowed(size=5), adopt=True)
 
 
 def test_a_shorter_window_keeps_the_last_rewards(tmp_path: Path) -> None:
     path, bandit, short = tmp_path / "x.infex", made(Windowed(size=30)), Windowed(size=4)
     go_on(bandit, 50)
     bandit.save(path)
-    loaded = Bandit.load(path, estimator=short)
+    loaded = Bandit.load(path, estimator=short, adopt=True)
     assert loaded.evidence().moments.told == 4
 
 

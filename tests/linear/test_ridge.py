@@ -9,23 +9,22 @@ from hypothesis import given, settings
 from infex.arrays import Floats
 from infex.errors import InvalidSetting, NotKept
 from infex.kernels.compiling import plain_python
-from infex.linear import Evidence, Memory, Offer, Ridge
-from infex.linear.evidence import Scorer
+from infex.linear import Evidence, Known, Memory, RidgeStatistics
 from infex.testing import SlowRidge
 from tests.linear.strategies import Case, cases
 
 EXAMPLES = 15 if plain_python else 150
 
 
-def learnt(case: Case) -> Ridge:
-    ridge = Ridge(case.arms.T, case.penalty)
+def learnt(case: Case) -> RidgeStatistics:
+    ridge = RidgeStatistics(case.arms.T, case.penalty)
     for pull in case.pulls:
         ridge.learn(pull.arm, pull.reward)
     return ridge
 
 
-def assert_same(scorer: Scorer, slow: SlowRidge, rtol: float = 1e-8) -> None:
-    evidence = Evidence(scorer)
+def assert_same(known: Known, slow: SlowRidge, rtol: float = 1e-8) -> None:
+    evidence = Evidence(known)
     np.testing.assert_allclose(evidence.estimates, slow.estimates(), rtol=rtol, atol=1e-12)
     np.testing.assert_allclose(evidence.widths, slow.widths(), rtol=rtol)
     np.testing.assert_allclose(evidence.volume, slow.volume(), rtol=rtol, atol=1e-12)
@@ -39,16 +38,16 @@ def assert_same(scorer: Scorer, slow: SlowRidge, rtol: float = 1e-8) -> None:
 @given(case=cases())
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_everything_agrees_with_a_direct_solve(case: Case) -> None:
-    assert_same(learnt(case), SlowRidge(case.arms, case.pulls, case.penalty))
+    assert_same(learnt(case).known(), SlowRidge(case.arms, case.pulls, case.penalty))
 
 
 @given(case=cases())
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_arms_of_one_round_agree_with_a_direct_solve(case: Case) -> None:
-    ridge = Ridge(np.empty((case.arms.shape[1], 0)), case.penalty)
+    ridge = RidgeStatistics(np.empty((case.arms.shape[1], 0)), case.penalty)
     for pull in case.pulls:
-        ridge.absorb(case.arms[pull.arm], pull.reward)
-    assert_same(Offer(ridge, case.arms.T), SlowRidge(case.arms, case.pulls, case.penalty))
+        ridge.learn(case.arms[pull.arm], pull.reward)
+    assert_same(ridge.known().on(case.arms.T), SlowRidge(case.arms, case.pulls, case.penalty))
 
 
 @given(case=cases(most_dim=12))
@@ -56,7 +55,7 @@ def test_arms_of_one_round_agree_with_a_direct_solve(case: Case) -> None:
 def test_a_sample_is_that_of_a_fresh_cholesky_factor(case: Case) -> None:
     eta = case.rng.standard_normal((case.arms.shape[1],))
     slow = SlowRidge(case.arms, case.pulls, case.penalty)
-    sampled = case.arms @ learnt(case).perturbed(1.5, eta)
+    sampled = learnt(case).known().perturbed(1.5, eta)
     np.testing.assert_allclose(sampled, slow.sampled(1.5, eta), rtol=1e-8, atol=1e-10)
 
 
@@ -64,7 +63,7 @@ def test_a_sample_is_that_of_a_fresh_cholesky_factor(case: Case) -> None:
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_the_order_of_rewards_does_not_matter(case: Case) -> None:
     shuffled = [case.pulls[i] for i in case.rng.permutation(len(case.pulls))]
-    one, other = Evidence(learnt(case)), Evidence(learnt(case._replace(pulls=shuffled)))
+    one, other = Evidence(learnt(case).known()), Evidence(learnt(case._replace(pulls=shuffled)).known())
     np.testing.assert_allclose(one.estimates, other.estimates, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(one.widths, other.widths, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(one.volume, other.volume, rtol=1e-12, atol=1e-12)
@@ -72,15 +71,66 @@ def test_the_order_of_rewards_does_not_matter(case: Case) -> None:
 
 @given(case=cases(most_dim=10))
 @settings(max_examples=EXAMPLES, deadline=None)
-def test_a_settled_ridge_is_what_its_truth_alone_gives(case: Case) -> None:
+def test_a_ridge_goes_on_bit_for_bit_from_what_was_kept_of_it(case: Case) -> None:
     ridge = learnt(case)
-    ridge.settle()
-    copy = ridge.over(ridge.columns)
-    eta = case.rng.standard_normal((ridge.dim,))
-    np.testing.assert_array_equal(copy.estimates()[1], ridge.estimates()[1])
-    np.testing.assert_array_equal(copy.widths(), ridge.widths())
-    np.testing.assert_array_equal(copy.perturbed(1.0, eta), ridge.perturbed(1.0, eta))
-    assert copy.volume == ridge.volume
+    copy = RidgeStatistics(ridge.columns, ridge.penalty)
+    copy.restore(ridge.arrays())
+    more = [(int(case.rng.integers(len(case.arms))), float(case.rng.standard_normal())) for _ in range(20)]
+    for arm, reward in more:
+        assert_equal(copy.known(), ridge.known())
+        copy.learn(arm, reward)
+        ridge.learn(arm, reward)
+    assert_equal(copy.known(), ridge.known())
+
+
+def assert_equal(one: Known, other: Known) -> None:
+    """Two say the same to the last bit."""
+    for mine, theirs in (
+        (one.estimates, other.estimates),
+        (one.widths, other.widths),
+        (one.factor, other.factor),
+        (one.theta, other.theta),
+        (one.counts, other.counts),
+        (one.moments.gram, other.moments.gram),
+    ):
+        np.testing.assert_array_equal(mine, theirs)
+    assert (one.volume, one.greedy, one.moments.told) == (other.volume, other.greedy, other.moments.told)
+
+
+@given(case=cases(most_dim=10))
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_what_is_known_stays_as_it_is_whatever_is_learnt_and_reading_changes_nothing(case: Case) -> None:
+    ridge, unread = learnt(case), learnt(case)
+    kept = Evidence(ridge.known(), ridge.known())
+    other = kept.on(case.arms[:1].T)
+    before = [np.array(figure) for figure in figures(kept)]
+    elsewhere = [np.array(figure) for figure in figures(other)]
+    for _ in range(20):
+        arm, reward = int(case.rng.integers(len(case.arms))), float(case.rng.standard_normal())
+        ridge.learn(arm, reward)
+        unread.learn(arm, reward)
+        figures(Evidence(ridge.known()).on(case.arms.T))
+        ridge.arrays()
+        assert_equal(ridge.known(), unread.known())
+    for one, again in zip(before, figures(kept), strict=True):
+        np.testing.assert_array_equal(one, again)
+    for one, again in zip(elsewhere, figures(other), strict=True):
+        np.testing.assert_array_equal(one, again)
+
+
+def figures(evidence: Evidence) -> list[Floats]:
+    """All that can be read of arms."""
+    return [
+        evidence.estimates,
+        evidence.widths,
+        evidence.upper(1.5),
+        evidence.factor,
+        evidence.theta,
+        evidence.moments.gram,
+        evidence.moments.moment,
+        np.array([evidence.volume, evidence.greedy, evidence.width(0), evidence.moments.told]),
+        np.array(evidence.pulls if evidence.lasting else []),
+    ]
 
 
 @given(case=cases(most_dim=10))
@@ -88,19 +138,19 @@ def test_a_settled_ridge_is_what_its_truth_alone_gives(case: Case) -> None:
 def test_two_ridges_add_up_to_one_that_saw_it_all(case: Case) -> None:
     half = len(case.pulls) // 2
     one = learnt(case._replace(pulls=case.pulls[:half]))
-    one.add(learnt(case._replace(pulls=case.pulls[half:])))
-    assert_same(one, SlowRidge(case.arms, case.pulls, case.penalty))
+    one.add(learnt(case._replace(pulls=case.pulls[half:])), np.arange(len(case.arms)))
+    assert_same(one.known(), SlowRidge(case.arms, case.pulls, case.penalty))
 
 
 @pytest.mark.parametrize("penalty", [0.01, 0.3, 0.7, 3.0, 100.0])
 def test_before_any_data_the_volume_is_nil(penalty: float) -> None:
     for dim in (1, 7, 50):
-        assert 0.0 <= Ridge(np.eye(dim), penalty).volume < 1e-12
+        assert 0.0 <= RidgeStatistics(np.eye(dim), penalty).known().volume < 1e-12
 
 
 def test_before_any_data_nothing_is_known() -> None:
-    ridge = Ridge(np.eye(3), penalty=4.0)
-    evidence = Evidence(ridge)
+    ridge = RidgeStatistics(np.eye(3), penalty=4.0)
+    evidence = Evidence(ridge.known())
     assert evidence.volume == 0.0
     assert evidence.greedy == 0
     np.testing.assert_array_equal(evidence.estimates, np.zeros(3))
@@ -111,10 +161,10 @@ def test_before_any_data_nothing_is_known() -> None:
 def test_a_long_run_of_one_arm_loses_no_digits(long_run: int) -> None:
     """Squared widths fall by a factor of a million, where subtraction alone would leave ten digits."""
     arms = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
-    ridge = Ridge(arms.T)
+    ridge = RidgeStatistics(arms.T)
     for _ in range(long_run):
         ridge.learn(0, 0.5)
-    evidence = Evidence(ridge)
+    evidence = Evidence(ridge.known())
     assert evidence.widths[0] ** 2 == pytest.approx(1 / (1 + long_run), rel=1e-10, abs=0)
     assert evidence.widths[1] ** 2 == pytest.approx(0.64 / (1 + long_run) + 0.36, rel=1e-10, abs=0)
     assert evidence.estimates[0] == pytest.approx(0.5 * long_run / (1 + long_run), rel=1e-12)
@@ -126,7 +176,7 @@ def test_widths_keep_twelve_digits_through_many_long_runs() -> None:
     """Against exact fractions. Without computing anew from the truth, nine digits are left."""
     arms = [[Fraction(1), Fraction(0)], [Fraction(4, 5), Fraction(3, 5)], [Fraction(3, 5), Fraction(4, 5)]]
     rounded = [[Fraction(float(part)) for part in arm] for arm in arms]
-    ridge = Ridge(np.array(arms, dtype=np.float64).T, 0.01)
+    ridge = RidgeStatistics(np.array(arms, dtype=np.float64).T, 0.01)
     gram = [[Fraction(0.01), Fraction(0)], [Fraction(0), Fraction(0.01)]]
     for turn in range(60):
         arm, pulls = turn % 2, 700 + 13 * turn
@@ -137,17 +187,17 @@ def test_widths_keep_twelve_digits_through_many_long_runs() -> None:
         (a, b), (_, c) = gram
         for k, z in enumerate(rounded):
             square = (c * z[0] * z[0] - 2 * b * z[0] * z[1] + a * z[1] * z[1]) / (a * c - b * b)
-            assert ridge.width(k) ** 2 == pytest.approx(float(square), rel=1e-12, abs=0)
+            assert ridge.known().width(k) ** 2 == pytest.approx(float(square), rel=1e-12, abs=0)
 
 
 @pytest.mark.compiled
 def test_a_long_sum_of_rewards_loses_no_digits() -> None:
     """A short arm makes a run of a million pulls, whose plain sum of 0.1 would be off by 1e-11."""
-    ridge, pulls = Ridge(np.array([[0.05]])), 1_000_000
+    ridge, pulls = RidgeStatistics(np.array([[0.05]])), 1_000_000
     for _ in range(pulls):
         ridge.learn(0, 0.1)
     exact = Fraction(0.05) * pulls * Fraction(0.1) / (1 + pulls * Fraction(0.05) ** 2)
-    assert ridge.theta.item() == pytest.approx(float(exact), rel=1e-13, abs=0)
+    assert ridge.known().theta.item() == pytest.approx(float(exact), rel=1e-13, abs=0)
 
 
 def near_collinear(rng: np.random.Generator, count: int, dim: int) -> Floats:
@@ -161,7 +211,7 @@ def near_collinear(rng: np.random.Generator, count: int, dim: int) -> Floats:
 def test_a_million_updates_on_near_collinear_arms_stay_within_reach_of_a_solve(penalty: float) -> None:
     rng = np.random.default_rng(5)
     arms = near_collinear(rng, 20, 5)
-    ridge = Ridge(arms.T, penalty)
+    ridge = RidgeStatistics(arms.T, penalty)
     updates = 1_000_000
     chosen = rng.integers(20, size=updates).tolist()
     rewards = (rng.standard_normal(updates) + 0.3).tolist()
@@ -170,36 +220,38 @@ def test_a_million_updates_on_near_collinear_arms_stay_within_reach_of_a_solve(p
     counts = np.bincount(chosen, minlength=20)
     sums = np.bincount(chosen, weights=rewards, minlength=20)
     theta = np.linalg.solve(penalty * np.eye(5) + (arms.T * counts) @ arms, arms.T @ sums)
-    evidence = Evidence(ridge)
+    evidence = Evidence(ridge.known())
     np.testing.assert_allclose(evidence.estimates, arms @ theta, atol=1e-6)
     assert np.all(np.isfinite(evidence.widths))
-    np.testing.assert_allclose(ridge.theta, theta, atol=1e-6)
+    np.testing.assert_allclose(ridge.known().theta, theta, atol=1e-6)
 
 
 def test_evidence_cannot_be_changed_by_its_reader() -> None:
-    evidence = Evidence(Ridge(np.eye(2)))
+    evidence = Evidence(RidgeStatistics(np.eye(2)).known())
     for values in (evidence.arms, evidence.estimates, evidence.widths):
         with pytest.raises(ValueError, match="read-only"):
             values[0] = 7.0
+    for name in ("greedy", "volume", "penalty", "note", "allowed", "spent"):
+        with pytest.raises(AttributeError):
+            setattr(evidence, name, 1)
 
 
 def test_exploring_rounds_are_refused_unless_they_are_kept() -> None:
     with pytest.raises(NotKept, match="uses_explored"):
-        _ = Evidence(Ridge(np.eye(2))).explored
+        _ = Evidence(RidgeStatistics(np.eye(2)).known()).explored
 
 
 def test_memory_keeps_exploring_rounds_apart() -> None:
-    memory = Memory(Ridge(np.eye(2)), Ridge(np.eye(2)))
+    memory = Memory(RidgeStatistics(np.eye(2)), RidgeStatistics(np.eye(2)))
     memory.learn(0, 1.0, explored=True)
     memory.learn(1, 1.0, explored=False)
-    memory.absorb(np.array([0.0, 1.0]), 1.0, explored=True)
+    memory.learn(np.array([0.0, 1.0]), 1.0, explored=True)
     np.testing.assert_allclose(memory.evidence().estimates, [1 / 2, 2 / 3])
     np.testing.assert_allclose(memory.evidence().explored.estimates, [1 / 2, 1 / 2])
     np.testing.assert_allclose(memory.offer(np.eye(2)).explored.estimates, [1 / 2, 1 / 2])
-    assert memory.tally.pulls.tolist() == [1, 1]
+    assert memory.evidence().pulls.tolist() == [1, 1]
     assert memory.evidence().explored.sums.tolist() == [1.0, 0.0]
-    memory.settle()
-    other = Memory(Ridge(np.eye(2)), Ridge(np.eye(2)))
+    other = Memory(RidgeStatistics(np.eye(2)), RidgeStatistics(np.eye(2)))
     other.merge(memory, np.array([0, -1]))
     assert other.evidence().pulls.tolist() == [1, 0]
     np.testing.assert_allclose(other.evidence().explored.estimates, [1 / 2, 1 / 2])
@@ -208,21 +260,23 @@ def test_memory_keeps_exploring_rounds_apart() -> None:
 @pytest.mark.parametrize("penalty", [0.0, -1.0, np.nan, "1"])
 def test_a_penalty_must_be_positive(penalty: float) -> None:
     with pytest.raises(InvalidSetting, match="penalty must be"):
-        Ridge(np.eye(2), penalty)
+        RidgeStatistics(np.eye(2), penalty)
 
 
 def test_samples_follow_the_laws_they_are_named_for() -> None:
     """Covariance beta^2 V^-1 for both; a spherical sample has length beta sqrt(d) in V."""
-    ridge = Ridge(np.eye(3))
+    ridge = RidgeStatistics(np.eye(3))
     for arm in (0, 0, 0, 1):
         ridge.learn(arm, 1.0)
     rng = np.random.default_rng(1)
     draws = 300 if plain_python else 20_000
-    centre, spread = Evidence(ridge).estimates, np.diag([1 / 4, 1 / 2, 1.0])
+    centre, spread = Evidence(ridge.known()).estimates, np.diag([1 / 4, 1 / 2, 1.0])
     for sampling in ("gaussian", "spherical"):
-        samples = np.array([Evidence(ridge).perturbed(2.0, rng, sampling) for _ in range(draws)]) - centre
+        samples = (
+            np.array([Evidence(ridge.known()).perturbed(2.0, rng, sampling) for _ in range(draws)]) - centre
+        )
         np.testing.assert_allclose(samples.T @ samples / draws, 4 * spread, atol=12 / np.sqrt(draws))
         lengths = np.sqrt(np.sum(samples**2 / np.diag(spread), axis=1))
         assert np.allclose(lengths, 2 * np.sqrt(3)) == (sampling == "spherical")
     with pytest.raises(InvalidSetting, match="sampling must be 'gaussian' or 'spherical', got 'cubic'"):
-        Evidence(ridge).perturbed(1.0, rng, "cubic")
+        Evidence(ridge.known()).perturbed(1.0, rng, "cubic")

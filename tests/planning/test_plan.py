@@ -35,7 +35,8 @@ from infex.planning.race import (
     student,
 )
 from infex.planning.reading import read_arms, read_log
-from infex.policies import Greedy, catalog
+from infex.policies import Greedy
+from infex.records import catalog
 
 QUICK: dict[str, Any] = {"dim": 2, "arms_count": 5, "horizon": 300, "seconds": 1.0, "workers": 2}
 

@@ -27,11 +27,12 @@ from infex import (
     until_certain,
 )
 from infex.arrays import Floats
-from infex.policies.catalog import expression, parse
-from infex.policies.control import CERTAIN, COST_REACHED, MADE_UP, PAUSED, SCHEDULED
-from infex.policies.protocol import probability
+from infex.policies import Reason
+from infex.policies.gate import Gate
+from infex.records.catalog import expression, parse
 from infex.testing import SlowRidge, problem
 from infex.testing.reference import Pull, lowest, slow_radius
+from tests.alike import probability
 
 ARMS = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
 
@@ -78,8 +79,8 @@ def test_the_cost_never_passes_the_limit_however_rewards_come(
         if decision.explored:
             spent += known.max() - known[decision.arm]
             assert not stopped
-        stopped = stopped or decision.reason == COST_REACHED
-        assert decision.reason in ("greedy", SCHEDULED, COST_REACHED)
+        stopped = stopped or decision.reason == Reason.COST_LIMIT
+        assert decision.reason in ("greedy", Reason.SCHEDULED, Reason.COST_LIMIT)
         assert spent <= limit + 1e-9
         assert bandit.exploration().cost == pytest.approx(spent, abs=1e-9)
         fate, waiting = chance.random(), chance.choice(bandit.pending)
@@ -95,8 +96,8 @@ def test_guarded_stops_for_good_at_the_first_round_it_refuses() -> None:
     due = [decision for decision in decisions if decision.t % 2 == 0]
     first = next(place for place, decision in enumerate(due) if not decision.explored)
     assert 0 < first < len(due) - 1
-    assert all(decision.reason == SCHEDULED for decision in due[:first])
-    assert all(decision.reason == COST_REACHED and not decision.explored for decision in due[first:])
+    assert all(decision.reason == Reason.SCHEDULED for decision in due[:first])
+    assert all(decision.reason == Reason.COST_LIMIT and not decision.explored for decision in due[first:])
 
 
 def test_a_limit_of_nothing_lets_equals_be_tried() -> None:
@@ -109,10 +110,10 @@ def test_an_exploration_that_was_owed_can_be_the_one_that_ends_it() -> None:
     rule = guarded(paused(every(2), when=lambda t: t <= 20, missed="make up"), 1.0)
     decisions = clear(200, Infex(Uniform(), rule))
     bandit = Bandit(ARMS, Infex(Uniform(), rule))
-    made_up = [decision.t for decision in decisions if decision.reason == MADE_UP]
+    made_up = [decision.t for decision in decisions if decision.reason == Reason.MADE_UP]
     last = explored(decisions)[-1]
-    refused = next(d.t for d in decisions if d.t > last and d.reason == COST_REACHED)
-    assert all(d.reason == COST_REACHED for d in decisions if d.t >= refused and d.t % 2 == 0)
+    refused = next(d.t for d in decisions if d.t > last and d.reason == Reason.COST_LIMIT)
+    assert all(d.reason == Reason.COST_LIMIT for d in decisions if d.t >= refused and d.t % 2 == 0)
     assert made_up
     clear(200, bandit.policy, bandit)
     assert bandit.exploration().next_due is None
@@ -160,7 +161,7 @@ def test_certainty_is_that_of_the_slow_version(
         decision = bandit.ask(offer) if changing else bandit.ask()
         if t % 2 == 0:
             stopped = slow_is_certain(rule, slow) or (stopped and not changing)
-            assert decision.reason == (CERTAIN if stopped else SCHEDULED)
+            assert decision.reason == (Reason.CERTAIN if stopped else Reason.SCHEDULED)
             assert decision.explored != stopped
         played.append(offer[decision.arm])
         rewards.append(fixed.reward(t, 0))
@@ -171,13 +172,13 @@ def test_until_certain_stops_for_good_on_fixed_arms() -> None:
     bandit = Bandit(ARMS, Infex(LinUCB(scale=0.2), until_certain(every(2), scale=0.2)))
     decisions = clear(200, bandit.policy, bandit)
     reasons = [decision.reason for decision in decisions if decision.t % 2 == 0]
-    first = reasons.index(CERTAIN)
+    first = reasons.index(Reason.CERTAIN)
     assert first > 0
-    assert set(reasons[first:]) == {CERTAIN}
+    assert set(reasons[first:]) == {Reason.CERTAIN}
     assert bandit.exploration().next_due is None
     for _ in range(100):  # the estimates turn round, and it stays stopped
         bandit.tell(bandit.ask(), -1.0)
-    assert bandit.exploration().skipped == sum(reason == CERTAIN for reason in reasons) + 50
+    assert bandit.exploration().skipped == sum(reason == Reason.CERTAIN for reason in reasons) + 50
 
 
 @pytest.mark.parametrize("kind", ["added", "one for another"])
@@ -191,7 +192,7 @@ def test_until_certain_starts_again_when_arms_come_or_go(kind: str) -> None:
     assert bandit.exploration().next_due == 202
     decisions = clear(2, bandit.policy, bandit)
     assert decisions[-1].explored
-    assert decisions[-1].reason == SCHEDULED
+    assert decisions[-1].reason == Reason.SCHEDULED
 
 
 def test_changing_arms_are_judged_in_every_round() -> None:
@@ -199,10 +200,10 @@ def test_changing_arms_are_judged_in_every_round() -> None:
     for _ in range(100):
         bandit.tell(bandit.ask(ARMS[:1]), 1.0)
         bandit.tell(bandit.ask(ARMS[2:]), -1.0)
-    assert bandit.ask(ARMS[[0, 2]]).reason == CERTAIN
-    assert bandit.ask([ARMS[0], 0.99 * ARMS[0]]).reason == SCHEDULED
-    assert bandit.ask(ARMS[[0, 2]]).reason == CERTAIN
-    assert bandit.ask(ARMS[:1]).reason == CERTAIN  # one arm is surely the best
+    assert bandit.ask(ARMS[[0, 2]]).reason == Reason.CERTAIN
+    assert bandit.ask([ARMS[0], 0.99 * ARMS[0]]).reason == Reason.SCHEDULED
+    assert bandit.ask(ARMS[[0, 2]]).reason == Reason.CERTAIN
+    assert bandit.ask(ARMS[:1]).reason == Reason.CERTAIN  # one arm is surely the best
     assert bandit.exploration().next_due == 205
 
 
@@ -214,10 +215,10 @@ def test_no_round_explores_in_a_pause(missed: Any) -> None:
     rule = paused(every(3), when=lambda t: 10 <= t < 22, missed=missed)
     bandit = Bandit(ARMS, Infex(LinUCB(), rule))
     decisions = clear(40, bandit.policy, bandit)
-    skipped = [decision.t for decision in decisions if decision.reason == PAUSED]
+    skipped = [decision.t for decision in decisions if decision.reason == Reason.PAUSED]
     assert skipped == [12, 15, 18, 21]
     made_up = [22, 23, 25, 26] if missed == "make up" else []
-    assert [decision.t for decision in decisions if decision.reason == MADE_UP] == made_up
+    assert [decision.t for decision in decisions if decision.reason == Reason.MADE_UP] == made_up
     planned = [3, 6, 9, 24, 27, 30, 33, 36, 39]
     assert explored(decisions) == sorted(planned + made_up)
     found = bandit.exploration()
@@ -241,25 +242,26 @@ def test_each_pause_answers_for_the_rounds_it_forbids() -> None:
     rule = paused(nights, when=lambda t: t in (8, 10, 12), missed="make up")
     bandit = Bandit(ARMS, Infex(LinUCB(), rule))
     decisions = clear(30, bandit.policy, bandit)
-    assert [d.t for d in decisions if d.reason == PAUSED] == [4, 8, 10, 12]
-    assert [d.t for d in decisions if d.reason == MADE_UP] == [11, 13]
+    assert [d.t for d in decisions if d.reason == Reason.PAUSED] == [4, 8, 10, 12]
+    assert [d.t for d in decisions if d.reason == Reason.MADE_UP] == [11, 13]
     both = paused(
         paused(every(2), when=lambda t: t == 4, missed="make up"), when=lambda t: t == 6, missed="make up"
     )
     found = clear(30, Infex(LinUCB(), both))
-    assert [d.t for d in found if d.reason == MADE_UP] == [5, 7]
+    assert [d.t for d in found if d.reason == Reason.MADE_UP] == [5, 7]
 
 
 def test_controls_of_controls_keep_all_their_words() -> None:
     inner = until_certain(budget(every(2), 60), delta=0.05, scale=0.7)
     rule = paused(guarded(inner, 20.0), when=lambda t: t % 10 == 0, missed="make up")
     assert rule.planned == budget(every(2), 60)
-    assert [type(layer).__name__ for layer in rule.layers] == ["UntilCertain", "Guarded", "Paused"]
+    layers = Gate(rule).layers
+    assert [type(layer).__name__ for layer in layers] == ["Limit", "UntilCertain", "Guarded", "Paused"]
     bandit = Bandit(ARMS, Infex(Uniform(), rule))
     decisions = clear(200, bandit.policy, bandit)
     reasons = {decision.reason for decision in decisions}
-    assert reasons >= {"greedy", SCHEDULED, PAUSED, MADE_UP, "budget spent"}
-    assert reasons & {COST_REACHED, CERTAIN}
+    assert reasons >= {"greedy", Reason.SCHEDULED, Reason.PAUSED, Reason.MADE_UP}
+    assert reasons & {Reason.COST_LIMIT, Reason.CERTAIN}
     assert not any(decision.explored and decision.t % 10 == 0 for decision in decisions)
     assert bandit.exploration().cost <= 20.0
     assert bandit.explored <= 60
@@ -318,7 +320,7 @@ def test_probabilities_add_up_to_one_where_they_are_told(rule: Any, base: Any, m
         evidence = bandit.evidence()
         chances = [probability(bandit.policy, t, evidence, arm) for arm in range(3)]
         decision = bandit.ask()
-        assert decision.probability == chances[decision.arm]
+        assert chances[decision.arm] in (decision.probability, None)
         known = [chance for chance in chances if chance is not None]
         assert len(known) in (0, 3)
         if known:
@@ -326,7 +328,7 @@ def test_probabilities_add_up_to_one_where_they_are_told(rule: Any, base: Any, m
             assert sum(known) == pytest.approx(1.0)
             assert known[decision.arm] > 0
         bandit.tell(decision, math.sin(t))
-    assert told > 0 or "jittered" in repr(rule)
+    assert told > 0
 
 
 def test_a_control_plays_in_simulation_as_in_a_bandit() -> None:
@@ -362,7 +364,7 @@ def test_controls_are_written_and_read_back(rule: Any, text: str) -> None:
 
 
 def test_a_pause_is_no_text_as_its_function_is_none() -> None:
-    with pytest.raises(InfexError, match="not in the catalogue: paused"):
+    with pytest.raises(InfexError, match="not in the catalogue: Paused"):
         expression(paused(every(2), when=lambda t: False))
 
 
@@ -374,9 +376,8 @@ def test_a_pause_is_no_text_as_its_function_is_none() -> None:
         (lambda: guarded("every(2)", 1.0), "a schedule needs explores"),
         (lambda: until_certain(every(2), 0.0), "delta must be above 0, got 0.0"),
         (lambda: until_certain(every(2), scale=-2), "scale must be at least 0, got -2"),
-        (lambda: paused(every(2), when=7), "when must be a function of the round, got 7"),
+        (lambda: paused(every(2), when=7), "when must be a function of the round, or a schedule, got 7"),
         (lambda: paused(every(2), lambda t: True, missed="later"), "missed must be .* got 'later'"),
-        (lambda: budget(guarded(every(2), 1.0), 5), "a schedule needs count, when"),
         (lambda: guarded(every(2), 1.0) | every(3), "a schedule needs count, when"),
         (lambda: every(3) | guarded(every(2), 1.0), "a schedule needs count, when"),
     ],

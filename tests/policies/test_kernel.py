@@ -13,7 +13,8 @@ import pytest
 from infex import Bandit, Infex, InfexError, LinTS, LinUCB, environments, every, kernel, play, view
 from infex.errors import InvalidChoice, InvalidSetting
 from infex.kernels.fingerprint import fingerprint
-from infex.simulation import batch, playing
+from infex.records.stream_names import stream_name
+from infex.simulation import playing
 from infex.testing import PolicyContract
 from tests.simulation.test_playing import assert_same, play_plain
 
@@ -102,7 +103,7 @@ def test_a_kernel_that_does_what_linucb_does_plays_the_same(write: Any) -> None:
 
 
 def test_a_kernel_that_does_what_lints_does_draws_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(playing, "name", lambda policy: "one name for both")
+    monkeypatch.setattr(playing, "stream_name", lambda policy: "one name for both")
     one, other = (play(INSTANCE, policy, 500, 1, record=True) for policy in (sampler(), LinTS(scale=0.3)))
     assert_same(one, other)
 
@@ -133,7 +134,7 @@ def test_settings_are_numbers_with_names() -> None:
     with pytest.raises(InvalidSetting, match=r"settings of boltzmann must be named, got \(0.5,\)"):
         boltzmann(0.5)
     with pytest.raises(InvalidSetting, match="a must be a number, got 'x'"):
-        kernel(**{"a": "x"})  # type: ignore[call-overload]
+        kernel(**{"a": "x"})
     for wrong in (5, lambda t: 0, print):
         with pytest.raises(InvalidSetting, match="a kernel must be a function of t, view and rng"):
             kernel(wrong)
@@ -143,8 +144,8 @@ def test_settings_are_numbers_with_names() -> None:
 
 
 def test_different_settings_draw_from_different_streams() -> None:
-    names = {batch.name(policy) for policy in (boltzmann(), boltzmann(temperature=1), sampler(), lazy())}
-    names |= {batch.name(Infex(policy, every(5))) for policy in (boltzmann(), sampler())}
+    names = {stream_name(policy) for policy in (boltzmann(), boltzmann(temperature=1), sampler(), lazy())}
+    names |= {stream_name(Infex(policy, every(5))) for policy in (boltzmann(), sampler())}
     assert len(names) == 6
 
 

@@ -29,18 +29,19 @@ from infex import (
     stream,
 )
 from infex.errors import InvalidChoice, InvalidSetting
-from infex.linear import Ridge
-from infex.policies.protocol import probability
-from infex.policies.ties import pick, share, tied
+from infex.linear import RidgeStatistics
+from infex.policies.ties import picked, share, tied
+from infex.policies.traits import traits_of
 from infex.streams import Rounds
+from tests.alike import probability
 
 
 def evidence_of(estimates: list[float]) -> Evidence:
     """Evidence with these estimates: on basis arms, one reward of 2 x is an estimate of x."""
-    ridge = Ridge(np.eye(len(estimates)))
+    ridge = RidgeStatistics(np.eye(len(estimates)))
     for arm, value in enumerate(estimates):
         ridge.learn(arm, 2 * value)
-    return Evidence(ridge)
+    return Evidence(ridge.known())
 
 
 @pytest.mark.parametrize(
@@ -93,9 +94,11 @@ def test_infex_warns_once_of_a_schedule_that_explores_too_rarely(schedule: Any) 
 
 
 def test_the_theory_radius_at_the_papers_settings() -> None:
-    ridge = Ridge(np.eye(10))
-    assert LinUCB(delta=1e-4).radius(Evidence(ridge)) == pytest.approx(5.291932, abs=1e-6)
-    assert LinUCB(delta=1e-4, scale=0.5).radius(Evidence(ridge)) == pytest.approx(5.291932 / 2, abs=1e-6)
+    ridge = RidgeStatistics(np.eye(10))
+    assert LinUCB(delta=1e-4).radius(Evidence(ridge.known())) == pytest.approx(5.291932, abs=1e-6)
+    assert LinUCB(delta=1e-4, scale=0.5).radius(Evidence(ridge.known())) == pytest.approx(
+        5.291932 / 2, abs=1e-6
+    )
 
 
 @given(
@@ -109,13 +112,13 @@ def test_the_theory_radius_at_the_papers_settings() -> None:
 def test_the_radius_is_its_formula(
     noise: float, bound: float, delta: float, penalty: float, pulls: int
 ) -> None:
-    ridge = Ridge(np.array([[0.6, 0.0], [0.8, 1.0]]), penalty)
+    ridge = RidgeStatistics(np.array([[0.6, 0.0], [0.8, 1.0]]), penalty)
     for _ in range(pulls):
         ridge.learn(0, 1.0)
     volume = math.log1p(pulls / penalty)
     expected = noise * math.sqrt(volume + 2 * math.log(1 / delta)) + math.sqrt(penalty) * bound
     policy = LinTS(noise=noise, bound=bound, delta=delta)
-    assert policy.radius(Evidence(ridge)) == pytest.approx(expected, rel=1e-9, abs=1e-6)
+    assert policy.radius(Evidence(ridge.known())) == pytest.approx(expected, rel=1e-9, abs=1e-6)
 
 
 def test_a_tiny_delta_is_no_trouble() -> None:
@@ -125,8 +128,9 @@ def test_a_tiny_delta_is_no_trouble() -> None:
 
 def test_a_delta_of_one_before_any_data_is_no_trouble() -> None:
     for penalty in (0.3, 0.7, 3.0):
-        evidence = Evidence(Ridge(np.eye(5), penalty))
-        assert LinUCB(delta=1.0).choose(1, evidence, stream(1)) == Choice(0, explored=True)
+        evidence = Evidence(RidgeStatistics(np.eye(5), penalty).known())
+        choice = LinUCB(delta=1.0).choose(1, evidence, stream(1))
+        assert (choice.arm, choice.explored, choice.probability) == (0, True, 1.0)
 
 
 def test_epsilon_greedy_explores_as_often_as_it_says() -> None:
@@ -153,7 +157,7 @@ def test_ties_within_rounding_go_to_the_lowest_index() -> None:
 def test_random_ties_are_drawn_evenly() -> None:
     scores = np.array([0.3, 0.1, 0.3, 0.3])
     rng = stream(1, "ties")
-    counts = np.bincount([pick(scores, "random", rng) for _ in range(3000)], minlength=4)
+    counts = np.bincount([picked(scores, "random", rng)[0] for _ in range(3000)], minlength=4)
     assert counts[1] == 0
     assert np.all(np.abs(counts[[0, 2, 3]] - 1000) < 150)
     assert tied(scores) == [0, 2, 3]
@@ -227,12 +231,12 @@ def test_a_learner_is_told_all_rounds_or_its_own() -> None:
 
     for data, heard in (("shared", [1.0, 2.0]), ("own", [1.0])):
         listener = Listener()
-        policy = Infex(listener, always(), data=data)
-        assert policy.learns
-        policy.learn(0, np.zeros(1), 1.0, explored=True)
-        policy.learn(0, np.zeros(1), 2.0, explored=False)
+        traits = traits_of(Infex(listener, always(), data=data))
+        assert traits.learner is listener
+        traits.teach(0, np.zeros(1), 1.0, explored=True)
+        traits.teach(0, np.zeros(1), 2.0, explored=False)
         assert listener.heard == heard
-    assert not Infex(LinUCB(), always()).learns
+    assert traits_of(Infex(LinUCB(), always())).learner is None
 
 
 def test_own_data_of_a_policy_that_uses_explored_is_refused() -> None:

@@ -8,7 +8,8 @@ import pytest
 from infex import EpsilonGreedy, Greedy, Infex, LinTS, LinUCB, Uniform, every, play, play_many, stretched
 from infex.environments import ChangingInstance, changing, contexts
 from infex.errors import InvalidChoice, NotKept
-from infex.simulation import Run, batch, playing
+from infex.records.stream_names import stream_name
+from infex.simulation import Run, playing
 from infex.streams import stream
 from tests.policies.test_contract import Means
 from tests.policies.test_kernel import boltzmann, optimist, wild
@@ -41,9 +42,9 @@ INSTANCES = [
 
 
 def interpreted(policy: Any, *given: Any, **more: Any) -> Run:
-    name = batch.name(policy)
+    name = stream_name(policy)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(playing, "name", lambda _: name)
+        patch.setattr(playing, "stream_name", lambda _: name)
         return play(given[0], Plain(policy), *given[1:], **more)
 
 
@@ -116,9 +117,19 @@ def test_all_policies_meet_the_same_arms_and_noise() -> None:
 
 def test_a_learner_sees_the_features_it_played() -> None:
     instance = changing(dim=3, arms=5, seed=5)
-    learner = Means()
-    play(instance, learner, 30, 4)
-    assert sum(len(rewards) for rewards in learner.rewards.values()) == 30
+    heard: list[float] = []
+
+    class Hearing(Means):
+        def learn(self, arm: int, features: Any, reward: float, explored: bool) -> None:
+            super().learn(arm, features, reward, explored)
+            heard.append(reward)
+
+    learner = Hearing()
+    run = play(instance, learner, 30, 4, record=True)
+    assert run.rewards is not None
+    assert heard == run.rewards.tolist()
+    assert not learner.rewards  # a run leaves the policy as it was given
+    assert play(instance, learner, 30, 4).regret == run.regret
 
 
 def test_many_runs_are_those_of_play() -> None:

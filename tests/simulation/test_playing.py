@@ -33,7 +33,8 @@ from infex.environments import LinearInstance, gaussian
 from infex.errors import InfexError, InvalidChoice, NotKept
 from infex.kernels.compiling import plain_python
 from infex.kernels.fixed_runs import State
-from infex.policies.protocol import uses_explored
+from infex.policies.traits import traits_of
+from infex.records.stream_names import stream_name
 from infex.simulation import Run, batch, play, playing
 from infex.streams import stream
 from infex.testing import odd_boards, slow_play
@@ -90,7 +91,7 @@ class Plain:
 
     def __init__(self, policy: Any) -> None:
         self.policy = policy
-        self.uses_explored = uses_explored(policy)
+        self.uses_explored = traits_of(policy).uses_explored
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         choice: Choice = self.policy.choose(t, evidence, rng)
@@ -99,9 +100,9 @@ class Plain:
 
 def play_plain(monkeypatch: pytest.MonkeyPatch, policy: Any, *given: Any, **more: Any) -> Run:
     """A run in Python with the draws that the policy has in the compiled loop."""
-    name = batch.name(policy)
+    name = stream_name(policy)
     with monkeypatch.context() as patch:
-        patch.setattr(playing, "name", lambda _: name)
+        patch.setattr(playing, "stream_name", lambda _: name)
         return play(given[0], Plain(policy), *given[1:], **more)
 
 
@@ -137,7 +138,7 @@ def test_every_arm_is_that_of_the_slow_version(policy: Any, instance: LinearInst
         policy = Infex(LinUCB(), every(3), data="own")
     fast = play(instance, policy, 60, seed, record=True)
     assert fast.arms is not None
-    rng = stream(seed, "policy", batch.name(policy), instance.key)
+    rng = stream(seed, "policy", stream_name(policy), instance.key)
     draws = instance.draws(seed)
     slow = slow_play(
         policy, instance.arms, lambda t, arm: instance.reward(arm, draws), one_generator(rng), 60
@@ -163,6 +164,7 @@ def test_odd_boards_are_played_alike(
 def test_the_golden_table_is_met(row: golden.Row, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = golden.instance()
     instance = LinearInstance(problem.arms, problem.theta)
+    batch.compile_loop()  # whose own two rounds would take from the draws below
     uniforms = np.random.default_rng(np.random.SeedSequence([2510, 26000, 10, 10, 0, 1]))
     monkeypatch.setattr(LinearInstance, "draws", lambda self, seed: uniforms)
     monkeypatch.setattr(batch.SEATING.policy, "known", False)  # so that `draws` is asked
@@ -285,18 +287,23 @@ def test_the_noise_is_common_and_each_policy_has_draws_of_its_own() -> None:
 def test_a_users_policy_and_learner_are_played() -> None:
     class Means:
         def __init__(self) -> None:
-            self.seen: list[float] = []
+            self.told = 0
 
         def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-            return Choice(t % len(evidence))
+            return Choice((t + self.told) % len(evidence))
 
         def learn(self, arm: int, features: Any, reward: float, explored: bool) -> None:
-            self.seen.append(reward)
+            self.told += 1
+            heard.append(reward)
 
+    heard: list[float] = []
     learner = Means()
     run = play(gaussian(dim=2, arms=3, seed=1), Infex(learner, always()), 30, record=True)
     assert run.rewards is not None
-    assert learner.seen == run.rewards.tolist()
+    assert heard == run.rewards.tolist()
+    again = play(gaussian(dim=2, arms=3, seed=1), Infex(learner, always()), 30, record=True)
+    assert_same(run, again)  # a run leaves the policy as it was given
+    assert learner.told == 0
     assert run.explored == 30
 
 

@@ -10,8 +10,8 @@ import pytest
 from infex import LinUCB, Schedule, guarded, paused, play, theory, until_certain
 from infex.environments import lower_bound as two_arms
 from infex.errors import InfexError, SparseExploration
+from infex.policies import budget
 from infex.schedules import (
-    budget,
     every,
     from_count,
     jittered,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,12 @@ from infex import environments
 from infex.arrays import Floats
 from infex.errors import SparseExploration
 from infex.linear import Memory
-from infex.policies import Greedy, Infex, LinTS, LinUCB
-from infex.policies.protocol import uses_explored
+from infex.policies import Choice, Greedy, Infex, LinTS, LinUCB, Policy, budget
+from infex.policies.traits import traits_of
+from infex.rounds import Player, play_round
 from infex.schedules import (
     Schedule,
     always,
-    budget,
     every,
     jittered,
     listed,
@@ -29,7 +30,7 @@ from infex.schedules import (
 from infex.simulation import play_many
 from infex.theory.statements.statement import Effort, Measured, Statement
 
-SCHEDULES: tuple[Schedule, ...] = (
+SCHEDULES: tuple[Any, ...] = (
     every(1),
     every(20),
     every(7, offset=3),
@@ -80,13 +81,24 @@ def played(policy: Any, arms: Floats, rewards: Floats, directions: int) -> list[
 
     Its draws in round t come from a stream of (directions, t) alone.
     """
-    memory = Memory.empty(np.ascontiguousarray(arms.T), 1.0, uses_explored(policy))
-    found = []
+    return [choice.arm for choice in choices(policy, arms, rewards, lambda t: [directions, t])]
+
+
+def choices(
+    policy: Policy, arms: Floats, rewards: Floats, entropy: Callable[[int], list[int]]
+) -> list[Choice]:
+    """The choices of a policy where arm k has the reward `rewards[t, k]` in round t.
+
+    Its draws in round t are those of NumPy's generator from `entropy(t)`.
+    """
+    apart = traits_of(policy).uses_explored
+    player = Player(policy, Memory.empty(np.ascontiguousarray(arms.T), 1.0, apart))
+    taken = []
     for t, row in enumerate(rewards, 1):
-        choice = policy.choose(t, memory.evidence(), np.random.default_rng([directions, t]))
-        memory.learn(choice.arm, float(row[choice.arm]), choice.explored)
-        found.append(choice.arm)
-    return found
+        rng = np.random.default_rng(entropy(t))
+        choice, _ = play_round(player, t, player.evidence(), rng, lambda arm, row=row: float(row[arm]))  # type: ignore[misc]
+        taken.append(choice)
+    return taken
 
 
 def table(seed: int, horizon: int) -> tuple[Floats, Floats]:
@@ -116,12 +128,8 @@ def own_rounds(base: Any, schedule: Schedule, arms: Floats, rewards: Floats, dat
     exploring = [t for t in range(1, len(rewards) + 1) if schedule.explores(t)]
     turns = {t: turn for turn, t in enumerate(exploring, 1)}
     mixed = Infex(base, schedule, data=data)
-    memory = Memory.empty(np.ascontiguousarray(arms.T), 1.0, uses_explored(mixed))
-    found = []
-    for t, row in enumerate(rewards, 1):
-        choice = mixed.choose(t, memory.evidence(), np.random.default_rng([1, turns.get(t, 0)]))
-        memory.learn(choice.arm, float(row[choice.arm]), choice.explored)
-        found += [choice.arm] if t in turns else []
+    played_by_both = choices(mixed, arms, rewards, lambda t: [1, turns.get(t, 0)])
+    found = [choice.arm for t, choice in enumerate(played_by_both, 1) if t in turns]
     alone = played(base, arms, rewards[[t - 1 for t in exploring]], 1)
     return sum(one != other for one, other in zip(found, alone, strict=True))
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.environments import LinearInstance
+from infex.estimators import Solution
 from infex.kernels.fixed_runs import Problem
 from infex.kernels.forced_runs import play_forced_rounds
 from infex.kernels.rewards import LAWS
-from infex.linear import Ridge
-from infex.linear.ridge import checked_penalty
+from infex.linear.regression import checked_penalty
 from infex.policies import OLSBandit
-from infex.policies.forced import Rule, is_forced
+from infex.policies.forced_sampling import Rule, is_forced
 from infex.simulation.batch import CHUNK
 from infex.simulation.ledger import Ledger
 from infex.simulation.run import Run
@@ -41,9 +41,7 @@ def play_forced(
     begun = time.perf_counter()
     truth = _play(instance, policy, ledger, *draws)
     seconds = time.perf_counter() - begun
-    ridge = Ridge(np.zeros((instance.arms.shape[1], 0)), penalty)
-    ridge.restore({"truth": truth, "told": horizon})
-    ledger.volumes[0] = ridge.volume
+    ledger.volumes[0] = Solution.of(truth, penalty).volume
     return ledger.run(0, instance, policy, seed, seconds)
 
 

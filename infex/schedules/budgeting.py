@@ -49,14 +49,3 @@ class Budget(Family):
 
     def __repr__(self) -> str:
         return f"budget({self.schedule!r}, {self.limit})"
-
-
-def budget(schedule: Schedule, limit: int) -> Budget:
-    """The first `limit` explorations of `schedule`, and none after them.
-
-    >>> from infex import every
-    >>> schedule = budget(every(20), limit=3)
-    >>> schedule.when(3), schedule.when(4), schedule.count(10**12)
-    (60, inf, 3)
-    """
-    return Budget(schedule, limit)

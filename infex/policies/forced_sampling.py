@@ -8,7 +8,7 @@ import numpy as np
 from infex.arrays import Floats
 from infex.kernels.forced_runs import keep_from
 from infex.linear import Evidence
-from infex.policies.protocol import Choice
+from infex.policies.choice import Choice, Reason, explored
 from infex.policies.ties import best
 
 Rule = Literal["log", "blocks"]
@@ -44,7 +44,7 @@ class Forced:
     __slots__ = ()
 
     keep: float
-    word: ClassVar[str]
+    reason: ClassVar[Reason]
 
     @property
     def uses_explored(self) -> bool:
@@ -62,8 +62,8 @@ class Forced:
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """A uniform arm in forced rounds, else the best of those that forced rounds keep."""
         if self.is_forced(t, evidence.arms.shape[1]):
-            return Choice(int(rng.integers(len(evidence))), explored=True)
-        return Choice(self._best(evidence), explored=False, reason=f"best by {self.word}")
+            return explored(int(rng.integers(len(evidence))), 1.0 / len(evidence))
+        return Choice(self._best(evidence), False, None, self.reason, None, 1.0, 0.0)
 
     def probability(self, t: int, evidence: Evidence, arm: int) -> float:
         """1/K in forced rounds; else 1 for the arm that is played."""

@@ -1,0 +1,164 @@
+"""Where the arms of a round come from: they are fixed, or change every round, or join a context."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Protocol, final
+
+import numpy as np
+
+from infex.arrays import Bools, Floats, Integers, Label, columns_of, labels_of
+from infex.bandit.labels import mask_of, places_of
+from infex.checks import whole
+from infex.errors import InvalidArms, InvalidContext
+from infex.features import FeatureMap, rows_in
+
+Labels = tuple[Label, ...] | None
+
+
+class Asked(NamedTuple):
+    """What a user gave to `ask`."""
+
+    arms: Any = None
+    labels: Iterable[Label] | None = None
+    context: Any = None
+    allowed: Any = None
+
+
+class Offered(NamedTuple):
+    """The arms of one round as columns, (d, K), None if they are the fixed ones; labels; who may be tried."""
+
+    columns: Floats | None
+    labels: Labels
+    allowed: Bools | None
+
+
+class Arms(Protocol):
+    """Where arms come from."""
+
+    labels: Labels
+    allowed: Bools | None
+    rescale: bool
+
+    @property
+    def dim(self) -> int:
+        """How many features an arm has."""
+
+    def offer(self, asked: Asked) -> Offered:
+        """The arms of a round; refuses what does not fit."""
+
+    def allow(self, allowed: Any) -> None:
+        """Says for every arm whether exploring may try it; None is all of them."""
+
+
+@final
+class Fixed:
+    """The same arms in every round."""
+
+    __slots__ = ("allowed", "columns", "labels", "rescale")
+
+    def __init__(self, columns: Floats, labels: Labels, rescale: bool) -> None:
+        self.columns, self.labels, self.rescale = columns, labels_of(labels, columns.shape[1]), rescale
+        self.allowed: Bools | None = None
+
+    @property
+    def dim(self) -> int:
+        return int(self.columns.shape[0])
+
+    def offer(self, asked: Asked) -> Offered:
+        if asked.arms is not None or asked.labels is not None:
+            raise InvalidArms("the arms of this bandit are fixed; for arms in ask, make a Bandit(dim=...)")
+        if asked.context is not None:
+            raise InvalidContext("this bandit has no feature map for a context: make a Bandit(features=...)")
+        return Offered(None, self.labels, both(self.allowed, asked.allowed, self.columns.shape[1]))
+
+    def allow(self, allowed: Any) -> None:
+        self.allowed = None if allowed is None else mask_of(allowed, self.columns.shape[1])
+
+    def added(self, arms: Any, labels: Iterable[Label] | None) -> tuple[Fixed, Integers]:
+        """With new arms behind the others; and the old place of each, -1 for a new one."""
+        columns = columns_of(arms, dim=self.dim, rescale=self.rescale)
+        names = labels_of(labels, columns.shape[1])
+        if (names is None) != (self.labels is None):
+            shown = "have none" if self.labels is None else f"are {self.labels[:5]}..."
+            raise InvalidArms(f"either all arms have labels or none; this bandit's {shown}")
+        before, new = self.columns.shape[1], columns.shape[1]
+        both_names = None if names is None else (*(self.labels or ()), *names)
+        found = Fixed(np.hstack([self.columns, columns]), both_names, self.rescale)
+        if self.allowed is not None:
+            found.allowed = np.concatenate([self.allowed, np.ones(new, dtype=bool)])
+        return found, np.concatenate([np.arange(before), np.full(new, -1)])
+
+    def removed(self, which: Any) -> tuple[Fixed, Integers]:
+        """Without some arms, named by label where arms have labels; and the old places of the rest."""
+        count = self.columns.shape[1]
+        gone = places_of(which, self.labels, count)
+        if len(gone) == count:
+            raise InvalidArms(f"at least one arm must stay; asked to remove all {len(gone)}")
+        kept = np.array([place for place in range(count) if place not in gone])
+        names = None if self.labels is None else tuple(self.labels[place] for place in kept)
+        found = Fixed(np.ascontiguousarray(self.columns[:, kept]), names, self.rescale)
+        found.allowed = None if self.allowed is None else self.allowed[kept]
+        return found, kept
+
+
+@final
+class Changing:
+    """Arms that are given with every question."""
+
+    __slots__ = ("_dim", "rescale")
+
+    labels: Labels = None
+    allowed: Bools | None = None
+
+    def __init__(self, dim: int, rescale: bool) -> None:
+        self._dim, self.rescale = whole("dim", dim, least=1), rescale
+
+    @property
+    def dim(self) -> int:
+        return self._dim
+
+    def offer(self, asked: Asked) -> Offered:
+        if asked.context is not None:
+            raise InvalidContext("this bandit has no feature map for a context: make a Bandit(features=...)")
+        if asked.arms is None:
+            raise InvalidArms("the arms of this bandit change every round; give them, as in ask(arms)")
+        columns = columns_of(asked.arms, dim=self.dim, rescale=self.rescale)
+        labels = labels_of(asked.labels, columns.shape[1])
+        return Offered(columns, labels, both(None, asked.allowed, columns.shape[1]))
+
+    def allow(self, allowed: Any) -> None:
+        if allowed is not None:
+            raise InvalidArms("what is allowed of arms that change goes with them: ask(arms, allowed=...)")
+
+
+@final
+class Mapped:
+    """Arms that a feature map joins with a context."""
+
+    __slots__ = ("allowed", "features", "labels", "rescale")
+
+    def __init__(self, features: FeatureMap, rescale: bool) -> None:
+        self.features, self.rescale = features, rescale
+        self.labels: Labels = labels_of(features.labels, features.count)
+        self.allowed: Bools | None = None
+
+    @property
+    def dim(self) -> int:
+        return self.features.dim
+
+    def offer(self, asked: Asked) -> Offered:
+        rows = rows_in(self.features, asked.context, asked.arms, asked.labels)
+        columns = columns_of(rows, dim=self.dim)
+        return Offered(columns, self.labels, both(self.allowed, asked.allowed, columns.shape[1]))
+
+    def allow(self, allowed: Any) -> None:
+        self.allowed = None if allowed is None else mask_of(allowed, self.features.count)
+
+
+def both(always: Bools | None, now: Any, count: int) -> Bools | None:
+    """The arms that a bandit allows always and that are allowed in this round."""
+    if now is None:
+        return always
+    mask = mask_of(now, count)
+    return mask if always is None else mask & always

@@ -1,0 +1,162 @@
+"""The parts of a bandit as plain data and back; nothing of a file is believed unchecked."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from infex.arrays import Floats, Label, fitting
+from infex.bandit.decision import Decided, Decision
+from infex.bandit.waiting import Pending, Waiting
+from infex.checks import real, whole
+from infex.errors import DamagedFile
+from infex.records.notes import reason_of, taken_of, taken_record
+from infex.rounds import Account
+
+COUNTS = ("t", "planned", "done", "made_up", "owed", "dropped", "forgotten")
+FAR = 1e308
+ENDLESS = ("inf", "-inf")
+
+
+def decision_record(decision: Decision) -> dict[str, Any]:
+    """A decision as plain data; an interval may have no end, which JSON has no number for."""
+    ends = {"low": _ended(decision.low), "high": _ended(decision.high)}
+    return decision._asdict() | {"reason": str(decision.reason)} | ends
+
+
+def decision_of(kept: Any) -> Decision:
+    """The decision that a record is of."""
+    if not isinstance(kept, dict) or set(kept) != set(Decision._fields):
+        raise DamagedFile("a decision lacks what it needs")
+    text, label = kept["id"], kept["label"]
+    if not isinstance(text, str) or not isinstance(kept["reason"], str) or not text:
+        raise DamagedFile("a decision has an id or a reason that is no text")
+    if label is not None and not isinstance(label, str):
+        whole("a label", label, error=DamagedFile)
+    if not isinstance(kept["explored"], bool):
+        raise DamagedFile(f"a decision has {kept['explored']!r} for explored")
+    counts = {name: _whole(name, kept[name]) for name in ("arm", "greedy")}
+    figures = {"estimate": _real("estimate", kept["estimate"], -FAR)}
+    figures |= {
+        name: float(kept[name]) if kept[name] in ENDLESS else _real(name, kept[name], -FAR)
+        for name in ("low", "high")
+    }
+    chances = {
+        name: None if kept[name] is None else _real(name, kept[name], 0.0, 1.0 + 1e-9)
+        for name in ("probability", "chance", "law")
+    }
+    t = whole("t", kept["t"], least=1, error=DamagedFile)
+    return Decision(**kept | counts | figures | chances | {"t": t, "reason": reason_of(kept["reason"])})
+
+
+def decided_record(decided: Decided) -> dict[str, Any]:
+    """What was decided as plain data, for a journal: `decided_of` gives it back, to be entered."""
+    return {"decision": decision_record(decided.decision), "taken": taken_record(decided.taken)}
+
+
+def decided_of(kept: dict[str, Any]) -> Decided:
+    """What a record says was decided."""
+    return Decided(decision_of(kept["decision"]), taken_of(kept["taken"]))
+
+
+def account_record(account: Account) -> dict[str, Any]:
+    """What rounds have added up to, as plain data."""
+    return {
+        "t": account.t, "planned": account.planned, "scheduled": account.scheduled, "done": account.done,
+        "made_up": account.made_up, "owed": account.owed, "dropped": account.dropped,
+        "different": account.different, "cost": account.cost, "forgotten": account.forgotten,
+        "recent": [list(exploration) for exploration in account.recent],
+    }  # fmt: skip
+
+
+def restore_account(account: Account, kept: Any) -> None:
+    """Takes the totals of a record, which must fit together."""
+    counts = {name: _whole(name, kept[name]) for name in COUNTS}
+    cost = _real("cost", kept["cost"], 0.0)
+    recent = deque((_whole("round", t), _real("loss", loss, 0.0)) for t, loss in kept["recent"])
+    rounds = [t for t, _ in recent]
+    different = None if kept["different"] is None else _whole("different", kept["different"])
+    fits = (
+        max(counts.values()) == counts["t"]
+        and counts["made_up"] <= counts["done"]
+        and rounds == sorted(set(rounds))
+        and all(counts["forgotten"] < t <= counts["t"] for t in rounds)
+        and len(rounds) <= counts["done"]
+        and (different is None or different <= counts["done"])
+        and isinstance(kept["scheduled"], bool)
+    )
+    if not fits:
+        raise DamagedFile("the totals of its rounds do not fit together")
+    account.restore(**counts, scheduled=kept["scheduled"], cost=cost, different=different, recent=recent)
+
+
+def rows_array(rows: list[Any]) -> Floats:
+    """Rows of features as one array, which may have none."""
+    return np.array(rows, dtype=np.float64) if rows else np.zeros((0, 0))
+
+
+def waiting_record(waiting: Waiting) -> tuple[list[dict[str, Any]], Floats]:
+    """Pending decisions as plain data, and the rows of features that rewards are learnt on."""
+    rows = [pending.on for pending in waiting if not isinstance(pending.on, int)]
+    packed, place = [], 0
+    for decision, on in waiting:
+        row = not isinstance(on, int)
+        packed.append(
+            decision_record(decision) | {"row": place if row else None, "place": None if row else on}
+        )
+        place += row
+    return packed, rows_array(rows)
+
+
+def waiting_of(kept: Any, rows: Any, dim: int, arms: int, t: int) -> Waiting:
+    """Pending decisions; each learns on one of so many fixed arms, or on a row of `dim` features."""
+    waiting = Waiting()
+    checked_rows = fitting("rows of pending decisions", rows, (-1, dim if len(rows) else -1))
+    for packed in kept:
+        row, place = packed.pop("row"), packed.pop("place")
+        decision = decision_of(packed)
+        if decision.t > t:
+            raise DamagedFile(f"decision {decision.id!r} is of round {decision.t}, and only {t} were taken")
+        waiting.refuse(decision.id)
+        if row is None:
+            on: int | Floats = _below("an arm that is learnt on", place, arms)
+        else:
+            on = np.array(checked_rows[_below("a row that is learnt on", row, len(checked_rows))])
+        waiting.add(Pending(decision, on))
+    return waiting
+
+
+def labels_kept(kept: Any) -> tuple[Label, ...] | None:
+    """Labels of arms from a file."""
+    if kept is not None and not isinstance(kept, list):
+        raise DamagedFile("its labels are no list")
+    return None if kept is None else tuple(kept)
+
+
+def lives_kept(kept: Any) -> dict[str, int]:
+    """Names of earlier lives from a file."""
+    if not isinstance(kept, dict):
+        raise DamagedFile("its earlier lives are no mapping")
+    return {str(name): _whole("a round", t) for name, t in kept.items()}
+
+
+def _ended(end: float) -> float | str:
+    return end if math.isfinite(end) else str(end)
+
+
+def _whole(name: str, value: Any) -> int:
+    return whole(name, value, least=0, error=DamagedFile)
+
+
+def _real(name: str, value: Any, least: float, most: float = FAR) -> float:
+    return real(name, value, least=least, most=most, error=DamagedFile)
+
+
+def _below(name: str, value: Any, count: int) -> int:
+    place = _whole(name, value)
+    if place >= count:
+        raise DamagedFile(f"{name} is number {place} of {count}")
+    return place

@@ -1,0 +1,59 @@
+"""Decisions that wait for their reward."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, final
+
+import numpy as np
+
+from infex.arrays import Floats, Integers
+from infex.bandit.decision import Decision
+from infex.errors import DuplicateId
+
+
+class Pending(NamedTuple):
+    """A decision, and what its reward is learnt on: the index of a fixed arm, or features."""
+
+    decision: Decision
+    on: int | Floats
+
+
+@final
+class Waiting:
+    """Decisions without a reward by their ids, oldest first."""
+
+    __slots__ = ("_pending",)
+
+    def __init__(self) -> None:
+        self._pending: dict[str, Pending] = {}
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    def __iter__(self) -> Iterator[Pending]:
+        return iter(self._pending.values())
+
+    def refuse(self, key: str) -> None:
+        """Refuses an id that a pending decision has."""
+        if key in self._pending:
+            raise DuplicateId(f"decision {key!r} waits for its reward already: ids may not come twice")
+
+    def add(self, pending: Pending) -> None:
+        """One more."""
+        self._pending[pending.decision.id] = pending
+
+    def find(self, key: str) -> Pending | None:
+        """The one with that id, if it waits."""
+        return self._pending.get(key)
+
+    def remove(self, key: str) -> None:
+        """One less."""
+        del self._pending[key]
+
+    def move(self, places: Integers, columns: Floats) -> None:
+        """Fixed arms come to new places, -1 being nowhere; `columns` are the old ones."""
+        moved = {old: new for new, old in enumerate(places.tolist())}
+        for key, (decision, on) in self._pending.items():
+            if isinstance(on, int):
+                self._pending[key] = Pending(decision, moved.get(on, np.array(columns[:, on])))

@@ -1,0 +1,66 @@
+"""What a way of estimating must offer, so that bandits and policies work with it as with ridge."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, Self, runtime_checkable
+
+from numpy.typing import NDArray
+
+from infex.arrays import Floats, Integers
+from infex.errors import InvalidSetting
+from infex.linear.known import Known
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class Statistics(Protocol):
+    """What was learnt from `told` rewards, over the fixed arms in `columns`, (d, K).
+
+    Reading changes nothing. `squares`: is it least squares, so that a reward may have a weight?
+    """
+
+    told: int
+    squares: bool
+    columns: Floats
+    penalty: float
+
+    def known(self) -> Known:
+        """What is known of the fixed arms, as numbers that stay as they are."""
+
+    def refuse(self, reward: float) -> None:
+        """Refuses a reward that could not be taken in; changes nothing."""
+
+    def learn(self, on: int | Floats, reward: float, weight: float = 1.0) -> None:
+        """Takes in a reward of a fixed arm, by its index, or of any x."""
+
+    def entered(self) -> None:
+        """A decision was taken on what is known now: a search may start from its estimate next time."""
+
+    def over(self, columns: Floats, places: Integers) -> Self:
+        """What was learnt, over other fixed arms: each at its old place, or new (-1)."""
+
+    def add(self, other: Self, places: Integers) -> None:
+        """Takes in what another has learnt; each of its arms is at a place here, or nowhere (-1)."""
+
+    def arrays(self) -> Arrays:
+        """All of it, as arrays to be kept: what is restored from them goes on bit for bit."""
+
+    def restore(self, arrays: Arrays) -> None:
+        """Takes the place of all that is here; refuses arrays that do not fit together (DamagedFile)."""
+
+
+@runtime_checkable
+class Estimator(Protocol):
+    """Settings that make statistics."""
+
+    def start(self, columns: Floats, penalty: float) -> Statistics:
+        """Statistics over these arms, with nothing learnt."""
+
+
+def checked_estimator(estimator: object) -> Estimator | None:
+    """`estimator`, if it can start statistics; None is ridge regression."""
+    if estimator is None:
+        return None
+    if isinstance(estimator, type) or not isinstance(estimator, Estimator):
+        raise InvalidSetting(f"estimator must be one of infex.estimators, got {estimator!r}")
+    return estimator

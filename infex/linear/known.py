@@ -1,0 +1,208 @@
+"""What is known of some arms, as numbers that stay as they are."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, final
+
+import numpy as np
+
+from infex import kernels
+from infex.arrays import Floats, Integers, shown
+from infex.errors import NotKept
+from infex.kernels.view import View, viewed
+from infex.linear.moments import Moments
+
+LINEAR, LOGISTIC = "linear", "logistic"
+
+
+class Learnt(NamedTuple):
+    """What was learnt, in the arrays that `infex.kernels` describes: theta, a factor M, the volume, a run.
+
+    M'M is the covariance of theta. `link` says what a score x'theta is: a mean, or the log-odds of
+    a reward of 1. `truth` are the sums, None where an estimator keeps none.
+    """
+
+    solved: Floats
+    vectors: Floats
+    run: Floats
+    penalty: float
+    truth: Floats | None
+    link: str = LINEAR
+
+    def perturbed(self, scale: float, direction: Floats) -> Floats:
+        """The parameter theta + scale M'direction."""
+        out, work = np.empty(direction.size), np.empty(direction.size)
+        kernels.perturb(self.solved, self.vectors, self.run, scale, direction, out, work)
+        return out
+
+    @property
+    def theta(self) -> Floats:
+        """The estimate, (d,)."""
+        return self.perturbed(0.0, np.zeros(self.vectors.shape[1]))
+
+    @property
+    def factor(self) -> Floats:
+        """M, (d, d): the run under way is in it."""
+        dim = self.vectors.shape[1]
+        if self.run[kernels.N] == 0.0:
+            return self.solved[:dim].copy()
+        return np.array([self.perturbed(1.0, unit) for unit in np.eye(dim)]) - self.theta
+
+    @property
+    def volume(self) -> float:
+        """alpha = log(det V/det V_0)."""
+        return kernels.volume(self.run)
+
+
+def chance(odds: Floats) -> Floats:
+    """1/(1 + exp(-odds)), for odds of any size."""
+    chances: Floats = np.exp(-np.logaddexp(0.0, -odds))
+    return chances
+
+
+@final
+class Known:
+    """What is known of the K arms in `columns`, (d, K); every figure is of the moment it was made.
+
+    With a `board` the scores are kept up, else each figure is computed when it is asked for.
+    `counts` are pulls and summed rewards of fixed arms, (2, K). Whoever made the arrays leaves them
+    alone as long as this object lives: `source` is another one whose arrays it reads.
+    """
+
+    __slots__ = (
+        "_board", "_counts", "_estimates", "_learnt", "_source", "_told", "_widths",
+        "columns", "greedy", "lasting", "volume",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        learnt: Learnt,
+        columns: Floats,
+        told: int,
+        *,
+        board: Floats | None = None,
+        counts: Floats | None = None,
+        lasting: bool = False,
+        source: Known | None = None,
+    ) -> None:
+        self._learnt = learnt
+        self._board = board
+        self._counts = counts
+        self._told = told
+        self._source = source
+        self._widths: Floats | None = None
+        self.columns = columns
+        self.lasting = lasting
+        self._estimates = np.empty(columns.shape[1])
+        self.greedy, self.volume = -1, 0.0
+        if columns.shape[1] == 0:  # the bandit's own, where arms change every round
+            self.volume = learnt.volume
+        elif board is not None:
+            self.greedy, self.volume = kernels.look(board, learnt.run, self._estimates)
+        else:
+            kernels.product(columns, learnt.theta, self._estimates)
+            self.greedy, self.volume = kernels.best(self._estimates), learnt.volume
+        if learnt.link == LOGISTIC and columns.shape[1] > 0:
+            self._estimates = chance(self._estimates)
+            self.greedy = kernels.best(self._estimates)
+
+    @property
+    def penalty(self) -> float:
+        """The ridge penalty: V_0 = penalty I."""
+        return self._learnt.penalty
+
+    @property
+    def theta(self) -> Floats:
+        """The estimate, (d,)."""
+        return self._learnt.theta
+
+    @property
+    def factor(self) -> Floats:
+        """A lower triangular M with M'M the covariance of theta, (d, d)."""
+        return self._learnt.factor
+
+    @property
+    def estimates(self) -> Floats:
+        """Every arm's estimated mean reward, (K,)."""
+        return shown(self._estimates)
+
+    def estimate(self, arm: int) -> float:
+        """One arm's estimate."""
+        return float(self._estimates.item(arm))
+
+    @property
+    def widths(self) -> Floats:
+        """Every arm's width, (K,)."""
+        if self._widths is None:
+            self._widths = np.empty(self.columns.shape[1])
+            kernels.widths(self._scored(), self._learnt.run, self._widths)
+            if self._learnt.link == LOGISTIC:
+                self._widths *= self._estimates * (1.0 - self._estimates)
+        return shown(self._widths)
+
+    def width(self, arm: int) -> float:
+        """One arm's width."""
+        if self._learnt.link == LOGISTIC:
+            return float(self.widths[arm])
+        if self._board is not None:
+            return kernels.arm_width(self._board, self._learnt.run, arm)
+        return self.on(self.columns[:, arm : arm + 1]).widths.item()
+
+    def upper(self, beta: float) -> Floats:
+        """Every arm's upper bound: estimate + beta width; for chances, that of the log-odds."""
+        out = np.empty(self.columns.shape[1])
+        kernels.upper(self._scored(), self._learnt.run, beta, out)
+        return chance(out) if self._learnt.link == LOGISTIC else out
+
+    def perturbed(self, scale: float, direction: Floats) -> Floats:
+        """Every arm's mean under the parameter theta + scale M'direction, (K,)."""
+        out = np.empty(self.columns.shape[1])
+        kernels.product(self.columns, self._learnt.perturbed(scale, direction), out)
+        return chance(out) if self._learnt.link == LOGISTIC else out
+
+    def parameter(self, scale: float, direction: Floats) -> Floats:
+        """theta + scale M'direction, (d,)."""
+        return self._learnt.perturbed(scale, direction)
+
+    def on(self, columns: Floats, counts: Floats | None = None) -> Known:
+        """What is known of other arms."""
+        return Known(self._learnt, np.ascontiguousarray(columns), self._told, counts=counts, source=self)
+
+    def among(self, places: Integers) -> Known:
+        """What is known of some of the arms, at these places."""
+        counts = None if self._counts is None else self._counts[:, places]
+        return self.on(self.columns[:, places], counts)
+
+    @property
+    def counts(self) -> Floats:
+        """Pulls and summed rewards of every fixed arm, (2, K)."""
+        if self._counts is None:
+            raise NotKept("arms that change every round have no pulls of their own")
+        return shown(self._counts)
+
+    @property
+    def moments(self) -> Moments:
+        """What was learnt, as sums."""
+        if self._learnt.truth is None:
+            raise NotKept("the estimator keeps no sums of x x' and y x, which the policy asks for")
+        truth = self._learnt.truth.copy()
+        run = self._learnt.run
+        kernels.add_pulls(truth, self._learnt.vectors[0], run[kernels.N], run[kernels.SUM])
+        return Moments.of(truth, self._told)
+
+    def view(self, settings: Floats) -> View:
+        """What a policy written as a kernel sees; it cannot write to it."""
+        if self._learnt.link == LOGISTIC:
+            raise NotKept(
+                "a kernel reads linear scores; these are chances of a reward of 1: write the policy in Python"
+            )
+        learnt, board = self._learnt, self._scored()
+        arrays = (board, learnt.run, learnt.solved, learnt.vectors)
+        return viewed(shown(self.columns), shown(settings), learnt.penalty, *map(shown, arrays))
+
+    def _scored(self) -> Floats:
+        if self._board is None:
+            self._board = np.empty((4, self.columns.shape[1]))
+            learnt = self._learnt
+            kernels.score(learnt.solved, learnt.vectors, learnt.run, self.columns, self._board)
+        return self._board

@@ -1,0 +1,213 @@
+"""Ridge regression, kept up with every reward in O(d^2) and, over a fixed arm set, O(d K)."""
+
+from __future__ import annotations
+
+import math
+from sys import getrefcount
+from typing import final
+
+import numpy as np
+
+from infex import kernels
+from infex.arrays import Floats, Integers, fitting, moved
+from infex.checks import real
+from infex.errors import DamagedFile
+from infex.kernels.layout import blank
+from infex.linear.estimating import Arrays
+from infex.linear.known import Known, Learnt
+
+LEAST_PENALTY = 1e-10  # with which V can still be factored when arms lie in a plane
+NEAR = 1e-6  # how far a kept figure may be from one that is computed anew
+
+
+def checked_penalty(penalty: float) -> float:
+    """`penalty`, if V can be factored with it."""
+    return real("penalty", real("penalty", penalty, above=0), least=LEAST_PENALTY)
+
+
+@final
+class RidgeStatistics:
+    """V = penalty I + sum x x' and b = sum y x, with all that policies read from them.
+
+    The truth is what was learnt, summed without loss, from `told` rewards; all else is derived from
+    it, kept up by exact algebra, and computed anew before rounding can tell (see `kernels`).
+    `columns` are the arms, (d, K); K may be 0. `counts` are pulls and summed rewards of each.
+    """
+
+    __slots__ = ("_board", "_known", "_learnt", "columns", "counts", "penalty", "told", "truth")
+
+    squares = True
+
+    def __init__(self, columns: Floats, penalty: float = 1.0) -> None:
+        dim, arms = columns.shape
+        self.penalty = checked_penalty(penalty)
+        self.columns = np.ascontiguousarray(columns, dtype=np.float64)
+        self.told = 0
+        self._known: Known | None = None
+        self.counts: Floats = np.zeros((2, arms))
+        truth, solved, self._board, vectors, run = blank(dim, arms)
+        self._take(truth, solved, vectors, run)
+        self._refresh()
+
+    @property
+    def dim(self) -> int:
+        """The dimension d."""
+        return int(self.columns.shape[0])
+
+    @property
+    def state(self) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
+        """The six arrays of `kernels`, for a loop that changes them."""
+        self._part()
+        learnt = self._learnt
+        return self.truth, learnt.solved, self.columns, self._board, learnt.vectors, learnt.run
+
+    def known(self) -> Known:
+        """What is known of the arms, as numbers that stay as they are."""
+        if self._known is None:
+            self._known = Known(
+                self._learnt, self.columns, self.told, board=self._board, counts=self.counts, lasting=True
+            )
+        return self._known
+
+    def refuse(self, reward: float) -> None:
+        """Any finite reward can be taken in."""
+
+    def entered(self) -> None:
+        """Nothing is searched for."""
+
+    def learn(self, on: int | Floats, reward: float, weight: float = 1.0) -> None:
+        """Takes in a reward of an arm, O(1) while the same arm goes on, or of any x."""
+        if self._known is not None:
+            self._part()
+        self.told += 1
+        learnt = self._learnt
+        if weight == 1.0 and isinstance(on, int):
+            kernels.learn_counted(
+                self.truth, self.penalty, learnt.solved, self.columns, self._board, learnt.vectors,
+                learnt.run, self.counts, on, reward,
+            )  # fmt: skip
+            return
+        if isinstance(on, int):
+            self.counts[:, on] += 1.0, reward
+            x: Floats = self.columns[:, on].copy()
+        else:
+            x = on
+        root = math.sqrt(weight)
+        kernels.absorb(
+            self.truth, self.penalty, learnt.solved, self.columns, self._board, learnt.vectors, learnt.run,
+            x if weight == 1.0 else root * x, reward if weight == 1.0 else root * reward,
+        )  # fmt: skip
+
+    def add(self, other: RidgeStatistics, places: Integers) -> None:
+        """Takes in all that another has learnt."""
+        self._part()
+        self._close()
+        self.told += other.told
+        kernels.add_truth(self.truth, other.snapshot())
+        self.counts += moved(other.counts, places, self.counts.shape[1])
+        self._refresh()
+
+    def over(self, columns: Floats, places: Integers) -> RidgeStatistics:
+        """What was learnt, over other arms: each at its old place, or new (-1)."""
+        other = RidgeStatistics(columns, self.penalty)
+        other._begin(self.snapshot(), self.told)
+        known = places >= 0
+        other.counts[:, known] = self.counts[:, places[known]]
+        return other
+
+    def arrays(self) -> Arrays:
+        """What was learnt, and all that it takes to go on bit for bit.
+
+        The truth has the run under way in it, for an estimator that knows of no runs; `closed` has not.
+        """
+        learnt = self._learnt
+        kept = {"closed": self.truth, "counts": self.counts, "told": np.array(self.told)}
+        kept |= {"solved": learnt.solved, "vectors": learnt.vectors, "run": learnt.run, "board": self._board}
+        return {"truth": self.snapshot()} | {name: array.copy() for name, array in kept.items()}
+
+    def restore(self, arrays: Arrays) -> None:
+        """Takes the place of all that is here; what is derived must follow from the truth."""
+        kept = self.arrays()
+        told = int(fitting("told", arrays["told"], (), whole=True))
+        truth = fitting("truth", arrays["truth"], kept["truth"].shape)
+        counts = fitting("counts", arrays["counts"], kept["counts"].shape)
+        if "closed" not in arrays:  # of format 1, or of another estimator
+            self._begin(truth, told)
+            self.counts[:] = counts
+            return
+        names = ("closed", "solved", "vectors", "run", "board")
+        closed, solved, vectors, run, board = (
+            fitting(name, arrays[name], kept[name].shape) for name in names
+        )
+        other = RidgeStatistics(self.columns, self.penalty)
+        other._take(closed, solved, vectors, run)
+        other._board, other.counts, other.told = board, counts, told
+        other._refuse_strange(truth)
+        self.told, self.counts, self._board, self._known = told, counts, board, None
+        self._take(closed, solved, vectors, run)
+
+    def snapshot(self) -> Floats:
+        """A copy of the truth with the run under way in it, which goes on as it is."""
+        truth, learnt = self.truth.copy(), self._learnt
+        kernels.add_pulls(truth, learnt.vectors[0], learnt.run[kernels.N], learnt.run[kernels.SUM])
+        return truth
+
+    def _begin(self, truth: Floats, told: int) -> None:
+        """Starts from a truth, with no run under way."""
+        self._part()
+        self.truth[:] = truth
+        self.told = told
+        self._learnt.run[:] = 0.0
+        self._refresh()
+
+    def _take(self, truth: Floats, solved: Floats, vectors: Floats, run: Floats) -> None:
+        self.truth = truth
+        self._learnt = Learnt(solved, vectors, run, self.penalty, truth)
+
+    def _part(self) -> None:
+        """Before a change: leaves the arrays to whoever still reads them, and goes on with copies."""
+        known, self._known = self._known, None
+        if known is not None and getrefcount(known) > ALONE:
+            learnt = self._learnt
+            self._board, self.counts = self._board.copy(), self.counts.copy()
+            self._take(self.truth.copy(), learnt.solved.copy(), learnt.vectors.copy(), learnt.run.copy())
+
+    def _refuse_strange(self, truth: Floats) -> None:
+        """Refuses numbers that do not follow from the truth, before a loop reads them."""
+        run, arm = self._learnt.run, self._learnt.run[kernels.ARM]
+        if arm != int(arm) or not -1 <= arm < self.columns.shape[1] or run[kernels.N] < 0.0:
+            raise DamagedFile(f"a run of arm {arm:g} with {run[kernels.N]:g} pulls cannot be")
+        if arm >= 0 and not np.array_equal(self._learnt.vectors[0], self.columns[:, int(arm)]):
+            raise DamagedFile("the run under way is not of the arm that it names")
+        if not np.array_equal(self.snapshot(), truth):
+            raise DamagedFile("the run under way is not what its sums lack")
+        fresh = self.over(self.columns, np.full(self.columns.shape[1], -1)).known()
+        mine = self.known()
+        pairs: dict[str, tuple[Floats | float, Floats | float]] = {
+            "theta": (mine.theta, fresh.theta),
+            "factor": (mine.factor, fresh.factor),
+            "estimates": (mine.estimates, fresh.estimates),
+            "widths": (mine.widths, fresh.widths),
+            "volume": (mine.volume, fresh.volume),
+        }
+        for name, (kept, anew) in pairs.items():
+            if not np.all(np.abs(kept - anew) <= NEAR * (1.0 + np.max(np.abs(anew), initial=0.0))):
+                raise DamagedFile(f"its {name} does not follow from what was learnt")
+
+    def _close(self) -> None:
+        learnt = self._learnt
+        kernels.close_run(
+            self.truth, self.penalty, learnt.solved, self.columns, self._board, learnt.vectors, learnt.run
+        )
+
+    def _refresh(self) -> None:
+        learnt = self._learnt
+        kernels.refresh(self.truth, self.penalty, learnt.solved, self.columns, self._board, learnt.run)
+
+
+def _count_of_one_name() -> int:
+    held = object()
+    return getrefcount(held)
+
+
+ALONE = _count_of_one_name()  # what `getrefcount` says of an object that one local name holds

@@ -1,0 +1,157 @@
+"""What a policy chooses, and why."""
+
+from __future__ import annotations
+
+import math
+from enum import Enum, StrEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from infex.arrays import ROUNDING, Floats
+from infex.checks import real, whole
+from infex.errors import InvalidChoice
+
+
+class Reason(StrEnum):
+    """Why a round explored, or why not: text that can be counted."""
+
+    SCHEDULED = "scheduled"
+    EXPLORED = "explored"  # by a policy without a schedule
+    MADE_UP = "made up for a skipped round"
+    GREEDY = "greedy"
+    BUDGET_SPENT = "budget spent"
+    COST_LIMIT = "skipped: cost limit"
+    CERTAIN = "skipped: certain"
+    PAUSED = "skipped: paused"
+    NO_ARM_ALLOWED = "skipped: no arm is allowed"
+    DECLINED = "skipped: the base was greedy"
+    LEAST_SQUARES = "best by least squares"
+    LASSO = "best by LASSO"
+
+
+class Turn(Enum):
+    """What became of a round's exploration; `None` of a `Choice` is a policy without a schedule."""
+
+    REST = "rest"  # none was due, and none happened
+    DUE = "due"  # it was due, and happened
+    MADE_UP = "made up"  # it was owed, and happened
+    OWED = "owed"  # it was due, did not happen, and is owed from now on
+    DROPPED = "dropped"  # it was due, did not happen, and never will
+
+
+class Choice(NamedTuple):
+    """The arm a policy chooses, whether it counts as exploration, and why in a word or two.
+
+    A policy holds no data. What it must remember of its own choices, such as that it has stopped
+    exploring for good, it says in `note` (numbers and texts, in tuples or dicts), and finds in
+    `evidence.note` in the next round; None leaves the note as it was. A bandit saves it. `reason` is
+    one of `Reason` or a text of your own. `features` are what the reward is to be learnt on, where
+    that is not the arm's own features.
+
+    `probability` is the chance of this arm, given all rounds before, over the draws of this one;
+    `chance` that of exploring in this round, and `law` that of the arm if it explores. Each is None
+    where it is not known. `turn` is for policies with a schedule.
+    """
+
+    arm: int
+    explored: bool = True
+    note: Any = None
+    reason: str = ""
+    features: Floats | None = None
+    probability: float | None = None
+    chance: float | None = None
+    law: float | None = None
+    turn: Turn | None = None
+
+
+def explored(arm: int, law: float | None, note: Any = None) -> Choice:
+    """The choice of a policy that explores in every round, with the probability of its arm."""
+    return Choice(arm, True, note, "", None, law, 1.0, law)
+
+
+def mixed(chance: float | None, law: float | None, greedy: float | None) -> float | None:
+    """The probability of an arm: by `law` with that chance, else by that of the greedy choice."""
+    if chance is None:
+        return None
+    if chance == 0.0:
+        return greedy
+    if chance == 1.0 or law is None or greedy is None:
+        return law if chance == 1.0 else None
+    return chance * law + (1.0 - chance) * greedy
+
+
+def arm_of(choice: Any, arms: int) -> int:
+    """The arm of a choice, if it is one of so many on offer."""
+    if not isinstance(choice, Choice):
+        raise InvalidChoice(f"choose must return a Choice, got {type(choice).__name__}")
+    arm = choice.arm
+    if type(arm) is not int:
+        arm = whole("the arm of a Choice", arm, error=InvalidChoice)
+    if not 0 <= arm < arms:
+        raise InvalidChoice(f"the arm of a Choice must be from 0 to {arms - 1}, got {arm}")
+    return arm
+
+
+def checked_choice(choice: Choice, arms: int, dim: int) -> Choice:
+    """A choice, if all of it can be entered: nothing of it may fail later."""
+    arm = arm_of(choice, arms)
+    if type(choice.explored) is not bool:
+        choice = choice._replace(explored=_truth(choice.explored))
+    if choice.note is not None:
+        refuse_note(choice.note)
+    if not isinstance(choice.reason, str):
+        raise InvalidChoice(f"the reason of a Choice must be a text, got {choice.reason!r}")
+    if choice.features is not None:
+        choice = choice._replace(features=_checked_features(choice.features, dim))
+    shares = [_checked_share(share) for share in (choice.probability, choice.chance, choice.law)]
+    probability, chance, law = shares
+    return choice._replace(arm=arm, probability=probability, chance=chance, law=law)
+
+
+def refuse_note(note: Any) -> None:
+    """Refuses a note that a file could not hold."""
+    if note is None or isinstance(note, str | bool | int):
+        return
+    if isinstance(note, float):
+        if not math.isfinite(note):
+            raise InvalidChoice(f"numbers in the note of a Choice must be finite, got {note!r}")
+        return
+    if isinstance(note, dict) and all(isinstance(key, str) for key in note):
+        note = list(note.values())
+    if not isinstance(note, list | tuple):
+        kind = type(note).__name__
+        raise InvalidChoice(
+            f"the note of a Choice must be numbers and texts in tuples, lists or dicts; got a {kind}"
+        )
+    for part in note:
+        refuse_note(part)
+
+
+def _checked_share(share: Any) -> float | None:
+    if share is None:
+        return None
+    number = real("probability, chance and law of a Choice", share, least=0, error=InvalidChoice)
+    if number > 1.0 + 1e-9:
+        raise InvalidChoice(f"probability, chance and law of a Choice must be at most 1, got {share!r}")
+    return number
+
+
+def _truth(explored: Any) -> bool:
+    if not isinstance(explored, np.bool_):
+        raise InvalidChoice(f"explored of a Choice must be True or False, got {explored!r}")
+    return bool(explored)
+
+
+def _checked_features(features: Any, dim: int) -> Floats:
+    try:
+        x = np.array(features, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidChoice(f"the features of a Choice must be {dim} numbers") from None
+    if x.shape != (dim,) or not np.isfinite(x).all():
+        raise InvalidChoice(f"the features of a Choice must be {dim} finite numbers, got the shape {x.shape}")
+    if float(np.linalg.norm(x)) > 1.0 + ROUNDING:
+        raise InvalidChoice(
+            f"the features of a Choice must be no longer than 1, got length {np.linalg.norm(x):g}"
+        )
+    return x

@@ -1,0 +1,227 @@
+"""When a round may explore: a schedule, and the controls around it that look at what is known.
+
+A plain schedule is a gate without controls. What limits have spent (explorations, their cost, rounds
+owed) belongs to the bandit and stands in `evidence.spent`; what a control remembers beside that is
+part of Infex's note. Both are kept at the decision, not at the reward: no limit is exceeded however
+many rewards are pending.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, Literal, NamedTuple, final
+
+from infex.linear import Evidence
+from infex.policies.choice import Reason, Turn
+from infex.policies.masks import none_allowed
+from infex.schedules.budgeting import Budget
+from infex.schedules.protocol import Schedule, chance, checked, has, is_drawn
+
+State = tuple[Any, ...]  # of numbers and texts
+Missed = Literal["drop", "make up"]
+
+
+class Control:
+    """A schedule around another, which may keep a round that is due from exploring.
+
+    A control of your own is a frozen dataclass that inherits from this one, has a `schedule`, and
+    says in `objects` or `refuses` when a round may not explore. Each method changes nothing.
+    Its rounds depend on the run, so it has no `count` and `when` of its own; `planned` has.
+    """
+
+    __slots__ = ()
+
+    schedule: Schedule | Control
+    missed: Missed = "drop"
+    """What becomes of an exploration that it keeps from happening."""
+    may_refuse: ClassVar[bool] = False
+    """Does it judge the arm that the base chose, by `refuses`?"""
+    plans: ClassVar[bool] = False
+    """Does it say which rounds are planned? Then one that it keeps from exploring was never due."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.schedule, Control):
+            checked(self.schedule)
+
+    @property
+    def planned(self) -> Schedule:
+        """The schedule inside, without any control."""
+        inner = self.schedule
+        return inner.planned if isinstance(inner, Control) else inner
+
+    @property
+    def grows(self) -> bool | None:
+        """Nothing is known: the paper's threshold speaks of schedules that do not look at data."""
+        return None
+
+    @property
+    def window(self) -> int | None:
+        """How many rounds back it looks at what was spent; None if at none, or at all of them."""
+        return None
+
+    @property
+    def spacing(self) -> int:
+        """How many rounds after an exploration the next one may be made up for, at the earliest."""
+        return 1
+
+    def explores(self, t: int) -> bool:
+        """Is exploration due in round t, as planned? What is known decides on top of it."""
+        return self.planned.explores(t)
+
+    def begin(self) -> State:
+        """What it remembers at first: a NamedTuple of numbers and texts."""
+        return ()
+
+    def objects(self, t: int, evidence: Evidence, state: State) -> str | None:
+        """Why round t may not explore, if it may not."""
+        return None
+
+    def refuses(self, t: int, loss: float, evidence: Evidence, state: State) -> str | None:
+        """Why an arm with that estimated loss may not be tried, if it may not."""
+        return None
+
+    def ends(self, evidence: Evidence, state: State) -> bool:
+        """Has exploration stopped for good, as far as is known now?"""
+        return False
+
+    def skipped(self, evidence: Evidence, state: State) -> State:
+        """The state after it has kept a round from exploring that was due, or owed."""
+        return state
+
+    def explored(self, loss: float, state: State) -> State:
+        """The state after a round that explored, with its estimated loss."""
+        return state
+
+
+@final
+class Limit(Control):
+    """A budget of explorations: as a schedule by itself, it is spent by all that the bandit explores."""
+
+    __slots__ = ("budget", "schedule")
+
+    plans = True
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.schedule = budget.schedule
+
+    def objects(self, t: int, evidence: Evidence, state: State) -> str | None:
+        return Reason.BUDGET_SPENT if evidence.spent.done >= self.budget.limit else None
+
+    def ends(self, evidence: Evidence, state: State) -> bool:
+        return evidence.spent.done >= self.budget.limit
+
+
+class Opening(NamedTuple):
+    """What a gate says of a round: is exploration due, does it happen, why, and who objects."""
+
+    due: bool
+    opens: bool
+    reason: str
+    place: int | None = None  # of the control that objects
+
+    @property
+    def turn(self) -> Turn:
+        """What a round that explores is."""
+        return Turn.DUE if self.due else Turn.MADE_UP
+
+
+DUE = Opening(True, True, Reason.SCHEDULED)
+OWED = Opening(False, True, Reason.MADE_UP)
+REST = Opening(False, False, Reason.GREEDY)
+NONE_ALLOWED = Opening(True, False, Reason.NO_ARM_ALLOWED)
+
+States = tuple[State, ...]
+
+
+@final
+class Gate:
+    """A schedule with its controls, the inner ones first; settings, read off once."""
+
+    __slots__ = ("drawn", "layers", "plan", "refusing", "schedule", "spacing", "span")
+
+    def __init__(self, schedule: Schedule | Control) -> None:
+        self.schedule = schedule
+        self.plan, self.layers = _peeled(schedule)
+        self.drawn = is_drawn(self.plan)
+        self.refusing = any(layer.may_refuse for layer in self.layers)
+        self.spacing = max((layer.spacing for layer in self.layers), default=1)
+        windows = [layer.window for layer in self.layers if layer.window is not None]
+        self.span = max([self.spacing if self.spacing > 1 else 0, *windows])
+
+    def begin(self) -> States:
+        """What the controls remember at first."""
+        return tuple(layer.begin() for layer in self.layers)
+
+    def opening(self, t: int, evidence: Evidence, states: States) -> Opening:
+        """Does round t explore, and why, or why not?"""
+        due = self.plan.explores(t)
+        if not due and not (evidence.spent.owed and self._may_make_up(t, evidence)):
+            return REST
+        for place, layer in enumerate(self.layers):
+            if reason := layer.objects(t, evidence, states[place]):
+                if layer.plans:  # it was never due
+                    return Opening(False, False, reason if due else Reason.GREEDY)
+                return Opening(due, False, reason if due else Reason.GREEDY, place)
+        if none_allowed(evidence):
+            return NONE_ALLOWED if due else REST
+        return DUE if due else OWED
+
+    def admits(self, opening: Opening, t: int, loss: float, evidence: Evidence, states: States) -> Opening:
+        """The same once the arm is known, with its estimated loss."""
+        if self.refusing:
+            for place, layer in enumerate(self.layers):
+                if reason := layer.refuses(t, loss, evidence, states[place]):
+                    return Opening(opening.due, False, reason if opening.due else Reason.GREEDY, place)
+        return opening
+
+    def chance(self, t: int, evidence: Evidence, opening: Opening, states: States) -> float | None:
+        """The chance that round t explores, given all before it and that no arm is refused."""
+        if not self.drawn or opening.opens != opening.due:
+            return 1.0 if opening.opens else 0.0
+        if none_allowed(evidence) or any(
+            layer.objects(t, evidence, state) for layer, state in zip(self.layers, states, strict=True)
+        ):
+            return 0.0
+        return chance(self.plan, t)
+
+    def closed(self, opening: Opening) -> Turn:
+        """What becomes of an exploration that did not happen."""
+        if not opening.due:
+            return Turn.REST
+        asked = self.layers if opening.place is None else (self.layers[opening.place],)
+        return Turn.OWED if any(layer.missed == "make up" for layer in asked) else Turn.DROPPED
+
+    def after_skip(self, opening: Opening, evidence: Evidence, states: States) -> States:
+        """What the controls remember after a round that one of them kept from exploring."""
+        if opening.place is None:
+            return states
+        changed = self.layers[opening.place].skipped(evidence, states[opening.place])
+        return (*states[: opening.place], changed, *states[opening.place + 1 :])
+
+    def after_exploring(self, loss: float, states: States) -> States:
+        """What the controls remember after a round that explored."""
+        return tuple(layer.explored(loss, state) for layer, state in zip(self.layers, states, strict=True))
+
+    def next_due(self, t: int, evidence: Evidence, states: States) -> int | None:
+        """The first round after t in which exploration is due, as far as is known now."""
+        if any(layer.ends(evidence, state) for layer, state in zip(self.layers, states, strict=True)):
+            return None
+        if evidence.spent.owed and self._may_make_up(t + 1, evidence):
+            return t + 1
+        if not (has(self.plan, "count") and has(self.plan, "when")):
+            return None
+        due = self.plan.when(self.plan.count(t) + 1)
+        return None if math.isinf(due) else int(due)
+
+    def _may_make_up(self, t: int, evidence: Evidence) -> bool:
+        return self.spacing == 1 or evidence.spent.since(t - self.spacing + 1)[0] == 0
+
+
+def _peeled(schedule: Schedule | Control) -> tuple[Schedule, tuple[Control, ...]]:
+    """The schedule inside, and the controls around it, the inner ones first."""
+    layers: list[Control] = []
+    while isinstance(schedule, Control | Budget):
+        layers.append(Limit(schedule) if isinstance(schedule, Budget) else schedule)
+        schedule = schedule.schedule
+    return schedule, tuple(reversed(layers))

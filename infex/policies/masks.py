@@ -1,0 +1,51 @@
+"""Choosing among the arms that exploring may try."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from infex.errors import InvalidArms
+from infex.linear import Evidence
+from infex.policies.choice import Choice, Reason, Turn, arm_of
+from infex.policies.traits import Policy, Traits
+
+
+def none_allowed(evidence: Evidence) -> bool:
+    """Is there no arm that exploring may try?"""
+    return evidence.allowed is not None and not evidence.allowed.any()
+
+
+def choose_allowed(
+    policy: Policy, traits: Traits, t: int, evidence: Evidence, rng: np.random.Generator, trusted: bool = True
+) -> Choice:
+    """The policy's choice; among the arms that are allowed, if it does not look after that itself.
+
+    It is not `trusted` with that where all it chooses counts as explored. If no arm is allowed, the
+    greedy one is played.
+    """
+    if evidence.allowed is None or (trusted and traits.heeds_allowed):
+        return policy.choose(t, evidence, rng)
+    if none_allowed(evidence):
+        return Choice(evidence.greedy, False, None, Reason.NO_ARM_ALLOWED, None, 1.0, 0.0, None, Turn.DROPPED)
+    if traits.learner is not None:
+        raise InvalidArms(
+            f"{policy!r} knows arms by their indices, which `allowed` would change; let it read "
+            "evidence.allowed itself, and say heeds_allowed = True"
+        )
+    seen, places = evidence.among(evidence.allowed)
+    choice = policy.choose(t, seen, rng)
+    return choice._replace(arm=int(places[arm_of(choice, len(seen))]))
+
+
+def law_allowed(traits: Traits, t: int, evidence: Evidence, arm: int, trusted: bool = True) -> float | None:
+    """The chance that `choose_allowed` picks `arm`, if the policy tells."""
+    if traits.probability is None:
+        return None
+    if evidence.allowed is None or (trusted and traits.heeds_allowed):
+        return traits.probability(t, evidence, arm)
+    if none_allowed(evidence):
+        return float(arm == evidence.greedy)
+    seen, places = evidence.among(evidence.allowed)
+    if not evidence.allowed[arm]:  # never, if the law is known at all
+        return None if traits.probability(t, seen, 0) is None else 0.0
+    return traits.probability(t, seen, int(np.searchsorted(places, arm)))

@@ -1,0 +1,73 @@
+"""Exploration with pauses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+from infex.checks import one_of, real
+from infex.errors import InvalidSetting
+from infex.linear import Evidence
+from infex.policies.choice import Reason
+from infex.policies.gate import Control, Missed, State
+from infex.schedules.protocol import Schedule
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class Paused(Control):
+    """`schedule`, but not in rounds that `when` forbids."""
+
+    schedule: Schedule | Control
+    when: Callable[[int], bool] | Schedule
+    missed: Missed = "drop"
+    at_most: float = 1.0
+
+    def __post_init__(self) -> None:
+        Control.__post_init__(self)
+        if not self.by_rounds and not callable(self.when):
+            raise InvalidSetting(f"when must be a function of the round, or a schedule, got {self.when!r}")
+        one_of("missed", self.missed, ("drop", "make up"))
+        object.__setattr__(self, "at_most", real("at_most", self.at_most, above=0, most=1))
+
+    @property
+    def by_rounds(self) -> bool:
+        """Are the pauses the rounds of a schedule, which a file can hold?"""
+        return isinstance(self.when, Schedule)
+
+    @property
+    def spacing(self) -> int:
+        return math.ceil(1.0 / self.at_most) if self.missed == "make up" else 1
+
+    def objects(self, t: int, evidence: Evidence, state: State) -> str | None:
+        pauses = self.when.explores(t) if isinstance(self.when, Schedule) else self.when(t)
+        return Reason.PAUSED if pauses else None
+
+    def __repr__(self) -> str:
+        spread = "" if self.at_most == 1.0 else f", at_most={self.at_most!r}"
+        return f"paused({self.schedule!r}, {self.when!r}, missed={self.missed!r}{spread})"
+
+
+def paused(
+    schedule: Schedule | Control,
+    when: Callable[[int], bool] | Schedule,
+    missed: Missed = "drop",
+    at_most: float = 1.0,
+) -> Paused:
+    """`schedule`, but no exploring in rounds for which `when(t)` is true.
+
+    Explorations that fall into a pause are dropped, or with `missed="make up"` made up for in the
+    first rounds after it that are not due themselves; so are those for which no arm is allowed.
+    `at_most` is the share of rounds that may make up: with 0.1, one is made up for ten rounds after
+    the exploration before it, at the earliest. All are counted (`bandit.exploration()`). `when` may
+    be asked more than once in a round: it must say the same. It may also be a schedule, whose rounds
+    are the pauses: `paused(every(20), when=listed(range(100, 200)))`, which a file can hold.
+
+    >>> from infex import every
+    >>> schedule = paused(every(2), when=lambda t: t <= 10, missed="make up")
+    >>> schedule.explores(4)
+    True
+    """
+    return Paused(schedule, when, missed, at_most)

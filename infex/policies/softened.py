@@ -1,0 +1,66 @@
+"""A base with a law of full support."""
+
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+
+from infex.checks import real, whole
+from infex.linear import Evidence
+from infex.policies.choice import Choice, arm_of
+from infex.policies.masks import choose_allowed, law_allowed
+from infex.policies.traits import Policy, Traits, checked, hook, traits_of
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Softened:
+    """With probability `share` a uniform arm, else the base's: every arm has a chance of at least share/K.
+
+    For logs that are to be judged later: weights need the probability of each arm that was played,
+    and every arm must be possible. LinTS, whose law is not known by itself, plays one of `draws`
+    samples of each round, so that it is (see `LinTS`).
+
+    >>> from infex import Bandit, Infex, LinUCB, jittered
+    >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], Infex(Softened(LinUCB(), 0.2), jittered(1)))
+    >>> decision = bandit.ask()
+    >>> decision.chance, decision.law in (0.9, 0.1)
+    (1.0, True)
+    """
+
+    base: Policy
+    share: float = 0.1
+    draws: int = 1000
+    _played: Policy = field(init=False, repr=False, compare=False)
+    _traits: Traits = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        checked("base", self.base)
+        object.__setattr__(self, "share", real("share", self.share, above=0, most=1))
+        object.__setattr__(self, "draws", whole("draws", self.draws, least=1))
+        tells = hook(self.base, "with_law")
+        played = self.base if tells is None else tells(self.draws)
+        object.__setattr__(self, "_played", played)
+        object.__setattr__(self, "_traits", traits_of(played))
+
+    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        """A uniform arm with probability `share`, else the base's."""
+        tries = bool(rng.random() < self.share)
+        uniform = int(rng.integers(len(evidence)))
+        choice = choose_allowed(self._played, self._traits, t, evidence, rng)
+        arm = uniform if tries else arm_of(choice, len(evidence))
+        inner = choice.probability if arm == choice.arm else self._inner(t, evidence, arm, choice)
+        law = self._softened(inner, len(evidence))
+        features = choice.features if arm == choice.arm else None
+        return Choice(arm, True, choice.note, "", features, law, 1.0, law)
+
+    def probability(self, t: int, evidence: Evidence, arm: int) -> float | None:
+        """share/K, and the rest by the base's law."""
+        return self._softened(law_allowed(self._traits, t, evidence, arm), len(evidence))
+
+    def _inner(self, t: int, evidence: Evidence, arm: int, choice: Choice) -> float | None:
+        """The base's probability of another arm than it chose."""
+        return 0.0 if choice.probability == 1.0 else law_allowed(self._traits, t, evidence, arm)
+
+    def _softened(self, law: float | None, arms: int) -> float | None:
+        return None if law is None else self.share / arms + (1.0 - self.share) * law

@@ -1,0 +1,212 @@
+"""What a policy is, and all that is read off one beside its choice."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import warnings
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from infex.arrays import Floats
+from infex.errors import InfexWarning, InvalidSetting
+from infex.linear import Evidence
+from infex.policies.choice import Choice
+
+if TYPE_CHECKING:
+    from infex.policies.gate import Gate
+
+
+class Policy(Protocol):
+    """Settings and no data: one method, which changes nothing.
+
+    `Hooks` says what else is read off a policy, where it is there.
+    """
+
+    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        """The choice of round t, which counts from 1."""
+
+
+class Learner(Policy, Protocol):
+    """A policy with a state of its own, such as a wrapped model of another library."""
+
+    def learn(self, arm: int, features: Floats, reward: float, explored: bool) -> None:
+        """Takes in the reward of one decision."""
+
+
+class Problem(Protocol):
+    """What a simulation may tell a policy about the problem it plays."""
+
+    @property
+    def theta(self) -> Floats:
+        """The true parameter, (d,)."""
+
+
+class Hooks(Policy, Protocol):
+    """All that is read off a policy beside `choose`; a policy has any of these, or none.
+
+    A policy that holds another as its `base` has the base's `uses_explored`, `radius`, `greatest` and
+    `learn` where it has none of its own; the other hooks speak for the policy that has them alone.
+    """
+
+    base: Policy
+    """The policy inside a wrapper."""
+    uses_explored: bool
+    """Are the exploring rounds kept apart too, as `evidence.explored`? False if it is not there."""
+    tells_explored: bool
+    """Under `Infex`: is it believed in what it calls explored? That of `uses_explored` if it is not there."""
+    heeds_allowed: bool
+    """Does it read `evidence.allowed` itself? Any other policy is shown the allowed arms alone."""
+    greatest: float
+    """The largest reward that fits its settings; a larger one is warned of."""
+    gate: Gate
+    """When it explores, for a policy with a schedule."""
+
+    def probability(self, t: int, evidence: Evidence, arm: int) -> float | None:
+        """The chance that `choose` picks `arm`, if it is known."""
+
+    def radius(self, evidence: Evidence) -> float:
+        """The factor of the width in the confidence interval of a decision."""
+
+    def informed(self, instance: Problem, horizon: int) -> Policy:
+        """The policy that a simulation plays in its place, if it asks for what theory takes for known."""
+
+    def learn(self, arm: int, features: Floats, reward: float, explored: bool) -> None:
+        """Takes in the reward of one decision: for a learner with a state of its own."""
+
+    def passes_on(self, explored: bool) -> bool:
+        """Does the learner inside hear of the reward of such a decision?"""
+
+    def with_law(self, draws: int) -> Policy:
+        """The same policy with a law that is known, by so many draws, for one that samples."""
+
+    def accepts(self, note: Any, dim: int) -> bool:
+        """Can it read such a note, where arms have `dim` features? A policy without it reads any."""
+
+    def compiled(self) -> Any:
+        """How a compiled loop plays it, see `infex.kernels.bases`; None if it cannot."""
+
+
+HOOKS = frozenset(name for name in {*Hooks.__annotations__, *vars(Hooks)} if not name.startswith("_"))
+METHODS = HOOKS - set(Hooks.__annotations__)
+MISSING: Any = object()
+
+
+class Traits(NamedTuple):
+    """What the hooks of a policy say, read once, by one walk through the policies it holds.
+
+    `chain` are the policy, its base, the base of that and so on. `draws_rounds`: does one of them
+    explore in rounds that were drawn at random? `span`: how many rounds back do limits look? `hears`
+    decide whether the learner hears of a reward.
+    """
+
+    chain: tuple[Policy, ...]
+    uses_explored: bool
+    tells_explored: bool
+    heeds_allowed: bool
+    greatest: float | None
+    radius: Callable[[Evidence], float] | None
+    probability: Callable[[int, Evidence, int], float | None] | None
+    learner: Learner | None
+    gate: Gate | None
+    draws_rounds: bool
+    span: int
+    accepts: Callable[[Any, int], bool] | None
+    hears: tuple[Callable[[bool], bool], ...]
+
+    def teach(self, arm: int, features: Floats, reward: float, explored: bool) -> None:
+        """Passes a reward on to the learner, if there is one and it hears of such rewards."""
+        if self.learner is not None and all(passes_on(explored) for passes_on in self.hears):
+            self.learner.learn(arm, features, reward, explored)
+
+
+def traits_of(policy: Policy) -> Traits:
+    """All that is read off a policy beside its choice: the only place where hooks are looked for."""
+    chain = tuple(_walk(policy))
+    uses = bool(_first(chain, "uses_explored", False))
+    learner = next((link for link in chain if callable(_own(link, "learn"))), None)
+    above = chain if learner is None else chain[: chain.index(learner)]
+    gates: list[Gate] = [gate for link in chain if (gate := _own(link, "gate")) is not None]
+    hears = [_own(link, "passes_on") for link in above]
+    return Traits(
+        chain=chain,
+        uses_explored=uses,
+        tells_explored=bool(_own(policy, "tells_explored", uses)),
+        heeds_allowed=bool(_own(policy, "heeds_allowed", False)),
+        greatest=_first(chain, "greatest", None),
+        radius=_first(chain, "radius", None),
+        probability=_own(policy, "probability"),
+        learner=learner,
+        gate=_own(policy, "gate"),
+        draws_rounds=any(gate.drawn for gate in gates),
+        span=max((gate.span for gate in gates), default=0),
+        accepts=_own(policy, "accepts"),
+        hears=tuple(passes_on for passes_on in hears if passes_on is not None),
+    )
+
+
+def hook(policy: Policy, name: str) -> Any:
+    """One hook of a policy by its name, None if it has none."""
+    assert name in HOOKS, name
+    return _own(policy, name)
+
+
+def _own(policy: Any, name: str, default: Any = None) -> Any:
+    value = getattr(policy, name, default)
+    if name in METHODS and value is not default and not callable(value):
+        raise InvalidSetting(
+            f"{name} of {type(policy).__name__} is no method, but infex reads it as one: rename it"
+        )
+    return value
+
+
+def _first(chain: tuple[Any, ...], name: str, default: Any) -> Any:
+    values = (_own(link, name, MISSING) for link in chain)
+    return next((value for value in values if value is not MISSING), default)
+
+
+def _walk(policy: Any) -> Iterator[Any]:
+    walked: list[Any] = []
+    while policy is not None and not any(policy is link for link in walked):
+        walked.append(policy)
+        yield policy
+        policy = _own(policy, "base")
+
+
+def checked(name: str, policy: Any) -> Policy:
+    """`policy`, if it is an object with a method choose."""
+    if isinstance(policy, type):
+        raise InvalidSetting(
+            f"{name} must be a policy; got the class {policy.__name__}, say {policy.__name__}(...)"
+        )
+    if not callable(_own(policy, "choose")):
+        called = _own(policy, "__name__") if callable(policy) else None
+        hint = "" if called is None else f", say {called}()"
+        raise InvalidSetting(f"{name} must be a policy, an object with a method choose; got {policy!r}{hint}")
+    return policy  # type: ignore[no-any-return]
+
+
+def informed(policy: Policy, instance: Problem, horizon: int) -> Policy:
+    """The policy, or its base, once it is told the problem it plays, where it asks for that.
+
+    Only a simulation can: some policies need a number that theory takes for known.
+    """
+    tells = _own(policy, "informed")
+    if callable(tells):
+        return tells(instance, horizon)  # type: ignore[no-any-return]
+    base = _own(policy, "base")
+    told = base if base is None else informed(base, instance, horizon)
+    return policy if told is None or told is base else with_base(policy, told)
+
+
+def with_base(policy: Policy, base: Policy) -> Policy:
+    """The same wrapper around another base, whatever kind of class it is."""
+    with warnings.catch_warnings():  # whoever made the policy has been warned already
+        warnings.simplefilter("ignore", InfexWarning)
+        if dataclasses.is_dataclass(policy) and not isinstance(policy, type):
+            return dataclasses.replace(policy, base=base)
+        other = copy.copy(policy)
+        object.__setattr__(other, "base", base)
+        return other

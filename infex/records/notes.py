@@ -1,0 +1,87 @@
+"""What policies note of their own choices, and what was decided, as records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from infex.arrays import fitting
+from infex.errors import InvalidRecord
+from infex.policies.choice import Choice, Reason, Turn, refuse_note
+from infex.policies.greedy_first import FirstNote
+from infex.policies.guarded import GuardedState
+from infex.policies.likelihood import InfexNote
+from infex.policies.rarely_switching import Switched
+from infex.policies.until_certain import CertainState
+from infex.rounds import Taken
+
+NOTES: dict[str, type[Any]] = {
+    kind.__name__: kind for kind in (InfexNote, FirstNote, Switched, GuardedState, CertainState)
+}
+
+REASONS = {str(reason): reason for reason in Reason}
+
+
+def note_record(note: Any) -> Any:
+    """A note as plain data: what has names keeps them, and a tuple is told from a list."""
+    if isinstance(note, tuple):
+        if type(note).__name__ in NOTES and type(note) is NOTES[type(note).__name__]:
+            return {"kind": type(note).__name__} | {
+                name: note_record(part)
+                for name, part in note._asdict().items()  # type: ignore[attr-defined]
+            }
+        return {"kind": "tuple", "parts": [note_record(part) for part in note]}
+    if isinstance(note, dict):
+        return {"kind": "dict", "parts": {name: note_record(part) for name, part in note.items()}}
+    return [note_record(part) for part in note] if isinstance(note, list) else note
+
+
+def note_of(kept: Any) -> Any:
+    """The note that a record is of."""
+    if isinstance(kept, list):
+        return [note_of(part) for part in kept]
+    if not isinstance(kept, dict):
+        refuse_note(kept)
+        return kept
+    kind, parts = kept.get("kind"), kept.get("parts")
+    if kind == "tuple" and isinstance(parts, list):
+        return tuple(note_of(part) for part in parts)
+    if kind == "dict" and isinstance(parts, dict):
+        return {str(name): note_of(part) for name, part in parts.items()}
+    if kind not in NOTES:
+        raise InvalidRecord(f"no note is called {kind!r}")
+    try:
+        return NOTES[kind](**{name: note_of(part) for name, part in kept.items() if name != "kind"})
+    except TypeError as error:
+        raise InvalidRecord(f"the note {kind} cannot be read: {error}") from None
+
+
+def taken_record(taken: Taken) -> dict[str, Any]:
+    """What was decided, as plain data."""
+    choice = taken.choice._asdict() | {
+        "note": note_record(taken.choice.note),
+        "reason": str(taken.choice.reason),
+        "features": None if taken.choice.features is None else np.asarray(taken.choice.features).tolist(),
+        "turn": None if taken.choice.turn is None else taken.choice.turn.value,
+    }
+    on = taken.on if isinstance(taken.on, int) else taken.on.tolist()
+    return {"t": taken.t, "choice": choice, "on": on, "loss": taken.loss, "different": taken.different}
+
+
+def taken_of(kept: dict[str, Any]) -> Taken:
+    """What a record says was decided."""
+    choice = dict(kept["choice"])
+    choice["note"] = note_of(choice["note"])
+    choice["reason"] = reason_of(choice["reason"])
+    choice["features"] = (
+        None if choice["features"] is None else np.array(choice["features"], dtype=np.float64)
+    )
+    choice["turn"] = None if choice["turn"] is None else Turn(choice["turn"])
+    on = kept["on"] if isinstance(kept["on"], int) else fitting("on", kept["on"], (-1,))
+    return Taken(kept["t"], Choice(**choice), on, kept["loss"], kept["different"])
+
+
+def reason_of(text: str) -> Reason | str:
+    """A reason by its text: one of infex's own, or a user's."""
+    return REASONS.get(text, text)

@@ -1,0 +1,110 @@
+"""The registry: every built-in policy, schedule, control, estimator, feature map and environment by its name.
+
+Policies, estimators and environments are found where their rooms list them. What is made by a function
+is a row of `MADE`: the class, the function, and how the one's settings become the other's arguments.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from infex import environments, estimators, features, policies, schedules
+from infex.policies.guarded import Guarded
+from infex.policies.limited import Limited
+from infex.policies.paused import Paused
+from infex.policies.until_certain import UntilCertain
+from infex.schedules.counted import Logarithmic, Power, Stretched
+
+Settings = dict[str, Any]
+
+
+class Row(NamedTuple):
+    """One kind of thing: its name, its class, what makes it, and the arguments that make an equal one.
+
+    `settings` gives None for one that a record cannot hold, as it holds a user's function.
+    """
+
+    name: str
+    kind: type
+    make: Callable[..., Any]
+    settings: Callable[[Any], Settings | None]
+
+
+def fields_of(thing: Any) -> Settings:
+    """The settings of a dataclass, by name."""
+    return {field.name: getattr(thing, field.name) for field in dataclasses.fields(thing) if field.init}
+
+
+def _listed_in(room: ModuleType, verb: str) -> dict[str, Row]:
+    """The dataclasses that a room lists and that have a verb."""
+    kinds = [
+        kind for kind in vars(room).values() if isinstance(kind, type) and dataclasses.is_dataclass(kind)
+    ]
+    own = [
+        kind for kind in kinds if callable(getattr(kind, verb, None)) and kind is not policies.KernelPolicy
+    ]
+    return {kind.__name__: Row(kind.__name__, kind, kind, fields_of) for kind in own}
+
+
+def _target(kind: type[Stretched | Power | Logarithmic]) -> Callable[[Any], Settings | None]:
+    """The settings of a schedule that follows a target of this very kind."""
+    return lambda counted: {"r": counted.target.r} if type(counted.target) is kind else None
+
+
+def _blocks(interactions: features.Interactions) -> Settings | None:
+    """The settings of `disjoint`, for a map that has a block of its own for each arm."""
+    count = interactions.count
+    if not np.array_equal(interactions.arms, np.eye(count)):
+        return None
+    arms = count if interactions.labels is None else list(interactions.labels)
+    return {"arms": arms, "context_dim": interactions.context_dim, "longest": interactions.longest}
+
+
+def _paused(paused: Paused) -> Settings | None:
+    return fields_of(paused) if paused.by_rounds else None
+
+
+MADE = (
+    Row("every", schedules.Every, schedules.every, lambda e: {"m": e.period, "offset": e.offset}),
+    Row("listed", schedules.Listed, schedules.listed, lambda s: {"rounds": list(s.rounds)}),
+    Row("jittered", schedules.Jittered, schedules.jittered, lambda s: {"m": s.period, "seed": s.seed}),
+    Row("stretched", schedules.Counted, schedules.stretched, _target(Stretched)),
+    Row("power", schedules.Counted, schedules.power, _target(Power)),
+    Row("logarithmic", schedules.Counted, schedules.logarithmic, _target(Logarithmic)),
+    Row(
+        "union",
+        schedules.Union,
+        lambda members: schedules.union(*members),
+        lambda u: {"members": list(u.members)},
+    ),
+    Row("budget", schedules.Budget, policies.budget, lambda b: fields_of(b) | {"window": None}),
+    Row("budget", Limited, policies.budget, fields_of),
+    Row("guarded", Guarded, policies.guarded, fields_of),
+    Row("until_certain", UntilCertain, policies.until_certain, fields_of),
+    Row("paused", Paused, policies.paused, _paused),
+    Row("disjoint", features.Interactions, features.disjoint, _blocks),
+    Row("interactions", features.Interactions, features.interactions, fields_of),
+)
+
+POLICIES: Mapping[str, Row] = _listed_in(policies, "choose")
+ESTIMATORS: Mapping[str, Row] = _listed_in(estimators, "start")
+ENVIRONMENTS: Mapping[str, Row] = _listed_in(environments, "draws")
+SCHEDULES: Mapping[str, Row] = {
+    row.name: row for row in MADE if not issubclass(row.kind, features.Interactions)
+}
+FEATURES: Mapping[str, Row] = {row.name: row for row in MADE if issubclass(row.kind, features.Interactions)}
+ROWS = (*POLICIES.values(), *ESTIMATORS.values(), *ENVIRONMENTS.values(), *MADE)
+NAMED: Mapping[str, Row] = {row.name: row for row in ROWS}
+
+
+def row_of(thing: Any) -> tuple[Row, Settings] | None:
+    """The row of a thing and its settings; None if it is no built-in one, or holds a user's code."""
+    for row in ROWS:
+        if type(thing) is row.kind and (settings := row.settings(thing)) is not None:
+            return row, settings
+    return None

@@ -1,0 +1,69 @@
+"""Settings as records: `{"kind": "LinUCB", "version": 1, "delta": 0.01, ...}`, every setting named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from infex.errors import InfexError, InvalidRecord, NoRecord
+from infex.records.registry import NAMED, row_of
+
+VERSION = 1
+
+Record = dict[str, Any]
+
+
+def record(thing: Any) -> Record:
+    """A built-in policy, schedule, estimator, feature map or environment as plain data, for JSON and such.
+
+    >>> from infex import LinUCB
+    >>> record(LinUCB(delta=0.05))["delta"]
+    0.05
+    """
+    row = row_of(thing)
+    if row is None:
+        raise NoRecord(
+            f"{type(thing).__name__} is no built-in kind, or holds code of yours: it has no record"
+        )
+    kind, settings = row
+    return {"kind": kind.name, "version": VERSION} | {name: _plain(value) for name, value in settings.items()}
+
+
+def made(kept: Any) -> Any:
+    """What a record is of.
+
+    >>> from infex import LinUCB
+    >>> made(record(LinUCB(delta=0.05))) == LinUCB(delta=0.05)
+    True
+    """
+    if not isinstance(kept, dict) or not isinstance(kept.get("kind"), str):
+        raise InvalidRecord("a record must be a mapping that names its kind")
+    row = NAMED.get(kept["kind"])
+    if row is None:
+        raise InvalidRecord(f"no built-in thing is called {kept['kind']!r}")
+    if kept.get("version") != VERSION:
+        raise InvalidRecord(
+            f"version {kept.get('version')!r} of {row.name} is not known here, only {VERSION}"
+        )
+    settings = {name: _alive(value) for name, value in kept.items() if name not in ("kind", "version")}
+    try:
+        return row.make(**settings)
+    except (TypeError, InfexError) as error:
+        raise InvalidRecord(f"the record of {row.name} cannot be made: {error}") from None
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, tuple | list):
+        return [_plain(part) for part in value]
+    return record(value)
+
+
+def _alive(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_alive(part) for part in value]
+    return made(value) if isinstance(value, dict) else value

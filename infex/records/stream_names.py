@@ -1,0 +1,25 @@
+"""What a policy's own stream of draws is named for."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from infex.errors import InvalidExpression
+from infex.policies import Infex, KernelPolicy
+from infex.policies.traits import hook
+from infex.records import catalog
+
+
+def stream_name(thing: Any) -> str:
+    """The expression of a policy, or what it is made of; not its module, which may be `__main__`."""
+    with contextlib.suppress(InvalidExpression):
+        return catalog.expression(thing)
+    if isinstance(thing, KernelPolicy):
+        return repr(thing)
+    kind = type(thing).__qualname__
+    if isinstance(thing, Infex):
+        parts = stream_name(thing.base), stream_name(thing.schedule), thing.data, thing.ties
+        return f"{kind}({', '.join(parts)})"
+    base = hook(thing, "base")
+    return kind if base is None else f"{kind}({stream_name(base)})"

@@ -1,0 +1,157 @@
+"""What rounds add up to: how much was explored, what it cost, and what is owed."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple, final
+
+from infex.errors import NotKept
+from infex.linear import Spent
+from infex.policies.choice import Turn
+
+REMEMBERED = 100_000  # rounds whose explorations are kept at least, for the windows of later policies
+
+
+class Exploration(NamedTuple):
+    """How much was explored, and what it cost.
+
+    `planned`: rounds so far in which exploration was due, by the schedules in force at the time; None
+    if there was none. `done`: decisions that explored; `different` of them played another arm than
+    the greedy one (None in a bandit from a file of format 1, which did not count them). `skipped`:
+    rounds in which exploration was due and did not happen; of them `made_up` later did, `owed` still
+    will, and `dropped` never will. `next_due`: the next round that is due, as far as is known. `cost`:
+    the summed estimated loss of exploring (estimate of the greedy arm minus that of the arm played).
+
+    Where a schedule was in force from the start, planned = done - made_up + skipped and skipped =
+    made_up + owed + dropped.
+    """
+
+    planned: int | None
+    done: int
+    skipped: int
+    made_up: int
+    owed: int
+    dropped: int
+    different: int | None
+    next_due: int | None
+    cost: float
+
+
+@final
+class Account:
+    """The totals of all rounds that were entered, whatever policy was in force."""
+
+    __slots__ = (
+        "_spent", "cost", "different", "done", "dropped", "forgotten", "made_up", "owed", "planned",
+        "recent", "scheduled", "span", "t",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.t = 0
+        self.planned = 0
+        self.scheduled = False  # was a schedule ever in force?
+        self.done = 0
+        self.made_up = 0
+        self.owed = 0
+        self.dropped = 0
+        self.different: int | None = 0  # None where files of format 1 did not say
+        self.cost = 0.0
+        self.recent: deque[tuple[int, float]] = deque()
+        self.forgotten = 0  # up to which round explorations are not kept one by one
+        self.span = 0
+        self._spent = Spent()
+
+    def restore(
+        self,
+        *,
+        t: int,
+        planned: int,
+        scheduled: bool,
+        done: int,
+        made_up: int,
+        owed: int,
+        dropped: int,
+        different: int | None,
+        cost: float,
+        forgotten: int,
+        recent: deque[tuple[int, float]],
+    ) -> None:
+        """Takes totals that were kept."""
+        self.t, self.planned, self.scheduled, self.done = t, planned, scheduled, done
+        self.made_up, self.owed, self.dropped, self.different = made_up, owed, dropped, different
+        self.cost, self.forgotten, self.recent = cost, forgotten, recent
+        self._renew()
+
+    @property
+    def skipped(self) -> int:
+        """Rounds in which exploration was due and did not happen."""
+        return self.made_up + self.owed + self.dropped
+
+    @property
+    def spent(self) -> Spent:
+        """What limits look at."""
+        return self._spent
+
+    def look_back(self, span: int) -> None:
+        """From now on limits look so many rounds back."""
+        if span > 0 and self.forgotten > self.t - span:
+            raise NotKept(
+                f"a window of {span} rounds reaches back beyond round {self.forgotten}, up to which "
+                "explorations were not kept one by one"
+            )
+        self.span = span
+        self._renew()
+
+    def enter(self, t: int, explored: bool, turn: Turn | None, loss: float, different: bool) -> None:
+        """One round, with the estimated loss of its exploration."""
+        self.t = t
+        if turn is Turn.REST:
+            return
+        if turn is not None:
+            self.scheduled = True
+            self.planned += turn is not Turn.MADE_UP
+        if explored:
+            self._explore(t, turn, loss, different)
+        elif turn is Turn.OWED:
+            self.owed += 1
+        elif turn is Turn.DROPPED:
+            self.dropped += 1
+        else:
+            return
+        self._renew()
+
+    def exploration(self, next_due: int | None) -> Exploration:
+        """All figures."""
+        return Exploration(
+            self.planned if self.scheduled else None,
+            self.done,
+            self.skipped,
+            self.made_up,
+            self.owed,
+            self.dropped,
+            self.different,
+            next_due,
+            self.cost,
+        )
+
+    def _explore(self, t: int, turn: Turn | None, loss: float, different: bool) -> None:
+        self.done += 1
+        self.cost += loss
+        if self.different is not None:
+            self.different += different
+        if turn is Turn.MADE_UP:
+            self.made_up += 1
+            self.owed -= 1
+        self.recent.append((t, loss))
+        while self.recent[0][0] <= t - max(self.span, REMEMBERED):
+            self.forgotten = self.recent.popleft()[0]
+
+    def _renew(self) -> None:
+        first = self.t - self.span + 1
+        window = []
+        if self.span > 0:
+            for exploration in reversed(self.recent):
+                if exploration[0] < first:
+                    break
+                window.append(exploration)
+        self._spent = Spent(self.done, self.cost, self.owed, tuple(reversed(window)))

@@ -1,0 +1,131 @@
+"""A policy at work: it decides, which changes nothing; what was decided is entered; rewards are learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from infex.arrays import Bools, Floats
+from infex.errors import NotKept
+from infex.linear import Evidence, Memory
+from infex.policies.choice import Choice, arm_of, checked_choice
+from infex.policies.infex import loss_of
+from infex.policies.masks import choose_allowed, law_allowed
+from infex.policies.traits import Policy, checked, traits_of
+from infex.rounds.account import Account, Exploration
+
+
+class Taken(NamedTuple):
+    """What was decided in round t: the choice, what its reward is learnt on, and what exploring costs.
+
+    `on` is the index of a fixed arm, or features. `loss` is the estimated loss of an exploration,
+    `different` says whether it played another arm than the greedy one.
+    """
+
+    t: int
+    choice: Choice
+    on: int | Floats
+    loss: float = 0.0
+    different: bool = False
+
+
+@final
+class Player:
+    """A policy, what was learnt, and what rounds add up to."""
+
+    __slots__ = ("_policy", "_trusted", "account", "memory", "note", "traits")
+
+    def __init__(self, policy: Policy, memory: Memory) -> None:
+        self.account = Account()
+        self.memory = memory
+        self.note: Any = None
+        self.policy = policy
+
+    @property
+    def policy(self) -> Policy:
+        """The policy; what another one has noted of its own choices is not for this one."""
+        return self._policy
+
+    @policy.setter
+    def policy(self, policy: Policy) -> None:
+        traits = traits_of(checked("policy", policy))
+        if traits.uses_explored and self.memory.explored is None:
+            raise NotKept(f"{policy!r} needs exploring rounds kept apart, which was not done")
+        self.account.look_back(traits.span)
+        self.account.scheduled |= traits.gate is not None
+        layers = () if traits.gate is None else (traits.gate.plan, *traits.gate.layers)
+        ours = (type(part).__module__.startswith("infex.") for part in (*traits.chain, *layers))
+        self._policy, self.traits, self._trusted = policy, traits, all(ours)
+        self.note = None
+
+    def evidence(self, columns: Floats | None = None, allowed: Bools | None = None) -> Evidence:
+        """What the policy reads now: of the fixed arms, or of those on offer, (d, K)."""
+        if columns is None:
+            return self.memory.evidence(self.note, allowed, self.account.spent)
+        return self.memory.offer(columns, self.note, allowed, self.account.spent)
+
+    def decide(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Taken:
+        """What the policy does in round t; changes nothing."""
+        if evidence.allowed is None:
+            choice = self._policy.choose(t, evidence, rng)
+        else:
+            choice = choose_allowed(self._policy, self.traits, t, evidence, rng)
+        if self._trusted:
+            arm = arm_of(choice, len(evidence))
+        else:
+            choice = self._checked(choice, t, evidence)
+            arm = choice.arm
+        on: int | Floats = arm
+        if choice.features is not None:
+            on = np.array(choice.features, dtype=np.float64)
+        elif not evidence.lasting:
+            on = np.array(evidence.arms[arm])
+        if not choice.explored:
+            return Taken(t, choice, on)
+        return Taken(t, choice, on, loss_of(evidence, arm), arm != evidence.greedy)
+
+    def _checked(self, choice: Choice, t: int, evidence: Evidence) -> Choice:
+        """A choice of a user's policy, whole, with its probability where `probability` tells it."""
+        choice = checked_choice(choice, len(evidence), evidence.arms.shape[1])
+        if choice.probability is None:
+            choice = choice._replace(probability=law_allowed(self.traits, t, evidence, choice.arm))
+        return checked_choice(choice, len(evidence), evidence.arms.shape[1])
+
+    def enter(self, taken: Taken) -> None:
+        """Changes what a decision changes: the account and the note."""
+        choice = taken.choice
+        self.account.enter(taken.t, choice.explored, choice.turn, taken.loss, taken.different)
+        if choice.note is not None:
+            self.note = choice.note
+        if self.memory.searches:
+            self.memory.entered(choice.explored)
+
+    def learn(self, arm: int, on: int | Floats, reward: float, explored: bool, weight: float = 1.0) -> None:
+        """Takes in the reward of a decision."""
+        memory = self.memory
+        if memory.searches or weight != 1.0:
+            memory.refuse(reward, weight)  # before a learner has taken it in
+        if self.traits.learner is not None:
+            features = memory.columns[:, on] if isinstance(on, int) else on
+            self.traits.teach(arm, features.copy(), reward, explored)
+        memory.learn(on, reward, explored, weight)
+
+    def exploration(self, evidence: Evidence) -> Exploration:
+        """How much was planned, done and skipped; the evidence is of the fixed arms, if there are any."""
+        gate, t = self.traits.gate, self.account.t
+        states = () if gate is None else gate.begin() if self.note is None else self.note.states
+        return self.account.exploration(None if gate is None else gate.next_due(t, evidence, states))
+
+
+def play_round(
+    player: Player, t: int, evidence: Evidence, rng: np.random.Generator, reward: Callable[[int], float]
+) -> tuple[Choice, float]:
+    """One round whose reward comes at once: what was chosen, and the reward."""
+    taken = player.decide(t, evidence, rng)
+    player.enter(taken)
+    choice = taken.choice
+    gained = reward(choice.arm)
+    player.learn(choice.arm, taken.on, gained, choice.explored)
+    return choice, gained

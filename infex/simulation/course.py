@@ -1,0 +1,86 @@
+"""Which rounds of a compiled run explore."""
+
+from __future__ import annotations
+
+import contextlib
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from infex.arrays import Integers
+from infex.errors import NoRecord, OutOfReach
+from infex.policies.form import ForcedForm, Form, form_of
+from infex.policies.traits import Policy
+from infex.records import record
+from infex.schedules import Every, Schedule
+from infex.schedules.protocol import Family
+
+
+class Course(NamedTuple):
+    """A policy in the terms of the compiled loop, and all rounds of its schedule, if they are at hand."""
+
+    form: Form
+    listed: Integers | None = None
+
+    def exploring(self, start: int, stop: int) -> Integers:
+        """The rounds of the base from start to stop."""
+        if self.listed is None:
+            return exploring_rounds(self.form.schedule, start, stop)
+        first, last = np.searchsorted(self.listed, (start, stop + 1))
+        return self.listed[first:last]
+
+
+def course_of(policy: Policy) -> Course | None:
+    """How the compiled loop plays a policy; None for what only Python can evaluate."""
+    form = form_of(policy)
+    return Course(form) if isinstance(form, Form) else None
+
+
+def is_forced(policy: Policy) -> bool:
+    """Is it played by the compiled loop of forced sampling?"""
+    return isinstance(form_of(policy), ForcedForm)
+
+
+def exploring_rounds(schedule: Schedule | None, start: int, stop: int) -> Integers:
+    """The rounds from start to stop that a schedule names; none without one."""
+    if schedule is None:
+        return np.zeros(0, dtype=np.int64)
+    if isinstance(schedule, Every):
+        first = schedule.when(schedule.count(start - 1) + 1)
+        return np.arange(first, stop + 1, schedule.period, dtype=np.int64)
+    if is_built_in(schedule):
+        found: Integers = _remembered(schedule, start, stop)
+        return found
+    return (
+        _numbered(schedule, start, stop)
+        if isinstance(schedule, Family)
+        else _one_by_one(schedule, start, stop)
+    )
+
+
+def is_built_in(schedule: Any) -> bool:
+    """Is the schedule ours all the way down, with no code of a user's in it?"""
+    try:
+        record(schedule)
+    except NoRecord:
+        return False
+    return True
+
+
+def _numbered(schedule: Any, start: int, stop: int) -> Integers:
+    """The rounds of a schedule that numbers them: by number where they are few, else one by one."""
+    with contextlib.suppress(OutOfReach):
+        first, last = schedule.count(start - 1) + 1, schedule.count(stop)
+        if 8 * (last - first) < stop - start:
+            found = np.array([schedule.when(n) for n in range(first, last + 1)], dtype=np.int64)
+            if np.all(np.diff(found) > 0):  # else `explores` says what is wrong
+                return found
+    return _one_by_one(schedule, start, stop)
+
+
+_remembered: Any = lru_cache(maxsize=64)(_numbered)
+
+
+def _one_by_one(schedule: Schedule, start: int, stop: int) -> Integers:
+    return np.array([t for t in range(start, stop + 1) if schedule.explores(t)], dtype=np.int64)

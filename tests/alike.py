@@ -1,0 +1,22 @@
+"""Decisions without their ids, which no two bandits share."""
+
+from typing import Any
+
+from infex import Decision, Evidence
+from infex.policies.masks import law_allowed
+from infex.policies.traits import traits_of
+
+
+def unnamed(decision: Decision) -> Decision:
+    """The decision, with no id."""
+    return decision._replace(id="")
+
+
+def all_unnamed(decisions: Any) -> list[Decision]:
+    """Several, with no ids."""
+    return [unnamed(decision) for decision in decisions]
+
+
+def probability(policy: Any, t: int, evidence: Evidence, arm: int) -> float | None:
+    """The chance that a bandit's policy picks an arm, if the policy tells."""
+    return law_allowed(traits_of(policy), t, evidence, arm)

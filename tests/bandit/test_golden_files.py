@@ -1,0 +1,94 @@
+"""Files of every format load for ever, and go on with the decisions beside them.
+
+Those of format 1 were written before this reader was. The rewards told after loading are
+0.9 sin(0.7 t + arm), or 1 where that is above 0.1 and else 0; contexts go round in `inputs.npz`.
+"""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from infex import Bandit, Decision
+from tests.alike import all_unnamed
+
+FOLDER = Path(__file__).parent.parent / "golden"
+CONTEXTS = np.load(FOLDER / "inputs.npz")["contexts"]
+FIRST = ["linucb-every20", "guarded-budget", "disjoint-contexts", "logistic"]
+
+
+def reward(name: str, decision: Decision) -> float:
+    value = 0.9 * math.sin(0.7 * decision.t + decision.arm)
+    return float(value > 0.1) if name.startswith("logistic") else value
+
+
+def go_on(name: str, bandit: Bandit, rounds: int) -> list[Decision]:
+    decisions = []
+    for _ in range(rounds):
+        t = bandit.t + 1
+        decisions.append(bandit.ask(context=CONTEXTS[t % len(CONTEXTS)]) if bandit.features else bandit.ask())
+        bandit.tell(decisions[-1], reward(name, decisions[-1]))
+    return decisions
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_a_file_of_format_1_goes_on_as_the_code_that_wrote_it_did(name: str) -> None:
+    expected = json.loads((FOLDER / f"{name}.json").read_text())
+    bandit = Bandit.load(FOLDER / f"{name}.infex")
+    assert bandit.t == expected["asked"]
+    assert [decision.id for decision in bandit.pending] == [str(key) for key in expected["pending"]]
+    for decision, row in zip(go_on(name, bandit, 60), expected["then"], strict=True):
+        t, arm, explored, reason, *figures, probability = row
+        assert (decision.t, decision.arm, decision.explored, decision.reason) == (t, arm, explored, reason)
+        assert (decision.estimate, decision.low, decision.high) == pytest.approx(tuple(figures), abs=1e-9)
+        assert decision.probability == probability
+    planned, done, skipped, made_up, next_due, cost = expected["exploration"]
+    found = bandit.exploration()
+    assert (found.planned, found.done, found.skipped, found.made_up) == (planned, done, skipped, made_up)
+    assert (found.next_due, found.different) == (next_due, None)
+    assert found.cost == pytest.approx(cost, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_ids_of_format_1_are_told_as_numbers_or_as_text(name: str) -> None:
+    bandit = Bandit.load(FOLDER / f"{name}.infex")
+    bandit.tell(170, 1.0)
+    bandit.tell("171", 1.0)
+    bandit.drop(172)
+    with pytest.raises(ValueError, match="decision '12' has its reward already"):
+        bandit.tell(12, 1.0)
+    assert [decision.id for decision in bandit.pending] == ["173"]
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_a_file_of_format_1_saved_anew_goes_on_bit_for_bit(name: str, tmp_path: Path) -> None:
+    bandit = Bandit.load(FOLDER / f"{name}.infex")
+    go_on(name, bandit, 17)
+    bandit.save(tmp_path / "x.infex")
+    again = Bandit.load(tmp_path / "x.infex")
+    assert all_unnamed(go_on(name, again, 60)) == all_unnamed(go_on(name, bandit, 60))
+    assert again.exploration() == bandit.exploration()
+    assert figures(again) == figures(bandit)
+
+
+def figures(bandit: Bandit) -> Any:
+    """All that a bandit says of its arms."""
+    context = CONTEXTS[3] if bandit.features else None
+    return bandit.estimates(context=context).tolist()
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("format-2-*.infex")))
+def test_a_file_of_format_2_goes_on_bit_for_bit_with_what_stands_beside_it(name: str) -> None:
+    expected = json.loads((FOLDER / f"{name}.json").read_text())
+    bandit = Bandit.load(FOLDER / f"{name}.infex")
+    decisions = go_on(name.removeprefix("format-2-"), bandit, 60)
+    assert [list(row) for row in rows(decisions)] == expected["then"]
+    assert list(bandit.exploration()) == expected["exploration"]
+
+
+def rows(decisions: list[Decision]) -> list[tuple[Any, ...]]:
+    """Decisions as JSON keeps them, without ids."""
+    return [decision[1:] for decision in decisions]
