@@ -9,6 +9,9 @@ from typing import Any
 
 from infex.errors import InfexError, InvalidSetting
 
+quick = tuple.__new__
+"""Makes a NamedTuple of all its fields in a third of the time, for what happens in every round."""
+
 
 def whole(
     name: str,

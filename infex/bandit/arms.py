@@ -25,6 +25,9 @@ class Asked(NamedTuple):
     allowed: Any = None
 
 
+NOTHING_ASKED = Asked()
+
+
 class Offered(NamedTuple):
     """The arms of one round as columns, (d, K), None if they are the fixed ones; labels; who may be tried."""
 
@@ -55,17 +58,19 @@ class Arms(Protocol):
 class Fixed:
     """The same arms in every round."""
 
-    __slots__ = ("allowed", "columns", "labels", "rescale")
+    __slots__ = ("_plain", "allowed", "columns", "labels", "rescale")
 
     def __init__(self, columns: Floats, labels: Labels, rescale: bool) -> None:
         self.columns, self.labels, self.rescale = columns, labels_of(labels, columns.shape[1]), rescale
-        self.allowed: Bools | None = None
+        self.allow(None)
 
     @property
     def dim(self) -> int:
         return int(self.columns.shape[0])
 
     def offer(self, asked: Asked) -> Offered:
+        if asked is NOTHING_ASKED:
+            return self._plain
         if asked.arms is not None or asked.labels is not None:
             raise InvalidArms("the arms of this bandit are fixed; for arms in ask, make a Bandit(dim=...)")
         if asked.context is not None:
@@ -74,6 +79,7 @@ class Fixed:
 
     def allow(self, allowed: Any) -> None:
         self.allowed = None if allowed is None else mask_of(allowed, self.columns.shape[1])
+        self._plain = Offered(None, self.labels, self.allowed)
 
     def added(self, arms: Any, labels: Iterable[Label] | None) -> tuple[Fixed, Integers]:
         """With new arms behind the others; and the old place of each, -1 for a new one."""
@@ -86,7 +92,7 @@ class Fixed:
         both_names = None if names is None else (*(self.labels or ()), *names)
         found = Fixed(np.hstack([self.columns, columns]), both_names, self.rescale)
         if self.allowed is not None:
-            found.allowed = np.concatenate([self.allowed, np.ones(new, dtype=bool)])
+            found.allow(np.concatenate([self.allowed, np.ones(new, dtype=bool)]))
         return found, np.concatenate([np.arange(before), np.full(new, -1)])
 
     def removed(self, which: Any) -> tuple[Fixed, Integers]:
@@ -98,7 +104,7 @@ class Fixed:
         kept = np.array([place for place in range(count) if place not in gone])
         names = None if self.labels is None else tuple(self.labels[place] for place in kept)
         found = Fixed(np.ascontiguousarray(self.columns[:, kept]), names, self.rescale)
-        found.allowed = None if self.allowed is None else self.allowed[kept]
+        found.allow(None if self.allowed is None else self.allowed[kept])
         return found, kept
 
 

@@ -13,12 +13,12 @@ import numpy as np
 from infex import kernels
 from infex.arrays import Bools, Floats, Label, columns_of, shown
 from infex.bandit import saving
-from infex.bandit.arms import Arms, Asked, Changing, Fixed, Mapped
+from infex.bandit.arms import NOTHING_ASKED, Arms, Asked, Changing, Fixed, Mapped
 from infex.bandit.decision import Decided, Decision
 from infex.bandit.lives import Lives, key_of
 from infex.bandit.merging import merge
 from infex.bandit.waiting import Pending, Waiting
-from infex.checks import real, whole
+from infex.checks import quick, real, whole
 from infex.errors import InvalidArms, InvalidReward, InvalidRound, InvalidSetting, UnknownDecision
 from infex.features import FeatureMap, checked_map
 from infex.linear import Evidence, Memory
@@ -193,7 +193,7 @@ class Bandit:
     def pending(self) -> tuple[Decision, ...]:
         """The decisions that still wait for their reward, oldest first."""
         with self._lock:
-            return tuple(pending.decision for pending in self._waiting)
+            return tuple(decision for decision, _ in self._waiting)
 
     def ask(
         self,
@@ -211,9 +211,14 @@ class Bandit:
         itself a decision has one that no other process, copy or loaded file gives out again.
         """
         with self._lock:
-            decided = self._decide(Asked(arms, labels, context, allowed), id)
-            self._enter(decided)
-        return decided.decision
+            if arms is None and labels is None and context is None and allowed is None:
+                asked = NOTHING_ASKED
+            else:
+                asked = Asked(arms, labels, context, allowed)
+            decision, taken = self._decide(asked, id)
+            self._player.enter(taken)
+            self._waiting.add(decision, taken.on)
+        return decision
 
     def decide(
         self,
@@ -226,7 +231,7 @@ class Bandit:
     ) -> Decided:
         """What `ask` would decide; nothing changes until it is entered, by `enter`."""
         with self._lock:
-            return self._decide(Asked(arms, labels, context, allowed), id)
+            return Decided(*self._decide(Asked(arms, labels, context, allowed), id))
 
     def enter(self, decided: Decided) -> Decision:
         """Takes a decision as it was decided, here or by a bandit in the same state."""
@@ -237,10 +242,11 @@ class Bandit:
                 )
             self._waiting.refuse(decided.decision.id)
             self._lives.adopt(decided.decision.id, decided.taken.t)
-            self._enter(decided)
+            self._player.enter(decided.taken)
+            self._waiting.add(decided.decision, decided.taken.on)
         return decided.decision
 
-    def _decide(self, asked: Asked, own_id: str | None) -> Decided:
+    def _decide(self, asked: Asked, own_id: str | None) -> tuple[Decision, Taken]:
         offered = self._arms.offer(asked)
         player = self._player
         t = player.account.t + 1
@@ -251,7 +257,7 @@ class Bandit:
             self._waiting.refuse(key)
         evidence = player.evidence(offered.columns, offered.allowed)
         taken = player.decide(t, evidence, self._draws.at(t))
-        return Decided(self._explained(key, taken, evidence, offered.labels), taken)
+        return self._explained(key, taken, evidence, offered.labels), taken
 
     def _explained(
         self, key: str, taken: Taken, evidence: Evidence, labels: tuple[Label, ...] | None
@@ -261,15 +267,12 @@ class Bandit:
         if arm != greedy and not explored and estimate >= kernels.tie_limit(np.array(evidence.estimates)):
             greedy = arm
         margin = float(self._radius(evidence) * evidence.width(arm))
-        return Decision(
+        fields = (
             key, taken.t, arm, None if labels is None else labels[arm], explored, greedy,
             estimate, estimate - margin, estimate + margin,
             probability, reason or (Reason.EXPLORED if explored else Reason.GREEDY), chance, law,
         )  # fmt: skip
-
-    def _enter(self, decided: Decided) -> None:
-        self._player.enter(decided.taken)
-        self._waiting.add(Pending(decided.decision, decided.taken.on))
+        return quick(Decision, fields)
 
     def exploration(self) -> Exploration:
         """How much was planned, done and skipped, the next round due, and the estimated cost so far."""
@@ -293,7 +296,7 @@ class Bandit:
     def drop(self, decision: Decision | str | int) -> None:
         """Forgets a decision whose reward will never come."""
         with self._lock:
-            self._waiting.remove(self._found(decision).decision.id)
+            self._waiting.remove(self._found(decision)[0].id)
 
     def draws(self, t: int) -> np.random.Generator:
         """A generator as the policy got it in round t, to replay that round's choice."""
@@ -445,14 +448,9 @@ class Bandit:
         if pending is None:
             self._lives.refuse(key, self.t)
         assert pending is not None
-        if (
-            pending.decision is not decision
-            and isinstance(decision, Decision)
-            and pending.decision != decision
-        ):
-            raise UnknownDecision(
-                f"another bandit took {decision}; decision {key!r} here is {pending.decision}"
-            )
+        mine = pending[0]
+        if mine is not decision and isinstance(decision, Decision) and mine != decision:
+            raise UnknownDecision(f"another bandit took {decision}; decision {key!r} here is {mine}")
         return pending
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from infex.arrays import Floats, Label, fitting
 from infex.bandit.decision import Decided, Decision
-from infex.bandit.waiting import Pending, Waiting
+from infex.bandit.waiting import Waiting
 from infex.checks import real, whole
 from infex.errors import DamagedFile
 from infex.records.notes import reason_of, taken_of, taken_record
@@ -100,7 +100,7 @@ def rows_array(rows: list[Any]) -> Floats:
 
 def waiting_record(waiting: Waiting) -> tuple[list[dict[str, Any]], Floats]:
     """Pending decisions as plain data, and the rows of features that rewards are learnt on."""
-    rows = [pending.on for pending in waiting if not isinstance(pending.on, int)]
+    rows = [on for _, on in waiting if not isinstance(on, int)]
     packed, place = [], 0
     for decision, on in waiting:
         row = not isinstance(on, int)
@@ -125,7 +125,7 @@ def waiting_of(kept: Any, rows: Any, dim: int, arms: int, t: int) -> Waiting:
             on: int | Floats = _below("an arm that is learnt on", place, arms)
         else:
             on = np.array(checked_rows[_below("a row that is learnt on", row, len(checked_rows))])
-        waiting.add(Pending(decision, on))
+        waiting.add(decision, on)
     return waiting
 
 

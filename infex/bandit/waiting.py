@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, final
+from typing import final
 
 import numpy as np
 
@@ -11,12 +11,8 @@ from infex.arrays import Floats, Integers
 from infex.bandit.decision import Decision
 from infex.errors import DuplicateId
 
-
-class Pending(NamedTuple):
-    """A decision, and what its reward is learnt on: the index of a fixed arm, or features."""
-
-    decision: Decision
-    on: int | Floats
+Pending = tuple[Decision, int | Floats]
+"""A decision, and what its reward is learnt on: the index of a fixed arm, or features."""
 
 
 @final
@@ -39,9 +35,9 @@ class Waiting:
         if key in self._pending:
             raise DuplicateId(f"decision {key!r} waits for its reward already: ids may not come twice")
 
-    def add(self, pending: Pending) -> None:
+    def add(self, decision: Decision, on: int | Floats) -> None:
         """One more."""
-        self._pending[pending.decision.id] = pending
+        self._pending[decision.id] = decision, on
 
     def find(self, key: str) -> Pending | None:
         """The one with that id, if it waits."""
@@ -56,4 +52,4 @@ class Waiting:
         moved = {old: new for new, old in enumerate(places.tolist())}
         for key, (decision, on) in self._pending.items():
             if isinstance(on, int):
-                self._pending[key] = Pending(decision, moved.get(on, np.array(columns[:, on])))
+                self._pending[key] = decision, moved.get(on, np.array(columns[:, on]))

@@ -85,9 +85,10 @@ def estimates(board: Floats, run: Floats, out: Floats) -> int:
 
 
 @compiled
-def look(board: Floats, run: Floats, out: Floats) -> tuple[int, float]:
-    """The greedy arm and the volume, and in `out` every arm's estimate."""
-    return estimates(board, run, out), volume(run)
+def look(board: Floats, run: Floats, out: Floats) -> tuple[int, float, float]:
+    """The greedy arm, the volume and the greedy arm's width, and in `out` every arm's estimate."""
+    arm = estimates(board, run, out)
+    return arm, volume(run), arm_width(board, run, max(arm, 0))
 
 
 @inlined

@@ -64,13 +64,13 @@ def chance(odds: Floats) -> Floats:
 class Known:
     """What is known of the K arms in `columns`, (d, K); every figure is of the moment it was made.
 
-    With a `board` the scores are kept up, else each figure is computed when it is asked for.
+    With a `board` the scores are kept up (and linear), else each figure is computed when asked for.
     `counts` are pulls and summed rewards of fixed arms, (2, K). Whoever made the arrays leaves them
     alone as long as this object lives: `source` is another one whose arrays it reads.
     """
 
     __slots__ = (
-        "_board", "_counts", "_estimates", "_learnt", "_source", "_told", "_widths",
+        "_board", "_counts", "_estimates", "_greedy_width", "_learnt", "_source", "_told", "_widths",
         "columns", "greedy", "lasting", "volume",
     )  # fmt: skip
 
@@ -91,20 +91,26 @@ class Known:
         self._told = told
         self._source = source
         self._widths: Floats | None = None
+        self._greedy_width: float | None = None
         self.columns = columns
         self.lasting = lasting
         self._estimates = np.empty(columns.shape[1])
-        self.greedy, self.volume = -1, 0.0
-        if columns.shape[1] == 0:  # the bandit's own, where arms change every round
-            self.volume = learnt.volume
-        elif board is not None:
-            self.greedy, self.volume = kernels.look(board, learnt.run, self._estimates)
-        else:
+        if board is not None and self._estimates.size:
+            self.look()
+            return
+        self.greedy, self.volume = -1, learnt.volume
+        if self._estimates.size:  # else it is the bandit's own, where arms change every round
             kernels.product(columns, learnt.theta, self._estimates)
-            self.greedy, self.volume = kernels.best(self._estimates), learnt.volume
-        if learnt.link == LOGISTIC and columns.shape[1] > 0:
-            self._estimates = chance(self._estimates)
+            if learnt.link == LOGISTIC:
+                self._estimates = chance(self._estimates)
             self.greedy = kernels.best(self._estimates)
+
+    def look(self, told: int | None = None) -> None:
+        """Reads all figures anew, of arms that are kept up: for its maker, if nobody else holds it."""
+        self._told = self._told if told is None else told
+        self._widths = None
+        run = self._learnt.run
+        self.greedy, self.volume, self._greedy_width = kernels.look(self._scored(), run, self._estimates)
 
     @property
     def penalty(self) -> float:
@@ -128,7 +134,7 @@ class Known:
 
     def estimate(self, arm: int) -> float:
         """One arm's estimate."""
-        return float(self._estimates.item(arm))
+        return self._estimates.item(arm)
 
     @property
     def widths(self) -> Floats:
@@ -142,6 +148,8 @@ class Known:
 
     def width(self, arm: int) -> float:
         """One arm's width."""
+        if arm == self.greedy and self._greedy_width is not None:
+            return self._greedy_width
         if self._learnt.link == LOGISTIC:
             return float(self.widths[arm])
         if self._board is not None:

@@ -34,7 +34,7 @@ class RidgeStatistics:
     `columns` are the arms, (d, K); K may be 0. `counts` are pulls and summed rewards of each.
     """
 
-    __slots__ = ("_board", "_known", "_learnt", "columns", "counts", "penalty", "told", "truth")
+    __slots__ = ("_board", "_known", "_learnt", "_stale", "columns", "counts", "penalty", "told", "truth")
 
     squares = True
 
@@ -44,6 +44,7 @@ class RidgeStatistics:
         self.columns = np.ascontiguousarray(columns, dtype=np.float64)
         self.told = 0
         self._known: Known | None = None
+        self._stale = False  # is what is known of before the last change, and held here alone?
         self.counts: Floats = np.zeros((2, arms))
         truth, solved, self._board, vectors, run = blank(dim, arms)
         self._take(truth, solved, vectors, run)
@@ -63,11 +64,15 @@ class RidgeStatistics:
 
     def known(self) -> Known:
         """What is known of the arms, as numbers that stay as they are."""
-        if self._known is None:
-            self._known = Known(
+        known = self._known
+        if known is None:
+            known = self._known = Known(
                 self._learnt, self.columns, self.told, board=self._board, counts=self.counts, lasting=True
             )
-        return self._known
+        elif self._stale:
+            known.look(self.told)
+        self._stale = False
+        return known
 
     def refuse(self, reward: float) -> None:
         """Any finite reward can be taken in."""
@@ -77,7 +82,7 @@ class RidgeStatistics:
 
     def learn(self, on: int | Floats, reward: float, weight: float = 1.0) -> None:
         """Takes in a reward of an arm, O(1) while the same arm goes on, or of any x."""
-        if self._known is not None:
+        if self._known is not None and not self._stale:
             self._part()
         self.told += 1
         learnt = self._learnt
@@ -143,7 +148,8 @@ class RidgeStatistics:
         other._take(closed, solved, vectors, run)
         other._board, other.counts, other.told = board, counts, told
         other._refuse_strange(truth)
-        self.told, self.counts, self._board, self._known = told, counts, board, None
+        self.told, self.counts, self._board = told, counts, board
+        self._known, self._stale = None, False
         self._take(closed, solved, vectors, run)
 
     def snapshot(self) -> Floats:
@@ -167,7 +173,12 @@ class RidgeStatistics:
     def _part(self) -> None:
         """Before a change: leaves the arrays to whoever still reads them, and goes on with copies."""
         known, self._known = self._known, None
-        if known is not None and getrefcount(known) > ALONE:
+        if known is None:
+            return
+        if getrefcount(known) == ALONE and self._board.shape[1]:
+            self._known, self._stale = known, True  # nobody else reads it: it can be read anew
+            return
+        if getrefcount(known) > ALONE:
             learnt = self._learnt
             self._board, self.counts = self._board.copy(), self.counts.copy()
             self._take(self.truth.copy(), learnt.solved.copy(), learnt.vectors.copy(), learnt.run.copy())

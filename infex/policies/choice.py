@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from infex.arrays import ROUNDING, Floats
-from infex.checks import real, whole
+from infex.checks import quick, real, whole
 from infex.errors import InvalidChoice
 
 
@@ -67,7 +67,7 @@ class Choice(NamedTuple):
 
 def explored(arm: int, law: float | None, note: Any = None) -> Choice:
     """The choice of a policy that explores in every round, with the probability of its arm."""
-    return Choice(arm, True, note, "", None, law, 1.0, law)
+    return quick(Choice, (arm, True, note, "", None, law, 1.0, law, None))
 
 
 def mixed(chance: float | None, law: float | None, greedy: float | None) -> float | None:

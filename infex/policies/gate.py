@@ -113,23 +113,22 @@ class Limit(Control):
 
 
 class Opening(NamedTuple):
-    """What a gate says of a round: is exploration due, does it happen, why, and who objects."""
+    """What a gate says of a round: does it explore, what becomes of its exploration, why, and who objects."""
 
-    due: bool
     opens: bool
+    turn: Turn
     reason: str
     place: int | None = None  # of the control that objects
 
     @property
-    def turn(self) -> Turn:
-        """What a round that explores is."""
-        return Turn.DUE if self.due else Turn.MADE_UP
+    def due(self) -> bool:
+        """Was exploration due?"""
+        return self.turn is not Turn.REST and self.turn is not Turn.MADE_UP
 
 
-DUE = Opening(True, True, Reason.SCHEDULED)
-OWED = Opening(False, True, Reason.MADE_UP)
-REST = Opening(False, False, Reason.GREEDY)
-NONE_ALLOWED = Opening(True, False, Reason.NO_ARM_ALLOWED)
+DUE = Opening(True, Turn.DUE, Reason.SCHEDULED)
+OWED = Opening(True, Turn.MADE_UP, Reason.MADE_UP)
+REST = Opening(False, Turn.REST, Reason.GREEDY)
 
 States = tuple[State, ...]
 
@@ -156,15 +155,17 @@ class Gate:
     def opening(self, t: int, evidence: Evidence, states: States) -> Opening:
         """Does round t explore, and why, or why not?"""
         due = self.plan.explores(t)
-        if not due and not (evidence.spent.owed and self._may_make_up(t, evidence)):
-            return REST
+        if not due:
+            owed = evidence.spent.owed
+            if not owed or not self._may_make_up(t, evidence):
+                return REST
         for place, layer in enumerate(self.layers):
             if reason := layer.objects(t, evidence, states[place]):
-                if layer.plans:  # it was never due
-                    return Opening(False, False, reason if due else Reason.GREEDY)
-                return Opening(due, False, reason if due else Reason.GREEDY, place)
+                if layer.plans:  # then it was never due
+                    return Opening(False, Turn.REST, reason if due else Reason.GREEDY)
+                return self._closed(due, reason, place)
         if none_allowed(evidence):
-            return NONE_ALLOWED if due else REST
+            return self._closed(due, Reason.NO_ARM_ALLOWED, None)
         return DUE if due else OWED
 
     def admits(self, opening: Opening, t: int, loss: float, evidence: Evidence, states: States) -> Opening:
@@ -172,8 +173,16 @@ class Gate:
         if self.refusing:
             for place, layer in enumerate(self.layers):
                 if reason := layer.refuses(t, loss, evidence, states[place]):
-                    return Opening(opening.due, False, reason if opening.due else Reason.GREEDY, place)
+                    return self._closed(opening.due, reason, place)
         return opening
+
+    def _closed(self, due: bool, reason: str, place: int | None) -> Opening:
+        """A round that does not explore: one that was due is owed from now on, or dropped."""
+        if not due:
+            return Opening(False, Turn.REST, Reason.GREEDY, place)
+        asked = self.layers if place is None else (self.layers[place],)
+        owed = any(layer.missed == "make up" for layer in asked)
+        return Opening(False, Turn.OWED if owed else Turn.DROPPED, reason, place)
 
     def chance(self, t: int, evidence: Evidence, opening: Opening, states: States) -> float | None:
         """The chance that round t explores, given all before it and that no arm is refused."""
@@ -185,13 +194,6 @@ class Gate:
             return 0.0
         return chance(self.plan, t)
 
-    def closed(self, opening: Opening) -> Turn:
-        """What becomes of an exploration that did not happen."""
-        if not opening.due:
-            return Turn.REST
-        asked = self.layers if opening.place is None else (self.layers[opening.place],)
-        return Turn.OWED if any(layer.missed == "make up" for layer in asked) else Turn.DROPPED
-
     def after_skip(self, opening: Opening, evidence: Evidence, states: States) -> States:
         """What the controls remember after a round that one of them kept from exploring."""
         if opening.place is None:
@@ -201,6 +203,8 @@ class Gate:
 
     def after_exploring(self, loss: float, states: States) -> States:
         """What the controls remember after a round that explored."""
+        if not self.layers:
+            return states
         return tuple(layer.explored(loss, state) for layer, state in zip(self.layers, states, strict=True))
 
     def next_due(self, t: int, evidence: Evidence, states: States) -> int | None:

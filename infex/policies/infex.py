@@ -6,7 +6,7 @@ from typing import Any, Literal, final
 
 import numpy as np
 
-from infex.checks import one_of
+from infex.checks import one_of, quick
 from infex.errors import InvalidSetting, SparseExploration
 from infex.linear import Evidence
 from infex.policies.choice import Choice, Reason, Turn, arm_of
@@ -37,17 +37,19 @@ class Infex:
     ties: Ties = "lowest"
     gate: Gate = field(init=False, repr=False, compare=False)
     _likelihood: Likelihood = field(init=False, repr=False, compare=False)
+    _begin: InfexNote = field(init=False, repr=False, compare=False)
 
     heeds_allowed = True
 
     def __post_init__(self) -> None:
         gate, traits = _checked(self)
         object.__setattr__(self, "gate", gate)
+        object.__setattr__(self, "_begin", InfexNote(gate.begin()))
         object.__setattr__(self, "_likelihood", Likelihood(gate, traits, self.data == "own", self.ties))
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The base's arm in the rounds of the schedule, the greedy arm in all others."""
-        note = evidence.note or InfexNote(self.gate.begin())
+        note = evidence.note or self._begin
         opening = self.gate.opening(t, evidence, note.states)
         if not opening.opens:
             return self._greedy(t, evidence, rng, opening, note)
@@ -64,11 +66,12 @@ class Infex:
         states = self.gate.after_exploring(loss, note.states)
         base_note = note.base if choice.note is None else choice.note
         kept = InfexNote(states, base_note) if states or base_note is not None else None
-        return Choice(choice.arm, True, kept, opening.reason, choice.features, *shares, opening.turn)
+        fields = (choice.arm, True, kept, opening.reason, choice.features, *shares, opening.turn)
+        return quick(Choice, fields)
 
     def probability(self, t: int, evidence: Evidence, arm: int) -> float | None:
         """The chance of `arm`, given the rounds before, over all draws; None where it is not known."""
-        return self._likelihood.of(t, evidence, evidence.note or InfexNote(self.gate.begin()), arm)
+        return self._likelihood.of(t, evidence, evidence.note or self._begin, arm)
 
     def compiled(self) -> Form | None:
         """The base in the rounds of the schedule, if neither needs Python and no control looks at data."""
@@ -85,7 +88,7 @@ class Infex:
 
     def accepts(self, note: Any, dim: int) -> bool:
         """One of its own, with a state for each control."""
-        fresh, inner = self.gate.begin(), self._likelihood.base.accepts
+        fresh, inner = self._begin.states, self._likelihood.base.accepts
         return (
             isinstance(note, InfexNote)
             and [type(state) for state in note.states] == [type(state) for state in fresh]
@@ -106,13 +109,17 @@ class Infex:
         refused: float | None = 1.0,
     ) -> Choice:
         """The greedy arm; `refused` is the probability with which the base chose an arm that was refused."""
-        arm, share = GREEDY[self.ties].picked(evidence, rng)
+        arm, share = evidence.greedy, 1.0
+        if self.ties == "random":
+            arm, share = GREEDY["random"].picked(evidence, rng)
+        if opening.place is None and not self.gate.drawn:  # no control has a word in it
+            return quick(Choice, (arm, False, None, opening.reason, None, share, 0.0, None, opening.turn))
         shares = UNKNOWN
         if refused == 1.0:
             shares = self._likelihood.of_greedy(t, evidence, opening, note, arm, share)
         states = self.gate.after_skip(opening, evidence, note.states)
         kept = None if states is note.states else InfexNote(states, note.base)
-        return Choice(arm, False, kept, opening.reason, None, *shares, self.gate.closed(opening))
+        return Choice(arm, False, kept, opening.reason, None, *shares, opening.turn)
 
 
 def loss_of(evidence: Evidence, arm: int) -> float:

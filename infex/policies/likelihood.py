@@ -50,6 +50,8 @@ class Likelihood(NamedTuple):
     ) -> Shares:
         """Those of a round that explored, with the base's choice."""
         law = choice.law if self.base.tells_explored else choice.probability
+        if not self.gate.drawn and not self.gate.refusing:
+            return Shares(law, 1.0, law)
         if self.gate.refusing and law != 1.0:
             return UNKNOWN  # another arm might have been refused
         chance = self._chance(t, evidence, opening, note)

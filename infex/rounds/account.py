@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import NamedTuple, final
 
+from infex.checks import quick
 from infex.errors import NotKept
 from infex.linear import Spent
 from infex.policies.choice import Turn
@@ -94,7 +95,7 @@ class Account:
 
     def look_back(self, span: int) -> None:
         """From now on limits look so many rounds back."""
-        if span > 0 and self.forgotten > self.t - span:
+        if span > 0 and self.forgotten >= max(self.t - span + 2, 1):  # the first round of the next window
             raise NotKept(
                 f"a window of {span} rounds reaches back beyond round {self.forgotten}, up to which "
                 "explorations were not kept one by one"
@@ -147,11 +148,13 @@ class Account:
             self.forgotten = self.recent.popleft()[0]
 
     def _renew(self) -> None:
-        first = self.t - self.span + 1
-        window = []
-        if self.span > 0:
-            for exploration in reversed(self.recent):
-                if exploration[0] < first:
-                    break
-                window.append(exploration)
-        self._spent = Spent(self.done, self.cost, self.owed, tuple(reversed(window)))
+        self._spent = quick(Spent, (self.done, self.cost, self.owed, self._window() if self.span else ()))
+
+    def _window(self) -> tuple[tuple[int, float], ...]:
+        """The explorations that limits look back at."""
+        first, window = self.t - self.span + 1, []
+        for exploration in reversed(self.recent):
+            if exploration[0] < first:
+                break
+            window.append(exploration)
+        return tuple(reversed(window))

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from infex.arrays import Bools, Floats
+from infex.checks import quick
 from infex.errors import NotKept
 from infex.linear import Evidence, Memory
 from infex.policies.choice import Choice, arm_of, checked_choice
@@ -73,17 +74,17 @@ class Player:
         else:
             choice = choose_allowed(self._policy, self.traits, t, evidence, rng)
         if self._trusted:
-            arm = arm_of(choice, len(evidence))
+            arm_of(choice, len(evidence))
         else:
             choice = self._checked(choice, t, evidence)
-            arm = choice.arm
+        arm = choice.arm
         on: int | Floats = arm
         if choice.features is not None:
             on = np.array(choice.features, dtype=np.float64)
         elif not evidence.lasting:
             on = np.array(evidence.arms[arm])
         if not choice.explored:
-            return Taken(t, choice, on)
+            return quick(Taken, (t, choice, on, 0.0, False))
         return Taken(t, choice, on, loss_of(evidence, arm), arm != evidence.greedy)
 
     def _checked(self, choice: Choice, t: int, evidence: Evidence) -> Choice:

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from infex import Bandit
-from tests import golden
-from tests.golden import Row
+from tests import golden_table as golden
+from tests.golden_table import Row
 
 
 def test_the_instance_is_the_one_described() -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from infex.environments import LinearInstance, gaussian
 from infex.errors import InfexError
-from tests import golden
+from tests import golden_table as golden
 
 
 def test_an_instance_owns_means_gaps_and_the_best_arm() -> None:

@@ -213,7 +213,7 @@ def learnt_on(bandit: Bandit, decision: infex.Decision) -> Any:
     """What the reward of a pending decision will be learnt on."""
     pending = bandit._waiting.find(decision.id)
     assert pending is not None
-    return pending.on
+    return pending[1]
 
 
 def test_notes_survive_a_file(tmp_path: Any) -> None:

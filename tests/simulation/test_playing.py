@@ -38,7 +38,7 @@ from infex.records.stream_names import stream_name
 from infex.simulation import Run, batch, play, playing
 from infex.streams import stream
 from infex.testing import odd_boards, slow_play
-from tests import golden
+from tests import golden_table as golden
 
 EXAMPLES = 20 if plain_python else 200
 
