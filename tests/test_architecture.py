@@ -27,14 +27,15 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "bandit": GROUND | {"files", "streams", "kernels", "schedules", "linear", "policies", "features"},
     "environments": GROUND | {"streams", "kernels"},
     "simulation": GROUND | {"streams", "kernels", "schedules", "linear", "policies", "environments"},
-    "theory": GROUND
-    | {"streams", "kernels", "schedules", "linear", "policies", "environments", "simulation"},
+    "theory": GROUND | {"kernels", "schedules", "linear"},
+    "verification": GROUND
+    | {"streams", "schedules", "linear", "policies", "environments", "simulation", "theory"},
     "reports": {"errors", "files"},
     "experiments": GROUND
     | {"files", "streams", "kernels", "policies", "environments", "simulation", "reports"},
     "planning": GROUND
     | {"streams", "schedules", "linear", "policies", "environments", "simulation", "reports", "experiments"},
-    "cli": {"errors", "files", "theory", "reports", "experiments", "planning"},
+    "cli": {"errors", "files", "theory", "verification", "reports", "experiments", "planning"},
     "__main__": {"cli"},
     "testing": GROUND | {"streams", "schedules", "linear", "policies", "environments"},
 }
@@ -114,6 +115,7 @@ def test_importing_infex_loads_nothing_heavy() -> None:
         "joblib",
         "infex.testing",
         "infex.theory",
+        "infex.verification",
     ]
     program = f"import sys, infex; print([name for name in {heavy} if name in sys.modules])"
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout

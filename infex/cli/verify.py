@@ -63,16 +63,16 @@ def verify(
 
 def _checked(only: tuple[str, ...], thorough: bool, seed: int) -> tuple[list[Any], bool]:
     """The findings, the worst of all passes, and whether all passes were finished."""
-    from infex.theory import statements
+    from infex.verification import suite
 
-    count = statements.PASSES if thorough else 1
+    count = suite.THOROUGH_PASSES if thorough else 1
     found: list[Any] = []
 
     def work(step: Callable[[str], None]) -> bool:
         nonlocal found
         try:
             for number, found in enumerate(
-                statements.passes(seed, thorough=thorough, only=only, told=lambda each: step(each.id)), 1
+                suite.passes(seed, thorough=thorough, only=only, listener=lambda each: step(each.id)), 1
             ):
                 failed = [each.id for each in found if not each.holds]
                 if thorough:
@@ -84,7 +84,7 @@ def _checked(only: tuple[str, ...], thorough: bool, seed: int) -> tuple[list[Any
             return False
         return True
 
-    done = _with_progress(count * len(statements.chosen(only)), work)
+    done = _with_progress(count * len(suite.chosen(only)), work)
     return found, done
 
 
@@ -128,14 +128,15 @@ def _show(found: list[Any]) -> None:
 def _lower_bound(thorough: bool, seed: int, as_json: bool, out: Path | None) -> None:
     """Regret against the horizon on the two arms, as figures and, with a file, as a picture."""
     from infex.reports.curves import refuse_format
-    from infex.theory.statements import THOROUGH, Effort, two_arms
+    from infex.verification import Effort, two_arms
+    from infex.verification.suite import THOROUGH_SCALE
 
     if out is not None:
         refuse_format(out)
         folder_for(out.parent)
-    effort = Effort(seed, THOROUGH if thorough else 1)
+    effort = Effort(seed, THOROUGH_SCALE if thorough else 1)
     found = _with_progress(
-        len(two_arms.SCHEDULES), lambda step: two_arms.curves(effort, count=1000, told=step)
+        len(two_arms.TWO_ARM_SCHEDULES), lambda step: two_arms.curves(effort, count=1000, listener=step)
     )
     if as_json:
         say_json(
@@ -146,9 +147,9 @@ def _lower_bound(thorough: bool, seed: int, as_json: bool, out: Path | None) -> 
             ]
         )
     else:
-        _show_curves(found, two_arms.GAP, 1000 * effort.scale)
+        _show_curves(found, two_arms.TWO_ARM_GAP, 1000 * effort.scale)
     if out is not None:
-        click.echo(_draw(found, two_arms.GAP, out), err=True)
+        click.echo(_draw(found, two_arms.TWO_ARM_GAP, out), err=True)
 
 
 def _show_curves(found: dict[str, Any], gap: float, runs: int) -> None:

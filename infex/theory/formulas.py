@@ -33,13 +33,15 @@ def radius(
     >>> round(float(radius(0.0, delta=1e-4)), 6)
     5.291932
     """
-    given = np.broadcast_arrays(*(np.asarray(each, float) for each in (volume, penalty, noise, bound, delta)))
-    if given[0].ndim == 0:
-        return kernels.radius(*(float(each) for each in given))
-    out = np.empty(given[0].size)
-    volumes, penalties, noises, bounds, deltas = (np.ascontiguousarray(each).reshape(-1) for each in given)
+    arrays = np.broadcast_arrays(
+        *(np.asarray(number, float) for number in (volume, penalty, noise, bound, delta))
+    )
+    if arrays[0].ndim == 0:
+        return kernels.radius(*(float(number) for number in arrays))
+    out = np.empty(arrays[0].size)
+    volumes, penalties, noises, bounds, deltas = (np.ascontiguousarray(part).reshape(-1) for part in arrays)
     kernels.radii(volumes, penalties, noises, bounds, deltas, out)
-    return out.reshape(given[0].shape)
+    return out.reshape(arrays[0].shape)
 
 
 def volume_bound(rounds: Numbers, dim: Numbers, penalty: Numbers = 1.0) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, final
 
@@ -12,6 +13,7 @@ from infex.checks import one_of, real, whole
 from infex.errors import InvalidSetting
 from infex.linear.evidence import SAMPLINGS
 from infex.theory import formulas
+from infex.theory.formulas import Numbers
 
 BASES = ("LinUCB", "LinTS")
 Base = Literal["LinUCB", "LinTS"]
@@ -57,15 +59,15 @@ class Setting:
         """delta, or 1/T where none was given."""
         return 1.0 / horizon if self.delta is None else self.delta
 
-    def volume(self, rounds: Any) -> Any:
+    def volume(self, rounds: Numbers) -> Any:
         """The simple bound on alpha."""
         return formulas.volume_bound(rounds, self.dim, self.penalty)
 
-    def radius(self, volume: Any, delta: Any) -> Any:
+    def radius(self, volume: Numbers, delta: Numbers) -> Any:
         """beta."""
         return formulas.radius(volume, delta=delta, noise=self.noise, bound=self.bound, penalty=self.penalty)
 
-    def settled_volume(self, rounds: Any, regret: Any) -> Any:
+    def settled_volume(self, rounds: Numbers, regret: Callable[[Numbers], Numbers]) -> Any:
         """The least alpha that both bounds allow, where `regret(alpha)` bounds the regret in turn.
 
         alpha <= A = d log(1 + T/(d lambda)) and alpha <= B(regret(alpha)), with B the bound by regret.
@@ -82,7 +84,7 @@ class Setting:
             volume = closer
         return volume
 
-    def base_regret(self, base: str, rounds: Any, volume: Any, delta: Any) -> Any:
+    def base_regret(self, base: str, rounds: Numbers, volume: Numbers, delta: Numbers) -> Any:
         """The bound on the base's regret, by its alpha."""
         beta = self.radius(volume, delta)
         if one_of("base", base, BASES) == "LinUCB":

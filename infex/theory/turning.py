@@ -16,8 +16,8 @@ import numpy as np
 
 from infex.arrays import Floats
 
-FARTHEST = 10**300
-DOUBLING = (*(2**k for k in range(997)), FARTHEST)
+LAST_ROUND = 10**300  # later rounds are told by their logarithms
+DOUBLING = (*(2**k for k in range(997)), LAST_ROUND)
 
 
 class Span(NamedTuple):
@@ -60,9 +60,9 @@ def settles(
     if not costs[-1] <= lines[-1]:
         return math.inf
     for j in np.flatnonzero(~(costs[1:] <= lines[:-1]))[::-1]:
-        found = _last_above(points[j], points[j + 1], cost, line)
-        if found is not None:
-            return found + 1
+        last = _last_above(points[j], points[j + 1], cost, line)
+        if last is not None:
+            return last + 1
     return points[0] + (1 if not costs[0] <= lines[0] else 0)
 
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 from infex import theory
 from infex.cli.main import main
 from infex.schedules import every
-from infex.theory import statements
+from infex.verification import Effort, Measured, Statement, suite
 
 PROBLEM = ["--dim", "10", "--gap", "0.1", "--horizon", "1e6"]
 
@@ -104,8 +104,8 @@ def test_verify_prints_every_statement_with_its_figure() -> None:
 
 
 def test_verify_ends_with_1_where_a_statement_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    failing = statements.Statement("C1", "two is at most 1", lambda effort: statements.Measured(2.0))
-    monkeypatch.setattr(statements, "STATEMENTS", (failing,))
+    failing = Statement("C1", "two is at most 1", lambda effort: Measured(2.0))
+    monkeypatch.setattr(suite, "STATEMENTS", (failing,))
     found = infex("verify")
     assert found.exit_code == 1
     assert "FAILS" in found.output
@@ -119,10 +119,12 @@ def test_verify_ends_with_1_where_a_statement_fails(monkeypatch: pytest.MonkeyPa
 def test_verify_draws_what_too_little_exploration_costs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from infex.theory.statements import two_arms
+    from infex.verification import two_arms
 
     short = two_arms.curves
-    monkeypatch.setattr(two_arms, "curves", lambda effort, count, told: short(effort, count=20, told=told))
+    monkeypatch.setattr(
+        two_arms, "curves", lambda effort, count, listener: short(effort, count=20, listener=listener)
+    )
     out = tmp_path / "lower.svg"
     found = infex("verify", "--lower-bound", "--out", str(out))
     assert found.exit_code == 0
@@ -149,14 +151,14 @@ def test_verify_refuses_in_one_line(tmp_path: Path) -> None:
 def test_an_interrupted_check_shows_the_passes_that_were_finished(monkeypatch: pytest.MonkeyPatch) -> None:
     count = 0
 
-    def check(effort: statements.Effort) -> statements.Measured:
+    def check(effort: Effort) -> Measured:
         nonlocal count
         count += 1
         if count == 3:
             raise KeyboardInterrupt
-        return statements.Measured(count / 10)
+        return Measured(count / 10)
 
-    monkeypatch.setattr(statements, "STATEMENTS", (statements.Statement("C1", "a claim", check),))
+    monkeypatch.setattr(suite, "STATEMENTS", (Statement("C1", "a claim", check),))
     found = infex("verify", "--thorough", "--json")
     assert found.exit_code == 130
     assert json.loads(found.stdout)[0]["measured"] == 0.2

@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, final
+from typing import final
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from infex.schedules import every, power, stretched
+from infex.schedules import Schedule, every, power, stretched
+from infex.streams import stream
+from infex.theory.paper_tables import table_1
 from infex.theory.scheduled import constants
 from infex.theory.setting import Setting
-from infex.theory.statements.statement import Effort, Measured, Statement
-from infex.theory.tables import table_1
+from infex.verification.statement import Effort, Measured, Statement
 
-SIZES = ((4, 8), (4, 64), (12, 8), (12, 64))
-GAPS = (0.5, 0.1, 0.02, 0.004)
+ROUND_SIZES = ((4, 8), (4, 64), (12, 8), (12, 64))
+FALLING_GAPS = (0.5, 0.1, 0.02, 0.004)
 
 
 @final
@@ -29,22 +31,22 @@ class Ticked:
     def __init__(self, value: float) -> None:
         self.value = float(value)
 
-    def __mul__(self, other: Any) -> Ticked:
+    def __mul__(self, other: Ticked | float) -> Ticked:
         Ticked.products += 1
         return Ticked(self.value * _value(other))
 
     __rmul__ = __mul__
 
-    def __truediv__(self, other: Any) -> Ticked:
+    def __truediv__(self, other: Ticked | float) -> Ticked:
         Ticked.products += 1
         return Ticked(self.value / _value(other))
 
-    def __add__(self, other: Any) -> Ticked:
+    def __add__(self, other: Ticked | float) -> Ticked:
         return Ticked(self.value + _value(other))
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Ticked:
+    def __sub__(self, other: Ticked | float) -> Ticked:
         return Ticked(self.value - _value(other))
 
     def sqrt(self) -> Ticked:
@@ -53,32 +55,36 @@ class Ticked:
         return Ticked(math.sqrt(self.value))
 
 
-def _value(number: Any) -> float:
+def _value(number: Ticked | float) -> float:
     return number.value if isinstance(number, Ticked) else float(number)
 
 
-def ticked(numbers: Any) -> Any:
+TickedArray = NDArray[np.object_]
+
+
+def ticked(numbers: ArrayLike) -> TickedArray:
     """An array of counted numbers."""
-    return np.vectorize(Ticked, otypes=[object])(numbers)
+    counted: TickedArray = np.vectorize(Ticked, otypes=[object])(numbers)
+    return counted
 
 
-def greedy_round(arms: Any, inverse: Any, theta: Any, reward: float) -> None:
+def greedy_round(arms: TickedArray, inverse: TickedArray, theta: TickedArray, reward: float) -> None:
     """Choosing by x'theta, and one Sherman-Morrison step."""
-    x = arms[int(np.argmax([each.value for each in arms @ theta]))]
+    x = arms[int(np.argmax([score.value for score in arms @ theta]))]
     u = inverse @ x
     scale = x @ u + 1.0
     inverse = inverse - np.outer(u / scale, u)
     theta = theta + u * ((x @ theta) * -1.0 + reward) / scale
 
 
-def linucb_round(arms: Any, inverse: Any, theta: Any, reward: float) -> None:
+def linucb_round(arms: TickedArray, inverse: TickedArray, theta: TickedArray, reward: float) -> None:
     """The textbook's LinUCB: a product with V^-1 for every arm."""
     for x in arms:
         (x @ (inverse @ x)).sqrt() * 2.0
     greedy_round(arms, inverse, theta, reward)
 
 
-def fast_linucb_round(arms: Any, inverse: Any, theta: Any, reward: float) -> None:
+def fast_linucb_round(arms: TickedArray, inverse: TickedArray, theta: TickedArray, reward: float) -> None:
     """LinUCB on a fixed arm set: squared widths are kept, and fall by g^2/(1 + q) for g = arms @ u."""
     u = inverse @ arms[0]
     scale = arms[0] @ u + 1.0
@@ -87,7 +93,7 @@ def fast_linucb_round(arms: Any, inverse: Any, theta: Any, reward: float) -> Non
     greedy_round(arms, inverse, theta, reward)
 
 
-def lints_round(arms: Any, inverse: Any, theta: Any, reward: float) -> None:
+def lints_round(arms: TickedArray, inverse: TickedArray, theta: TickedArray, reward: float) -> None:
     """The textbook's LinTS: a Cholesky factor of V^-1 for every sample."""
     dim = len(theta)
     factor = ticked(np.zeros((dim, dim)))
@@ -98,7 +104,7 @@ def lints_round(arms: Any, inverse: Any, theta: Any, reward: float) -> None:
     greedy_round(arms, inverse, theta + (factor @ ticked(np.ones(dim))) * 2.0, reward)
 
 
-MODELS: tuple[tuple[Callable[..., None], Callable[[int, int], int]], ...] = (
+ROUND_ORDERS: tuple[tuple[Callable[..., None], Callable[[int, int], int]], ...] = (
     (greedy_round, lambda d, k: d * d + d * k),
     (linucb_round, lambda d, k: d * d * k),
     (fast_linucb_round, lambda d, k: d * d + d * k),
@@ -108,28 +114,31 @@ MODELS: tuple[tuple[Callable[..., None], Callable[[int, int], int]], ...] = (
 
 def cost(play: Callable[..., None], dim: int, arms: int) -> int:
     """The products of one round."""
-    rng = np.random.default_rng([dim, arms])
+    rng = stream(0, "cost of a round", dim, arms)
     rows = rng.standard_normal((arms, dim))
-    given = ticked(rows / np.linalg.norm(rows, axis=1, keepdims=True)), ticked(np.eye(dim))
+    unit_rows = ticked(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+    inverse, theta = ticked(np.eye(dim)), ticked(rng.standard_normal(dim))
     Ticked.products = 0
-    play(*given, ticked(rng.standard_normal(dim)), 1.0)
+    play(unit_rows, inverse, theta, 1.0)
     return Ticked.products
 
 
 def check_costs(effort: Effort) -> Measured:
     """The most products of a round, by what its order says."""
-    return Measured(max(cost(play, *size) / model(*size) for play, model in MODELS for size in SIZES), 4.0)
+    return Measured(
+        max(cost(play, *size) / model(*size) for play, model in ROUND_ORDERS for size in ROUND_SIZES), 4.0
+    )
 
 
-def constant(dim: int, gap: float, schedule: Any) -> float:
+def constant(dim: int, gap: float, schedule: Schedule) -> float:
     """2 S tau_0 + (7/16) Delta tau_1 for LinUCB with delta = 0.01."""
-    found = constants(Setting(dim=dim, gap=gap, delta=0.01), schedule, "LinUCB", 0.01)
-    return 2.0 * found.tau_0.rounds + 7.0 / 16.0 * gap * found.tau_1.rounds
+    setting = Setting(dim=dim, gap=gap, delta=0.01)
+    return constants(setting, schedule, "LinUCB", 0.01).cost(setting)
 
 
-def growth(schedule: Any, order: Callable[[int, float], float], dim: int) -> float:
+def growth(schedule: Schedule, order: Callable[[int, float], float], dim: int) -> float:
     """By what the constant outgrows its order, at most, when the gap falls to a fifth."""
-    shares = [constant(dim, gap, schedule) / order(dim, gap) for gap in GAPS]
+    shares = [constant(dim, gap, schedule) / order(dim, gap) for gap in FALLING_GAPS]
     return max(later / sooner for sooner, later in pairwise(shares))
 
 
@@ -146,11 +155,11 @@ def check_orders(effort: Effort) -> Measured:
     def order(row: int, r: float) -> Callable[[int, float], float]:
         return lambda dim, gap: table_1(dim, gap, 20, r)[row].value
 
-    found = [growth(schedule, order(row, r), dim) for schedule, row, r in rows for dim in (10, 40)]
-    return Measured(max(*found, widening(lambda dim, gap, m: table_1(dim, gap, m, 1)[0].value)))
+    factors = [growth(schedule, order(row, r), dim) for schedule, row, r in rows for dim in (10, 40)]
+    return Measured(max(*factors, widening(lambda dim, gap, m: table_1(dim, gap, m, 1)[0].value)))
 
 
-STATEMENTS = (
+ORDER_STATEMENTS = (
     Statement(
         "C18",
         "textbook rounds cost O(d^2 + dK), LinUCB O(d^2 K), LinTS O(d^3 + dK): products by order",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any
+from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from infex import environments
 from infex.arrays import Floats
 from infex.errors import SparseExploration
 from infex.linear import Memory
-from infex.policies import Greedy, Infex, LinTS, LinUCB
+from infex.policies import Greedy, Infex, LinTS, LinUCB, Policy
 from infex.policies.protocol import uses_explored
 from infex.schedules import (
     Schedule,
@@ -27,9 +28,10 @@ from infex.schedules import (
     stretched,
 )
 from infex.simulation import play_many
-from infex.theory.statements.statement import Effort, Measured, Statement
+from infex.streams import stream
+from infex.verification.statement import Effort, Measured, Statement
 
-SCHEDULES: tuple[Schedule, ...] = (
+SCHEDULE_FAMILIES: tuple[Schedule, ...] = (
     every(1),
     every(20),
     every(7, offset=3),
@@ -45,7 +47,7 @@ SCHEDULES: tuple[Schedule, ...] = (
     every(6) | every(10),
 )
 
-ENDS = always(), never()
+EXPLORING_ALWAYS_AND_NEVER = always(), never()
 
 
 def inversions(schedule: Schedule, rng: np.random.Generator) -> int:
@@ -71,32 +73,37 @@ def check_inversions(effort: Effort) -> Measured:
     """For every family."""
     rng = effort.rng("inversions")
     return Measured(
-        sum(inversions(schedule, rng) for schedule in SCHEDULES for _ in range(effort.scale)), limit=0
+        sum(inversions(schedule, rng) for schedule in SCHEDULE_FAMILIES for _ in range(effort.scale)), limit=0
     )
 
 
-def played(policy: Any, arms: Floats, rewards: Floats, directions: int) -> list[int]:
+def played(policy: Policy, arms: Floats, rewards: Floats, directions: int) -> list[int]:
     """The arms that a policy plays where arm k has the reward `rewards[t, k]` in round t.
 
     Its draws in round t come from a stream of (directions, t) alone.
     """
     memory = Memory.empty(np.ascontiguousarray(arms.T), 1.0, uses_explored(policy))
-    found = []
+    arms_played = []
     for t, row in enumerate(rewards, 1):
-        choice = policy.choose(t, memory.evidence(), np.random.default_rng([directions, t]))
+        choice = policy.choose(t, memory.evidence(), stream(directions, "round", t))
         memory.learn(choice.arm, float(row[choice.arm]), choice.explored)
-        found.append(choice.arm)
-    return found
+        arms_played.append(choice.arm)
+    return arms_played
 
 
 def table(seed: int, horizon: int) -> tuple[Floats, Floats]:
     """Arms of a random problem, and the rewards of all arms in all rounds."""
     instance = environments.gaussian(5, 20, seed)
-    draws = np.random.default_rng([seed, horizon]).random((horizon, 1))
+    draws = stream(seed, "rewards of all arms", horizon).random((horizon, 1))
     return np.array(instance.arms), np.where(draws < (1.0 + instance.means) / 2.0, 1.0, -1.0)
 
 
-def ends(base: Any, arms: Floats, rewards: Floats, schedules: Any = ENDS) -> int:
+def ends(
+    base: Policy,
+    arms: Floats,
+    rewards: Floats,
+    schedules: tuple[Schedule, Schedule] = EXPLORING_ALWAYS_AND_NEVER,
+) -> int:
     """Rounds in which INFEX differs from its base, exploring always, or from greedy, exploring never."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SparseExploration)
@@ -104,11 +111,17 @@ def ends(base: Any, arms: Floats, rewards: Floats, schedules: Any = ENDS) -> int
     return sum(
         one != other
         for pair in zip(mixed, (base, Greedy()), strict=True)
-        for one, other in zip(*(played(each, arms, rewards, 1) for each in pair), strict=True)
+        for one, other in zip(*(played(policy, arms, rewards, 1) for policy in pair), strict=True)
     )
 
 
-def own_rounds(base: Any, schedule: Schedule, arms: Floats, rewards: Floats, data: Any = "own") -> int:
+def own_rounds(
+    base: Policy,
+    schedule: Schedule,
+    arms: Floats,
+    rewards: Floats,
+    data: Literal["shared", "own"] = "own",
+) -> int:
     """Exploring rounds that differ from a run of the base by itself on the noise of those rounds.
 
     The base's draws are those of its own round number in both.
@@ -117,13 +130,13 @@ def own_rounds(base: Any, schedule: Schedule, arms: Floats, rewards: Floats, dat
     turns = {t: turn for turn, t in enumerate(exploring, 1)}
     mixed = Infex(base, schedule, data=data)
     memory = Memory.empty(np.ascontiguousarray(arms.T), 1.0, uses_explored(mixed))
-    found = []
+    arms_played = []
     for t, row in enumerate(rewards, 1):
-        choice = mixed.choose(t, memory.evidence(), np.random.default_rng([1, turns.get(t, 0)]))
+        choice = mixed.choose(t, memory.evidence(), stream(1, "round", turns.get(t, 0)))
         memory.learn(choice.arm, float(row[choice.arm]), choice.explored)
-        found += [choice.arm] if t in turns else []
+        arms_played += [choice.arm] if t in turns else []
     alone = played(base, arms, rewards[[t - 1 for t in exploring]], 1)
-    return sum(one != other for one, other in zip(found, alone, strict=True))
+    return sum(one != other for one, other in zip(arms_played, alone, strict=True))
 
 
 def check_ends(effort: Effort) -> Measured:
@@ -148,22 +161,24 @@ def check_own(effort: Effort) -> Measured:
     )
 
 
+def mean_regret(problems: Sequence[environments.Instance], policy: Policy) -> float:
+    """Over the problems, of 10,000 rounds each."""
+    return float(np.mean([run.regret for run in play_many(problems, policy, 10_000)]))
+
+
 def check_experiments(effort: Effort) -> Measured:
     """Mean regret over the paper's instances at d = 10, K = 10 and 100, T = 10,000."""
     shares = []
     for arms in (10, 100):
         problems = [environments.gaussian(10, arms, seed) for seed in effort.seeds(f"paper {arms}", 20)]
 
-        def mean(policy: Any, problems: Any = problems) -> float:
-            return float(np.mean([run.regret for run in play_many(problems, policy, 10_000)]))
-
         for base, periods in ((LinUCB(delta=1e-4), (5,)), (LinTS(delta=1e-4), (5, 20, 100))):
-            alone = mean(base)
-            shares += [mean(Infex(base, every(period))) / alone for period in periods]
+            alone = mean_regret(problems, base)
+            shares += [mean_regret(problems, Infex(base, every(period))) / alone for period in periods]
     return Measured(float(np.max(shares)))
 
 
-STATEMENTS = (
+ROUND_STATEMENTS = (
     Statement("C14", "f and f^-1 of every schedule fit together: how often not", check_inversions),
     Statement(
         "C15",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
@@ -13,73 +12,73 @@ from infex.policies import Greedy, Infex, LinUCB
 from infex.schedules import every
 from infex.simulation import Run, play_many
 from infex.theory import formulas
-from infex.theory.statements.replay import HORIZON, Replay, replay, replays
-from infex.theory.statements.statement import Effort, Measured, Statement, parts
+from infex.verification.replay import REPLAY_HORIZON, Replay, instance_of, replay, replays
+from infex.verification.statement import Effort, Measured, Statement, parts
 
-ROUNDING = 1.0 + 1e-9
+SHARE_AFTER_ROUNDING = 1.0 + 1e-9  # a share of 1 may come out so much greater
 
 
-def largest(ratios: Iterable[Any]) -> float:
+def largest(ratios: Iterable[Floats]) -> float:
     """The largest number of several arrays."""
-    return float(np.max([np.max(each) for each in ratios]))  # unlike max, it passes on what is no number
+    return float(np.max([np.max(ratio) for ratio in ratios]))  # unlike Python's max, it gives nan for nan
 
 
-def best_width(found: Replay) -> Floats:
+def best_width(runs: Replay) -> Floats:
     """|x*|^2 in V_t^-1, as a share of 1/(1 + N_opt(t))."""
-    return found.best_squares * (1.0 + found.optimal)
+    return runs.best_squares * (1.0 + runs.optimal)
 
 
-def potential(found: Replay) -> Floats:
+def potential(runs: Replay) -> Floats:
     """The sum of squared widths as a share of its bound."""
-    return np.asarray(found.squares.sum(axis=1) / formulas.potential_bound(found.volumes[:, -1]))
+    return np.asarray(runs.squares.sum(axis=1) / formulas.potential_bound(runs.volumes[:, -1]))
 
 
-def simple_volume(found: Replay) -> Floats:
+def simple_volume(runs: Replay) -> Floats:
     """alpha_t as a share of d log(1 + t/d)."""
-    rounds = np.arange(1.0, found.volumes.shape[1])
-    return np.asarray(found.volumes[:, 1:] / formulas.volume_bound(rounds, found.dim))
+    rounds = np.arange(1.0, runs.volumes.shape[1])
+    return np.asarray(runs.volumes[:, 1:] / formulas.volume_bound(rounds, runs.dim))
 
 
-def better_volume(found: Replay) -> Floats:
+def better_volume(runs: Replay) -> Floats:
     """alpha_T as a share of its bounds by pulls of worse arms, and by regret."""
-    horizon, alpha = found.losses.shape[1], found.volumes[:, -1]
-    worse = horizon - found.optimal[:, -1]
-    by_pulls = formulas.volume_bound_by_pulls(horizon, worse, found.dim, length=found.lengths)
-    by_regret = formulas.volume_bound_by_regret(horizon, found.losses.sum(axis=1), found.gaps, found.dim)
+    horizon, alpha = runs.losses.shape[1], runs.volumes[:, -1]
+    worse = horizon - runs.optimal[:, -1]
+    by_pulls = formulas.volume_bound_by_pulls(horizon, worse, runs.dim, length=runs.lengths)
+    by_regret = formulas.volume_bound_by_regret(horizon, runs.losses.sum(axis=1), runs.gaps, runs.dim)
     return np.concatenate([alpha / by_pulls, alpha / by_regret])
 
 
-def coverage(found: Replay, delta: float, scale: float = 1.0) -> float:
+def coverage(runs: Replay, delta: float, scale: float = 1.0) -> float:
     """The share of runs in which theta* leaves the ellipsoid at some time."""
-    return float(np.mean(np.any(found.errors > scale * formulas.radius(found.volumes, delta=delta), axis=1)))
+    return float(np.mean(np.any(runs.errors > scale * formulas.radius(runs.volumes, delta=delta), axis=1)))
 
 
-def greedy_rounds(found: Replay, scale: float = 1.0) -> Floats:
+def greedy_rounds(runs: Replay, scale: float = 1.0) -> Floats:
     """What greedy rounds cost, each and together, as a share of what the decomposition allows them.
 
     Only of runs in which the ellipsoid held, as the statement asks.
     """
-    beta = formulas.radius(found.volumes, delta=1 / HORIZON)
-    held = np.all(found.errors <= beta, axis=1)
-    before, greedy = scale * beta[:, :-1], ~found.explored
-    each = found.losses / (before * (np.sqrt(found.best_squares[:, :-1]) + np.sqrt(found.squares)))
-    late = np.where(greedy, before**2 / (1.0 + found.optimal[:, :-1]), 0.0).sum(axis=1)
-    allowed = (4.0 * found.volumes[:, -1] * (scale * beta[:, -1]) ** 2 + 2.0 * late) / found.gaps
-    together = np.where(greedy, found.losses, 0.0).sum(axis=1) / allowed
+    beta = formulas.radius(runs.volumes, delta=1 / REPLAY_HORIZON)
+    held = np.all(runs.errors <= beta, axis=1)
+    before, greedy = scale * beta[:, :-1], ~runs.explored
+    each = runs.losses / (before * (np.sqrt(runs.best_squares[:, :-1]) + np.sqrt(runs.squares)))
+    late = np.where(greedy, before**2 / (1.0 + runs.optimal[:, :-1]), 0.0).sum(axis=1)
+    allowed = (4.0 * runs.volumes[:, -1] * (scale * beta[:, -1]) ** 2 + 2.0 * late) / runs.gaps
+    together = np.where(greedy, runs.losses, 0.0).sum(axis=1) / allowed
     return np.concatenate([together[held], np.where(greedy, each, 0.0)[held].ravel()])
 
 
-def squared_misses(found: Replay) -> Floats:
+def squared_misses(runs: Replay) -> Floats:
     """The sum of squared errors of prediction as a share of 2 alpha_T beta_T^2, where the ellipsoid held."""
-    beta = formulas.radius(found.volumes, delta=1 / HORIZON)
-    held = np.all(found.errors <= beta, axis=1)
-    allowed = 2.0 * found.volumes[:, -1] * beta[:, -1] ** 2
-    return np.asarray(np.sum(found.misses**2, axis=1) / allowed)[held]
+    beta = formulas.radius(runs.volumes, delta=1 / REPLAY_HORIZON)
+    held = np.all(runs.errors <= beta, axis=1)
+    allowed = 2.0 * runs.volumes[:, -1] * beta[:, -1] ** 2
+    return np.asarray(np.sum(runs.misses**2, axis=1) / allowed)[held]
 
 
 def drift(run: Run, penalty: float = 1.0) -> float:
     """How far alpha, kept up by rank-one steps, is from a determinant computed at the end."""
-    instance: Any = run.instance
+    instance = instance_of(run)
     gram = np.eye(instance.arms.shape[1]) + (instance.arms.T * run.counts) @ instance.arms / penalty
     return abs(run.volume - float(np.linalg.slogdet(gram)[1]))
 
@@ -106,26 +105,26 @@ def check_drift(effort: Effort) -> Measured:
     )
 
 
-STATEMENTS = (
+RIDGE_STATEMENTS = (
     Statement(
         "C1",
         "|x*|^2 in V_t^-1 is at most 1/(1 + N_opt(t)): the greatest share of it",
-        lambda effort: Measured(largest(map(best_width, replays(effort))), ROUNDING),
+        lambda effort: Measured(largest(map(best_width, replays(effort))), SHARE_AFTER_ROUNDING),
     ),
     Statement(
         "C2",
         "squared widths sum up to at most 2 alpha_T: the greatest share of it",
-        lambda effort: Measured(largest(map(potential, replays(effort))), ROUNDING),
+        lambda effort: Measured(largest(map(potential, replays(effort))), SHARE_AFTER_ROUNDING),
     ),
     Statement(
         "C3",
         "alpha_t is at most d log(1 + t/d): the greatest share of it",
-        lambda effort: Measured(largest(map(simple_volume, replays(effort))), ROUNDING),
+        lambda effort: Measured(largest(map(simple_volume, replays(effort))), SHARE_AFTER_ROUNDING),
     ),
     Statement(
         "C4",
         "alpha_T is at most log(1+T) + (d-1) log(1 + N_sub/(d-1)), and so with R/Delta: the greatest share",
-        lambda effort: Measured(largest(map(better_volume, replays(effort))), ROUNDING),
+        lambda effort: Measured(largest(map(better_volume, replays(effort))), SHARE_AFTER_ROUNDING),
     ),
     Statement(
         "C5",
@@ -135,12 +134,12 @@ STATEMENTS = (
     Statement(
         "C6",
         "greedy rounds cost at most what the decomposition allows, each and together: the greatest share",
-        lambda effort: Measured(largest(map(greedy_rounds, replays(effort))), ROUNDING),
+        lambda effort: Measured(largest(map(greedy_rounds, replays(effort))), SHARE_AFTER_ROUNDING),
     ),
     Statement(
         "C7",
         "squared errors of prediction sum up to at most 2 alpha_T beta_T^2: the greatest share of it",
-        lambda effort: Measured(largest(map(squared_misses, replays(effort))), ROUNDING),
+        lambda effort: Measured(largest(map(squared_misses, replays(effort))), SHARE_AFTER_ROUNDING),
     ),
     Statement("C17", "alpha by rank-one steps is the log determinant: the greatest difference", check_drift),
 )

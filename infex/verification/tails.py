@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from infex.arrays import Floats
-from infex.theory.statements.statement import Effort, Measured, Statement
+from infex.verification.statement import Effort, Measured, Statement
 
-DELTA = 0.1
+TAIL_DELTA = 0.1
 
 
 def crossings(level: float) -> float:
@@ -28,14 +28,14 @@ def excess(rng: np.random.Generator, chances: Floats, runs: int, factor: float =
 
     X_t is 1 with a chance that depends on the past: the next of `chances` after every success.
     """
-    place, owed = np.zeros(runs, int), np.zeros(runs)
+    step, owed = np.zeros(runs, int), np.zeros(runs)
     broken = np.zeros(runs, bool)
     for _ in range(400):
-        chance = chances[place % chances.size]
+        chance = chances[step % chances.size]
         success = rng.random(runs) < chance
         owed += chance - factor * success
-        place += success
-        broken |= owed >= factor * math.log(1.0 / DELTA)
+        step += success
+        broken |= owed >= factor * math.log(1.0 / TAIL_DELTA)
     return float(broken.mean())
 
 
@@ -43,7 +43,7 @@ def check_excess(effort: Effort) -> Measured:
     """The worst of several rules by which chances follow the past."""
     rng, runs = effort.rng("freedman"), 4000 * effort.scale
     rules = ([0.02], [0.2], [0.9, 0.1], [0.01, 0.3, 1.0])
-    return Measured(max(excess(rng, np.array(rule), runs) for rule in rules), DELTA)
+    return Measured(max(excess(rng, np.array(rule), runs) for rule in rules), TAIL_DELTA)
 
 
 def reciprocals(period: int, last: int) -> Floats:
@@ -59,7 +59,7 @@ def check_reciprocals(effort: Effort) -> Measured:
     return Measured(max(float(reciprocals(m, 20_000 * effort.scale).max()) for m in periods), 1.0 + 1e-12)
 
 
-STATEMENTS = (
+TAIL_STATEMENTS = (
     Statement(
         "C8",
         "a normal walk's mean is above c at most 1/(2 c^2) times, in expectation: the greatest share of it",

@@ -9,15 +9,15 @@ import pytest
 from infex import Greedy, Infex, LinTS, LinUCB, environments, play, play_many
 from infex.errors import InfexError
 from infex.schedules import Every, always, every, logarithmic, never, power
-from infex.theory import statements, tau_order
-from infex.theory.statements import Effort, Measured, Statement, orders, ridge, rounds, tails, two_arms
-from infex.theory.statements.replay import replay, replays
+from infex.theory import tau_order
+from infex.verification import Effort, Measured, Statement, orders, ridge_runs, rounds, suite, tails, two_arms
+from infex.verification.replay import replay, replays
 
 EFFORT = Effort(seed=11)
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("statement", statements.STATEMENTS, ids=lambda each: each.id)
+@pytest.mark.parametrize("statement", suite.STATEMENTS, ids=lambda each: each.id)
 def test_the_statement_holds(statement: Statement) -> None:
     found = statement.find(EFFORT)
     assert found.holds, found
@@ -25,12 +25,12 @@ def test_the_statement_holds(statement: Statement) -> None:
 
 
 def test_there_are_all_of_them_and_they_can_be_chosen() -> None:
-    assert [each.id for each in statements.STATEMENTS] == [f"C{n}" for n in range(1, 22)]
-    assert [each.id for each in statements.chosen(["c9", "C2"])] == ["C2", "C9"]
+    assert [each.id for each in suite.STATEMENTS] == [f"C{n}" for n in range(1, 22)]
+    assert [each.id for each in suite.chosen(["c9", "C2"])] == ["C2", "C9"]
     with pytest.raises(InfexError, match="no statement 'C22'"):
-        statements.verify(only=["C22"])
+        suite.verify(only=["C22"])
     heard: list[str] = []
-    (found,) = statements.verify(3, only=["C13"], told=lambda each: heard.append(each.id))
+    (found,) = suite.verify(3, only=["C13"], listener=lambda each: heard.append(each.id))
     assert heard == ["C13"]
     assert found._fields == ("id", "statement", "measured", "limit", "holds")
 
@@ -42,20 +42,20 @@ def test_thorough_checks_pass_after_pass_and_keep_the_worst(monkeypatch: pytest.
         met.append(effort)
         return Measured((0.2, 0.9, 1.5, 1.2, 0.1)[len(met) - 1])
 
-    monkeypatch.setattr(statements, "STATEMENTS", (Statement("C1", "", check),))
-    monkeypatch.setattr(statements, "PASSES", 5)
-    found = [each[0] for each in statements.passes(7, thorough=True)]
+    monkeypatch.setattr(suite, "STATEMENTS", (Statement("C1", "", check),))
+    monkeypatch.setattr(suite, "THOROUGH_PASSES", 5)
+    found = [each[0] for each in suite.passes(7, thorough=True)]
     assert [each.measured for each in found] == [0.2, 0.9, 1.5, 1.5, 1.5]
     assert [each.holds for each in found] == [True, True, False, False, False]
-    assert met[0] == Effort(7, statements.THOROUGH)
+    assert met[0] == Effort(7, suite.THOROUGH_SCALE)
     assert len({each.seed for each in met}) == 5
     met.clear()
-    assert statements.verify(7)[0].measured == 0.2
+    assert suite.verify(7)[0].measured == 0.2
     assert met == [Effort(7, 1)]
 
 
 def test_the_same_seed_measures_the_same_and_another_does_not() -> None:
-    excess = next(each for each in statements.STATEMENTS if each.id == "C9")
+    excess = next(each for each in suite.STATEMENTS if each.id == "C9")
     assert excess.find(Effort(1)) == excess.find(Effort(1))
     assert excess.find(Effort(1)).measured != excess.find(Effort(2)).measured
     assert len(Effort(1, scale=3).seeds("a", 5)) == 15
@@ -80,33 +80,33 @@ def long_arms() -> Any:
 
 
 def test_arms_longer_than_1_break_what_is_said_of_widths_and_alpha(long_arms: Any) -> None:
-    assert ridge.largest([ridge.best_width(long_arms)]) > 1.2
-    assert ridge.largest([ridge.simple_volume(long_arms)]) > 1.2
-    assert ridge.largest([ridge.better_volume(long_arms._replace(lengths=np.ones(1)))]) > 1.1
+    assert ridge_runs.largest([ridge_runs.best_width(long_arms)]) > 1.2
+    assert ridge_runs.largest([ridge_runs.simple_volume(long_arms)]) > 1.2
+    assert ridge_runs.largest([ridge_runs.better_volume(long_arms._replace(lengths=np.ones(1)))]) > 1.1
 
 
 @pytest.mark.compiled
 def test_a_potential_of_alpha_alone_would_be_too_little() -> None:
-    assert ridge.largest(2 * ridge.potential(each) for each in replays(EFFORT)) > 1
+    assert ridge_runs.largest(2 * ridge_runs.potential(each) for each in replays(EFFORT)) > 1
 
 
 @pytest.mark.compiled
 def test_an_ellipsoid_of_a_third_of_the_radius_is_left_too_often() -> None:
     problem = environments.gaussian(5, 20, 3, rewards="gaussian")
     found = replay(play_many(problem, Greedy(), 400, range(100), record=True))
-    assert ridge.coverage(found, 0.1) <= 0.1
-    assert ridge.coverage(found, 0.1, scale=1 / 3) > 0.5
+    assert ridge_runs.coverage(found, 0.1) <= 0.1
+    assert ridge_runs.coverage(found, 0.1, scale=1 / 3) > 0.5
 
 
 @pytest.mark.compiled
 def test_greedy_rounds_cost_more_than_a_tenth_of_the_radius_allows() -> None:
-    assert ridge.largest(ridge.greedy_rounds(each, scale=0.1) for each in replays(EFFORT)) > 1
+    assert ridge_runs.largest(ridge_runs.greedy_rounds(each, scale=0.1) for each in replays(EFFORT)) > 1
 
 
 def test_alpha_of_another_penalty_is_found_out() -> None:
     run = play(environments.gaussian(3, 10, 1), Greedy(), 500, penalty=2.0)
-    assert ridge.drift(run, penalty=2.0) < 1e-8
-    assert ridge.drift(run) > 0.1
+    assert ridge_runs.drift(run, penalty=2.0) < 1e-8
+    assert ridge_runs.drift(run) > 0.1
 
 
 def test_the_walks_of_the_reading_guide() -> None:
@@ -154,7 +154,7 @@ def test_the_textbooks_linucb_costs_more_than_a_greedy_round_may() -> None:
     def model(dim: int, arms: int) -> int:
         return dim * dim + dim * arms
 
-    costs = {play: orders.cost(play, 12, 64) / model(12, 64) for play, _ in orders.MODELS}
+    costs = {play: orders.cost(play, 12, 64) / model(12, 64) for play, _ in orders.ROUND_ORDERS}
     assert costs[orders.greedy_round] <= 4
     assert costs[orders.fast_linucb_round] <= 4
     assert costs[orders.linucb_round] > 8
@@ -173,8 +173,8 @@ def test_the_order_that_table_2_prints_is_outgrown_as_m_rises() -> None:
 @pytest.mark.compiled
 def test_pulls_of_the_worse_arm_are_more_than_the_paper_says_and_no_more_than_we_do() -> None:
     pulls = two_arms.greedy_pulls(every(20), EFFORT.seeds("many", 5000))
-    assert pulls <= 1 + 1 / (2 * two_arms.GAP**2)
-    assert pulls > 1 / (2 * two_arms.GAP**2)
+    assert pulls <= 1 + 1 / (2 * two_arms.TWO_ARM_GAP**2)
+    assert pulls > 1 / (2 * two_arms.TWO_ARM_GAP**2)
 
 
 @pytest.mark.compiled
@@ -190,13 +190,13 @@ def test_regret_on_two_arms_is_near_linear_or_flat() -> None:
     assert 0.98 <= found["greedy"].slope(100) <= 1.02
     for name in ("(log t)^2", "sqrt t", "t/20"):
         assert found[name].slope(10_000) < 0.1
-    assert two_arms.SCHEDULES["log t"] == logarithmic(1)
-    assert two_arms.SCHEDULES["sqrt t"] == power(0.5)
+    assert two_arms.TWO_ARM_SCHEDULES["log t"] == logarithmic(1)
+    assert two_arms.TWO_ARM_SCHEDULES["sqrt t"] == power(0.5)
 
 
 def test_slopes_that_are_not_near_linear_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     two_arms._curves.cache_clear()
-    monkeypatch.setitem(two_arms.SCHEDULES, "log t", power(0.5))
+    monkeypatch.setitem(two_arms.TWO_ARM_SCHEDULES, "log t", power(0.5))
     found = two_arms.check_slopes(Effort(3))
     two_arms._curves.cache_clear()
     assert found.value > found.limit
@@ -204,4 +204,4 @@ def test_slopes_that_are_not_near_linear_fail(monkeypatch: pytest.MonkeyPatch) -
 
 def test_what_is_no_number_is_passed_on() -> None:
     for order in ((0.5, math.nan), (math.nan, 0.5)):
-        assert math.isnan(ridge.largest(np.array([each]) for each in order))
+        assert math.isnan(ridge_runs.largest(np.array([each]) for each in order))

@@ -7,28 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from infex import environments
 from infex.arrays import Floats
-from infex.policies import Greedy, Infex, LinTS, LinUCB
+from infex.policies import Greedy, Infex, LinTS, LinUCB, Policy
 from infex.schedules import every, power
 from infex.simulation import Run, play_many
-from infex.theory.statements.statement import Effort
+from infex.verification.statement import Effort
 
-HORIZON = 600
-SHAPES = ((1, 3), (2, 5), (5, 20), (10, 50))
+REPLAY_HORIZON = 600
+REPLAY_SHAPES = ((1, 3), (2, 5), (5, 20), (10, 50))
 
 
 class Replay(NamedTuple):
-    """Runs of one dimension, one row each; rounds 1 to T, or 0 to T where one more is said.
+    """Runs of one dimension, one row each; columns are the rounds 1 to T.
 
-    `squares` are |X_t|^2 in V_{t-1}^-1 and `misses` X_t'(theta_{t-1} - theta*). With one more:
-    `best_squares`, |x*|^2 in V_t^-1, `volumes`, alpha_t, `errors`, |theta* - theta_t| in V_t, and `optimal`,
-    N_opt(t).
+    `squares` are |X_t|^2 in V_{t-1}^-1 and `misses` X_t'(theta_{t-1} - theta*). Four arrays have a column for
+    round 0 too: `best_squares`, |x*|^2 in V_t^-1, `volumes`, alpha_t, `errors`, |theta* - theta_t| in V_t,
+    and `optimal`, N_opt(t).
     """
 
     dim: int
@@ -46,10 +46,10 @@ class Replay(NamedTuple):
 
 def replay(runs: Sequence[Run], penalty: float = 1.0) -> Replay:
     """What happened in recorded runs of one dimension and horizon."""
-    problems: list[Any] = [run.instance for run in runs]
-    theta = np.array([each.theta for each in problems])
-    best = np.array([each.arms[each.best] for each in problems])
-    rows = np.array([each.arms[run.arms] for each, run in zip(problems, runs, strict=True)])
+    problems = [instance_of(run) for run in runs]
+    theta = np.array([problem.theta for problem in problems])
+    best = np.array([problem.arms[problem.best] for problem in problems])
+    rows = np.array([problem.arms[run.arms] for problem, run in zip(problems, runs, strict=True)])
     losses = np.array([run.losses for run in runs])
     rewards = np.array([run.rewards for run in runs])
     count, horizon, dim = rows.shape
@@ -82,12 +82,18 @@ def replay(runs: Sequence[Run], penalty: float = 1.0) -> Replay:
         np.concatenate([start, np.cumsum(losses == 0.0, axis=1)], axis=1),
         losses,
         np.array([explored(run.policy, horizon) for run in runs]),
-        np.array([each.gap for each in problems]),
+        np.array([problem.gap for problem in problems]),
         np.linalg.norm(best, axis=1),
     )
 
 
-def explored(policy: Any, horizon: int) -> NDArray[np.bool_]:
+def instance_of(run: Run) -> environments.LinearInstance:
+    """The problem of a run, which has fixed arms here."""
+    assert isinstance(run.instance, environments.LinearInstance)
+    return run.instance
+
+
+def explored(policy: Policy, horizon: int) -> NDArray[np.bool_]:
     """The rounds in which the policy explores."""
     if isinstance(policy, Infex):
         return np.array([policy.schedule.explores(t) for t in range(1, horizon + 1)])
@@ -98,27 +104,27 @@ def explored(policy: Any, horizon: int) -> NDArray[np.bool_]:
 def replays(effort: Effort) -> tuple[Replay, ...]:
     """The runs that most statements about ridge regression are checked on, by dimension.
 
-    Problems of one feature whose arms are all alike are left out, as they have no gap.
+    Problems without a gap are left out: with one feature, all arms may be alike.
     """
-    base = LinUCB(delta=1 / HORIZON)
+    base = LinUCB(delta=1 / REPLAY_HORIZON)
     policies = (
         base,
-        LinTS(delta=1 / HORIZON),
+        LinTS(delta=1 / REPLAY_HORIZON),
         Greedy(),
         Infex(base, every(5)),
         Infex(base, every(20), data="own"),
-        Infex(LinTS(delta=1 / HORIZON), power(0.5)),
+        Infex(LinTS(delta=1 / REPLAY_HORIZON), power(0.5)),
     )
-    found = []
-    for dim, arms in SHAPES:
+    by_shape = []
+    for dim, arms in REPLAY_SHAPES:
         drawn = [
             environments.gaussian(dim, arms, seed) for seed in effort.seeds(f"problems of {dim} features", 5)
         ]
-        problems = [each for each in drawn if each.gap > 0]
+        problems = [problem for problem in drawn if problem.gap > 0]
         runs = [
             run
             for policy in policies
-            for run in play_many(problems, policy, HORIZON, [effort.seed], record=True)
+            for run in play_many(problems, policy, REPLAY_HORIZON, [effort.seed], record=True)
         ]
-        found.append(replay(runs))
-    return tuple(found)
+        by_shape.append(replay(runs))
+    return tuple(by_shape)

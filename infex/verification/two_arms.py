@@ -6,22 +6,23 @@ import math
 import warnings
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from infex import environments
 from infex.arrays import Floats
 from infex.errors import SparseExploration
-from infex.policies import Greedy, Infex, LinUCB
+from infex.policies import Greedy, Infex, LinUCB, Policy
 from infex.schedules import Schedule, every, logarithmic, never, power
 from infex.simulation import Run, play_many
 from infex.theory.necessity import divergence, lower_bound
-from infex.theory.statements.statement import Effort, Measured, Statement, parts
+from infex.verification.statement import Effort, Measured, Statement, parts
 
-GAP = math.sqrt(1.0 / 8.0)  # the paper's sqrt(eps/(4 C)) for eps = 1/2, C = 1
-LONG, SHORT = 100_000, 2000
-SCHEDULES: dict[str, Schedule] = {
+TWO_ARM_GAP = math.sqrt(1.0 / 8.0)  # the paper's sqrt(eps/(4 C)) for eps = 1/2, C = 1
+LONG_HORIZON, SHORT_HORIZON = 100_000, 2000
+INSTANCE_NUMBERS: tuple[Literal[1], Literal[2]] = (1, 2)
+TWO_ARM_SCHEDULES: dict[str, Schedule] = {
     "log t": logarithmic(1),
     "(log t)^2": logarithmic(2),
     "sqrt t": power(0.5),
@@ -30,16 +31,20 @@ SCHEDULES: dict[str, Schedule] = {
 }
 
 
-def policy(schedule: Any) -> Any:
+def policy(schedule: Schedule) -> Policy:
     """INFEX that learns from all data, with LinUCB in the rounds of the schedule."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SparseExploration)  # which is the point
+        warnings.simplefilter("ignore", SparseExploration)  # rare exploration is what is on trial here
         return Greedy() if schedule == never() else Infex(LinUCB(delta=0.01), schedule)
 
 
-def runs(schedule: Any, which: Any, horizon: int, seeds: list[int], record: bool = False) -> list[Run]:
+def runs(
+    schedule: Schedule, which: Literal[1, 2], horizon: int, seeds: list[int], record: bool = False
+) -> list[Run]:
     """Runs on one of the two instances."""
-    return play_many(environments.lower_bound(GAP, which), policy(schedule), horizon, seeds, record=record)
+    return play_many(
+        environments.lower_bound(TWO_ARM_GAP, which), policy(schedule), horizon, seeds, record=record
+    )
 
 
 class Curve(NamedTuple):
@@ -55,36 +60,40 @@ class Curve(NamedTuple):
 
 
 def curves(
-    effort: Effort, count: int = 400, told: Callable[[str], None] = lambda name: None
+    effort: Effort, count: int = 400, listener: Callable[[str], None] = lambda name: None
 ) -> dict[str, Curve]:
-    """Expected regret in instance 2, by schedule."""
-    found = {}
-    for name, schedule in SCHEDULES.items():
-        told(name)
-        some = runs(schedule, 2, LONG, effort.seeds("two arms", count))
-        found[name] = Curve(some[0].points[0].astype(float), np.mean([run.points[1] for run in some], axis=0))
-    return found
+    """Expected regret in instance 2, by schedule; the listener hears each name before its runs."""
+    by_name = {}
+    for name, schedule in TWO_ARM_SCHEDULES.items():
+        listener(name)
+        some = runs(schedule, 2, LONG_HORIZON, effort.seeds("two arms", count))
+        by_name[name] = Curve(
+            some[0].points[0].astype(float), np.mean([run.points[1] for run in some], axis=0)
+        )
+    return by_name
 
 
 _curves = lru_cache(maxsize=2)(curves)
 
 
 def check_slopes(effort: Effort) -> Measured:
-    """How far slopes are from 1, of what is too rare, and from 0, of the others over the last decade."""
-    found = _curves(effort)
-    steep = [abs(1.0 - found[name].slope(100)) for name in ("log t", "greedy")]
-    flat = [abs(found[name].slope(LONG / 10)) for name in ("(log t)^2", "sqrt t", "t/20")]
+    """How far slopes are off: from 1 where exploration is too rare, else from 0 over the last decade."""
+    by_name = _curves(effort)
+    steep = [abs(1.0 - by_name[name].slope(100)) for name in ("log t", "greedy")]
+    flat = [abs(by_name[name].slope(LONG_HORIZON / 10)) for name in ("(log t)^2", "sqrt t", "t/20")]
     return Measured(float(np.max([*steep, *flat])), 0.25)
 
 
 def check_sum(effort: Effort) -> Measured:
     """With the pulls that were measured, so that only the inequality itself is on trial."""
     shares = []
-    for schedule in SCHEDULES.values():
-        one, other = (runs(schedule, which, SHORT, effort.seeds("sum", 500)) for which in (1, 2))
+    for schedule in TWO_ARM_SCHEDULES.values():
+        one, other = (
+            runs(schedule, which, SHORT_HORIZON, effort.seeds("sum", 500)) for which in INSTANCE_NUMBERS
+        )
         pulls = float(np.mean([run.counts[0] for run in one]))
         regret = float(np.mean([run.regret for run in one]) + np.mean([run.regret for run in other]))
-        shares.append(GAP * SHORT / 4.0 * math.exp(-divergence(GAP, pulls)) / regret)
+        shares.append(TWO_ARM_GAP * SHORT_HORIZON / 4.0 * math.exp(-divergence(TWO_ARM_GAP, pulls)) / regret)
     return Measured(float(np.max(shares)))
 
 
@@ -93,11 +102,11 @@ def greedy_pulls(schedule: Schedule, seeds: list[int]) -> float:
 
     So greedy rounds meet its mean again and again, and pull it as often as they ever may.
     """
-    instance = environments.lower_bound(GAP, which=1)
+    instance = environments.lower_bound(TWO_ARM_GAP, which=1)
     eager = Infex(LinUCB(scale=1e6), schedule)  # the arm 0 has no width
-    counts = np.array([run.counts[0] for run in play_many(instance, eager, SHORT, seeds)], float)
+    counts = np.array([run.counts[0] for run in play_many(instance, eager, SHORT_HORIZON, seeds)], float)
     error = counts.std(ddof=1) / math.sqrt(counts.size)
-    return float(counts.mean() - schedule.count(SHORT) - 3.0 * error)
+    return float(counts.mean() - schedule.count(SHORT_HORIZON) - 3.0 * error)
 
 
 def check_pulls(effort: Effort) -> Measured:
@@ -105,7 +114,7 @@ def check_pulls(effort: Effort) -> Measured:
     seeds = effort.seeds("pulls", 2000)
     schedules = (logarithmic(2), power(0.5), every(20), every(50))
     return Measured(
-        max(greedy_pulls(schedule, seeds) for schedule in schedules), lower_bound(GAP, 1, 0).pulls
+        max(greedy_pulls(schedule, seeds) for schedule in schedules), lower_bound(TWO_ARM_GAP, 1, 0).pulls
     )
 
 
@@ -117,14 +126,14 @@ def log_ratio(effort: Effort, rate: float = 2.0) -> Measured:
     apart = []
     for schedule in (every(20), logarithmic(2)):
         for seeds in parts(effort.seeds("divergence", 300)):
-            for run in runs(schedule, 1, SHORT, seeds, record=True):
+            for run in runs(schedule, 1, SHORT_HORIZON, seeds, record=True):
                 assert run.rewards is not None
                 played = run.rewards[run.arms == 0]
-                apart.append(-2.0 * GAP * played.sum() - rate * GAP**2 * played.size)
+                apart.append(-2.0 * TWO_ARM_GAP * played.sum() - rate * TWO_ARM_GAP**2 * played.size)
     return Measured(abs(float(np.mean(apart))) / (np.std(apart, ddof=1) / math.sqrt(len(apart))), 4.0)
 
 
-STATEMENTS = (
+TWO_ARM_STATEMENTS = (
     Statement(
         "C10",
         "on the two arms log-log slopes of regret are near 1 for log t and greedy, 0 for more: farthest off",
