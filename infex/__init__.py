@@ -68,7 +68,7 @@ LATER = {"Results": "infex.experiments", "Sweep": "infex.experiments", "plan": "
 
 
 def __getattr__(name: str) -> Any:
-    """What is loaded when it is asked for; `Sweep`, `Results` and `plan` need infex[experiments]."""
+    """What is loaded when it is asked for; `Sweep` and `Results` need infex[experiments]."""
     if name == "theory":
         return importlib.import_module("infex.theory")
     if name in LATER:

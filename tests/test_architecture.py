@@ -18,6 +18,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "arrays": {"errors", "checks"},
     "files": set(),
     "streams": {"checks", "arrays"},
+    "statistics": {"arrays", "streams"},
     "kernels": {"arrays"},
     "schedules": GROUND | {"streams"},
     "linear": GROUND | {"kernels"},
@@ -31,10 +32,9 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "verification": GROUND
     | {"streams", "schedules", "linear", "policies", "environments", "simulation", "theory"},
     "reports": {"errors", "files"},
-    "experiments": GROUND
-    | {"files", "streams", "kernels", "policies", "environments", "simulation", "reports"},
+    "experiments": GROUND | {"files", "statistics", "policies", "environments", "simulation", "reports"},
     "planning": GROUND
-    | {"streams", "schedules", "linear", "policies", "environments", "simulation", "reports", "experiments"},
+    | {"streams", "statistics", "schedules", "linear", "policies", "environments", "simulation", "reports"},
     "cli": {"errors", "files", "theory", "verification", "reports", "experiments", "planning"},
     "__main__": {"cli"},
     "testing": GROUND | {"streams", "schedules", "linear", "policies", "environments"},
@@ -118,6 +118,13 @@ def test_importing_infex_loads_nothing_heavy() -> None:
         "infex.verification",
     ]
     program = f"import sys, infex; print([name for name in {heavy} if name in sys.modules])"
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert out.strip() == "[]"
+
+
+def test_planning_needs_neither_a_table_library_nor_one_for_processes() -> None:
+    heavy = ["pyarrow", "joblib", "matplotlib", "click"]
+    program = f"import sys, infex; infex.plan; print([name for name in {heavy} if name in sys.modules])"
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert out.strip() == "[]"
 

@@ -17,9 +17,9 @@ import pyarrow.parquet
 from infex.arrays import Floats, Integers
 from infex.errors import InvalidSetting
 from infex.experiments.naming import hint
-from infex.experiments.statistics import Difference, Spread, paired, spread
 from infex.experiments.tasks import Outcome
 from infex.files import replace
+from infex.statistics import Difference, Spread, paired, spread
 
 SCHEMA = pa.schema(
     [

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from infex.arrays import Floats
-from infex.experiments.statistics import Interval, paired, quantile
+from infex.statistics import Interval, paired, quantile
 
 WORST = 0.9  # the decile that a cautious reader looks at
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from infex.arrays import Floats
-from infex.kernels import TIE
+from infex.arrays import Floats, Integers
 from infex.streams import stream
 
-RESAMPLES = 10_000
-FEWER = 2000  # for quantiles, which take longer
-BLOCK = 1 << 18  # numbers that are drawn at a time
-LEVEL = 0.95
-LEAST = 6  # pairs that an interval needs
-BEYOND = 3  # pairs on either side of a quantile that its interval needs
+MEAN_RESAMPLES = 10_000
+QUANTILE_RESAMPLES = 2000  # fewer, because a quantile takes longer than a mean
+NUMBERS_DRAWN_AT_ONCE = 1 << 18
+INTERVAL_ENDS = ((1 - 0.95) / 2, (1 + 0.95) / 2)  # the quantiles between which 95 % lie
+PAIRS_OF_AN_INTERVAL = 6  # with fewer there is none
+PAIRS_BEYOND_A_QUANTILE = 3  # on either side, which its interval needs
+RELATIVE_ROUNDING = 1e-12  # errors as small as this come of rounding alone
 
 
 class Spread(NamedTuple):
@@ -60,20 +61,19 @@ def paired(one: Floats, other: Floats) -> Difference:
     (Efron and Tibshirani, 1993, section 12.5). Of 20 pairs such intervals hold the true mean of a
     normal law in 95 of 100 cases, of an exponential one in 94, of a mixture like greedy's in 97;
     quantiles of the means alone would in 93, 90 and 92. The draws are the same in every call. Fewer
-    than 6 pairs have no interval (NaN), and a bound that they cannot tell is infinite.
+    than 6 pairs have no interval (NaN), and a bound that the draws leave open is infinite.
     """
     gaps = np.asarray(one, dtype=np.float64) - np.asarray(other)
     below = int(np.count_nonzero(gaps < 0))
     if gaps.size == 0:
         return Difference(0, float("nan"), float("nan"), float("nan"), 0)
     mean = float(gaps.mean())
-    if gaps.size < LEAST:
+    if gaps.size < PAIRS_OF_AN_INTERVAL:
         return Difference(int(gaps.size), mean, float("nan"), float("nan"), below)
     error = float(gaps.std(ddof=1)) / np.sqrt(gaps.size)
-    if error <= TIE * abs(mean):  # all alike
+    if error <= RELATIVE_ROUNDING * abs(mean):  # all gaps are alike
         return Difference(int(gaps.size), mean, mean, mean, below)
-    shares = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
-    low, high = np.quantile(_drawn((gaps - mean) / error), shares, method="inverted_cdf")
+    low, high = np.quantile(_redrawn_means((gaps - mean) / error), INTERVAL_ENDS, method="inverted_cdf")
     return Difference(int(gaps.size), mean, float(mean - high * error), float(mean - low * error), below)
 
 
@@ -93,28 +93,33 @@ def quantile(one: Floats, other: Floats, share: float) -> Interval:
     """
     one, other = np.asarray(one, float), np.asarray(other, float)
     value = float(np.quantile(one, share) - np.quantile(other, share))
-    if one.size < LEAST or one.size * min(share, 1 - share) < BEYOND:
+    few_beyond = one.size * min(share, 1 - share) < PAIRS_BEYOND_A_QUANTILE
+    if one.size < PAIRS_OF_AN_INTERVAL or few_beyond:
         return Interval(value, float("nan"), float("nan"))
-    rng = stream(0, "bootstrap", one.size)
-    size = max(1, BLOCK // one.size)
-    found = []
-    for first in range(0, FEWER, size):
-        drawn = rng.integers(0, one.size, (min(size, FEWER - first), one.size))
-        found.append(np.quantile(one[drawn], share, axis=1) - np.quantile(other[drawn], share, axis=1))
-    low, high = np.quantile(np.concatenate(found), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    differences = [
+        np.quantile(one[drawn], share, axis=1) - np.quantile(other[drawn], share, axis=1)
+        for drawn in _resamples(one.size, QUANTILE_RESAMPLES)
+    ]
+    low, high = np.quantile(np.concatenate(differences), INTERVAL_ENDS)
     return Interval(value, float(low), float(high))
 
 
-def _drawn(gaps: Floats) -> Floats:
-    """Means of gaps that are drawn again, in standard errors of each draw; infinite where it has none."""
-    rng = stream(0, "bootstrap", gaps.size)
-    size = max(1, BLOCK // gaps.size)
-    found = []
-    for first in range(0, RESAMPLES, size):
-        draws = gaps[rng.integers(0, gaps.size, (min(size, RESAMPLES - first), gaps.size))]
+def _resamples(pairs: int, count: int) -> Iterator[Integers]:
+    """Indices of pairs drawn again with replacement, `count` rows of them in all, in blocks."""
+    rng = stream(0, "bootstrap", pairs)
+    size = max(1, NUMBERS_DRAWN_AT_ONCE // pairs)
+    for first in range(0, count, size):
+        yield rng.integers(0, pairs, (min(size, count - first), pairs))
+
+
+def _redrawn_means(gaps: Floats) -> Floats:
+    """Means of gaps drawn again, in standard errors of each draw; infinite where all gaps drawn are alike."""
+    parts = []
+    for drawn in _resamples(gaps.size, MEAN_RESAMPLES):
+        draws = gaps[drawn]
         means = draws.mean(axis=1)
         squares = np.maximum((draws**2).mean(axis=1) - means**2, 0) / (gaps.size - 1)
-        errors = np.where(squares > TIE, np.sqrt(squares), 0.0)
+        errors = np.where(squares > RELATIVE_ROUNDING, np.sqrt(squares), 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            found.append(np.nan_to_num(means / errors, nan=0.0, posinf=np.inf, neginf=-np.inf))
-    return np.concatenate(found)
+            parts.append(np.nan_to_num(means / errors, nan=0.0, posinf=np.inf, neginf=-np.inf))
+    return np.concatenate(parts)

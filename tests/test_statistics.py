@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infex.experiments.statistics import paired, quantile, spread
+from infex.statistics import paired, quantile, spread
 
 
 def test_a_spread_is_that_of_the_sample() -> None:
