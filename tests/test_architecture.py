@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -101,6 +102,36 @@ def test_compiled_code_stands_among_the_kernels() -> None:
         if room(path) != "kernels":
             makers = {"infex.kernels.compiling.compiled", "infex.kernels.compiling.inlined"}
             assert not makers & set(imports(path)), f"{path} compiles code"
+
+
+TWO_MEANINGS = {  # names that still mean two things; none may come to them
+    *("forced", "protocol", "ridge", "statistics"),
+    *("Plan", "Problem", "Ridge"),
+    *("BASE", "MOST", "SLACK", "STILL"),
+}
+
+
+def names(path: Path) -> Iterator[str]:
+    """The stem of a file, and its classes and constants that stand at the top."""
+    if path.stem != "__init__":
+        yield path.stem
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ClassDef):
+            yield node.name
+        targets = (
+            node.targets
+            if isinstance(node, ast.Assign)
+            else [node.target]
+            if isinstance(node, ast.AnnAssign)
+            else []
+        )
+        yield from (each.id for each in targets if isinstance(each, ast.Name) and each.id.isupper())
+
+
+def test_a_name_means_one_thing() -> None:
+    """A file, a class or a constant is called as no other one of the package."""
+    count = Counter(name for path in PACKAGE.rglob("*.py") for name in names(path))
+    assert {name for name, times in count.items() if times > 1} <= TWO_MEANINGS
 
 
 def test_importing_infex_loads_nothing_heavy() -> None:

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from rich.console import Console
 
-MARKS = "o+x*#@%&"  # one for each series, told apart without colours
-LIMIT = "."
-HEIGHT = 18
-LEAST, MOST = 30, 72  # characters from the first to the last column
-EDGE = 10  # characters for the numbers of the vertical axis
+SERIES_MARKS = "o+x*#@%&"  # one for each series, told apart without colours
+LIMIT_MARK = "."
+CHART_HEIGHT = 18
+NARROWEST_CHART, WIDEST_CHART = 30, 72  # characters from the first to the last column
+AXIS_WIDTH = 10  # characters for the numbers of the vertical axis
 
 
 class Series(NamedTuple):
@@ -33,27 +33,29 @@ def chart(series: list[Series], *, across: str, upward: str, width: int = 80) ->
     regret
     """
     marked = [
-        each if each.mark else each._replace(mark=MARKS[place % len(MARKS)])
+        each if each.mark else each._replace(mark=SERIES_MARKS[place % len(SERIES_MARKS)])
         for place, each in enumerate(series)
     ]
-    columns = min(max(width - EDGE - 4, LEAST), MOST)
+    columns = min(max(width - AXIS_WIDTH - 4, NARROWEST_CHART), WIDEST_CHART)
     points = [_points(each) for each in marked]
     left, right = _range([x for x, _ in points])
     low, high = _range([y for _, y in points])
-    grid = [[" "] * columns for _ in range(HEIGHT)]
+    grid = [[" "] * columns for _ in range(CHART_HEIGHT)]
     for each, (x, y) in reversed(list(zip(marked, points, strict=True))):
         if each.joined and x.size > 1:
             x, y = _joined(x, y, left, right, columns)
         across_at = np.rint((x - left) / (right - left) * (columns - 1)).astype(int)
-        up_at = np.rint((y - low) / (high - low) * (HEIGHT - 1)).astype(int)
+        up_at = np.rint((y - low) / (high - low) * (CHART_HEIGHT - 1)).astype(int)
         for column, row in zip(across_at, up_at, strict=True):
-            grid[HEIGHT - 1 - row][column] = each.mark
+            grid[CHART_HEIGHT - 1 - row][column] = each.mark
     lines = [upward]
-    ticks = {HEIGHT - 1 - row: label for row, label in _ticks(low, high, HEIGHT, apart=3)}
+    ticks = {CHART_HEIGHT - 1 - row: label for row, label in _ticks(low, high, CHART_HEIGHT, apart=3)}
     for row, marks in enumerate(grid):
-        lines.append(f"{ticks.get(row, ''):>{EDGE}} {'+' if row in ticks else '|'}{''.join(marks).rstrip()}")
+        lines.append(
+            f"{ticks.get(row, ''):>{AXIS_WIDTH}} {'+' if row in ticks else '|'}{''.join(marks).rstrip()}"
+        )
     lines += _foot(left, right, columns, across)
-    return "\n".join([*lines, *(f"{'':{EDGE}} {each.mark} {each.label}" for each in marked)])
+    return "\n".join([*lines, *(f"{'':{AXIS_WIDTH}} {each.mark} {each.label}" for each in marked)])
 
 
 def show_chart(series: list[Series], *, across: str, upward: str) -> None:
@@ -117,7 +119,7 @@ def _foot(left: float, right: float, columns: int, across: str) -> list[str]:
         if not "".join(labels[first : first + len(label) + 1]).strip():
             labels[first : first + len(label)] = label
     return [
-        f"{'':{EDGE}} +{''.join(axis)}",
-        f"{'':{EDGE}}  {''.join(labels).rstrip()}",
-        f"{'':{EDGE}}  {across:>{columns}}",
+        f"{'':{AXIS_WIDTH}} +{''.join(axis)}",
+        f"{'':{AXIS_WIDTH}}  {''.join(labels).rstrip()}",
+        f"{'':{AXIS_WIDTH}}  {across:>{columns}}",
     ]

@@ -11,13 +11,13 @@ import click
 
 from infex import __version__
 from infex.cli import INTERRUPTED
-from infex.cli.bound import bound
-from infex.cli.compare import compare
-from infex.cli.plan import plan
-from infex.cli.report import report
-from infex.cli.reproduce import reproduce
-from infex.cli.run import run
-from infex.cli.verify import verify
+from infex.cli.bound_command import bound
+from infex.cli.compare_command import compare
+from infex.cli.plan_command import plan
+from infex.cli.report_command import report
+from infex.cli.reproduce_command import reproduce
+from infex.cli.run_command import run
+from infex.cli.verify_command import verify
 from infex.errors import InfexError, InfexWarning
 
 

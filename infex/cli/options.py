@@ -24,7 +24,7 @@ def folder_for(folder: Path) -> Path:
     return folder
 
 
-class Rounds(click.ParamType[int]):
+class RoundsOption(click.ParamType[int]):
     """A number of rounds, also as 1e6."""
 
     name = "ROUNDS"

@@ -18,8 +18,8 @@ from infex.errors import InvalidExpression
 from infex.policies import catalog
 from infex.policies.kernel import Kernel
 
-INSTALLED = ("site-packages", "dist-packages")
-GENERATED = "<string>"  # where dataclasses write methods
+PACKAGE_FOLDERS = ("site-packages", "dist-packages")
+GENERATED_CODE = "<string>"  # where dataclasses write methods
 
 
 def digest(thing: Any) -> str:
@@ -111,7 +111,7 @@ def _of_class(kind: type) -> Iterator[Any]:
     yield from kind.__bases__
     for name, value in sorted(vars(kind).items()):
         inner = getattr(value, "__func__", value)
-        written = getattr(getattr(inner, "__code__", None), "co_filename", GENERATED) != GENERATED
+        written = getattr(getattr(inner, "__code__", None), "co_filename", GENERATED_CODE) != GENERATED_CODE
         plain = not name.startswith("__") and not isinstance(value, types.MemberDescriptorType)
         if written or (plain and name != "_abc_impl"):
             yield name
@@ -149,5 +149,5 @@ def _is_installed(module: str | None) -> bool:
     return (
         top in ("infex", "builtins")
         or (top in sys.stdlib_module_names and top != "__main__")
-        or any(part in INSTALLED for part in Path(file or "").parts)
+        or any(part in PACKAGE_FOLDERS for part in Path(file or "").parts)
     )

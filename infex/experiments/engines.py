@@ -14,12 +14,12 @@ import joblib
 
 from infex.checks import one_of, whole
 from infex.errors import InvalidSetting
-from infex.experiments.tasks import Chunk, Outcome, play_chunk
+from infex.experiments.tasks import Chunk, TaskOutcome, play_chunk
 from infex.simulation.many import cores
 
 ENGINES = ("local", "dask", "ray", "spark")
-WAVE = 4  # chunks for each worker
-RETRIES = 2  # of all that is left, when workers die with nothing played in between
+CHUNKS_PER_WORKER = 4  # in one wave
+RETRIES_IN_VAIN = 2  # of all chunks that are left, when workers die and nothing is played in between
 SPARK_TRIES = 4  # of a task whose worker died, as on a Spark cluster
 
 
@@ -140,7 +140,7 @@ def _dask(scheduler: str | None) -> Iterator[Any]:
         yield Cluster(wait_for_workers_timeout=60)
 
 
-def outcomes_of(chunks: list[Chunk], engine: Engine) -> Iterator[list[Outcome]]:
+def outcomes_of(chunks: list[Chunk], engine: Engine) -> Iterator[list[TaskOutcome]]:
     """The outcomes of all chunks as they come, in any order; a worker that dies costs a retry.
 
     When workers die again and again with nothing played in between, each task that is left goes
@@ -150,8 +150,8 @@ def outcomes_of(chunks: list[Chunk], engine: Engine) -> Iterator[list[Outcome]]:
         yield from map(play_chunk, chunks)
         return
     left = {chunk.keys: chunk for chunk in chunks}
-    vain = 0
-    while left and vain <= RETRIES:
+    in_vain = 0
+    while left and in_vain <= RETRIES_IN_VAIN:
         before = len(left)
         try:
             for outcomes in _together(list(left.values()), engine):
@@ -160,13 +160,13 @@ def outcomes_of(chunks: list[Chunk], engine: Engine) -> Iterator[list[Outcome]]:
         except Exception as error:
             if not _is_death(error):
                 raise
-            vain = vain + 1 if len(left) == before else 0
+            in_vain = in_vain + 1 if len(left) == before else 0
     for chunk in left.values():
         for task, key in zip(chunk.tasks, chunk.keys, strict=True):
             yield _apart(chunk._replace(tasks=(task,), keys=(key,)), engine)
 
 
-def _together(chunks: list[Chunk], engine: Engine) -> Iterator[list[Outcome]]:
+def _together(chunks: list[Chunk], engine: Engine) -> Iterator[list[TaskOutcome]]:
     """All chunks as they come; in waves where a backend (ray, spark) only gives all that it was given."""
     work = [joblib.delayed(play_chunk)(chunk) for chunk in chunks]
     with engine.opened() as settings:
@@ -176,7 +176,7 @@ def _together(chunks: list[Chunk], engine: Engine) -> Iterator[list[Outcome]]:
             yield from found
             return
         run = joblib.Parallel(batch_size=1)
-        wave = WAVE * joblib.effective_n_jobs()
+        wave = CHUNKS_PER_WORKER * joblib.effective_n_jobs()
         for start in range(0, len(work), wave):
             yield from run(work[start : start + wave])
 
@@ -197,7 +197,7 @@ def _deaf() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _apart(single: Chunk, engine: Engine, tries: int = 2) -> list[Outcome]:
+def _apart(single: Chunk, engine: Engine, tries: int = 2) -> list[TaskOutcome]:
     """A chunk of one task, by itself."""
     try:
         (outcomes,) = _together([single], engine)
@@ -206,7 +206,9 @@ def _apart(single: Chunk, engine: Engine, tries: int = 2) -> list[Outcome]:
             raise
         if tries > 1:
             return _apart(single, engine, tries - 1)
-        return [Outcome(key, {}, [], [], f"the worker that played it died: {error}") for key in single.keys]
+        return [
+            TaskOutcome(key, {}, [], [], f"the worker that played it died: {error}") for key in single.keys
+        ]
     return outcomes
 
 

@@ -10,7 +10,7 @@ from infex.errors import InvalidExpression
 from infex.experiments.naming import hint
 from infex.policies import catalog
 
-KNOWN = {"policy": catalog.POLICIES, "schedule": catalog.SCHEDULES}
+CATALOGUE = {"policy": catalog.POLICIES, "schedule": catalog.SCHEDULES}
 
 
 def parsed(text: str, kind: str) -> Any:
@@ -60,8 +60,8 @@ def refuse_strangers(node: ast.expr, text: str, kind: str, own: Collection[str] 
             )
         case ast.Name(id=name) if name in own:
             pass
-        case ast.Name(id=name) | ast.Call(func=ast.Name(id=name)) if name not in KNOWN[kind]:
-            near, known = hint(name, KNOWN[kind]), ", ".join(sorted(KNOWN[kind]))
+        case ast.Name(id=name) | ast.Call(func=ast.Name(id=name)) if name not in CATALOGUE[kind]:
+            near, known = hint(name, CATALOGUE[kind]), ", ".join(sorted(CATALOGUE[kind]))
             raise InvalidExpression(f"unknown name {name!r} in {text!r}{near}; a {kind} is one of {known}")
         case ast.Call(func=ast.Name(id="Infex"), args=given):
             inner = list(zip(given, ("policy", "schedule"), strict=False))

@@ -15,15 +15,15 @@ import pyarrow.feather
 import pyarrow.parquet
 
 from infex.errors import DamagedFile, InvalidSetting
-from infex.experiments.results import SCHEMA, Results, rows_of
-from infex.experiments.tasks import Outcome
+from infex.experiments.results import RUN_COLUMNS, Results, rows_of
+from infex.experiments.tasks import TaskOutcome
 from infex.files import replace
 
-MARK = "sweep.json"
-RUNS = "runs"
-LOCK = ".lock"
-OURS = re.compile(r"[0-9a-f]{32}\.arrow")
-READINGS = 5  # where there are no locks and another process joins files meanwhile
+SWEEP_FILE = "sweep.json"
+RUNS_FOLDER = "runs"
+LOCK_FILE = ".lock"
+PART_NAME = re.compile(r"[0-9a-f]{32}\.arrow")
+READING_TRIES = 5  # where there are no locks and another process joins files meanwhile
 
 
 @final
@@ -40,7 +40,7 @@ class Folder:
         self._lock: IO[bytes] | None = None
         self._parts: list[Path] = []  # that were read or written here, and go when they are joined
         self._old: list[Path] = []  # that go when playing has begun
-        self._tables = [SCHEMA.empty_table()]
+        self._tables = [RUN_COLUMNS.empty_table()]
         if self.path is None:
             return
         try:
@@ -53,9 +53,9 @@ class Folder:
             raise
 
     def _open(self, path: Path, force: bool) -> None:
-        if not (path / MARK).exists():
-            replace(path / MARK, b"{}\n")
-        (path / RUNS).mkdir(exist_ok=True)
+        if not (path / SWEEP_FILE).exists():
+            replace(path / SWEEP_FILE, b"{}\n")
+        (path / RUNS_FOLDER).mkdir(exist_ok=True)
         if force:
             self._old = _parts(path)
         else:
@@ -73,7 +73,7 @@ class Folder:
         """The names of the runs that are there."""
         return {key for table in self._tables for key in pc.unique(table["key"]).to_pylist()}
 
-    def append(self, outcomes: list[Outcome]) -> None:
+    def append(self, outcomes: list[TaskOutcome]) -> None:
         """Keeps the runs of one chunk: after it returns they are on disk."""
         rows = rows_of(outcomes)
         if rows.num_rows == 0:
@@ -95,7 +95,7 @@ class Folder:
         if self.path is None:
             return
         results.write(self.path)
-        replace(self.path / MARK, json.dumps(results.about, indent=2).encode() + b"\n")
+        replace(self.path / SWEEP_FILE, json.dumps(results.about, indent=2).encode() + b"\n")
         failures = self.path / "failures.json"
         if results.failures:
             replace(failures, json.dumps(results.failures, indent=2).encode() + b"\n")
@@ -117,11 +117,11 @@ class Folder:
 def read(path: str | Path) -> Results:
     """The results that a folder holds."""
     folder = Path(path)
-    table, mark = folder / "results.parquet", folder / MARK
+    table, mark = folder / "results.parquet", folder / SWEEP_FILE
     if mark.exists() and not table.exists():
         raise InvalidSetting(f"the sweep in {folder} is unfinished: run the same command again to go on")
     if not (table.exists() and mark.exists()):
-        raise InvalidSetting(f"{folder} holds no results of a sweep (results.parquet and {MARK})")
+        raise InvalidSetting(f"{folder} holds no results of a sweep (results.parquet and {SWEEP_FILE})")
     about: dict[str, Any] = _json(mark, dict)
     failures = folder / "failures.json"
     failed = tuple(_json(failures, list)) if failures.exists() else ()
@@ -132,7 +132,7 @@ def read(path: str | Path) -> Results:
 def held(path: str | Path) -> dict[str, Any]:
     """What the sweep was whose table a folder holds; nothing if there is none that can be read."""
     try:
-        found: dict[str, Any] = _json(Path(path) / MARK, dict)
+        found: dict[str, Any] = _json(Path(path) / SWEEP_FILE, dict)
     except (OSError, DamagedFile):
         return {}
     return found
@@ -149,8 +149,8 @@ def _claimed(path: Path, force: bool) -> IO[bytes] | None:
     """A lock on a folder that is ours to write to, made if it is not there; None where there are no locks."""
     if path.exists() and not path.is_dir():
         raise InvalidSetting(f"{path} is not a folder")
-    strange = path.exists() and any(each.name != LOCK for each in path.iterdir())
-    if strange and not (path / MARK).exists() and not force:
+    strange = path.exists() and any(each.name != LOCK_FILE for each in path.iterdir())
+    if strange and not (path / SWEEP_FILE).exists() and not force:
         raise InvalidSetting(
             f"the folder {path} has other contents; name another, or force=True to write there"
         )
@@ -164,7 +164,7 @@ def _locked(path: Path) -> IO[bytes] | None:
         import fcntl
     except ImportError:  # pragma: no cover
         return None
-    file = open(path / LOCK, "ab")  # noqa: SIM115 - closed with the folder
+    file = open(path / LOCK_FILE, "ab")  # noqa: SIM115 - closed with the folder
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -177,11 +177,11 @@ def _locked(path: Path) -> IO[bytes] | None:
 
 def _parts(path: Path) -> list[Path]:
     """Our own files of runs."""
-    return sorted(each for each in (path / RUNS).iterdir() if OURS.fullmatch(each.name))
+    return sorted(each for each in (path / RUNS_FOLDER).iterdir() if PART_NAME.fullmatch(each.name))
 
 
 def _read_parts(path: Path) -> tuple[list[Path], list[pa.Table]]:
-    for _ in range(READINGS):
+    for _ in range(READING_TRIES):
         parts = _parts(path)
         try:
             return parts, [_rows(part, pyarrow.feather.read_table) for part in parts]
@@ -193,7 +193,7 @@ def _read_parts(path: Path) -> tuple[list[Path], list[pa.Table]]:
 def _write_part(path: Path, rows: pa.Table) -> Path:
     sink = pa.BufferOutputStream()
     pyarrow.feather.write_feather(rows, sink)
-    part = path / RUNS / f"{uuid.uuid4().hex}.arrow"
+    part = path / RUNS_FOLDER / f"{uuid.uuid4().hex}.arrow"
     replace(part, sink.getvalue().to_pybytes())
     return part
 
@@ -206,7 +206,7 @@ def _rows(path: Path, reader: Any) -> pa.Table:
         raise
     except (pa.ArrowException, OSError) as error:
         raise DamagedFile(f"{path} is damaged: {error}; {REMEDIES[path.suffix]}") from error
-    if found.schema.names != SCHEMA.names:
+    if found.schema.names != RUN_COLUMNS.names:
         raise DamagedFile(f"{path} has other columns than a table of runs; {REMEDIES[path.suffix]}")
     return found
 

@@ -24,12 +24,15 @@ from infex.policies.protocol import checked
 from infex.simulation.batch import name as stream_name
 from infex.simulation.playing import checked_instance
 
-KINDS: dict[str, Callable[..., Any]] = {"gaussian": environments.gaussian, "changing": environments.changing}
+GENERATORS: dict[str, Callable[..., Any]] = {
+    "gaussian": environments.gaussian,
+    "changing": environments.changing,
+}
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Problem:
+class Recipe:
     """A problem for each seed: one of `infex.environments` by its settings, or a user's.
 
     `source` is a kind such as "gaussian", `package.module:object`, or an instance; an object that
@@ -47,7 +50,7 @@ class Problem:
     def make(self, seed: int) -> environments.Instance:
         """The instance of one seed."""
         if self.is_of_a_kind:
-            made = KINDS[self.source](seed=seed, **dict(self.settings))
+            made = GENERATORS[self.source](seed=seed, **dict(self.settings))
         else:
             found = load(self.source) if isinstance(self.source, str) else self.source
             made = found(seed) if callable(found) else found
@@ -67,7 +70,7 @@ class Problem:
     @property
     def is_of_a_kind(self) -> bool:
         """Is it one of `infex.environments` by its settings?"""
-        return isinstance(self.source, str) and self.source in KINDS
+        return isinstance(self.source, str) and self.source in GENERATORS
 
     def _described(self) -> str:
         if self.is_of_a_kind:
@@ -93,31 +96,31 @@ class Player:
         object.__setattr__(self, "content", digest(self.policy))
 
 
-def problem(given: Any) -> Problem:
+def recipe(given: Any) -> Recipe:
     """A problem from text such as "gaussian(dim=10, arms=100)", `package.module:object`, or an instance."""
-    if isinstance(given, Problem):
+    if isinstance(given, Recipe):
         return given
     if not isinstance(given, str):
         if not callable(given):
             checked_instance(given)
-        return Problem(given)
+        return Recipe(given)
     kind, _, inside = given.partition("(")
-    if kind.strip() in KINDS and inside.endswith(")"):
+    if kind.strip() in GENERATORS and inside.endswith(")"):
         return of_kind(kind.strip(), catalog.arguments(given))
     if ":" in given:
         found = load(given)
         if not callable(found):
             checked_instance(found)
-        return Problem(given)
+        return Recipe(given)
     raise InvalidSetting(
-        f"an environment must be like 'gaussian(dim=10, arms=100)', one of {', '.join(KINDS)}, or "
+        f"an environment must be like 'gaussian(dim=10, arms=100)', one of {', '.join(GENERATORS)}, or "
         f"'package.module:object'; got {given!r}"
     )
 
 
-def of_kind(kind: str, settings: dict[str, Any]) -> Problem:
+def of_kind(kind: str, settings: dict[str, Any]) -> Recipe:
     """A problem of `infex.environments` by its settings, which are tried at once; defaults are left out."""
-    asked = inspect.signature(KINDS[kind]).parameters
+    asked = inspect.signature(GENERATORS[kind]).parameters
     order = {name: place for place, name in enumerate(asked)}
     for name in settings:
         if name not in order or name == "seed":
@@ -127,9 +130,9 @@ def of_kind(kind: str, settings: dict[str, Any]) -> Problem:
     for name in ("dim", "arms"):
         if name not in settings:
             raise InvalidSetting(f"{kind} needs {name}, as in {kind}(dim=10, arms=100)")
-    Problem(kind, tuple(settings.items())).make(seed=0)
+    Recipe(kind, tuple(settings.items())).make(seed=0)
     told = [item for item in settings.items() if item[1] != asked[item[0]].default]
-    return Problem(kind, tuple(sorted(told, key=lambda item: order[item[0]])))
+    return Recipe(kind, tuple(sorted(told, key=lambda item: order[item[0]])))
 
 
 def player(given: Any, delta: float | None = None) -> Player:
@@ -176,7 +179,7 @@ def _loaded(reference: str) -> Any:
     return checked("policy", made)
 
 
-def rule(given: Any) -> Any:
+def schedule_of(given: Any) -> Any:
     """A schedule from its catalogue expression, or itself."""
     return parsed(given, "schedule") if isinstance(given, str) else given
 

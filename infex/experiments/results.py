@@ -17,11 +17,11 @@ import pyarrow.parquet
 from infex.arrays import Floats, Integers
 from infex.errors import InvalidSetting
 from infex.experiments.naming import hint
-from infex.experiments.tasks import Outcome
+from infex.experiments.tasks import TaskOutcome
 from infex.files import replace
 from infex.statistics import Difference, Spread, paired, spread
 
-SCHEMA = pa.schema(
+RUN_COLUMNS = pa.schema(
     [
         ("key", pa.string()),
         ("environment", pa.string()),
@@ -41,7 +41,7 @@ SCHEMA = pa.schema(
     ]
 )
 
-SUMMARY = pa.schema(
+SUMMARY_COLUMNS = pa.schema(
     [
         ("dim", pa.int64()),
         ("arms", pa.int64()),
@@ -55,21 +55,21 @@ SUMMARY = pa.schema(
 )
 
 
-def rows_of(outcomes: Iterable[Outcome]) -> pa.Table:
+def rows_of(outcomes: Iterable[TaskOutcome]) -> pa.Table:
     """One row for each run and recorded round."""
     good = [outcome for outcome in outcomes if outcome.error is None]
     if not good:
-        return SCHEMA.empty_table()
+        return RUN_COLUMNS.empty_table()
     counts = [len(outcome.rounds) for outcome in good]
     columns: dict[str, Any] = {
         "key": np.repeat([outcome.key for outcome in good], counts),
         "t": [t for outcome in good for t in outcome.rounds],
         "regret": [value for outcome in good for value in outcome.regret],
     }
-    for name in SCHEMA.names:
+    for name in RUN_COLUMNS.names:
         if name not in columns:
             columns[name] = np.repeat([outcome.facts[name] for outcome in good], counts)
-    return pa.table({name: columns[name] for name in SCHEMA.names}, schema=SCHEMA)
+    return pa.table({name: columns[name] for name in RUN_COLUMNS.names}, schema=RUN_COLUMNS)
 
 
 @final
@@ -156,14 +156,14 @@ class Results:
         return sorted(found, key=lambda cell: (cell.dim, cell.arms, cell.environment))
 
     @functools.cached_property
-    def has_shapes_apart(self) -> bool:
+    def shapes_are_distinct(self) -> bool:
         """Do dimension and number of arms tell all problems apart?"""
         return len({(cell.dim, cell.arms) for cell in self.cells}) == len(self.cells)
 
     def title(self, cell: Cell) -> str:
         """What a reader calls a problem: its shape, and its label where another has that shape too."""
         shape = f"d = {cell.dim}, K = {cell.arms}"
-        return shape if self.has_shapes_apart else f"{shape}: {cell.environment}"
+        return shape if self.shapes_are_distinct else f"{shape}: {cell.environment}"
 
     @functools.cached_property
     def policies(self) -> list[str]:
@@ -302,10 +302,10 @@ class Results:
                             "regret_median": found.median,
                             "seconds_median": float(np.median(self.seconds(cell, policy))),
                         }
-                        | ({} if self.has_shapes_apart else {"environment": cell.environment})
+                        | ({} if self.shapes_are_distinct else {"environment": cell.environment})
                     )
-        more = [] if self.has_shapes_apart else [pa.field("environment", pa.string())]
-        return pa.Table.from_pylist(rows, schema=pa.schema([*SUMMARY, *more]))
+        more = [] if self.shapes_are_distinct else [pa.field("environment", pa.string())]
+        return pa.Table.from_pylist(rows, schema=pa.schema([*SUMMARY_COLUMNS, *more]))
 
     def write(self, folder: Path) -> None:
         """Writes `results.parquet` and `summary.csv`."""

@@ -17,13 +17,13 @@ from infex.checks import real, whole
 from infex.errors import InfexError, InvalidSetting
 from infex.experiments.engines import Engine, outcomes_of
 from infex.experiments.folder import Folder
-from infex.experiments.recipes import Player, Problem, combined, player, problem, rule
+from infex.experiments.recipes import Player, Recipe, combined, player, recipe, schedule_of
 from infex.experiments.results import Results
 from infex.experiments.tasks import Task, chunked
 from infex.simulation.batch import compile_loop
 from infex.simulation.playing import checked_horizon
 
-LISTS = ("environments", "policies", "bases", "schedules", "data")
+LISTED_KEYS = ("environments", "policies", "bases", "schedules", "data")
 
 Progress = Callable[[int, int, int], None]  # runs done, runs in all, runs that failed
 
@@ -57,7 +57,7 @@ class Sweep:
     delta: float | Literal["1/T"] | None = "1/T"
     title: str = ""
     players: tuple[Player, ...] = field(init=False, repr=False)
-    problems: tuple[Problem, ...] = field(init=False, repr=False)
+    problems: tuple[Recipe, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         horizon = checked_horizon(self.horizon)
@@ -65,19 +65,19 @@ class Sweep:
         if delta is not None:
             delta = real("delta", delta, above=0, most=1)
         seeds = range(whole("seeds", self.seeds)) if _is_number(self.seeds) else self.seeds
-        found: dict[str, Any] = {name: _listed(name, getattr(self, name)) for name in LISTS}
+        found: dict[str, Any] = {name: _listed(name, getattr(self, name)) for name in LISTED_KEYS}
         found |= {
             "horizon": horizon,
             "penalty": real("penalty", self.penalty, above=0),
             "seeds": tuple(_seed(seed) for seed in _listed("seeds", seeds)),
-            "problems": _each("environments", found["environments"], problem),
+            "problems": _each("environments", found["environments"], recipe),
         }
         if bool(found["bases"]) != bool(found["schedules"]):
             raise InvalidSetting("bases and schedules go together: Infex of every base with every schedule")
         if found["bases"] and not found["data"]:
             raise InvalidSetting("bases need data: 'shared', 'own' or both; got none")
         bases = _each("bases", found["bases"], lambda each: player(each, delta))
-        schedules = _each("schedules", found["schedules"], rule)
+        schedules = _each("schedules", found["schedules"], schedule_of)
         found["players"] = (
             *_each("policies", found["policies"], lambda each: player(each, delta)),
             *combined(bases, schedules, found["data"]),
@@ -158,8 +158,7 @@ class Sweep:
                 for each in outcomes:
                     task = tasks[each.key]
                     warned |= {
-                        (type(one).__name__, task.player.label, task.problem.label): one
-                        for one in each.warned
+                        (type(one).__name__, task.player.label, task.recipe.label): one for one in each.warned
                     }
                 if progress is not None:
                     progress(finished, len(tasks), len(failures))

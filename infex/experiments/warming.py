@@ -10,7 +10,7 @@ from infex.environments import Instance
 from infex.simulation.plan import plan
 from infex.simulation.playing import play
 
-ROUNDS = 2
+WARMING_ROUNDS = 2
 
 _warmed: set[tuple[type, str]] = set()  # kinds of problems and contents of policies, in this process
 
@@ -32,7 +32,7 @@ def warm(instance: Instance, policy: Any, content: str) -> None:
 def _tried(instance: Instance, policy: Any) -> None:
     """The policy, and the base that may not have its turn in so few rounds."""
     try:
-        play(instance, policy if plan(policy) is not None else copy.deepcopy(policy), ROUNDS)
+        play(instance, policy if plan(policy) is not None else copy.deepcopy(policy), WARMING_ROUNDS)
     except KeyboardInterrupt:
         raise
     except BaseException:  # a user's code may raise anything, SystemExit too

@@ -16,9 +16,9 @@ from infex.errors import InvalidArms, InvalidReward, InvalidSetting, LargeReward
 from infex.linear import Ridge
 from infex.streams import stream
 
-LARGEST = 1e100
-WEAKEST = 1e-9  # the least penalty that the sums of a posterior bear
-UNEVEN = 10.0  # times the size of the smallest feature, past which one is warned
+LARGEST_FEATURE = 1e100
+LEAST_PENALTY = 1e-9  # with less, the sums of a posterior lose too many digits
+SIZE_RATIO_WARNED = 10.0  # one is warned of a feature so many times as large as the smallest
 
 
 @final
@@ -102,17 +102,17 @@ def _rows(arms: Any) -> Floats:
         raise InvalidArms(f"arms must be rows of as many numbers each, got {str(arms)[:80]!r}") from None
     if rows.ndim != 2 or len(rows) < 2:
         raise InvalidArms(f"arms must be two or more rows of numbers, got shape {rows.shape}")
-    if not (np.abs(rows) <= LARGEST).all():
-        row, column = np.argwhere(~(np.abs(rows) <= LARGEST))[0]
+    if not (np.abs(rows) <= LARGEST_FEATURE).all():
+        row, column = np.argwhere(~(np.abs(rows) <= LARGEST_FEATURE))[0]
         raise InvalidArms(
-            f"arms must be finite numbers up to {LARGEST:g}, got {rows[row, column]:g} in row {row}, "
+            f"arms must be finite numbers up to {LARGEST_FEATURE:g}, got {rows[row, column]:g} in row {row}, "
             f"column {column}, counted from 0"
         )
     if np.ptp(rows, axis=0).max() == 0.0:
         raise InvalidArms(f"all {len(rows)} arms are alike, so there is nothing to choose")
     sizes = np.abs(rows).max(axis=0)
     small, large = int(np.argmin(np.where(sizes > 0, sizes, np.inf))), int(np.argmax(sizes))
-    if sizes[large] > UNEVEN * sizes[small]:
+    if sizes[large] > SIZE_RATIO_WARNED * sizes[small]:
         warnings.warn(
             f"features differ in size: up to {sizes[large]:g} in column {large}, up to {sizes[small]:g} in "
             f"column {small}. The ridge penalty and the bound treat all alike, so that small ones are hardly "
@@ -164,7 +164,7 @@ def _informed(prior: Belief, arms: Any, rewards: Any) -> Belief:
         )
     if not np.isfinite(values).all():
         raise InvalidReward(f"logged rewards must be finite, got {values[~np.isfinite(values)][0]:g}")
-    penalty = max(prior.noise**2 * prior.dim / prior.bound**2, WEAKEST)
+    penalty = max(prior.noise**2 * prior.dim / prior.bound**2, LEAST_PENALTY)
     ridge = Ridge(np.zeros((prior.dim, 0)), penalty)
     for arm, value in zip(which, values, strict=True):
         ridge.absorb(prior.arms[arm], float(value))

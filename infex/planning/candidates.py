@@ -11,12 +11,12 @@ from infex.errors import InvalidSetting
 from infex.policies import Greedy, Infex, LinTS, LinUCB, catalog
 from infex.schedules import Schedule, always, every, logarithmic, power, stretched
 
-SCALES = (1.0, 0.5, 0.2, 0.1, 0.05)
-DATA: tuple[Literal["shared", "own"], ...] = ("shared", "own")
-PERIODS = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
+TRIED_SCALES = (1.0, 0.5, 0.2, 0.1, 0.05)
+TRIED_DATA: tuple[Literal["shared", "own"], ...] = ("shared", "own")
+TRIED_PERIODS = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
-class Place(NamedTuple):
+class GridPlace(NamedTuple):
     """Where a candidate stands in the grid: its base, its data, the rank of its schedule, its scale."""
 
     base: str
@@ -24,7 +24,7 @@ class Place(NamedTuple):
     rank: int
     scale: int
 
-    def steps(self) -> list[Place]:
+    def steps(self) -> list[GridPlace]:
         """The places one step away."""
         other = "shared" if self.data == "own" else "own"
         ranks = [self._replace(rank=self.rank + step) for step in (-1, 1)]
@@ -42,7 +42,7 @@ class Candidate:
 
     policy: Any
     explorations: int
-    places: tuple[Place, ...] = ()
+    places: tuple[GridPlace, ...] = ()
 
     @property
     def expression(self) -> str:
@@ -76,7 +76,7 @@ def schedules(horizon: int, most: int) -> list[tuple[int, Schedule]]:
     shortest that it allows is one of them.
     """
     shortest = -(-horizon // max(most, 1))
-    periods = sorted({*PERIODS, *(shortest * each for each in (1, 2, 5))} - {1})
+    periods = sorted({*TRIED_PERIODS, *(shortest * each for each in (1, 2, 5))} - {1})
     slower = [stretched(1), stretched(2), power(0.75), power(0.5), logarithmic(3), logarithmic(2)]
     tried: list[Any] = [always(), *map(every, periods), *slower]
     counted = [(each.count(horizon), each) for each in tried]
@@ -94,16 +94,16 @@ def candidates(horizon: int, noise: float, bound: float, allowed: Limits) -> lis
     settings: dict[str, Any] = {"noise": noise, "bound": bound, "delta": delta_at(horizon)}
     found = []
     for rank, (count, schedule) in enumerate(fitting):
-        for place, scale in enumerate(SCALES):
+        for place, scale in enumerate(TRIED_SCALES):
             for kind in (LinUCB, LinTS):
                 base = kind(**settings, scale=scale)
-                places = [Place(kind.__name__, data, rank, place) for data in DATA]
+                places = [GridPlace(kind.__name__, data, rank, place) for data in TRIED_DATA]
                 if count == horizon:
                     found.append(Candidate(base, count, tuple(places)))
                     continue
                 found += [
                     Candidate(Infex(base, schedule, data=data), count, (each,))
-                    for data, each in zip(DATA, places, strict=True)
+                    for data, each in zip(TRIED_DATA, places, strict=True)
                 ]
     return found
 

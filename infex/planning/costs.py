@@ -9,7 +9,7 @@ import numpy as np
 from infex.arrays import Floats
 from infex.statistics import Interval, paired, quantile
 
-WORST = 0.9  # the decile that a cautious reader looks at
+WORST_DECILE = 0.9  # the decile that a cautious reader looks at
 
 
 class Cost(NamedTuple):
@@ -43,6 +43,6 @@ def against(one: Floats, other: Floats) -> Cost:
         n,
         Interval(gap.mean, gap.low, gap.high),
         quantile(one, other, 0.5),
-        quantile(one, other, WORST),
+        quantile(one, other, WORST_DECILE),
         gap.below,
     )

@@ -16,14 +16,25 @@ from infex.errors import InvalidSetting, LargeReward
 from infex.planning.beliefs import Belief, belief
 from infex.planning.candidates import Candidate, candidates, greedy, limits, plain_linucb
 from infex.planning.costs import Cost, against, cost
-from infex.planning.race import FIRST, MOST, SHOWN, Lane, Race, is_settled, line_up, near, rarer, student
+from infex.planning.race import (
+    FIRST_HEAT,
+    LAST_HEAT,
+    PROBLEMS_TO_SHOW,
+    Lane,
+    Race,
+    is_settled,
+    line_up,
+    near,
+    rarer,
+    student,
+)
 from infex.planning.words import assumed, code_of, divided, reasons, rounds_of
 from infex.simulation.batch import compile_loop
 
-LONGEST = 10**9
-RACING = 0.9  # of the time; the rest is for LinUCB and greedy, which the choice is compared with
+LONGEST_HORIZON = 10**9
+RACING_SHARE = 0.9  # of the time; the rest is for LinUCB and greedy, which the choice is compared with
 
-GLANCE = 20_000  # rounds that tell how long a run takes
+GLANCE_ROUNDS = 20_000  # rounds that tell how long a run takes
 
 Progress = Callable[[str, float], None]  # what goes on, and the share of time spent
 
@@ -103,7 +114,7 @@ class Plan:
             each
             for each in self.candidates
             if each.rounds == self.rounds
-            and (each.alive or (each.problems >= SHOWN and each.mean > lowest))
+            and (each.alive or (each.problems >= PROBLEMS_TO_SHOW and each.mean > lowest))
             and (limit is None or each.cost <= limit)
         ]
         found: list[Tried] = []
@@ -161,8 +172,8 @@ def plan(
     True
     """
     rounds = whole("horizon", horizon, least=2)
-    if rounds > LONGEST:
-        raise InvalidSetting(f"horizon must be at most {LONGEST} to be simulated, got {rounds}")
+    if rounds > LONGEST_HORIZON:
+        raise InvalidSetting(f"horizon must be at most {LONGEST_HORIZON} to be simulated, got {rounds}")
     slack = real("keep_within", keep_within, least=1) - 1.0
     known = belief(arms, labels, dim, arms_count, noise, bound, logged)
     allowed = limits(rounds, max_share, max_count, max_cost)
@@ -183,7 +194,7 @@ def plan(
         "seed": start,
     }
     compile_loop()
-    race = Race(known, rounds, start, workers, allowed, slack, RACING * limit)
+    race = Race(known, rounds, start, workers, allowed, slack, RACING_SHARE * limit)
     lanes = line_up(grid)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LargeReward)  # of every candidate; a log that does not fit was told
@@ -198,7 +209,7 @@ def plan(
 
 def _heats(race: Race, lanes: list[Lane], progress: Progress | None) -> list[Lane]:
     """The lanes left when the choice is settled and none that explores less is in doubt, or time is up."""
-    alive, problems = lanes, FIRST
+    alive, problems = lanes, FIRST_HEAT
     while True:
 
         def told(count: int, problems: int = problems) -> None:
@@ -208,11 +219,11 @@ def _heats(race: Race, lanes: list[Lane], progress: Progress | None) -> list[Lan
 
         alive, complete = race.heat(alive, problems, told)
         if not complete:
-            if problems > FIRST:
+            if problems > FIRST_HEAT:
                 _cut(alive, problems // 2)
             return alive
         chosen = choice(race, alive)[1]
-        if (is_settled(chosen, alive, race.slack) and not rarer(chosen, alive)) or problems >= MOST:
+        if (is_settled(chosen, alive, race.slack) and not rarer(chosen, alive)) or problems >= LAST_HEAT:
             return alive
         problems *= 2
 
@@ -245,12 +256,12 @@ def _reference(race: Race, candidate: Candidate, chosen: Lane, seconds: float) -
     """A policy to compare with, on as many problems as the rest of the time allows, which may be none."""
     lane = Lane(candidate)
     begun = time.monotonic()
-    race.run(lane, 1, min(chosen.rounds, GLANCE))
+    race.run(lane, 1, min(chosen.rounds, GLANCE_ROUNDS))
     if lane.seconds * chosen.rounds / lane.rounds > max(0.2 * seconds, 2.0):
         return Lane(candidate)
     while lane.rounds < chosen.rounds or lane.regret.size < chosen.regret.size:
         spent = time.monotonic() - begun
-        if lane.rounds == chosen.rounds and spent * 2 > (1.0 - RACING) / 2 * seconds:
+        if lane.rounds == chosen.rounds and spent * 2 > (1.0 - RACING_SHARE) / 2 * seconds:
             break
         problems = min(2 * max(lane.regret.size, 1), chosen.regret.size)
         race.run(lane, problems, chosen.rounds, race.workers)

@@ -26,15 +26,15 @@ from infex.planning.candidates import Candidate, Limits
 from infex.simulation import play_many
 from infex.simulation.many import cores
 
-FIRST, MOST = 4, 4096  # problems of the first heat, which double, and of the last
-SHARE = 4  # runs go on to so many times their rounds
-SHORTEST = 500  # rounds
-WAVE = 8  # candidates that go on at a time, whatever the number of threads
-PRIOR = 16  # problems that the neighbours of a candidate count for, as it may have been lucky
-ALIKE = 1.5  # times the regret of another: it may go on first if it explores less
-SHOWN = 16  # problems that may show two candidates to be near
-FEW = 64  # problems on which a candidate that fails but rarely may look good
-DOUBT = 0.025  # the chance to drop one that is as good
+FIRST_HEAT, LAST_HEAT = 4, 4096  # problems of a heat; each heat has twice those of the one before
+ROUNDS_FACTOR = 4  # a run that goes on has so many times its rounds
+FIRST_ROUNDS = 500  # the shortest part of the horizon is at least so long
+LANES_AT_ONCE = 8  # whatever the number of threads, so that these change nothing
+NEIGHBOURS_WEIGHT = 16  # problems that a candidate's neighbours count for, because it may have been lucky
+LIKE_REGRET_FACTOR = 1.5  # within this factor of the least regret, a lane that explores less goes on first
+PROBLEMS_TO_SHOW = 16  # fewer cannot show that two candidates are near
+PROBLEMS_TO_SETTLE = 64  # on fewer, a candidate that fails rarely may look good
+ERROR_CHANCE = 0.025  # the chance to drop a candidate that is as good as the leader
 
 
 @final
@@ -71,7 +71,7 @@ class Lane:
         if not others:
             return self.mean
         n = self.regret.size
-        weight = PRIOR * min(1.0, FEW / n) ** 2
+        weight = NEIGHBOURS_WEIGHT * min(1.0, PROBLEMS_TO_SETTLE / n) ** 2
         return (n * self.mean + weight * sum(others) / len(others)) / (n + weight)
 
 
@@ -152,10 +152,10 @@ class Race:
                     ready = waiting[:1]  # so that there is an answer, however short the time
                 if not ready:
                     return alive, not waiting
-                ready.sort(key=_turn)
-                list(pool.map(lambda lane: self._go_on(lane, problems), ready[:WAVE]))
+                going = sorted(ready, key=_turn)[:LANES_AT_ONCE]
+                list(pool.map(lambda lane: self._go_on(lane, problems), going))
                 before, leader = leader, self.leader(alive)
-                moved = ready[:WAVE] if leader is before and leader not in ready[:WAVE] else alive
+                moved = going if leader is before and leader not in going else alive
                 out = {id(lane) for lane in moved if self._is_out(lane, leader)}
                 alive = [lane for lane in alive if id(lane) not in out]
 
@@ -177,8 +177,8 @@ class Race:
     def _next(self, rounds: int) -> int:
         """The rounds to go on to: from a short part of the horizon, by factors, to all of it."""
         parts = [self.horizon]
-        while parts[-1] >= SHARE * SHORTEST:
-            parts.append(parts[-1] // SHARE)
+        while parts[-1] >= ROUNDS_FACTOR * FIRST_ROUNDS:
+            parts.append(parts[-1] // ROUNDS_FACTOR)
         return min((each for each in parts if each > rounds), default=self.horizon)
 
     def _is_out(self, lane: Lane, leader: Lane | None) -> bool:
@@ -206,7 +206,9 @@ def _turn(lane: Lane) -> tuple[int, int]:
     """Whose turn it is: new lanes, then those that lost least; among like ones, who explores least."""
     if not lane.rounds:
         return -(10**9), 0
-    return math.floor(math.log(max(lane.careful(), 1e-9)) / math.log(ALIKE)), lane.candidate.explorations
+    return math.floor(
+        math.log(max(lane.careful(), 1e-9)) / math.log(LIKE_REGRET_FACTOR)
+    ), lane.candidate.explorations
 
 
 def is_worse(lane: Lane, leader: Lane, slack: float) -> bool:
@@ -237,7 +239,7 @@ def near(lanes: list[Lane], first: Lane, slack: float) -> list[Lane]:
         lane
         for lane in lanes
         if lane is first
-        or (lane.regret.size >= SHOWN and lane.careful() <= most and is_within(lane, first, slack))
+        or (lane.regret.size >= PROBLEMS_TO_SHOW and lane.careful() <= most and is_within(lane, first, slack))
     ]
 
 
@@ -249,7 +251,7 @@ def is_within(lane: Lane, other: Lane, slack: float) -> bool:
 
 def is_settled(chosen: Lane, lanes: list[Lane], slack: float) -> bool:
     """Is no other lane better than the chosen one by more than a factor 1 + slack, on enough problems?"""
-    return chosen.regret.size >= FEW and all(
+    return chosen.regret.size >= PROBLEMS_TO_SETTLE and all(
         lane is chosen or is_within(chosen, lane, slack) for lane in lanes
     )
 
@@ -277,7 +279,7 @@ def student(chance: float, freedom: int) -> float:
 @lru_cache(maxsize=64)
 def _doubts(problems: int) -> float:
     """So many standard errors are called clear."""
-    return student(1.0 - DOUBT, problems - 1) if problems > 1 else math.inf
+    return student(1.0 - ERROR_CHANCE, problems - 1) if problems > 1 else math.inf
 
 
 def _error(values: Floats) -> float:

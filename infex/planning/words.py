@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from infex.planning.race import FEW, SHOWN, Lane, Race, rarer
+from infex.planning.race import PROBLEMS_TO_SETTLE, PROBLEMS_TO_SHOW, Lane, Race, rarer
 from infex.policies import Infex
 from infex.reports.front import said
 
@@ -66,7 +66,11 @@ def divided(found: Any) -> str:
 def reasons(race: Race, alive: list[Lane], best: Lane, chosen: Lane, settled: bool) -> str:
     """Why this one, and what is not sure about it."""
     within = f"{1 + race.slack:g} times"
-    tested = "is shown to be within" if best.regret.size >= SHOWN else "was tried enough to be shown within"
+    tested = (
+        "is shown to be within"
+        if best.regret.size >= PROBLEMS_TO_SHOW
+        else "was tried enough to be shown within"
+    )
     if chosen is not best:
         words = (
             f"It explores least of those shown to be within {within} the regret of the best: "
@@ -103,7 +107,7 @@ def _doubt(race: Race, alive: list[Lane], chosen: Lane) -> str:
         )
     elif waiting:
         words.append(f"{waiting} of {len(alive)} candidates that may be as good were not played to the end.")
-    elif chosen.regret.size < FEW:
+    elif chosen.regret.size < PROBLEMS_TO_SETTLE:
         words.append(f"It met {chosen.regret.size} problems, too few to see what goes wrong but rarely.")
     return " ".join([*words, "Give it more seconds."])
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from infex.errors import InvalidSetting
 from infex.files import replace
 from infex.reports.figures import FORMATS
-from infex.reports.styles import DASHES, OTHERS
+from infex.reports.styles import DASHES, OTHER_COLOURS
 
 Floats = NDArray[np.float64]
-COLOURS = ("#0072B2", "#D55E00", "#009E73", *OTHERS)
+CURVE_COLOURS = ("#0072B2", "#D55E00", "#009E73", *OTHER_COLOURS)
 
 
 class Line(NamedTuple):
@@ -43,7 +43,7 @@ def curves(
     axes = drawn.subplots()
     given = list(lines)
     for place, line in enumerate(given):
-        colour = COLOURS[place % len(COLOURS)]
+        colour = CURVE_COLOURS[place % len(CURVE_COLOURS)]
         dashes = DASHES[place % len(DASHES)] or (None, None)
         y = np.where(np.isfinite(line.y) & (line.y > 0), line.y, np.nan)
         faint = np.zeros(y.size, bool) if line.faint is None else line.faint

@@ -17,19 +17,19 @@ from infex.errors import InvalidSetting
 from infex.files import replace
 from infex.reports.styles import P, Shown, Style, styles
 
-NAME = "drawn by infex"  # by which a figure of ours is known
+DRAWN_BY = "drawn by infex"  # a figure that says so is ours to replace
 FORMATS: dict[str, dict[str, Any]] = {
-    "png": {"Software": NAME},
-    "svg": {"Creator": NAME, "Date": None},
-    "pdf": {"Creator": NAME, "CreationDate": None},
+    "png": {"Software": DRAWN_BY},
+    "svg": {"Creator": DRAWN_BY, "Date": None},
+    "pdf": {"Creator": DRAWN_BY, "CreationDate": None},
 }
-WIDTH = 10.5  # inches
-SIZE = 9  # of letters, in points
-LINE = 0.18  # inches of a line of the legend
-NAMES = 100  # characters of a line of a name in the legend
-BESIDE = 34  # and beside its time
-BANDS = 9  # lines at most that have bands; of more, bands would be mud
-OURS = re.compile(rf"figure\d+\.({'|'.join(FORMATS)})")
+FIGURE_WIDTH = 10.5  # inches
+LETTER_SIZE = 9  # points
+LEGEND_LINE = 0.18  # inches
+NAME_WIDTH = 100  # characters in a line of the legend
+NAME_WIDTH_BESIDE_TIMES = 34  # characters
+LINES_WITH_BANDS = 9  # the bands of more lines would cover each other
+FIGURE_FILE = re.compile(rf"figure\d+\.({'|'.join(FORMATS)})")
 
 
 def figure(results: Shown[P], dim: int | None = None) -> Any:
@@ -44,10 +44,10 @@ def figure(results: Shown[P], dim: int | None = None) -> Any:
     looks = styles(results.policies, results.bases)
     heights = [_height(_shown(results, cell)) for cell in cells]
     labels = [policy for policy in results.policies if any(results.has(cell, policy) for cell in cells)]
-    names = [_wrapped(label, NAMES) for label in labels]
+    names = [_wrapped(label, NAME_WIDTH) for label in labels]
     columns = _columns(names)
-    below = 0.55 + LINE * sum(name.count("\n") + 1 for name in names) / columns
-    drawn = Figure(figsize=(WIDTH, sum(heights) + below), layout="constrained")
+    below = 0.55 + LEGEND_LINE * sum(name.count("\n") + 1 for name in names) / columns
+    drawn = Figure(figsize=(FIGURE_WIDTH, sum(heights) + below), layout="constrained")
     axes = drawn.subplots(len(cells), 2, squeeze=False, width_ratios=(3, 2), height_ratios=heights)
     for (left, right), cell in zip(axes, cells, strict=True):
         _regret(left, results, cell, looks)
@@ -63,7 +63,7 @@ def figure(results: Shown[P], dim: int | None = None) -> Any:
         ncols=columns,
         frameon=False,
         handlelength=3.2,
-        fontsize=SIZE,
+        fontsize=LETTER_SIZE,
     )
     return drawn
 
@@ -78,15 +78,15 @@ def _columns(names: list[str]) -> int:
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
-    font = FontProperties(size=SIZE)
+    font = FontProperties(size=LETTER_SIZE)
     lines = [line for name in names for line in name.split("\n")]
     longest = max(text_to_path.get_text_width_height_descent(line, font, False)[0] for line in lines) / 72
-    return max(1, min(int((WIDTH - 0.2) / (longest + 0.75)), 4, -(-len(names) // 3)))
+    return max(1, min(int((FIGURE_WIDTH - 0.2) / (longest + 0.75)), 4, -(-len(names) // 3)))
 
 
 def _height(policies: list[str]) -> float:
     """Inches for one problem: enough for the names beside its times."""
-    most = max(_wrapped(policy, BESIDE).count("\n") + 1 for policy in policies)
+    most = max(_wrapped(policy, NAME_WIDTH_BESIDE_TIMES).count("\n") + 1 for policy in policies)
     return max(3.1, 0.7 + (0.05 + 0.135 * most) * len(policies))
 
 
@@ -110,7 +110,11 @@ def draw(
             replace(path, picture)
             written.append(path)
     for path in folder.iterdir():
-        if OURS.fullmatch(path.name) and path not in written and NAME.encode() in path.read_bytes():
+        if (
+            FIGURE_FILE.fullmatch(path.name)
+            and path not in written
+            and DRAWN_BY.encode() in path.read_bytes()
+        ):
             path.unlink()
     return written
 
@@ -120,7 +124,7 @@ def rendered(results: Shown[P], dim: int) -> dict[str, bytes]:
     from matplotlib import rc_context
 
     found = {}
-    with rc_context({"svg.hashsalt": "infex", "font.size": SIZE}):
+    with rc_context({"svg.hashsalt": "infex", "font.size": LETTER_SIZE}):
         drawn = figure(results, dim)
         drawn.draw_without_rendering()
         drawn.set_layout_engine("none")  # which would place all anew for every format
@@ -145,7 +149,7 @@ def _regret(axes: Any, results: Shown[P], cell: P, looks: dict[str, Style]) -> N
         rounds, mean, std = results.band(cell, policy)
         look, low, high = looks[policy], np.maximum(mean - std, 0), mean + std
         axes.plot(rounds, mean, color=look.colour, dashes=look.dash or (None, None), lw=1.5, label=policy)
-        if std.any() and len(shown) <= BANDS:
+        if std.any() and len(shown) <= LINES_WITH_BANDS:
             axes.fill_between(rounds, low, high, color=look.colour, alpha=0.09, lw=0)
         elif std.any():
             end = rounds[-1] * (1.02 + 0.2 * place / len(shown))
@@ -156,7 +160,7 @@ def _regret(axes: Any, results: Shown[P], cell: P, looks: dict[str, Style]) -> N
     axes.set_xlim(left=0)
     last = int(rounds[-1])
     axes.set_xticks([t for t in MaxNLocator(5, integer=True).tick_values(0, last) if t <= last])
-    how = "mean, bands of one std" if len(shown) <= BANDS else "mean; bars: one std at the end"
+    how = "mean, bands of one std" if len(shown) <= LINES_WITH_BANDS else "mean; bars: one std at the end"
     axes.set_ylabel(f"regret: {how}" if spread else "regret")
     axes.set_title(results.title(cell), loc="left", fontsize=10)
     _quiet(axes)
@@ -171,7 +175,9 @@ def _time(axes: Any, results: Shown[P], cell: P, looks: dict[str, Style]) -> Non
         axes.plot(seconds, np.full(seconds.size, place), "|", color=look.colour, alpha=0.35, ms=6)
         axes.plot(np.median(seconds), place, "o", color=look.colour, ms=5)
         low, high = min(low, float(seconds.min())), max(high, float(seconds.max()))
-    axes.set_yticks(range(len(shown)), [_wrapped(policy, BESIDE) for policy in shown], fontsize=8)
+    axes.set_yticks(
+        range(len(shown)), [_wrapped(policy, NAME_WIDTH_BESIDE_TIMES) for policy in shown], fontsize=8
+    )
     axes.set_ylim(-0.6, len(shown) - 0.4)
     axes.set_xscale("log")
     axes.set_xlim(low / 1.25, high * 1.25)

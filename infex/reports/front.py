@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from infex.files import replace
-from infex.reports.styles import FAMILIES
+from infex.reports.styles import BASE_COLOURS
 
-MOST = 10  # arms that are listed
-NAMES = {
+ARMS_LISTED = 10  # arms that are listed
+REFERENCE_NAMES = {
     "recommended": "recommended",
     "best": "the best",
     "LinUCB": "plain LinUCB",
@@ -40,7 +40,7 @@ def front_figure(plan: Any) -> Any:
     for name in ("LinUCB", "LinTS"):
         some = [each for each in played if name in each.expression]
         axes.plot(
-            [each.explorations for each in some], [each.mean for each in some], "o", color=FAMILIES[name],
+            [each.explorations for each in some], [each.mean for each in some], "o", color=BASE_COLOURS[name],
             ms=4, alpha=0.45, label=f"candidates with {name}",
         )  # fmt: skip
     early = [each for each in plan.candidates if each.rounds < plan.rounds]
@@ -62,7 +62,9 @@ def front_figure(plan: Any) -> Any:
     for name, dash in (("LinUCB", (4, 2)), ("greedy", (1, 2))):
         if name not in plan.regret:
             continue
-        axes.axhline(plan.regret[name].mean.value, color="#7F7F7F", lw=1, dashes=dash, label=NAMES[name])
+        axes.axhline(
+            plan.regret[name].mean.value, color="#7F7F7F", lw=1, dashes=dash, label=REFERENCE_NAMES[name]
+        )
     for name in ("x", "y"):
         _plain_log(axes, name)
     axes.set_xlabel(f"exploring rounds in {plan.horizon:,}")
@@ -151,8 +153,8 @@ def _asked(plan: Any) -> str:
 
 def _costs(plan: Any) -> str:
     """Regret, and what it differs by, with intervals."""
-    rows = [(NAMES[name], each, "") for name, each in plan.regret.items()]
-    rows += [(f"recommended less {NAMES[name]}", each, "+") for name, each in plan.against.items()]
+    rows = [(REFERENCE_NAMES[name], each, "") for name, each in plan.regret.items()]
+    rows += [(f"recommended less {REFERENCE_NAMES[name]}", each, "+") for name, each in plan.against.items()]
     cells = "".join(
         f"<tr><td>{name}</td><td>{found.problems}</td>"
         + "".join(f"<td>{_figure(each, sign)}</td>" for each in found[1:4])
@@ -174,7 +176,7 @@ def _figure(found: Any, sign: str) -> str:
 def _arms(plan: Any) -> str:
     """How often each of the arms was the best."""
     rows = "".join(
-        f"<tr><td>{escape(arm.label)}</td><td>{arm.best:.1%}</td></tr>" for arm in plan.arms[:MOST]
+        f"<tr><td>{escape(arm.label)}</td><td>{arm.best:.1%}</td></tr>" for arm in plan.arms[:ARMS_LISTED]
     )
     head = "<tr><th>arm</th><th>best in</th></tr>"
     return f'<div class="wide"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'

@@ -12,16 +12,18 @@ import numpy as np
 
 from infex.reports.styles import P, Shown, Style, styles
 
-CELLS_FIRST = "Regret is the pseudo-regret: what was lost, in means, against always playing the best arm."
-HOW = (
+REGRET_EXPLAINED = (
+    "Regret is the pseudo-regret: what was lost, in means, against always playing the best arm."
+)
+LINES_EXPLAINED = (
     "Lines are means over instances. Bands are one standard deviation to each side; where more than nine "
     "lines are shown, bars behind the last round tell it in their place. Differences are paired: "
     "both policies met the same instances and the same noise; brackets hold a 95 % bootstrap interval of "
     "the mean difference, which needs 6 pairs. Greedy's regret is a mixture of near-zero and linear runs, so "
     "look at medians too."
 )
-MARKS = "A short mark is one run, a dot the median."
-HEADING = "The paper's claims on these runs"
+MARKS_EXPLAINED = "A short mark is one run, a dot the median."
+CLAIMS_HEADING = "The paper's claims on these runs"
 
 
 class Verdict(NamedTuple):
@@ -39,7 +41,7 @@ class Verdict(NamedTuple):
 
 
 def page(
-    results: Shown[P], title: str, verdicts: list[Verdict], caveat: str = "", heading: str = HEADING
+    results: Shown[P], title: str, verdicts: list[Verdict], caveat: str = "", heading: str = CLAIMS_HEADING
 ) -> str:
     """The report of a sweep as one HTML page; the caveat stands above the verdicts."""
     looks = styles(results.policies, results.bases)
@@ -52,8 +54,8 @@ def page(
         _failures(results),
         _claims(verdicts, caveat, heading),
         "<h2>Regret and computation time</h2>",
-        f"<p>{escape(CELLS_FIRST)} {escape(HOW)}</p>",
-        f"<p>{escape(_time(results.about))} {MARKS}</p>",
+        f"<p>{escape(REGRET_EXPLAINED)} {escape(LINES_EXPLAINED)}</p>",
+        f"<p>{escape(_time(results.about))} {MARKS_EXPLAINED}</p>",
         '<div id="charts">',  # beyond which the legend does not stay in sight
         _legend(results.policies, looks),
         *[_chart(place, cell, results.title(cell)) for place, cell in enumerate(results.cells)],

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-FAMILIES = {"LinUCB": "#0072B2", "LinTS": "#D55E00", "Greedy": "#000000", "EpsilonGreedy": "#009E73"}
-OTHERS = ("#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#8C564B", "#9467BD")
+BASE_COLOURS = {"LinUCB": "#0072B2", "LinTS": "#D55E00", "Greedy": "#000000", "EpsilonGreedy": "#009E73"}
+OTHER_COLOURS = ("#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#8C564B", "#9467BD")
 DASHES = (
     (),
     (6.0, 2.0),
@@ -37,15 +37,15 @@ class Style(NamedTuple):
 
 def styles(policies: list[str], bases: dict[str, str]) -> dict[str, Style]:
     """A style for each policy: its base has the colour, and its schedule the dashes, with every base."""
-    colours = {name: Style(colour, ()) for name, colour in FAMILIES.items()}
+    colours = {name: Style(colour, ()) for name, colour in BASE_COLOURS.items()}
     spare = 0
     rules: dict[str, int] = {}
     found = {}
     for policy in policies:
         family = bases.get(policy, policy)
         if family not in colours:
-            turn, place = divmod(spare, len(OTHERS))
-            colours[family] = Style(OTHERS[place], DASHES[turn % len(DASHES)])
+            turn, place = divmod(spare, len(OTHER_COLOURS))
+            colours[family] = Style(OTHER_COLOURS[place], DASHES[turn % len(DASHES)])
             spare += 1
         found[policy] = colours[family]
         if family != policy:
@@ -54,7 +54,7 @@ def styles(policies: list[str], bases: dict[str, str]) -> dict[str, Style]:
     return found
 
 
-class Place(Protocol):
+class ShownProblem(Protocol):
     """One problem of a sweep."""
 
     @property
@@ -66,7 +66,7 @@ class Place(Protocol):
         """Its dimension."""
 
 
-P = TypeVar("P", bound=Place)
+P = TypeVar("P", bound=ShownProblem)
 
 
 class Shown(Protocol[P]):

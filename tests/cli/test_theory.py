@@ -72,7 +72,7 @@ def test_bound_as_json_has_the_figures_of_the_library() -> None:
 
 @pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
 def test_bound_draws_a_picture(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("infex.cli.bound.POINTS", 6)
+    monkeypatch.setattr("infex.cli.bound_command.HORIZONS_DRAWN", 6)
     out = tmp_path / f"bound.{kind}"
     assert infex("bound", *PROBLEM, "--schedule", "every(20)", "--out", str(out)).exit_code == 0
     assert out.read_bytes()[:4] in (b"\x89PNG", b"<?xm", b"%PDF")

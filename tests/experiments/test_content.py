@@ -14,7 +14,7 @@ import infex
 from infex import Infex, LinUCB, every, schedules
 from infex.environments import ChangingInstance, LinearInstance
 from infex.experiments.content import digest
-from infex.experiments.recipes import Problem
+from infex.experiments.recipes import Recipe
 from tests.experiments.test_sweep import HERE, sweep
 
 FACTOR = 2
@@ -124,9 +124,9 @@ def test_a_changed_environment_is_another_task() -> None:
     )
     assert not keys(environments=[made(0.5)]) & keys(environments=[made(0.4)])
     assert keys(environments=[made(0.5)]) == keys(environments=[made(0.5)])
-    one, other = (Problem(f"{HERE}:{name}", label="mine") for name in ("square", "small"))
+    one, other = (Recipe(f"{HERE}:{name}", label="mine") for name in ("square", "small"))
     assert not keys(environments=[one]) & keys(environments=[other])
-    settings = [Problem("gaussian", (("dim", 2), ("arms", arms)), label="mine") for arms in (3, 4)]
+    settings = [Recipe("gaussian", (("dim", 2), ("arms", arms)), label="mine") for arms in (3, 4)]
     assert not keys(environments=settings[:1]) & keys(environments=settings[1:])
 
 

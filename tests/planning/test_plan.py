@@ -20,6 +20,7 @@ from infex.cli.main import main
 from infex.environments import gaussian
 from infex.errors import InfexError, LargeReward, UnevenFeatures
 from infex.planning import plan
+from infex.planning.arm_files import read_arms, read_log
 from infex.planning.beliefs import belief
 from infex.planning.candidates import Candidate, Limits, candidates, limits
 from infex.planning.planner import choice
@@ -34,7 +35,6 @@ from infex.planning.race import (
     rarer,
     student,
 )
-from infex.planning.reading import read_arms, read_log
 from infex.policies import Greedy, catalog
 
 QUICK: dict[str, Any] = {"dim": 2, "arms_count": 5, "horizon": 300, "seconds": 1.0, "workers": 2}

@@ -25,11 +25,11 @@ from infex.cli import INTERRUPTED
 from infex.cli.output import number, say_json
 from infex.cli.tables import show_table
 from infex.experiments.folder import held
-from infex.experiments.report import write_report
 from infex.experiments.results import Cell, Results
 from infex.experiments.sweep import Sweep
+from infex.experiments.sweep_report import write_report
 
-SHOWN_FAILURES = 5
+FAILURES_SHOWN = 5
 
 
 def play(
@@ -163,9 +163,9 @@ def tell_failures(results: Results, out: Path) -> None:
     if not results.failures:
         return
     click.echo(f"\n{len(results.failures)} runs failed:", err=True)
-    for failure in results.failures[:SHOWN_FAILURES]:
+    for failure in results.failures[:FAILURES_SHOWN]:
         click.echo(f"  {failure['run']}: {failure['traceback'].strip().splitlines()[-1]}", err=True)
-    more = len(results.failures) - SHOWN_FAILURES
+    more = len(results.failures) - FAILURES_SHOWN
     if more > 0:
         click.echo(f"  and {more} more", err=True)
     click.echo(f"tracebacks are in {out / 'failures.json'}; the same command tries them again", err=True)
@@ -174,7 +174,7 @@ def tell_failures(results: Results, out: Path) -> None:
 def show(results: Results) -> None:
     """Prints mean regret and median time, two tables for each dimension."""
     console = Console()
-    if not results.has_shapes_apart:
+    if not results.shapes_are_distinct:
         for place, cell in enumerate(results.cells, 1):
             console.print(f"#{place}: {results.title(cell)}", highlight=False, markup=False)
     for dim in sorted({cell.dim for cell in results.cells}):
@@ -191,7 +191,7 @@ def show(results: Results) -> None:
 
 
 def _head(results: Results, cell: Cell) -> str:
-    return f"K = {cell.arms}" if results.has_shapes_apart else f"#{results.cells.index(cell) + 1}"
+    return f"K = {cell.arms}" if results.shapes_are_distinct else f"#{results.cells.index(cell) + 1}"
 
 
 def _regret(results: Results, cell: Cell, policy: str) -> str:

@@ -17,13 +17,13 @@ from infex.experiments.sweep import Sweep
 from infex.policies import catalog
 from infex.reports import Verdict
 
-TITLE = "Infrequent exploration with arms that change"
-HEADING = "What the paper's appendix discusses, on these runs"
-KINDS = ("moving", "fixed", "recurring")
-DIMS = (10,)
-ARMS = (20,)
-PERIODS = (5, 20)
-NEAR = 1.2  # times the least regret is near it
+CHANGING_TITLE = "Infrequent exploration with arms that change"
+CHANGING_HEADING = "What the paper's appendix discusses, on these runs"
+CHANGING_KINDS = ("moving", "fixed", "recurring")
+CHANGING_DIMS: tuple[int, ...] = (10,)
+CHANGING_ARMS: tuple[int, ...] = (20,)
+CHANGING_PERIODS = (5, 20)
+NEAR_FACTOR = 1.2  # a regret up to so many times the least is called near it
 
 
 def policies() -> list[str]:
@@ -31,14 +31,14 @@ def policies() -> list[str]:
     found = [
         each
         for base in ("LinUCB", "LinTS")
-        for each in (base, *(f"Infex({base}, every({period}))" for period in PERIODS))
+        for each in (base, *(f"Infex({base}, every({period}))" for period in CHANGING_PERIODS))
     ]
     return [*found, "Greedy"]
 
 
-def contexts(
-    dims: Iterable[int] = DIMS,
-    arms: Iterable[int] = ARMS,
+def changing_arms(
+    dims: Iterable[int] = CHANGING_DIMS,
+    arms: Iterable[int] = CHANGING_ARMS,
     instances: int = 20,
     horizon: int = 10_000,
     chosen: Iterable[Any] | None = None,
@@ -50,13 +50,13 @@ def contexts(
             f"changing(dim={dim}, arms={count}, best={kind})"
             for dim in dims
             for count in counts
-            for kind in KINDS
+            for kind in CHANGING_KINDS
         ],
         policies=policies() if chosen is None else list(chosen),
         seeds=instances,
         horizon=horizon,
         delta="1/T",
-        title=TITLE,
+        title=CHANGING_TITLE,
     )
 
 
@@ -66,8 +66,8 @@ def verdicts(results: Results) -> list[Verdict]:
         _verdict(
             results,
             "moving",
-            f"Diverse contexts explore by themselves: greedy's mean regret is at most {NEAR:g} times the "
-            "least of all policies.",
+            "Diverse contexts explore by themselves: greedy's mean regret is at most "
+            f"{NEAR_FACTOR:g} times the least of all policies.",
             _greedy_is_near,
             _means,
         ),
@@ -124,7 +124,7 @@ def _is_below(results: Results, cell: Cell, one: str, other: str, times: float =
     return left.size == 0 or bool(np.mean(left) <= times * np.mean(right))
 
 
-def _ratio(results: Results, cell: Cell, policy: str) -> float:
+def _growth(results: Results, cell: Cell, policy: str) -> float:
     """Mean regret of the second half of the rounds over that of the first; 0 if there was none in both."""
     rounds, mean, _ = results.band(cell, policy)
     first = float(np.interp(rounds[-1] / 2, rounds, mean))
@@ -135,14 +135,14 @@ def _ratio(results: Results, cell: Cell, policy: str) -> float:
 
 
 def _greedy_is_near(results: Results, cell: Cell) -> bool:
-    return all(_is_below(results, cell, "Greedy", policy, NEAR) for policy in _present(results, cell))
+    return all(_is_below(results, cell, "Greedy", policy, NEAR_FACTOR) for policy in _present(results, cell))
 
 
 def _keeps_order(results: Results, cell: Cell) -> bool:
     def keeps(policy: str) -> bool:
         base = results.bases[policy]
         less = not results.has(cell, base) or _is_below(results, cell, policy, base)
-        return less and _ratio(results, cell, policy) < 1.0
+        return less and _growth(results, cell, policy) < 1.0
 
     return all(map(keeps, _explorers(results, cell)))
 
@@ -156,7 +156,7 @@ def _means(results: Results, cell: Cell) -> str:
 
 
 def _halves(results: Results, cell: Cell) -> str:
-    shares = ", ".join(f"{policy} {_ratio(results, cell, policy):.2f}" for policy in _present(results, cell))
+    shares = ", ".join(f"{policy} {_growth(results, cell, policy):.2f}" for policy in _present(results, cell))
     return f"second half over first {shares}"
 
 
@@ -169,5 +169,5 @@ def _counts(results: Results, cell: Cell) -> str:
     )
     return (
         f"less regret than greedy: {less} instances; in the worst instance {worst}; greedy's second half "
-        f"over its first {_ratio(results, cell, 'Greedy'):.2f}"
+        f"over its first {_growth(results, cell, 'Greedy'):.2f}"
     )

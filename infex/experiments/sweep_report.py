@@ -8,24 +8,24 @@ from typing import Any
 
 import joblib
 
-from infex.experiments import contexts, paper
+from infex.experiments import changing_arms, paper
 from infex.experiments.results import Results
 from infex.files import replace
 from infex.reports import draw, page
 from infex.simulation.many import cores
 
-TITLE = "Infrequent exploration in linear bandits"
+DEFAULT_TITLE = "Infrequent exploration in linear bandits"
 
 
 def write_report(results: Results, folder: Path) -> list[Path]:
     """Writes the figures and `report.html` in place of earlier ones; the files."""
     written = draw(results, folder, paper.figures(results), _on_all_cores)
     target = folder / "report.html"
-    title = results.about.get("title") or TITLE
+    title = results.about.get("title") or DEFAULT_TITLE
     if found := paper.verdicts(results):
         text = page(results, title, found, paper.caveat(results))
     else:
-        text = page(results, title, contexts.verdicts(results), heading=contexts.HEADING)
+        text = page(results, title, changing_arms.verdicts(results), heading=changing_arms.CHANGING_HEADING)
     replace(target, text.encode())
     return [*written, target]
 

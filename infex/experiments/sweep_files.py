@@ -12,39 +12,39 @@ import msgspec
 
 from infex.errors import InfexError, InvalidSetting
 from infex.experiments.naming import hint
-from infex.experiments.recipes import Problem, of_kind, problem
+from infex.experiments.recipes import Recipe, of_kind, recipe
 from infex.experiments.sweep import Sweep
 
-One = int | list[int]
+OneOrMore = int | list[int]
 
 
 class Gaussian(msgspec.Struct, tag_field="kind", tag="gaussian", forbid_unknown_fields=True):
     """The paper's generator, for every dimension with every number of arms."""
 
-    dim: One
-    arms: One
+    dim: OneOrMore
+    arms: OneOrMore
     rewards: Literal["sign", "gaussian"] = "sign"
 
 
 class Changing(msgspec.Struct, tag_field="kind", tag="changing", forbid_unknown_fields=True):
     """Arms drawn anew in every round."""
 
-    dim: One
-    arms: One
+    dim: OneOrMore
+    arms: OneOrMore
     best: Literal["moving", "fixed", "recurring"] = "moving"
     gap: float = 0.1
     rewards: Literal["sign", "gaussian"] = "sign"
 
 
-class Own(msgspec.Struct, tag_field="kind", tag="object", forbid_unknown_fields=True):
+class OwnObject(msgspec.Struct, tag_field="kind", tag="object", forbid_unknown_fields=True):
     """An instance, or a function that makes one from a seed, as `package.module:object`."""
 
     object: str
     label: str = ""
 
 
-KINDS = {"gaussian": Gaussian, "changing": Changing, "object": Own}
-WORDS = {
+TABLES_BY_KIND = {"gaussian": Gaussian, "changing": Changing, "object": OwnObject}
+TOML_WORDS = {
     "`str | object`": "text or a table",
     "`object`": "a table",
     "`array`": "a list",
@@ -53,10 +53,10 @@ WORDS = {
 }
 
 
-class File(msgspec.Struct, forbid_unknown_fields=True):
+class SweepFile(msgspec.Struct, forbid_unknown_fields=True):
     """What a sweep file may say."""
 
-    environments: list[Gaussian | Changing | Own | str]
+    environments: list[Gaussian | Changing | OwnObject | str]
     policies: list[str] = []
     bases: list[str] = []
     schedules: list[str] = []
@@ -72,7 +72,7 @@ def read_sweep(path: str | Path) -> Sweep:
     """The sweep of a TOML file."""
     place = Path(path)
     try:
-        found = msgspec.toml.decode(place.read_bytes(), type=File)
+        found = msgspec.toml.decode(place.read_bytes(), type=SweepFile)
     except OSError as error:
         raise InvalidSetting(f"{path}: {error.strerror or error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:  # ValidationError is one of the first
@@ -80,30 +80,30 @@ def read_sweep(path: str | Path) -> Sweep:
     try:
         return Sweep(
             environments=[
-                each for place, table in enumerate(found.environments) for each in _problems(place, table)
+                each for place, table in enumerate(found.environments) for each in _recipes(place, table)
             ],
-            **{name: getattr(found, name) for name in SETTINGS},
+            **{name: getattr(found, name) for name in SWEEP_KEYS},
         )
     except InfexError as error:
         raise InvalidSetting(f"{path}: {error}") from None
 
 
-SETTINGS = ("policies", "bases", "schedules", "data", "horizon", "seeds", "penalty", "delta", "title")
+SWEEP_KEYS = ("policies", "bases", "schedules", "data", "horizon", "seeds", "penalty", "delta", "title")
 
 
-def _problems(place: int, table: Gaussian | Changing | Own | str) -> list[Problem]:
+def _recipes(place: int, table: Gaussian | Changing | OwnObject | str) -> list[Recipe]:
     try:
         if isinstance(table, str):
-            return [problem(table)]
-        if isinstance(table, Own):
-            made = problem(table.object)
-            return [Problem(made.source, made.settings, table.label)] if table.label else [made]
+            return [recipe(table)]
+        if isinstance(table, OwnObject):
+            made = recipe(table.object)
+            return [Recipe(made.source, made.settings, table.label)] if table.label else [made]
         return _grid(place, table)
     except InfexError as error:
         raise InvalidSetting(f"{error} - at `environments[{place}]`") from None
 
 
-def _grid(place: int, table: Gaussian | Changing) -> list[Problem]:
+def _grid(place: int, table: Gaussian | Changing) -> list[Recipe]:
     kind = "gaussian" if isinstance(table, Gaussian) else "changing"
     settings: dict[str, Any] = msgspec.structs.asdict(table)
     dims, counts = (value if isinstance(value, list) else [value] for value in (table.dim, table.arms))
@@ -127,15 +127,15 @@ def _plainly(message: str, path: Path) -> str:
     missing = re.fullmatch(r"Object missing required field `(.*?)`(?: - at `\$\.?(.*)`)?", message)
     if missing:
         return f"the key `{missing[1]}` is missing" + (f" - at `{missing[2]}`" if missing[2] else "")
-    for old, new in WORDS.items():
+    for old, new in TOML_WORDS.items():
         message = message.replace(old, new)
-    return f"{message}; kinds are {', '.join(KINDS)}" if message.endswith(".kind`") else message
+    return f"{message}; kinds are {', '.join(TABLES_BY_KIND)}" if message.endswith(".kind`") else message
 
 
 def _table_at(where: str, path: Path) -> Any:
     """What may stand in the table at such a place."""
     place = re.fullmatch(r"environments\[(\d+)\]", where)
     if place is None:
-        return File
+        return SweepFile
     kind = tomllib.loads(path.read_text(encoding="utf-8"))["environments"][int(place[1])]["kind"]
-    return KINDS[kind]
+    return TABLES_BY_KIND[kind]

@@ -8,7 +8,7 @@ import click
 from click.core import ParameterSource
 
 from infex.cli.options import playing
-from infex.experiments import contexts, paper
+from infex.experiments import changing_arms, paper
 
 
 @click.command()
@@ -28,12 +28,16 @@ from infex.experiments import contexts, paper
 @click.option(
     "--instances",
     type=click.IntRange(min=1),
-    default=paper.INSTANCES,
+    default=paper.PAPER_INSTANCES,
     show_default=True,
     help="Random instances of each cell.",
 )
 @click.option(
-    "--horizon", type=click.IntRange(min=1), default=paper.HORIZON, show_default=True, help="Rounds of a run."
+    "--horizon",
+    type=click.IntRange(min=1),
+    default=paper.PAPER_HORIZON,
+    show_default=True,
+    help="Rounds of a run.",
 )
 @click.option(
     "--policy",
@@ -78,12 +82,16 @@ def reproduce(
     fixed best arm among such; and sets of arms that come again and again, so that the best arm moves
     but nothing is learnt of the others by chance.
     """
-    from infex.cli.playing import play
+    from infex.cli.sweeping import play
 
     source = click.get_current_context().get_parameter_source("out")
     if changing and source is ParameterSource.DEFAULT:
         out = Path(f"{out}-contexts")
-    kind, make = (contexts, contexts.contexts) if changing else (paper, paper.paper)
-    shapes = dict.fromkeys(dims or kind.DIMS), dict.fromkeys(arms or kind.ARMS)
+    if changing:
+        default_dims, default_arms = changing_arms.CHANGING_DIMS, changing_arms.CHANGING_ARMS
+        make = changing_arms.changing_arms
+    else:
+        default_dims, default_arms, make = paper.PAPER_DIMS, paper.PAPER_ARMS, paper.paper
+    shapes = dict.fromkeys(dims or default_dims), dict.fromkeys(arms or default_arms)
     sweep = make(*shapes, instances, horizon, policies or None)
     play(sweep, out, workers=workers, engine=engine, scheduler=scheduler, force=force, as_json=as_json)

@@ -10,11 +10,11 @@ import numpy as np
 from infex.arrays import Floats
 from infex.errors import InvalidArms, InvalidReward
 
-KINDS = (".csv", ".parquet", ".npy")
-NAMES = ("arm", "label", "name", "id", "")  # columns of labels, also if these are numbers
+FILE_ENDINGS = (".csv", ".parquet", ".npy")
+LABEL_COLUMNS = ("arm", "label", "name", "id", "")  # columns of labels, also if these are numbers
 
 
-class Read(NamedTuple):
+class ArmFile(NamedTuple):
     """What a file of arms holds: rows of numbers, labels if any, and in words what was taken for what."""
 
     rows: Floats
@@ -22,7 +22,7 @@ class Read(NamedTuple):
     words: str
 
 
-def read_arms(path: str | Path) -> Read:
+def read_arms(path: str | Path) -> ArmFile:
     """The rows of numbers in a file, one for each arm, and their labels if there is a column of them.
 
     Labels are a column that is not of numbers, or is called arm, label, name or id.
@@ -30,14 +30,16 @@ def read_arms(path: str | Path) -> Read:
     place = Path(path)
     if place.suffix.lower() == ".npy":
         rows = _array(place)
-        return Read(rows, None, f"{len(rows)} arms of {rows.shape[1]} features")
+        return ArmFile(rows, None, f"{len(rows)} arms of {rows.shape[1]} features")
     table = _table(place, InvalidArms)
     if not table.num_rows:
         raise InvalidArms(f"{path}: there are no rows of arms, only {', '.join(table.column_names)}")
     twice = next((name for name in table.column_names if table.column_names.count(name) > 1), None)
     if twice is not None:
         raise InvalidArms(f"{path}: two columns are called {twice!r}")
-    named = [name for name in table.column_names if name.lower() in NAMES or not _is_numeric(table, name)]
+    named = [
+        name for name in table.column_names if name.lower() in LABEL_COLUMNS or not _is_numeric(table, name)
+    ]
     if len(named) > 1:
         raise InvalidArms(f"{path}: at most one column may hold labels, got {_samples(table, named)}")
     features = [name for name in table.column_names if name not in named]
@@ -50,7 +52,7 @@ def read_arms(path: str | Path) -> Read:
     _refuse_holes(rows, features, place)
     labels = ["" if label is None else str(label) for label in table[named[0]].to_pylist()] if named else None
     words = f"{len(rows)} arms of {len(features)} features: {_few(features)}"
-    return Read(rows, labels, f"{words}; labels from {named[0]}" if named else words)
+    return ArmFile(rows, labels, f"{words}; labels from {named[0]}" if named else words)
 
 
 def _samples(table: Any, names: list[str]) -> str:
@@ -102,8 +104,8 @@ def _table(path: Path, error: type[Exception]) -> Any:
     import pyarrow.parquet
 
     kind = path.suffix.lower()
-    if kind not in KINDS[:2]:
-        raise error(f"{path}: a file must end in {', '.join(KINDS)}")
+    if kind not in FILE_ENDINGS[:2]:
+        raise error(f"{path}: a file must end in {', '.join(FILE_ENDINGS)}")
     if not path.is_file():
         raise error(f"{path}: there is no such file")
     try:

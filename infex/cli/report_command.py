@@ -22,9 +22,9 @@ def report(folder: Path, as_json: bool) -> None:
     infex report reproduction
     infex report reproduction --json
     """
-    from infex.cli.playing import tell_failures
+    from infex.cli.sweeping import tell_failures
     from infex.experiments.folder import read
-    from infex.experiments.report import write_report
+    from infex.experiments.sweep_report import write_report
 
     results = read(folder)
     if as_json:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from infex.errors import InfexError
-from infex.experiments.files import read_sweep
+from infex.experiments.sweep_files import read_sweep
 
 GOOD = """
 title = "Mine"
@@ -154,6 +154,6 @@ def test_a_label_does_not_hide_another_object(tmp_path: Path) -> None:
     keys = []
     for name in ("small", "square"):
         path.write_text(GOOD.replace("players:small", f"players:{name}"))
-        keys.append({task.key for task in read_sweep(path).tasks() if task.problem.label == "small ones"})
+        keys.append({task.key for task in read_sweep(path).tasks() if task.recipe.label == "small ones"})
     assert len(keys[0]) == len(keys[1]) == 10
     assert not keys[0] & keys[1]

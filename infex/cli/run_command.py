@@ -78,8 +78,8 @@ def run(
     object = "package.module:object"
     label = "mine"        its name in tables [default: the object's]
     """
-    from infex.cli.playing import play
-    from infex.experiments.files import read_sweep
+    from infex.cli.sweeping import play
+    from infex.experiments.sweep_files import read_sweep
 
     play(
         read_sweep(sweep),

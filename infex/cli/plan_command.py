@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
-from infex.cli.options import FILE, FOLDER, Rounds, folder_for
+from infex.cli.options import FILE, FOLDER, RoundsOption, folder_for
 from infex.cli.output import as_json
 from infex.errors import InvalidSetting
 from infex.files import replace
 
-OFTEN = 3  # arms that are named
+BEST_ARMS_SHOWN = 3
 
 
 @click.command()
@@ -23,7 +23,9 @@ OFTEN = 3  # arms that are named
 )
 @click.option("--dim", type=click.IntRange(min=1), help="Dimension, to draw arms as in the paper.")
 @click.option("--arms-count", type=click.IntRange(min=2), help="Number of arms to draw.")
-@click.option("--horizon", type=Rounds(), required=True, help="Rounds to plan for, such as 50000 or 1e6.")
+@click.option(
+    "--horizon", type=RoundsOption(), required=True, help="Rounds to plan for, such as 50000 or 1e6."
+)
 @click.option("--noise", type=float, default=1.0, show_default=True, help="How far rewards scatter.")
 @click.option(
     "--bound",
@@ -63,7 +65,7 @@ def plan(arms: Path | None, logged: Path | None, out: Path, wants_json: bool, **
     infex plan --dim 10 --arms-count 100 --horizon 10000 --out plans/small --json
     """
     from infex.planning import plan as find
-    from infex.planning.reading import read_arms, read_log
+    from infex.planning.arm_files import read_arms, read_log
     from infex.planning.words import json_of
     from infex.reports.front import write_plan
 
@@ -99,7 +101,7 @@ def _show(found: Any, words: str) -> None:
     from rich.markup import escape
 
     from infex.cli.tables import show_table
-    from infex.reports.front import NAMES, said
+    from infex.reports.front import REFERENCE_NAMES, said
 
     console = Console(highlight=False)
     if words:
@@ -114,13 +116,13 @@ def _show(found: Any, words: str) -> None:
     if found.divided:
         console.print(f"[bold]{found.divided}[/bold]")
     if found.arms:
-        often = ", ".join(f"{arm.label} {arm.best:.0%}" for arm in found.arms[:OFTEN])
+        often = ", ".join(f"{arm.label} {arm.best:.0%}" for arm in found.arms[:BEST_ARMS_SHOWN])
         console.print(escape(f"most often the best arm: {often}"))
     console.print()
     title = f"regret of {found.rounds:,} rounds, with intervals of 95 %"
     head = ["", "problems", "mean", "median", "worst decile"]
-    rows = [[NAMES[name], *_cells(each, "")] for name, each in found.regret.items()]
-    rows += [[f"it less {NAMES[name]}", *_cells(each, "+")] for name, each in found.against.items()]
+    rows = [[REFERENCE_NAMES[name], *_cells(each, "")] for name, each in found.regret.items()]
+    rows += [[f"it less {REFERENCE_NAMES[name]}", *_cells(each, "+")] for name, each in found.against.items()]
     show_table(console, title, head, rows)
     console.print("differences are on the problems that both met\n")
     _front(found)

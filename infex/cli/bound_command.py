@@ -9,23 +9,23 @@ from typing import Any
 
 import click
 
-from infex.cli.options import FILE, Rounds, folder_for
+from infex.cli.options import FILE, RoundsOption, folder_for
 from infex.cli.output import say_json
 
-POINTS = 25  # horizons in the picture
-FARTHEST = 1e30  # the latest of them
-WORDS = (
+HORIZONS_DRAWN = 25
+LATEST_DRAWN = 1e30  # the picture goes no farther to show where a bound becomes useful
+TERMS_EXPLAINED = (
     "f(T): explorations. base: what they may cost. constant: what greedy rounds may cost until round tau_0 + "
     "tau_1, growing: after it. tau_Alg: explorations until a quarter are sure to play the best arm, in round "
     "tau_0. tau_1, tau_12: rounds after that until greedy loses less than (7/16) and (1/4) Delta a round."
 )
-BESIDE = ("every(5)", "every(100)", "power(0.75)")  # drawn beside the schedules that are asked for
+COMPARED_SCHEDULES = ("every(5)", "every(100)", "power(0.75)")  # drawn beside those asked for
 
 
 @click.command()
 @click.option("--dim", type=click.IntRange(min=1), required=True, help="Dimension d.")
 @click.option("--gap", type=float, required=True, help="What the second best arm falls short of the best.")
-@click.option("--horizon", type=Rounds(), required=True, help="Rounds, such as 50000 or 1e6.")
+@click.option("--horizon", type=RoundsOption(), required=True, help="Rounds, such as 50000 or 1e6.")
 @click.option(
     "--schedule",
     "schedules",
@@ -66,7 +66,7 @@ def bound(
     infex bound --dim 10 --gap 0.1 --horizon 1e12 --base LinTS --arms 100 --out bound.png
     infex bound --dim 2 --gap 1 --noise 0.1 --horizon 1e6 --schedule "power(0.5)" --json
     """
-    from infex.experiments.recipes import rule
+    from infex.experiments.recipes import schedule_of
     from infex.reports.curves import refuse_format
     from infex.theory import Setting, infex
     from infex.theory.scheduled import useful_from
@@ -75,7 +75,7 @@ def bound(
         refuse_format(out)
         folder_for(out.parent)
     setting = Setting(**given)
-    rules = [rule(text) for text in dict.fromkeys(schedules)]
+    rules = [schedule_of(text) for text in dict.fromkeys(schedules)]
     found = [(infex(setting, each, horizon, base), useful_from(setting, each, base)) for each in rules]
     if as_json:
         problem = asdict(setting) | {"delta": setting.delta_at(horizon)}
@@ -86,7 +86,7 @@ def bound(
             return
     else:
         _show(setting, rules, found, base)
-    drawn = [*rules, *(each for each in map(rule, BESIDE) if each not in rules)]
+    drawn = [*rules, *(each for each in map(schedule_of, COMPARED_SCHEDULES) if each not in rules)]
     lines, limit = _lines(setting, drawn, found, base)
     if not as_json:
         _picture(lines, limit)
@@ -137,7 +137,7 @@ def _show(setting: Any, schedules: list[Any], found: list[Any], base: str) -> No
         for schedule, (result, useful) in zip(schedules, found, strict=True)
     ]
     _table("rounds", ("schedule", "tau_Alg", "tau_0", "tau_1", "tau_12", "useful from"), taus)
-    console.print(WORDS)
+    console.print(TERMS_EXPLAINED)
     _say_verdict(console, [result for result, _ in found])
 
 
@@ -185,10 +185,10 @@ def _lines(setting: Any, schedules: list[Any], found: list[Any], base: str) -> t
     from infex.reports.curves import Line
     from infex.theory import infex
 
-    useful = [float(each.rounds) for _, each in found if each.rounds <= FARTHEST]
+    useful = [float(each.rounds) for _, each in found if each.rounds <= LATEST_DRAWN]
     horizon = float(found[0][0].horizon)
     last = min(max([100.0 * horizon, *(1e3 * each for each in useful)]), 1e299)
-    points = [int(t) for t in np.geomspace(max(horizon / 1e3, 10.0), last, POINTS)]
+    points = [int(t) for t in np.geomspace(max(horizon / 1e3, 10.0), last, HORIZONS_DRAWN)]
     times = np.array(points, float)
     lines = []
     for schedule in schedules:
@@ -204,11 +204,11 @@ def _lines(setting: Any, schedules: list[Any], found: list[Any], base: str) -> t
 
 def _picture(lines: list[Any], limit: Any) -> None:
     """The picture in the terminal."""
-    from infex.cli.charts import LIMIT, Series, show_chart
+    from infex.cli.charts import LIMIT_MARK, Series, show_chart
 
     highest = 1e3 * float(limit.y.max())
     series = [Series(each.label, each.x[each.y < highest], each.y[each.y < highest]) for each in lines]
-    series.append(Series(limit.label, limit.x, limit.y, mark=LIMIT))
+    series.append(Series(limit.label, limit.x, limit.y, mark=LIMIT_MARK))
     show_chart(series, across="horizon T", upward="bound on regret")
 
 
