@@ -32,10 +32,11 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "theory": GROUND | {"kernels", "schedules", "linear"},
     "verification": GROUND
     | {"streams", "schedules", "linear", "policies", "environments", "simulation", "theory"},
-    "reports": {"errors", "files"},
+    "reports": {"errors", "files", "statistics"},
     "experiments": GROUND | {"files", "statistics", "policies", "environments", "simulation", "reports"},
     "planning": GROUND
-    | {"streams", "statistics", "schedules", "linear", "policies", "environments", "simulation", "reports"},
+    | {"files", "streams", "statistics", "schedules", "linear", "policies", "environments", "simulation"}
+    | {"reports"},
     "cli": {"errors", "files", "theory", "verification", "reports", "experiments", "planning"},
     "__main__": {"cli"},
     "testing": GROUND | {"streams", "schedules", "linear", "policies", "environments"},

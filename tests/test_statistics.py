@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infex.statistics import paired, quantile, spread
+from infex.statistics import mean_intervals, paired, quantile, spread
+from infex.streams import stream
 
 
 def test_a_spread_is_that_of_the_sample() -> None:
@@ -66,6 +67,31 @@ def test_many_pairs_are_drawn_in_blocks() -> None:
         tracemalloc.stop()
     assert peak < 20e6
     assert found.high - found.low == pytest.approx(4 * values.std() / math.sqrt(2_000), rel=0.1)
+
+
+def test_intervals_of_many_means_are_those_of_each() -> None:
+    rng = np.random.default_rng(6)
+    samples = [rng.exponential(size=n) for n in (12, 5, 30, 12, 0, 12)] + [np.ones(12)]
+    found = mean_intervals(samples)
+    for sample, interval in zip(samples, found, strict=True):
+        each = paired(sample, np.zeros(sample.size))
+        np.testing.assert_allclose(interval, (each.mean, each.low, each.high), rtol=1e-12)
+    assert found[-1] == (1.0, 1.0, 1.0)
+
+
+def test_the_interval_of_a_mean_is_that_of_draws_taken_one_by_one() -> None:
+    """Against a slow obvious bootstrap-t on the same draws."""
+    sample = np.random.default_rng(7).exponential(size=11)
+    rng, n = stream(0, "bootstrap", 11), sample.size
+    mean, error = sample.mean(), sample.std(ddof=1) / math.sqrt(n)
+    ratios = []
+    for places in rng.integers(0, n, (10_000, n)):
+        drawn = sample[places]
+        ratios.append((drawn.mean() - mean) / (drawn.std(ddof=1) / math.sqrt(n)))
+    ratios.sort()
+    found = paired(sample, np.zeros(n))
+    assert mean - ratios[9751] * error <= found.low <= mean - ratios[9748] * error
+    assert mean - ratios[251] * error <= found.high <= mean - ratios[248] * error
 
 
 def mixture(rng: np.random.Generator) -> Any:

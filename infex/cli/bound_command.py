@@ -67,12 +67,12 @@ def bound(
     infex bound --dim 2 --gap 1 --noise 0.1 --horizon 1e6 --schedule "power(0.5)" --json
     """
     from infex.experiments.recipes import schedule_of
-    from infex.reports.curves import refuse_format
+    from infex.reports.figure_files import format_of
     from infex.theory import Setting, infex
     from infex.theory.scheduled import useful_from
 
     if out is not None:
-        refuse_format(out)
+        format_of(out)
         folder_for(out.parent)
     setting = Setting(**given)
     rules = [schedule_of(text) for text in dict.fromkeys(schedules)]
@@ -214,7 +214,8 @@ def _picture(lines: list[Any], limit: Any) -> None:
 
 def _draw(setting: Any, lines: list[Any], limit: Any, horizon: int, base: str, out: Path) -> Path:
     """The picture as a file, faint where bounds are vacuous."""
-    from infex.reports.curves import curves, write_figure
+    from infex.reports.curves import curves
+    from infex.reports.figure_files import write_figure
 
     return write_figure(
         curves(

@@ -66,8 +66,7 @@ def plan(arms: Path | None, logged: Path | None, out: Path, wants_json: bool, **
     """
     from infex.planning import plan as find
     from infex.planning.arm_files import read_arms, read_log
-    from infex.planning.words import json_of
-    from infex.reports.front import write_plan
+    from infex.planning.plan_page import write_plan
 
     rows, labels, words = (None, None, "") if arms is None else read_arms(arms)
     if logged is not None and rows is None:
@@ -75,7 +74,7 @@ def plan(arms: Path | None, logged: Path | None, out: Path, wants_json: bool, **
     rewards = None if logged is None else read_log(logged)
     folder_for(out)
     found = _with_progress(lambda told: find(rows, labels=labels, logged=rewards, progress=told, **given))
-    data = as_json(json_of(found))
+    data = as_json(found.as_data())
     replace(out / "plan.json", data.encode())
     written = [*write_plan(found, out), out / "plan.json"]
     if wants_json:
@@ -101,7 +100,7 @@ def _show(found: Any, words: str) -> None:
     from rich.markup import escape
 
     from infex.cli.tables import show_table
-    from infex.reports.front import REFERENCE_NAMES, said
+    from infex.planning.words import REFERENCE_NAMES, said
 
     console = Console(highlight=False)
     if words:
@@ -132,7 +131,7 @@ def _cells(cost: Any, sign: str) -> list[str]:
     """Problems, and figures with their intervals where there is one."""
     from math import isfinite
 
-    from infex.reports.front import said
+    from infex.planning.words import said
 
     return [str(cost.problems)] + [
         said(each.value, sign)
@@ -144,7 +143,7 @@ def _cells(cost: Any, sign: str) -> list[str]:
 def _front(found: Any) -> None:
     """Regret against exploration: a picture, and the candidates that none beats in both."""
     from infex.cli.charts import Series, show_chart
-    from infex.reports.front import said
+    from infex.planning.words import said
 
     played = [each for each in found.candidates if each.rounds == found.rounds]
     early = [each for each in found.candidates if each.rounds < found.rounds]

@@ -127,12 +127,12 @@ def _show(found: list[Any]) -> None:
 
 def _lower_bound(thorough: bool, seed: int, as_json: bool, out: Path | None) -> None:
     """Regret against the horizon on the two arms, as figures and, with a file, as a picture."""
-    from infex.reports.curves import refuse_format
+    from infex.reports.figure_files import format_of
     from infex.verification import Effort, two_arms
     from infex.verification.suite import THOROUGH_SCALE
 
     if out is not None:
-        refuse_format(out)
+        format_of(out)
         folder_for(out.parent)
     effort = Effort(seed, THOROUGH_SCALE if thorough else 1)
     found = _with_progress(
@@ -177,7 +177,8 @@ def _show_curves(found: dict[str, Any], gap: float, runs: int) -> None:
 
 
 def _draw(found: dict[str, Any], gap: float, out: Path) -> Path:
-    from infex.reports.curves import Line, curves, write_figure
+    from infex.reports.curves import Line, curves
+    from infex.reports.figure_files import write_figure
 
     rounds = next(iter(found.values())).rounds
     drawn = curves(

@@ -14,8 +14,8 @@ import numpy as np
 
 from infex.experiments.results import Cell, Results
 from infex.experiments.sweep import Sweep
+from infex.experiments.verdict import Verdict
 from infex.policies import catalog
-from infex.reports import Verdict
 
 CHANGING_TITLE = "Infrequent exploration with arms that change"
 CHANGING_HEADING = "What the paper's appendix discusses, on these runs"

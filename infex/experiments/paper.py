@@ -9,8 +9,8 @@ import numpy as np
 
 from infex.experiments.results import Cell, Results
 from infex.experiments.sweep import Sweep
+from infex.experiments.verdict import Verdict
 from infex.policies import catalog
-from infex.reports import Verdict
 
 PAPER_DIMS = (10, 20, 40)
 PAPER_ARMS = (10, 100, 1000)

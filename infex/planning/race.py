@@ -54,10 +54,6 @@ class Lane:
         """Keeps these figures of its runs."""
         self.regret, self.cost, self.mean = regret, cost, float(regret.mean())
 
-    def error(self) -> float:
-        """The standard error of the mean regret."""
-        return _error(self.regret)
-
     def careful(self) -> float:
         """Mean regret, as far as it may be trusted: with few problems it is mostly that of the neighbours.
 
@@ -136,16 +132,18 @@ class Race:
             self.problems.append(self.belief.instance(len(self.problems), self.seed))
         return self.problems[:problems]
 
-    def heat(self, lanes: list[Lane], problems: int, told: Callable[[int], None]) -> tuple[list[Lane], bool]:
+    def heat(
+        self, lanes: list[Lane], problems: int, listener: Callable[[int], None]
+    ) -> tuple[list[Lane], bool]:
         """Brings lanes to so many problems, until they are clearly worse or have played all rounds.
 
-        Those that are left, and whether there was time for all of them. `told` hears how many are left.
+        Those that are left, and whether there was time for all of them. The listener hears how many are left.
         """
         self.upto(problems)
         alive, leader = lanes, None
         with ThreadPoolExecutor(self.workers) as pool:
             while True:
-                told(len(alive))
+                listener(len(alive))
                 waiting = [lane for lane in alive if not self.is_done(lane, problems)]
                 ready = [lane for lane in waiting if self.takes(lane, problems) < self.left()]
                 if not ready and not any(lane.rounds for lane in alive):

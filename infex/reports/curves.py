@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from io import BytesIO
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from infex.errors import InvalidSetting
-from infex.files import replace
-from infex.reports.figures import FORMATS
 from infex.reports.styles import DASHES, OTHER_COLOURS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Floats = NDArray[np.float64]
 CURVE_COLOURS = ("#0072B2", "#D55E00", "#009E73", *OTHER_COLOURS)
 
 
 class Line(NamedTuple):
-    """One curve; where `faint` is true it is drawn so, as it says nothing there."""
+    """One curve; where `faint` is true it says nothing, and is drawn faintly."""
 
     label: str
     x: Floats
@@ -35,14 +33,14 @@ def curves(
     ylabel: str,
     limit: Line | None = None,
     mark: float | None = None,
-) -> Any:
+) -> Figure:
     """A matplotlib figure: curves against the horizon, a dotted limit, a mark at one horizon."""
     from matplotlib.figure import Figure
 
     drawn = Figure(figsize=(8.0, 5.0), layout="constrained")
     axes = drawn.subplots()
-    given = list(lines)
-    for place, line in enumerate(given):
+    given_lines = list(lines)
+    for place, line in enumerate(given_lines):
         colour = CURVE_COLOURS[place % len(CURVE_COLOURS)]
         dashes = DASHES[place % len(DASHES)] or (None, None)
         y = np.where(np.isfinite(line.y) & (line.y > 0), line.y, np.nan)
@@ -58,7 +56,9 @@ def curves(
     axes.set_xscale("log")
     axes.set_yscale("log")
     if limit is not None:
-        highest = max(float(np.nanmax(line.y, initial=0.0, where=np.isfinite(line.y))) for line in given)
+        highest = max(
+            float(np.nanmax(line.y, initial=0.0, where=np.isfinite(line.y))) for line in given_lines
+        )
         top = max(float(np.max(limit.y)), min(highest, 1e3 * float(np.max(limit.y))))
         axes.set_ylim(max(1.0, 0.5 * float(np.min(limit.y))), 2.0 * top)
     axes.set_xlabel("horizon T")
@@ -68,22 +68,3 @@ def curves(
     axes.grid(alpha=0.25, lw=0.6)
     axes.legend(frameon=False, fontsize=8, handlelength=3.2)
     return drawn
-
-
-def refuse_format(path: Path) -> str:
-    """The format that a file's name asks for, if it can be drawn."""
-    kind = path.suffix[1:].lower()
-    if kind not in FORMATS:
-        raise InvalidSetting(f"a picture is a file .png, .svg or .pdf, got {path}")
-    return kind
-
-
-def write_figure(drawn: Any, path: Path) -> Path:
-    """Writes a figure in the format that the file's name says."""
-    from matplotlib import rc_context
-
-    kind, sink = refuse_format(path), BytesIO()
-    with rc_context({"svg.hashsalt": "infex"}):
-        drawn.savefig(sink, format=kind, dpi=150, metadata=FORMATS[kind])
-    replace(path, sink.getvalue())
-    return path

@@ -7,22 +7,21 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from infex.errors import InvalidSetting
 from infex.files import replace
-from infex.reports.styles import P, Shown, Style, styles
+from infex.reports.figure_files import DRAWN_BY, FORMATS, picture
+from infex.reports.shown import P, Shown
+from infex.reports.styles import Style, styles
 
-DRAWN_BY = "drawn by infex"  # a figure that says so is ours to replace
-FORMATS: dict[str, dict[str, Any]] = {
-    "png": {"Software": DRAWN_BY},
-    "svg": {"Creator": DRAWN_BY, "Date": None},
-    "pdf": {"Creator": DRAWN_BY, "CreationDate": None},
-}
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 FIGURE_WIDTH = 10.5  # inches
 LETTER_SIZE = 9  # points
 LEGEND_LINE = 0.18  # inches
@@ -32,7 +31,7 @@ LINES_WITH_BANDS = 9  # the bands of more lines would cover each other
 FIGURE_FILE = re.compile(rf"figure\d+\.({'|'.join(FORMATS)})")
 
 
-def figure(results: Shown[P], dim: int | None = None) -> Any:
+def figure(results: Shown[P], dim: int | None = None) -> Figure:
     """A matplotlib figure with a row for each problem of one dimension."""
     from matplotlib.figure import Figure
 
@@ -96,18 +95,18 @@ def draw(
     numbers: Mapping[int, int] | None = None,
     each: Callable[..., Iterable[dict[str, bytes]]] = map,
 ) -> list[Path]:
-    """Writes a figure for each dimension, in every format; the files. Other figures of ours go.
+    """Writes a figure for each dimension, in every format; the files. Earlier figures of ours are removed.
 
-    `numbers` are the figures' by dimension; without them they count from 1. `each` may be a `map`
+    `numbers` are those of the figures, by dimension; without them figures count from 1. `each` may be a `map`
     that works on several cores.
     """
     written = []
     dims = sorted({cell.dim for cell in results.cells})
     numbers = numbers or {dim: number for number, dim in enumerate(dims, 1)}
     for dim, pictures in zip(dims, each(partial(rendered, results), dims), strict=True):
-        for kind, picture in pictures.items():
+        for kind, data in pictures.items():
             path = folder / f"figure{numbers[dim]}.{kind}"
-            replace(path, picture)
+            replace(path, data)
             written.append(path)
     for path in folder.iterdir():
         if (
@@ -123,23 +122,18 @@ def rendered(results: Shown[P], dim: int) -> dict[str, bytes]:
     """The figure of one dimension in every format."""
     from matplotlib import rc_context
 
-    found = {}
-    with rc_context({"svg.hashsalt": "infex", "font.size": LETTER_SIZE}):
+    with rc_context({"font.size": LETTER_SIZE}):
         drawn = figure(results, dim)
         drawn.draw_without_rendering()
-        drawn.set_layout_engine("none")  # which would place all anew for every format
-        for kind, facts in FORMATS.items():
-            sink = BytesIO()
-            drawn.savefig(sink, format=kind, dpi=150, metadata=facts)
-            found[kind] = sink.getvalue()
-    return found
+        drawn.set_layout_engine("none")  # the engine would place everything anew for each format
+        return {kind: picture(drawn, kind) for kind in FORMATS}
 
 
 def _shown(results: Shown[P], cell: P) -> list[str]:
     return [policy for policy in results.policies if results.has(cell, policy)]
 
 
-def _regret(axes: Any, results: Shown[P], cell: P, looks: dict[str, Style]) -> None:
+def _regret(axes: Axes, results: Shown[P], cell: P, looks: dict[str, Style]) -> None:
     """Mean regret, with one standard deviation about it: as a band, or at the end where lines are many."""
     from matplotlib.ticker import MaxNLocator
 
@@ -166,7 +160,7 @@ def _regret(axes: Any, results: Shown[P], cell: P, looks: dict[str, Style]) -> N
     _quiet(axes)
 
 
-def _time(axes: Any, results: Shown[P], cell: P, looks: dict[str, Style]) -> None:
+def _time(axes: Axes, results: Shown[P], cell: P, looks: dict[str, Style]) -> None:
     """Median computation time; every run is a short mark."""
     shown = list(reversed(_shown(results, cell)))
     low, high = np.inf, 0.0
@@ -215,7 +209,7 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e9:.3g} ns"
 
 
-def _quiet(axes: Any) -> None:
+def _quiet(axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25, lw=0.6)
     axes.set_axisbelow(True)
