@@ -33,7 +33,8 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "verification": GROUND
     | {"streams", "schedules", "linear", "policies", "environments", "simulation", "theory"},
     "reports": {"errors", "files", "statistics"},
-    "experiments": GROUND | {"files", "statistics", "policies", "environments", "simulation", "reports"},
+    "experiments": GROUND
+    | {"files", "statistics", "schedules", "policies", "environments", "simulation", "reports"},
     "planning": GROUND
     | {"files", "streams", "statistics", "schedules", "linear", "policies", "environments", "simulation"}
     | {"reports"},

@@ -7,7 +7,7 @@ among a few sets that come again and again. For the last the paper has no theore
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -91,7 +91,13 @@ def verdicts(results: Results) -> list[Verdict]:
     return [verdict for verdict in found if verdict.cells > 0]
 
 
-def _verdict(results: Results, kind: str, claim: str, holds: Any, note: Any) -> Verdict:
+def _verdict(
+    results: Results,
+    kind: str,
+    claim: str,
+    holds: Callable[[Results, Cell], bool],
+    note: Callable[[Results, Cell], str],
+) -> Verdict:
     cells = [cell for cell in results.cells if _kind(cell) == kind and results.has(cell, "Greedy")]
     cells = [cell for cell in cells if _explorers(results, cell)]
     words = " ".join(f"{results.title(cell)}: {note(results, cell)}." for cell in cells)

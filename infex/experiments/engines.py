@@ -120,7 +120,7 @@ def _spark(scheduler: str | None) -> None:
 
 @contextlib.contextmanager
 def _dask(scheduler: str | None) -> Iterator[Any]:
-    """A Dask cluster; joblib would play in this very process when it has but one core (yet)."""
+    """A Dask cluster; with one core (so far), joblib would play in this very process instead."""
     try:
         from dask.distributed import Client
         from joblib._dask import DaskDistributedBackend
@@ -167,13 +167,13 @@ def outcomes_of(chunks: list[Chunk], engine: Engine) -> Iterator[list[TaskOutcom
 
 
 def _together(chunks: list[Chunk], engine: Engine) -> Iterator[list[TaskOutcome]]:
-    """All chunks as they come; in waves where a backend (ray, spark) only gives all that it was given."""
+    """All chunks as they come; in waves where a backend (ray, spark) only gives all outcomes at once."""
     work = [joblib.delayed(play_chunk)(chunk) for chunk in chunks]
     with engine.opened() as settings:
         if settings["backend"].supports_return_generator:
             with _deaf():
-                found = joblib.Parallel(return_as="generator_unordered", batch_size=1)(work)
-            yield from found
+                outcomes = joblib.Parallel(return_as="generator_unordered", batch_size=1)(work)
+            yield from outcomes
             return
         run = joblib.Parallel(batch_size=1)
         wave = CHUNKS_PER_WORKER * joblib.effective_n_jobs()
@@ -183,13 +183,13 @@ def _together(chunks: list[Chunk], engine: Engine) -> Iterator[list[TaskOutcome]
 
 @contextlib.contextmanager
 def _deaf() -> Iterator[None]:
-    """Processes that are started here never hear Ctrl-C, of which this one does all that is to be done."""
-    if not hasattr(signal, "pthread_sigmask"):  # pragma: no cover
+    """Workers started here ignore Ctrl-C; this process handles it for all of them."""
+    if sys.platform == "win32":  # pragma: no cover - it has no masks of signals
         yield
         return
     from multiprocessing import resource_tracker
 
-    resource_tracker.ensure_running()  # whose own start would make this process hear again
+    resource_tracker.ensure_running()  # starting it later would unblock the signal again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -35,12 +35,14 @@ def names_delta(text: str) -> bool:
     """
     tree = tree_of(text)
     calls = [] if tree is None else [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    ours = [call for call in calls if getattr(call.func, "id", None) in catalog.POLICIES]
-    return any(word.arg == "delta" for call in ours for word in call.keywords)
+    policies = [
+        call for call in calls if isinstance(call.func, ast.Name) and call.func.id in catalog.POLICIES
+    ]
+    return any(word.arg == "delta" for call in policies for word in call.keywords)
 
 
 def tree_of(text: str) -> ast.expr | None:
-    """Python's reading of a text; None if it is not an expression, which the catalogue says in its words."""
+    """Python's reading of a text; None if it is not an expression: the catalogue then says what is wrong."""
     try:
         return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError):

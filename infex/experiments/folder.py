@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, Self, final
 
@@ -15,7 +15,8 @@ import pyarrow.feather
 import pyarrow.parquet
 
 from infex.errors import DamagedFile, InvalidSetting
-from infex.experiments.results import RUN_COLUMNS, Results, rows_of
+from infex.experiments.results import Results
+from infex.experiments.runs_table import RUN_COLUMNS, rows_of
 from infex.experiments.tasks import TaskOutcome
 from infex.files import replace
 
@@ -28,18 +29,18 @@ READING_TRIES = 5  # where there are no locks and another process joins files me
 
 @final
 class Folder:
-    """Finished runs in `runs/`, one file for each chunk; at the end all that a reader wants beside them.
+    """Finished runs in `runs/`, one file for each chunk; at the end the table, the summary and what failed.
 
     Without a path it keeps them in memory alone. One process writes to a folder at a time. With
     `force`, a folder with other contents is written to, and runs that are there are not read; they
-    go as soon as there is a new one.
+    are removed as soon as there is a new one.
     """
 
     def __init__(self, path: str | Path | None, *, force: bool = False) -> None:
         self.path = None if path is None else Path(path)
         self._lock: IO[bytes] | None = None
-        self._parts: list[Path] = []  # that were read or written here, and go when they are joined
-        self._old: list[Path] = []  # that go when playing has begun
+        self._parts: list[Path] = []  # files read or written here, removed when they are joined
+        self._old: list[Path] = []  # files to be removed as soon as there is a new run
         self._tables = [RUN_COLUMNS.empty_table()]
         if self.path is None:
             return
@@ -109,7 +110,7 @@ class Folder:
             self._parts = [joined]
 
     def _forget(self) -> None:
-        """Drops the runs of an earlier sweep, for which there are new ones."""
+        """Removes the runs of an earlier sweep, now that there are new ones."""
         while self._old:
             self._old.pop().unlink(missing_ok=True)
 
@@ -130,7 +131,7 @@ def read(path: str | Path) -> Results:
 
 
 def held(path: str | Path) -> dict[str, Any]:
-    """What the sweep was whose table a folder holds; nothing if there is none that can be read."""
+    """What a folder says of the sweep whose table it holds; nothing if that cannot be read."""
     try:
         found: dict[str, Any] = _json(Path(path) / SWEEP_FILE, dict)
     except (OSError, DamagedFile):
@@ -198,17 +199,17 @@ def _write_part(path: Path, rows: pa.Table) -> Path:
     return part
 
 
-def _rows(path: Path, reader: Any) -> pa.Table:
+def _rows(path: Path, reader: Callable[[Path], pa.Table]) -> pa.Table:
     """The rows of a file of ours."""
     try:
-        found = reader(path)
+        rows = reader(path)
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError) as error:
         raise DamagedFile(f"{path} is damaged: {error}; {REMEDIES[path.suffix]}") from error
-    if found.schema.names != RUN_COLUMNS.names:
+    if rows.schema.names != RUN_COLUMNS.names:
         raise DamagedFile(f"{path} has other columns than a table of runs; {REMEDIES[path.suffix]}")
-    return found
+    return rows
 
 
 REMEDIES = {
@@ -221,7 +222,7 @@ REMEDIES = {
 def _json(path: Path, kind: type) -> Any:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:  # of which the errors of JSON and UTF-8 are
+    except ValueError as error:  # the errors of JSON and UTF-8 are ValueErrors
         raise DamagedFile(f"{path} is damaged: {error}; {REMEDIES[path.suffix]}") from error
     if not isinstance(found, kind):
         raise DamagedFile(f"{path} is damaged: it holds no {kind.__name__}; {REMEDIES[path.suffix]}")

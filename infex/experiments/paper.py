@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
+from infex.arrays import Floats
 from infex.experiments.results import Cell, Results
 from infex.experiments.sweep import Sweep
 from infex.experiments.verdict import Verdict
@@ -150,7 +151,9 @@ def _can_be_told(results: Results, cell: Cell, one: str, other: str) -> bool:
     return results.has(cell, one) and results.has(cell, other) and results.both(cell, one, other)[0].size > 0
 
 
-def _all_below(results: Results, cell: Cell, pairs: list[tuple[str, str]], average: Any) -> bool:
+def _all_below(
+    results: Results, cell: Cell, pairs: list[tuple[str, str]], average: Callable[[Floats], np.floating[Any]]
+) -> bool:
     """Has the first of each pair less regret than the second, over the seeds that both played?"""
     for one, other in pairs:
         left, right = results.both(cell, one, other)

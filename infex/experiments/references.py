@@ -60,7 +60,7 @@ def read(text: str, load: Callable[[str], Any]) -> Named:
 @final
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """What the names stand for that took the place of references in a text."""
+    """Reads a text in which names have taken the place of references."""
 
     text: str
     references: dict[str, str]
@@ -103,6 +103,6 @@ class _Reader:
         return any(isinstance(each, ast.Name) and each.id in self.references for each in ast.walk(node))
 
 
-def _is_default(made: Any, word: str) -> bool:
+def _is_default(made: object, word: str) -> bool:
     fields = dataclasses.fields(made) if dataclasses.is_dataclass(made) else ()
     return any(each.name == word and each.default == getattr(made, word) for each in fields)

@@ -43,7 +43,11 @@ class OwnObject(msgspec.Struct, tag_field="kind", tag="object", forbid_unknown_f
     label: str = ""
 
 
-TABLES_BY_KIND = {"gaussian": Gaussian, "changing": Changing, "object": OwnObject}
+TABLES_BY_KIND: dict[str, type[msgspec.Struct]] = {
+    "gaussian": Gaussian,
+    "changing": Changing,
+    "object": OwnObject,
+}
 TOML_WORDS = {
     "`str | object`": "text or a table",
     "`object`": "a table",
@@ -72,7 +76,7 @@ def read_sweep(path: str | Path) -> Sweep:
     """The sweep of a TOML file."""
     place = Path(path)
     try:
-        found = msgspec.toml.decode(place.read_bytes(), type=SweepFile)
+        file = msgspec.toml.decode(place.read_bytes(), type=SweepFile)
     except OSError as error:
         raise InvalidSetting(f"{path}: {error.strerror or error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:  # ValidationError is one of the first
@@ -80,15 +84,20 @@ def read_sweep(path: str | Path) -> Sweep:
     try:
         return Sweep(
             environments=[
-                each for place, table in enumerate(found.environments) for each in _recipes(place, table)
+                problem for place, table in enumerate(file.environments) for problem in _recipes(place, table)
             ],
-            **{name: getattr(found, name) for name in SWEEP_KEYS},
+            policies=file.policies,
+            bases=file.bases,
+            schedules=file.schedules,
+            data=file.data,
+            horizon=file.horizon,
+            seeds=file.seeds,
+            penalty=file.penalty,
+            delta=file.delta,
+            title=file.title,
         )
     except InfexError as error:
         raise InvalidSetting(f"{path}: {error}") from None
-
-
-SWEEP_KEYS = ("policies", "bases", "schedules", "data", "horizon", "seeds", "penalty", "delta", "title")
 
 
 def _recipes(place: int, table: Gaussian | Changing | OwnObject | str) -> list[Recipe]:
@@ -132,7 +141,7 @@ def _plainly(message: str, path: Path) -> str:
     return f"{message}; kinds are {', '.join(TABLES_BY_KIND)}" if message.endswith(".kind`") else message
 
 
-def _table_at(where: str, path: Path) -> Any:
+def _table_at(where: str, path: Path) -> type[msgspec.Struct]:
     """What may stand in the table at such a place."""
     place = re.fullmatch(r"environments\[(\d+)\]", where)
     if place is None:

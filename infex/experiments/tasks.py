@@ -19,7 +19,7 @@ from infex.simulation.batch import name as stream_name
 from infex.simulation.many import fresh
 from infex.simulation.playing import play
 
-TASK_FORMAT = 2  # of what a task's name stands for; raise it when runs come out otherwise
+TASK_FORMAT = 2  # raised when the same task comes to play another run
 
 
 @final
@@ -54,7 +54,8 @@ class Task:
 class TaskOutcome(NamedTuple):
     """What one task gave: columns of one run and its curve, or the traceback of what went wrong.
 
-    `warned` holds the warnings of infex that it gave, for which nobody looks in a worker.
+    `warned` holds the warnings of infex that it gave; a worker has no one to show them to, so the sweep
+    repeats them.
     """
 
     key: str
@@ -116,7 +117,7 @@ def _outcome(task: Task, key: str, instance: Instance) -> TaskOutcome:
 
 @contextmanager
 def _noted() -> Iterator[list[Warning]]:
-    """The warnings of infex that are given inside; all others go their way.
+    """Keeps the warnings of infex that are given inside; all others are shown.
 
     Filters belong to the process: where a cluster's worker plays in several threads, a warning may
     be missed or stand with another run.

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 
 from infex.experiments import changing_arms
-from infex.experiments.results import RUN_COLUMNS, Results
+from infex.experiments.results import Results
+from infex.experiments.runs_table import RUN_COLUMNS
 
 BASES = {"Infex(LinUCB, every(5))": "LinUCB", "Infex(LinUCB, every(20))": "LinUCB"}
 

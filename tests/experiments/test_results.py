@@ -10,7 +10,8 @@ import pytest
 from infex import Sweep
 from infex.errors import InfexError
 from infex.experiments import paper
-from infex.experiments.results import Results, rows_of
+from infex.experiments.results import Results
+from infex.experiments.runs_table import rows_of
 from infex.experiments.tasks import TaskOutcome
 from tests.experiments import players
 
