@@ -38,7 +38,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "planning": GROUND
     | {"files", "streams", "statistics", "schedules", "linear", "policies", "environments", "simulation"}
     | {"reports"},
-    "cli": {"errors", "files", "theory", "verification", "reports", "experiments", "planning"},
+    "cli": {"errors", "files", "schedules", "theory", "verification", "reports", "experiments", "planning"},
     "__main__": {"cli"},
     "testing": GROUND | {"streams", "schedules", "linear", "policies", "environments"},
 }

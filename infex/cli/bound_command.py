@@ -5,12 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from infex.cli.options import FILE, RoundsOption, folder_for
 from infex.cli.output import say_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from infex.reports.curves import Line
+    from infex.schedules import Schedule
+    from infex.theory import InfexBound, Setting, Span
 
 HORIZONS_DRAWN = 25
 LATEST_DRAWN = 1e30  # the picture goes no farther to show where a bound becomes useful
@@ -54,7 +61,18 @@ COMPARED_SCHEDULES = ("every(5)", "every(100)", "power(0.75)")  # drawn beside t
 @click.option("--out", type=FILE, help="Draw the picture into a file .png, .svg or .pdf.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def bound(
-    horizon: int, schedules: tuple[str, ...], base: str, out: Path | None, as_json: bool, **given: Any
+    dim: int,
+    gap: float,
+    horizon: int,
+    schedules: tuple[str, ...],
+    base: str,
+    arms: int | None,
+    noise: float,
+    bound: float,
+    penalty: float,
+    delta: float | None,
+    out: Path | None,
+    as_json: bool,
 ) -> None:
     """What the regret bound promises, if anything.
 
@@ -74,84 +92,91 @@ def bound(
     if out is not None:
         format_of(out)
         folder_for(out.parent)
-    setting = Setting(**given)
-    rules = [schedule_of(text) for text in dict.fromkeys(schedules)]
-    found = [(infex(setting, each, horizon, base), useful_from(setting, each, base)) for each in rules]
+    setting = Setting(dim=dim, gap=gap, noise=noise, bound=bound, penalty=penalty, delta=delta, arms=arms)
+    asked = [schedule_of(text) for text in dict.fromkeys(schedules)]
+    rows = [
+        BoundRow(schedule, infex(setting, schedule, horizon, base), useful_from(setting, schedule, base))
+        for schedule in asked
+    ]
     if as_json:
         problem = asdict(setting) | {"delta": setting.delta_at(horizon)}
-        say_json(
-            [_row(each, *result) | {"problem": problem} for each, result in zip(rules, found, strict=True)]
-        )
+        say_json([row.as_data() | {"problem": problem} for row in rows])
         if out is None:
             return
     else:
-        _show(setting, rules, found, base)
-    drawn = [*rules, *(each for each in map(schedule_of, COMPARED_SCHEDULES) if each not in rules)]
-    lines, limit = _lines(setting, drawn, found, base)
+        _show(setting, rows, base)
+    compared = [schedule for schedule in map(schedule_of, COMPARED_SCHEDULES) if schedule not in asked]
+    lines, limit = _lines(setting, [*asked, *compared], rows, base)
     if not as_json:
         _picture(lines, limit)
     if out is not None:
         click.echo(_draw(setting, lines, limit, horizon, base, out), err=True)
 
 
-def _row(schedule: Any, found: Any, useful: Any) -> dict[str, Any]:
-    """One schedule as plain values; rounds past 10^300 are null, and their log10 tells."""
-    row: dict[str, Any] = {"schedule": repr(schedule), "bound": found.regret, "vacuous": found.vacuous}
-    for name, value in (found._asdict() | {"useful_from": useful}).items():
-        if hasattr(value, "log10"):
-            row |= {name: value.rounds, f"{name}_log10": value.log10}
-        else:
-            row[name] = value
-    return row
+class BoundRow(NamedTuple):
+    """A schedule, what the bound says of it, and from which horizon on it says anything."""
+
+    schedule: Schedule
+    bound: InfexBound
+    useful: Span
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain values for JSON; rounds past 10^300 are null, and their log10 is beside them."""
+        taus = self.bound.taus() | {"useful_from": self.useful}
+        row: dict[str, Any] = {"schedule": repr(self.schedule), "bound": self.bound.regret}
+        row["vacuous"] = self.bound.vacuous
+        for name, value in (self.bound._asdict() | {"useful_from": self.useful}).items():
+            if name in taus:
+                row |= {name: taus[name].rounds, f"{name}_log10": taus[name].log10}
+            else:
+                row[name] = value
+        return row
 
 
-def _show(setting: Any, schedules: list[Any], found: list[Any], base: str) -> None:
+def _show(setting: Setting, rows: list[BoundRow], base: str) -> None:
     from rich.console import Console
     from rich.markup import escape
 
     from infex.theory.turning import span
 
-    first = found[0][0]
+    horizon = rows[0].bound.horizon
     console = Console(highlight=False)
     console.print(
-        f"d = {setting.dim}, Delta = {setting.gap:g}, T = {first.horizon:,}, base {base}, "
-        f"delta = {setting.delta_at(first.horizon):.3g}, "
+        f"d = {setting.dim}, Delta = {setting.gap:g}, T = {horizon:,}, base {base}, "
+        f"delta = {setting.delta_at(horizon):.3g}, "
         f"sigma = {setting.noise:g}, S = {setting.bound:g}, lambda = {setting.penalty:g}"
         + ("" if setting.arms is None else f", K = {setting.arms:,}")
     )
     terms = [
         (
             escape(repr(schedule)),
-            str(span(result.explorations)),
-            *(_short(each) for each in (result.base, result.constant, result.growing, result.regret)),
-            "[bold red]vacuous[/]" if result.vacuous else "holds",
+            str(span(bound.explorations)),
+            *(_short(term) for term in (bound.base, bound.constant, bound.growing, bound.regret)),
+            "[bold red]vacuous[/]" if bound.vacuous else "holds",
         )
-        for schedule, (result, _) in zip(schedules, found, strict=True)
+        for schedule, bound, _ in rows
     ]
     _table("regret is at most", ("schedule", "f(T)", "base", "constant", "growing", "sum", ""), terms)
     taus = [
-        (
-            escape(repr(schedule)),
-            *map(str, (result.tau_base, result.tau_0, result.tau_1, result.tau_12, useful)),
-        )
-        for schedule, (result, useful) in zip(schedules, found, strict=True)
+        (escape(repr(schedule)), *map(str, (*bound.taus().values(), useful)))
+        for schedule, bound, useful in rows
     ]
     _table("rounds", ("schedule", "tau_Alg", "tau_0", "tau_1", "tau_12", "useful from"), taus)
     console.print(TERMS_EXPLAINED)
-    _say_verdict(console, [result for result, _ in found])
+    _say_verdict(console, [row.bound for row in rows])
 
 
-def _say_verdict(console: Any, found: list[Any]) -> None:
-    trivial = f"2 S T = {found[0].trivial:.4g}"
-    if all(each.vacuous for each in found):
+def _say_verdict(console: Console, bounds: list[InfexBound]) -> None:
+    trivial = f"2 S T = {bounds[0].trivial:.4g}"
+    if all(bound.vacuous for bound in bounds):
         console.print(
             f"Vacuous: no policy's regret exceeds {trivial}, so this promises nothing at this horizon."
         )
-    elif any(each.vacuous for each in found):
+    elif any(bound.vacuous for bound in bounds):
         console.print(
             f"Where it says vacuous, the sum exceeds {trivial}, as no policy can: it promises nothing."
         )
-    holding = [each for each in found if not each.vacuous]
+    holding = [bound for bound in bounds if not bound.vacuous]
     if holding:
         console.print(
             f"What holds, holds with probability 1 - {holding[0].failure:.3g} if the base keeps its own data "
@@ -178,41 +203,41 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if value < 1e6 else f"{value:.2e}"
 
 
-def _lines(setting: Any, schedules: list[Any], found: list[Any], base: str) -> tuple[list[Any], Any]:
+def _lines(
+    setting: Setting, schedules: list[Schedule], rows: list[BoundRow], base: str
+) -> tuple[list[Line], Line]:
     """Bounds against the horizon, and the limit above which they are vacuous."""
     import numpy as np
 
     from infex.reports.curves import Line
     from infex.theory import infex
 
-    useful = [float(each.rounds) for _, each in found if each.rounds <= LATEST_DRAWN]
-    horizon = float(found[0][0].horizon)
-    last = min(max([100.0 * horizon, *(1e3 * each for each in useful)]), 1e299)
+    useful = [float(row.useful.rounds) for row in rows if row.useful.rounds <= LATEST_DRAWN]
+    horizon = float(rows[0].bound.horizon)
+    last = min(max([100.0 * horizon, *(1e3 * rounds for rounds in useful)]), 1e299)
     points = [int(t) for t in np.geomspace(max(horizon / 1e3, 10.0), last, HORIZONS_DRAWN)]
     times = np.array(points, float)
     lines = []
     for schedule in schedules:
         bounds = [infex(setting, schedule, t, base) for t in points]
-        values, faint = (
-            np.array([each.regret for each in bounds]),
-            np.array([each.vacuous for each in bounds]),
-        )
+        values = np.array([bound.regret for bound in bounds])
+        faint = np.array([bound.vacuous for bound in bounds])
         label = repr(schedule) if values.min() < 1e3 * last else f"{schedule!r}, beyond this picture"
         lines.append(Line(label, times, values, faint))
     return lines, Line("2 S T: no policy exceeds it", times, 2.0 * setting.bound * times)
 
 
-def _picture(lines: list[Any], limit: Any) -> None:
+def _picture(lines: list[Line], limit: Line) -> None:
     """The picture in the terminal."""
     from infex.cli.charts import LIMIT_MARK, Series, show_chart
 
     highest = 1e3 * float(limit.y.max())
-    series = [Series(each.label, each.x[each.y < highest], each.y[each.y < highest]) for each in lines]
+    series = [Series(line.label, line.x[line.y < highest], line.y[line.y < highest]) for line in lines]
     series.append(Series(limit.label, limit.x, limit.y, mark=LIMIT_MARK))
     show_chart(series, across="horizon T", upward="bound on regret")
 
 
-def _draw(setting: Any, lines: list[Any], limit: Any, horizon: int, base: str, out: Path) -> Path:
+def _draw(setting: Setting, lines: list[Line], limit: Line, horizon: int, base: str, out: Path) -> Path:
     """The picture as a file, faint where bounds are vacuous."""
     from infex.reports.curves import curves
     from infex.reports.figure_files import write_figure

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from rich.console import Console
+
+Floats = NDArray[np.float64]
 
 SERIES_MARKS = "o+x*#@%&"  # one for each series, told apart without colours
 LIMIT_MARK = "."
@@ -20,8 +23,8 @@ class Series(NamedTuple):
     """Points with a name; a line through them where `joined`, and another mark if one is given."""
 
     label: str
-    x: Any
-    y: Any
+    x: ArrayLike
+    y: ArrayLike
     joined: bool = True
     mark: str = ""
 
@@ -65,20 +68,20 @@ def show_chart(series: list[Series], *, across: str, upward: str) -> None:
     console.print(picture, markup=False, soft_wrap=True)
 
 
-def _points(series: Series) -> tuple[Any, Any]:
+def _points(series: Series) -> tuple[Floats, Floats]:
     """Logarithms of what has one."""
     x, y = (np.asarray(each, float) for each in (series.x, series.y))
     drawn = (x > 0) & (y > 0) & np.isfinite(x) & np.isfinite(y)
     return np.log10(x[drawn]), np.log10(y[drawn])
 
 
-def _range(values: list[Any]) -> tuple[float, float]:
+def _range(values: list[Floats]) -> tuple[float, float]:
     every = np.concatenate([np.zeros(0), *values])
     low, high = (float(every.min()), float(every.max())) if every.size else (0.0, 1.0)
     return (low, high) if high - low > 1e-9 else (low - 0.5, high + 0.5)
 
 
-def _joined(x: Any, y: Any, left: float, right: float, columns: int) -> tuple[Any, Any]:
+def _joined(x: Floats, y: Floats, left: float, right: float, columns: int) -> tuple[Floats, Floats]:
     """A point in each column from the first to the last."""
     at = np.linspace(left, right, columns)
     at = at[(at >= x.min() - 1e-9) & (at <= x.max() + 1e-9)]

@@ -34,7 +34,7 @@ class Group(click.Group):
             try:
                 return super().invoke(context)
             except InfexError as error:
-                raise click.UsageError(str(error).replace("force=True", "--force")) from error
+                raise click.UsageError(str(error)) from error
             except KeyboardInterrupt:
                 click.echo("interrupted", err=True)
                 sys.exit(INTERRUPTED)

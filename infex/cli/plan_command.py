@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +12,12 @@ from infex.cli.options import FILE, FOLDER, RoundsOption, folder_for
 from infex.cli.output import as_json
 from infex.errors import InvalidSetting
 from infex.files import replace
+
+if TYPE_CHECKING:
+    from infex.planning import Plan
+    from infex.planning.answer import Tried
+    from infex.planning.costs import Cost
+    from infex.planning.planner import Progress
 
 BEST_ARMS_SHOWN = 3
 
@@ -52,7 +59,7 @@ BEST_ARMS_SHOWN = 3
     "--out", type=FOLDER, default="planned", show_default=True, help="Folder for the picture and the page."
 )
 @click.option("--json", "wants_json", is_flag=True, help="Print JSON.")
-def plan(arms: Path | None, logged: Path | None, out: Path, wants_json: bool, **given: Any) -> None:
+def plan(arms: Path | None, logged: Path | None, out: Path, wants_json: bool, **question: Any) -> None:
     """How rarely may I explore?
 
     Tries schedules on simulated problems like yours, and names the one that explores least while its
@@ -73,7 +80,9 @@ def plan(arms: Path | None, logged: Path | None, out: Path, wants_json: bool, **
         raise InvalidSetting("--logged needs the arms that its rewards are of: --arms")
     rewards = None if logged is None else read_log(logged)
     folder_for(out)
-    found = _with_progress(lambda told: find(rows, labels=labels, logged=rewards, progress=told, **given))
+    found = _with_progress(
+        lambda progress: find(rows, labels=labels, logged=rewards, progress=progress, **question)
+    )
     data = as_json(found.as_data())
     replace(out / "plan.json", data.encode())
     written = [*write_plan(found, out), out / "plan.json"]
@@ -84,18 +93,23 @@ def plan(arms: Path | None, logged: Path | None, out: Path, wants_json: bool, **
     click.echo(f"\nwritten: {', '.join(str(path) for path in written)}", err=True)
 
 
-def _with_progress(run: Any) -> Any:
+def _with_progress(run: Callable[[Progress], Plan]) -> Plan:
+    from rich import progress as rich_progress
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    columns = (
+        rich_progress.TextColumn("{task.description}"),
+        rich_progress.BarColumn(),
+        rich_progress.TimeElapsedColumn(),
+    )
     console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    is_hidden = not console.is_terminal
+    with rich_progress.Progress(*columns, console=console, transient=True, disable=is_hidden) as bar:
         line = bar.add_task("compiling", total=1.0)
         return run(lambda words, share: bar.update(line, description=words, completed=share))
 
 
-def _show(found: Any, words: str) -> None:
+def _show(found: Plan, words: str) -> None:
     from rich.console import Console
     from rich.markup import escape
 
@@ -120,37 +134,38 @@ def _show(found: Any, words: str) -> None:
     console.print()
     title = f"regret of {found.rounds:,} rounds, with intervals of 95 %"
     head = ["", "problems", "mean", "median", "worst decile"]
-    rows = [[REFERENCE_NAMES[name], *_cells(each, "")] for name, each in found.regret.items()]
-    rows += [[f"it less {REFERENCE_NAMES[name]}", *_cells(each, "+")] for name, each in found.against.items()]
+    rows = [[REFERENCE_NAMES[name], *_cells(cost, "")] for name, cost in found.regret.items()]
+    rows += [[f"it less {REFERENCE_NAMES[name]}", *_cells(cost, "+")] for name, cost in found.against.items()]
     show_table(console, title, head, rows)
     console.print("differences are on the problems that both met\n")
     _front(found)
 
 
-def _cells(cost: Any, sign: str) -> list[str]:
+def _cells(cost: Cost, sign: str) -> list[str]:
     """Problems, and figures with their intervals where there is one."""
     from math import isfinite
 
     from infex.planning.words import said
 
     return [str(cost.problems)] + [
-        said(each.value, sign)
-        + (f" [{said(each.low, sign)}, {said(each.high, sign)}]" if isfinite(each.low) else "")
-        for each in (cost.mean, cost.median, cost.worst_decile)
+        said(figure.value, sign)
+        + (f" [{said(figure.low, sign)}, {said(figure.high, sign)}]" if isfinite(figure.low) else "")
+        for figure in (cost.mean, cost.median, cost.worst_decile)
     ]
 
 
-def _front(found: Any) -> None:
+def _front(found: Plan) -> None:
     """Regret against exploration: a picture, and the candidates that none beats in both."""
     from infex.cli.charts import Series, show_chart
     from infex.planning.words import said
 
-    played = [each for each in found.candidates if each.rounds == found.rounds]
-    early = [each for each in found.candidates if each.rounds < found.rounds]
+    played = [tried for tried in found.candidates if tried.rounds == found.rounds]
+    early = [tried for tried in found.candidates if tried.rounds < found.rounds]
     chosen, front = found.chosen(), found.front
 
-    def series(label: str, some: Any, mark: str) -> Series:
-        return Series(label, [e.explorations for e in some], [e.mean for e in some], False, mark)
+    def series(label: str, some: Sequence[Tried], mark: str) -> Series:
+        counts, means = [tried.explorations for tried in some], [tried.mean for tried in some]
+        return Series(label, counts, means, False, mark)
 
     marks = [series("recommended", [chosen], "@"), series("none better in both", front, "o")]
     show_chart(
@@ -163,5 +178,6 @@ def _front(found: Any) -> None:
         upward="mean regret",
     )
     click.echo("\nexplorations   regret  problems  none better in both")
-    for each in front:
-        click.echo(f"{each.explorations:>12,}  {said(each.mean):>7}  {each.problems:>8,}  {each.expression}")
+    for tried in front:
+        figures = f"{tried.explorations:>12,}  {said(tried.mean):>7}  {tried.problems:>8,}"
+        click.echo(f"{figures}  {tried.expression}")

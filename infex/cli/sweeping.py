@@ -24,6 +24,7 @@ from rich.progress import (
 from infex.cli import INTERRUPTED
 from infex.cli.output import number, say_json
 from infex.cli.tables import show_table
+from infex.errors import ForeignFolder, InvalidSetting
 from infex.experiments.folder import held
 from infex.experiments.results import Cell, Results
 from infex.experiments.sweep import Sweep
@@ -51,6 +52,10 @@ def play(
             results = sweep.run(
                 workers=workers, out=out, engine=engine, scheduler=scheduler, force=force, progress=bar.show
             )
+    except ForeignFolder as error:
+        raise InvalidSetting(
+            f"the folder {out} has other contents; name another, or --force to write there"
+        ) from error
     except KeyboardInterrupt:
         console.print(
             f"interrupted; what was finished is kept in {out}, and the same command goes on from there",
@@ -149,7 +154,7 @@ def _draw(results: Results, out: Path, as_json: bool) -> bool:
             say_json(results.summary().to_pylist())
         elif results.cells:
             show(results)
-    except Exception as error:  # of which failed runs must not go under
+    except Exception as error:  # a fault in drawing must not hide the runs that failed
         click.echo(f"the report could not be drawn: {type(error).__name__}: {error}", err=True)
         click.echo(f"the table is in {out}; infex report {out} draws again", err=True)
         return False

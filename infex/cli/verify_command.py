@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -13,6 +13,12 @@ from infex.cli import INTERRUPTED
 from infex.cli.options import FILE, folder_for
 from infex.cli.output import say_json
 from infex.errors import InvalidSetting
+
+if TYPE_CHECKING:
+    from infex.verification import Finding
+    from infex.verification.two_arms import Curve
+
+Result = TypeVar("Result")
 
 DECADES = (100, 1000, 10_000, 100_000)
 
@@ -49,46 +55,45 @@ def verify(
         return
     if out is not None:
         raise InvalidSetting("--out is for the picture of --lower-bound")
-    found, done = _checked(only, thorough, seed)
+    findings, done = _checked(only, thorough, seed)
     if as_json:
-        say_json([finding._asdict() for finding in found])
+        say_json([finding._asdict() for finding in findings])
     else:
-        _show(found)
+        _show(findings)
     if not done:
         click.echo("interrupted: these are the passes that were finished", err=True)
         sys.exit(INTERRUPTED)
-    if not all(finding.holds for finding in found):
+    if not all(finding.holds for finding in findings):
         sys.exit(1)
 
 
-def _checked(only: tuple[str, ...], thorough: bool, seed: int) -> tuple[list[Any], bool]:
+def _checked(only: tuple[str, ...], thorough: bool, seed: int) -> tuple[list[Finding], bool]:
     """The findings, the worst of all passes, and whether all passes were finished."""
     from infex.verification import suite
 
     count = suite.THOROUGH_PASSES if thorough else 1
-    found: list[Any] = []
+    findings: list[Finding] = []
 
     def work(step: Callable[[str], None]) -> bool:
-        nonlocal found
+        nonlocal findings
         try:
-            for number, found in enumerate(
-                suite.passes(seed, thorough=thorough, only=only, listener=lambda each: step(each.id)), 1
-            ):
-                failed = [each.id for each in found if not each.holds]
+            passes = suite.passes(seed, thorough=thorough, only=only, listener=lambda next_: step(next_.id))
+            for number, findings in enumerate(passes, 1):
+                failed = [finding.id for finding in findings if not finding.holds]
                 if thorough:
                     verdict = f"{', '.join(failed)} failed" if failed else "all hold"
                     click.echo(f"pass {number} of {count}: {verdict}", err=True)
         except KeyboardInterrupt:
-            if not found:
+            if not findings:
                 raise
             return False
         return True
 
     done = _with_progress(count * len(suite.chosen(only)), work)
-    return found, done
+    return findings, done
 
 
-def _with_progress(total: int, work: Callable[[Callable[[str], None]], Any]) -> Any:
+def _with_progress(total: int, work: Callable[[Callable[[str], None]], Result]) -> Result:
     """What the work gives; it calls its argument with a name before each of its parts."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -105,7 +110,7 @@ def _with_progress(total: int, work: Callable[[Callable[[str], None]], Any]) -> 
         return work(step)
 
 
-def _show(found: list[Any]) -> None:
+def _show(findings: list[Finding]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.markup import escape
@@ -117,12 +122,13 @@ def _show(found: list[Any]) -> None:
     table.add_column("statement: what is measured")
     for head in ("measured", "limit", ""):
         table.add_column(head, justify="right", no_wrap=True)
-    for each in found:
-        verdict = "[green]holds[/]" if each.holds else "[bold red]FAILS[/]"
-        table.add_row(each.id, escape(each.statement), f"{each.measured:.4g}", f"{each.limit:.4g}", verdict)
+    for finding in findings:
+        verdict = "[green]holds[/]" if finding.holds else "[bold red]FAILS[/]"
+        figures = f"{finding.measured:.4g}", f"{finding.limit:.4g}"
+        table.add_row(finding.id, escape(finding.statement), *figures, verdict)
     console.print(table)
-    failed = [each.id for each in found if not each.holds]
-    console.print(f"{', '.join(failed)} failed" if failed else f"all {len(found)} hold")
+    failed = [finding.id for finding in findings if not finding.holds]
+    console.print(f"{', '.join(failed)} failed" if failed else f"all {len(findings)} hold")
 
 
 def _lower_bound(thorough: bool, seed: int, as_json: bool, out: Path | None) -> None:
@@ -135,24 +141,24 @@ def _lower_bound(thorough: bool, seed: int, as_json: bool, out: Path | None) -> 
         format_of(out)
         folder_for(out.parent)
     effort = Effort(seed, THOROUGH_SCALE if thorough else 1)
-    found = _with_progress(
+    by_name = _with_progress(
         len(two_arms.TWO_ARM_SCHEDULES), lambda step: two_arms.curves(effort, count=1000, listener=step)
     )
     if as_json:
         say_json(
             [
-                {"schedule": name, "slope": each.slope(100), "late_slope": each.slope(10_000)}
-                | {"rounds": each.rounds.tolist(), "regret": each.regret.tolist()}
-                for name, each in found.items()
+                {"schedule": name, "slope": curve.slope(100), "late_slope": curve.slope(10_000)}
+                | {"rounds": curve.rounds.tolist(), "regret": curve.regret.tolist()}
+                for name, curve in by_name.items()
             ]
         )
     else:
-        _show_curves(found, two_arms.TWO_ARM_GAP, 1000 * effort.scale)
+        _show_curves(by_name, two_arms.TWO_ARM_GAP, 1000 * effort.scale)
     if out is not None:
-        click.echo(_draw(found, two_arms.TWO_ARM_GAP, out), err=True)
+        click.echo(_draw(by_name, two_arms.TWO_ARM_GAP, out), err=True)
 
 
-def _show_curves(found: dict[str, Any], gap: float, runs: int) -> None:
+def _show_curves(by_name: dict[str, Curve], gap: float, runs: int) -> None:
     import numpy as np
     from rich.console import Console
 
@@ -161,28 +167,37 @@ def _show_curves(found: dict[str, Any], gap: float, runs: int) -> None:
 
     console = Console(highlight=False)
     rows = []
-    for name, each in found.items():
-        values = np.interp(DECADES, each.rounds, each.regret)
-        slopes = (f"{abs(each.slope(start)):.2f}" for start in (DECADES[0], DECADES[-2]))
+    for name, curve in by_name.items():
+        values = np.interp(DECADES, curve.rounds, curve.regret)
+        slopes = (hundredths(curve.slope(start)) for start in (DECADES[0], DECADES[-2]))
         rows.append([name, *(f"{value:,.1f}" for value in values), *slopes])
     title = f"mean regret of {runs:,} runs on the arms 1 and 0, theta = {gap:.3f}"
     show_table(console, title, ["explorations", *(f"T = {t:,}" for t in DECADES), "slope", "late"], rows)
     console.print("slope: of log regret against log T, from 100 on; late: from 10,000 on\n")
-    late = {name: each.rounds >= DECADES[0] / 10 for name, each in found.items()}
+    late = {name: curve.rounds >= DECADES[0] / 10 for name, curve in by_name.items()}
     show_chart(
-        [Series(name, each.rounds[late[name]], each.regret[late[name]]) for name, each in found.items()],
+        [Series(name, curve.rounds[late[name]], curve.regret[late[name]]) for name, curve in by_name.items()],
         across="horizon T",
         upward="mean regret",
     )
 
 
-def _draw(found: dict[str, Any], gap: float, out: Path) -> Path:
+def hundredths(value: float) -> str:
+    """A number with two digits behind the point, and no minus before a nil.
+
+    >>> hundredths(-0.004), hundredths(-0.126), hundredths(0.994)
+    ('0.00', '-0.13', '0.99')
+    """
+    return f"{round(value, 2) + 0.0:.2f}"
+
+
+def _draw(by_name: dict[str, Curve], gap: float, out: Path) -> Path:
     from infex.reports.curves import Line, curves
     from infex.reports.figure_files import write_figure
 
-    rounds = next(iter(found.values())).rounds
+    rounds = next(iter(by_name.values())).rounds
     drawn = curves(
-        [Line(name, each.rounds, each.regret) for name, each in found.items()],
+        [Line(name, curve.rounds, curve.regret) for name, curve in by_name.items()],
         title=f"Two arms, theta = {gap:.3f}: regret by how often one explores up to t",
         ylabel="expected regret",
         limit=Line("the worse arm always", rounds, gap * rounds),

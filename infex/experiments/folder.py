@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.feather
 import pyarrow.parquet
 
-from infex.errors import DamagedFile, InvalidSetting
+from infex.errors import DamagedFile, ForeignFolder, InvalidSetting
 from infex.experiments.results import Results
 from infex.experiments.runs_table import RUN_COLUMNS, rows_of
 from infex.experiments.tasks import TaskOutcome
@@ -152,7 +152,7 @@ def _claimed(path: Path, force: bool) -> IO[bytes] | None:
         raise InvalidSetting(f"{path} is not a folder")
     strange = path.exists() and any(each.name != LOCK_FILE for each in path.iterdir())
     if strange and not (path / SWEEP_FILE).exists() and not force:
-        raise InvalidSetting(
+        raise ForeignFolder(
             f"the folder {path} has other contents; name another, or force=True to write there"
         )
     path.mkdir(parents=True, exist_ok=True)

@@ -23,7 +23,7 @@ from infex.experiments.tasks import Task, chunked
 from infex.simulation.batch import compile_loop
 from infex.simulation.playing import checked_horizon
 
-T = TypeVar("T")
+Made = TypeVar("Made")
 
 
 @final
@@ -168,7 +168,7 @@ def _listed(name: str, given: object) -> tuple[Any, ...]:
     return tuple(given)
 
 
-def _each(name: str, given: tuple[Any, ...], make: Callable[[Any], T]) -> tuple[T, ...]:
+def _each(name: str, given: tuple[Any, ...], make: Callable[[Any], Made]) -> tuple[Made, ...]:
     """What is made of each; an error says at which place."""
     made = []
     for place, thing in enumerate(given):

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from infex.arrays import Floats
 from infex.errors import InvalidArms, InvalidReward
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 FILE_ENDINGS = (".csv", ".parquet", ".npy")
-LABEL_COLUMNS = ("arm", "label", "name", "id", "")  # columns of labels, also if these are numbers
+LABEL_COLUMNS = ("arm", "label", "name", "id", "")  # they hold labels, even if these are numbers
 
 
 class ArmFile(NamedTuple):
-    """What a file of arms holds: rows of numbers, labels if any, and in words what was taken for what."""
+    """What a file of arms holds: rows of numbers, labels if any, and which columns these are, in words."""
 
     rows: Floats
     labels: list[str] | None
@@ -55,7 +58,7 @@ def read_arms(path: str | Path) -> ArmFile:
     return ArmFile(rows, labels, f"{words}; labels from {named[0]}" if named else words)
 
 
-def _samples(table: Any, names: list[str]) -> str:
+def _samples(table: pa.Table, names: list[str]) -> str:
     """Columns with the first entry that is no number."""
     return ", ".join(
         f"{name} ({next((each for each in table[name].to_pylist() if not _is_number(str(each))), '')!s})"
@@ -88,7 +91,7 @@ def _array(path: Path) -> Floats:
     return rows
 
 
-def read_log(path: str | Path) -> tuple[list[Any], Any]:
+def read_log(path: str | Path) -> tuple[list[object], Floats]:
     """The columns `arm` (a label, or an index from 0 where arms have none) and `reward` of a file."""
     table = _table(Path(path), InvalidReward)
     for name in ("arm", "reward"):
@@ -99,7 +102,7 @@ def read_log(path: str | Path) -> tuple[list[Any], Any]:
     return table["arm"].to_pylist(), table["reward"].to_numpy().astype(np.float64)
 
 
-def _table(path: Path, error: type[Exception]) -> Any:
+def _table(path: Path, error: type[Exception]) -> pa.Table:
     import pyarrow as pa
     import pyarrow.parquet
 
@@ -114,8 +117,8 @@ def _table(path: Path, error: type[Exception]) -> Any:
         raise error(f"{path}: {' '.join(str(fault).split())}") from None
 
 
-def _with_header(path: Path) -> Any:
-    """A CSV file, whose first line are names unless there is a number among them."""
+def _with_header(path: Path) -> pa.Table:
+    """A CSV file; its first line has the names of columns unless there is a number among them."""
     import pyarrow.csv
 
     with path.open(encoding="utf-8-sig") as file:
@@ -135,7 +138,7 @@ def _is_number(word: str) -> bool:
     return True
 
 
-def _is_numeric(table: Any, name: str) -> bool:
+def _is_numeric(table: pa.Table, name: str) -> bool:
     import pyarrow as pa
 
     kind = table[name].type

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from infex.arrays import Floats, columns_of, labels_of
+from infex.arrays import Floats, Integers, columns_of, labels_of
 from infex.checks import real, whole
 from infex.environments import LinearInstance, gaussian
 from infex.errors import InvalidArms, InvalidReward, InvalidSetting, LargeReward, UnevenFeatures
@@ -56,8 +58,8 @@ class Belief:
 
 
 def belief(
-    arms: Any,
-    labels: Any,
+    arms: ArrayLike | None,
+    labels: Iterable[object] | None,
     dim: int | None,
     arms_count: int | None,
     noise: float,
@@ -78,7 +80,7 @@ def belief(
     longest = _rounded_up(max(float(np.linalg.norm(rows, axis=1).max()), 1.0))
     columns = columns_of(rows / longest)
     names = labels_of(None if labels is None else [str(label) for label in labels], len(rows))
-    found = Belief(
+    prior = Belief(
         columns.shape[0],
         len(rows),
         noise,
@@ -88,13 +90,13 @@ def belief(
         labels=None if names is None else [str(name) for name in names],
     )
     if logged is None:
-        return found
+        return prior
     if not isinstance(logged, (tuple, list)) or len(logged) != 2:
         raise InvalidReward(f"logged must be a pair: arms and their rewards, got {str(logged)[:80]!r}")
-    return _informed(found, *logged)
+    return _informed(prior, *logged)
 
 
-def _rows(arms: Any) -> Floats:
+def _rows(arms: ArrayLike) -> Floats:
     """Arms of one's own, if there is something to choose among them."""
     try:
         rows = np.array(arms, dtype=np.float64)
@@ -133,7 +135,7 @@ def _rounded_up(length: float) -> float:
     return float(f"{math.ceil(length / digit * (1.0 - 1e-12)) * digit:.3g}")
 
 
-def _places(arms: Any, known: Belief) -> Any:
+def _places(arms: Sequence[object], known: Belief) -> Integers:
     """The indices of logged arms: by their labels where there are labels."""
     if known.labels is None:
         which = np.asarray(arms)
@@ -150,7 +152,7 @@ def _places(arms: Any, known: Belief) -> Any:
     return np.array([places[str(arm)] for arm in arms], dtype=np.int64)
 
 
-def _informed(prior: Belief, arms: Any, rewards: Any) -> Belief:
+def _informed(prior: Belief, arms: Sequence[object], rewards: ArrayLike) -> Belief:
     """The posterior after logged rewards, with the prior N(0, bound^2/d I)."""
     assert prior.arms is not None
     which = _places(arms, prior)

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, final
 
 from infex.checks import real, whole
 from infex.errors import InvalidSetting
-from infex.policies import Greedy, Infex, LinTS, LinUCB, catalog
+from infex.policies import Greedy, Infex, LinTS, LinUCB, Policy, catalog
 from infex.schedules import Schedule, always, every, logarithmic, power, stretched
 
 TRIED_SCALES = (1.0, 0.5, 0.2, 0.1, 0.05)
@@ -40,7 +40,7 @@ class Candidate:
     One that explores in every round is the same for both data modes, and stands in two places.
     """
 
-    policy: Any
+    policy: Policy
     explorations: int
     places: tuple[GridPlace, ...] = ()
 
@@ -76,10 +76,10 @@ def schedules(horizon: int, most: int) -> list[tuple[int, Schedule]]:
     shortest that it allows is one of them.
     """
     shortest = -(-horizon // max(most, 1))
-    periods = sorted({*TRIED_PERIODS, *(shortest * each for each in (1, 2, 5))} - {1})
+    periods = sorted({*TRIED_PERIODS, *(shortest * factor for factor in (1, 2, 5))} - {1})
     slower = [stretched(1), stretched(2), power(0.75), power(0.5), logarithmic(3), logarithmic(2)]
-    tried: list[Any] = [always(), *map(every, periods), *slower]
-    counted = [(each.count(horizon), each) for each in tried]
+    tried: list[Schedule] = [always(), *map(every, periods), *slower]
+    counted = [(schedule.count(horizon), schedule) for schedule in tried]
     return sorted((pair for pair in counted if 1 <= pair[0] <= most), key=lambda pair: pair[0])
 
 
@@ -92,20 +92,20 @@ def candidates(horizon: int, noise: float, bound: float, allowed: Limits) -> lis
             "without any, there is nothing to plan but infex.Greedy()"
         )
     settings: dict[str, Any] = {"noise": noise, "bound": bound, "delta": delta_at(horizon)}
-    found = []
+    grid = []
     for rank, (count, schedule) in enumerate(fitting):
         for place, scale in enumerate(TRIED_SCALES):
             for kind in (LinUCB, LinTS):
                 base = kind(**settings, scale=scale)
                 places = [GridPlace(kind.__name__, data, rank, place) for data in TRIED_DATA]
                 if count == horizon:
-                    found.append(Candidate(base, count, tuple(places)))
+                    grid.append(Candidate(base, count, tuple(places)))
                     continue
-                found += [
-                    Candidate(Infex(base, schedule, data=data), count, (each,))
-                    for data, each in zip(TRIED_DATA, places, strict=True)
+                grid += [
+                    Candidate(Infex(base, schedule, data=data), count, (where,))
+                    for data, where in zip(TRIED_DATA, places, strict=True)
                 ]
-    return found
+    return grid
 
 
 def plain_linucb(horizon: int, noise: float, bound: float) -> Candidate:

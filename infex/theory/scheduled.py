@@ -55,6 +55,15 @@ class InfexBound(NamedTuple):
         """Is it above 2 S T, which no policy's regret exceeds, or may it fail for sure?"""
         return is_vacuous(self.regret, self.trivial, self.failure)
 
+    def taus(self) -> dict[str, Span]:
+        """tau_Alg, tau_0, tau_1 and tau_12, by their names here."""
+        return {
+            "tau_base": self.tau_base,
+            "tau_0": self.tau_0,
+            "tau_1": self.tau_1,
+            "tau_12": self.tau_12,
+        }
+
     def __str__(self) -> str:
         return in_words(self.policy, self.regret, self.trivial, self.horizon, self.failure)
 

@@ -3,13 +3,14 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
 from infex import theory
 from infex.cli.main import main
 from infex.schedules import every
-from infex.verification import Effort, Measured, Statement, suite
+from infex.verification import Effort, Measured, Statement, suite, two_arms
 
 PROBLEM = ["--dim", "10", "--gap", "0.1", "--horizon", "1e6"]
 
@@ -119,8 +120,6 @@ def test_verify_ends_with_1_where_a_statement_fails(monkeypatch: pytest.MonkeyPa
 def test_verify_draws_what_too_little_exploration_costs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from infex.verification import two_arms
-
     short = two_arms.curves
     monkeypatch.setattr(
         two_arms, "curves", lambda effort, count, listener: short(effort, count=20, listener=listener)
@@ -146,6 +145,16 @@ def test_verify_refuses_in_one_line(tmp_path: Path) -> None:
         found = infex("verify", *words)
         assert found.exit_code == 2
         assert message in " ".join(found.output.split())
+
+
+def test_a_slope_is_the_same_in_the_table_and_in_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one below 0, which a curve has that falls by chance."""
+    rounds = np.geomspace(1, 100_000, 60)
+    by_name = {"falling": two_arms.Curve(rounds, 100 * rounds**-0.25)}
+    monkeypatch.setattr(two_arms, "curves", lambda effort, count, listener: by_name)
+    (row,) = json.loads(infex("verify", "--lower-bound", "--json").stdout)
+    assert row["slope"] == pytest.approx(-0.25)
+    assert infex("verify", "--lower-bound").stdout.count("-0.25") == 2
 
 
 def test_an_interrupted_check_shows_the_passes_that_were_finished(monkeypatch: pytest.MonkeyPatch) -> None:
