@@ -21,9 +21,9 @@ def main() -> None:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Ctrl-C ends the program at once and without a word: what is imported would make tracebacks of it."""
+    """Ctrl-C ends the program at once and in silence; a library being imported would print a traceback."""
     before = signal.getsignal(signal.SIGINT)
-    if before is signal.default_int_handler:  # and not where it is to be ignored
+    if before is signal.default_int_handler:  # a shell may have set it to be ignored
         signal.signal(signal.SIGINT, lambda *given: os._exit(INTERRUPTED))
     try:
         yield

@@ -12,7 +12,7 @@ from rich.console import Console
 
 Floats = NDArray[np.float64]
 
-SERIES_MARKS = "o+x*#@%&"  # one for each series, told apart without colours
+SERIES_MARKS = "o+x*#@%&"  # one for each series, so that no colours are needed
 LIMIT_MARK = "."
 CHART_HEIGHT = 18
 NARROWEST_CHART, WIDEST_CHART = 30, 72  # characters from the first to the last column
@@ -20,7 +20,7 @@ AXIS_WIDTH = 10  # characters for the numbers of the vertical axis
 
 
 class Series(NamedTuple):
-    """Points with a name; a line through them where `joined`, and another mark if one is given."""
+    """Points with a name, joined by a line or not; without a `mark` of their own they get the next one."""
 
     label: str
     x: ArrayLike
@@ -30,7 +30,7 @@ class Series(NamedTuple):
 
 
 def chart(series: list[Series], *, across: str, upward: str, width: int = 80) -> str:
-    """Series against each other, on logarithmic scales; what is not a positive number has no mark.
+    """Series in one picture, on logarithmic scales; what is not a positive number has no mark.
 
     >>> print(chart([Series("t", [1, 100], [1, 100])], across="t", upward="regret").splitlines()[0])
     regret
@@ -69,7 +69,7 @@ def show_chart(series: list[Series], *, across: str, upward: str) -> None:
 
 
 def _points(series: Series) -> tuple[Floats, Floats]:
-    """Logarithms of what has one."""
+    """The logarithms of positive numbers; all others are left out."""
     x, y = (np.asarray(each, float) for each in (series.x, series.y))
     drawn = (x > 0) & (y > 0) & np.isfinite(x) & np.isfinite(y)
     return np.log10(x[drawn]), np.log10(y[drawn])
@@ -108,7 +108,7 @@ def _ticks(low: float, high: float, cells: int, apart: int) -> list[tuple[int, s
 
 
 def _number(value: float, largest: float) -> str:
-    """As people write it, or, in a scale that goes far, by its power of ten."""
+    """A number as people write it, or as a power of ten if the scale goes past a million."""
     if largest < 1e6 - 1:
         return f"{value:,.0f}" if value >= 1 else f"{value:g}"
     return f"{value:.0e}".replace("e+0", "e").replace("e+", "e")

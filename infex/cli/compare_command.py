@@ -46,7 +46,7 @@ def compare(one: str, other: str, folder: Path, as_json: bool) -> None:
 
 
 def _written(name: str, policies: list[str]) -> str:
-    """The name that a policy has in the tables, if it is known there by the catalogue's way to write it."""
+    """The name of a policy in the tables: as it was typed, or else as the catalogue writes it."""
     from infex.experiments.recipes import player
 
     if name not in policies:

@@ -22,11 +22,11 @@ from infex.errors import InfexError, InfexWarning
 
 
 class Group(click.Group):
-    """Commands whose named errors come as one line, with code 2; an interruption has code 130."""
+    """Commands that show named errors of infex in one line, with code 2; an interruption has code 130."""
 
     def invoke(self, context: click.Context) -> Any:
-        """Runs a command; each warning of infex is said once, others are not."""
-        sys.path.insert(0, "")  # for `package.module:object` of the folder one stands in
+        """Runs a command; each warning of infex is shown once, other warnings never."""
+        sys.path.insert(0, "")  # finds `package.module:object` in the current folder
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.filterwarnings("always", category=InfexWarning)
@@ -41,7 +41,7 @@ class Group(click.Group):
 
 
 def _say(said: set[str], message: Warning | str, *where: object) -> None:
-    """One line for each warning that was not said before."""
+    """Prints a warning in one line, unless it was printed before."""
     words = " ".join(str(message).split())
     if words not in said:
         said.add(words)

@@ -74,9 +74,9 @@ def play(
 
 
 class _Bar:
-    """A progress bar that begins with the first runs, and leaves no line where an error is to be told.
+    """A progress bar that begins with the first runs, and leaves no line behind if there is an error.
 
-    It ends with Ctrl-C, even if that was heard where Python can raise nothing, as while code is compiled.
+    It also ends the sweep after a Ctrl-C that came where Python cannot raise, as while code is compiled.
     """
 
     def __init__(self, console: Console) -> None:
@@ -94,7 +94,7 @@ class _Bar:
         self._before = signal.getsignal(signal.SIGINT)
 
     def __enter__(self) -> Self:
-        if self._before is signal.default_int_handler:  # and not where it is to be ignored
+        if self._before is signal.default_int_handler:  # a shell may have set it to be ignored
             signal.signal(signal.SIGINT, self._interrupt)
         return self
 
@@ -110,7 +110,7 @@ class _Bar:
             self._bar.stop()
 
     def show(self, done: int, total: int, failed: int) -> None:
-        """So many runs are there of so many, and so many of them failed."""
+        """Shows how many of all runs are done, and how many of them failed."""
         if self._interrupted:
             raise KeyboardInterrupt
         if self._line is None:
@@ -124,7 +124,7 @@ class _Bar:
 
 
 def _counted(results: Results, seconds: float) -> str:
-    """How many runs were played, and how many were there.
+    """How many runs were played now, and how many were there already.
 
     >>> import pyarrow as pa
     >>> _counted(Results(pa.table({"t": [1, 1, 1], "horizon": [1, 1, 1]}), about={"earlier": 2}), 0.31)
@@ -137,7 +137,7 @@ def _counted(results: Results, seconds: float) -> str:
 
 
 def _lacks(about: dict[str, Any], before: dict[str, Any]) -> bool:
-    """Had an earlier sweep anything that this one has not?"""
+    """Had the earlier sweep of a folder anything that this one has not?"""
     if "policies" not in before:
         return False
     lists = ("environments", "policies", "seeds")
@@ -147,7 +147,7 @@ def _lacks(about: dict[str, Any], before: dict[str, Any]) -> bool:
 
 
 def _draw(results: Results, out: Path, as_json: bool) -> bool:
-    """Writes the report and shows the tables, or JSON; False if that went wrong, which is said."""
+    """Writes the report and shows the tables, or JSON; False, after a message, if that went wrong."""
     try:
         write_report(results, out)
         if as_json:

@@ -1,4 +1,4 @@
-"""Tables in which no number is cut: names are wrapped, and columns that have no room go to a table below."""
+"""Tables that cut no number: names are wrapped, and columns that have no room go to a table below."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def _checked(only: tuple[str, ...], thorough: bool, seed: int) -> tuple[list[Fin
 
 
 def _with_progress(total: int, work: Callable[[Callable[[str], None]], Result]) -> Result:
-    """What the work gives; it calls its argument with a name before each of its parts."""
+    """The result of the work, which calls its argument with a name before each of its parts."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 

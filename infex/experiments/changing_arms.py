@@ -1,7 +1,8 @@
 """Arms that change every round: what the paper's appendix on time-varying features discusses.
 
 Three problems: diverse contexts, a fixed best arm among changing ones, and a best arm that moves
-among a few sets that come again and again. For the last the paper has no theorem, but an open question.
+among a few sets that come again and again. On the last problem the paper has no theorem: it is an open
+question.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def changing_arms(
 
 
 def verdicts(results: Results) -> list[Verdict]:
-    """What can be told of each kind: in how many cells it holds, and the figures."""
+    """A verdict on each kind of problem: in how many cells its claim holds, and the figures."""
     found = [
         _verdict(
             results,
@@ -116,7 +117,7 @@ def _present(results: Results, cell: Cell) -> list[str]:
 
 
 def _explorers(results: Results, cell: Cell) -> list[str]:
-    """Each `Infex`."""
+    """The policies of a cell that are an `Infex`."""
     return [policy for policy in _present(results, cell) if policy in results.bases]
 
 
@@ -125,13 +126,13 @@ def _mean(results: Results, cell: Cell, policy: str) -> float:
 
 
 def _is_below(results: Results, cell: Cell, one: str, other: str, times: float = 1.0) -> bool:
-    """Is the mean regret of one at most so many times that of the other, over the seeds of both?"""
+    """Is the mean regret of one at most so many times that of the other, over the seeds that both played?"""
     left, right = results.both(cell, one, other)
     return left.size == 0 or bool(np.mean(left) <= times * np.mean(right))
 
 
 def _growth(results: Results, cell: Cell, policy: str) -> float:
-    """Mean regret of the second half of the rounds over that of the first; 0 if there was none in both."""
+    """The mean regret of the second half of the rounds as a multiple of the first's; 0 if there was none."""
     rounds, mean, _ = results.band(cell, policy)
     first = float(np.interp(rounds[-1] / 2, rounds, mean))
     second = float(mean[-1]) - first

@@ -19,7 +19,7 @@ from infex.policies import catalog
 from infex.policies.kernel import Kernel
 
 PACKAGE_FOLDERS = ("site-packages", "dist-packages")
-GENERATED_CODE = "<string>"  # where dataclasses write methods
+GENERATED_CODE = "<string>"  # the file name of methods that dataclasses generate
 
 
 @runtime_checkable
@@ -99,7 +99,7 @@ def _parts(thing: object) -> Iterator[tuple[bool, object]]:
 
 
 def _state(thing: object) -> Iterator[object]:
-    """The fields of a dataclass, or what pickle would keep of another object; nothing if it refuses."""
+    """The fields of a dataclass, or what pickle would keep of another object; nothing if pickle refuses."""
     if dataclasses.is_dataclass(thing):
         for field in dataclasses.fields(thing):
             if field.init or field.compare:
@@ -108,12 +108,12 @@ def _state(thing: object) -> Iterator[object]:
         return
     try:
         kept: Any = thing.__reduce_ex__(4)
-    except Exception:  # a lock, an open file, ...
+    except Exception:  # pickle refuses locks, open files, ...
         return
     if isinstance(kept, str):
         yield kept
         return
-    for part in kept[1:]:  # the first is the function that would make it again
+    for part in kept[1:]:  # the first part is the function that pickle would call
         yield list(part) if isinstance(part, Iterator) else part
 
 
@@ -142,7 +142,7 @@ def _of_class(kind: type) -> Iterator[object]:
 
 
 def _of_function(function: types.FunctionType) -> Iterator[object]:
-    """Code, defaults, and the values of all names that are not its own."""
+    """Code, defaults, and the values of all global and outer names that it uses."""
     codes = list(_codes(function.__code__))
     for code in codes:
         yield from (code.co_code, code.co_names, code.co_varnames)
@@ -150,7 +150,7 @@ def _of_function(function: types.FunctionType) -> Iterator[object]:
     yield from (function.__defaults__, function.__kwdefaults__)
     outer = dict(function.__globals__)
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        with contextlib.suppress(ValueError):  # not filled yet
+        with contextlib.suppress(ValueError):  # a cell of a closure may be empty
             outer[name] = cell.cell_contents
     for name in sorted({name for code in codes for name in (*code.co_names, *code.co_freevars)}):
         if name in outer:

@@ -20,7 +20,7 @@ from infex.simulation.many import cores
 ENGINES = ("local", "dask", "ray", "spark")
 CHUNKS_PER_WORKER = 4  # in one wave
 RETRIES_IN_VAIN = 2  # of all chunks that are left, when workers die and nothing is played in between
-SPARK_TRIES = 4  # of a task whose worker died, as on a Spark cluster
+SPARK_TRIES = 4  # for a task whose worker died: what a Spark cluster does by default
 
 
 @final
@@ -43,7 +43,7 @@ class Engine:
 
     @staticmethod
     def of(engine: Engine | str, scheduler: str | None = None, workers: int | None = None) -> Engine:
-        """An engine from its name, or the one given, with what more is said in place of its own."""
+        """An engine from its name, or a given one; a scheduler or workers named here replace its own."""
         if not isinstance(engine, Engine):
             return Engine(engine, scheduler, workers)
         return Engine(
@@ -105,7 +105,7 @@ def _ray(scheduler: str | None) -> None:
 
 
 def _spark(scheduler: str | None) -> None:
-    """The session that there is, or one with that master, or one of this machine that tries a task again."""
+    """The running session, or one with that master, or one on this machine that retries tasks."""
     from joblibspark import register_spark
     from pyspark import SparkConf
     from pyspark.sql import SparkSession
@@ -143,8 +143,8 @@ def _dask(scheduler: str | None) -> Iterator[Any]:
 def outcomes_of(chunks: list[Chunk], engine: Engine) -> Iterator[list[TaskOutcome]]:
     """The outcomes of all chunks as they come, in any order; a worker that dies costs a retry.
 
-    When workers die again and again with nothing played in between, each task that is left goes
-    alone, and one whose worker dies then too, twice, is recorded as failed.
+    When workers die again and again with nothing played in between, each task that is left is played
+    alone; if its worker dies twice then, the task is recorded as failed.
     """
     if engine.alone:
         yield from map(play_chunk, chunks)
@@ -213,6 +213,6 @@ def _apart(single: Chunk, engine: Engine, tries: int = 2) -> list[TaskOutcome]:
 
 
 def _is_death(error: Exception) -> bool:
-    """Does it say that a worker died? Each engine has a word of its own; Spark tries again by itself."""
+    """Does the error say that a worker died? Each engine has an error of its own; Spark retries by itself."""
     names = {kind.__name__ for kind in type(error).__mro__}
     return bool(names & {"BrokenProcessPool", "BrokenExecutor", "KilledWorker", "RayActorError"})

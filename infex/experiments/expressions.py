@@ -1,4 +1,4 @@
-"""Expressions of the catalogue as a sweep reads them: where a policy is meant, and where a schedule."""
+"""Expressions of the catalogue as a sweep reads them: a policy here, a schedule there."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ def tree_of(text: str) -> ast.expr | None:
 
 
 def refuse_strangers(node: ast.expr, text: str, kind: str, own: Collection[str] = ()) -> None:
-    """Refuses names that are not of policies, or of schedules, where these are meant, nor a user's own."""
+    """Refuses names of anything but policies where a policy is due, and schedules where a schedule is.
+
+    `own` are names that stand for a user's objects.
+    """
     inner: list[tuple[ast.expr, str]] = []
     match node:
         case ast.BinOp(left=left, right=right):

@@ -24,7 +24,7 @@ SWEEP_FILE = "sweep.json"
 RUNS_FOLDER = "runs"
 LOCK_FILE = ".lock"
 PART_NAME = re.compile(r"[0-9a-f]{32}\.arrow")
-READING_TRIES = 5  # where there are no locks and another process joins files meanwhile
+READING_TRIES = 5  # without locks, another process may join files while they are read
 
 
 @final
@@ -140,14 +140,14 @@ def held(path: str | Path) -> dict[str, Any]:
 
 
 def once(rows: pa.Table) -> pa.Table:
-    """Each run once, in the order that they have: a crash while files were joined may leave some twice."""
+    """Each run once, in the given order; a crash while files were joined may have left some twice."""
     places = rows.select(["key", "t"]).append_column("place", pa.array(range(rows.num_rows), pa.int64()))
     firsts = places.group_by(["key", "t"]).aggregate([("place", "min")])["place_min"]
     return rows if len(firsts) == rows.num_rows else rows.take(firsts.sort())
 
 
 def _claimed(path: Path, force: bool) -> IO[bytes] | None:
-    """A lock on a folder that is ours to write to, made if it is not there; None where there are no locks."""
+    """A lock on a folder of ours, which is made if it is missing; None on systems without locks."""
     if path.exists() and not path.is_dir():
         raise InvalidSetting(f"{path} is not a folder")
     strange = path.exists() and any(each.name != LOCK_FILE for each in path.iterdir())
@@ -160,7 +160,7 @@ def _claimed(path: Path, force: bool) -> IO[bytes] | None:
 
 
 def _locked(path: Path) -> IO[bytes] | None:
-    """An open file that no other process has locked; the lock ends with the process. None without locks."""
+    """A file that this process has locked, until it ends; None on systems without locks."""
     try:
         import fcntl
     except ImportError:  # pragma: no cover
@@ -177,7 +177,7 @@ def _locked(path: Path) -> IO[bytes] | None:
 
 
 def _parts(path: Path) -> list[Path]:
-    """Our own files of runs."""
+    """The files of runs in a folder."""
     return sorted(each for each in (path / RUNS_FOLDER).iterdir() if PART_NAME.fullmatch(each.name))
 
 
@@ -200,7 +200,7 @@ def _write_part(path: Path, rows: pa.Table) -> Path:
 
 
 def _rows(path: Path, reader: Callable[[Path], pa.Table]) -> pa.Table:
-    """The rows of a file of ours."""
+    """The rows of a file, if it has the columns of runs."""
     try:
         rows = reader(path)
     except FileNotFoundError:

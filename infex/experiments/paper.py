@@ -18,7 +18,7 @@ PAPER_ARMS = (10, 100, 1000)
 PAPER_PERIODS = (5, 20, 100)
 PAPER_INSTANCES = 20
 PAPER_HORIZON = 10_000
-TIME_NOISE = 0.1  # the part by which medians of time differ by chance
+TIME_NOISE = 0.1  # medians of time differ by this part by chance alone
 
 
 def policies() -> list[str]:
@@ -50,7 +50,7 @@ def paper(
 
 
 def verdicts(results: Results) -> list[Verdict]:
-    """Each claim of the paper, and in how many cells of its problem that can tell it holds."""
+    """Each claim of the paper, and in how many cells it holds, of those that can tell."""
     found = [
         _claim(
             results,
@@ -115,7 +115,7 @@ def _is_of_the_paper(cell: Cell) -> bool:
 
 
 def _claim(results: Results, claim: str, pairs: list[tuple[str, str]]) -> Verdict:
-    """That the first of each pair is below the second in mean regret; in median regret as a note."""
+    """The claim that the first of each pair has less mean regret; the note says the same of medians."""
     cells = _telling(results, pairs)
     means, medians = (
         sum(_all_below(results, cell, pairs, average) for cell in cells) for average in (np.mean, np.median)
@@ -124,7 +124,7 @@ def _claim(results: Results, claim: str, pairs: list[tuple[str, str]]) -> Verdic
 
 
 def _time_claim(results: Results, claim: str, pairs: list[tuple[str, str]]) -> Verdict:
-    """That the first of each pair takes less time, pair by pair: by medians, which noise moves a little."""
+    """The claim that the first of each pair takes less time, in the median; small differences are noise."""
     cells = _telling(results, pairs)
     ratios = [_time_ratio(results, cell, *pair) for cell in cells for pair in pairs]
     lower = sum(ratio < 1 - TIME_NOISE for ratio in ratios)

@@ -35,14 +35,14 @@ GENERATORS: dict[str, Callable[..., Any]] = {
 
 @runtime_checkable
 class Chooses(Protocol):
-    """What makes an object a policy, also one that can be called."""
+    """An object with a method `choose`, also one that can be called."""
 
     choose: object
 
 
 @runtime_checkable
 class Defined(Protocol):
-    """A function or a class: what knows where it was defined."""
+    """A function or a class, which knows where it was defined."""
 
     __module__: str
     __qualname__: str
@@ -137,7 +137,7 @@ def recipe(given: object) -> Recipe:
 
 
 def of_kind(kind: str, settings: dict[str, Any]) -> Recipe:
-    """A problem of `infex.environments` by its settings, which are tried at once; defaults are left out."""
+    """A problem of `infex.environments` by its settings, tried at once; defaults are left out."""
     asked = inspect.signature(GENERATORS[kind]).parameters
     order = {name: place for place, name in enumerate(asked)}
     for name in settings:
@@ -179,7 +179,7 @@ def player(given: object, delta: float | None = None) -> Player:
 
 def _written_out(policy: Policy) -> str:
     """The expression of a policy with its delta; the catalogue leaves out a delta that is the default."""
-    other = catalog.expression(with_delta(policy, 0.5))  # nothing changes where delta is not the default
+    other = catalog.expression(with_delta(policy, 0.5))  # only a delta that is the default changes
     if other == catalog.expression(policy):
         return other
     return other.replace("delta=0.5", f"delta={plain(DEFAULT.delta)}")
@@ -260,7 +260,7 @@ def load(reference: str) -> Any:
 
 
 def _called(source: object) -> str:
-    """A name for what makes problems: where it was defined, with the arguments that a partial has."""
+    """A name for a function that makes problems: where it was defined, and the arguments of a partial."""
     if isinstance(source, functools.partial):
         words = [*map(_plainly, source.args)]
         words += [f"{name}={_plainly(value)}" for name, value in source.keywords.items()]

@@ -17,7 +17,7 @@ REFERENCE = re.compile(r"[\w.]+:[\w.]+")
 
 
 class Named(NamedTuple):
-    """What an expression stands for, its name in tables, that of its base, and whether delta is named."""
+    """What an expression stands for, its name in tables, its base's name, and whether it names a delta."""
 
     thing: Any
     label: str
@@ -45,7 +45,7 @@ def read(text: str, load: Callable[[str], Any]) -> Named:
     references: dict[str, str] = {}
 
     def replaced(match: re.Match[str]) -> str:
-        name = f"reference_{len(references)}_"  # which Python can read
+        name = f"reference_{len(references)}_"  # a name that Python can read
         references[name] = match[0]
         return name
 
@@ -92,7 +92,7 @@ class _Reader:
         return Named(made, f"{name}({', '.join(words)})", None if base is None else base.label)
 
     def _value(self, word: ast.keyword) -> Named:
-        """What stands behind a name: a reference, or what the catalogue reads."""
+        """The value of a keyword: a reference, or what the catalogue reads."""
         if self._holds(word.value):
             return self.named(word.value)
         written = ast.unparse(word.value)

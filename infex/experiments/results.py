@@ -61,7 +61,7 @@ def by_cell(table: pa.Table) -> dict[tuple[Cell, str], Integers]:
 class Results:
     """The runs of a sweep that went well, as `table()`, and those that failed, as `failures`.
 
-    `bases` tells for a policy, by its name, the name of the base it explores with.
+    `bases` maps the name of a policy to that of the base it explores with.
     """
 
     def __init__(

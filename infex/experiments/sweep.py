@@ -32,11 +32,11 @@ class Sweep:
     """Every environment with every policy and every seed.
 
     `environments`: text such as "gaussian(dim=10, arms=100)", `package.module:object`, or instances;
-    what is made from a seed is made anew for each. `policies`: catalogue expressions,
+    a function of a seed makes a problem for each seed. `policies`: catalogue expressions,
     `package.module:object`, or policies. `bases`, `schedules` and `data` add `Infex` of all their
     combinations. `seeds`: how many, or which. `delta` takes the place of the default of LinUCB and
     LinTS; "1/T" is one over the horizon, as in the paper. Text that names a delta keeps it, even the
-    default; of a policy object with the default it cannot be told whether it was named, and it goes.
+    default; a policy object with the default loses it, because nobody can see whether it was named.
     `title` is that of the report.
 
     >>> sweep = Sweep(environments=["gaussian(dim=3, arms=5)"], policies=["Greedy"], horizon=100, seeds=2)
@@ -139,9 +139,9 @@ class Sweep:
 
         With `out`, finished runs are kept in that folder as they come, and what is there already is
         not played again; the same call after an interruption goes on. Without it nothing is kept.
-        Warnings of infex that runs gave are given once, at the end, and one (a RuntimeWarning) if runs
-        failed. The table, the summary and what tells the sweep are of this sweep alone, whatever runs
-        the folder keeps.
+        Warnings that infex gave in runs are repeated once, at the end; if runs failed, there is a
+        RuntimeWarning too. The table, the summary and `sweep.json` are of this sweep alone, whatever
+        other runs the folder keeps.
         """
         where = Engine.of(engine, scheduler, workers)
         tasks = {task.key: task for task in self.tasks()}
@@ -205,7 +205,7 @@ def _is_number(value: object) -> bool:
 
 
 def _processor() -> str:
-    """The processor's name, where the system tells."""
+    """The name of the processor, if the system knows it."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))

@@ -1,4 +1,4 @@
-"""Sweeps in TOML files, read strictly: what is wrong is named before anything runs."""
+"""Sweeps in TOML files, read strictly: an error is named before anything runs."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def read_sweep(path: str | Path) -> Sweep:
         file = msgspec.toml.decode(place.read_bytes(), type=SweepFile)
     except OSError as error:
         raise InvalidSetting(f"{path}: {error.strerror or error}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:  # ValidationError is one of the first
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:  # a ValidationError is a DecodeError
         raise InvalidSetting(f"{path}: {_plainly(str(error), place)}") from None
     try:
         return Sweep(
@@ -126,7 +126,7 @@ def _grid(place: int, table: Gaussian | Changing) -> list[Recipe]:
 
 
 def _plainly(message: str, path: Path) -> str:
-    """msgspec's words with TOML's: `$.environments[0]` is the first table of environments."""
+    """An error of msgspec in the words of TOML: `$.environments[0]` is the first table of environments."""
     unknown = re.fullmatch(r"Object contains unknown field `(.*?)`(?: - at `\$\.?(.*)`)?", message)
     if unknown:
         known = [each.encode_name for each in msgspec.structs.fields(_table_at(unknown[2] or "", path))]
@@ -142,7 +142,7 @@ def _plainly(message: str, path: Path) -> str:
 
 
 def _table_at(where: str, path: Path) -> type[msgspec.Struct]:
-    """What may stand in the table at such a place."""
+    """The keys that the table at this place may have."""
     place = re.fullmatch(r"environments\[(\d+)\]", where)
     if place is None:
         return SweepFile

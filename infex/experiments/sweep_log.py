@@ -1,4 +1,4 @@
-"""What happens while a sweep is played: how many runs are there, which failed, what was warned of."""
+"""What happens while a sweep is played: how many runs are done, which failed, and their warnings."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class Task:
 
     @property
     def key(self) -> str:
-        """A name that depends on what is played alone."""
+        """A name that depends only on what is played."""
         content = {
             "format": TASK_FORMAT,
             "environment": [self.recipe.label, self.content],
@@ -76,7 +76,7 @@ class Chunk(NamedTuple):
 
 
 def play_chunk(chunk: Chunk) -> list[TaskOutcome]:
-    """Plays the tasks of a chunk; nothing that goes wrong in one stops the others."""
+    """Plays the tasks of a chunk; an error in one stops none of the others."""
     try:
         instance = chunk.recipe.make(chunk.seed)
     except KeyboardInterrupt:
@@ -119,8 +119,8 @@ def _outcome(task: Task, key: str, instance: Instance) -> TaskOutcome:
 def _noted() -> Iterator[list[Warning]]:
     """Keeps the warnings of infex that are given inside; all others are shown.
 
-    Filters belong to the process: where a cluster's worker plays in several threads, a warning may
-    be missed or stand with another run.
+    Filters of warnings belong to the process: where a cluster's worker plays in several threads, a warning
+    may be missed or be kept with another run.
     """
     noted: list[Warning] = []
     with warnings.catch_warnings(record=True) as caught:
@@ -142,7 +142,7 @@ def shape_of(instance: Instance) -> tuple[int, int]:
 
 
 def chunked(tasks: list[Task], rounds: int = 200_000) -> list[Chunk]:
-    """Tasks in chunks of one problem and seed, none much longer than so many rounds."""
+    """Tasks in chunks of one problem and seed, of at most `rounds` rounds each where a run is no longer."""
     groups: dict[tuple[str, int], list[Task]] = {}
     for task in tasks:
         groups.setdefault((task.recipe.label, task.seed), []).append(task)

@@ -1,4 +1,4 @@
-"""Code that is compiled at its first call, called before any run's time is taken."""
+"""Calls code before any run is timed, because Numba compiles it at its first call."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _warmed: set[tuple[type, str]] = set()  # kinds of problems and contents of poli
 
 
 def warm(instance: Instance, policy: Policy, content: str) -> None:
-    """Plays two rounds, once in a process for each kind of problem and policy, told by its content.
+    """Plays two rounds, once in a process for each kind of problem and content of a policy.
 
     The results are dropped. A policy that runs in Python is copied, because it may have a state; errors and
     warnings are left to the run itself.

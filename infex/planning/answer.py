@@ -64,7 +64,7 @@ class Finish(NamedTuple):
         )
 
     def compared(self) -> dict[str, Lane]:
-        """The lanes whose costs are told, by their names; one that took too long is left out."""
+        """The lanes whose costs the plan shows, by name; one that took too long is left out."""
         named = {"recommended": self.chosen, "best": self.best, "LinUCB": self.linucb, "greedy": self.greedy}
         return {name: lane for name, lane in named.items() if lane.regret.size}
 
@@ -77,10 +77,10 @@ class Plan:
     `recommended` is the policy in the words of the catalogue, `policy` itself, and `code` a line of
     Python to paste, for arms divided by `longest`. `settled` says whether no other candidate can still
     be better by more than `keep_within`. `regret` has the regret over `rounds` rounds of what is
-    "recommended", of the `best` candidate, of "LinUCB" in every round and of "greedy"; `against` by how
-    much the recommended one's differs from the others'; LinUCB is left out where it takes too long.
-    `open` is how many that explore less may still be as near. `arms`, if they are yours, says how often
-    each was the best. `question` is what was asked for.
+    "recommended", of the `best` candidate, of "LinUCB" in every round and of "greedy". `against` has by how
+    much the regret of the recommended one exceeds that of the best and of LinUCB; LinUCB is left out where
+    it takes too long. `open` counts the candidates that explore less and may still be as near. `arms`, if
+    they are yours, says how often each was the best. `question` is what was asked for.
     """
 
     recommended: str
@@ -164,7 +164,7 @@ class Plan:
 
     @property
     def divided(self) -> str:
-        """What is to be done with arms of one's own before the line is pasted; nothing if they were short."""
+        """What to do with your arms before the line of code fits them; nothing if none was longer than 1."""
         return divided(self.longest) if self.longest != 1.0 else ""
 
     def chosen(self) -> Tried:
@@ -209,7 +209,7 @@ def _all_tried(finish: Finish) -> tuple[Tried, ...]:
 
 
 def _tried(lane: Lane, alive: bool, best: Lane, interval: Interval) -> Tried:
-    """A lane's figures, scaled by the best's where it met fewer problems, which may be easier or harder."""
+    """A lane's figures; where it met fewer problems, scaled by how hard these were for the best."""
     n = lane.regret.size
     scale = 1.0
     if lane.rounds == best.rounds and 0 < n < best.regret.size:
@@ -221,7 +221,7 @@ def _tried(lane: Lane, alive: bool, best: Lane, interval: Interval) -> Tried:
         int(n),
         lane.rounds,
         scale * lane.mean,
-        float(np.maximum(scale * interval.low, 0.0)),  # which, unlike max, gives nan for nan
+        float(np.maximum(scale * interval.low, 0.0)),  # unlike Python's max, it gives nan for nan
         scale * interval.high,
         float(lane.cost.mean()),
         alive,
@@ -229,7 +229,7 @@ def _tried(lane: Lane, alive: bool, best: Lane, interval: Interval) -> Tried:
 
 
 def _best_arms(known: Belief, problems: Sequence[LinearInstance]) -> tuple[Arm, ...]:
-    """How often each arm was the best of the problems, most often first; nothing for arms that were drawn."""
+    """How often each arm was the best, most often first; nothing where arms are drawn for each problem."""
     if known.arms is None:
         return ()
     wins = np.bincount([int(np.argmax(problem.means)) for problem in problems], minlength=known.count)

@@ -26,9 +26,9 @@ SIZE_RATIO_WARNED = 10.0  # one is warned of a feature so many times as large as
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Belief:
-    """Problems to simulate: arms of one's own or drawn as in the paper, and a law of the parameter.
+    """Problems to simulate: a user's arms, or arms drawn as in the paper, and a law of the parameter.
 
-    `longest` is what arms of one's own were divided by, so that none is longer than 1. Without logged
+    A user's arms were divided by `longest`, so that none is longer than 1. Without logged
     rewards the parameter is uniform on the sphere of radius `bound`; with them it is drawn from
     their Gaussian posterior.
     """
@@ -66,7 +66,7 @@ def belief(
     bound: float,
     logged: tuple[Any, Any] | None,
 ) -> Belief:
-    """A belief from what a user says; arms that are too long are divided by their greatest length."""
+    """A belief from a user's settings; if an arm is longer than 1, all are divided by the greatest length."""
     noise, bound = real("noise", noise, above=0), real("bound", bound, above=0)
     if arms is None:
         if dim is None or arms_count is None:
@@ -97,7 +97,7 @@ def belief(
 
 
 def _rows(arms: ArrayLike) -> Floats:
-    """Arms of one's own, if there is something to choose among them."""
+    """A user's arms as rows of numbers, if there is something to choose among them."""
     try:
         rows = np.array(arms, dtype=np.float64)
     except (TypeError, ValueError):
@@ -136,7 +136,7 @@ def _rounded_up(length: float) -> float:
 
 
 def _places(arms: Sequence[object], known: Belief) -> Integers:
-    """The indices of logged arms: by their labels where there are labels."""
+    """The indices of logged arms, looked up by label where arms have labels."""
     if known.labels is None:
         which = np.asarray(arms)
         if which.size and which.dtype.kind not in "iu":

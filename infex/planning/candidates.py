@@ -37,7 +37,7 @@ class GridPlace(NamedTuple):
 class Candidate:
     """A policy to try, how many rounds of the horizon explore, and its places in the grid.
 
-    One that explores in every round is the same for both data modes, and stands in two places.
+    A candidate that explores in every round is the same for both data modes, so it stands in two places.
     """
 
     policy: Policy
@@ -60,7 +60,7 @@ class Limits:
 
 
 def limits(horizon: int, share: float | None, count: int | None, cost: float | None) -> Limits:
-    """Limits from what a user says."""
+    """Limits from a user's settings."""
     most = horizon
     if share is not None:
         most = min(most, math.floor(real("max_share", share, least=0, most=1) * horizon + 1e-9))
@@ -70,10 +70,10 @@ def limits(horizon: int, share: float | None, count: int | None, cost: float | N
 
 
 def schedules(horizon: int, most: int) -> list[tuple[int, Schedule]]:
-    """The schedules to try and how often they explore, rarest first; at least once, at most so often.
+    """The schedules to try and how often they explore, from once to `most` times, rarest first.
 
-    Each explores more often than order log t, as the bound asks. Where a limit cuts the periods, the
-    shortest that it allows is one of them.
+    Each grows faster than log t, as the regret bound needs. Where the limit cuts off short periods, the
+    shortest that it allows is tried too.
     """
     shortest = -(-horizon // max(most, 1))
     periods = sorted({*TRIED_PERIODS, *(shortest * factor for factor in (1, 2, 5))} - {1})

@@ -70,7 +70,7 @@ def plan_page(plan: Plan, svg: str) -> str:
 
 
 def _asked(question: Question) -> str:
-    """The rest of the question."""
+    """Limits, time and seed, in words."""
     asked = {
         "max share": question.max_share,
         "max count": question.max_count,
@@ -83,7 +83,7 @@ def _asked(question: Question) -> str:
 
 
 def _costs(plan: Plan) -> str:
-    """Regret, and what it differs by, with intervals."""
+    """Regret of the choice and of others, and their differences, with intervals."""
     rows = [_cost_row(REFERENCE_NAMES[name], cost, "") for name, cost in plan.regret.items()]
     rows += [
         _cost_row(f"recommended less {REFERENCE_NAMES[name]}", cost, "+")

@@ -40,13 +40,13 @@ ERROR_CHANCE = 0.025  # the chance to drop a candidate that is as good as the le
 @final
 @dataclass(slots=True, eq=False)
 class Lane:
-    """One candidate and its runs so far: their rounds, their regret, and what of it exploring cost."""
+    """One candidate and its runs so far: rounds, regret, and the part of the regret in exploring rounds."""
 
     candidate: Candidate
     rounds: int = 0
     regret: Floats = field(default_factory=lambda: np.zeros(0))
     cost: Floats = field(default_factory=lambda: np.zeros(0))
-    seconds: float = 0.0  # of one run, to this number of rounds
+    seconds: float = 0.0  # that one run of so many rounds takes
     near: list[Lane] = field(default_factory=list, repr=False)
     mean: float = 0.0  # of the regret
 
@@ -57,7 +57,8 @@ class Lane:
     def careful(self) -> float:
         """Mean regret, as far as it may be trusted: with few problems it is mostly that of the neighbours.
 
-        Those that went less far count if they lost more by then. With many problems they fade out.
+        A neighbour that played fewer rounds counts if it lost more by then. With many problems neighbours
+        fade out.
         """
         others = [
             lane.mean if lane.rounds >= self.rounds else max(lane.mean, self.mean)
@@ -72,7 +73,7 @@ class Lane:
 
 
 def line_up(grid: list[Candidate]) -> list[Lane]:
-    """A lane for each candidate, which knows its neighbours."""
+    """A lane for each candidate; each lane knows its neighbours."""
     lanes = [Lane(candidate) for candidate in grid]
     places = {place: lane for lane in lanes for place in lane.candidate.places}
     for lane in lanes:
@@ -147,7 +148,7 @@ class Race:
                 waiting = [lane for lane in alive if not self.is_done(lane, problems)]
                 ready = [lane for lane in waiting if self.takes(lane, problems) < self.left()]
                 if not ready and not any(lane.rounds for lane in alive):
-                    ready = waiting[:1]  # so that there is an answer, however short the time
+                    ready = waiting[:1]  # there must be an answer, however short the time
                 if not ready:
                     return alive, not waiting
                 going = sorted(ready, key=_turn)[:LANES_AT_ONCE]
@@ -162,7 +163,7 @@ class Race:
         return lane.rounds == self.horizon and lane.regret.size >= problems
 
     def takes(self, lane: Lane, problems: int) -> float:
-        """About the seconds that its next step takes, by those of the last."""
+        """About the seconds that its next step takes, judged by its last step."""
         rounds = self._next(lane.rounds)
         if rounds == lane.rounds:
             return lane.seconds * (problems - lane.regret.size)
@@ -201,7 +202,7 @@ class Race:
 
 
 def _turn(lane: Lane) -> tuple[int, int]:
-    """Whose turn it is: new lanes, then those that lost least; among like ones, who explores least."""
+    """The order of turns: new lanes, then those that lost least; with like regret, who explores least."""
     if not lane.rounds:
         return -(10**9), 0
     return math.floor(
@@ -210,9 +211,9 @@ def _turn(lane: Lane) -> tuple[int, int]:
 
 
 def is_worse(lane: Lane, leader: Lane, slack: float) -> bool:
-    """Has a lane clearly lost too much, in its rounds so far, against what the leader loses in all rounds?
+    """Has a lane, in its rounds so far, clearly lost too much against what the leader loses in all rounds?
 
-    That is more than the leader or, if it explores less often, more than 1 + slack times as much.
+    Too much is more than the leader or, for a lane that explores less often, 1 + slack times as much.
     """
     if lane is leader or not lane.rounds:
         return False
@@ -276,7 +277,7 @@ def student(chance: float, freedom: int) -> float:
 
 @lru_cache(maxsize=64)
 def _doubts(problems: int) -> float:
-    """So many standard errors are called clear."""
+    """How many standard errors make a difference clear."""
     return student(1.0 - ERROR_CHANCE, problems - 1) if problems > 1 else math.inf
 
 

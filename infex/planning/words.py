@@ -47,7 +47,7 @@ def code_of(policy: Policy) -> str:
 
 
 def rounds_of(policy: Policy, horizon: int) -> str:
-    """In which rounds it explores.
+    """The rounds in which it explores, in words.
 
     >>> import infex
     >>> rounds_of(infex.Infex(infex.LinUCB(), infex.every(20)), 1000)
@@ -72,12 +72,12 @@ def assumed(question: Question, longest: float) -> str:
 
 
 def divided(longest: float) -> str:
-    """What is to be done with arms of one's own before the line is pasted."""
+    """What to do with your arms before the line of code fits them."""
     return f"arms were divided by {longest:g}, so that none is longer than 1; divide yours too"
 
 
 def reasons(race: Race, alive: list[Lane], best: Lane, chosen: Lane, settled: bool) -> str:
-    """Why this one, and what is not sure about it."""
+    """Why this candidate was chosen, and what is uncertain about it."""
     within = f"{1 + race.slack:g} times"
     tested = (
         "is shown to be within"

@@ -68,12 +68,12 @@ def figure(results: Shown[P], dim: int | None = None) -> Figure:
 
 
 def _wrapped(name: str, width: int) -> str:
-    """A name in two lines of so many characters at most."""
+    """A name in at most two lines of `width` characters."""
     return "\n".join(textwrap.wrap(name, width, max_lines=2, placeholder=" ..."))
 
 
 def _columns(names: list[str]) -> int:
-    """How many columns of a legend have room for the longest name, and are not too many for so few."""
+    """The columns of a legend: as many as have room for the longest name, at most 4, of at least 3 names."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
@@ -182,7 +182,7 @@ def _time(axes: Axes, results: Shown[P], cell: P, looks: dict[str, Style]) -> No
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """From two to four round numbers between two on a log scale.
+    """Two to four round numbers between `low` and `high`, for a log scale.
 
     >>> ticks(2e-4, 3e-1), ticks(3.1e-4, 5.1e-4)
     ([0.001, 0.01, 0.1], [0.0004, 0.0005])

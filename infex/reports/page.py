@@ -100,7 +100,7 @@ def _summary(results: Shown[P]) -> str:
 
 
 def _time(about: dict[str, Any]) -> str:
-    """How computation time was measured, as far as is known."""
+    """How computation time was measured, as far as the sweep has recorded it."""
     engine, workers, cores = (about.get(name) for name in ("engine", "workers", "cores"))
     words = "Computation time is that of each run by itself, from its first round to its last."
     if engine == "local" and workers is not None and cores is not None:
@@ -240,7 +240,7 @@ def _about(about: dict[str, Any]) -> str:
 
 
 def _seeds(seeds: list[int]) -> str:
-    """How many, and which: their ends if they are all that lie between."""
+    """How many, and which: the first and the last if none between them is missing."""
     listed = sorted(seeds)
     if len(listed) > 2 and listed == list(range(listed[0], listed[-1] + 1)):
         return f"{len(listed)}: {listed[0]} to {listed[-1]}"

@@ -1,4 +1,4 @@
-"""Colours and dashes by which a reader tells policies apart, also one who does not see all colours.
+"""Colours and dashes that tell policies apart, also for a reader who does not see all colours.
 
 Policies of one base share a colour (Okabe and Ito, 2008), and lines in it differ by their dashes.
 """

@@ -1,4 +1,4 @@
-"""The paper's theory, to be asked for numbers: radii, volumes, regret bounds, and what forbids less.
+"""The paper's theory in numbers: radii, volumes, regret bounds, and how rarely one may explore at all.
 
 `Setting` says what a problem is like; `linucb`, `lints` and `infex` bound the regret in it, and each
 bound says whether it is vacuous. `formulas` has every equation by itself, for numbers or arrays.

@@ -11,9 +11,9 @@ from infex.theory.turning import LAST_ROUND
 
 
 class Bound(NamedTuple):
-    """A bound on the regret of a base: it says nothing while it is vacuous, above 2 S T or sure to fail.
+    """A bound on the regret of a base: it says nothing where it is vacuous.
 
-    `failure` is the chance with which it may fail.
+    `failure` is the chance that it fails.
     """
 
     policy: str
@@ -26,7 +26,7 @@ class Bound(NamedTuple):
 
     @property
     def vacuous(self) -> bool:
-        """Is it above 2 S T, which no policy's regret exceeds, or may it fail for sure?"""
+        """Is it above 2 S T, which no policy's regret exceeds, or is the chance that it fails 1?"""
         return is_vacuous(self.regret, self.trivial, self.failure)
 
     def __str__(self) -> str:
@@ -83,7 +83,7 @@ def alone(setting: Setting, base: str, horizon: int) -> Bound:
 
 
 def a_horizon(horizon: int) -> int:
-    """`horizon`, if bounds can be told for so many rounds."""
+    """`horizon`, if bounds can be computed for so many rounds."""
     rounds = whole("horizon", horizon, least=1)
     if rounds > LAST_ROUND and float(rounds) > float(LAST_ROUND):
         raise InvalidSetting(f"horizon must be at most 10^300 for a bound, got {rounds:.3e}")

@@ -13,7 +13,7 @@ from infex.theory.greedy_rounds import TAU_1_SHARE
 from infex.theory.setting import Setting
 from infex.theory.turning import Span, span
 
-LARGEST_LOG = 1e150  # past which a tau is called infinite
+LARGEST_LOG = 1e150  # a tau with a larger logarithm is called infinite
 
 
 def exponent_of(schedule: Schedule) -> float | None:

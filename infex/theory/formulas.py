@@ -1,4 +1,4 @@
-"""The formulas of the paper, each with its equation; numbers in or arrays, which broadcast.
+"""The formulas of the paper, each with its equation, for numbers or for arrays, which broadcast.
 
 alpha = log(det V/det V_0) is called volume, beta radius, lambda penalty, sigma noise, S bound,
 Delta gap. Arms are no longer than 1, and V_0 = lambda I. Where the paper slips, the formula is the
@@ -85,7 +85,7 @@ def potential_bound(volume: Numbers, penalty: Numbers = 1.0) -> Any:
     """sum of |X_t|^2 in V_{t-1}^-1 <= c alpha_T, c = max(2, u/log(1 + u)) with u = 1/lambda.
 
     The elliptical potential. For lambda >= 1 it is the paper's 2 alpha_T; for less, squared widths
-    reach 1/lambda, and u/log(1 + u) is the most that a square may exceed its logarithm.
+    reach 1/lambda, and u/log(1 + u) is the largest ratio of a squared width s to log(1 + s).
     """
     most = 1.0 / np.asarray(penalty, float)
     return (np.maximum(2.0, most / np.log1p(most)) * np.asarray(volume, float))[()]

@@ -15,8 +15,9 @@ from infex.theory.grid import counts_on_grid, grid, grid_times
 from infex.theory.setting import Setting
 from infex.theory.turning import Span, settles, span
 
-TAU_1_SHARE = 7 / 16  # of Delta: what a greedy round may cost from tau_0 + tau_1 on, in the mean
-TAU_12_SHARE = 1 / 4  # and from tau_0 + tau_12 on, by the sum over greedy rounds alone
+# The slopes, in units of Delta, of the lines that costs stay below from tau_0 + tau_1 and tau_0 + tau_12 on.
+TAU_1_SHARE = 7 / 16
+TAU_12_SHARE = 1 / 4
 
 
 @final
@@ -47,7 +48,7 @@ class GreedyRounds:
         return float(self.sums[j] + max(greedy, 0.0) * self.squares(float(t)) / self.counts[j])
 
     def tau_1(self) -> Span:
-        """From when on all that greedy rounds may cost is below (7/16) Delta (T - tau_0)."""
+        """Rounds after tau_0 until all that greedy rounds may cost stays below (7/16) Delta (T - tau_0)."""
         gap = self.setting.gap
 
         def cost(times: Numbers, sums: Numbers) -> Any:
@@ -57,7 +58,7 @@ class GreedyRounds:
         return self._settled(costs, lambda t: float(cost(float(t), self.sum_to(t))), TAU_1_SHARE)
 
     def tau_12(self) -> Span:
-        """From when on the sum alone is below (1/4) Delta (T - tau_0)."""
+        """Rounds after tau_0 until the sum alone stays below (1/4) Delta (T - tau_0)."""
         gap = self.setting.gap
         return self._settled(8.0 * self.sums / gap, lambda t: 8.0 * self.sum_to(t) / gap, TAU_12_SHARE)
 

@@ -29,7 +29,7 @@ def grid_times() -> Floats:
 
 
 def counts_on_grid(schedule: Schedule) -> Floats:
-    """f at every point; those of built-in schedules, which never change, are kept."""
+    """f at every point; that of a built-in schedule, which never changes, is computed once."""
     return _kept(schedule) if isinstance(schedule, Family) else _counted(schedule)
 
 

@@ -36,8 +36,8 @@ class LowerBound(NamedTuple):
 
     `together` bounds E_1[R] + E_2[R] from below; so one of them is at least half of it. `pulls` is the
     most that E_1[N_1] can be, and `divergence` the most that KL can be. `printed` is the paper's own
-    figure, which has 4 Delta^2 for the 2 Delta^2 of the divergence of a pull, and forgets the pull that
-    is made with no data.
+    figure: it has 4 Delta^2 where the divergence of a pull is 2 Delta^2, and forgets the first pull, which is
+    made without data.
     """
 
     together: float
@@ -71,7 +71,7 @@ def divergence(gap: float, pulls: float) -> float:
 
 
 class Growth(NamedTuple):
-    """Whether f(t) = omega(log t), that is log(f^-1(n))/n -> 0, by what is known or can be seen.
+    """Whether f(t) = omega(log t), that is log(f^-1(n))/n -> 0, as the schedule says or as rounds suggest.
 
     `known` says that the schedule itself knew. `ratios` are pairs of n and log(f^-1(n))/n. No finite
     number of rounds proves it: the lower bound speaks of infinitely many T.
@@ -83,7 +83,7 @@ class Growth(NamedTuple):
 
 
 def grows(schedule: object, horizon: int | None = None) -> Growth:
-    """Whether a schedule explores often enough for the regret bound, as far as can be told.
+    """Whether a schedule explores often enough for the regret bound, as far as can be known.
 
     Built-in families know; others are judged by log(f^-1(n))/n at n = 2^k, up to 2^16. With a
     horizon it warns (`SparseExploration`) if f(T) < 5 log T; it never refuses. A schedule under
@@ -99,7 +99,7 @@ def grows(schedule: object, horizon: int | None = None) -> Growth:
         return Growth("inconclusive", False, tuple(_ratios(schedule.planned)))
     if not has(schedule, "explores"):
         raise InvalidSetting(f"a schedule has a method explores, got {schedule!r}")
-    asked = cast(Schedule, schedule)  # whose other verbs may be missing
+    asked = cast(Schedule, schedule)  # it may lack the other verbs; `has` tells
     ratios = tuple(_ratios(asked))
     if horizon is not None:
         _warn(asked, whole("horizon", horizon, least=1))
@@ -117,7 +117,7 @@ def _known_growth(schedule: Schedule) -> bool | None:
 
 
 def _seen(ratios: tuple[tuple[int, float], ...]) -> GrowthVerdict:
-    """By the slope of log ratio against log n over the last stretch, of at least a factor of 8."""
+    """A verdict by the slope of log ratio against log n, over the last stretch of at least a factor of 8."""
     if len(ratios) < 5:
         return "inconclusive"
     (last, end), (first, start) = ratios[-1], max(pair for pair in ratios if pair[0] <= ratios[-1][0] / 8)
@@ -125,7 +125,7 @@ def _seen(ratios: tuple[tuple[int, float], ...]) -> GrowthVerdict:
     if slope > -0.01:
         return "inconsistent"
     near, late = ratios[-2]
-    end_slope = math.log(end / late) / math.log(last / near)  # flat only where early rounds are left behind
+    end_slope = math.log(end / late) / math.log(last / near)  # the slope of late rounds alone
     settled = [ratio for n, ratio in ratios if n >= 8]
     falls = all(later <= 1.02 * sooner for sooner, later in pairwise(settled))
     return "consistent" if max(slope, end_slope) < -0.05 and falls else "inconclusive"

@@ -1,6 +1,6 @@
 """Tables 1 and 2 of the paper for numbers of one's own.
 
-They tell orders, not bounds: what stands inside O(...), with a constant of 1. Use `infex.theory.infex`
+They have orders, not bounds: what stands inside O(...), with a constant of 1. Use `infex.theory.infex`
 for a bound.
 """
 
@@ -18,7 +18,7 @@ EXPONENT = "The exponent of the logarithm is 1/r for r < 1, by the paper's own e
 
 
 class Order(NamedTuple):
-    """One row: what f(t) is, the order as a formula, its value (and log10), and the slip that was mended."""
+    """One row: f(t), the order as a formula, its value and log10, and which slip of the paper was mended."""
 
     schedule: str
     formula: str
@@ -107,7 +107,7 @@ def _by_exponent(dim: int, gap: float, log: float, r: float, tau: float) -> list
 
 
 def _checked(dim: int, gap: float) -> tuple[int, float, float]:
-    """d, Delta and log(d/Delta), which the orders ask to be above 0."""
+    """d, Delta and log(d/Delta); the orders hold where the logarithm is above 1."""
     dim, gap = whole("dim", dim, least=1), real("gap", gap, above=0)
     if dim / gap <= math.e:
         raise InvalidSetting(f"the orders speak of hard problems: dim/gap must be above e, got {dim / gap:g}")

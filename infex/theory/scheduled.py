@@ -24,10 +24,10 @@ WORSE_SHARE = 0.75  # of a base's rounds: with no more worse arms than that, a q
 
 
 class InfexBound(NamedTuple):
-    """The bound of Theorem 1 in its three terms; it says nothing while vacuous, above 2 S T or sure to fail.
+    """The bound of Theorem 1 in its three terms; it says nothing where it is vacuous.
 
-    `base` is R_Alg(f(T)), what the base may cost; `constant` 2 S tau_0 + (7/16) Delta tau_1, greedy
-    rounds before they are any good; `growing` G(T), greedy rounds after that.
+    `base` is R_Alg(f(T)), what the base may cost; `constant` is 2 S tau_0 + (7/16) Delta tau_1, what greedy
+    rounds may cost before they are any good; `growing` is G(T), what they may cost after that.
     """
 
     policy: str
@@ -52,7 +52,7 @@ class InfexBound(NamedTuple):
 
     @property
     def vacuous(self) -> bool:
-        """Is it above 2 S T, which no policy's regret exceeds, or may it fail for sure?"""
+        """Is it above 2 S T, which no policy's regret exceeds, or is the chance that it fails 1?"""
         return is_vacuous(self.regret, self.trivial, self.failure)
 
     def taus(self) -> dict[str, Span]:
@@ -74,8 +74,8 @@ class InfexBound(NamedTuple):
 def infex(setting: Setting, schedule: Schedule, horizon: int, base: str = "LinUCB") -> InfexBound:
     """R(T) <= R_Alg(f(T)) + 2 S tau_0 + (7/16) Delta tau_1 + G(T), with probability 1 - `failure`.
 
-    This is proved where the base keeps its own data (`data="own"`). alpha_T, in G(T), is bounded by
-    this very regret too, which is never worse than d log(1 + T/(d lambda)) alone.
+    This is proved where the base keeps its own data (`data="own"`). alpha_T, in G(T), is bounded both
+    by d log(1 + T/(d lambda)) and by this very regret; the smaller bound counts.
 
     >>> from infex import every
     >>> bound = infex(Setting(dim=10, gap=0.1), every(20), 10**6)
@@ -109,7 +109,7 @@ def infex(setting: Setting, schedule: Schedule, horizon: int, base: str = "LinUC
 
 
 class Constants(NamedTuple):
-    """The tau of Theorem 1, none of which depends on the horizon but by delta."""
+    """The tau of Theorem 1; they depend on the horizon only if delta does."""
 
     tau_base: Span
     tau_0: Span
@@ -156,8 +156,8 @@ def constants(setting: Setting, schedule: Schedule, base: str, delta: float) -> 
 def base_tau(setting: Setting, base: str = "LinUCB", delta: float | None = None) -> Span:
     """tau_Alg: the least n such that R_Alg(n') <= (3/4) Delta n' for all n' >= n.
 
-    From there on at least a quarter of the base's rounds play the best arm. Without delta, here or in the
-    setting, it is 1/n'.
+    From there on at least a quarter of the base's rounds play the best arm. Where neither the
+    call nor the setting names a delta, it is 1/n'.
 
     >>> base_tau(Setting(dim=10, gap=0.075)).rounds
     66059041
@@ -179,7 +179,7 @@ def base_tau(setting: Setting, base: str = "LinUCB", delta: float | None = None)
 
 
 def useful_from(setting: Setting, schedule: Schedule, base: str = "LinUCB") -> Span:
-    """About the horizon from which on the bound is not vacuous, to 1 %; infinite past 10^299."""
+    """The horizon from which on the bound is not vacuous, to 1 %; infinite past 10^299."""
 
     def vacuous(log10: float) -> bool:
         return infex(setting, schedule, int(10.0**log10), base).vacuous

@@ -1,4 +1,4 @@
-"""What a regret bound is asked for."""
+"""What a regret bound needs to know."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Setting:
 
     `gap` is Delta, what the second best arm falls short of the best. `noise`, `bound`, `penalty`
     and `delta` are those of the policies; without `delta` it is 1/T. LinTS also has `sampling`, and
-    a smaller bound if the number of `arms` is told. The bounds are proved for a penalty of at
+    a smaller bound if the number of `arms` is given. The bounds are proved for a penalty of at
     least 1 and arms no longer than 1, so that no gap exceeds 2 `bound`.
     """
 
@@ -94,10 +94,11 @@ class Setting:
         return formulas.lints_regret(volume, beta, self.gap, factor=factor, chance=chance, delta=delta)
 
     def base_failure(self, base: str, delta: float) -> float:
-        """The chance with which that bound may fail.
+        """The chance that this bound fails.
 
         The ellipsoid fails with delta; for LinTS also the samples, with the sum of delta/(2 t^2), and the
-        bound on expected widths, with delta. Its proof asks that delta/2 is at most p/2: else it is 1.
+        bound on expected widths, with delta. The proof needs delta/2 <= p/2; where that does not hold, the
+        chance is taken for 1.
         """
         if base == "LinUCB":
             return delta

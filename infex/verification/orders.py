@@ -1,4 +1,4 @@
-"""Statements about what grows how: C18, the cost of a round, and C20, the constant of the bound."""
+"""Statements about orders of growth: C18, the cost of a round, and C20, the constant of the bound."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def cost(play: Callable[..., None], dim: int, arms: int) -> int:
 
 
 def check_costs(effort: Effort) -> Measured:
-    """The most products of a round, by what its order says."""
+    """The most products of a round, divided by its order."""
     return Measured(
         max(cost(play, *size) / model(*size) for play, model in ROUND_ORDERS for size in ROUND_SIZES), 4.0
     )
@@ -137,19 +137,19 @@ def constant(dim: int, gap: float, schedule: Schedule) -> float:
 
 
 def growth(schedule: Schedule, order: Callable[[int, float], float], dim: int) -> float:
-    """By what the constant outgrows its order, at most, when the gap falls to a fifth."""
+    """The greatest factor by which the constant outgrows its order when the gap falls to a fifth."""
     shares = [constant(dim, gap, schedule) / order(dim, gap) for gap in FALLING_GAPS]
     return max(later / sooner for sooner, later in pairwise(shares))
 
 
 def widening(order: Callable[[int, float, int], float], dim: int = 10, gap: float = 0.1) -> float:
-    """By what the constant of `every(m)` outgrows its order when m goes from 5 to 100."""
+    """The factor by which the constant of `every(m)` outgrows its order when m goes from 5 to 100."""
     few, many = (constant(dim, gap, every(m)) / order(dim, gap, m) for m in (5, 100))
     return many / few
 
 
 def check_orders(effort: Effort) -> Measured:
-    """By the rows of Table 1, in the gap and in m."""
+    """The greatest growth against the rows of Table 1, in the gap and in m."""
     rows = ((every(20), 0, 1.0), (stretched(1), 1, 1.0), (stretched(2), 1, 2.0), (power(0.5), 2, 0.5))
 
     def order(row: int, r: float) -> Callable[[int, float], float]:

@@ -15,7 +15,7 @@ from infex.theory import formulas
 from infex.verification.replay import REPLAY_HORIZON, Replay, instance_of, replay, replays
 from infex.verification.statement import Effort, Measured, Statement, parts
 
-SHARE_AFTER_ROUNDING = 1.0 + 1e-9  # a share of 1 may come out so much greater
+SHARE_AFTER_ROUNDING = 1.0 + 1e-9  # what a share of 1 may come out as
 
 
 def largest(ratios: Iterable[Floats]) -> float:
@@ -56,7 +56,7 @@ def coverage(runs: Replay, delta: float, scale: float = 1.0) -> float:
 def greedy_rounds(runs: Replay, scale: float = 1.0) -> Floats:
     """What greedy rounds cost, each and together, as a share of what the decomposition allows them.
 
-    Only of runs in which the ellipsoid held, as the statement asks.
+    Only runs in which the ellipsoid held count, as in the statement.
     """
     beta = formulas.radius(runs.volumes, delta=1 / REPLAY_HORIZON)
     held = np.all(runs.errors <= beta, axis=1)
@@ -84,7 +84,7 @@ def drift(run: Run, penalty: float = 1.0) -> float:
 
 
 def check_coverage(effort: Effort) -> Measured:
-    """Over many runs with normal noise."""
+    """The share of runs with normal noise, for greedy and for INFEX; the greater counts."""
     problem = environments.gaussian(5, 20, effort.seed, rewards="gaussian")
     shares = []
     for policy in (Greedy(), Infex(LinUCB(delta=0.1), every(5))):
@@ -97,7 +97,7 @@ def check_coverage(effort: Effort) -> Measured:
 
 
 def check_drift(effort: Effort) -> Measured:
-    """After long runs."""
+    """The greatest drift of long runs."""
     problems = [environments.gaussian(dim, 100, seed) for dim in (3, 20) for seed in effort.seeds("drift", 2)]
     policies = (LinUCB(delta=1e-4), Infex(LinUCB(delta=1e-4), every(20)), Greedy())
     return Measured(

@@ -70,7 +70,7 @@ def inversions(schedule: Schedule, rng: np.random.Generator) -> int:
 
 
 def check_inversions(effort: Effort) -> Measured:
-    """For every family."""
+    """Draws that do not fit together, over all families."""
     rng = effort.rng("inversions")
     return Measured(
         sum(inversions(schedule, rng) for schedule in SCHEDULE_FAMILIES for _ in range(effort.scale)), limit=0
@@ -140,14 +140,14 @@ def own_rounds(
 
 
 def check_ends(effort: Effort) -> Measured:
-    """With both bases."""
+    """Rounds that differ, with both bases."""
     bases = (LinUCB(delta=0.01), LinTS(delta=0.01), LinTS(delta=0.01, sampling="spherical"))
     tables = [table(seed, 150) for seed in effort.seeds("ends", 3)]
     return Measured(sum(ends(base, *each) for base in bases for each in tables), limit=0)
 
 
 def check_own(effort: Effort) -> Measured:
-    """With both bases and three schedules."""
+    """Rounds that differ, with both bases and three schedules."""
     tables = [table(seed, 300) for seed in effort.seeds("own", 3)]
     schedules = (every(5), power(0.7), jittered(4, seed=2))
     return Measured(
@@ -162,12 +162,12 @@ def check_own(effort: Effort) -> Measured:
 
 
 def mean_regret(problems: Sequence[environments.Instance], policy: Policy) -> float:
-    """Over the problems, of 10,000 rounds each."""
+    """The mean regret of a policy over problems, of 10,000 rounds each."""
     return float(np.mean([run.regret for run in play_many(problems, policy, 10_000)]))
 
 
 def check_experiments(effort: Effort) -> Measured:
-    """Mean regret over the paper's instances at d = 10, K = 10 and 100, T = 10,000."""
+    """The greatest ratio of mean regrets on the paper's instances at d = 10, K = 10 and 100, T = 10,000."""
     shares = []
     for arms in (10, 100):
         problems = [environments.gaussian(10, arms, seed) for seed in effort.seeds(f"paper {arms}", 20)]

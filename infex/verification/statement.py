@@ -12,7 +12,7 @@ from infex.streams import place, stream
 
 
 class Effort(NamedTuple):
-    """A seed for all draws, and how many times the quick number of runs to play."""
+    """A seed for all draws, and the number of runs as a multiple of a quick check's."""
 
     seed: int = 0
     scale: int = 1
@@ -27,7 +27,7 @@ class Effort(NamedTuple):
 
 
 def parts(seeds: list[int], size: int = 200) -> list[list[int]]:
-    """The seeds in parts of at most `size`, as recorded runs take memory."""
+    """The seeds in parts of at most `size`, because recorded runs take memory."""
     return [seeds[first : first + size] for first in range(0, len(seeds), size)]
 
 
@@ -39,7 +39,7 @@ class Measured(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """A statement with its measured figure, the limit of that, and whether it held."""
+    """A statement with the figure that was measured, its limit, and whether the statement held."""
 
     id: str
     statement: str

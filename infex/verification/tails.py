@@ -19,7 +19,7 @@ def crossings(level: float) -> float:
 
 
 def check_crossings(effort: Effort) -> Measured:
-    """Exactly, as these sums converge fast."""
+    """The greatest share, computed exactly: these sums converge fast."""
     return Measured(max(crossings(level) * 2.0 * level**2 for level in (0.1, 0.2, 0.5, 1.0)))
 
 
@@ -40,7 +40,7 @@ def excess(rng: np.random.Generator, chances: Floats, runs: int, factor: float =
 
 
 def check_excess(effort: Effort) -> Measured:
-    """The worst of several rules by which chances follow the past."""
+    """The greatest share of several rules that make chances of the past."""
     rng, runs = effort.rng("freedman"), 4000 * effort.scale
     rules = ([0.02], [0.2], [0.9, 0.1], [0.01, 0.3, 1.0])
     return Measured(max(excess(rng, np.array(rule), runs) for rule in rules), TAIL_DELTA)
@@ -54,7 +54,10 @@ def reciprocals(period: int, last: int) -> Floats:
 
 
 def check_reciprocals(effort: Effort) -> Measured:
-    """For all T up to 20,000 and many m; of the paper's Example 1 the end holds, its middle step does not."""
+    """The greatest share for all T up to 20,000 and many m.
+
+    Example 1 of the paper comes to this by a middle step that does not hold.
+    """
     periods = (*range(1, 40), 50, 100, 500, 1000)
     return Measured(max(float(reciprocals(m, 20_000 * effort.scale).max()) for m in periods), 1.0 + 1e-12)
 

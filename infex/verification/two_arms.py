@@ -85,7 +85,7 @@ def check_slopes(effort: Effort) -> Measured:
 
 
 def check_sum(effort: Effort) -> Measured:
-    """With the pulls that were measured, so that only the inequality itself is on trial."""
+    """The greatest share, with the pulls that were measured, so that only the inequality is on trial."""
     shares = []
     for schedule in TWO_ARM_SCHEDULES.values():
         one, other = (
@@ -100,17 +100,17 @@ def check_sum(effort: Effort) -> Measured:
 def greedy_pulls(schedule: Schedule, seeds: list[int]) -> float:
     """E_1[N_1] - f(T), less three standard errors, where every exploration pulls e_1.
 
-    So greedy rounds meet its mean again and again, and pull it as often as they ever may.
+    So its mean is learnt again and again, and greedy rounds pull it as often as they ever may.
     """
     instance = environments.lower_bound(TWO_ARM_GAP, which=1)
-    eager = Infex(LinUCB(scale=1e6), schedule)  # the arm 0 has no width
+    eager = Infex(LinUCB(scale=1e6), schedule)  # exploring always pulls e_1: the arm 0 has no width
     counts = np.array([run.counts[0] for run in play_many(instance, eager, SHORT_HORIZON, seeds)], float)
     error = counts.std(ddof=1) / math.sqrt(counts.size)
     return float(counts.mean() - schedule.count(SHORT_HORIZON) - 3.0 * error)
 
 
 def check_pulls(effort: Effort) -> Measured:
-    """For several schedules."""
+    """The most pulls beyond the explorations, for several schedules."""
     seeds = effort.seeds("pulls", 2000)
     schedules = (logarithmic(2), power(0.5), every(20), every(50))
     return Measured(
