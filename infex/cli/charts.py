@@ -92,16 +92,16 @@ def _joined(x: Floats, y: Floats, left: float, right: float, columns: int) -> tu
 def _ticks(low: float, high: float, cells: int, apart: int) -> list[tuple[int, str]]:
     """Round numbers within a scale and their cells, at least `apart` cells from each other."""
     for steps in ((0.0, math.log10(2), math.log10(5)), (0.0,)):
-        found: list[tuple[int, str]] = []
+        marks: list[tuple[int, str]] = []
         for power in range(math.floor(low), math.ceil(high) + 1):
             for step in steps:
                 cell = round((power + step - low) / (high - low) * (cells - 1))
                 if low - 1e-9 <= power + step <= high + 1e-9:
-                    found.append((cell, _number(10.0 ** (power + step), 10.0**high)))
-        if found and all(later[0] - sooner[0] >= apart for sooner, later in pairwise(found)):
-            return found
+                    marks.append((cell, _number(10.0 ** (power + step), 10.0**high)))
+        if marks and all(later[0] - sooner[0] >= apart for sooner, later in pairwise(marks)):
+            return marks
     kept: list[tuple[int, str]] = []
-    for cell, label in found:
+    for cell, label in marks:
         if not kept or cell - kept[-1][0] >= apart:
             kept.append((cell, label))
     return kept

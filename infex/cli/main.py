@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from infex import __version__
-from infex.cli import INTERRUPTED
+from infex.cli import INTERRUPTED_CODE
 from infex.cli.bound_command import bound
 from infex.cli.compare_command import compare
 from infex.cli.plan_command import plan
@@ -37,7 +37,7 @@ class Group(click.Group):
                 raise click.UsageError(str(error)) from error
             except KeyboardInterrupt:
                 click.echo("interrupted", err=True)
-                sys.exit(INTERRUPTED)
+                sys.exit(INTERRUPTED_CODE)
 
 
 def _say(said: set[str], message: Warning | str, *where: object) -> None:

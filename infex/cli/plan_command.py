@@ -80,16 +80,16 @@ def plan(arms: Path | None, logged: Path | None, out: Path, wants_json: bool, **
         raise InvalidSetting("--logged needs the arms that its rewards are of: --arms")
     rewards = None if logged is None else read_log(logged)
     folder_for(out)
-    found = _with_progress(
+    answer = _with_progress(
         lambda progress: find(rows, labels=labels, logged=rewards, progress=progress, **question)
     )
-    data = as_json(found.as_data())
+    data = as_json(answer.as_data())
     replace(out / "plan.json", data.encode())
-    written = [*write_plan(found, out), out / "plan.json"]
+    written = [*write_plan(answer, out), out / "plan.json"]
     if wants_json:
         click.echo(data)
     else:
-        _show(found, words)
+        _show(answer, words)
     click.echo(f"\nwritten: {', '.join(str(path) for path in written)}", err=True)
 
 
@@ -109,7 +109,7 @@ def _with_progress(run: Callable[[Progress], Plan]) -> Plan:
         return run(lambda words, share: bar.update(line, description=words, completed=share))
 
 
-def _show(found: Plan, words: str) -> None:
+def _show(answer: Plan, words: str) -> None:
     from rich.console import Console
     from rich.markup import escape
 
@@ -119,26 +119,28 @@ def _show(found: Plan, words: str) -> None:
     console = Console(highlight=False)
     if words:
         console.print(escape(words))
-    console.print(f"{found.assumed}\n", markup=False)
-    console.print(f"[bold]{escape(found.code)}[/bold]", soft_wrap=True)
-    console.print(escape(found.why))
+    console.print(f"{answer.assumed}\n", markup=False)
+    console.print(f"[bold]{escape(answer.code)}[/bold]", soft_wrap=True)
+    console.print(escape(answer.why))
     console.print(
-        f"{found.explorations:,} of {found.horizon:,} rounds explore "
-        f"({found.explorations / found.horizon:.2%}), {found.when}; they cost {said(found.chosen().cost)}"
+        f"{answer.explorations:,} of {answer.horizon:,} rounds explore "
+        f"({answer.explorations / answer.horizon:.2%}), {answer.when}; they cost {said(answer.chosen().cost)}"
     )
-    if found.divided:
-        console.print(f"[bold]{found.divided}[/bold]")
-    if found.arms:
-        often = ", ".join(f"{arm.label} {arm.best:.0%}" for arm in found.arms[:BEST_ARMS_SHOWN])
+    if answer.divided:
+        console.print(f"[bold]{answer.divided}[/bold]")
+    if answer.arms:
+        often = ", ".join(f"{arm.label} {arm.best:.0%}" for arm in answer.arms[:BEST_ARMS_SHOWN])
         console.print(escape(f"most often the best arm: {often}"))
     console.print()
-    title = f"regret of {found.rounds:,} rounds, with intervals of 95 %"
+    title = f"regret of {answer.rounds:,} rounds, with intervals of 95 %"
     head = ["", "problems", "mean", "median", "worst decile"]
-    rows = [[REFERENCE_NAMES[name], *_cells(cost, "")] for name, cost in found.regret.items()]
-    rows += [[f"it less {REFERENCE_NAMES[name]}", *_cells(cost, "+")] for name, cost in found.against.items()]
+    rows = [[REFERENCE_NAMES[name], *_cells(cost, "")] for name, cost in answer.regret.items()]
+    rows += [
+        [f"it less {REFERENCE_NAMES[name]}", *_cells(cost, "+")] for name, cost in answer.against.items()
+    ]
     show_table(console, title, head, rows)
     console.print("differences are on the problems that both met\n")
-    _front(found)
+    _front(answer)
 
 
 def _cells(cost: Cost, sign: str) -> list[str]:
@@ -154,14 +156,14 @@ def _cells(cost: Cost, sign: str) -> list[str]:
     ]
 
 
-def _front(found: Plan) -> None:
+def _front(answer: Plan) -> None:
     """Regret against exploration: a picture, and the candidates that none beats in both."""
     from infex.cli.charts import Series, show_chart
     from infex.planning.words import said
 
-    played = [tried for tried in found.candidates if tried.rounds == found.rounds]
-    early = [tried for tried in found.candidates if tried.rounds < found.rounds]
-    chosen, front = found.chosen(), found.front
+    played = [tried for tried in answer.candidates if tried.rounds == answer.rounds]
+    early = [tried for tried in answer.candidates if tried.rounds < answer.rounds]
+    chosen, front = answer.chosen(), answer.front
 
     def series(label: str, some: Sequence[Tried], mark: str) -> Series:
         counts, means = [tried.explorations for tried in some], [tried.mean for tried in some]
@@ -174,7 +176,7 @@ def _front(found: Plan) -> None:
             series("other candidates", played, "."),
             series("not played to the end: at least", early, "^"),
         ],
-        across=f"exploring rounds of {found.horizon:,}",
+        across=f"exploring rounds of {answer.horizon:,}",
         upward="mean regret",
     )
     click.echo("\nexplorations   regret  problems  none better in both")

@@ -21,7 +21,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from infex.cli import INTERRUPTED
+from infex.cli import INTERRUPTED_CODE
 from infex.cli.output import number, say_json
 from infex.cli.tables import show_table
 from infex.errors import ForeignFolder, InvalidSetting
@@ -61,7 +61,7 @@ def play(
             f"interrupted; what was finished is kept in {out}, and the same command goes on from there",
             markup=False,
         )
-        sys.exit(INTERRUPTED)
+        sys.exit(INTERRUPTED_CODE)
     click.echo(_counted(results, time.perf_counter() - begun), err=True)
     if _lacks(sweep.about(), before):
         click.echo(
@@ -202,8 +202,8 @@ def _head(results: Results, cell: Cell) -> str:
 def _regret(results: Results, cell: Cell, policy: str) -> str:
     if not results.has(cell, policy):
         return ""
-    found = results.spread(cell, policy)
-    return f"{number(found.mean, ',.0f')} ± {number(found.std, ',.0f')}"
+    regret = results.spread(cell, policy)
+    return f"{number(regret.mean, ',.0f')} ± {number(regret.std, ',.0f')}"
 
 
 def _time(results: Results, cell: Cell, policy: str) -> str:

@@ -36,12 +36,12 @@ def groups(widths: list[int], room: int) -> list[list[int]]:
     >>> groups([5, 5, 5], 16), groups([9], 3)
     ([[1, 2], [3]], [[1]])
     """
-    found: list[list[int]] = []
+    columns: list[list[int]] = []
     left = 0
     for place, width in enumerate(widths, 1):
-        if not found or width + COLUMN_GAP > left:
-            found.append([])
+        if not columns or width + COLUMN_GAP > left:
+            columns.append([])
             left = room
-        found[-1].append(place)
+        columns[-1].append(place)
         left -= width + COLUMN_GAP
-    return found or [[]]
+    return columns or [[]]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from infex.cli import INTERRUPTED
+from infex.cli import INTERRUPTED_CODE
 from infex.cli.options import FILE, folder_for
 from infex.cli.output import say_json
 from infex.errors import InvalidSetting
@@ -62,7 +62,7 @@ def verify(
         _show(findings)
     if not done:
         click.echo("interrupted: these are the passes that were finished", err=True)
-        sys.exit(INTERRUPTED)
+        sys.exit(INTERRUPTED_CODE)
     if not all(finding.holds for finding in findings):
         sys.exit(1)
 

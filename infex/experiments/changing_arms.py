@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from infex.experiments.paper import bases_and_infex
 from infex.experiments.results import Cell, Results
 from infex.experiments.sweep import Sweep
 from infex.experiments.verdict import Verdict
@@ -29,12 +30,7 @@ NEAR_FACTOR = 1.2  # a regret up to so many times the least is called near it
 
 def policies() -> list[str]:
     """LinUCB, LinTS, INFEX of both, and greedy."""
-    found = [
-        each
-        for base in ("LinUCB", "LinTS")
-        for each in (base, *(f"Infex({base}, every({period}))" for period in CHANGING_PERIODS))
-    ]
-    return [*found, "Greedy"]
+    return [*bases_and_infex(CHANGING_PERIODS), "Greedy"]
 
 
 def changing_arms(
@@ -63,7 +59,7 @@ def changing_arms(
 
 def verdicts(results: Results) -> list[Verdict]:
     """A verdict on each kind of problem: in how many cells its claim holds, and the figures."""
-    found = [
+    judged = [
         _verdict(
             results,
             "moving",
@@ -89,7 +85,7 @@ def verdicts(results: Results) -> list[Verdict]:
             _counts,
         ),
     ]
-    return [verdict for verdict in found if verdict.cells > 0]
+    return [verdict for verdict in judged if verdict.cells > 0]
 
 
 def _verdict(
@@ -168,8 +164,8 @@ def _halves(results: Results, cell: Cell) -> str:
 
 
 def _counts(results: Results, cell: Cell) -> str:
-    found = [(policy, results.compare(cell, policy, "Greedy")) for policy in _explorers(results, cell)]
-    less = ", ".join(f"{policy} in {pairs.below} of {pairs.pairs}" for policy, pairs in found)
+    compared = [(policy, results.compare(cell, policy, "Greedy")) for policy in _explorers(results, cell)]
+    less = ", ".join(f"{policy} in {pairs.below} of {pairs.pairs}" for policy, pairs in compared)
     worst = ", ".join(
         f"{policy} {results.regret(cell, policy).max():,.0f}"
         for policy in ("Greedy", *_explorers(results, cell))

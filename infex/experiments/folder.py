@@ -133,10 +133,10 @@ def read(path: str | Path) -> Results:
 def held(path: str | Path) -> dict[str, Any]:
     """What a folder says of the sweep whose table it holds; nothing if that cannot be read."""
     try:
-        found: dict[str, Any] = _json(Path(path) / SWEEP_FILE, dict)
+        about: dict[str, Any] = _json(Path(path) / SWEEP_FILE, dict)
     except (OSError, DamagedFile):
         return {}
-    return found
+    return about
 
 
 def once(rows: pa.Table) -> pa.Table:
@@ -221,9 +221,9 @@ REMEDIES = {
 
 def _json(path: Path, kind: type) -> Any:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:  # the errors of JSON and UTF-8 are ValueErrors
         raise DamagedFile(f"{path} is damaged: {error}; {REMEDIES[path.suffix]}") from error
-    if not isinstance(found, kind):
+    if not isinstance(content, kind):
         raise DamagedFile(f"{path} is damaged: it holds no {kind.__name__}; {REMEDIES[path.suffix]}")
-    return found
+    return content

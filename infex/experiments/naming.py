@@ -13,5 +13,5 @@ def hint(name: str, known: Iterable[str]) -> str:
     (' (did you mean horizon?)', '')
     """
     names = {each.casefold(): each for each in known}
-    found = difflib.get_close_matches(name.casefold(), names, n=1, cutoff=0.7)
-    return f" (did you mean {names[found[0]]}?)" if found else ""
+    nearest = difflib.get_close_matches(name.casefold(), names, n=1, cutoff=0.7)
+    return f" (did you mean {names[nearest[0]]}?)" if nearest else ""

@@ -11,7 +11,6 @@ from infex.arrays import Floats
 from infex.experiments.results import Cell, Results
 from infex.experiments.sweep import Sweep
 from infex.experiments.verdict import Verdict
-from infex.policies import catalog
 
 PAPER_DIMS = (10, 20, 40)
 PAPER_ARMS = (10, 100, 1000)
@@ -22,13 +21,18 @@ TIME_NOISE = 0.1  # medians of time differ by this part by chance alone
 
 
 def policies() -> list[str]:
-    """The policies of the paper's figures; OLSBandit if it is there."""
-    found = [
-        each
+    """The policies of the paper's figures."""
+    return [*bases_and_infex(PAPER_PERIODS), "Greedy", "EpsilonGreedy", "OLSBandit"]
+
+
+def bases_and_infex(periods: Iterable[int]) -> list[str]:
+    """LinUCB and LinTS, each followed by its `Infex` for every period."""
+    listed = list(periods)
+    return [
+        policy
         for base in ("LinUCB", "LinTS")
-        for each in (base, *(f"Infex({base}, every({period}))" for period in PAPER_PERIODS))
+        for policy in (base, *(f"Infex({base}, every({period}))" for period in listed))
     ]
-    return [*found, "Greedy", "EpsilonGreedy", *(["OLSBandit"] if "OLSBandit" in catalog.POLICIES else [])]
 
 
 def paper(
@@ -51,7 +55,7 @@ def paper(
 
 def verdicts(results: Results) -> list[Verdict]:
     """Each claim of the paper, and in how many cells it holds, of those that can tell."""
-    found = [
+    judged = [
         _claim(
             results,
             f"LinTS improves for m = {_listed(PAPER_PERIODS)}: INFEX has less mean regret than LinTS itself.",
@@ -89,7 +93,7 @@ def verdicts(results: Results) -> list[Verdict]:
             [(f"Infex({base}, every(5))", "OLSBandit") for base in ("LinUCB", "LinTS")],
         ),
     ]
-    return [verdict for verdict in found if verdict.cells > 0]
+    return [verdict for verdict in judged if verdict.cells > 0]
 
 
 def figures(results: Results) -> dict[int, int] | None:

@@ -165,9 +165,9 @@ def player(given: object, delta: float | None = None) -> Player:
         policy = checked("policy", given)
         return Player(with_delta(policy, delta), label_of(policy), base_of(policy))
     if references.holds_references(given):
-        found = references.read(given, _loaded)
-        made = checked("policy", found.thing)
-        return Player(made if found.has_delta else with_delta(made, delta), found.label, found.base)
+        named = references.read(given, _loaded)
+        made = checked("policy", named.thing)
+        return Player(made if named.has_delta else with_delta(made, delta), named.label, named.base)
     if ":" in given:
         return Player(with_delta(_loaded(given), delta), given, None)
     policy = checked("policy", parsed(given, "policy"))

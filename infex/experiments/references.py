@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,8 +39,8 @@ def read(text: str, load: Callable[[str], Any]) -> Named:
     """The policy of an expression with references, each loaded by a function.
 
     >>> from infex import Greedy
-    >>> found = read("Infex( my.rules:policy, every(5), data='own')", lambda reference: Greedy())
-    >>> found.label, found.base
+    >>> named = read("Infex( my.rules:policy, every(5), data='own')", lambda reference: Greedy())
+    >>> named.label, named.base
     ('Infex(my.rules:policy, every(5), data=own)', 'my.rules:policy')
     """
     references: dict[str, str] = {}
@@ -80,14 +81,18 @@ class _Reader:
         raise InvalidExpression(f"cannot read {self.text!r}: an object of yours stands where none can")
 
     def _made(self, name: str, given: list[Named], named: dict[str, Named]) -> Named:
+        make = catalog.NAMES[name]
+        things, settings = [part.thing for part in given], {word: part.thing for word, part in named.items()}
         try:
-            made = catalog.NAMES[name](
-                *(each.thing for each in given), **{word: each.thing for word, each in named.items()}
-            )
+            inspect.signature(make).bind(*things, **settings)
+        except TypeError as error:
+            raise InvalidExpression(f"in {self.text!r}: {name}() {error}") from None
+        try:
+            made = make(*things, **settings)
         except (TypeError, InfexError) as error:
-            raise InvalidExpression(f"in {self.text!r}: {error}".replace(".__init__()", "()")) from None
-        words = [each.label for each in given]
-        words += [f"{word}={each.label}" for word, each in named.items() if not _is_default(made, word)]
+            raise InvalidExpression(f"in {self.text!r}: {error}") from None
+        words = [part.label for part in given]
+        words += [f"{word}={part.label}" for word, part in named.items() if not _is_default(made, word)]
         base = given[0] if given else named.get("base")
         return Named(made, f"{name}({', '.join(words)})", None if base is None else base.label)
 

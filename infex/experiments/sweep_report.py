@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import joblib
 
@@ -14,6 +14,8 @@ from infex.files import replace
 from infex.reports import draw, page
 from infex.simulation.many import cores
 
+Picture = TypeVar("Picture")
+
 DEFAULT_TITLE = "Infrequent exploration in linear bandits"
 
 
@@ -22,18 +24,20 @@ def write_report(results: Results, folder: Path) -> list[Path]:
     written = draw(results, folder, paper.figures(results), _on_all_cores)
     target = folder / "report.html"
     title = results.about.get("title") or DEFAULT_TITLE
-    if found := paper.verdicts(results):
-        text = page(results, title, found, paper.caveat(results))
+    if claims := paper.verdicts(results):
+        text = page(results, title, claims, paper.caveat(results))
     else:
         text = page(results, title, changing_arms.verdicts(results), heading=changing_arms.CHANGING_HEADING)
     replace(target, text.encode())
     return [*written, target]
 
 
-def _on_all_cores(draw_one: Callable[[int], Any], dims: list[int]) -> Iterable[Any]:
+def _on_all_cores(draw_one: Callable[[int], Picture], dims: list[int]) -> Iterable[Picture]:
     """A `map` that draws figures in processes of their own, where there are several."""
     workers = min(cores(), len(dims))
     if workers < 2:
         return map(draw_one, dims)
-    found: Iterable[Any] = joblib.Parallel(n_jobs=workers)(joblib.delayed(draw_one)(dim) for dim in dims)
-    return found
+    figures: Iterable[Picture] = joblib.Parallel(n_jobs=workers)(
+        joblib.delayed(draw_one)(dim) for dim in dims
+    )
+    return figures

@@ -69,18 +69,31 @@ def belief(
     """A belief from a user's settings; if an arm is longer than 1, all are divided by the greatest length."""
     noise, bound = real("noise", noise, above=0), real("bound", bound, above=0)
     if arms is None:
-        if dim is None or arms_count is None:
-            raise InvalidSetting("give the arms, or their dim and arms_count")
         if logged is not None or labels is not None:
             raise InvalidSetting("logged rewards and labels need the arms that they are of")
-        return Belief(whole("dim", dim, least=1), whole("arms_count", arms_count, least=2), noise, bound)
+        return _of_drawn_arms(dim, arms_count, noise, bound)
     if dim is not None or arms_count is not None:
         raise InvalidSetting("give either the arms, or their dim and arms_count")
+    prior = _of_own_arms(arms, labels, noise, bound)
+    if logged is None:
+        return prior
+    if not isinstance(logged, (tuple, list)) or len(logged) != 2:
+        raise InvalidReward(f"logged must be a pair: arms and their rewards, got {str(logged)[:80]!r}")
+    return _informed(prior, *logged)
+
+
+def _of_drawn_arms(dim: int | None, arms_count: int | None, noise: float, bound: float) -> Belief:
+    if dim is None or arms_count is None:
+        raise InvalidSetting("give the arms, or their dim and arms_count")
+    return Belief(whole("dim", dim, least=1), whole("arms_count", arms_count, least=2), noise, bound)
+
+
+def _of_own_arms(arms: ArrayLike, labels: Iterable[object] | None, noise: float, bound: float) -> Belief:
     rows = _rows(arms)
     longest = _rounded_up(max(float(np.linalg.norm(rows, axis=1).max()), 1.0))
     columns = columns_of(rows / longest)
     names = labels_of(None if labels is None else [str(label) for label in labels], len(rows))
-    prior = Belief(
+    return Belief(
         columns.shape[0],
         len(rows),
         noise,
@@ -89,11 +102,6 @@ def belief(
         longest,
         labels=None if names is None else [str(name) for name in names],
     )
-    if logged is None:
-        return prior
-    if not isinstance(logged, (tuple, list)) or len(logged) != 2:
-        raise InvalidReward(f"logged must be a pair: arms and their rewards, got {str(logged)[:80]!r}")
-    return _informed(prior, *logged)
 
 
 def _rows(arms: ArrayLike) -> Floats:
@@ -120,7 +128,7 @@ def _rows(arms: ArrayLike) -> Floats:
             f"column {small}. The ridge penalty and the bound treat all alike, so that small ones are hardly "
             "learnt; bring columns to a like size first",
             UnevenFeatures,
-            stacklevel=4,
+            stacklevel=5,
         )
     return rows
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-SOFT = "#7F7F7F"
+SOFT_COLOUR = "#7F7F7F"
 
 
 def front_figure(plan: Plan) -> Figure:
@@ -29,7 +29,7 @@ def front_figure(plan: Plan) -> Figure:
     for name, dash in (("LinUCB", (4, 2)), ("greedy", (1, 2))):
         if name in plan.regret:
             level = plan.regret[name].mean.value
-            axes.axhline(level, color=SOFT, lw=1, dashes=dash, label=REFERENCE_NAMES[name])
+            axes.axhline(level, color=SOFT_COLOUR, lw=1, dashes=dash, label=REFERENCE_NAMES[name])
     axes.set_xscale("log")
     axes.set_yscale("log")
     _number_plainly(axes.xaxis, axes.get_xlim())
@@ -52,7 +52,7 @@ def _candidates(axes: Axes, plan: Plan) -> None:
     early = [tried for tried in plan.candidates if tried.rounds < plan.rounds]
     if early:
         label = "not played to the end: at least"
-        axes.plot(*_points(early), "^", color=SOFT, mfc="none", ms=4, alpha=0.5, label=label)
+        axes.plot(*_points(early), "^", color=SOFT_COLOUR, mfc="none", ms=4, alpha=0.5, label=label)
     axes.plot(*_points(plan.front), "-", color="#444444", lw=1, label="front")
 
 

@@ -51,8 +51,8 @@ def plan(
     the radius, race on the same problems; what is clearly worse drops out, until the choice
     is settled or the time is over.
 
-    >>> found = plan(dim=2, arms_count=5, horizon=200, seconds=0.5, max_share=0.1)
-    >>> found.explorations <= 20
+    >>> answer = plan(dim=2, arms_count=5, horizon=200, seconds=0.5, max_share=0.1)
+    >>> answer.explorations <= 20
     True
     """
     planned_horizon(horizon)  # before arms are looked at, which may take long

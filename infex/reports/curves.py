@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from infex.reports.styles import DASHES, OTHER_COLOURS
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Floats = NDArray[np.float64]
@@ -39,16 +40,9 @@ def curves(
 
     drawn = Figure(figsize=(8.0, 5.0), layout="constrained")
     axes = drawn.subplots()
-    given_lines = list(lines)
-    for place, line in enumerate(given_lines):
-        colour = CURVE_COLOURS[place % len(CURVE_COLOURS)]
-        dashes = DASHES[place % len(DASHES)] or (None, None)
-        y = np.where(np.isfinite(line.y) & (line.y > 0), line.y, np.nan)
-        faint = np.zeros(y.size, bool) if line.faint is None else line.faint
-        if faint.any():
-            axes.plot(line.x, y, color=colour, dashes=dashes, lw=1.2, alpha=0.3)
-        clear = np.where(faint, np.nan, y)
-        axes.plot(line.x, clear, color=colour, dashes=dashes, lw=1.8, label=line.label)
+    given = list(lines)
+    for place, line in enumerate(given):
+        _draw_line(axes, line, CURVE_COLOURS[place % len(CURVE_COLOURS)], DASHES[place % len(DASHES)])
     if limit is not None:
         axes.plot(limit.x, limit.y, color="#000000", lw=1.0, ls=":", label=limit.label)
     if mark is not None:
@@ -56,11 +50,7 @@ def curves(
     axes.set_xscale("log")
     axes.set_yscale("log")
     if limit is not None:
-        highest = max(
-            float(np.nanmax(line.y, initial=0.0, where=np.isfinite(line.y))) for line in given_lines
-        )
-        top = max(float(np.max(limit.y)), min(highest, 1e3 * float(np.max(limit.y))))
-        axes.set_ylim(max(1.0, 0.5 * float(np.min(limit.y))), 2.0 * top)
+        axes.set_ylim(*_ends(given, limit))
     axes.set_xlabel("horizon T")
     axes.set_ylabel(ylabel)
     axes.set_title(title, loc="left", fontsize=10)
@@ -68,3 +58,19 @@ def curves(
     axes.grid(alpha=0.25, lw=0.6)
     axes.legend(frameon=False, fontsize=8, handlelength=3.2)
     return drawn
+
+
+def _draw_line(axes: Axes, line: Line, colour: str, dash: tuple[float, ...]) -> None:
+    dashes = dash or (None, None)
+    y = np.where(np.isfinite(line.y) & (line.y > 0), line.y, np.nan)
+    faint = np.zeros(y.size, bool) if line.faint is None else line.faint
+    if faint.any():
+        axes.plot(line.x, y, color=colour, dashes=dashes, lw=1.2, alpha=0.3)
+    axes.plot(line.x, np.where(faint, np.nan, y), color=colour, dashes=dashes, lw=1.8, label=line.label)
+
+
+def _ends(lines: list[Line], limit: Line) -> tuple[float, float]:
+    """The ends of the vertical axis: about the limit, and up to a thousand times as high."""
+    highest = max(float(np.nanmax(line.y, initial=0.0, where=np.isfinite(line.y))) for line in lines)
+    top = max(float(np.max(limit.y)), min(highest, 1e3 * float(np.max(limit.y))))
+    return max(1.0, 0.5 * float(np.min(limit.y))), 2.0 * top

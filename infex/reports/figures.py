@@ -190,11 +190,11 @@ def ticks(low: float, high: float) -> list[float]:
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for parts in ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7), tuple(range(10, 100))):
         scale = 10 if parts[0] == 10 else 1
-        found = [float(f"{part * 10.0**power / scale:.3g}") for power in powers for part in parts]
-        found = [each for each in found if low <= each <= high]
-        if len(found) >= 2:
+        numbers = [float(f"{part * 10.0**power / scale:.3g}") for power in powers for part in parts]
+        numbers = [number for number in numbers if low <= number <= high]
+        if len(numbers) >= 2:
             break
-    return found[:: -(-len(found) // 4)]
+    return numbers[:: -(-len(numbers) // 4)]
 
 
 def duration(seconds: float) -> str:

@@ -13,8 +13,10 @@ from infex.checks import one_of, real, whole
 from infex.errors import InvalidSetting
 from infex.theory.setting import BASES
 
-LOST_FACTOR = "Table 2 as printed loses the factor m on tau; this follows Table 1."
-EXPONENT = "The exponent of the logarithm is 1/r for r < 1, by the paper's own example; Table 1 prints 2/r."
+LOST_FACTOR_NOTE = "Table 2 as printed loses the factor m on tau; this follows Table 1."
+EXPONENT_NOTE = (
+    "The exponent of the logarithm is 1/r for r < 1, by the paper's own example; Table 1 prints 2/r."
+)
 
 
 class Order(NamedTuple):
@@ -76,7 +78,7 @@ def table_2(dim: int, gap: float, m: int, r: float, horizon: int, base: str = "L
     first, *others = table_1(dim, gap, m, r, tau)
     return [
         _order("t", formula, math.log(own)),
-        first._replace(formula=first.formula.replace("tau", name), note=LOST_FACTOR),
+        first._replace(formula=first.formula.replace("tau", name), note=LOST_FACTOR_NOTE),
         *(row._replace(formula=row.formula.replace("tau", f"[{name}]")) for row in others),
     ]
 
@@ -98,7 +100,7 @@ def _by_exponent(dim: int, gap: float, log: float, r: float, tau: float) -> list
         power = 2.0 if r == 1 else 1.0 / r
         second = (math.log(dim) - 2 * math.log(gap)) / r + math.log(gap) + power * math.log(log)
         formula = f"tau^(1/r) + d^(1/r)/Delta^(2/r-1) log^{'2' if r == 1 else '(1/r)'}(d/Delta)"
-        rows.append(_order("t^r", formula, _sum(math.log(tau) / r, second), "" if r == 1 else EXPONENT))
+        rows.append(_order("t^r", formula, _sum(math.log(tau) / r, second), "" if r == 1 else EXPONENT_NOTE))
     else:
         exponents = _power(tau, 1 / r), math.log(gap) + _power(dim / gap**2, 1 / (r - 1))
         formula = "e^(tau^(1/r)) + Delta e^((d/Delta^2)^(1/(r-1)))"

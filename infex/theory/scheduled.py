@@ -18,7 +18,7 @@ from infex.theory.far import far_start, far_tau
 from infex.theory.formulas import Numbers
 from infex.theory.greedy_rounds import TAU_1_SHARE, TAU_12_SHARE, GreedyRounds
 from infex.theory.setting import BASES, Setting
-from infex.theory.turning import DOUBLING, Span, settles, span
+from infex.theory.turning import DOUBLING_ROUNDS, Span, settles, span
 
 WORSE_SHARE = 0.75  # of a base's rounds: with no more worse arms than that, a quarter play the best
 
@@ -174,8 +174,8 @@ def base_tau(setting: Setting, base: str = "LinUCB", delta: float | None = None)
     def line(rounds: Numbers) -> Any:
         return WORSE_SHARE * setting.gap * rounds
 
-    points = np.array(DOUBLING, float)
-    return span(settles(DOUBLING, cost(points), line(points), lambda n: float(cost(float(n))), line))
+    points = np.array(DOUBLING_ROUNDS, float)
+    return span(settles(DOUBLING_ROUNDS, cost(points), line(points), lambda n: float(cost(float(n))), line))
 
 
 def useful_from(setting: Setting, schedule: Schedule, base: str = "LinUCB") -> Span:

@@ -17,7 +17,7 @@ import numpy as np
 from infex.arrays import Floats
 
 LAST_ROUND = 10**300  # of later rounds only the logarithm is known
-DOUBLING = (*(2**k for k in range(997)), LAST_ROUND)
+DOUBLING_ROUNDS = (*(2**k for k in range(997)), LAST_ROUND)
 
 
 class Span(NamedTuple):
