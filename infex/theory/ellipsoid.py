@@ -41,9 +41,12 @@ class Ellipsoid:
 
 
 def _numbers(name: str, given: ArrayLike) -> Floats:
-    """What was given, as an array of numbers."""
+    """What was given, as an array of numbers; text is refused, also if it reads like numbers."""
     try:
-        return np.asarray(given, dtype=np.float64)
+        array = np.asarray(given)
+        if array.dtype.kind not in "biufO":
+            raise TypeError
+        return array.astype(np.float64)
     except (TypeError, ValueError):
         raise InvalidSetting(f"{name} must be numbers, got {str(given)[:80]!r}") from None
 

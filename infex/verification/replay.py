@@ -51,7 +51,35 @@ def replay(runs: Sequence[Run], penalty: float = 1.0) -> Replay:
     best = np.array([problem.arms[problem.best] for problem in problems])
     rows = np.array([problem.arms[run.arms] for problem, run in zip(problems, runs, strict=True)])
     losses = np.array([run.losses for run in runs])
-    rewards = np.array([run.rewards for run in runs])
+    count, horizon, dim = rows.shape
+    walked = _walk(rows, np.array([run.rewards for run in runs]), theta, best, penalty)
+    start = np.zeros((count, 1))
+    return Replay(
+        dim=dim,
+        squares=walked.squares,
+        best_squares=walked.best_squares,
+        volumes=np.concatenate([start, np.cumsum(np.log1p(walked.squares), axis=1)], axis=1),
+        errors=walked.errors,
+        misses=walked.misses,
+        optimal=np.concatenate([start, np.cumsum(losses == 0.0, axis=1)], axis=1),
+        losses=losses,
+        explored=np.array([explored(run.policy, horizon) for run in runs]),
+        gaps=np.array([problem.gap for problem in problems]),
+        lengths=np.linalg.norm(best, axis=1),
+    )
+
+
+class Walk(NamedTuple):
+    """The arrays of a `Replay` that ridge regression fills, round by round."""
+
+    squares: Floats
+    misses: Floats
+    best_squares: Floats
+    errors: Floats
+
+
+def _walk(rows: Floats, rewards: Floats, theta: Floats, best: Floats, penalty: float) -> Walk:
+    """Ridge regression of all runs at once, with V, V^-1 and theta_t kept up by rank-one steps."""
     count, horizon, dim = rows.shape
     gram = np.tile(penalty * np.eye(dim), (count, 1, 1))
     inverse, estimate = np.tile(np.eye(dim) / penalty, (count, 1, 1)), np.zeros((count, dim))
@@ -71,20 +99,7 @@ def replay(runs: Sequence[Run], penalty: float = 1.0) -> Replay:
         estimate = estimate + u * surprise[:, None]
         inverse = inverse - u[:, :, None] * u[:, None, :] / (1.0 + square)[:, None, None]
         gram = gram + x[:, :, None] * x[:, None, :]
-    start = np.zeros((count, 1))
-    return Replay(
-        dim,
-        squares,
-        best_squares,
-        np.concatenate([start, np.cumsum(np.log1p(squares), axis=1)], axis=1),
-        errors,
-        misses,
-        np.concatenate([start, np.cumsum(losses == 0.0, axis=1)], axis=1),
-        losses,
-        np.array([explored(run.policy, horizon) for run in runs]),
-        np.array([problem.gap for problem in problems]),
-        np.linalg.norm(best, axis=1),
-    )
+    return Walk(squares, misses, best_squares, errors)
 
 
 def instance_of(run: Run) -> environments.LinearInstance:

@@ -43,7 +43,28 @@ def read_factor(t: int) -> int:
     return FACTOR * t
 
 
+def tooled(factor: int) -> type:
+    """A class whose code differs in a static method, a class method or a property alone."""
+
+    class Tool:
+        @staticmethod
+        def twice(t: int) -> int:
+            return 2 * t if factor else 0
+
+        @classmethod
+        def made(cls) -> int:
+            return factor
+
+        @property
+        def size(self) -> int:
+            return factor
+
+    return Tool
+
+
 OTHERS: dict[str, list[Any]] = {
+    "tools": [tooled(1), tooled(2), tooled(1)(), tooled(2)()],
+    "modules": [sys, threading],
     "numbers": [1, 1.0, True, "1", None, b"1"],
     "lists": [[1, 2], [2, 1], (1, 2), {1: 2}, {1, 2}, np.array([1, 2]), np.array([1.0, 2.0])],
     "objects": [np.array([1, "x"], dtype=object), np.array([2, "x"], dtype=object)],

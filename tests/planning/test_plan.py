@@ -36,6 +36,7 @@ from infex.planning.race import (
     rarer,
     student,
 )
+from infex.planning.words import code_of, rounds_of
 from infex.policies import Greedy, catalog
 
 QUICK: dict[str, Any] = {"dim": 2, "arms_count": 5, "horizon": 300, "seconds": 1.0, "workers": 2}
@@ -394,6 +395,12 @@ def test_one_is_warned_of_features_and_logs_that_do_not_fit() -> None:
         warnings.simplefilter("error")
         belief(arms, None, None, None, 1.0, 20.0, ([0] * 9, [20.0] * 9))
         belief([[1.0, 0.5], [0.2, 0.1]], None, None, None, 1.0, 1.0, None)
+
+
+def test_a_plan_that_explores_always_is_a_line_of_python_too() -> None:
+    policy = infex.LinTS(scale=0.5, delta=0.001)
+    assert code_of(policy) == "infex.LinTS(delta=0.001, scale=0.5)"
+    assert rounds_of(policy, 100) == "in every round"
 
 
 def test_one_mean_has_one_interval() -> None:
