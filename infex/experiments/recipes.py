@@ -102,7 +102,7 @@ class Recipe:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Player:
+class LabelledPolicy:
     """A policy under the name it has in tables; `base` is the name of the base it explores with."""
 
     policy: Any
@@ -153,28 +153,28 @@ def of_kind(kind: str, settings: dict[str, Any]) -> Recipe:
     return Recipe(kind, tuple(sorted(named, key=lambda item: order[item[0]])))
 
 
-def player(given: object, delta: float | None = None) -> Player:
+def player(given: object, delta: float | None = None) -> LabelledPolicy:
     """A policy from its catalogue expression, `package.module:object`, or itself.
 
     LinUCB and LinTS get the `delta` given here where their text names none, and where an object has
     the default: whether that was named cannot be seen. Their names do not change.
     """
-    if isinstance(given, Player):
+    if isinstance(given, LabelledPolicy):
         return given
     if not isinstance(given, str):
         policy = checked("policy", given)
-        return Player(with_delta(policy, delta), label_of(policy), base_of(policy))
+        return LabelledPolicy(with_delta(policy, delta), label_of(policy), base_of(policy))
     if references.holds_references(given):
         named = references.read(given, _loaded)
         made = checked("policy", named.thing)
-        return Player(made if named.has_delta else with_delta(made, delta), named.label, named.base)
+        return LabelledPolicy(made if named.has_delta else with_delta(made, delta), named.label, named.base)
     if ":" in given:
-        return Player(with_delta(_loaded(given), delta), given, None)
+        return LabelledPolicy(with_delta(_loaded(given), delta), given, None)
     policy = checked("policy", parsed(given, "policy"))
     if not names_delta(given):
-        return Player(with_delta(policy, delta), catalog.expression(policy), base_of(policy))
+        return LabelledPolicy(with_delta(policy, delta), catalog.expression(policy), base_of(policy))
     base = policy.base if isinstance(policy, Infex) else None
-    return Player(policy, _written_out(policy), None if base is None else _written_out(base))
+    return LabelledPolicy(policy, _written_out(policy), None if base is None else _written_out(base))
 
 
 def _written_out(policy: Policy) -> str:
@@ -206,14 +206,14 @@ def schedule_of(given: str | Schedule) -> Schedule:
 
 
 def combined(
-    bases: Iterable[Player], schedules: Iterable[Schedule], data: Iterable[Literal["shared", "own"]]
-) -> list[Player]:
+    bases: Iterable[LabelledPolicy], schedules: Iterable[Schedule], data: Iterable[Literal["shared", "own"]]
+) -> list[LabelledPolicy]:
     """`Infex` of every base with every schedule, and data of each kind."""
     players = []
     for base, schedule, kind in itertools.product(bases, schedules, data):
         more = ", data=own" if kind == "own" else ""
         label = f"Infex({base.label}, {label_of(schedule)}{more})"
-        players.append(Player(Infex(base.policy, schedule, data=kind), label, base.label))
+        players.append(LabelledPolicy(Infex(base.policy, schedule, data=kind), label, base.label))
     return players
 
 

@@ -16,7 +16,7 @@ from infex.checks import real, whole
 from infex.errors import InfexError, InvalidSetting
 from infex.experiments.engines import Engine, outcomes_of
 from infex.experiments.folder import Folder
-from infex.experiments.recipes import Player, Recipe, combined, player, recipe, schedule_of
+from infex.experiments.recipes import LabelledPolicy, Recipe, combined, player, recipe, schedule_of
 from infex.experiments.results import Results
 from infex.experiments.sweep_log import Progress, SweepLog
 from infex.experiments.tasks import Task, chunked
@@ -54,7 +54,7 @@ class Sweep:
     penalty: float = 1.0
     delta: float | Literal["1/T"] | None = "1/T"
     title: str = ""
-    players: tuple[Player, ...] = field(init=False, repr=False)
+    players: tuple[LabelledPolicy, ...] = field(init=False, repr=False)
     problems: tuple[Recipe, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -86,7 +86,7 @@ class Sweep:
         _refuse_twice("environments", [problem.label for problem in self.problems])
         _refuse_twice("policies", [player.label for player in self.players], _addressed(self.players))
 
-    def _all_players(self, delta: float | None) -> tuple[Player, ...]:
+    def _all_players(self, delta: float | None) -> tuple[LabelledPolicy, ...]:
         """The policies, and `Infex` of every base with every schedule."""
         if bool(self.bases) != bool(self.schedules):
             raise InvalidSetting("bases and schedules go together: Infex of every base with every schedule")
@@ -195,7 +195,7 @@ def _refuse_twice(name: str, given: Iterable[str | int], addressed: Collection[s
             )
 
 
-def _addressed(players: Iterable[Player]) -> set[str]:
+def _addressed(players: Iterable[LabelledPolicy]) -> set[str]:
     """The labels of policies whose repr shows only an address."""
     return {player.label for player in players if " object at 0x" in repr(player.policy)}
 

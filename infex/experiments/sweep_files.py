@@ -18,7 +18,7 @@ from infex.experiments.sweep import Sweep
 OneOrMore = int | list[int]
 
 
-class Gaussian(msgspec.Struct, tag_field="kind", tag="gaussian", forbid_unknown_fields=True):
+class GaussianTable(msgspec.Struct, tag_field="kind", tag="gaussian", forbid_unknown_fields=True):
     """The paper's generator, for every dimension with every number of arms."""
 
     dim: OneOrMore
@@ -26,7 +26,7 @@ class Gaussian(msgspec.Struct, tag_field="kind", tag="gaussian", forbid_unknown_
     rewards: Literal["sign", "gaussian"] = "sign"
 
 
-class Changing(msgspec.Struct, tag_field="kind", tag="changing", forbid_unknown_fields=True):
+class ChangingTable(msgspec.Struct, tag_field="kind", tag="changing", forbid_unknown_fields=True):
     """Arms drawn anew in every round."""
 
     dim: OneOrMore
@@ -36,7 +36,7 @@ class Changing(msgspec.Struct, tag_field="kind", tag="changing", forbid_unknown_
     rewards: Literal["sign", "gaussian"] = "sign"
 
 
-class OwnObject(msgspec.Struct, tag_field="kind", tag="object", forbid_unknown_fields=True):
+class ObjectTable(msgspec.Struct, tag_field="kind", tag="object", forbid_unknown_fields=True):
     """An instance, or a function that makes one from a seed, as `package.module:object`."""
 
     object: str
@@ -44,9 +44,9 @@ class OwnObject(msgspec.Struct, tag_field="kind", tag="object", forbid_unknown_f
 
 
 TABLES_BY_KIND: dict[str, type[msgspec.Struct]] = {
-    "gaussian": Gaussian,
-    "changing": Changing,
-    "object": OwnObject,
+    "gaussian": GaussianTable,
+    "changing": ChangingTable,
+    "object": ObjectTable,
 }
 TOML_WORDS = {
     "`str | object`": "text or a table",
@@ -60,7 +60,7 @@ TOML_WORDS = {
 class SweepFile(msgspec.Struct, forbid_unknown_fields=True):
     """What a sweep file may say."""
 
-    environments: list[Gaussian | Changing | OwnObject | str]
+    environments: list[GaussianTable | ChangingTable | ObjectTable | str]
     policies: list[str] = []
     bases: list[str] = []
     schedules: list[str] = []
@@ -100,11 +100,11 @@ def read_sweep(path: str | Path) -> Sweep:
         raise InvalidSetting(f"{path}: {error}") from None
 
 
-def _recipes(place: int, table: Gaussian | Changing | OwnObject | str) -> list[Recipe]:
+def _recipes(place: int, table: GaussianTable | ChangingTable | ObjectTable | str) -> list[Recipe]:
     try:
         if isinstance(table, str):
             return [recipe(table)]
-        if isinstance(table, OwnObject):
+        if isinstance(table, ObjectTable):
             made = recipe(table.object)
             return [Recipe(made.source, made.settings, table.label)] if table.label else [made]
         return _grid(place, table)
@@ -112,8 +112,8 @@ def _recipes(place: int, table: Gaussian | Changing | OwnObject | str) -> list[R
         raise InvalidSetting(f"{error} - at `environments[{place}]`") from None
 
 
-def _grid(place: int, table: Gaussian | Changing) -> list[Recipe]:
-    kind = "gaussian" if isinstance(table, Gaussian) else "changing"
+def _grid(place: int, table: GaussianTable | ChangingTable) -> list[Recipe]:
+    kind = "gaussian" if isinstance(table, GaussianTable) else "changing"
     settings: dict[str, Any] = msgspec.structs.asdict(table)
     dims, counts = (value if isinstance(value, list) else [value] for value in (table.dim, table.arms))
     for name, values in (("dim", dims), ("arms", counts)):

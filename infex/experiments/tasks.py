@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, final
 
 from infex.environments import ChangingInstance, Instance
 from infex.errors import InfexWarning
-from infex.experiments.recipes import Player, Recipe
+from infex.experiments.recipes import LabelledPolicy, Recipe
 from infex.experiments.warming import warm
 from infex.simulation.batch import name as stream_name
 from infex.simulation.many import fresh
@@ -28,7 +28,7 @@ class Task:
     """One run: a problem, a policy and a seed; `content` is the problem's for that seed."""
 
     recipe: Recipe
-    player: Player
+    player: LabelledPolicy
     seed: int
     horizon: int
     penalty: float

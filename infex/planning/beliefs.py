@@ -19,7 +19,7 @@ from infex.linear import Ridge
 from infex.streams import stream
 
 LARGEST_FEATURE = 1e100
-LEAST_PENALTY = 1e-9  # with less, the sums of a posterior lose too many digits
+LEAST_POSTERIOR_PENALTY = 1e-9  # with less, the sums of a posterior lose too many digits
 SIZE_RATIO_WARNED = 10.0  # one is warned of a feature so many times as large as the smallest
 
 
@@ -174,7 +174,7 @@ def _informed(prior: Belief, arms: Sequence[object], rewards: ArrayLike) -> Beli
         )
     if not np.isfinite(values).all():
         raise InvalidReward(f"logged rewards must be finite, got {values[~np.isfinite(values)][0]:g}")
-    penalty = max(prior.noise**2 * prior.dim / prior.bound**2, LEAST_PENALTY)
+    penalty = max(prior.noise**2 * prior.dim / prior.bound**2, LEAST_POSTERIOR_PENALTY)
     ridge = Ridge(np.zeros((prior.dim, 0)), penalty)
     for arm, value in zip(which, values, strict=True):
         ridge.absorb(prior.arms[arm], float(value))

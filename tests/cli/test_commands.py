@@ -24,7 +24,7 @@ from infex.errors import InvalidSetting
 from infex.experiments import paper
 from infex.experiments.folder import Folder, read
 from infex.experiments.results import Results
-from infex.experiments.sweep_files import Changing, Gaussian, OwnObject, SweepFile, read_sweep
+from infex.experiments.sweep_files import ChangingTable, GaussianTable, ObjectTable, SweepFile, read_sweep
 from tests.experiments.test_results import results as made
 
 SMALL = ["--dim", "2", "--dim", "3", "--arms", "4", "--instances", "3", "--horizon", "300", "--workers", "1"]
@@ -495,7 +495,7 @@ def test_the_example_is_a_sweep(tmp_path: Path) -> None:
 
 def test_help_names_every_key_of_a_file() -> None:
     text = infex("run", "--help").output
-    for kind in (SweepFile, Gaussian, Changing, OwnObject):
+    for kind in (SweepFile, GaussianTable, ChangingTable, ObjectTable):
         for field in msgspec.structs.fields(kind):
             assert re.search(rf"^  {field.name} ", text, re.M), field.name
     for line in infex("--help").output.splitlines()[1:]:
