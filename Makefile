@@ -34,7 +34,7 @@ types: install
 # Without a browser its tests are left out, and that is said, except in CI, where they fail.
 KERNELS := tests/kernels tests/linear tests/policies tests/simulation tests/environments
 SWEEPS := tests/experiments tests/reports tests/planning
-COMMANDS := tests/cli tests/theory
+COMMANDS := tests/cli tests/theory tests/verification
 REST := $(foreach folder,$(KERNELS) $(SWEEPS) $(COMMANDS),--ignore=$(folder)) tests infex
 
 tests: install chromium

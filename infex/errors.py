@@ -97,6 +97,10 @@ class NewerFile(InvalidFile):
     """The file was written by a newer infex than this one."""
 
 
+class ForeignFolder(InvalidSetting):
+    """A folder that results are to go to has other contents."""
+
+
 class InfexWarning(UserWarning):
     """The root of all warnings of infex."""
 

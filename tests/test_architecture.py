@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "arrays": {"errors", "checks"},
     "files": set(),
     "streams": {"checks", "arrays"},
+    "statistics": {"arrays", "streams"},
     "kernels": {"arrays"},
     "schedules": GROUND | {"streams"},
     "linear": GROUND | {"kernels"},
@@ -34,15 +36,16 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "simulation": GROUND
     | {"streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds", "environments"}
     | {"records"},
-    "theory": GROUND
-    | {"streams", "kernels", "schedules", "linear", "policies", "rounds", "environments", "simulation"},
-    "reports": {"errors", "files"},
+    "theory": GROUND | {"kernels", "schedules", "linear"},
+    "verification": GROUND
+    | {"streams", "schedules", "linear", "policies", "rounds", "environments", "simulation", "theory"},
+    "reports": {"errors", "files", "statistics"},
     "experiments": GROUND
-    | {"files", "streams", "kernels", "policies", "environments", "records", "simulation", "reports"},
+    | {"files", "statistics", "schedules", "policies", "environments", "records", "simulation", "reports"},
     "planning": GROUND
-    | {"streams", "schedules", "linear", "policies", "environments", "records", "simulation", "reports"}
-    | {"experiments"},
-    "cli": {"errors", "files", "theory", "reports", "experiments", "planning"},
+    | {"files", "streams", "statistics", "schedules", "linear", "policies", "environments", "records"}
+    | {"simulation", "reports"},
+    "cli": {"errors", "files", "schedules", "theory", "verification", "reports", "experiments", "planning"},
     "__main__": {"cli"},
     "testing": GROUND | {"streams", "schedules", "linear", "policies", "rounds", "environments"},
 }
@@ -107,6 +110,29 @@ def test_compiled_code_stands_among_the_kernels() -> None:
             assert not makers & set(imports(path)), f"{path} compiles code"
 
 
+def names(path: Path) -> Iterator[str]:
+    """The stem of a file, and its classes and constants that stand at the top."""
+    if path.stem != "__init__":
+        yield path.stem
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ClassDef):
+            yield node.name
+        targets = (
+            node.targets
+            if isinstance(node, ast.Assign)
+            else [node.target]
+            if isinstance(node, ast.AnnAssign)
+            else []
+        )
+        yield from (each.id for each in targets if isinstance(each, ast.Name) and each.id.isupper())
+
+
+def test_a_name_means_one_thing() -> None:
+    """A file, a class or a constant is called as no other one of the package."""
+    count = Counter(name for path in PACKAGE.rglob("*.py") for name in names(path))
+    assert [name for name, times in count.items() if times > 1] == []
+
+
 def test_importing_infex_loads_nothing_heavy() -> None:
     heavy = [
         "matplotlib",
@@ -119,8 +145,16 @@ def test_importing_infex_loads_nothing_heavy() -> None:
         "joblib",
         "infex.testing",
         "infex.theory",
+        "infex.verification",
     ]
     program = f"import sys, infex; print([name for name in {heavy} if name in sys.modules])"
+    out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert out.strip() == "[]"
+
+
+def test_planning_needs_neither_a_table_library_nor_one_for_processes() -> None:
+    heavy = ["pyarrow", "joblib", "matplotlib", "click"]
+    program = f"import sys, infex; infex.plan; print([name for name in {heavy} if name in sys.modules])"
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert out.strip() == "[]"
 

@@ -17,7 +17,7 @@ from infex.records.notes import reason_of, taken_of, taken_record
 from infex.rounds import Account
 
 COUNTS = ("t", "planned", "done", "made_up", "owed", "dropped", "forgotten")
-FAR = 1e308
+LARGEST_FLOAT = 1e308
 ENDLESS = ("inf", "-inf")
 
 
@@ -39,9 +39,9 @@ def decision_of(kept: Any) -> Decision:
     if not isinstance(kept["explored"], bool):
         raise DamagedFile(f"a decision has {kept['explored']!r} for explored")
     counts = {name: _whole(name, kept[name]) for name in ("arm", "greedy")}
-    figures = {"estimate": _real("estimate", kept["estimate"], -FAR)}
+    figures = {"estimate": _real("estimate", kept["estimate"], -LARGEST_FLOAT)}
     figures |= {
-        name: float(kept[name]) if kept[name] in ENDLESS else _real(name, kept[name], -FAR)
+        name: float(kept[name]) if kept[name] in ENDLESS else _real(name, kept[name], -LARGEST_FLOAT)
         for name in ("low", "high")
     }
     chances = {
@@ -151,7 +151,7 @@ def _whole(name: str, value: Any) -> int:
     return whole(name, value, least=0, error=DamagedFile)
 
 
-def _real(name: str, value: Any, least: float, most: float = FAR) -> float:
+def _real(name: str, value: Any, least: float, most: float = LARGEST_FLOAT) -> float:
     return real(name, value, least=least, most=most, error=DamagedFile)
 
 

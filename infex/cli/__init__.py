@@ -6,7 +6,7 @@ import signal
 import sys
 from collections.abc import Iterator
 
-INTERRUPTED = 130  # the exit code of a program that Ctrl-C has ended
+INTERRUPTED_CODE = 130  # what a program that Ctrl-C has ended exits with
 
 
 def main() -> None:
@@ -21,10 +21,10 @@ def main() -> None:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Ctrl-C ends the program at once and without a word: what is imported would make tracebacks of it."""
+    """Ctrl-C ends the program at once and in silence; a library being imported would print a traceback."""
     before = signal.getsignal(signal.SIGINT)
-    if before is signal.default_int_handler:  # and not where it is to be ignored
-        signal.signal(signal.SIGINT, lambda *given: os._exit(INTERRUPTED))
+    if before is signal.default_int_handler:  # a shell may have set it to be ignored
+        signal.signal(signal.SIGINT, lambda *given: os._exit(INTERRUPTED_CODE))
     try:
         yield
     finally:

@@ -4,56 +4,61 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from rich.console import Console
 
-MARKS = "o+x*#@%&"  # one for each series, told apart without colours
-LIMIT = "."
-HEIGHT = 18
-LEAST, MOST = 30, 72  # characters from the first to the last column
-EDGE = 10  # characters for the numbers of the vertical axis
+Floats = NDArray[np.float64]
+
+SERIES_MARKS = "o+x*#@%&"  # one for each series, so that no colours are needed
+LIMIT_MARK = "."
+CHART_HEIGHT = 18
+NARROWEST_CHART, WIDEST_CHART = 30, 72  # characters from the first to the last column
+AXIS_WIDTH = 10  # characters for the numbers of the vertical axis
 
 
 class Series(NamedTuple):
-    """Points with a name; a line through them where `joined`, and another mark if one is given."""
+    """Points with a name, joined by a line or not; without a `mark` of their own they get the next one."""
 
     label: str
-    x: Any
-    y: Any
+    x: ArrayLike
+    y: ArrayLike
     joined: bool = True
     mark: str = ""
 
 
 def chart(series: list[Series], *, across: str, upward: str, width: int = 80) -> str:
-    """Series against each other, on logarithmic scales; what is not a positive number has no mark.
+    """Series in one picture, on logarithmic scales; what is not a positive number has no mark.
 
     >>> print(chart([Series("t", [1, 100], [1, 100])], across="t", upward="regret").splitlines()[0])
     regret
     """
     marked = [
-        each if each.mark else each._replace(mark=MARKS[place % len(MARKS)])
+        each if each.mark else each._replace(mark=SERIES_MARKS[place % len(SERIES_MARKS)])
         for place, each in enumerate(series)
     ]
-    columns = min(max(width - EDGE - 4, LEAST), MOST)
+    columns = min(max(width - AXIS_WIDTH - 4, NARROWEST_CHART), WIDEST_CHART)
     points = [_points(each) for each in marked]
     left, right = _range([x for x, _ in points])
     low, high = _range([y for _, y in points])
-    grid = [[" "] * columns for _ in range(HEIGHT)]
+    grid = [[" "] * columns for _ in range(CHART_HEIGHT)]
     for each, (x, y) in reversed(list(zip(marked, points, strict=True))):
         if each.joined and x.size > 1:
             x, y = _joined(x, y, left, right, columns)
         across_at = np.rint((x - left) / (right - left) * (columns - 1)).astype(int)
-        up_at = np.rint((y - low) / (high - low) * (HEIGHT - 1)).astype(int)
+        up_at = np.rint((y - low) / (high - low) * (CHART_HEIGHT - 1)).astype(int)
         for column, row in zip(across_at, up_at, strict=True):
-            grid[HEIGHT - 1 - row][column] = each.mark
+            grid[CHART_HEIGHT - 1 - row][column] = each.mark
     lines = [upward]
-    ticks = {HEIGHT - 1 - row: label for row, label in _ticks(low, high, HEIGHT, apart=3)}
+    ticks = {CHART_HEIGHT - 1 - row: label for row, label in _ticks(low, high, CHART_HEIGHT, apart=3)}
     for row, marks in enumerate(grid):
-        lines.append(f"{ticks.get(row, ''):>{EDGE}} {'+' if row in ticks else '|'}{''.join(marks).rstrip()}")
+        lines.append(
+            f"{ticks.get(row, ''):>{AXIS_WIDTH}} {'+' if row in ticks else '|'}{''.join(marks).rstrip()}"
+        )
     lines += _foot(left, right, columns, across)
-    return "\n".join([*lines, *(f"{'':{EDGE}} {each.mark} {each.label}" for each in marked)])
+    return "\n".join([*lines, *(f"{'':{AXIS_WIDTH}} {each.mark} {each.label}" for each in marked)])
 
 
 def show_chart(series: list[Series], *, across: str, upward: str) -> None:
@@ -63,20 +68,20 @@ def show_chart(series: list[Series], *, across: str, upward: str) -> None:
     console.print(picture, markup=False, soft_wrap=True)
 
 
-def _points(series: Series) -> tuple[Any, Any]:
-    """Logarithms of what has one."""
+def _points(series: Series) -> tuple[Floats, Floats]:
+    """The logarithms of positive numbers; all others are left out."""
     x, y = (np.asarray(each, float) for each in (series.x, series.y))
     drawn = (x > 0) & (y > 0) & np.isfinite(x) & np.isfinite(y)
     return np.log10(x[drawn]), np.log10(y[drawn])
 
 
-def _range(values: list[Any]) -> tuple[float, float]:
+def _range(values: list[Floats]) -> tuple[float, float]:
     every = np.concatenate([np.zeros(0), *values])
     low, high = (float(every.min()), float(every.max())) if every.size else (0.0, 1.0)
     return (low, high) if high - low > 1e-9 else (low - 0.5, high + 0.5)
 
 
-def _joined(x: Any, y: Any, left: float, right: float, columns: int) -> tuple[Any, Any]:
+def _joined(x: Floats, y: Floats, left: float, right: float, columns: int) -> tuple[Floats, Floats]:
     """A point in each column from the first to the last."""
     at = np.linspace(left, right, columns)
     at = at[(at >= x.min() - 1e-9) & (at <= x.max() + 1e-9)]
@@ -87,23 +92,23 @@ def _joined(x: Any, y: Any, left: float, right: float, columns: int) -> tuple[An
 def _ticks(low: float, high: float, cells: int, apart: int) -> list[tuple[int, str]]:
     """Round numbers within a scale and their cells, at least `apart` cells from each other."""
     for steps in ((0.0, math.log10(2), math.log10(5)), (0.0,)):
-        found: list[tuple[int, str]] = []
+        marks: list[tuple[int, str]] = []
         for power in range(math.floor(low), math.ceil(high) + 1):
             for step in steps:
                 cell = round((power + step - low) / (high - low) * (cells - 1))
                 if low - 1e-9 <= power + step <= high + 1e-9:
-                    found.append((cell, _number(10.0 ** (power + step), 10.0**high)))
-        if found and all(later[0] - sooner[0] >= apart for sooner, later in pairwise(found)):
-            return found
+                    marks.append((cell, _number(10.0 ** (power + step), 10.0**high)))
+        if marks and all(later[0] - sooner[0] >= apart for sooner, later in pairwise(marks)):
+            return marks
     kept: list[tuple[int, str]] = []
-    for cell, label in found:
+    for cell, label in marks:
         if not kept or cell - kept[-1][0] >= apart:
             kept.append((cell, label))
     return kept
 
 
 def _number(value: float, largest: float) -> str:
-    """As people write it, or, in a scale that goes far, by its power of ten."""
+    """A number as people write it, or as a power of ten if the scale goes past a million."""
     if largest < 1e6 - 1:
         return f"{value:,.0f}" if value >= 1 else f"{value:g}"
     return f"{value:.0e}".replace("e+0", "e").replace("e+", "e")
@@ -117,7 +122,7 @@ def _foot(left: float, right: float, columns: int, across: str) -> list[str]:
         if not "".join(labels[first : first + len(label) + 1]).strip():
             labels[first : first + len(label)] = label
     return [
-        f"{'':{EDGE}} +{''.join(axis)}",
-        f"{'':{EDGE}}  {''.join(labels).rstrip()}",
-        f"{'':{EDGE}}  {across:>{columns}}",
+        f"{'':{AXIS_WIDTH}} +{''.join(axis)}",
+        f"{'':{AXIS_WIDTH}}  {''.join(labels).rstrip()}",
+        f"{'':{AXIS_WIDTH}}  {across:>{columns}}",
     ]

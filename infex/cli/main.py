@@ -10,23 +10,23 @@ from typing import Any
 import click
 
 from infex import __version__
-from infex.cli import INTERRUPTED
-from infex.cli.bound import bound
-from infex.cli.compare import compare
-from infex.cli.plan import plan
-from infex.cli.report import report
-from infex.cli.reproduce import reproduce
-from infex.cli.run import run
-from infex.cli.verify import verify
+from infex.cli import INTERRUPTED_CODE
+from infex.cli.bound_command import bound
+from infex.cli.compare_command import compare
+from infex.cli.plan_command import plan
+from infex.cli.report_command import report
+from infex.cli.reproduce_command import reproduce
+from infex.cli.run_command import run
+from infex.cli.verify_command import verify
 from infex.errors import InfexError, InfexWarning
 
 
 class Group(click.Group):
-    """Commands whose named errors come as one line, with code 2; an interruption has code 130."""
+    """Commands that show named errors of infex in one line, with code 2; an interruption has code 130."""
 
     def invoke(self, context: click.Context) -> Any:
-        """Runs a command; each warning of infex is said once, others are not."""
-        sys.path.insert(0, "")  # for `package.module:object` of the folder one stands in
+        """Runs a command; each warning of infex is shown once, other warnings never."""
+        sys.path.insert(0, "")  # finds `package.module:object` in the current folder
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.filterwarnings("always", category=InfexWarning)
@@ -34,14 +34,14 @@ class Group(click.Group):
             try:
                 return super().invoke(context)
             except InfexError as error:
-                raise click.UsageError(str(error).replace("force=True", "--force")) from error
+                raise click.UsageError(str(error)) from error
             except KeyboardInterrupt:
                 click.echo("interrupted", err=True)
-                sys.exit(INTERRUPTED)
+                sys.exit(INTERRUPTED_CODE)
 
 
 def _say(said: set[str], message: Warning | str, *where: object) -> None:
-    """One line for each warning that was not said before."""
+    """Prints a warning in one line, unless it was printed before."""
     words = " ".join(str(message).split())
     if words not in said:
         said.add(words)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from infex.errors import InvalidSetting
 from infex.experiments.engines import ENGINES
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 FOLDER = click.Path(path_type=Path, file_okay=False)
 FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 def folder_for(folder: Path) -> Path:
-    """The folder, which is made where it is missing, before any work goes into what it is to hold."""
+    """The folder, made if it is missing: before the work, so that none is done in vain."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as fault:
@@ -24,26 +26,26 @@ def folder_for(folder: Path) -> Path:
     return folder
 
 
-class Rounds(click.ParamType[int]):
+class RoundsOption(click.ParamType[int]):
     """A number of rounds, also as 1e6."""
 
     name = "ROUNDS"
 
-    def convert(self, value: Any, param: Any, context: Any) -> int:
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """The whole number that is meant."""
         try:
             number = float(value)
         except ValueError:
             number = 0.5
         if not number.is_integer():
-            self.fail(f"{value!r} is not a whole number of rounds", param, context)
+            self.fail(f"{value!r} is not a whole number of rounds", param, ctx)
         return int(number)
 
 
-def playing(default: str) -> Callable[[Any], Any]:
+def playing(default: str) -> Callable[[F], F]:
     """Where a sweep is played, and where its results go."""
 
-    def add(command: Any) -> Any:
+    def add(command: F) -> F:
         for option in reversed(
             [
                 click.option(

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import click
+
+
+@runtime_checkable
+class NamedFields(Protocol):
+    """A named tuple."""
+
+    def _asdict(self) -> dict[str, Any]:
+        """Its fields by name."""
 
 
 def say_json(rows: list[dict[str, Any]]) -> None:
@@ -14,7 +22,7 @@ def say_json(rows: list[dict[str, Any]]) -> None:
     click.echo(as_json(rows))
 
 
-def as_json(data: Any) -> str:
+def as_json(data: object) -> str:
     """Dictionaries, lists and named tuples as JSON; what is not a finite number is null.
 
     >>> as_json({"mean": float("nan"), "runs": [1]}).split()
@@ -32,11 +40,11 @@ def number(value: float, form: str) -> str:
     return f"{value:{form}}" if math.isfinite(value) else "\N{EN DASH}"
 
 
-def _plain(value: Any) -> Any:
-    if hasattr(value, "_asdict"):
+def _plain(value: object) -> object:
+    if isinstance(value, NamedFields):
         value = value._asdict()
     if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
+        return {name: _plain(inner) for name, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
+        return [_plain(inner) for inner in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

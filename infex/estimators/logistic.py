@@ -17,7 +17,7 @@ from infex.linear.known import LOGISTIC, chance
 from infex.linear.regression import checked_penalty
 
 STEPS = 100
-STILL = 1e-26  # the squared length of a step in H, for each reward, at which the search stops
+SHORTEST_STEP = 1e-26  # the squared length of a step in H, for each reward, at which the search stops
 
 
 @final
@@ -115,7 +115,7 @@ def fit(rows: Floats, plays: Floats, wins: Floats, penalty: float, start: Floats
     third derivative is at most r times the second (Bach, 2010), and this minimises the bound that
     follows from that. Near the end it is a whole step.
     """
-    theta, still = start, STILL * (1.0 + plays.sum())
+    theta, still = start, SHORTEST_STEP * (1.0 + plays.sum())
     for _ in range(STEPS):
         chances = chance(rows @ theta)
         slope = rows.T @ (wins - plays * chances) - penalty * theta

@@ -9,34 +9,51 @@ import sys
 import types
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from infex.environments import Instance
+from infex.environments import ChangingInstance, Instance
 from infex.errors import InvalidExpression
 from infex.policies.kernel import Kernel
 from infex.records import catalog
 
-INSTALLED = ("site-packages", "dist-packages")
-GENERATED = "<string>"  # where dataclasses write methods
+PACKAGE_FOLDERS = ("site-packages", "dist-packages")
+GENERATED_CODE = "<string>"  # the file name of methods that dataclasses generate
 
 
-def digest(thing: Any) -> str:
+@runtime_checkable
+class Compiled(Protocol):
+    """What Numba makes of a function."""
+
+    py_func: object
+
+
+@runtime_checkable
+class Written(Protocol):
+    """A function, or what Numba makes of one, with its code."""
+
+    __code__: types.CodeType
+
+
+def digest(thing: object) -> str:
     """The same text for the same content, in every process.
 
-    Catalogue policies and schedules are told by their expressions, problems by their keys, data by
+    Catalogue policies and schedules enter by their expressions, problems by their keys, data by
     their values; a user's functions and classes by their code and all it refers to, except what is
-    installed, which is told by its name.
+    installed: that enters by its name.
 
     >>> digest([1, 2.0]) == digest([1, 2.0]), digest([1, 2.0]) == digest([1, 2])
     (True, False)
     """
-    return hashlib.blake2b(repr(_told(thing, {}, ())).encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(repr(_described(thing, {}, ())).encode(), digest_size=16).hexdigest()
 
 
-def _told(thing: Any, known: dict[int, Any], path: tuple[int, ...]) -> Any:
-    """Nested tuples of plain values; `known` holds code that was told before, `path` what is being told."""
+def _described(thing: object, known: dict[int, object], path: tuple[int, ...]) -> object:
+    """Nested tuples of plain values.
+
+    `known` holds code that was described before, `path` the ids of what is being described.
+    """
     if thing is None or isinstance(thing, bool | int | float | complex | str | bytes):
         return type(thing).__name__, repr(thing)
     if id(thing) in path:
@@ -45,17 +62,19 @@ def _told(thing: Any, known: dict[int, Any], path: tuple[int, ...]) -> Any:
     with contextlib.suppress(InvalidExpression):
         return catalog.expression(thing)
     if isinstance(thing, Instance):
-        return "instance", thing.key, _told(getattr(thing, "contexts", None), known, path)
+        contexts = thing.contexts if isinstance(thing, ChangingInstance) else None
+        return "instance", thing.key, _described(contexts, known, path)
     if isinstance(thing, types.ModuleType):
         return "module", thing.__name__
-    thing = getattr(thing, "py_func", thing)
+    if isinstance(thing, Compiled):
+        thing = thing.py_func
     if isinstance(thing, types.FunctionType | type):
         return _code(thing, known, path)
-    return tuple(_told(part, known, path) if apart else part for apart, part in _parts(thing))
+    return tuple(_described(part, known, path) if apart else part for apart, part in _parts(thing))
 
 
-def _parts(thing: Any) -> Iterator[tuple[bool, Any]]:
-    """What data hold, and whether each is to be told in its turn."""
+def _parts(thing: object) -> Iterator[tuple[bool, object]]:
+    """What data hold, and whether each part is to be described in its turn."""
     if isinstance(thing, np.ndarray | np.generic) and not thing.dtype.hasobject:
         yield False, (thing.dtype.str, thing.shape, thing.tobytes())
     elif isinstance(thing, set | frozenset):
@@ -70,15 +89,17 @@ def _parts(thing: Any) -> Iterator[tuple[bool, Any]]:
         yield from ((True, each) for each in (thing.function, thing.defaults))
     elif isinstance(thing, types.MethodType):
         yield from ((True, each) for each in (thing.__func__, thing.__self__))
-    elif isinstance(thing, property | staticmethod | classmethod):
-        yield True, getattr(thing, "__func__", getattr(thing, "fget", None))
+    elif isinstance(thing, property):
+        yield True, thing.fget
+    elif isinstance(thing, staticmethod | classmethod):
+        yield True, thing.__func__
     else:
         yield True, type(thing)
         yield from ((True, each) for each in _state(thing))
 
 
-def _state(thing: Any) -> Iterator[Any]:
-    """The fields of a dataclass, or what pickle would keep of another object; nothing if it refuses."""
+def _state(thing: object) -> Iterator[object]:
+    """The fields of a dataclass, or what pickle would keep of another object; nothing if pickle refuses."""
     if dataclasses.is_dataclass(thing):
         for field in dataclasses.fields(thing):
             if field.init or field.compare:
@@ -86,17 +107,19 @@ def _state(thing: Any) -> Iterator[Any]:
                 yield getattr(thing, field.name)
         return
     try:
-        kept = thing.__reduce_ex__(4)
-    except Exception:  # a lock, an open file, ...
+        kept: Any = thing.__reduce_ex__(4)
+    except Exception:  # pickle refuses locks, open files, ...
         return
     if isinstance(kept, str):
         yield kept
         return
-    for part in kept[1:]:  # the first is the function that would make it again
+    for part in kept[1:]:  # the first part is the function that pickle would call
         yield list(part) if isinstance(part, Iterator) else part
 
 
-def _code(thing: Any, known: dict[int, Any], path: tuple[int, ...]) -> Any:
+def _code(
+    thing: types.FunctionType | type, known: dict[int, object], path: tuple[int, ...]
+) -> tuple[object, ...]:
     """A function or a class: by name if it is installed, else by what its code says."""
     if _is_installed(thing.__module__):
         return "installed", thing.__module__, thing.__qualname__
@@ -104,22 +127,22 @@ def _code(thing: Any, known: dict[int, Any], path: tuple[int, ...]) -> Any:
         return "again", thing.__qualname__
     known[id(thing)] = thing
     parts = _of_class(thing) if isinstance(thing, type) else _of_function(thing)
-    return thing.__qualname__, *(_told(part, known, path) for part in parts)
+    return thing.__qualname__, *(_described(part, known, path) for part in parts)
 
 
-def _of_class(kind: type) -> Iterator[Any]:
+def _of_class(kind: type) -> Iterator[object]:
     yield from kind.__bases__
     for name, value in sorted(vars(kind).items()):
-        inner = getattr(value, "__func__", value)
-        written = getattr(getattr(inner, "__code__", None), "co_filename", GENERATED) != GENERATED
+        inner = value.__func__ if isinstance(value, staticmethod | classmethod) else value
+        written = isinstance(inner, Written) and inner.__code__.co_filename != GENERATED_CODE
         plain = not name.startswith("__") and not isinstance(value, types.MemberDescriptorType)
         if written or (plain and name != "_abc_impl"):
             yield name
             yield value
 
 
-def _of_function(function: types.FunctionType) -> Iterator[Any]:
-    """Code, defaults, and the values of all names that are not its own."""
+def _of_function(function: types.FunctionType) -> Iterator[object]:
+    """Code, defaults, and the values of all global and outer names that it uses."""
     codes = list(_codes(function.__code__))
     for code in codes:
         yield from (code.co_code, code.co_names, code.co_varnames)
@@ -127,7 +150,7 @@ def _of_function(function: types.FunctionType) -> Iterator[Any]:
     yield from (function.__defaults__, function.__kwdefaults__)
     outer = dict(function.__globals__)
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        with contextlib.suppress(ValueError):  # not filled yet
+        with contextlib.suppress(ValueError):  # a cell of a closure may be empty
             outer[name] = cell.cell_contents
     for name in sorted({name for code in codes for name in (*code.co_names, *code.co_freevars)}):
         if name in outer:
@@ -145,9 +168,10 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 def _is_installed(module: str | None) -> bool:
     """Does it belong to Python, to infex or to another package that only an installation changes?"""
     top = (module or "").partition(".")[0]
-    file = getattr(sys.modules.get(module or ""), "__file__", None)
+    loaded = sys.modules.get(module or "")
+    file = None if loaded is None else vars(loaded).get("__file__")
     return (
         top in ("infex", "builtins")
         or (top in sys.stdlib_module_names and top != "__main__")
-        or any(part in INSTALLED for part in Path(file or "").parts)
+        or any(part in PACKAGE_FOLDERS for part in Path(file or "").parts)
     )

@@ -14,13 +14,13 @@ import joblib
 
 from infex.checks import one_of, whole
 from infex.errors import InvalidSetting
-from infex.experiments.tasks import Chunk, Outcome, play_chunk
+from infex.experiments.tasks import Chunk, TaskOutcome, play_chunk
 from infex.simulation.many import cores
 
 ENGINES = ("local", "dask", "ray", "spark")
-WAVE = 4  # chunks for each worker
-RETRIES = 2  # of all that is left, when workers die with nothing played in between
-SPARK_TRIES = 4  # of a task whose worker died, as on a Spark cluster
+CHUNKS_PER_WORKER = 4  # in one wave
+RETRIES_IN_VAIN = 2  # of all chunks that are left, when workers die and nothing is played in between
+SPARK_TRIES = 4  # for a task whose worker died: what a Spark cluster does by default
 
 
 @final
@@ -43,7 +43,7 @@ class Engine:
 
     @staticmethod
     def of(engine: Engine | str, scheduler: str | None = None, workers: int | None = None) -> Engine:
-        """An engine from its name, or the one given, with what more is said in place of its own."""
+        """An engine from its name, or a given one; a scheduler or workers named here replace its own."""
         if not isinstance(engine, Engine):
             return Engine(engine, scheduler, workers)
         return Engine(
@@ -105,7 +105,7 @@ def _ray(scheduler: str | None) -> None:
 
 
 def _spark(scheduler: str | None) -> None:
-    """The session that there is, or one with that master, or one of this machine that tries a task again."""
+    """The running session, or one with that master, or one on this machine that retries tasks."""
     from joblibspark import register_spark
     from pyspark import SparkConf
     from pyspark.sql import SparkSession
@@ -120,7 +120,7 @@ def _spark(scheduler: str | None) -> None:
 
 @contextlib.contextmanager
 def _dask(scheduler: str | None) -> Iterator[Any]:
-    """A Dask cluster; joblib would play in this very process when it has but one core (yet)."""
+    """A Dask cluster; with one core (so far), joblib would play in this very process instead."""
     try:
         from dask.distributed import Client
         from joblib._dask import DaskDistributedBackend
@@ -140,18 +140,18 @@ def _dask(scheduler: str | None) -> Iterator[Any]:
         yield Cluster(wait_for_workers_timeout=60)
 
 
-def outcomes_of(chunks: list[Chunk], engine: Engine) -> Iterator[list[Outcome]]:
+def outcomes_of(chunks: list[Chunk], engine: Engine) -> Iterator[list[TaskOutcome]]:
     """The outcomes of all chunks as they come, in any order; a worker that dies costs a retry.
 
-    When workers die again and again with nothing played in between, each task that is left goes
-    alone, and one whose worker dies then too, twice, is recorded as failed.
+    When workers die again and again with nothing played in between, each task that is left is played
+    alone; if its worker dies twice then, the task is recorded as failed.
     """
     if engine.alone:
         yield from map(play_chunk, chunks)
         return
     left = {chunk.keys: chunk for chunk in chunks}
-    vain = 0
-    while left and vain <= RETRIES:
+    in_vain = 0
+    while left and in_vain <= RETRIES_IN_VAIN:
         before = len(left)
         try:
             for outcomes in _together(list(left.values()), engine):
@@ -160,36 +160,36 @@ def outcomes_of(chunks: list[Chunk], engine: Engine) -> Iterator[list[Outcome]]:
         except Exception as error:
             if not _is_death(error):
                 raise
-            vain = vain + 1 if len(left) == before else 0
+            in_vain = in_vain + 1 if len(left) == before else 0
     for chunk in left.values():
         for task, key in zip(chunk.tasks, chunk.keys, strict=True):
             yield _apart(chunk._replace(tasks=(task,), keys=(key,)), engine)
 
 
-def _together(chunks: list[Chunk], engine: Engine) -> Iterator[list[Outcome]]:
-    """All chunks as they come; in waves where a backend (ray, spark) only gives all that it was given."""
+def _together(chunks: list[Chunk], engine: Engine) -> Iterator[list[TaskOutcome]]:
+    """All chunks as they come; in waves where a backend (ray, spark) only gives all outcomes at once."""
     work = [joblib.delayed(play_chunk)(chunk) for chunk in chunks]
     with engine.opened() as settings:
         if settings["backend"].supports_return_generator:
             with _deaf():
-                found = joblib.Parallel(return_as="generator_unordered", batch_size=1)(work)
-            yield from found
+                outcomes = joblib.Parallel(return_as="generator_unordered", batch_size=1)(work)
+            yield from outcomes
             return
         run = joblib.Parallel(batch_size=1)
-        wave = WAVE * joblib.effective_n_jobs()
+        wave = CHUNKS_PER_WORKER * joblib.effective_n_jobs()
         for start in range(0, len(work), wave):
             yield from run(work[start : start + wave])
 
 
 @contextlib.contextmanager
 def _deaf() -> Iterator[None]:
-    """Processes that are started here never hear Ctrl-C, of which this one does all that is to be done."""
-    if not hasattr(signal, "pthread_sigmask"):  # pragma: no cover
+    """Workers started here ignore Ctrl-C; this process handles it for all of them."""
+    if sys.platform == "win32":  # pragma: no cover - it has no masks of signals
         yield
         return
     from multiprocessing import resource_tracker
 
-    resource_tracker.ensure_running()  # whose own start would make this process hear again
+    resource_tracker.ensure_running()  # starting it later would unblock the signal again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -197,7 +197,7 @@ def _deaf() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _apart(single: Chunk, engine: Engine, tries: int = 2) -> list[Outcome]:
+def _apart(single: Chunk, engine: Engine, tries: int = 2) -> list[TaskOutcome]:
     """A chunk of one task, by itself."""
     try:
         (outcomes,) = _together([single], engine)
@@ -206,11 +206,13 @@ def _apart(single: Chunk, engine: Engine, tries: int = 2) -> list[Outcome]:
             raise
         if tries > 1:
             return _apart(single, engine, tries - 1)
-        return [Outcome(key, {}, [], [], f"the worker that played it died: {error}") for key in single.keys]
+        return [
+            TaskOutcome(key, {}, [], [], f"the worker that played it died: {error}") for key in single.keys
+        ]
     return outcomes
 
 
 def _is_death(error: Exception) -> bool:
-    """Does it say that a worker died? Each engine has a word of its own; Spark tries again by itself."""
+    """Does the error say that a worker died? Each engine has an error of its own; Spark retries by itself."""
     names = {kind.__name__ for kind in type(error).__mro__}
     return bool(names & {"BrokenProcessPool", "BrokenExecutor", "KilledWorker", "RayActorError"})

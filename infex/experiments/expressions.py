@@ -1,4 +1,4 @@
-"""Expressions of the catalogue as a sweep reads them: where a policy is meant, and where a schedule."""
+"""Expressions of the catalogue as a sweep reads them: a policy here, a schedule there."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 from infex.errors import InvalidExpression
 from infex.experiments.naming import hint
-from infex.records import catalog
+from infex.records import catalog, registry
 
-KNOWN = {"policy": catalog.POLICIES, "schedule": catalog.SCHEDULES}
+CATALOGUE = {"policy": registry.POLICIES, "schedule": {**registry.SCHEDULES, **registry.OTHER_NAMES}}
 
 
 def parsed(text: str, kind: str) -> Any:
@@ -35,12 +35,14 @@ def names_delta(text: str) -> bool:
     """
     tree = tree_of(text)
     calls = [] if tree is None else [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    ours = [call for call in calls if getattr(call.func, "id", None) in catalog.POLICIES]
-    return any(word.arg == "delta" for call in ours for word in call.keywords)
+    policies = [
+        call for call in calls if isinstance(call.func, ast.Name) and call.func.id in registry.POLICIES
+    ]
+    return any(word.arg == "delta" for call in policies for word in call.keywords)
 
 
 def tree_of(text: str) -> ast.expr | None:
-    """Python's reading of a text; None if it is not an expression, which the catalogue says in its words."""
+    """Python's reading of a text; None if it is not an expression: the catalogue then says what is wrong."""
     try:
         return ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError):
@@ -48,7 +50,10 @@ def tree_of(text: str) -> ast.expr | None:
 
 
 def refuse_strangers(node: ast.expr, text: str, kind: str, own: Collection[str] = ()) -> None:
-    """Refuses names that are not of policies, or of schedules, where these are meant, nor a user's own."""
+    """Refuses names of anything but policies where a policy is due, and schedules where a schedule is.
+
+    `own` are names that stand for a user's objects.
+    """
     inner: list[tuple[ast.expr, str]] = []
     match node:
         case ast.BinOp(left=left, right=right):
@@ -60,8 +65,8 @@ def refuse_strangers(node: ast.expr, text: str, kind: str, own: Collection[str] 
             )
         case ast.Name(id=name) if name in own:
             pass
-        case ast.Name(id=name) | ast.Call(func=ast.Name(id=name)) if name not in KNOWN[kind]:
-            near, known = hint(name, KNOWN[kind]), ", ".join(sorted(KNOWN[kind]))
+        case ast.Name(id=name) | ast.Call(func=ast.Name(id=name)) if name not in CATALOGUE[kind]:
+            near, known = hint(name, CATALOGUE[kind]), ", ".join(sorted(CATALOGUE[kind]))
             raise InvalidExpression(f"unknown name {name!r} in {text!r}{near}; a {kind} is one of {known}")
         case ast.Call(func=ast.Name(id="Infex"), args=given):
             inner = list(zip(given, ("policy", "schedule"), strict=False))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, Self, final
 
@@ -14,33 +14,34 @@ import pyarrow.compute as pc
 import pyarrow.feather
 import pyarrow.parquet
 
-from infex.errors import DamagedFile, InvalidSetting
-from infex.experiments.results import SCHEMA, Results, rows_of
-from infex.experiments.tasks import Outcome
+from infex.errors import DamagedFile, ForeignFolder, InvalidSetting
+from infex.experiments.results import Results
+from infex.experiments.runs_table import RUN_COLUMNS, rows_of
+from infex.experiments.tasks import TaskOutcome
 from infex.files import replace
 
-MARK = "sweep.json"
-RUNS = "runs"
-LOCK = ".lock"
-OURS = re.compile(r"[0-9a-f]{32}\.arrow")
-READINGS = 5  # where there are no locks and another process joins files meanwhile
+SWEEP_FILE = "sweep.json"
+RUNS_FOLDER = "runs"
+LOCK_FILE = ".lock"
+PART_NAME = re.compile(r"[0-9a-f]{32}\.arrow")
+READING_TRIES = 5  # without locks, another process may join files while they are read
 
 
 @final
 class Folder:
-    """Finished runs in `runs/`, one file for each chunk; at the end all that a reader wants beside them.
+    """Finished runs in `runs/`, one file for each chunk; at the end the table, the summary and what failed.
 
     Without a path it keeps them in memory alone. One process writes to a folder at a time. With
     `force`, a folder with other contents is written to, and runs that are there are not read; they
-    go as soon as there is a new one.
+    are removed as soon as there is a new one.
     """
 
     def __init__(self, path: str | Path | None, *, force: bool = False) -> None:
         self.path = None if path is None else Path(path)
         self._lock: IO[bytes] | None = None
-        self._parts: list[Path] = []  # that were read or written here, and go when they are joined
-        self._old: list[Path] = []  # that go when playing has begun
-        self._tables = [SCHEMA.empty_table()]
+        self._parts: list[Path] = []  # files read or written here, removed when they are joined
+        self._old: list[Path] = []  # files to be removed as soon as there is a new run
+        self._tables = [RUN_COLUMNS.empty_table()]
         if self.path is None:
             return
         try:
@@ -53,9 +54,9 @@ class Folder:
             raise
 
     def _open(self, path: Path, force: bool) -> None:
-        if not (path / MARK).exists():
-            replace(path / MARK, b"{}\n")
-        (path / RUNS).mkdir(exist_ok=True)
+        if not (path / SWEEP_FILE).exists():
+            replace(path / SWEEP_FILE, b"{}\n")
+        (path / RUNS_FOLDER).mkdir(exist_ok=True)
         if force:
             self._old = _parts(path)
         else:
@@ -73,7 +74,7 @@ class Folder:
         """The names of the runs that are there."""
         return {key for table in self._tables for key in pc.unique(table["key"]).to_pylist()}
 
-    def append(self, outcomes: list[Outcome]) -> None:
+    def append(self, outcomes: list[TaskOutcome]) -> None:
         """Keeps the runs of one chunk: after it returns they are on disk."""
         rows = rows_of(outcomes)
         if rows.num_rows == 0:
@@ -95,7 +96,7 @@ class Folder:
         if self.path is None:
             return
         results.write(self.path)
-        replace(self.path / MARK, json.dumps(results.about, indent=2).encode() + b"\n")
+        replace(self.path / SWEEP_FILE, json.dumps(results.about, indent=2).encode() + b"\n")
         failures = self.path / "failures.json"
         if results.failures:
             replace(failures, json.dumps(results.failures, indent=2).encode() + b"\n")
@@ -109,7 +110,7 @@ class Folder:
             self._parts = [joined]
 
     def _forget(self) -> None:
-        """Drops the runs of an earlier sweep, for which there are new ones."""
+        """Removes the runs of an earlier sweep, now that there are new ones."""
         while self._old:
             self._old.pop().unlink(missing_ok=True)
 
@@ -117,11 +118,11 @@ class Folder:
 def read(path: str | Path) -> Results:
     """The results that a folder holds."""
     folder = Path(path)
-    table, mark = folder / "results.parquet", folder / MARK
+    table, mark = folder / "results.parquet", folder / SWEEP_FILE
     if mark.exists() and not table.exists():
         raise InvalidSetting(f"the sweep in {folder} is unfinished: run the same command again to go on")
     if not (table.exists() and mark.exists()):
-        raise InvalidSetting(f"{folder} holds no results of a sweep (results.parquet and {MARK})")
+        raise InvalidSetting(f"{folder} holds no results of a sweep (results.parquet and {SWEEP_FILE})")
     about: dict[str, Any] = _json(mark, dict)
     failures = folder / "failures.json"
     failed = tuple(_json(failures, list)) if failures.exists() else ()
@@ -130,28 +131,28 @@ def read(path: str | Path) -> Results:
 
 
 def held(path: str | Path) -> dict[str, Any]:
-    """What the sweep was whose table a folder holds; nothing if there is none that can be read."""
+    """What a folder says of the sweep whose table it holds; nothing if that cannot be read."""
     try:
-        found: dict[str, Any] = _json(Path(path) / MARK, dict)
+        about: dict[str, Any] = _json(Path(path) / SWEEP_FILE, dict)
     except (OSError, DamagedFile):
         return {}
-    return found
+    return about
 
 
 def once(rows: pa.Table) -> pa.Table:
-    """Each run once, in the order that they have: a crash while files were joined may leave some twice."""
+    """Each run once, in the given order; a crash while files were joined may have left some twice."""
     places = rows.select(["key", "t"]).append_column("place", pa.array(range(rows.num_rows), pa.int64()))
     firsts = places.group_by(["key", "t"]).aggregate([("place", "min")])["place_min"]
     return rows if len(firsts) == rows.num_rows else rows.take(firsts.sort())
 
 
 def _claimed(path: Path, force: bool) -> IO[bytes] | None:
-    """A lock on a folder that is ours to write to, made if it is not there; None where there are no locks."""
+    """A lock on a folder of ours, which is made if it is missing; None on systems without locks."""
     if path.exists() and not path.is_dir():
         raise InvalidSetting(f"{path} is not a folder")
-    strange = path.exists() and any(each.name != LOCK for each in path.iterdir())
-    if strange and not (path / MARK).exists() and not force:
-        raise InvalidSetting(
+    strange = path.exists() and any(each.name != LOCK_FILE for each in path.iterdir())
+    if strange and not (path / SWEEP_FILE).exists() and not force:
+        raise ForeignFolder(
             f"the folder {path} has other contents; name another, or force=True to write there"
         )
     path.mkdir(parents=True, exist_ok=True)
@@ -159,12 +160,12 @@ def _claimed(path: Path, force: bool) -> IO[bytes] | None:
 
 
 def _locked(path: Path) -> IO[bytes] | None:
-    """An open file that no other process has locked; the lock ends with the process. None without locks."""
+    """A file that this process has locked, until it ends; None on systems without locks."""
     try:
         import fcntl
     except ImportError:  # pragma: no cover
         return None
-    file = open(path / LOCK, "ab")  # noqa: SIM115 - closed with the folder
+    file = open(path / LOCK_FILE, "ab")  # noqa: SIM115 - closed with the folder
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -176,12 +177,12 @@ def _locked(path: Path) -> IO[bytes] | None:
 
 
 def _parts(path: Path) -> list[Path]:
-    """Our own files of runs."""
-    return sorted(each for each in (path / RUNS).iterdir() if OURS.fullmatch(each.name))
+    """The files of runs in a folder."""
+    return sorted(each for each in (path / RUNS_FOLDER).iterdir() if PART_NAME.fullmatch(each.name))
 
 
 def _read_parts(path: Path) -> tuple[list[Path], list[pa.Table]]:
-    for _ in range(READINGS):
+    for _ in range(READING_TRIES):
         parts = _parts(path)
         try:
             return parts, [_rows(part, pyarrow.feather.read_table) for part in parts]
@@ -193,22 +194,22 @@ def _read_parts(path: Path) -> tuple[list[Path], list[pa.Table]]:
 def _write_part(path: Path, rows: pa.Table) -> Path:
     sink = pa.BufferOutputStream()
     pyarrow.feather.write_feather(rows, sink)
-    part = path / RUNS / f"{uuid.uuid4().hex}.arrow"
+    part = path / RUNS_FOLDER / f"{uuid.uuid4().hex}.arrow"
     replace(part, sink.getvalue().to_pybytes())
     return part
 
 
-def _rows(path: Path, reader: Any) -> pa.Table:
-    """The rows of a file of ours."""
+def _rows(path: Path, reader: Callable[[Path], pa.Table]) -> pa.Table:
+    """The rows of a file, if it has the columns of runs."""
     try:
-        found = reader(path)
+        rows = reader(path)
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError) as error:
         raise DamagedFile(f"{path} is damaged: {error}; {REMEDIES[path.suffix]}") from error
-    if found.schema.names != SCHEMA.names:
+    if rows.schema.names != RUN_COLUMNS.names:
         raise DamagedFile(f"{path} has other columns than a table of runs; {REMEDIES[path.suffix]}")
-    return found
+    return rows
 
 
 REMEDIES = {
@@ -220,9 +221,9 @@ REMEDIES = {
 
 def _json(path: Path, kind: type) -> Any:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:  # of which the errors of JSON and UTF-8 are
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:  # the errors of JSON and UTF-8 are ValueErrors
         raise DamagedFile(f"{path} is damaged: {error}; {REMEDIES[path.suffix]}") from error
-    if not isinstance(found, kind):
+    if not isinstance(content, kind):
         raise DamagedFile(f"{path} is damaged: it holds no {kind.__name__}; {REMEDIES[path.suffix]}")
-    return found
+    return content

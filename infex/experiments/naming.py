@@ -1,4 +1,4 @@
-"""Names that a user may have meant."""
+"""What name a user may have meant."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 
 def hint(name: str, known: Iterable[str]) -> str:
-    """A question after the nearest of the names that there are; nothing if none is near.
+    """A question that names the nearest known name; nothing if none is near.
 
     >>> hint("horizont", ["horizon", "seeds"]), hint("x", ["horizon"])
     (' (did you mean horizon?)', '')
     """
     names = {each.casefold(): each for each in known}
-    found = difflib.get_close_matches(name.casefold(), names, n=1, cutoff=0.7)
-    return f" (did you mean {names[found[0]]}?)" if found else ""
+    nearest = difflib.get_close_matches(name.casefold(), names, n=1, cutoff=0.7)
+    return f" (did you mean {names[nearest[0]]}?)" if nearest else ""

@@ -2,39 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
+from infex.arrays import Floats
 from infex.experiments.results import Cell, Results
 from infex.experiments.sweep import Sweep
-from infex.records import catalog
-from infex.reports import Verdict
+from infex.experiments.verdict import Verdict
 
-DIMS = (10, 20, 40)
-ARMS = (10, 100, 1000)
-PERIODS = (5, 20, 100)
-INSTANCES = 20
-HORIZON = 10_000
-NOISE = 0.1  # the part by which medians of time differ by chance
+PAPER_DIMS = (10, 20, 40)
+PAPER_ARMS = (10, 100, 1000)
+PAPER_PERIODS = (5, 20, 100)
+PAPER_INSTANCES = 20
+PAPER_HORIZON = 10_000
+TIME_NOISE = 0.1  # medians of time differ by this part by chance alone
 
 
 def policies() -> list[str]:
-    """The policies of the paper's figures; OLSBandit if it is there."""
-    found = [
-        each
+    """The policies of the paper's figures."""
+    return [*bases_and_infex(PAPER_PERIODS), "Greedy", "EpsilonGreedy", "OLSBandit"]
+
+
+def bases_and_infex(periods: Iterable[int]) -> list[str]:
+    """LinUCB and LinTS, each followed by its `Infex` for every period."""
+    listed = list(periods)
+    return [
+        policy
         for base in ("LinUCB", "LinTS")
-        for each in (base, *(f"Infex({base}, every({period}))" for period in PERIODS))
+        for policy in (base, *(f"Infex({base}, every({period}))" for period in listed))
     ]
-    return [*found, "Greedy", "EpsilonGreedy", *(["OLSBandit"] if "OLSBandit" in catalog.POLICIES else [])]
 
 
 def paper(
-    dims: Iterable[int] = DIMS,
-    arms: Iterable[int] = ARMS,
-    instances: int = INSTANCES,
-    horizon: int = HORIZON,
+    dims: Iterable[int] = PAPER_DIMS,
+    arms: Iterable[int] = PAPER_ARMS,
+    instances: int = PAPER_INSTANCES,
+    horizon: int = PAPER_HORIZON,
     chosen: Iterable[Any] | None = None,
 ) -> Sweep:
     """The paper's sweep, or a part of it."""
@@ -49,12 +54,12 @@ def paper(
 
 
 def verdicts(results: Results) -> list[Verdict]:
-    """Each claim of the paper, and in how many cells of its problem that can tell it holds."""
-    found = [
+    """Each claim of the paper, and in how many cells it holds, of those that can tell."""
+    judged = [
         _claim(
             results,
-            f"LinTS improves for m = {_listed(PERIODS)}: INFEX has less mean regret than LinTS itself.",
-            [(f"Infex(LinTS, every({period}))", "LinTS") for period in PERIODS],
+            f"LinTS improves for m = {_listed(PAPER_PERIODS)}: INFEX has less mean regret than LinTS itself.",
+            [(f"Infex(LinTS, every({period}))", "LinTS") for period in PAPER_PERIODS],
         ),
         _claim(
             results,
@@ -64,14 +69,18 @@ def verdicts(results: Results) -> list[Verdict]:
         _claim(
             results,
             "Infex(LinUCB, every(5)) and Infex(LinTS, every(m)) also have less mean regret than Greedy, for "
-            f"m = {_listed(PERIODS)}.",
+            f"m = {_listed(PAPER_PERIODS)}.",
             [("Infex(LinUCB, every(5))", "Greedy")]
-            + [(f"Infex(LinTS, every({period}))", "Greedy") for period in PERIODS],
+            + [(f"Infex(LinTS, every({period}))", "Greedy") for period in PAPER_PERIODS],
         ),
         _time_claim(
             results,
-            f"Computation time falls for m = {_listed(PERIODS)}, with either base.",
-            [(f"Infex({base}, every({period}))", base) for base in ("LinUCB", "LinTS") for period in PERIODS],
+            f"Computation time falls for m = {_listed(PAPER_PERIODS)}, with either base.",
+            [
+                (f"Infex({base}, every({period}))", base)
+                for base in ("LinUCB", "LinTS")
+                for period in PAPER_PERIODS
+            ],
         ),
         _claim(
             results,
@@ -84,20 +93,24 @@ def verdicts(results: Results) -> list[Verdict]:
             [(f"Infex({base}, every(5))", "OLSBandit") for base in ("LinUCB", "LinTS")],
         ),
     ]
-    return [verdict for verdict in found if verdict.cells > 0]
+    return [verdict for verdict in judged if verdict.cells > 0]
 
 
 def figures(results: Results) -> dict[int, int] | None:
     """The paper's numbers of figures by dimension, if the runs are a part of its experiment."""
-    numbers = {dim: number for number, dim in enumerate(DIMS, 1)}
+    numbers = {dim: number for number, dim in enumerate(PAPER_DIMS, 1)}
     of_the_paper = all(_is_of_the_paper(cell) and cell.dim in numbers for cell in results.cells)
     return numbers if of_the_paper else None
 
 
 def caveat(results: Results) -> str:
     """What a reader of the verdicts should know: whether runs are as long as the paper's."""
-    horizon = results.about.get("horizon", HORIZON)
-    return "" if horizon == HORIZON else f"The paper plays {HORIZON:,} rounds; these runs have {horizon:,}."
+    horizon = results.about.get("horizon", PAPER_HORIZON)
+    return (
+        ""
+        if horizon == PAPER_HORIZON
+        else f"The paper plays {PAPER_HORIZON:,} rounds; these runs have {horizon:,}."
+    )
 
 
 def _is_of_the_paper(cell: Cell) -> bool:
@@ -106,7 +119,7 @@ def _is_of_the_paper(cell: Cell) -> bool:
 
 
 def _claim(results: Results, claim: str, pairs: list[tuple[str, str]]) -> Verdict:
-    """That the first of each pair is below the second in mean regret; in median regret as a note."""
+    """The claim that the first of each pair has less mean regret; the note says the same of medians."""
     cells = _telling(results, pairs)
     means, medians = (
         sum(_all_below(results, cell, pairs, average) for cell in cells) for average in (np.mean, np.median)
@@ -115,16 +128,16 @@ def _claim(results: Results, claim: str, pairs: list[tuple[str, str]]) -> Verdic
 
 
 def _time_claim(results: Results, claim: str, pairs: list[tuple[str, str]]) -> Verdict:
-    """That the first of each pair takes less time, pair by pair: by medians, which noise moves a little."""
+    """The claim that the first of each pair takes less time, in the median; small differences are noise."""
     cells = _telling(results, pairs)
-    ratios = [_ratio(results, cell, *pair) for cell in cells for pair in pairs]
-    lower = sum(ratio < 1 - NOISE for ratio in ratios)
-    alike = sum(1 - NOISE <= ratio <= 1 + NOISE for ratio in ratios)
-    note = f"By medians; apart by {NOISE:.0%} or less is within noise.".replace("%", " %")
+    ratios = [_time_ratio(results, cell, *pair) for cell in cells for pair in pairs]
+    lower = sum(ratio < 1 - TIME_NOISE for ratio in ratios)
+    alike = sum(1 - TIME_NOISE <= ratio <= 1 + TIME_NOISE for ratio in ratios)
+    note = f"By medians; apart by {TIME_NOISE:.0%} or less is within noise.".replace("%", " %")
     return Verdict(claim, lower, len(ratios), note, "comparisons", alike)
 
 
-def _ratio(results: Results, cell: Cell, one: str, other: str) -> float:
+def _time_ratio(results: Results, cell: Cell, one: str, other: str) -> float:
     left, right = results.both(cell, one, other, "seconds")
     return float(np.median(left)) / max(float(np.median(right)), 1e-9)
 
@@ -142,7 +155,9 @@ def _can_be_told(results: Results, cell: Cell, one: str, other: str) -> bool:
     return results.has(cell, one) and results.has(cell, other) and results.both(cell, one, other)[0].size > 0
 
 
-def _all_below(results: Results, cell: Cell, pairs: list[tuple[str, str]], average: Any) -> bool:
+def _all_below(
+    results: Results, cell: Cell, pairs: list[tuple[str, str]], average: Callable[[Floats], np.floating[Any]]
+) -> bool:
     """Has the first of each pair less regret than the second, over the seeds that both played?"""
     for one, other in pairs:
         left, right = results.both(cell, one, other)

@@ -7,9 +7,10 @@ import functools
 import importlib
 import inspect
 import itertools
+import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, Literal, Protocol, final, runtime_checkable
 
 from infex import environments
 from infex.checks import plain
@@ -18,19 +19,39 @@ from infex.experiments import references
 from infex.experiments.content import digest
 from infex.experiments.expressions import names_delta, parsed
 from infex.experiments.naming import hint
-from infex.policies import Infex
+from infex.experiments.wrapping import base_in
+from infex.policies import Infex, Policy
 from infex.policies.confidence import DEFAULT, Confidence
 from infex.policies.traits import checked
 from infex.records import catalog
 from infex.records.stream_names import stream_name
+from infex.schedules import Schedule
 from infex.simulation.playing import checked_instance
 
-KINDS: dict[str, Callable[..., Any]] = {"gaussian": environments.gaussian, "changing": environments.changing}
+GENERATORS: dict[str, Callable[..., Any]] = {
+    "gaussian": environments.gaussian,
+    "changing": environments.changing,
+}
+
+
+@runtime_checkable
+class Chooses(Protocol):
+    """An object with a method `choose`, also one that can be called."""
+
+    choose: object
+
+
+@runtime_checkable
+class Defined(Protocol):
+    """A function or a class, which knows where it was defined."""
+
+    __module__: str
+    __qualname__: str
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Problem:
+class Recipe:
     """A problem for each seed: one of `infex.environments` by its settings, or a user's.
 
     `source` is a kind such as "gaussian", `package.module:object`, or an instance; an object that
@@ -48,10 +69,10 @@ class Problem:
     def make(self, seed: int) -> environments.Instance:
         """The instance of one seed."""
         if self.is_of_a_kind:
-            made = KINDS[self.source](seed=seed, **dict(self.settings))
+            made = GENERATORS[self.source](seed=seed, **dict(self.settings))
         else:
-            found = load(self.source) if isinstance(self.source, str) else self.source
-            made = found(seed) if callable(found) else found
+            source = load(self.source) if isinstance(self.source, str) else self.source
+            made = source(seed) if callable(source) else source
         return checked_instance(made)  # type: ignore[no-any-return]
 
     def content(self, seed: int) -> str:
@@ -62,13 +83,13 @@ class Problem:
             return digest(self.make(seed))
         except KeyboardInterrupt:
             raise
-        except BaseException:  # which will be recorded when it is played
+        except BaseException:  # a user's code may raise anything; playing it will record what
             return ""
 
     @property
     def is_of_a_kind(self) -> bool:
         """Is it one of `infex.environments` by its settings?"""
-        return isinstance(self.source, str) and self.source in KINDS
+        return isinstance(self.source, str) and self.source in GENERATORS
 
     def _described(self) -> str:
         if self.is_of_a_kind:
@@ -82,7 +103,7 @@ class Problem:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Player:
+class LabelledPolicy:
     """A policy under the name it has in tables; `base` is the name of the base it explores with."""
 
     policy: Any
@@ -94,31 +115,31 @@ class Player:
         object.__setattr__(self, "content", digest(self.policy))
 
 
-def problem(given: Any) -> Problem:
+def recipe(given: object) -> Recipe:
     """A problem from text such as "gaussian(dim=10, arms=100)", `package.module:object`, or an instance."""
-    if isinstance(given, Problem):
+    if isinstance(given, Recipe):
         return given
     if not isinstance(given, str):
         if not callable(given):
             checked_instance(given)
-        return Problem(given)
+        return Recipe(given)
     kind, _, inside = given.partition("(")
-    if kind.strip() in KINDS and inside.endswith(")"):
+    if kind.strip() in GENERATORS and inside.endswith(")"):
         return of_kind(kind.strip(), catalog.arguments(given))
     if ":" in given:
-        found = load(given)
-        if not callable(found):
-            checked_instance(found)
-        return Problem(given)
+        source = load(given)
+        if not callable(source):
+            checked_instance(source)
+        return Recipe(given)
     raise InvalidSetting(
-        f"an environment must be like 'gaussian(dim=10, arms=100)', one of {', '.join(KINDS)}, or "
+        f"an environment must be like 'gaussian(dim=10, arms=100)', one of {', '.join(GENERATORS)}, or "
         f"'package.module:object'; got {given!r}"
     )
 
 
-def of_kind(kind: str, settings: dict[str, Any]) -> Problem:
-    """A problem of `infex.environments` by its settings, which are tried at once; defaults are left out."""
-    asked = inspect.signature(KINDS[kind]).parameters
+def of_kind(kind: str, settings: dict[str, Any]) -> Recipe:
+    """A problem of `infex.environments` by its settings, tried at once; defaults are left out."""
+    asked = inspect.signature(GENERATORS[kind]).parameters
     order = {name: place for place, name in enumerate(asked)}
     for name in settings:
         if name not in order or name == "seed":
@@ -128,84 +149,95 @@ def of_kind(kind: str, settings: dict[str, Any]) -> Problem:
     for name in ("dim", "arms"):
         if name not in settings:
             raise InvalidSetting(f"{kind} needs {name}, as in {kind}(dim=10, arms=100)")
-    Problem(kind, tuple(settings.items())).make(seed=0)
-    told = [item for item in settings.items() if item[1] != asked[item[0]].default]
-    return Problem(kind, tuple(sorted(told, key=lambda item: order[item[0]])))
+    Recipe(kind, tuple(settings.items())).make(seed=0)
+    named = [item for item in settings.items() if item[1] != asked[item[0]].default]
+    return Recipe(kind, tuple(sorted(named, key=lambda item: order[item[0]])))
 
 
-def player(given: Any, delta: float | None = None) -> Player:
+def player(given: object, delta: float | None = None) -> LabelledPolicy:
     """A policy from its catalogue expression, `package.module:object`, or itself.
 
     LinUCB and LinTS get the `delta` given here where their text names none, and where an object has
-    the default, from which one that was named cannot be told. Their names do not change.
+    the default: whether that was named cannot be seen. Their names do not change.
     """
-    if isinstance(given, Player):
+    if isinstance(given, LabelledPolicy):
         return given
     if not isinstance(given, str):
         policy = checked("policy", given)
-        return Player(with_delta(policy, delta), label_of(policy), base_of(policy))
+        return LabelledPolicy(with_delta(policy, delta), label_of(policy), base_of(policy))
     if references.holds_references(given):
-        found = references.read(given, _loaded)
-        made = checked("policy", found.thing)
-        return Player(made if found.has_delta else with_delta(made, delta), found.label, found.base)
+        named = references.read(given, _loaded)
+        made = checked("policy", named.thing)
+        return LabelledPolicy(made if named.has_delta else with_delta(made, delta), named.label, named.base)
     if ":" in given:
-        return Player(with_delta(_loaded(given), delta), given, None)
+        return LabelledPolicy(with_delta(_loaded(given), delta), given, None)
     policy = checked("policy", parsed(given, "policy"))
     if not names_delta(given):
-        return Player(with_delta(policy, delta), catalog.expression(policy), base_of(policy))
+        return LabelledPolicy(with_delta(policy, delta), catalog.expression(policy), base_of(policy))
     base = policy.base if isinstance(policy, Infex) else None
-    return Player(policy, _written_out(policy), None if base is None else _written_out(base))
+    return LabelledPolicy(policy, _written_out(policy), None if base is None else _written_out(base))
 
 
-def _written_out(policy: Any) -> str:
-    """The expression of a policy with its delta, which the catalogue leaves out where it is the default."""
-    other = catalog.expression(with_delta(policy, 0.5))  # nothing changes where delta is not the default
+def _written_out(policy: Policy) -> str:
+    """The expression of a policy with its delta; the catalogue leaves out a delta that is the default."""
+    other = catalog.expression(with_delta(policy, 0.5))  # only a delta that is the default changes
     if other == catalog.expression(policy):
         return other
     return other.replace("delta=0.5", f"delta={plain(DEFAULT.delta)}")
 
 
-def _loaded(reference: str) -> Any:
+def _loaded(reference: str) -> Policy:
     """The policy that `package.module:object` names, or that it makes."""
-    found = load(reference)
-    if not isinstance(found, type) and (not callable(found) or hasattr(found, "choose")):
-        return checked("policy", found)
+    source = load(reference)
+    if not isinstance(source, type) and (not callable(source) or isinstance(source, Chooses)):
+        return checked("policy", source)
     try:
-        made = found()
+        made = source()
     except Exception as error:  # a user's code may raise anything
         raise InvalidSetting(f"{reference!r} cannot be made without arguments: {error}") from error
     return checked("policy", made)
 
 
-def rule(given: Any) -> Any:
+def schedule_of(given: str | Schedule) -> Schedule:
     """A schedule from its catalogue expression, or itself."""
-    return parsed(given, "schedule") if isinstance(given, str) else given
+    if not isinstance(given, str):
+        return given
+    schedule: Schedule = parsed(given, "schedule")
+    return schedule
 
 
-def combined(bases: Iterable[Player], schedules: Iterable[Any], data: Iterable[Any]) -> list[Player]:
+def combined(
+    bases: Iterable[LabelledPolicy], schedules: Iterable[Schedule], data: Iterable[Literal["shared", "own"]]
+) -> list[LabelledPolicy]:
     """`Infex` of every base with every schedule, and data of each kind."""
-    found = []
+    players = []
     for base, schedule, kind in itertools.product(bases, schedules, data):
         more = ", data=own" if kind == "own" else ""
         label = f"Infex({base.label}, {label_of(schedule)}{more})"
-        found.append(Player(Infex(base.policy, schedule, data=kind), label, base.label))
-    return found
+        players.append(LabelledPolicy(Infex(base.policy, schedule, data=kind), label, base.label))
+    return players
 
 
-def with_delta(policy: Any, delta: float | None) -> Any:
+def with_delta(policy: Policy, delta: float | None) -> Policy:
     """The policy, or its base, with another delta in place of the default."""
     if delta is None:
         return policy
     if isinstance(policy, Confidence) and policy.delta == DEFAULT.delta:
-        return dataclasses.replace(policy, delta=delta)
-    base = getattr(policy, "base", None)
+        return _replaced(policy, delta=delta)
+    base = base_in(policy)
     if base is None or not dataclasses.is_dataclass(policy) or isinstance(policy, type):
         return policy
     changed = with_delta(base, delta)
-    return policy if changed is base else dataclasses.replace(policy, base=changed)
+    return policy if changed is base else _replaced(policy, base=changed)
 
 
-def label_of(thing: Any) -> str:
+def _replaced(policy: Any, **settings: object) -> Policy:
+    """A policy that is a dataclass, with other settings."""
+    changed: Policy = dataclasses.replace(policy, **settings)
+    return changed
+
+
+def label_of(thing: object) -> str:
     """A policy's or schedule's name in tables: its catalogue expression, or its own repr."""
     try:
         return catalog.expression(thing)
@@ -214,7 +246,7 @@ def label_of(thing: Any) -> str:
         return repr(thing) if named else stream_name(thing)
 
 
-def base_of(policy: Any) -> str | None:
+def base_of(policy: object) -> str | None:
     """The name of the policy that an `Infex` explores with."""
     return label_of(policy.base) if isinstance(policy, Infex) else None
 
@@ -223,28 +255,25 @@ def load(reference: str) -> Any:
     """The object that `package.module:object` names."""
     module, _, name = reference.partition(":")
     try:
-        found = importlib.import_module(module)
-        for part in name.split("."):
-            found = getattr(found, part)
+        return operator.attrgetter(name)(importlib.import_module(module))
     except (Exception, SystemExit) as error:  # a module may raise anything while it is imported
         raise InvalidSetting(f"cannot load {reference!r}: {error}") from error
-    return found
 
 
-def _called(source: Any) -> str:
-    """A name for what makes problems: where it was defined, with the arguments that a partial has."""
+def _called(source: object) -> str:
+    """A name for a function that makes problems: where it was defined, and the arguments of a partial."""
     if isinstance(source, functools.partial):
         words = [*map(_plainly, source.args)]
         words += [f"{name}={_plainly(value)}" for name, value in source.keywords.items()]
         return f"{_called(source.func)}({', '.join(words)})"
-    named = source if hasattr(source, "__qualname__") else type(source)
+    named = source if isinstance(source, Defined) else type(source)
     return f"{named.__module__}:{named.__qualname__}"
 
 
-def _plainly(value: Any) -> str:
+def _plainly(value: object) -> str:
     """Its repr, without an address."""
     return "..." if " at 0x" in repr(value) else repr(value)
 
 
-def _word(value: Any) -> str:
+def _word(value: str | float) -> str:
     return value if isinstance(value, str) else plain(value)

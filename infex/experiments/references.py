@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ REFERENCE = re.compile(r"[\w.]+:[\w.]+")
 
 
 class Named(NamedTuple):
-    """What an expression stands for, its name in tables, that of its base, and whether delta is named."""
+    """What an expression stands for, its name in tables, its base's name, and whether it names a delta."""
 
     thing: Any
     label: str
@@ -38,14 +39,14 @@ def read(text: str, load: Callable[[str], Any]) -> Named:
     """The policy of an expression with references, each loaded by a function.
 
     >>> from infex import Greedy
-    >>> found = read("Infex( my.rules:policy, every(5), data='own')", lambda reference: Greedy())
-    >>> found.label, found.base
+    >>> named = read("Infex( my.rules:policy, every(5), data='own')", lambda reference: Greedy())
+    >>> named.label, named.base
     ('Infex(my.rules:policy, every(5), data=own)', 'my.rules:policy')
     """
     references: dict[str, str] = {}
 
     def replaced(match: re.Match[str]) -> str:
-        name = f"reference_{len(references)}_"  # which Python can read
+        name = f"reference_{len(references)}_"  # a name that Python can read
         references[name] = match[0]
         return name
 
@@ -60,7 +61,7 @@ def read(text: str, load: Callable[[str], Any]) -> Named:
 @final
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """What the names stand for that took the place of references in a text."""
+    """Reads a text in which names have taken the place of references."""
 
     text: str
     references: dict[str, str]
@@ -80,19 +81,23 @@ class _Reader:
         raise InvalidExpression(f"cannot read {self.text!r}: an object of yours stands where none can")
 
     def _made(self, name: str, given: list[Named], named: dict[str, Named]) -> Named:
+        make = catalog.NAMES[name]
+        things, settings = [part.thing for part in given], {word: part.thing for word, part in named.items()}
         try:
-            made = catalog.NAMES[name](
-                *(each.thing for each in given), **{word: each.thing for word, each in named.items()}
-            )
+            inspect.signature(make).bind(*things, **settings)
+        except TypeError as error:
+            raise InvalidExpression(f"in {self.text!r}: {name}() {error}") from None
+        try:
+            made = make(*things, **settings)
         except (TypeError, InfexError) as error:
-            raise InvalidExpression(f"in {self.text!r}: {error}".replace(".__init__()", "()")) from None
-        words = [each.label for each in given]
-        words += [f"{word}={each.label}" for word, each in named.items() if not _is_default(made, word)]
+            raise InvalidExpression(f"in {self.text!r}: {error}") from None
+        words = [part.label for part in given]
+        words += [f"{word}={part.label}" for word, part in named.items() if not _is_default(made, word)]
         base = given[0] if given else named.get("base")
         return Named(made, f"{name}({', '.join(words)})", None if base is None else base.label)
 
     def _value(self, word: ast.keyword) -> Named:
-        """What stands behind a name: a reference, or what the catalogue reads."""
+        """The value of a keyword: a reference, or what the catalogue reads."""
         if self._holds(word.value):
             return self.named(word.value)
         written = ast.unparse(word.value)
@@ -103,6 +108,6 @@ class _Reader:
         return any(isinstance(each, ast.Name) and each.id in self.references for each in ast.walk(node))
 
 
-def _is_default(made: Any, word: str) -> bool:
+def _is_default(made: object, word: str) -> bool:
     fields = dataclasses.fields(made) if dataclasses.is_dataclass(made) else ()
     return any(each.name == word and each.default == getattr(made, word) for each in fields)

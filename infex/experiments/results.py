@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, final, overload
 
 import numpy as np
 import pyarrow as pa
@@ -17,91 +16,12 @@ import pyarrow.parquet
 from infex.arrays import Floats, Integers
 from infex.errors import InvalidSetting
 from infex.experiments.naming import hint
-from infex.experiments.statistics import Difference, Spread, paired, spread
-from infex.experiments.tasks import Outcome
+from infex.experiments.runs_table import SUMMARY_COLUMNS, Table
 from infex.files import replace
+from infex.statistics import Difference, Spread, paired, spread
 
-SCHEMA = pa.schema(
-    [
-        ("key", pa.string()),
-        ("environment", pa.string()),
-        ("dim", pa.int32()),
-        ("arms", pa.int32()),
-        ("policy", pa.string()),
-        ("seed", pa.int64()),
-        ("horizon", pa.int64()),
-        ("t", pa.int64()),
-        ("regret", pa.float64()),
-        ("seconds", pa.float64()),
-        ("explored", pa.int64()),
-        ("optimal", pa.int64()),
-        ("regret_exploring", pa.float64()),
-        ("regret_greedy", pa.float64()),
-        ("volume", pa.float64()),
-    ]
-)
-
-SUMMARY = pa.schema(
-    [
-        ("dim", pa.int64()),
-        ("arms", pa.int64()),
-        ("policy", pa.string()),
-        ("instances", pa.int64()),
-        ("regret_mean", pa.float64()),
-        ("regret_std", pa.float64()),
-        ("regret_median", pa.float64()),
-        ("seconds_median", pa.float64()),
-    ]
-)
-
-
-def rows_of(outcomes: Iterable[Outcome]) -> pa.Table:
-    """One row for each run and recorded round."""
-    good = [outcome for outcome in outcomes if outcome.error is None]
-    if not good:
-        return SCHEMA.empty_table()
-    counts = [len(outcome.rounds) for outcome in good]
-    columns: dict[str, Any] = {
-        "key": np.repeat([outcome.key for outcome in good], counts),
-        "t": [t for outcome in good for t in outcome.rounds],
-        "regret": [value for outcome in good for value in outcome.regret],
-    }
-    for name in SCHEMA.names:
-        if name not in columns:
-            columns[name] = np.repeat([outcome.facts[name] for outcome in good], counts)
-    return pa.table({name: columns[name] for name in SCHEMA.names}, schema=SCHEMA)
-
-
-@final
-class Table:
-    """An Arrow table, with ways to Polars and pandas."""
-
-    def __init__(self, arrow: pa.Table) -> None:
-        self.arrow = arrow
-
-    def __getattr__(self, name: str) -> Any:
-        """All that an Arrow table has."""
-        return getattr(self.arrow, name)
-
-    def __len__(self) -> int:
-        return int(self.arrow.num_rows)
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """For every library that reads Arrow."""
-        return self.arrow.__arrow_c_stream__(requested_schema)
-
-    def __repr__(self) -> str:
-        return f"Table({self.arrow.num_rows} rows: {', '.join(self.arrow.column_names)})"
-
-    def to_polars(self) -> Any:
-        """The table as a Polars data frame."""
-        import polars
-
-        return polars.from_arrow(self.arrow)
-
-    def to_pandas(self) -> Any:
-        """The table as a pandas data frame."""
-        return self.arrow.to_pandas()
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @final
@@ -114,11 +34,34 @@ class Cell:
     arms: int
 
 
+class Runs(NamedTuple):
+    """The runs of one policy on one problem, by seed: final regret, and seconds of computation."""
+
+    seeds: Integers
+    regret: Floats
+    seconds: Floats
+
+
+def by_cell(table: pa.Table) -> dict[tuple[Cell, str], Integers]:
+    """The rows of each cell and policy, sorted by seed and round."""
+    names = [table[name].combine_chunks().dictionary_encode() for name in ("environment", "policy")]
+    groups = [name.indices.to_numpy() for name in names]
+    groups += [table[name].to_numpy() for name in ("dim", "arms")]
+    order = np.lexsort((table["t"].to_numpy(), table["seed"].to_numpy(), *groups))
+    ends = np.flatnonzero(np.any([np.diff(group[order]) != 0 for group in groups], axis=0)) + 1
+    rows_of_group = {}
+    for rows in np.split(order, ends) if order.size else ():
+        environment, policy, dim, arms = (int(group[rows[0]]) for group in groups)
+        cell = Cell(names[0].dictionary[environment].as_py(), dim, arms)
+        rows_of_group[cell, names[1].dictionary[policy].as_py()] = rows
+    return rows_of_group
+
+
 @final
 class Results:
     """The runs of a sweep that went well, as `table()`, and those that failed, as `failures`.
 
-    `bases` tells for a policy, by its name, the name of the base it explores with.
+    `bases` maps the name of a policy to that of the base it explores with.
     """
 
     def __init__(
@@ -149,45 +92,35 @@ class Results:
     @functools.cached_property
     def cells(self) -> list[Cell]:
         """The problems, by dimension and number of arms."""
-        found = {
+        cells = {
             Cell(row["environment"], row["dim"], row["arms"])
             for row in self.finals.select(["environment", "dim", "arms"]).to_pylist()
         }
-        return sorted(found, key=lambda cell: (cell.dim, cell.arms, cell.environment))
+        return sorted(cells, key=lambda cell: (cell.dim, cell.arms, cell.environment))
 
     @functools.cached_property
-    def has_shapes_apart(self) -> bool:
+    def shapes_are_distinct(self) -> bool:
         """Do dimension and number of arms tell all problems apart?"""
         return len({(cell.dim, cell.arms) for cell in self.cells}) == len(self.cells)
 
     def title(self, cell: Cell) -> str:
         """What a reader calls a problem: its shape, and its label where another has that shape too."""
         shape = f"d = {cell.dim}, K = {cell.arms}"
-        return shape if self.has_shapes_apart else f"{shape}: {cell.environment}"
+        return shape if self.shapes_are_distinct else f"{shape}: {cell.environment}"
 
     @functools.cached_property
     def policies(self) -> list[str]:
         """The names of all policies, in the order of the sweep."""
-        found = dict.fromkeys(self.finals["policy"].to_pylist())
+        names = dict.fromkeys(self.finals["policy"].to_pylist())
         order = {name: place for place, name in enumerate(self.about.get("policies", []))}
-        return sorted(found, key=lambda name: order.get(name, len(order)))
+        return sorted(names, key=lambda name: order.get(name, len(order)))
 
     @functools.cached_property
-    def _runs(self) -> dict[tuple[Cell, str], dict[str, Any]]:
-        """Seeds, final regret and seconds of each cell and policy, by seed."""
-        found: dict[tuple[Cell, str], list[tuple[int, float, float]]] = {}
-        for row in self.finals.to_pylist():
-            cell = Cell(row["environment"], row["dim"], row["arms"])
-            found.setdefault((cell, row["policy"]), []).append((row["seed"], row["regret"], row["seconds"]))
+    def _runs(self) -> dict[tuple[Cell, str], Runs]:
+        """The runs of each cell and policy."""
+        seeds, regret, seconds = (self.finals[name].to_numpy() for name in ("seed", "regret", "seconds"))
         return {
-            key: dict(
-                zip(
-                    ("seeds", "regret", "seconds"),
-                    map(np.array, zip(*sorted(runs), strict=True)),
-                    strict=True,
-                )
-            )
-            for key, runs in found.items()
+            key: Runs(seeds[rows], regret[rows], seconds[rows]) for key, rows in by_cell(self.finals).items()
         }
 
     def has(self, cell: Cell, policy: str) -> bool:
@@ -196,23 +129,25 @@ class Results:
 
     def regret(self, cell: Cell, policy: str) -> Floats:
         """Final regret of each run, by seed."""
-        found: Floats = self._of(cell, policy)["regret"]
-        return found
+        return self._of(cell, policy).regret
 
     def seconds(self, cell: Cell, policy: str) -> Floats:
         """Computation time of each run, by seed."""
-        found: Floats = self._of(cell, policy)["seconds"]
-        return found
+        return self._of(cell, policy).seconds
 
     def spread(self, cell: Cell, policy: str) -> Spread:
         """The spread of final regret."""
         return spread(self.regret(cell, policy))
 
-    def both(self, cell: Cell, one: str, other: str, figure: str = "regret") -> tuple[Floats, Floats]:
+    def both(
+        self, cell: Cell, one: str, other: str, figure: Literal["regret", "seconds"] = "regret"
+    ) -> tuple[Floats, Floats]:
         """Final "regret" or "seconds" of two policies, over the seeds that both played, by seed."""
         a, b = self._of(cell, one), self._of(cell, other)
-        _, left, right = np.intersect1d(a["seeds"], b["seeds"], return_indices=True)
-        return a[figure][left], b[figure][right]
+        _, left, right = np.intersect1d(a.seeds, b.seeds, return_indices=True)
+        if figure == "seconds":
+            return a.seconds[left], b.seconds[right]
+        return a.regret[left], b.regret[right]
 
     @overload
     def compare(self, cell: Cell, one: str, other: str) -> Difference: ...
@@ -220,7 +155,9 @@ class Results:
     @overload
     def compare(self, cell: str, one: str) -> dict[Cell, Difference]: ...
 
-    def compare(self, cell: Cell | str, one: str, other: str | None = None) -> Any:
+    def compare(
+        self, cell: Cell | str, one: str, other: str | None = None
+    ) -> Difference | dict[Cell, Difference]:
         """Final regret of one policy minus that of another, over the seeds that both played.
 
         Without a cell, as in `results.compare("LinUCB", "Greedy")`, for each cell that has both.
@@ -245,8 +182,8 @@ class Results:
         names = "".join(f"\n  {name}" for name in self.policies)
         raise InvalidSetting(f"no runs of {policy!r}{hint(policy, self.policies)}; there are runs of{names}")
 
-    def _of(self, cell: Cell, policy: str) -> dict[str, Any]:
-        """Seeds, final regret and seconds of one policy in one cell, if there are any."""
+    def _of(self, cell: Cell, policy: str) -> Runs:
+        """The runs of one policy in one cell, if there are any."""
         if (cell, policy) not in self._runs:
             self.known(policy)
             raise InvalidSetting(f"no runs of {policy!r} in {cell}; results.cells and results.has tell where")
@@ -255,20 +192,12 @@ class Results:
     @functools.cached_property
     def _curves(self) -> dict[tuple[Cell, str], tuple[Integers, Floats]]:
         """Rounds and regret of each cell and policy, one row for each run."""
-        names = [self._table[name].combine_chunks().dictionary_encode() for name in ("environment", "policy")]
-        groups = [name.indices.to_numpy() for name in names]
-        groups += [self._table[name].to_numpy() for name in ("dim", "arms")]
         t, seeds, regret = (self._table[name].to_numpy() for name in ("t", "seed", "regret"))
-        order = np.lexsort((t, seeds, *groups))
-        ends = np.flatnonzero(np.any([np.diff(group[order]) != 0 for group in groups], axis=0)) + 1
-        found = {}
-        for rows in np.split(order, ends) if order.size else ():
-            environment, policy, dim, arms = (int(group[rows[0]]) for group in groups)
-            cell = Cell(names[0].dictionary[environment].as_py(), dim, arms)
+        curves = {}
+        for key, rows in by_cell(self._table).items():
             runs = np.unique(seeds[rows]).size
-            key = cell, names[1].dictionary[policy].as_py()
-            found[key] = t[rows].reshape(runs, -1)[0], regret[rows].reshape(runs, -1)
-        return found
+            curves[key] = t[rows].reshape(runs, -1)[0], regret[rows].reshape(runs, -1)
+        return curves
 
     def curves(self, cell: Cell, policy: str) -> tuple[Integers, Floats]:
         """Recorded rounds, and the regret up to them, one row for each run."""
@@ -286,26 +215,27 @@ class Results:
 
         One run has no standard deviation (null).
         """
-        rows: list[dict[str, Any]] = []
-        for cell in self.cells:
-            for policy in self.policies:
-                if self.has(cell, policy):
-                    found = self.spread(cell, policy)
-                    rows.append(
-                        {
-                            "dim": cell.dim,
-                            "arms": cell.arms,
-                            "policy": policy,
-                            "instances": found.runs,
-                            "regret_mean": found.mean,
-                            "regret_std": found.std if found.runs > 1 else None,
-                            "regret_median": found.median,
-                            "seconds_median": float(np.median(self.seconds(cell, policy))),
-                        }
-                        | ({} if self.has_shapes_apart else {"environment": cell.environment})
-                    )
-        more = [] if self.has_shapes_apart else [pa.field("environment", pa.string())]
-        return pa.Table.from_pylist(rows, schema=pa.schema([*SUMMARY, *more]))
+        rows = [
+            self._summary_row(cell, policy)
+            for cell in self.cells
+            for policy in self.policies
+            if self.has(cell, policy)
+        ]
+        more = [] if self.shapes_are_distinct else [pa.field("environment", pa.string())]
+        return pa.Table.from_pylist(rows, schema=pa.schema([*SUMMARY_COLUMNS, *more]))
+
+    def _summary_row(self, cell: Cell, policy: str) -> dict[str, Any]:
+        regret = self.spread(cell, policy)
+        return {
+            "dim": cell.dim,
+            "arms": cell.arms,
+            "policy": policy,
+            "instances": regret.runs,
+            "regret_mean": regret.mean,
+            "regret_std": regret.std if regret.runs > 1 else None,
+            "regret_median": regret.median,
+            "seconds_median": float(np.median(self.seconds(cell, policy))),
+        } | ({} if self.shapes_are_distinct else {"environment": cell.environment})
 
     def write(self, folder: Path) -> None:
         """Writes `results.parquet` and `summary.csv`."""
@@ -317,7 +247,7 @@ class Results:
             write(table, sink)
             replace(folder / name, sink.getvalue().to_pybytes())
 
-    def plot(self, dim: int | None = None) -> Any:
+    def plot(self, dim: int | None = None) -> Figure:
         """A matplotlib figure of regret and time, for one dimension if there are several."""
         from infex.reports import figure
 

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple, final
 
 from infex.environments import ChangingInstance, Instance
 from infex.errors import InfexWarning
-from infex.experiments.recipes import Player, Problem
+from infex.experiments.recipes import LabelledPolicy, Recipe
 from infex.experiments.warming import warm
 from infex.records.stream_names import stream_name
 from infex.simulation.playing import fresh, play
 
-FORMAT = 2  # of what a task's name stands for; raise it when runs come out otherwise
+TASK_FORMAT = 2  # raised when the same task comes to play another run
 
 
 @final
@@ -26,8 +26,8 @@ FORMAT = 2  # of what a task's name stands for; raise it when runs come out othe
 class Task:
     """One run: a problem, a policy and a seed; `content` is the problem's for that seed."""
 
-    problem: Problem
-    player: Player
+    recipe: Recipe
+    player: LabelledPolicy
     seed: int
     horizon: int
     penalty: float
@@ -35,10 +35,10 @@ class Task:
 
     @property
     def key(self) -> str:
-        """A name that depends on what is played alone."""
+        """A name that depends only on what is played."""
         content = {
-            "format": FORMAT,
-            "environment": [self.problem.label, self.content],
+            "format": TASK_FORMAT,
+            "environment": [self.recipe.label, self.content],
             "policy": [self.player.label, stream_name(self.player.policy), self.player.content],
             "seed": self.seed,
             "horizon": self.horizon,
@@ -47,13 +47,14 @@ class Task:
         return hashlib.blake2b(json.dumps(content).encode(), digest_size=12).hexdigest()
 
     def __str__(self) -> str:
-        return f"{self.player.label} on {self.problem.label} with seed {self.seed}"
+        return f"{self.player.label} on {self.recipe.label} with seed {self.seed}"
 
 
-class Outcome(NamedTuple):
+class TaskOutcome(NamedTuple):
     """What one task gave: columns of one run and its curve, or the traceback of what went wrong.
 
-    `warned` holds the warnings of infex that it gave, for which nobody looks in a worker.
+    `warned` holds the warnings of infex that it gave; a worker has no one to show them to, so the sweep
+    repeats them.
     """
 
     key: str
@@ -67,24 +68,24 @@ class Outcome(NamedTuple):
 class Chunk(NamedTuple):
     """Tasks of one problem and seed, which one worker plays one after the other."""
 
-    problem: Problem
+    recipe: Recipe
     seed: int
     tasks: tuple[Task, ...]
     keys: tuple[str, ...]
 
 
-def play_chunk(chunk: Chunk) -> list[Outcome]:
-    """Plays the tasks of a chunk; nothing that goes wrong in one stops the others."""
+def play_chunk(chunk: Chunk) -> list[TaskOutcome]:
+    """Plays the tasks of a chunk; an error in one stops none of the others."""
     try:
-        instance = chunk.problem.make(chunk.seed)
+        instance = chunk.recipe.make(chunk.seed)
     except KeyboardInterrupt:
         raise
     except BaseException:  # a user's code may raise anything, SystemExit too
-        return [Outcome(key, {}, [], [], traceback.format_exc()) for key in chunk.keys]
+        return [TaskOutcome(key, {}, [], [], traceback.format_exc()) for key in chunk.keys]
     return [_outcome(task, key, instance) for task, key in zip(chunk.tasks, chunk.keys, strict=True)]
 
 
-def _outcome(task: Task, key: str, instance: Instance) -> Outcome:
+def _outcome(task: Task, key: str, instance: Instance) -> TaskOutcome:
     warm(instance, task.player.policy, task.player.content)
     try:
         with _noted() as warned:
@@ -93,11 +94,11 @@ def _outcome(task: Task, key: str, instance: Instance) -> Outcome:
     except KeyboardInterrupt:
         raise
     except BaseException:  # a user's code may raise anything, SystemExit too
-        return Outcome(key, {}, [], [], traceback.format_exc(), tuple(warned))
+        return TaskOutcome(key, {}, [], [], traceback.format_exc(), tuple(warned))
     rounds, regret = run.curve()
     dim, arms = shape_of(instance)
     facts = {
-        "environment": task.problem.label,
+        "environment": task.recipe.label,
         "dim": dim,
         "arms": arms,
         "policy": task.player.label,
@@ -110,15 +111,15 @@ def _outcome(task: Task, key: str, instance: Instance) -> Outcome:
         "regret_greedy": run.regret_greedy,
         "volume": run.volume,
     }
-    return Outcome(key, facts, rounds.tolist(), regret.tolist(), warned=tuple(warned))
+    return TaskOutcome(key, facts, rounds.tolist(), regret.tolist(), warned=tuple(warned))
 
 
 @contextmanager
 def _noted() -> Iterator[list[Warning]]:
-    """The warnings of infex that are given inside; all others go their way.
+    """Keeps the warnings of infex that are given inside; all others are shown.
 
-    Filters belong to the process: where a cluster's worker plays in several threads, a warning may
-    be missed or stand with another run.
+    Filters of warnings belong to the process: where a cluster's worker plays in several threads, a warning
+    may be missed or be kept with another run.
     """
     noted: list[Warning] = []
     with warnings.catch_warnings(record=True) as caught:
@@ -140,14 +141,14 @@ def shape_of(instance: Instance) -> tuple[int, int]:
 
 
 def chunked(tasks: list[Task], rounds: int = 200_000) -> list[Chunk]:
-    """Tasks in chunks of one problem and seed, none much longer than so many rounds."""
+    """Tasks in chunks of one problem and seed, of at most `rounds` rounds each where a run is no longer."""
     groups: dict[tuple[str, int], list[Task]] = {}
     for task in tasks:
-        groups.setdefault((task.problem.label, task.seed), []).append(task)
+        groups.setdefault((task.recipe.label, task.seed), []).append(task)
     chunks = []
     for alike in groups.values():
         size = max(1, rounds // alike[0].horizon)
         for first in range(0, len(alike), size):
             some = tuple(alike[first : first + size])
-            chunks.append(Chunk(some[0].problem, some[0].seed, some, tuple(task.key for task in some)))
+            chunks.append(Chunk(some[0].recipe, some[0].seed, some, tuple(task.key for task in some)))
     return chunks

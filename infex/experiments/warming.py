@@ -1,41 +1,42 @@
-"""Code that is compiled at its first call, called before any run's time is taken."""
+"""Calls code before any run is timed, because Numba compiles it at its first call."""
 
 from __future__ import annotations
 
 import copy
 import warnings
-from typing import Any
 
 from infex.environments import Instance
+from infex.experiments.wrapping import base_in
+from infex.policies import Policy
 from infex.simulation.course import course_of
 from infex.simulation.playing import play
 
-ROUNDS = 2
+WARMING_ROUNDS = 2
 
 _warmed: set[tuple[type, str]] = set()  # kinds of problems and contents of policies, in this process
 
 
-def warm(instance: Instance, policy: Any, content: str) -> None:
-    """Plays two rounds, once in a process for each kind of problem and policy, told by its content.
+def warm(instance: Instance, policy: Policy, content: str) -> None:
+    """Plays two rounds, once in a process for each kind of problem and content of a policy.
 
-    Nothing comes of them: a policy that runs in Python is copied, for it may have a state, and what
-    goes wrong or is warned of is left to the run itself.
+    The results are dropped. A policy that runs in Python is copied, because it may have a state; errors and
+    warnings are left to the run itself.
     """
     if (type(instance), content) in _warmed:
         return
     _warmed.add((type(instance), content))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        _tried(instance, policy)
+        _play_briefly(instance, policy)
 
 
-def _tried(instance: Instance, policy: Any) -> None:
-    """The policy, and the base that may not have its turn in so few rounds."""
+def _play_briefly(instance: Instance, policy: Policy) -> None:
+    """Plays the policy, and its base, which may not have its turn in so few rounds."""
     try:
-        play(instance, policy if course_of(policy) is not None else copy.deepcopy(policy), ROUNDS)
+        play(instance, policy if course_of(policy) is not None else copy.deepcopy(policy), WARMING_ROUNDS)
     except KeyboardInterrupt:
         raise
     except BaseException:  # a user's code may raise anything, SystemExit too
         return
-    if (base := getattr(policy, "base", None)) is not None:
-        _tried(instance, base)
+    if (base := base_in(policy)) is not None:
+        _play_briefly(instance, base)

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import hashlib
+import pickle
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +34,14 @@ class Cache(FunctionCache):
     """Numba's cache on disk, which by itself notices edits in the kernel's own file alone."""
 
     content = ""  # what more the code depends on
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """The compiled code, if it is there; an unreadable index that an older infex left is emptied."""
+        try:
+            return super().load_overload(signature, target_context)  # type: ignore[no-untyped-call]
+        except (AttributeError, ImportError, EOFError, pickle.UnpicklingError):
+            self.flush()  # type: ignore[no-untyped-call]
+            return None
 
     def _index_key(self, signature: Any, codegen: Any) -> tuple[Any, ...]:
         key = super()._index_key(signature, codegen)  # type: ignore[no-untyped-call]

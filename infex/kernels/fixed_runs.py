@@ -54,7 +54,7 @@ class Rule(NamedTuple):
     random_ties: bool
 
 
-class Problem(NamedTuple):
+class Rewarding(NamedTuple):
     """The law of rewards, and every arm's mean and gap."""
 
     law: int
@@ -134,7 +134,7 @@ def play_rounds(
     settings: Floats,
     state: State,
     apart: State,
-    problem: Problem,
+    problem: Rewarding,
     reward_rng: Any,
     rng: Any,
     outcome: Outcome,
@@ -279,7 +279,7 @@ def play_batch(
             sit(seats, starts, r)
         ridge = begun(state, columns[i], t == 1)
         own = begun(apart, columns[i], t == 1) if rule.own else ridge
-        problem = Problem(law, noise, means[i], gaps[i])
+        problem = Rewarding(law, noise, means[i], gaps[i])
         outcome = Outcome(checkpoints, curves[r], tallies[r], counts[r], arms[r], rewards[r], losses[r])
         play_rounds(t, end, rule, base, settings, ridge, own, problem, reward_rng, rng, outcome)
         volumes[r] = kernels.volume(ridge.run)

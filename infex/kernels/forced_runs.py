@@ -7,7 +7,7 @@ import numpy as np
 from infex import kernels
 from infex.arrays import Floats
 from infex.kernels.compiling import compiled, inlined
-from infex.kernels.fixed_runs import Outcome, Problem
+from infex.kernels.fixed_runs import Outcome, Rewarding
 from infex.kernels.layout import TIE
 from infex.kernels.least_squares import least_squares
 from infex.kernels.regret import close_stretch, note, regret
@@ -30,7 +30,7 @@ def play_forced_rounds(
     columns: Floats,
     truth: Floats,
     own_truth: Floats,
-    problem: Problem,
+    problem: Rewarding,
     reward_rng: Any,
     rng: Any,
     outcome: Outcome,

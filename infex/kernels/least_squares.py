@@ -11,7 +11,7 @@ CLEAR = 1e-6  # a pivot that is no smaller, against its diagonal, is no work of 
 RANK = 1e-13  # how small, against the largest, a pivot counts as nothing
 WORK = 1e7  # numbers that descent may look at: few sweeps over many coefficients, many over few
 POLISH = 10
-STILL = 1e-10  # the change of a coefficient, against the largest, at which descent stops
+SMALLEST_CHANGE = 1e-10  # the change of a coefficient, against the largest, at which descent stops
 
 
 @compiled
@@ -126,7 +126,7 @@ def descend(gram: Floats, moment: Floats, strength: float, theta: Floats) -> Non
             theta[i] = math.copysign(size / gram[i, i], pull) if gram[i, i] > 0.0 else 0.0
             change = max(change, abs(theta[i] - old))
             largest = max(largest, abs(theta[i]))
-        if change <= STILL * largest or (
+        if change <= SMALLEST_CHANGE * largest or (
             sweep % POLISH == POLISH - 1 and polish(gram, moment, strength, theta)
         ):
             return

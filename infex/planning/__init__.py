@@ -1,5 +1,6 @@
 """How rarely may one explore? The answer for a user's own problem, by simulation."""
 
-from infex.planning.planner import Plan, plan
+from infex.planning.answer import Plan
+from infex.planning.planner import plan
 
 __all__ = ["Plan", "plan"]

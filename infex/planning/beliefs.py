@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from infex.arrays import Floats, columns_of, labels_of
+from infex.arrays import Floats, Integers, columns_of, labels_of
 from infex.checks import real, whole
 from infex.environments import LinearInstance, gaussian
 from infex.errors import InvalidArms, InvalidReward, InvalidSetting, LargeReward, UnevenFeatures
 from infex.linear import RidgeStatistics
 from infex.streams import stream
 
-LARGEST = 1e100
-WEAKEST = 1e-9  # the least penalty that the sums of a posterior bear
-UNEVEN = 10.0  # times the size of the smallest feature, past which one is warned
+LARGEST_FEATURE = 1e100
+LEAST_POSTERIOR_PENALTY = 1e-9  # with less, the sums of a posterior lose too many digits
+SIZE_RATIO_WARNED = 10.0  # one is warned of a feature so many times as large as the smallest
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Belief:
-    """Problems to simulate: arms of one's own or drawn as in the paper, and a law of the parameter.
+    """Problems to simulate: a user's arms, or arms drawn as in the paper, and a law of the parameter.
 
-    `longest` is what arms of one's own were divided by, so that none is longer than 1. Without logged
+    A user's arms were divided by `longest`, so that none is longer than 1. Without logged
     rewards the parameter is uniform on the sphere of radius `bound`; with them it is drawn from
     their Gaussian posterior.
     """
@@ -56,29 +58,42 @@ class Belief:
 
 
 def belief(
-    arms: Any,
-    labels: Any,
+    arms: ArrayLike | None,
+    labels: Iterable[object] | None,
     dim: int | None,
     arms_count: int | None,
     noise: float,
     bound: float,
     logged: tuple[Any, Any] | None,
 ) -> Belief:
-    """A belief from what a user says; arms that are too long are divided by their greatest length."""
+    """A belief from a user's settings; if an arm is longer than 1, all are divided by the greatest length."""
     noise, bound = real("noise", noise, above=0), real("bound", bound, above=0)
     if arms is None:
-        if dim is None or arms_count is None:
-            raise InvalidSetting("give the arms, or their dim and arms_count")
         if logged is not None or labels is not None:
             raise InvalidSetting("logged rewards and labels need the arms that they are of")
-        return Belief(whole("dim", dim, least=1), whole("arms_count", arms_count, least=2), noise, bound)
+        return _of_drawn_arms(dim, arms_count, noise, bound)
     if dim is not None or arms_count is not None:
         raise InvalidSetting("give either the arms, or their dim and arms_count")
+    prior = _of_own_arms(arms, labels, noise, bound)
+    if logged is None:
+        return prior
+    if not isinstance(logged, (tuple, list)) or len(logged) != 2:
+        raise InvalidReward(f"logged must be a pair: arms and their rewards, got {str(logged)[:80]!r}")
+    return _informed(prior, *logged)
+
+
+def _of_drawn_arms(dim: int | None, arms_count: int | None, noise: float, bound: float) -> Belief:
+    if dim is None or arms_count is None:
+        raise InvalidSetting("give the arms, or their dim and arms_count")
+    return Belief(whole("dim", dim, least=1), whole("arms_count", arms_count, least=2), noise, bound)
+
+
+def _of_own_arms(arms: ArrayLike, labels: Iterable[object] | None, noise: float, bound: float) -> Belief:
     rows = _rows(arms)
     longest = _rounded_up(max(float(np.linalg.norm(rows, axis=1).max()), 1.0))
     columns = columns_of(rows / longest)
     names = labels_of(None if labels is None else [str(label) for label in labels], len(rows))
-    found = Belief(
+    return Belief(
         columns.shape[0],
         len(rows),
         noise,
@@ -87,38 +102,33 @@ def belief(
         longest,
         labels=None if names is None else [str(name) for name in names],
     )
-    if logged is None:
-        return found
-    if not isinstance(logged, (tuple, list)) or len(logged) != 2:
-        raise InvalidReward(f"logged must be a pair: arms and their rewards, got {str(logged)[:80]!r}")
-    return _informed(found, *logged)
 
 
-def _rows(arms: Any) -> Floats:
-    """Arms of one's own, if there is something to choose among them."""
+def _rows(arms: ArrayLike) -> Floats:
+    """A user's arms as rows of numbers, if there is something to choose among them."""
     try:
         rows = np.array(arms, dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidArms(f"arms must be rows of as many numbers each, got {str(arms)[:80]!r}") from None
     if rows.ndim != 2 or len(rows) < 2:
         raise InvalidArms(f"arms must be two or more rows of numbers, got shape {rows.shape}")
-    if not (np.abs(rows) <= LARGEST).all():
-        row, column = np.argwhere(~(np.abs(rows) <= LARGEST))[0]
+    if not (np.abs(rows) <= LARGEST_FEATURE).all():
+        row, column = np.argwhere(~(np.abs(rows) <= LARGEST_FEATURE))[0]
         raise InvalidArms(
-            f"arms must be finite numbers up to {LARGEST:g}, got {rows[row, column]:g} in row {row}, "
+            f"arms must be finite numbers up to {LARGEST_FEATURE:g}, got {rows[row, column]:g} in row {row}, "
             f"column {column}, counted from 0"
         )
     if np.ptp(rows, axis=0).max() == 0.0:
         raise InvalidArms(f"all {len(rows)} arms are alike, so there is nothing to choose")
     sizes = np.abs(rows).max(axis=0)
     small, large = int(np.argmin(np.where(sizes > 0, sizes, np.inf))), int(np.argmax(sizes))
-    if sizes[large] > UNEVEN * sizes[small]:
+    if sizes[large] > SIZE_RATIO_WARNED * sizes[small]:
         warnings.warn(
             f"features differ in size: up to {sizes[large]:g} in column {large}, up to {sizes[small]:g} in "
             f"column {small}. The ridge penalty and the bound treat all alike, so that small ones are hardly "
             "learnt; bring columns to a like size first",
             UnevenFeatures,
-            stacklevel=4,
+            stacklevel=5,
         )
     return rows
 
@@ -133,8 +143,8 @@ def _rounded_up(length: float) -> float:
     return float(f"{math.ceil(length / digit * (1.0 - 1e-12)) * digit:.3g}")
 
 
-def _places(arms: Any, known: Belief) -> Any:
-    """The indices of logged arms: by their labels where there are labels."""
+def _places(arms: Sequence[object], known: Belief) -> Integers:
+    """The indices of logged arms, looked up by label where arms have labels."""
     if known.labels is None:
         which = np.asarray(arms)
         if which.size and which.dtype.kind not in "iu":
@@ -150,7 +160,7 @@ def _places(arms: Any, known: Belief) -> Any:
     return np.array([places[str(arm)] for arm in arms], dtype=np.int64)
 
 
-def _informed(prior: Belief, arms: Any, rewards: Any) -> Belief:
+def _informed(prior: Belief, arms: Sequence[object], rewards: ArrayLike) -> Belief:
     """The posterior after logged rewards, with the prior N(0, bound^2/d I)."""
     assert prior.arms is not None
     which = _places(arms, prior)
@@ -164,7 +174,7 @@ def _informed(prior: Belief, arms: Any, rewards: Any) -> Belief:
         )
     if not np.isfinite(values).all():
         raise InvalidReward(f"logged rewards must be finite, got {values[~np.isfinite(values)][0]:g}")
-    penalty = max(prior.noise**2 * prior.dim / prior.bound**2, WEAKEST)
+    penalty = max(prior.noise**2 * prior.dim / prior.bound**2, LEAST_POSTERIOR_PENALTY)
     ridge = RidgeStatistics(np.zeros((prior.dim, 0)), penalty)
     for arm, value in zip(which, values, strict=True):
         ridge.learn(prior.arms[arm], float(value))

@@ -8,16 +8,16 @@ from typing import Any, Literal, NamedTuple, final
 
 from infex.checks import real, whole
 from infex.errors import InvalidSetting
-from infex.policies import Greedy, Infex, LinTS, LinUCB
+from infex.policies import Greedy, Infex, LinTS, LinUCB, Policy
 from infex.records import catalog
 from infex.schedules import Schedule, always, every, logarithmic, power, stretched
 
-SCALES = (1.0, 0.5, 0.2, 0.1, 0.05)
-DATA: tuple[Literal["shared", "own"], ...] = ("shared", "own")
-PERIODS = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
+TRIED_SCALES = (1.0, 0.5, 0.2, 0.1, 0.05)
+TRIED_DATA: tuple[Literal["shared", "own"], ...] = ("shared", "own")
+TRIED_PERIODS = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
-class Place(NamedTuple):
+class GridPlace(NamedTuple):
     """Where a candidate stands in the grid: its base, its data, the rank of its schedule, its scale."""
 
     base: str
@@ -25,7 +25,7 @@ class Place(NamedTuple):
     rank: int
     scale: int
 
-    def steps(self) -> list[Place]:
+    def steps(self) -> list[GridPlace]:
         """The places one step away."""
         other = "shared" if self.data == "own" else "own"
         ranks = [self._replace(rank=self.rank + step) for step in (-1, 1)]
@@ -38,12 +38,12 @@ class Place(NamedTuple):
 class Candidate:
     """A policy to try, how many rounds of the horizon explore, and its places in the grid.
 
-    One that explores in every round is the same for both data modes, and stands in two places.
+    A candidate that explores in every round is the same for both data modes, so it stands in two places.
     """
 
-    policy: Any
+    policy: Policy
     explorations: int
-    places: tuple[Place, ...] = ()
+    places: tuple[GridPlace, ...] = ()
 
     @property
     def expression(self) -> str:
@@ -61,7 +61,7 @@ class Limits:
 
 
 def limits(horizon: int, share: float | None, count: int | None, cost: float | None) -> Limits:
-    """Limits from what a user says."""
+    """Limits from a user's settings."""
     most = horizon
     if share is not None:
         most = min(most, math.floor(real("max_share", share, least=0, most=1) * horizon + 1e-9))
@@ -71,16 +71,16 @@ def limits(horizon: int, share: float | None, count: int | None, cost: float | N
 
 
 def schedules(horizon: int, most: int) -> list[tuple[int, Schedule]]:
-    """The schedules to try and how often they explore, rarest first; at least once, at most so often.
+    """The schedules to try and how often they explore, from once to `most` times, rarest first.
 
-    Each explores more often than order log t, as the bound asks. Where a limit cuts the periods, the
-    shortest that it allows is one of them.
+    Each grows faster than log t, as the regret bound needs. Where the limit cuts off short periods, the
+    shortest that it allows is tried too.
     """
     shortest = -(-horizon // max(most, 1))
-    periods = sorted({*PERIODS, *(shortest * each for each in (1, 2, 5))} - {1})
+    periods = sorted({*TRIED_PERIODS, *(shortest * factor for factor in (1, 2, 5))} - {1})
     slower = [stretched(1), stretched(2), power(0.75), power(0.5), logarithmic(3), logarithmic(2)]
-    tried: list[Any] = [always(), *map(every, periods), *slower]
-    counted = [(each.count(horizon), each) for each in tried]
+    tried: list[Schedule] = [always(), *map(every, periods), *slower]
+    counted = [(schedule.count(horizon), schedule) for schedule in tried]
     return sorted((pair for pair in counted if 1 <= pair[0] <= most), key=lambda pair: pair[0])
 
 
@@ -93,20 +93,20 @@ def candidates(horizon: int, noise: float, bound: float, allowed: Limits) -> lis
             "without any, there is nothing to plan but infex.Greedy()"
         )
     settings: dict[str, Any] = {"noise": noise, "bound": bound, "delta": delta_at(horizon)}
-    found = []
+    grid = []
     for rank, (count, schedule) in enumerate(fitting):
-        for place, scale in enumerate(SCALES):
+        for place, scale in enumerate(TRIED_SCALES):
             for kind in (LinUCB, LinTS):
                 base = kind(**settings, scale=scale)
-                places = [Place(kind.__name__, data, rank, place) for data in DATA]
+                places = [GridPlace(kind.__name__, data, rank, place) for data in TRIED_DATA]
                 if count == horizon:
-                    found.append(Candidate(base, count, tuple(places)))
+                    grid.append(Candidate(base, count, tuple(places)))
                     continue
-                found += [
-                    Candidate(Infex(base, schedule, data=data), count, (each,))
-                    for data, each in zip(DATA, places, strict=True)
+                grid += [
+                    Candidate(Infex(base, schedule, data=data), count, (where,))
+                    for data, where in zip(TRIED_DATA, places, strict=True)
                 ]
-    return found
+    return grid
 
 
 def plain_linucb(horizon: int, noise: float, bound: float) -> Candidate:

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from infex.arrays import Floats
-from infex.experiments.statistics import Interval, paired, quantile
+from infex.statistics import Interval, paired, quantile
 
-WORST = 0.9  # the decile that a cautious reader looks at
+WORST_DECILE = 0.9  # one problem in ten costs more than this quantile
 
 
 class Cost(NamedTuple):
@@ -34,7 +34,7 @@ def cost(regret: Floats) -> Cost:
 def against(one: Floats, other: Floats) -> Cost:
     """By how much the regret of one exceeds that of another, on the problems that both met.
 
-    Means are of differences, pair by pair; medians and deciles are of either sample, and then differ.
+    The mean is that of paired differences; a median or decile is taken of each sample, and then subtracted.
     """
     n = min(one.size, other.size)
     one, other = one[:n], other[:n]
@@ -43,6 +43,6 @@ def against(one: Floats, other: Floats) -> Cost:
         n,
         Interval(gap.mean, gap.low, gap.high),
         quantile(one, other, 0.5),
-        quantile(one, other, WORST),
+        quantile(one, other, WORST_DECILE),
         gap.below,
     )

@@ -2,133 +2,28 @@
 
 from __future__ import annotations
 
-import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from typing import Any
 
-import numpy as np
+from numpy.typing import ArrayLike
 
-from infex.checks import real, whole
 from infex.errors import InvalidSetting, LargeReward
+from infex.planning.answer import Finish, Plan
 from infex.planning.beliefs import Belief, belief
-from infex.planning.candidates import Candidate, candidates, greedy, limits, plain_linucb
-from infex.planning.costs import Cost, against, cost
-from infex.planning.race import FIRST, MOST, SHOWN, Lane, Race, is_settled, line_up, near, rarer, student
-from infex.planning.words import assumed, code_of, divided, reasons, rounds_of
+from infex.planning.candidates import Candidate, candidates, greedy, plain_linucb
+from infex.planning.question import Question, planned_horizon
+from infex.planning.race import FIRST_HEAT, LAST_HEAT, Lane, Race, is_settled, line_up, near, rarer
 from infex.simulation.batch import compile_loop
 
-LONGEST = 10**9
-RACING = 0.9  # of the time; the rest is for LinUCB and greedy, which the choice is compared with
-
-GLANCE = 20_000  # rounds that tell how long a run takes
-
+RACING_SHARE = 0.9  # of the time; the rest is for LinUCB and greedy, which the choice is compared with
+GLANCE_ROUNDS = 20_000  # enough to tell how long a whole run would take
 Progress = Callable[[str, float], None]  # what goes on, and the share of time spent
 
 
-class Tried(NamedTuple):
-    """One candidate after the race: its explorations, and its regret over the problems it met.
-
-    Its runs have `rounds` rounds: those that were clearly worse before the end have lost at least that.
-    The interval is of 95 %, for the mean. `cost` is the part of the regret in exploring rounds. `alive`
-    says that it was not given up: its problems are all that were played.
-    """
-
-    expression: str
-    explorations: int
-    problems: int
-    rounds: int
-    mean: float
-    low: float
-    high: float
-    cost: float
-    alive: bool
-
-
-class Arm(NamedTuple):
-    """One of the arms, and in what share of the simulated problems it was the best."""
-
-    label: str
-    best: float
-
-
-@final
-@dataclass(frozen=True, slots=True, repr=False)
-class Plan:
-    """What to do, why, and what it costs.
-
-    `recommended` is the policy in the words of the catalogue, `policy` itself, and `code` a line of
-    Python to paste, for arms divided by `longest`. `settled` says whether no other candidate can still
-    be better by more than `keep_within`. `regret` has the regret over `rounds` rounds of what is
-    "recommended", of the `best` candidate, of "LinUCB" in every round and of "greedy"; `against` by how
-    much the recommended one's differs from the others'; LinUCB is left out where it takes too long.
-    `open` is how many that explore less may still be as near. `arms`, if they are yours, says how often
-    each was the best. `question` is what was asked for.
-    """
-
-    recommended: str
-    policy: Any
-    code: str
-    best: str
-    settled: bool
-    open: int
-    explorations: int
-    horizon: int
-    rounds: int
-    keep_within: float
-    longest: float
-    candidates: tuple[Tried, ...]
-    regret: dict[str, Cost]
-    against: dict[str, Cost]
-    arms: tuple[Arm, ...]
-    when: str
-    why: str
-    question: dict[str, Any]
-
-    def __repr__(self) -> str:
-        state = "settled" if self.settled else "not settled"
-        return f"<Plan: {self.recommended}, {self.explorations} of {self.horizon} rounds explore, {state}>"
-
-    @property
-    def front(self) -> tuple[Tried, ...]:
-        """The candidates that none beats both in regret and in explorations, fewest explorations first.
-
-        Of those given up, on fewer problems, what seems better than the best does not count.
-        """
-        lowest = next(each.mean for each in self.candidates if each.expression == self.best)
-        limit = self.question["max_cost"]
-        played = [
-            each
-            for each in self.candidates
-            if each.rounds == self.rounds
-            and (each.alive or (each.problems >= SHOWN and each.mean > lowest))
-            and (limit is None or each.cost <= limit)
-        ]
-        found: list[Tried] = []
-        for each in sorted(played, key=lambda tried: (tried.explorations, tried.mean)):
-            if not found or each.mean < found[-1].mean:
-                found.append(each)
-        return tuple(found)
-
-    @property
-    def assumed(self) -> str:
-        """What problems were simulated."""
-        return assumed(self)
-
-    @property
-    def divided(self) -> str:
-        """What is to be done with arms of one's own before the line is pasted; nothing if they were short."""
-        return divided(self) if self.longest != 1.0 else ""
-
-    def chosen(self) -> Tried:
-        """The figures of what is recommended."""
-        return next(each for each in self.candidates if each.expression == self.recommended)
-
-
 def plan(
-    arms: Any = None,
+    arms: ArrayLike | None = None,
     *,
     labels: Sequence[str] | None = None,
     dim: int | None = None,
@@ -156,75 +51,76 @@ def plan(
     the radius, race on the same problems; what is clearly worse drops out, until the choice
     is settled or the time is over.
 
-    >>> found = plan(dim=2, arms_count=5, horizon=200, seconds=0.5, max_share=0.1)
-    >>> found.explorations <= 20
+    >>> answer = plan(dim=2, arms_count=5, horizon=200, seconds=0.5, max_share=0.1)
+    >>> answer.explorations <= 20
     True
     """
-    rounds = whole("horizon", horizon, least=2)
-    if rounds > LONGEST:
-        raise InvalidSetting(f"horizon must be at most {LONGEST} to be simulated, got {rounds}")
-    slack = real("keep_within", keep_within, least=1) - 1.0
+    planned_horizon(horizon)  # before arms are looked at, which may take long
     known = belief(arms, labels, dim, arms_count, noise, bound, logged)
-    allowed = limits(rounds, max_share, max_count, max_cost)
-    grid = candidates(rounds, known.noise, known.bound, allowed)
-    limit, start = real("seconds", seconds, above=0), whole("seed", seed)
-    question = {
-        "dim": known.dim,
-        "arms_count": known.count,
-        "horizon": rounds,
-        "noise": known.noise,
-        "bound": bound,
-        "logged": 0 if logged is None else len(logged[1]),
-        "max_share": max_share,
-        "max_count": max_count,
-        "max_cost": max_cost,
-        "keep_within": keep_within,
-        "seconds": limit,
-        "seed": start,
-    }
+    question = Question(
+        dim=known.dim,
+        arms_count=known.count,
+        horizon=horizon,
+        noise=known.noise,
+        bound=bound,
+        logged=0 if logged is None else len(logged[1]),
+        max_share=max_share,
+        max_count=max_count,
+        max_cost=max_cost,
+        keep_within=keep_within,
+        seconds=seconds,
+        seed=seed,
+    )
+    return Plan.of(question, _raced(question, known, workers, progress))
+
+
+def _raced(question: Question, known: Belief, workers: int | None, progress: Progress | None) -> Finish:
+    """How the race among all candidates ends."""
+    allowed, horizon = question.limits(), question.horizon
+    lanes = line_up(candidates(horizon, known.noise, known.bound, allowed))
     compile_loop()
-    race = Race(known, rounds, start, workers, allowed, slack, RACING * limit)
-    lanes = line_up(grid)
+    seconds = RACING_SHARE * question.seconds
+    race = Race(known, horizon, question.seed, workers, allowed, question.slack, seconds)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LargeReward)  # of every candidate; a log that does not fit was told
+        warnings.simplefilter("ignore", LargeReward)  # belief() has warned of a log that does not fit
         alive = _heats(race, lanes, progress)
         best, chosen = choice(race, alive)
-        references = [
-            _reference(race, each, chosen, limit)
-            for each in (plain_linucb(rounds, known.noise, known.bound), greedy())
-        ]
-    return _plan(race, lanes, alive, best, chosen, references, question)
+        linucb, never = (
+            _reference(race, candidate, chosen, question.seconds)
+            for candidate in (plain_linucb(horizon, known.noise, known.bound), greedy())
+        )
+    return Finish(race, lanes, alive, best, chosen, linucb, never)
 
 
 def _heats(race: Race, lanes: list[Lane], progress: Progress | None) -> list[Lane]:
     """The lanes left when the choice is settled and none that explores less is in doubt, or time is up."""
-    alive, problems = lanes, FIRST
+    alive, problems = lanes, FIRST_HEAT
     while True:
 
-        def told(count: int, problems: int = problems) -> None:
+        def report(count: int, problems: int = problems) -> None:
             if progress is not None:
                 words = f"{count} of {len(lanes)} candidates, {problems} problems"
                 progress(words, min(1.0, 1.0 - race.left() / race.seconds))
 
-        alive, complete = race.heat(alive, problems, told)
+        alive, complete = race.heat(alive, problems, report)
         if not complete:
-            if problems > FIRST:
+            if problems > FIRST_HEAT:
                 _cut(alive, problems // 2)
             return alive
         chosen = choice(race, alive)[1]
-        if (is_settled(chosen, alive, race.slack) and not rarer(chosen, alive)) or problems >= MOST:
+        if (is_settled(chosen, alive, race.slack) and not rarer(chosen, alive)) or problems >= LAST_HEAT:
             return alive
         problems *= 2
 
 
 def _cut(lanes: list[Lane], problems: int) -> None:
-    """The problems that all lanes met, so that their means are of the same ones."""
+    """Keeps the problems that all lanes met, so that their means are of the same ones."""
     for lane in lanes:
         lane.take(lane.regret[:problems], lane.cost[:problems])
 
 
 def choice(race: Race, lanes: list[Lane]) -> tuple[Lane, Lane]:
-    """The best lane, and that with the fewest explorations among those shown to be near it.
+    """The best lane, and the one with the fewest explorations among those shown to be near it.
 
     Where none was played to the end, those that went farthest count.
     """
@@ -242,87 +138,16 @@ def choice(race: Race, lanes: list[Lane]) -> tuple[Lane, Lane]:
 
 
 def _reference(race: Race, candidate: Candidate, chosen: Lane, seconds: float) -> Lane:
-    """A policy to compare with, on as many problems as the rest of the time allows, which may be none."""
+    """A policy to compare with, on as many problems as the rest of the time allows; perhaps on none."""
     lane = Lane(candidate)
     begun = time.monotonic()
-    race.run(lane, 1, min(chosen.rounds, GLANCE))
+    race.run(lane, 1, min(chosen.rounds, GLANCE_ROUNDS))
     if lane.seconds * chosen.rounds / lane.rounds > max(0.2 * seconds, 2.0):
         return Lane(candidate)
     while lane.rounds < chosen.rounds or lane.regret.size < chosen.regret.size:
         spent = time.monotonic() - begun
-        if lane.rounds == chosen.rounds and spent * 2 > (1.0 - RACING) / 2 * seconds:
+        if lane.rounds == chosen.rounds and spent * 2 > (1.0 - RACING_SHARE) / 2 * seconds:
             break
         problems = min(2 * max(lane.regret.size, 1), chosen.regret.size)
         race.run(lane, problems, chosen.rounds, race.workers)
     return lane
-
-
-def _plan(
-    race: Race,
-    lanes: list[Lane],
-    alive: list[Lane],
-    best: Lane,
-    chosen: Lane,
-    references: list[Lane],
-    question: dict[str, Any],
-) -> Plan:
-    settled = all(lane.rounds == race.horizon for lane in alive) and is_settled(chosen, alive, race.slack)
-    policy = chosen.candidate.policy
-    compared = zip(("recommended", "best", "LinUCB", "greedy"), (chosen, best, *references), strict=True)
-    lanes_of = {name: lane for name, lane in compared if lane.regret.size}
-    tried = [_tried(lane, lane in alive, best) for lane in lanes if lane.rounds]
-    return Plan(
-        recommended=chosen.candidate.expression,
-        policy=policy,
-        code=code_of(policy),
-        best=best.candidate.expression,
-        settled=settled,
-        explorations=chosen.candidate.explorations,
-        horizon=race.horizon,
-        rounds=chosen.rounds,
-        keep_within=question["keep_within"],
-        longest=race.belief.longest,
-        candidates=tuple(sorted(tried, key=lambda each: (-each.rounds, each.mean))),
-        open=rarer(chosen, alive),
-        regret={name: cost(lane.regret) for name, lane in lanes_of.items()},
-        against={
-            name: against(chosen.regret, lanes_of[name].regret)
-            for name in ("best", "LinUCB")
-            if name in lanes_of
-        },
-        arms=_arms(race.belief, race.problems),
-        when=rounds_of(policy, race.horizon),
-        why=reasons(race, alive, best, chosen, settled),
-        question=question,
-    )
-
-
-def _tried(lane: Lane, alive: bool, best: Lane) -> Tried:
-    """A lane's figures, scaled by the best's where it met fewer problems, which may be easier or harder."""
-    n = lane.regret.size
-    scale = 1.0
-    if lane.rounds == best.rounds and 0 < n < best.regret.size:
-        there = float(best.regret[:n].mean())
-        scale = best.mean / there if there > 0.0 else 1.0
-    mean, reach = scale * lane.mean, scale * student(0.975, n - 1) * lane.error() if n > 1 else math.inf
-    return Tried(
-        lane.candidate.expression,
-        lane.candidate.explorations,
-        int(n),
-        lane.rounds,
-        mean,
-        max(mean - reach, 0.0),
-        mean + reach,
-        float(lane.cost.mean()),
-        alive,
-    )
-
-
-def _arms(known: Belief, problems: list[Any]) -> tuple[Arm, ...]:
-    """How often each arm was the best of the problems, most often first; nothing for arms that were drawn."""
-    if known.arms is None:
-        return ()
-    wins = np.bincount([int(np.argmax(each.means)) for each in problems], minlength=known.count)
-    names = known.labels or [str(place) for place in range(known.count)]
-    found = [Arm(name, float(share)) for name, share in zip(names, wins / len(problems), strict=True)]
-    return tuple(sorted(found, key=lambda arm: -arm.best))

@@ -26,27 +26,27 @@ from infex.planning.candidates import Candidate, Limits
 from infex.simulation import play_many
 from infex.simulation.many import cores
 
-FIRST, MOST = 4, 4096  # problems of the first heat, which double, and of the last
-SHARE = 4  # runs go on to so many times their rounds
-SHORTEST = 500  # rounds
-WAVE = 8  # candidates that go on at a time, whatever the number of threads
-PRIOR = 16  # problems that the neighbours of a candidate count for, as it may have been lucky
-ALIKE = 1.5  # times the regret of another: it may go on first if it explores less
-SHOWN = 16  # problems that may show two candidates to be near
-FEW = 64  # problems on which a candidate that fails but rarely may look good
-DOUBT = 0.025  # the chance to drop one that is as good
+FIRST_HEAT, LAST_HEAT = 4, 4096  # problems of a heat; each heat has twice those of the one before
+ROUNDS_FACTOR = 4  # a run that goes on has so many times its rounds
+FIRST_ROUNDS = 500  # the shortest part of the horizon is at least so long
+LANES_AT_ONCE = 8  # whatever the number of threads, so that these change nothing
+NEIGHBOURS_WEIGHT = 16  # problems that a candidate's neighbours count for, because it may have been lucky
+LIKE_REGRET_FACTOR = 1.5  # within this factor of the least regret, a lane that explores less goes on first
+PROBLEMS_TO_SHOW = 16  # fewer cannot show that two candidates are near
+PROBLEMS_TO_SETTLE = 64  # on fewer, a candidate that fails rarely may look good
+ERROR_CHANCE = 0.025  # the chance to drop a candidate that is as good as the leader
 
 
 @final
 @dataclass(slots=True, eq=False)
 class Lane:
-    """One candidate and its runs so far: their rounds, their regret, and what of it exploring cost."""
+    """One candidate and its runs so far: rounds, regret, and the part of the regret in exploring rounds."""
 
     candidate: Candidate
     rounds: int = 0
     regret: Floats = field(default_factory=lambda: np.zeros(0))
     cost: Floats = field(default_factory=lambda: np.zeros(0))
-    seconds: float = 0.0  # of one run, to this number of rounds
+    seconds: float = 0.0  # that one run of so many rounds takes
     near: list[Lane] = field(default_factory=list, repr=False)
     mean: float = 0.0  # of the regret
 
@@ -54,14 +54,11 @@ class Lane:
         """Keeps these figures of its runs."""
         self.regret, self.cost, self.mean = regret, cost, float(regret.mean())
 
-    def error(self) -> float:
-        """The standard error of the mean regret."""
-        return _error(self.regret)
-
     def careful(self) -> float:
         """Mean regret, as far as it may be trusted: with few problems it is mostly that of the neighbours.
 
-        Those that went less far count if they lost more by then. With many problems they fade out.
+        A neighbour that played fewer rounds counts if it lost more by then. With many problems neighbours
+        fade out.
         """
         others = [
             lane.mean if lane.rounds >= self.rounds else max(lane.mean, self.mean)
@@ -71,12 +68,12 @@ class Lane:
         if not others:
             return self.mean
         n = self.regret.size
-        weight = PRIOR * min(1.0, FEW / n) ** 2
+        weight = NEIGHBOURS_WEIGHT * min(1.0, PROBLEMS_TO_SETTLE / n) ** 2
         return (n * self.mean + weight * sum(others) / len(others)) / (n + weight)
 
 
 def line_up(grid: list[Candidate]) -> list[Lane]:
-    """A lane for each candidate, which knows its neighbours."""
+    """A lane for each candidate; each lane knows its neighbours."""
     lanes = [Lane(candidate) for candidate in grid]
     places = {place: lane for lane in lanes for place in lane.candidate.places}
     for lane in lanes:
@@ -136,26 +133,28 @@ class Race:
             self.problems.append(self.belief.instance(len(self.problems), self.seed))
         return self.problems[:problems]
 
-    def heat(self, lanes: list[Lane], problems: int, told: Callable[[int], None]) -> tuple[list[Lane], bool]:
+    def heat(
+        self, lanes: list[Lane], problems: int, listener: Callable[[int], None]
+    ) -> tuple[list[Lane], bool]:
         """Brings lanes to so many problems, until they are clearly worse or have played all rounds.
 
-        Those that are left, and whether there was time for all of them. `told` hears how many are left.
+        Those that are left, and whether there was time for all of them. The listener hears how many are left.
         """
         self.upto(problems)
         alive, leader = lanes, None
         with ThreadPoolExecutor(self.workers) as pool:
             while True:
-                told(len(alive))
+                listener(len(alive))
                 waiting = [lane for lane in alive if not self.is_done(lane, problems)]
                 ready = [lane for lane in waiting if self.takes(lane, problems) < self.left()]
                 if not ready and not any(lane.rounds for lane in alive):
-                    ready = waiting[:1]  # so that there is an answer, however short the time
+                    ready = waiting[:1]  # there must be an answer, however short the time
                 if not ready:
                     return alive, not waiting
-                ready.sort(key=_turn)
-                list(pool.map(lambda lane: self._go_on(lane, problems), ready[:WAVE]))
+                going = sorted(ready, key=_turn)[:LANES_AT_ONCE]
+                list(pool.map(lambda lane: self._go_on(lane, problems), going))
                 before, leader = leader, self.leader(alive)
-                moved = ready[:WAVE] if leader is before and leader not in ready[:WAVE] else alive
+                moved = going if leader is before and leader not in going else alive
                 out = {id(lane) for lane in moved if self._is_out(lane, leader)}
                 alive = [lane for lane in alive if id(lane) not in out]
 
@@ -164,7 +163,7 @@ class Race:
         return lane.rounds == self.horizon and lane.regret.size >= problems
 
     def takes(self, lane: Lane, problems: int) -> float:
-        """About the seconds that its next step takes, by those of the last."""
+        """About the seconds that its next step takes, judged by its last step."""
         rounds = self._next(lane.rounds)
         if rounds == lane.rounds:
             return lane.seconds * (problems - lane.regret.size)
@@ -177,8 +176,8 @@ class Race:
     def _next(self, rounds: int) -> int:
         """The rounds to go on to: from a short part of the horizon, by factors, to all of it."""
         parts = [self.horizon]
-        while parts[-1] >= SHARE * SHORTEST:
-            parts.append(parts[-1] // SHARE)
+        while parts[-1] >= ROUNDS_FACTOR * FIRST_ROUNDS:
+            parts.append(parts[-1] // ROUNDS_FACTOR)
         return min((each for each in parts if each > rounds), default=self.horizon)
 
     def _is_out(self, lane: Lane, leader: Lane | None) -> bool:
@@ -203,16 +202,18 @@ class Race:
 
 
 def _turn(lane: Lane) -> tuple[int, int]:
-    """Whose turn it is: new lanes, then those that lost least; among like ones, who explores least."""
+    """The order of turns: new lanes, then those that lost least; with like regret, who explores least."""
     if not lane.rounds:
         return -(10**9), 0
-    return math.floor(math.log(max(lane.careful(), 1e-9)) / math.log(ALIKE)), lane.candidate.explorations
+    return math.floor(
+        math.log(max(lane.careful(), 1e-9)) / math.log(LIKE_REGRET_FACTOR)
+    ), lane.candidate.explorations
 
 
 def is_worse(lane: Lane, leader: Lane, slack: float) -> bool:
-    """Has a lane clearly lost too much, in its rounds so far, against what the leader loses in all rounds?
+    """Has a lane, in its rounds so far, clearly lost too much against what the leader loses in all rounds?
 
-    That is more than the leader or, if it explores less often, more than 1 + slack times as much.
+    Too much is more than the leader or, for a lane that explores less often, 1 + slack times as much.
     """
     if lane is leader or not lane.rounds:
         return False
@@ -237,7 +238,7 @@ def near(lanes: list[Lane], first: Lane, slack: float) -> list[Lane]:
         lane
         for lane in lanes
         if lane is first
-        or (lane.regret.size >= SHOWN and lane.careful() <= most and is_within(lane, first, slack))
+        or (lane.regret.size >= PROBLEMS_TO_SHOW and lane.careful() <= most and is_within(lane, first, slack))
     ]
 
 
@@ -249,7 +250,7 @@ def is_within(lane: Lane, other: Lane, slack: float) -> bool:
 
 def is_settled(chosen: Lane, lanes: list[Lane], slack: float) -> bool:
     """Is no other lane better than the chosen one by more than a factor 1 + slack, on enough problems?"""
-    return chosen.regret.size >= FEW and all(
+    return chosen.regret.size >= PROBLEMS_TO_SETTLE and all(
         lane is chosen or is_within(chosen, lane, slack) for lane in lanes
     )
 
@@ -276,8 +277,8 @@ def student(chance: float, freedom: int) -> float:
 
 @lru_cache(maxsize=64)
 def _doubts(problems: int) -> float:
-    """So many standard errors are called clear."""
-    return student(1.0 - DOUBT, problems - 1) if problems > 1 else math.inf
+    """How many standard errors make a difference clear."""
+    return student(1.0 - ERROR_CHANCE, problems - 1) if problems > 1 else math.inf
 
 
 def _error(values: Floats) -> float:

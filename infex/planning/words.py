@@ -1,16 +1,34 @@
-"""A plan in words, as a line of Python, and as data."""
+"""A plan in words, and as a line of Python."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import asdict
+from typing import cast
 
-from infex.planning.race import FEW, SHOWN, Lane, Race, rarer
-from infex.policies import Infex
-from infex.reports.front import said
+from infex.planning.question import Question
+from infex.planning.race import PROBLEMS_TO_SETTLE, PROBLEMS_TO_SHOW, Lane, Race, rarer
+from infex.policies import Infex, LinTS, LinUCB, Policy
+from infex.schedules import Schedule
+
+REFERENCE_NAMES = {
+    "recommended": "recommended",
+    "best": "the best",
+    "LinUCB": "plain LinUCB",
+    "greedy": "greedy",
+}
 
 
-def code_of(policy: Any) -> str:
+def said(value: float, sign: str = "") -> str:
+    """A regret as people write it: whole, or with three digits where it is small.
+
+    >>> said(12345.6), said(0.01234), said(-3.21, "+")
+    ('12,346', '0.0123', '-3.21')
+    """
+    return f"{value:{sign},.0f}" if abs(value) >= 100 else f"{value:{sign}.3g}"
+
+
+def code_of(policy: Policy) -> str:
     """The policy as a line of Python.
 
     >>> import infex
@@ -18,21 +36,18 @@ def code_of(policy: Any) -> str:
     'infex.Infex(infex.LinUCB(scale=0.2), infex.every(20), data="own")'
     """
     base = policy.base if isinstance(policy, Infex) else policy
-    plain = type(base)()
-    given = [
-        f"{name}={getattr(base, name)!r}"
-        for name in ("noise", "bound", "delta", "scale")
-        if getattr(base, name) != getattr(plain, name)
-    ]
-    inner = f"infex.{type(base).__name__}({', '.join(given)})"
+    assert isinstance(base, LinUCB | LinTS)  # the planner tries no other
+    defaults = asdict(type(base)())
+    settings = [f"{name}={value!r}" for name, value in asdict(base).items() if value != defaults[name]]
+    inner = f"infex.{type(base).__name__}({', '.join(settings)})"
     if not isinstance(policy, Infex):
         return inner
     more = ', data="own"' if policy.data == "own" else ""
     return f"infex.Infex({inner}, infex.{policy.schedule!r}{more})"
 
 
-def rounds_of(policy: Any, horizon: int) -> str:
-    """In which rounds it explores.
+def rounds_of(policy: Policy, horizon: int) -> str:
+    """The rounds in which it explores, in words.
 
     >>> import infex
     >>> rounds_of(infex.Infex(infex.LinUCB(), infex.every(20)), 1000)
@@ -40,33 +55,35 @@ def rounds_of(policy: Any, horizon: int) -> str:
     """
     if not isinstance(policy, Infex):
         return "in every round"
-    schedule: Any = policy.schedule
+    schedule = cast(Schedule, policy.schedule)  # the planner puts none under control
     count = schedule.count(horizon)
     first = [f"{schedule.when(n):,}" for n in range(1, min(count, 4) + 1)]
     last = f", ..., {schedule.when(count):,}" if count > 4 else ""
     return f"in rounds {', '.join(first)}{last}"
 
 
-def assumed(found: Any) -> str:
+def assumed(question: Question, longest: float) -> str:
     """What problems were simulated."""
-    asked = found.question
-    reach = asked["bound"] * found.longest
-    law = f"a posterior of {asked['logged']:,} logged rewards" if asked["logged"] else "any direction"
+    law = f"a posterior of {question.logged:,} logged rewards" if question.logged else "any direction"
     return (
-        f"simulated: {asked['arms_count']:,} arms in {asked['dim']} dimensions, mean rewards up to {reach:g} "
-        f"(bound {asked['bound']:g}), noise {asked['noise']:g}, theta of {law}"
+        f"simulated: {question.arms_count:,} arms in {question.dim} dimensions, mean rewards up to "
+        f"{question.bound * longest:g} (bound {question.bound:g}), noise {question.noise:g}, theta of {law}"
     )
 
 
-def divided(found: Any) -> str:
-    """What is to be done with arms of one's own before the line is pasted."""
-    return f"arms were divided by {found.longest:g}, so that none is longer than 1; divide yours too"
+def divided(longest: float) -> str:
+    """What to do with your arms before the line of code fits them."""
+    return f"arms were divided by {longest:g}, so that none is longer than 1; divide yours too"
 
 
 def reasons(race: Race, alive: list[Lane], best: Lane, chosen: Lane, settled: bool) -> str:
-    """Why this one, and what is not sure about it."""
+    """Why this candidate was chosen, and what is uncertain about it."""
     within = f"{1 + race.slack:g} times"
-    tested = "is shown to be within" if best.regret.size >= SHOWN else "was tried enough to be shown within"
+    tested = (
+        "is shown to be within"
+        if best.regret.size >= PROBLEMS_TO_SHOW
+        else "was tried enough to be shown within"
+    )
     if chosen is not best:
         words = (
             f"It explores least of those shown to be within {within} the regret of the best: "
@@ -103,31 +120,6 @@ def _doubt(race: Race, alive: list[Lane], chosen: Lane) -> str:
         )
     elif waiting:
         words.append(f"{waiting} of {len(alive)} candidates that may be as good were not played to the end.")
-    elif chosen.regret.size < FEW:
+    elif chosen.regret.size < PROBLEMS_TO_SETTLE:
         words.append(f"It met {chosen.regret.size} problems, too few to see what goes wrong but rarely.")
     return " ".join([*words, "Give it more seconds."])
-
-
-def json_of(found: Any) -> dict[str, Any]:
-    """A plan as plain data."""
-    return {
-        "recommended": found.recommended,
-        "code": found.code,
-        "best": found.best,
-        "settled": found.settled,
-        "open": found.open,
-        "explorations": found.explorations,
-        "share": found.explorations / found.horizon,
-        "horizon": found.horizon,
-        "rounds": found.rounds,
-        "keep_within": found.keep_within,
-        "arms_divided_by": found.longest,
-        "when": found.when,
-        "why": found.why,
-        "regret": found.regret,
-        "against": found.against,
-        "candidates": found.candidates,
-        "front": [each.expression for each in found.front],
-        "arms": found.arms,
-        "question": found.question,
-    }

@@ -19,7 +19,7 @@ from infex.policies.ties import best
 from infex.policies.traits import Policy, checked, informed, traits_of
 from infex.streams import stream
 
-BASE = LinUCB()
+REDUCED_BASE = LinUCB()
 LOGGED = 200  # arm sets that a simulation shows it
 
 
@@ -38,7 +38,7 @@ class ContextReduction:
     as the direction that comes nearest to the parameter.
     """
 
-    base: Policy = BASE
+    base: Policy = REDUCED_BASE
     samples: Any = field(default=None, repr=False, compare=False)
     directions: int = 500
     seed: int = 0

@@ -13,7 +13,7 @@ from infex.policies.linucb import LinUCB
 from infex.policies.masks import choose_allowed, law_allowed
 from infex.policies.traits import Policy, Traits, checked, traits_of
 
-BASE = LinUCB()
+SECOND_BASE = LinUCB()
 NO_LEVEL = -1.0
 SINGULAR = 1e-12  # of the trace, below which rounding would decide
 
@@ -37,7 +37,7 @@ class GreedyFirst:
     estimators that forget nothing.
     """
 
-    base: Policy = BASE
+    base: Policy = SECOND_BASE
     level: float | None = None
     wait: int | None = None
     _traits: Traits = field(init=False, repr=False, compare=False)

@@ -36,7 +36,7 @@ class Learner(Policy, Protocol):
         """Takes in the reward of one decision."""
 
 
-class Problem(Protocol):
+class Played(Protocol):
     """What a simulation may tell a policy about the problem it plays."""
 
     @property
@@ -70,7 +70,7 @@ class Hooks(Policy, Protocol):
     def radius(self, evidence: Evidence) -> float:
         """The factor of the width in the confidence interval of a decision."""
 
-    def informed(self, instance: Problem, horizon: int) -> Policy:
+    def informed(self, instance: Played, horizon: int) -> Policy:
         """The policy that a simulation plays in its place, if it asks for what theory takes for known."""
 
     def learn(self, arm: int, features: Floats, reward: float, explored: bool) -> None:
@@ -188,7 +188,7 @@ def checked(name: str, policy: Any) -> Policy:
     return policy  # type: ignore[no-any-return]
 
 
-def informed(policy: Policy, instance: Problem, horizon: int) -> Policy:
+def informed(policy: Policy, instance: Played, horizon: int) -> Policy:
     """The policy, or its base, once it is told the problem it plays, where it asks for that.
 
     Only a simulation can: some policies need a number that theory takes for known.

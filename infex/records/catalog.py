@@ -19,19 +19,17 @@ import numpy as np
 from infex import schedules
 from infex.checks import plain
 from infex.errors import InfexError, InvalidExpression
-from infex.records.registry import ESTIMATORS as ESTIMATOR_ROWS
-from infex.records.registry import POLICIES as POLICY_ROWS
-from infex.records.registry import SCHEDULES as SCHEDULE_ROWS
+from infex.records import registry
 from infex.records.registry import Row, Settings, row_of
 
 Maker = Callable[..., Any]
 
-POLICIES: Mapping[str, Maker] = {name: row.make for name, row in POLICY_ROWS.items()}
-SCHEDULES: Mapping[str, Maker] = {
-    name: row.make for name, row in SCHEDULE_ROWS.items() if name != "union"
-} | {"always": schedules.always, "never": schedules.never}
-ESTIMATORS: Mapping[str, Maker] = {name: row.make for name, row in ESTIMATOR_ROWS.items()}
-NAMES = {**POLICIES, **SCHEDULES, **ESTIMATORS}
+NAMES: Mapping[str, Maker] = {
+    **{name: row.make for name, row in registry.POLICIES.items()},
+    **{name: row.make for name, row in registry.SCHEDULES.items() if name != "union"},
+    **{name: row.make for name, row in registry.ESTIMATORS.items()},
+    **registry.OTHER_NAMES,
+}
 ALWAYS_SAID = {("jittered", "seed")}  # though they have defaults
 
 

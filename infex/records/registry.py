@@ -97,6 +97,7 @@ ENVIRONMENTS: Mapping[str, Row] = _listed_in(environments, "draws")
 SCHEDULES: Mapping[str, Row] = {
     row.name: row for row in MADE if not issubclass(row.kind, features.Interactions)
 }
+OTHER_NAMES: Mapping[str, Callable[[], Any]] = {"always": schedules.always, "never": schedules.never}
 FEATURES: Mapping[str, Row] = {row.name: row for row in MADE if issubclass(row.kind, features.Interactions)}
 ROWS = (*POLICIES.values(), *ESTIMATORS.values(), *ENVIRONMENTS.values(), *MADE)
 NAMED: Mapping[str, Row] = {row.name: row for row in ROWS}

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from io import BytesIO
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from infex.errors import InvalidSetting
-from infex.files import replace
-from infex.reports.figures import FORMATS
-from infex.reports.styles import DASHES, OTHERS
+from infex.reports.styles import DASHES, OTHER_COLOURS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Floats = NDArray[np.float64]
-COLOURS = ("#0072B2", "#D55E00", "#009E73", *OTHERS)
+CURVE_COLOURS = ("#0072B2", "#D55E00", "#009E73", *OTHER_COLOURS)
 
 
 class Line(NamedTuple):
-    """One curve; where `faint` is true it is drawn so, as it says nothing there."""
+    """One curve; where `faint` is true it says nothing, and is drawn faintly."""
 
     label: str
     x: Floats
@@ -35,7 +34,7 @@ def curves(
     ylabel: str,
     limit: Line | None = None,
     mark: float | None = None,
-) -> Any:
+) -> Figure:
     """A matplotlib figure: curves against the horizon, a dotted limit, a mark at one horizon."""
     from matplotlib.figure import Figure
 
@@ -43,14 +42,7 @@ def curves(
     axes = drawn.subplots()
     given = list(lines)
     for place, line in enumerate(given):
-        colour = COLOURS[place % len(COLOURS)]
-        dashes = DASHES[place % len(DASHES)] or (None, None)
-        y = np.where(np.isfinite(line.y) & (line.y > 0), line.y, np.nan)
-        faint = np.zeros(y.size, bool) if line.faint is None else line.faint
-        if faint.any():
-            axes.plot(line.x, y, color=colour, dashes=dashes, lw=1.2, alpha=0.3)
-        clear = np.where(faint, np.nan, y)
-        axes.plot(line.x, clear, color=colour, dashes=dashes, lw=1.8, label=line.label)
+        _draw_line(axes, line, CURVE_COLOURS[place % len(CURVE_COLOURS)], DASHES[place % len(DASHES)])
     if limit is not None:
         axes.plot(limit.x, limit.y, color="#000000", lw=1.0, ls=":", label=limit.label)
     if mark is not None:
@@ -58,9 +50,7 @@ def curves(
     axes.set_xscale("log")
     axes.set_yscale("log")
     if limit is not None:
-        highest = max(float(np.nanmax(line.y, initial=0.0, where=np.isfinite(line.y))) for line in given)
-        top = max(float(np.max(limit.y)), min(highest, 1e3 * float(np.max(limit.y))))
-        axes.set_ylim(max(1.0, 0.5 * float(np.min(limit.y))), 2.0 * top)
+        axes.set_ylim(*_ends(given, limit))
     axes.set_xlabel("horizon T")
     axes.set_ylabel(ylabel)
     axes.set_title(title, loc="left", fontsize=10)
@@ -70,20 +60,17 @@ def curves(
     return drawn
 
 
-def refuse_format(path: Path) -> str:
-    """The format that a file's name asks for, if it can be drawn."""
-    kind = path.suffix[1:].lower()
-    if kind not in FORMATS:
-        raise InvalidSetting(f"a picture is a file .png, .svg or .pdf, got {path}")
-    return kind
+def _draw_line(axes: Axes, line: Line, colour: str, dash: tuple[float, ...]) -> None:
+    dashes = dash or (None, None)
+    y = np.where(np.isfinite(line.y) & (line.y > 0), line.y, np.nan)
+    faint = np.zeros(y.size, bool) if line.faint is None else line.faint
+    if faint.any():
+        axes.plot(line.x, y, color=colour, dashes=dashes, lw=1.2, alpha=0.3)
+    axes.plot(line.x, np.where(faint, np.nan, y), color=colour, dashes=dashes, lw=1.8, label=line.label)
 
 
-def write_figure(drawn: Any, path: Path) -> Path:
-    """Writes a figure in the format that the file's name says."""
-    from matplotlib import rc_context
-
-    kind, sink = refuse_format(path), BytesIO()
-    with rc_context({"svg.hashsalt": "infex"}):
-        drawn.savefig(sink, format=kind, dpi=150, metadata=FORMATS[kind])
-    replace(path, sink.getvalue())
-    return path
+def _ends(lines: list[Line], limit: Line) -> tuple[float, float]:
+    """The ends of the vertical axis: about the limit, and up to a thousand times as high."""
+    highest = max(float(np.nanmax(line.y, initial=0.0, where=np.isfinite(line.y))) for line in lines)
+    top = max(float(np.max(limit.y)), min(highest, 1e3 * float(np.max(limit.y))))
+    return max(1.0, 0.5 * float(np.min(limit.y))), 2.0 * top

@@ -7,32 +7,31 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from infex.errors import InvalidSetting
 from infex.files import replace
-from infex.reports.styles import P, Shown, Style, styles
+from infex.reports.figure_files import DRAWN_BY, FORMATS, picture
+from infex.reports.shown import P, Shown
+from infex.reports.styles import Style, styles
 
-NAME = "drawn by infex"  # by which a figure of ours is known
-FORMATS: dict[str, dict[str, Any]] = {
-    "png": {"Software": NAME},
-    "svg": {"Creator": NAME, "Date": None},
-    "pdf": {"Creator": NAME, "CreationDate": None},
-}
-WIDTH = 10.5  # inches
-SIZE = 9  # of letters, in points
-LINE = 0.18  # inches of a line of the legend
-NAMES = 100  # characters of a line of a name in the legend
-BESIDE = 34  # and beside its time
-BANDS = 9  # lines at most that have bands; of more, bands would be mud
-OURS = re.compile(rf"figure\d+\.({'|'.join(FORMATS)})")
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FIGURE_WIDTH = 10.5  # inches
+LETTER_SIZE = 9  # points
+LEGEND_LINE = 0.18  # inches
+NAME_WIDTH = 100  # characters in a line of the legend
+NAME_WIDTH_BESIDE_TIMES = 34  # characters
+LINES_WITH_BANDS = 9  # the bands of more lines would cover each other
+FIGURE_FILE = re.compile(rf"figure\d+\.({'|'.join(FORMATS)})")
 
 
-def figure(results: Shown[P], dim: int | None = None) -> Any:
+def figure(results: Shown[P], dim: int | None = None) -> Figure:
     """A matplotlib figure with a row for each problem of one dimension."""
     from matplotlib.figure import Figure
 
@@ -44,10 +43,10 @@ def figure(results: Shown[P], dim: int | None = None) -> Any:
     looks = styles(results.policies, results.bases)
     heights = [_height(_shown(results, cell)) for cell in cells]
     labels = [policy for policy in results.policies if any(results.has(cell, policy) for cell in cells)]
-    names = [_wrapped(label, NAMES) for label in labels]
+    names = [_wrapped(label, NAME_WIDTH) for label in labels]
     columns = _columns(names)
-    below = 0.55 + LINE * sum(name.count("\n") + 1 for name in names) / columns
-    drawn = Figure(figsize=(WIDTH, sum(heights) + below), layout="constrained")
+    below = 0.55 + LEGEND_LINE * sum(name.count("\n") + 1 for name in names) / columns
+    drawn = Figure(figsize=(FIGURE_WIDTH, sum(heights) + below), layout="constrained")
     axes = drawn.subplots(len(cells), 2, squeeze=False, width_ratios=(3, 2), height_ratios=heights)
     for (left, right), cell in zip(axes, cells, strict=True):
         _regret(left, results, cell, looks)
@@ -63,30 +62,30 @@ def figure(results: Shown[P], dim: int | None = None) -> Any:
         ncols=columns,
         frameon=False,
         handlelength=3.2,
-        fontsize=SIZE,
+        fontsize=LETTER_SIZE,
     )
     return drawn
 
 
 def _wrapped(name: str, width: int) -> str:
-    """A name in two lines of so many characters at most."""
+    """A name in at most two lines of `width` characters."""
     return "\n".join(textwrap.wrap(name, width, max_lines=2, placeholder=" ..."))
 
 
 def _columns(names: list[str]) -> int:
-    """How many columns of a legend have room for the longest name, and are not too many for so few."""
+    """The columns of a legend: as many as have room for the longest name, at most 4, of at least 3 names."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
-    font = FontProperties(size=SIZE)
+    font = FontProperties(size=LETTER_SIZE)
     lines = [line for name in names for line in name.split("\n")]
     longest = max(text_to_path.get_text_width_height_descent(line, font, False)[0] for line in lines) / 72
-    return max(1, min(int((WIDTH - 0.2) / (longest + 0.75)), 4, -(-len(names) // 3)))
+    return max(1, min(int((FIGURE_WIDTH - 0.2) / (longest + 0.75)), 4, -(-len(names) // 3)))
 
 
 def _height(policies: list[str]) -> float:
     """Inches for one problem: enough for the names beside its times."""
-    most = max(_wrapped(policy, BESIDE).count("\n") + 1 for policy in policies)
+    most = max(_wrapped(policy, NAME_WIDTH_BESIDE_TIMES).count("\n") + 1 for policy in policies)
     return max(3.1, 0.7 + (0.05 + 0.135 * most) * len(policies))
 
 
@@ -96,21 +95,25 @@ def draw(
     numbers: Mapping[int, int] | None = None,
     each: Callable[..., Iterable[dict[str, bytes]]] = map,
 ) -> list[Path]:
-    """Writes a figure for each dimension, in every format; the files. Other figures of ours go.
+    """Writes a figure for each dimension, in every format; the files. Earlier figures of ours are removed.
 
-    `numbers` are the figures' by dimension; without them they count from 1. `each` may be a `map`
+    `numbers` are those of the figures, by dimension; without them figures count from 1. `each` may be a `map`
     that works on several cores.
     """
     written = []
     dims = sorted({cell.dim for cell in results.cells})
     numbers = numbers or {dim: number for number, dim in enumerate(dims, 1)}
     for dim, pictures in zip(dims, each(partial(rendered, results), dims), strict=True):
-        for kind, picture in pictures.items():
+        for kind, data in pictures.items():
             path = folder / f"figure{numbers[dim]}.{kind}"
-            replace(path, picture)
+            replace(path, data)
             written.append(path)
     for path in folder.iterdir():
-        if OURS.fullmatch(path.name) and path not in written and NAME.encode() in path.read_bytes():
+        if (
+            FIGURE_FILE.fullmatch(path.name)
+            and path not in written
+            and DRAWN_BY.encode() in path.read_bytes()
+        ):
             path.unlink()
     return written
 
@@ -119,23 +122,18 @@ def rendered(results: Shown[P], dim: int) -> dict[str, bytes]:
     """The figure of one dimension in every format."""
     from matplotlib import rc_context
 
-    found = {}
-    with rc_context({"svg.hashsalt": "infex", "font.size": SIZE}):
+    with rc_context({"font.size": LETTER_SIZE}):
         drawn = figure(results, dim)
         drawn.draw_without_rendering()
-        drawn.set_layout_engine("none")  # which would place all anew for every format
-        for kind, facts in FORMATS.items():
-            sink = BytesIO()
-            drawn.savefig(sink, format=kind, dpi=150, metadata=facts)
-            found[kind] = sink.getvalue()
-    return found
+        drawn.set_layout_engine("none")  # the engine would place everything anew for each format
+        return {kind: picture(drawn, kind) for kind in FORMATS}
 
 
 def _shown(results: Shown[P], cell: P) -> list[str]:
     return [policy for policy in results.policies if results.has(cell, policy)]
 
 
-def _regret(axes: Any, results: Shown[P], cell: P, looks: dict[str, Style]) -> None:
+def _regret(axes: Axes, results: Shown[P], cell: P, looks: dict[str, Style]) -> None:
     """Mean regret, with one standard deviation about it: as a band, or at the end where lines are many."""
     from matplotlib.ticker import MaxNLocator
 
@@ -145,7 +143,7 @@ def _regret(axes: Any, results: Shown[P], cell: P, looks: dict[str, Style]) -> N
         rounds, mean, std = results.band(cell, policy)
         look, low, high = looks[policy], np.maximum(mean - std, 0), mean + std
         axes.plot(rounds, mean, color=look.colour, dashes=look.dash or (None, None), lw=1.5, label=policy)
-        if std.any() and len(shown) <= BANDS:
+        if std.any() and len(shown) <= LINES_WITH_BANDS:
             axes.fill_between(rounds, low, high, color=look.colour, alpha=0.09, lw=0)
         elif std.any():
             end = rounds[-1] * (1.02 + 0.2 * place / len(shown))
@@ -156,13 +154,13 @@ def _regret(axes: Any, results: Shown[P], cell: P, looks: dict[str, Style]) -> N
     axes.set_xlim(left=0)
     last = int(rounds[-1])
     axes.set_xticks([t for t in MaxNLocator(5, integer=True).tick_values(0, last) if t <= last])
-    how = "mean, bands of one std" if len(shown) <= BANDS else "mean; bars: one std at the end"
+    how = "mean, bands of one std" if len(shown) <= LINES_WITH_BANDS else "mean; bars: one std at the end"
     axes.set_ylabel(f"regret: {how}" if spread else "regret")
     axes.set_title(results.title(cell), loc="left", fontsize=10)
     _quiet(axes)
 
 
-def _time(axes: Any, results: Shown[P], cell: P, looks: dict[str, Style]) -> None:
+def _time(axes: Axes, results: Shown[P], cell: P, looks: dict[str, Style]) -> None:
     """Median computation time; every run is a short mark."""
     shown = list(reversed(_shown(results, cell)))
     low, high = np.inf, 0.0
@@ -171,7 +169,9 @@ def _time(axes: Any, results: Shown[P], cell: P, looks: dict[str, Style]) -> Non
         axes.plot(seconds, np.full(seconds.size, place), "|", color=look.colour, alpha=0.35, ms=6)
         axes.plot(np.median(seconds), place, "o", color=look.colour, ms=5)
         low, high = min(low, float(seconds.min())), max(high, float(seconds.max()))
-    axes.set_yticks(range(len(shown)), [_wrapped(policy, BESIDE) for policy in shown], fontsize=8)
+    axes.set_yticks(
+        range(len(shown)), [_wrapped(policy, NAME_WIDTH_BESIDE_TIMES) for policy in shown], fontsize=8
+    )
     axes.set_ylim(-0.6, len(shown) - 0.4)
     axes.set_xscale("log")
     axes.set_xlim(low / 1.25, high * 1.25)
@@ -182,7 +182,7 @@ def _time(axes: Any, results: Shown[P], cell: P, looks: dict[str, Style]) -> Non
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """From two to four round numbers between two on a log scale.
+    """Two to four round numbers between `low` and `high`, for a log scale.
 
     >>> ticks(2e-4, 3e-1), ticks(3.1e-4, 5.1e-4)
     ([0.001, 0.01, 0.1], [0.0004, 0.0005])
@@ -190,11 +190,11 @@ def ticks(low: float, high: float) -> list[float]:
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for parts in ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7), tuple(range(10, 100))):
         scale = 10 if parts[0] == 10 else 1
-        found = [float(f"{part * 10.0**power / scale:.3g}") for power in powers for part in parts]
-        found = [each for each in found if low <= each <= high]
-        if len(found) >= 2:
+        numbers = [float(f"{part * 10.0**power / scale:.3g}") for power in powers for part in parts]
+        numbers = [number for number in numbers if low <= number <= high]
+        if len(numbers) >= 2:
             break
-    return found[:: -(-len(found) // 4)]
+    return numbers[:: -(-len(numbers) // 4)]
 
 
 def duration(seconds: float) -> str:
@@ -209,7 +209,7 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e9:.3g} ns"
 
 
-def _quiet(axes: Any) -> None:
+def _quiet(axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25, lw=0.6)
     axes.set_axisbelow(True)

@@ -4,42 +4,37 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from infex.reports.styles import P, Shown, Style, styles
+from infex.reports.shell import asset, shell
+from infex.reports.shown import Judgement, P, Shown
+from infex.reports.styles import Style, styles
 
-CELLS_FIRST = "Regret is the pseudo-regret: what was lost, in means, against always playing the best arm."
-HOW = (
+REGRET_EXPLAINED = (
+    "Regret is the pseudo-regret: what was lost, in means, against always playing the best arm."
+)
+LINES_EXPLAINED = (
     "Lines are means over instances. Bands are one standard deviation to each side; where more than nine "
     "lines are shown, bars behind the last round tell it in their place. Differences are paired: "
     "both policies met the same instances and the same noise; brackets hold a 95 % bootstrap interval of "
     "the mean difference, which needs 6 pairs. Greedy's regret is a mixture of near-zero and linear runs, so "
     "look at medians too."
 )
-MARKS = "A short mark is one run, a dot the median."
-HEADING = "The paper's claims on these runs"
-
-
-class Verdict(NamedTuple):
-    """A claim, in how many of the cells it holds that can tell, and what more there is to say.
-
-    `cells` may be of another `unit`, and of those that do not hold some may be `undecided`.
-    """
-
-    claim: str
-    holds: int
-    cells: int
-    note: str = ""
-    unit: str = "cells"
-    undecided: int = 0
+MARKS_EXPLAINED = "A short mark is one run, a dot the median."
+CLAIMS_HEADING = "The paper's claims on these runs"
 
 
 def page(
-    results: Shown[P], title: str, verdicts: list[Verdict], caveat: str = "", heading: str = HEADING
+    results: Shown[P],
+    title: str,
+    verdicts: Sequence[Judgement],
+    caveat: str = "",
+    heading: str = CLAIMS_HEADING,
 ) -> str:
     """The report of a sweep as one HTML page; the caveat stands above the verdicts."""
     looks = styles(results.policies, results.bases)
@@ -52,9 +47,9 @@ def page(
         _failures(results),
         _claims(verdicts, caveat, heading),
         "<h2>Regret and computation time</h2>",
-        f"<p>{escape(CELLS_FIRST)} {escape(HOW)}</p>",
-        f"<p>{escape(_time(results.about))} {MARKS}</p>",
-        '<div id="charts">',  # beyond which the legend does not stay in sight
+        f"<p>{escape(REGRET_EXPLAINED)} {escape(LINES_EXPLAINED)}</p>",
+        f"<p>{escape(_time(results.about))} {MARKS_EXPLAINED}</p>",
+        '<div id="charts">',  # the legend stays in sight up to its end
         _legend(results.policies, looks),
         *[_chart(place, cell, results.title(cell)) for place, cell in enumerate(results.cells)],
         "</div>",
@@ -63,19 +58,8 @@ def page(
         "<h2>How it was run</h2>",
         _about(results.about),
     ]
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<link rel="icon" href="data:,">\n'
-        f"<title>{escape(title)}</title>\n<style>\n{_asset('page.css')}</style>\n</head>\n<body>\n"
-        + "\n".join(part for part in parts if part)
-        + f'\n<script type="application/json" id="data">{content}</script>\n'
-        f"<script>\n{_asset('chart.js')}</script>\n</body>\n</html>\n"
-    )
-
-
-def _asset(name: str) -> str:
-    return files("infex.reports").joinpath(name).read_text(encoding="utf-8")
+    data = f'<script type="application/json" id="data">{content}</script>'
+    return shell(title, parts, scripts=[data, f"<script>\n{asset('chart.js')}</script>"])
 
 
 def _data(results: Shown[P], looks: dict[str, Style]) -> dict[str, Any]:
@@ -104,19 +88,19 @@ def _data(results: Shown[P], looks: dict[str, Style]) -> dict[str, Any]:
     return {"horizon": results.about.get("horizon", 1), "cells": cells}
 
 
-def _short(values: Any) -> list[float]:
+def _short(values: NDArray[np.float64]) -> list[float]:
     return [float(f"{value:.5g}") for value in values.tolist()]
 
 
 def _summary(results: Shown[P]) -> str:
-    runs = results.finals.num_rows
+    runs = len(results.finals)
     horizon = results.about.get("horizon", 0)
     cells, policies = len(results.cells), len(results.policies)
     return f"{runs:,} runs of {horizon:,} rounds: {cells} problems, {policies} policies."
 
 
 def _time(about: dict[str, Any]) -> str:
-    """How computation time was measured, as far as is known."""
+    """How computation time was measured, as far as the sweep has recorded it."""
     engine, workers, cores = (about.get(name) for name in ("engine", "workers", "cores"))
     words = "Computation time is that of each run by itself, from its first round to its last."
     if engine == "local" and workers is not None and cores is not None:
@@ -144,7 +128,7 @@ def _failures(results: Shown[P]) -> str:
     return f"<h2>{len(results.failures)} runs failed</h2><ul>{lines}</ul>"
 
 
-def _claims(verdicts: list[Verdict], caveat: str, heading: str) -> str:
+def _claims(verdicts: Sequence[Judgement], caveat: str, heading: str) -> str:
     if not verdicts:
         return ""
     items = []
@@ -205,9 +189,9 @@ def _table(results: Shown[P]) -> str:
 
 
 def _row(results: Shown[P], cell: P, policy: str) -> str:
-    found = results.spread(cell, policy)
+    regret = results.spread(cell, policy)
     against = [_against(results, cell, policy, other) for other in (results.bases.get(policy), "Greedy")]
-    figures = [str(found.runs), _number(found.mean), _number(found.std), _number(found.median), *against]
+    figures = [str(regret.runs), _number(regret.mean), _number(regret.std), _number(regret.median), *against]
     time = _seconds(float(np.median(results.seconds(cell, policy))))
     return (
         f"<tr><td>{escape(policy)}</td>" + "".join(f"<td>{each}</td>" for each in [*figures, time]) + "</tr>"
@@ -217,10 +201,10 @@ def _row(results: Shown[P], cell: P, policy: str) -> str:
 def _against(results: Shown[P], cell: P, policy: str, other: str | None) -> str:
     if other is None or other == policy or not results.has(cell, other):
         return ""
-    found = results.compare(cell, policy, other)
-    if not found.pairs:
+    gap = results.compare(cell, policy, other)
+    if not gap.pairs:
         return ""
-    mean, low, high = (_number(value, sign=True) for value in (found.mean, found.low, found.high))
+    mean, low, high = (_number(value, sign=True) for value in (gap.mean, gap.low, gap.high))
     return f"{mean} [{low}, {high}]"
 
 
@@ -256,7 +240,7 @@ def _about(about: dict[str, Any]) -> str:
 
 
 def _seeds(seeds: list[int]) -> str:
-    """How many, and which: their ends if they are all that lie between."""
+    """How many, and which: the first and the last if none between them is missing."""
     listed = sorted(seeds)
     if len(listed) > 2 and listed == list(range(listed[0], listed[-1] + 1)):
         return f"{len(listed)}: {listed[0]} to {listed[-1]}"

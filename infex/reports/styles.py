@@ -1,19 +1,14 @@
-"""Colours and dashes by which a reader tells policies apart, also one who does not see all colours.
+"""Colours and dashes that tell policies apart, also for a reader who does not see all colours.
 
 Policies of one base share a colour (Okabe and Ito, 2008), and lines in it differ by their dashes.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-Floats = NDArray[np.float64]
-
-FAMILIES = {"LinUCB": "#0072B2", "LinTS": "#D55E00", "Greedy": "#000000", "EpsilonGreedy": "#009E73"}
-OTHERS = ("#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#8C564B", "#9467BD")
+BASE_COLOURS = {"LinUCB": "#0072B2", "LinTS": "#D55E00", "Greedy": "#000000", "EpsilonGreedy": "#009E73"}
+OTHER_COLOURS = ("#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#8C564B", "#9467BD")
 DASHES = (
     (),
     (6.0, 2.0),
@@ -36,72 +31,19 @@ class Style(NamedTuple):
 
 
 def styles(policies: list[str], bases: dict[str, str]) -> dict[str, Style]:
-    """A style for each policy: its base has the colour, and its schedule the dashes, with every base."""
-    colours = {name: Style(colour, ()) for name, colour in FAMILIES.items()}
+    """A style for each policy: the colour is that of its base, the dashes are those of its schedule."""
+    colours = {name: Style(colour, ()) for name, colour in BASE_COLOURS.items()}
     spare = 0
     rules: dict[str, int] = {}
-    found = {}
+    looks = {}
     for policy in policies:
         family = bases.get(policy, policy)
         if family not in colours:
-            turn, place = divmod(spare, len(OTHERS))
-            colours[family] = Style(OTHERS[place], DASHES[turn % len(DASHES)])
+            turn, place = divmod(spare, len(OTHER_COLOURS))
+            colours[family] = Style(OTHER_COLOURS[place], DASHES[turn % len(DASHES)])
             spare += 1
-        found[policy] = colours[family]
+        looks[policy] = colours[family]
         if family != policy:
             rule = rules.setdefault(policy.removeprefix(f"Infex({family}, "), len(rules))
-            found[policy] = Style(colours[family].colour, DASHES[1 + rule % (len(DASHES) - 1)])
-    return found
-
-
-class Place(Protocol):
-    """One problem of a sweep."""
-
-    @property
-    def environment(self) -> str:
-        """Its label."""
-
-    @property
-    def dim(self) -> int:
-        """Its dimension."""
-
-
-P = TypeVar("P", bound=Place)
-
-
-class Shown(Protocol[P]):
-    """What is drawn: the results of a sweep."""
-
-    bases: dict[str, str]
-    failures: tuple[dict[str, str], ...]
-    about: dict[str, Any]
-
-    @property
-    def finals(self) -> Any:
-        """A table with one row for each run."""
-
-    @property
-    def cells(self) -> list[P]:
-        """The problems."""
-
-    @property
-    def policies(self) -> list[str]:
-        """The policies."""
-
-    def title(self, cell: P) -> str:
-        """What a reader calls a problem."""
-
-    def has(self, cell: P, policy: str) -> bool:
-        """Are there runs of it?"""
-
-    def band(self, cell: P, policy: str) -> tuple[NDArray[np.int64], Floats, Floats]:
-        """Rounds, mean regret up to them, and its standard deviation."""
-
-    def spread(self, cell: P, policy: str) -> Any:
-        """Runs, mean, std and median of final regret."""
-
-    def compare(self, cell: P, one: str, other: str) -> Any:
-        """Pairs, mean, low and high of a paired difference."""
-
-    def seconds(self, cell: P, policy: str) -> Floats:
-        """Computation time by run."""
+            looks[policy] = Style(colours[family].colour, DASHES[1 + rule % (len(DASHES) - 1)])
+    return looks

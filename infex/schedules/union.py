@@ -21,7 +21,7 @@ from infex.schedules.protocol import (
     is_drawn,
 )
 
-MOST = 200_000  # rounds that are listed one by one
+ROUNDS_LISTED = 200_000  # rounds that are listed one by one
 
 
 def periodic_count(members: tuple[Every, ...], t: int) -> int:
@@ -58,7 +58,7 @@ class Extras:
     def _between(self, start: int, stop: int) -> Iterator[int]:
         for schedule in self._schedules:
             first, last = schedule.count(start) + 1, schedule.count(stop)
-            if last > MOST:
+            if last > ROUNDS_LISTED:
                 raise OutOfReach(
                     f"{schedule!r} explores {last:,} times up to round {stop:,}: too many to join"
                 )

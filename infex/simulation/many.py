@@ -18,7 +18,7 @@ from infex.simulation.playing import checked_horizon, checked_instance, plain_ri
 from infex.simulation.run import Run
 
 # What one compiled call may hold: runs, rounds, and numbers in the arms of its problems.
-MOST = 64
+RUNS_IN_A_CALL = 64
 ROUNDS = CHUNK
 LARGEST = 1 << 22
 
@@ -118,7 +118,7 @@ def batched(tasks: list[Task], horizon: int, threads: int) -> list[list[Task]]:
     for (size, *_), group in itertools.groupby(tasks, key=lambda task: _kind(task[0])):
         alike = list(group)
         share = len(alike) if threads == 1 else len(alike) // (4 * threads)
-        size = max(1, min(LARGEST // size, ROUNDS // horizon, MOST, share))
+        size = max(1, min(LARGEST // size, ROUNDS // horizon, RUNS_IN_A_CALL, share))
         batches += [alike[first : first + size] for first in range(0, len(alike), size)]
     return batches
 

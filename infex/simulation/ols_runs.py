@@ -11,7 +11,7 @@ import numpy as np
 from infex.arrays import Floats
 from infex.environments import LinearInstance
 from infex.estimators import Solution
-from infex.kernels.fixed_runs import Problem
+from infex.kernels.fixed_runs import Rewarding
 from infex.kernels.forced_runs import play_forced_rounds
 from infex.kernels.rewards import LAWS
 from infex.linear.regression import checked_penalty
@@ -62,7 +62,7 @@ def _play(
     """Plays all rounds; what was learnt, as the truth of a ridge."""
     dim = instance.arms.shape[1]
     truth, own_truth = np.zeros((2, dim + 1, dim)), np.zeros((2, dim + 1, dim))
-    problem = Problem(LAWS[instance.rewards], instance.noise, instance.means.copy(), instance.gaps.copy())
+    problem = Rewarding(LAWS[instance.rewards], instance.noise, instance.means.copy(), instance.gaps.copy())
     columns = np.ascontiguousarray(instance.arms.T)
     for t in range(1, ledger.horizon + 1, CHUNK):
         end = min(t + CHUNK - 1, ledger.horizon)

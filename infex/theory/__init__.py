@@ -1,8 +1,8 @@
-"""The paper's theory, to be asked for numbers: radii, volumes, regret bounds, and what forbids less.
+"""The paper's theory in numbers: radii, volumes, regret bounds, and how rarely one may explore at all.
 
 `Setting` says what a problem is like; `linucb`, `lints` and `infex` bound the regret in it, and each
 bound says whether it is vacuous. `formulas` has every equation by itself, for numbers or arrays.
-`infex verify` checks the statements behind them on fresh runs (`infex.theory.statements`).
+`infex verify` checks the statements behind them on fresh runs (room `infex.verification`).
 """
 
 from infex.theory.bounds import Bound, lints, linucb
@@ -21,9 +21,9 @@ from infex.theory.formulas import (
     volume_bound_by_regret,
 )
 from infex.theory.necessity import Growth, LowerBound, divergence, grows, lower_bound
+from infex.theory.paper_tables import Order, table_1, table_2, tau_order
 from infex.theory.scheduled import InfexBound, base_tau, infex
 from infex.theory.setting import Setting
-from infex.theory.tables import Order, table_1, table_2, tau_order
 from infex.theory.turning import Span
 
 __all__ = [

@@ -7,13 +7,13 @@ from typing import NamedTuple
 from infex.checks import whole
 from infex.errors import InvalidSetting
 from infex.theory.setting import Setting
-from infex.theory.turning import FARTHEST
+from infex.theory.turning import LAST_ROUND
 
 
 class Bound(NamedTuple):
-    """A bound on the regret of a base: it says nothing while it is vacuous, above 2 S T or sure to fail.
+    """A bound on the regret of a base: it says nothing where it is vacuous.
 
-    `failure` is the chance with which it may fail.
+    `failure` is the chance that it fails.
     """
 
     policy: str
@@ -26,11 +26,11 @@ class Bound(NamedTuple):
 
     @property
     def vacuous(self) -> bool:
-        """Is it above 2 S T, which no policy's regret exceeds, or may it fail for sure?"""
+        """Is it above 2 S T, which no policy's regret exceeds, or is the chance that it fails 1?"""
         return is_vacuous(self.regret, self.trivial, self.failure)
 
     def __str__(self) -> str:
-        return told(self.policy, self.regret, self.trivial, self.horizon, self.failure)
+        return in_words(self.policy, self.regret, self.trivial, self.horizon, self.failure)
 
     def __repr__(self) -> str:
         return f"<{self}>"
@@ -41,15 +41,15 @@ def is_vacuous(regret: float, trivial: float, failure: float) -> bool:
     return not regret <= trivial or failure >= 1.0
 
 
-def told(policy: str, regret: float, trivial: float, horizon: int, failure: float) -> str:
-    """A bound in words, which never calls a vacuous one a guarantee."""
+def in_words(policy: str, regret: float, trivial: float, horizon: int, failure: float) -> str:
+    """A bound in words; a vacuous one is never called a guarantee."""
     if not regret <= trivial:
         return (
             f"vacuous: the bound of {policy} is {regret:.4g} at T = {horizon:.4g}, above the {trivial:.4g} "
             "that no policy exceeds"
         )
     if failure >= 1.0:
-        return f"vacuous: the bound of {policy} may fail for sure at T = {horizon:.4g}, as delta is too large"
+        return f"vacuous: at T = {horizon:.4g} nothing is guaranteed for {policy}, because delta is too large"
     return (
         f"regret of {policy} at T = {horizon:.4g} is at most {regret:.4g}, with probability at least "
         f"1 - {failure:.3g}"
@@ -83,16 +83,16 @@ def alone(setting: Setting, base: str, horizon: int) -> Bound:
 
 
 def a_horizon(horizon: int) -> int:
-    """`horizon`, if bounds can be told for so many rounds."""
+    """`horizon`, if bounds can be computed for so many rounds."""
     rounds = whole("horizon", horizon, least=1)
-    if rounds > FARTHEST and float(rounds) > float(FARTHEST):
+    if rounds > LAST_ROUND and float(rounds) > float(LAST_ROUND):
         raise InvalidSetting(f"horizon must be at most 10^300 for a bound, got {rounds:.3e}")
-    return min(rounds, FARTHEST)
+    return min(rounds, LAST_ROUND)
 
 
 def base_regret(setting: Setting, base: str, rounds: int, delta: float) -> tuple[float, float]:
     """What so many rounds of a base may cost, and their alpha."""
     if rounds == 0:
         return 0.0, 0.0
-    volume = setting.settled_volume(rounds, lambda each: setting.base_regret(base, rounds, each, delta))
+    volume = setting.settled_volume(rounds, lambda alpha: setting.base_regret(base, rounds, alpha, delta))
     return float(setting.base_regret(base, rounds, volume, delta)), float(volume)

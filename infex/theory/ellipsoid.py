@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from infex.arrays import Floats
+from infex.arrays import Bools, Floats
 from infex.checks import real
-from infex.environments.linear import vector
 from infex.errors import InvalidSetting
 from infex.theory.formulas import radius
 
@@ -23,28 +23,37 @@ class Ellipsoid:
     gram: Floats
     radius: float
 
-    def distance(self, theta: Any) -> Any:
+    def distance(self, theta: ArrayLike) -> np.float64 | Floats:
         """|theta - centre| in V, of one parameter (d,) or of many (n, d)."""
         apart = self._points(theta) - self.centre
-        return np.sqrt(np.einsum("...i,ij,...j->...", apart, self.gram, apart))[()]
+        lengths: np.float64 | Floats = np.sqrt(np.einsum("...i,ij,...j->...", apart, self.gram, apart))[()]
+        return lengths
 
-    def _points(self, theta: Any) -> Floats:
-        try:
-            points = np.asarray(theta, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InvalidSetting(f"theta must be numbers, got {str(theta)[:80]!r}") from None
+    def _points(self, theta: ArrayLike) -> Floats:
+        points = _numbers("theta", theta)
         if points.ndim == 0 or points.shape[-1] != self.centre.size:
             raise InvalidSetting(f"theta must have {self.centre.size} numbers, got shape {points.shape}")
         return points
 
-    def contains(self, theta: Any) -> Any:
+    def contains(self, theta: ArrayLike) -> np.bool_ | Bools:
         """Is the parameter within? For many of them an array of answers."""
         return self.distance(theta) <= self.radius
 
 
+def _numbers(name: str, given: ArrayLike) -> Floats:
+    """What was given, as an array of numbers; text is refused, also if it reads like numbers."""
+    try:
+        array = np.asarray(given)
+        if array.dtype.kind not in "biufO":
+            raise TypeError
+        return array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise InvalidSetting(f"{name} must be numbers, got {str(given)[:80]!r}") from None
+
+
 def ellipsoid(
-    features: Any,
-    rewards: Any,
+    features: ArrayLike,
+    rewards: ArrayLike,
     *,
     delta: float,
     noise: float = 1.0,
@@ -56,16 +65,17 @@ def ellipsoid(
     |theta* - theta_t| in V_t <= beta_t(delta) holds for all t at once with probability 1 - delta
     (Abbasi-Yadkori et al., 2011, Theorem 2).
 
-    >>> found = ellipsoid([[1.0, 0.0], [0.0, 1.0]], [1.0, -1.0], delta=0.1)
-    >>> bool(found.contains([0.5, -0.5])), bool(found.contains([9.0, 0.0]))
+    >>> holding = ellipsoid([[1.0, 0.0], [0.0, 1.0]], [1.0, -1.0], delta=0.1)
+    >>> bool(holding.contains([0.5, -0.5])), bool(holding.contains([9.0, 0.0]))
     (True, False)
     """
-    rows = np.asarray(features, dtype=np.float64)
+    rows, values = _numbers("features", features), _numbers("rewards", rewards)
     if rows.ndim != 2 or not np.isfinite(rows).all():
         raise InvalidSetting(f"features must be rows of finite numbers, got shape {rows.shape}")
-    told = vector(rewards, name="rewards") if len(rows) else np.zeros(0)
-    if len(told) != len(rows):
-        raise InvalidSetting(f"there must be one reward for each of {len(rows)} rows, got {len(told)}")
+    if values.ndim != 1 or not np.isfinite(values).all():
+        raise InvalidSetting(f"rewards must be finite numbers, got {str(rewards)[:80]!r}")
+    if len(values) != len(rows):
+        raise InvalidSetting(f"there must be one reward for each of {len(rows)} rows, got {len(values)}")
     gram = real("penalty", penalty, above=0) * np.eye(rows.shape[1]) + rows.T @ rows
     volume = float(np.linalg.slogdet(gram / penalty)[1])
     reach = radius(
@@ -75,5 +85,5 @@ def ellipsoid(
         bound=real("bound", bound, least=0),
         penalty=penalty,
     )
-    centre: Floats = np.asarray(np.linalg.solve(gram, rows.T @ told), float)
+    centre: Floats = np.asarray(np.linalg.solve(gram, rows.T @ values), float)
     return Ellipsoid(centre, gram, float(reach))

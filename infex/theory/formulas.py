@@ -1,4 +1,4 @@
-"""The formulas of the paper, each with its equation; numbers in or arrays, which broadcast.
+"""The formulas of the paper, each with its equation, for numbers or for arrays, which broadcast.
 
 alpha = log(det V/det V_0) is called volume, beta radius, lambda penalty, sigma noise, S bound,
 Delta gap. Arms are no longer than 1, and V_0 = lambda I. Where the paper slips, the formula is the
@@ -33,13 +33,15 @@ def radius(
     >>> round(float(radius(0.0, delta=1e-4)), 6)
     5.291932
     """
-    given = np.broadcast_arrays(*(np.asarray(each, float) for each in (volume, penalty, noise, bound, delta)))
-    if given[0].ndim == 0:
-        return kernels.radius(*(float(each) for each in given))
-    out = np.empty(given[0].size)
-    volumes, penalties, noises, bounds, deltas = (np.ascontiguousarray(each).reshape(-1) for each in given)
+    arrays = np.broadcast_arrays(
+        *(np.asarray(number, float) for number in (volume, penalty, noise, bound, delta))
+    )
+    if arrays[0].ndim == 0:
+        return kernels.radius(*(float(number) for number in arrays))
+    out = np.empty(arrays[0].size)
+    volumes, penalties, noises, bounds, deltas = (np.ascontiguousarray(part).reshape(-1) for part in arrays)
     kernels.radii(volumes, penalties, noises, bounds, deltas, out)
-    return out.reshape(given[0].shape)
+    return out.reshape(arrays[0].shape)
 
 
 def volume_bound(rounds: Numbers, dim: Numbers, penalty: Numbers = 1.0) -> Any:
@@ -83,7 +85,7 @@ def potential_bound(volume: Numbers, penalty: Numbers = 1.0) -> Any:
     """sum of |X_t|^2 in V_{t-1}^-1 <= c alpha_T, c = max(2, u/log(1 + u)) with u = 1/lambda.
 
     The elliptical potential. For lambda >= 1 it is the paper's 2 alpha_T; for less, squared widths
-    reach 1/lambda, and u/log(1 + u) is the most that a square may exceed its logarithm.
+    reach 1/lambda, and u/log(1 + u) is the largest ratio of a squared width s to log(1 + s).
     """
     most = 1.0 / np.asarray(penalty, float)
     return (np.maximum(2.0, most / np.log1p(most)) * np.asarray(volume, float))[()]

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol, cast, runtime_checkable
 
 from infex.checks import real, whole
 from infex.errors import InvalidSetting, SparseExploration
-from infex.policies import Control
-from infex.schedules.protocol import first_round_with, has
+from infex.schedules.protocol import Schedule, first_round_with, has
 
-Verdict = Literal["consistent", "inconsistent", "inconclusive"]
+GrowthVerdict = Literal["consistent", "inconsistent", "inconclusive"]
 
-ENOUGH = 5.0  # explorations for each unit of log T, below which one is warned
-MOST = 2**16  # explorations that are looked at
-ROUNDS = 2**17  # rounds that are looked at, one by one, of a schedule that counts nothing
-END = math.log(10.0) * 300  # past which schedules tell no round
+EXPLORATIONS_PER_LOG_T = 5.0  # with fewer, one is warned
+EXPLORATIONS_EXAMINED = 2**16
+ROUNDS_EXAMINED = 2**17  # one by one, of a schedule that has neither `count` nor `when`
+LOG_OF_LAST_ROUND = math.log(10.0) * 300  # schedules name no round past 10^300
+
+When = Callable[[int], int | float | None]
+
+
+@runtime_checkable
+class Controlled(Protocol):
+    """A schedule under control (`guarded`, `until_certain`, `paused`), which may stop for good."""
+
+    @property
+    def planned(self) -> Schedule:
+        """The schedule that is under control."""
 
 
 class LowerBound(NamedTuple):
@@ -25,8 +36,8 @@ class LowerBound(NamedTuple):
 
     `together` bounds E_1[R] + E_2[R] from below; so one of them is at least half of it. `pulls` is the
     most that E_1[N_1] can be, and `divergence` the most that KL can be. `printed` is the paper's own
-    figure, which has 4 Delta^2 for the 2 Delta^2 of the divergence of a pull, and forgets the pull that
-    is made with no data.
+    figure: it has 4 Delta^2 where the divergence of a pull is 2 Delta^2, and forgets the first pull, which is
+    made without data.
     """
 
     together: float
@@ -42,8 +53,8 @@ def lower_bound(gap: float, horizon: int, explorations: float) -> LowerBound:
     (`environments.lower_bound`), with noise N(0, 1). It holds for any base and any schedule with f(T)
     `explorations`. With f(T) <= C log T the regret is of order T^(1 - 2 Delta^2 C) or more.
 
-    >>> found = lower_bound(0.25, horizon=10**6, explorations=13)
-    >>> round(found.together), round(found.pulls), round(found.printed)
+    >>> bound = lower_bound(0.25, horizon=10**6, explorations=13)
+    >>> round(bound.together), round(bound.pulls), round(bound.printed)
     (3995, 22, 328)
     """
     gap, horizon = real("gap", gap, above=0), whole("horizon", horizon, least=1)
@@ -60,23 +71,23 @@ def divergence(gap: float, pulls: float) -> float:
 
 
 class Growth(NamedTuple):
-    """Whether f(t) = omega(log t), that is log(f^-1(n))/n -> 0, by what is known or can be seen.
+    """Whether f(t) = omega(log t), that is log(f^-1(n))/n -> 0, as the schedule says or as rounds suggest.
 
-    `known` says that the schedule itself told. `ratios` are pairs of n and log(f^-1(n))/n. No finite
+    `known` says that the schedule itself knew. `ratios` are pairs of n and log(f^-1(n))/n. No finite
     number of rounds proves it: the lower bound speaks of infinitely many T.
     """
 
-    verdict: Verdict
+    verdict: GrowthVerdict
     known: bool
     ratios: tuple[tuple[int, float], ...]
 
 
-def grows(schedule: Any, horizon: int | None = None) -> Growth:
-    """Whether a schedule explores often enough for the regret bound, as far as can be told.
+def grows(schedule: object, horizon: int | None = None) -> Growth:
+    """Whether a schedule explores often enough for the regret bound, as far as can be known.
 
     Built-in families know; others are judged by log(f^-1(n))/n at n = 2^k, up to 2^16. With a
-    horizon it warns (`SparseExploration`) if f(T) < 5 log T; it never refuses. One that is under control
-    (`guarded`, `until_certain`, `paused`) may stop for good, and is inconclusive.
+    horizon it warns (`SparseExploration`) if f(T) < 5 log T; it never refuses. A schedule under
+    control may stop for good, and is inconclusive.
 
     >>> from infex import every, from_count, logarithmic
     >>> grows(every(20)).verdict, grows(logarithmic(1)).verdict
@@ -84,22 +95,29 @@ def grows(schedule: Any, horizon: int | None = None) -> Growth:
     >>> grows(from_count(lambda t: t ** 0.5)).verdict
     'consistent'
     """
-    if isinstance(schedule, Control):
+    if isinstance(schedule, Controlled):
         return Growth("inconclusive", False, tuple(_ratios(schedule.planned)))
     if not has(schedule, "explores"):
         raise InvalidSetting(f"a schedule has a method explores, got {schedule!r}")
-    ratios = tuple(_ratios(schedule))
-    told = getattr(schedule, "grows", None)
-    told = told() if callable(told) else told
+    asked = cast(Schedule, schedule)  # it may lack the other verbs; `has` tells
+    ratios = tuple(_ratios(asked))
     if horizon is not None:
-        _warn(schedule, whole("horizon", horizon, least=1))
-    if told is None:
+        _warn(asked, whole("horizon", horizon, least=1))
+    known = _known_growth(asked)
+    if known is None:
         return Growth(_seen(ratios), False, ratios)
-    return Growth("consistent" if told else "inconsistent", True, ratios)
+    return Growth("consistent" if known else "inconsistent", True, ratios)
 
 
-def _seen(ratios: tuple[tuple[int, float], ...]) -> Verdict:
-    """By the slope of log ratio against log n over the last stretch, of at least a factor of 8."""
+def _known_growth(schedule: Schedule) -> bool | None:
+    """What the schedule itself says; a user may have written a method in the place of a property."""
+    known: object = schedule.grows if has(schedule, "grows") else None
+    known = known() if callable(known) else known
+    return None if known is None else bool(known)
+
+
+def _seen(ratios: tuple[tuple[int, float], ...]) -> GrowthVerdict:
+    """A verdict by the slope of log ratio against log n, over the last stretch of at least a factor of 8."""
     if len(ratios) < 5:
         return "inconclusive"
     (last, end), (first, start) = ratios[-1], max(pair for pair in ratios if pair[0] <= ratios[-1][0] / 8)
@@ -107,57 +125,58 @@ def _seen(ratios: tuple[tuple[int, float], ...]) -> Verdict:
     if slope > -0.01:
         return "inconsistent"
     near, late = ratios[-2]
-    end_slope = math.log(end / late) / math.log(last / near)  # flat only where early rounds are left behind
+    end_slope = math.log(end / late) / math.log(last / near)  # the slope of late rounds alone
     settled = [ratio for n, ratio in ratios if n >= 8]
     falls = all(later <= 1.02 * sooner for sooner, later in pairwise(settled))
     return "consistent" if max(slope, end_slope) < -0.05 and falls else "inconclusive"
 
 
-def _ratios(schedule: Any) -> list[tuple[int, float]]:
-    """n = 2^k and log(f^-1(n))/n, as far as rounds are told; past their end, what is at least true."""
+def _ratios(schedule: Schedule) -> list[tuple[int, float]]:
+    """n = 2^k and log(f^-1(n))/n, as far as the schedule names rounds; at its end, a lower bound."""
     when = _when(schedule)
-    found: list[tuple[int, float]] = []
+    ratios: list[tuple[int, float]] = []
     n = 1
-    while n <= MOST:
+    while n <= EXPLORATIONS_EXAMINED:
         t = when(n)
         if t is None:
-            return found
+            return ratios
         if t == math.inf:
-            return [*found, _end(when, n)]
-        found.append((n, math.log(t) / n if t > 1 else 1e-9))
+            return [*ratios, _end(when, n)]
+        ratios.append((n, math.log(t) / n if t > 1 else 1e-9))
         n *= 2
-    return found
+    return ratios
 
 
-def _end(when: Any, n: int) -> tuple[int, float]:
+def _end(when: When, n: int) -> tuple[int, float]:
     """The first n whose round is past 10^300, or never comes."""
     low = n // 2
     while n - low > 1:
         middle = (low + n) // 2
         low, n = (low, middle) if when(middle) == math.inf else (middle, n)
-    return n, END / n
+    return n, LOG_OF_LAST_ROUND / n
 
 
-def _when(schedule: Any) -> Any:
-    """f^-1, by what the schedule has; None past what was looked at."""
+def _when(schedule: Schedule) -> When:
+    """f^-1, by the verbs that the schedule has; None past the rounds that were examined."""
     if has(schedule, "when"):
         return schedule.when
     if has(schedule, "count"):
         return lambda n: first_round_with(schedule, n)
-    rounds = [t for t in range(1, ROUNDS + 1) if schedule.explores(t)]
+    rounds = [t for t in range(1, ROUNDS_EXAMINED + 1) if schedule.explores(t)]
     return lambda n: rounds[n - 1] if n <= len(rounds) else None
 
 
-def _warn(schedule: Any, horizon: int) -> None:
+def _warn(schedule: Schedule, horizon: int) -> None:
     if has(schedule, "count"):
         count = schedule.count(horizon)
     else:
-        horizon = min(horizon, ROUNDS)
+        horizon = min(horizon, ROUNDS_EXAMINED)
         count = sum(schedule.explores(t) for t in range(1, horizon + 1))
-    if count < ENOUGH * math.log(horizon):
+    enough = EXPLORATIONS_PER_LOG_T * math.log(horizon)
+    if count < enough:
         warnings.warn(
             f"{schedule!r} explores {count} times in {horizon:,} rounds, which is less than 5 log T = "
-            f"{ENOUGH * math.log(horizon):.0f}: on some problems the regret may grow with the horizon",
+            f"{enough:.0f}: on some problems the regret may grow with the horizon",
             SparseExploration,
             stacklevel=3,
         )

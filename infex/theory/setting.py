@@ -1,8 +1,9 @@
-"""What a regret bound is asked for."""
+"""What a regret bound needs to know."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, final
 
@@ -12,6 +13,7 @@ from infex.checks import one_of, real, whole
 from infex.errors import InvalidSetting
 from infex.linear.evidence import SAMPLINGS
 from infex.theory import formulas
+from infex.theory.formulas import Numbers
 
 BASES = ("LinUCB", "LinTS")
 Base = Literal["LinUCB", "LinTS"]
@@ -24,7 +26,7 @@ class Setting:
 
     `gap` is Delta, what the second best arm falls short of the best. `noise`, `bound`, `penalty`
     and `delta` are those of the policies; without `delta` it is 1/T. LinTS also has `sampling`, and
-    a smaller bound if the number of `arms` is told. The bounds are proved for a penalty of at
+    a smaller bound if the number of `arms` is given. The bounds are proved for a penalty of at
     least 1 and arms no longer than 1, so that no gap exceeds 2 `bound`.
     """
 
@@ -57,15 +59,15 @@ class Setting:
         """delta, or 1/T where none was given."""
         return 1.0 / horizon if self.delta is None else self.delta
 
-    def volume(self, rounds: Any) -> Any:
+    def volume(self, rounds: Numbers) -> Any:
         """The simple bound on alpha."""
         return formulas.volume_bound(rounds, self.dim, self.penalty)
 
-    def radius(self, volume: Any, delta: Any) -> Any:
+    def radius(self, volume: Numbers, delta: Numbers) -> Any:
         """beta."""
         return formulas.radius(volume, delta=delta, noise=self.noise, bound=self.bound, penalty=self.penalty)
 
-    def settled_volume(self, rounds: Any, regret: Any) -> Any:
+    def settled_volume(self, rounds: Numbers, regret: Callable[[Numbers], Numbers]) -> Any:
         """The least alpha that both bounds allow, where `regret(alpha)` bounds the regret in turn.
 
         alpha <= A = d log(1 + T/(d lambda)) and alpha <= B(regret(alpha)), with B the bound by regret.
@@ -82,7 +84,7 @@ class Setting:
             volume = closer
         return volume
 
-    def base_regret(self, base: str, rounds: Any, volume: Any, delta: Any) -> Any:
+    def base_regret(self, base: str, rounds: Numbers, volume: Numbers, delta: Numbers) -> Any:
         """The bound on the base's regret, by its alpha."""
         beta = self.radius(volume, delta)
         if one_of("base", base, BASES) == "LinUCB":
@@ -92,10 +94,11 @@ class Setting:
         return formulas.lints_regret(volume, beta, self.gap, factor=factor, chance=chance, delta=delta)
 
     def base_failure(self, base: str, delta: float) -> float:
-        """The chance with which that bound may fail.
+        """The chance that this bound fails.
 
         The ellipsoid fails with delta; for LinTS also the samples, with the sum of delta/(2 t^2), and the
-        bound on expected widths, with delta. Its proof asks that delta/2 is at most p/2: else it is 1.
+        bound on expected widths, with delta. The proof needs delta/2 <= p/2; where that does not hold, the
+        chance is taken for 1.
         """
         if base == "LinUCB":
             return delta

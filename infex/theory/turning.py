@@ -3,7 +3,7 @@
 A cost that rises with t is held against a line that rises with t. Where the cost at the end of a
 stretch of rounds is below the line at its start, it is below throughout; so whole stretches are ruled
 out at once, from the far end, and what is left is halved. Up to 10^15 the answer is exact to the
-round; beyond, to fifteen digits; and past 10^300 rounds only its logarithm is told.
+round; beyond, to fifteen digits; and past 10^300 rounds only its logarithm is given.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import numpy as np
 
 from infex.arrays import Floats
 
-FARTHEST = 10**300
-DOUBLING = (*(2**k for k in range(997)), FARTHEST)
+LAST_ROUND = 10**300  # of later rounds only the logarithm is known
+DOUBLING_ROUNDS = (*(2**k for k in range(997)), LAST_ROUND)
 
 
 class Span(NamedTuple):
     """A number of rounds, infinite past 10^300, and its logarithm to base 10.
 
-    That is infinite if there is no such number, and not a number where it is not known.
+    The logarithm is infinite if there is no such number, and NaN where it is not known.
     """
 
     rounds: int | float
@@ -40,7 +40,7 @@ class Span(NamedTuple):
 
 
 def span(rounds: int | float, log: float | None = None) -> Span:
-    """So many rounds; `log`, natural, where they are past counting."""
+    """A span of so many rounds; past 10^300, by their natural logarithm."""
     if rounds < math.inf:
         return Span(rounds, math.log10(rounds) if rounds else -math.inf)
     return Span(math.inf, math.inf if log is None else log / math.log(10.0))
@@ -55,14 +55,14 @@ def settles(
 ) -> int | float:
     """The least round from the first point on after which `cost` is never above `line`; inf if none is.
 
-    `costs` and `lines` are their values at the points, which rise.
+    `points` rise; `costs` and `lines` are the values of `cost` and `line` at them.
     """
     if not costs[-1] <= lines[-1]:
         return math.inf
     for j in np.flatnonzero(~(costs[1:] <= lines[:-1]))[::-1]:
-        found = _last_above(points[j], points[j + 1], cost, line)
-        if found is not None:
-            return found + 1
+        last = _last_above(points[j], points[j + 1], cost, line)
+        if last is not None:
+            return last + 1
     return points[0] + (1 if not costs[0] <= lines[0] else 0)
 
 

@@ -4,12 +4,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infex.cli.charts import EDGE, HEIGHT, Series, chart
+from infex.cli.charts import AXIS_WIDTH, CHART_HEIGHT, Series, chart
 
 
 def rows(picture: str) -> list[str]:
     """The rows of marks, from the top."""
-    return [line[EDGE + 2 :] for line in picture.splitlines()[1 : HEIGHT + 1]]
+    return [line[AXIS_WIDTH + 2 :] for line in picture.splitlines()[1 : CHART_HEIGHT + 1]]
 
 
 @given(
@@ -22,13 +22,13 @@ def test_marks_stand_at_their_logarithms(points: list[tuple[float, float]], widt
     x, y = np.log10(given).T
     series = Series("p", given[:, 0], given[:, 1], joined=False)
     drawn = rows(chart([series], across="x", upward="y", width=width))
-    columns = min(max(width - EDGE - 4, 30), 72)
+    columns = min(max(width - AXIS_WIDTH - 4, 30), 72)
     for a, b in zip(x, y, strict=True):
         across = 0.5 if np.ptp(x) <= 1e-9 else (a - x.min()) / np.ptp(x)
         up = 0.5 if np.ptp(y) <= 1e-9 else (b - y.min()) / np.ptp(y)
         near = [
-            drawn[HEIGHT - 1 - row].ljust(columns)[column]
-            for row in {int(up * (HEIGHT - 1)), min(int(up * (HEIGHT - 1)) + 1, HEIGHT - 1)}
+            drawn[CHART_HEIGHT - 1 - row].ljust(columns)[column]
+            for row in {int(up * (CHART_HEIGHT - 1)), min(int(up * (CHART_HEIGHT - 1)) + 1, CHART_HEIGHT - 1)}
             for column in {int(across * (columns - 1)), min(int(across * (columns - 1)) + 1, columns - 1)}
         ]
         assert "o" in near
@@ -48,7 +48,7 @@ def test_lines_are_joined_the_first_lies_on_top_and_all_are_named() -> None:
     flat = [row for row in marks if "o" in row]
     assert len(flat) == 1
     assert flat[0].count("o") == 66
-    assert sum("+" in row for row in marks) >= HEIGHT - 1
+    assert sum("+" in row for row in marks) >= CHART_HEIGHT - 1
     assert max(map(len, picture.splitlines())) <= 80
     for words in ("o flat", "+ diagonal", "x nothing", "1e6", "regret"):
         assert words in picture
@@ -58,4 +58,4 @@ def test_numbers_of_a_short_scale_are_written_out() -> None:
     picture = chart([Series("t", [1, 5000], [0.02, 900])], across="t", upward="regret")
     for number in ("1,000", "100", "0.1"):
         assert number in picture
-    assert "e" not in "".join(line[:EDGE] for line in picture.splitlines()[1:])
+    assert "e" not in "".join(line[:AXIS_WIDTH] for line in picture.splitlines()[1:])

@@ -19,12 +19,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 from infex.cli.main import main
-from infex.cli.playing import show
+from infex.cli.sweeping import show
 from infex.errors import InvalidSetting
 from infex.experiments import paper
-from infex.experiments.files import Changing, File, Gaussian, Own, read_sweep
 from infex.experiments.folder import Folder, read
 from infex.experiments.results import Results
+from infex.experiments.sweep_files import ChangingTable, GaussianTable, ObjectTable, SweepFile, read_sweep
 from tests.experiments.test_results import results as made
 
 SMALL = ["--dim", "2", "--dim", "3", "--arms", "4", "--instances", "3", "--horizon", "300", "--workers", "1"]
@@ -243,7 +243,7 @@ def test_failures_are_listed_even_if_drawing_fails(tmp_path: Path, monkeypatch: 
     def broken(*given: Any) -> None:
         raise ValueError("no ink")
 
-    monkeypatch.setattr("infex.cli.playing.write_report", broken)
+    monkeypatch.setattr("infex.cli.sweeping.write_report", broken)
     path = sweep_file(tmp_path, ["Greedy", "tests.experiments.players:failing"])
     found = infex("run", path, "--out", str(tmp_path / "a"), "--workers", "1")
     assert found.exit_code == 1
@@ -307,7 +307,7 @@ def show_of(folder: Path, name: str) -> list[str]:
     return list(dict.fromkeys(line.split()[0] for line in out.getvalue().splitlines() if "[bold]" in line))
 
 
-@pytest.mark.parametrize("place", ["infex.cli.playing.write_report", "infex.experiments.sweep.compile_loop"])
+@pytest.mark.parametrize("place", ["infex.cli.sweeping.write_report", "infex.experiments.sweep.compile_loop"])
 def test_ctrl_c_anywhere_ends_with_its_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
@@ -495,7 +495,7 @@ def test_the_example_is_a_sweep(tmp_path: Path) -> None:
 
 def test_help_names_every_key_of_a_file() -> None:
     text = infex("run", "--help").output
-    for kind in (File, Gaussian, Changing, Own):
+    for kind in (SweepFile, GaussianTable, ChangingTable, ObjectTable):
         for field in msgspec.structs.fields(kind):
             assert re.search(rf"^  {field.name} ", text, re.M), field.name
     for line in infex("--help").output.splitlines()[1:]:

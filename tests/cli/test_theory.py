@@ -3,13 +3,14 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
 from infex import theory
 from infex.cli.main import main
 from infex.schedules import every
-from infex.theory import statements
+from infex.verification import Effort, Measured, Statement, suite, two_arms
 
 PROBLEM = ["--dim", "10", "--gap", "0.1", "--horizon", "1e6"]
 
@@ -72,7 +73,7 @@ def test_bound_as_json_has_the_figures_of_the_library() -> None:
 
 @pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
 def test_bound_draws_a_picture(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("infex.cli.bound.POINTS", 6)
+    monkeypatch.setattr("infex.cli.bound_command.HORIZONS_DRAWN", 6)
     out = tmp_path / f"bound.{kind}"
     assert infex("bound", *PROBLEM, "--schedule", "every(20)", "--out", str(out)).exit_code == 0
     assert out.read_bytes()[:4] in (b"\x89PNG", b"<?xm", b"%PDF")
@@ -104,8 +105,8 @@ def test_verify_prints_every_statement_with_its_figure() -> None:
 
 
 def test_verify_ends_with_1_where_a_statement_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    failing = statements.Statement("C1", "two is at most 1", lambda effort: statements.Measured(2.0))
-    monkeypatch.setattr(statements, "STATEMENTS", (failing,))
+    failing = Statement("C1", "two is at most 1", lambda effort: Measured(2.0))
+    monkeypatch.setattr(suite, "STATEMENTS", (failing,))
     found = infex("verify")
     assert found.exit_code == 1
     assert "FAILS" in found.output
@@ -119,10 +120,10 @@ def test_verify_ends_with_1_where_a_statement_fails(monkeypatch: pytest.MonkeyPa
 def test_verify_draws_what_too_little_exploration_costs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from infex.theory.statements import two_arms
-
     short = two_arms.curves
-    monkeypatch.setattr(two_arms, "curves", lambda effort, count, told: short(effort, count=20, told=told))
+    monkeypatch.setattr(
+        two_arms, "curves", lambda effort, count, listener: short(effort, count=20, listener=listener)
+    )
     out = tmp_path / "lower.svg"
     found = infex("verify", "--lower-bound", "--out", str(out))
     assert found.exit_code == 0
@@ -146,17 +147,27 @@ def test_verify_refuses_in_one_line(tmp_path: Path) -> None:
         assert message in " ".join(found.output.split())
 
 
+def test_a_slope_is_the_same_in_the_table_and_in_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one below 0, which a curve has that falls by chance."""
+    rounds = np.geomspace(1, 100_000, 60)
+    by_name = {"falling": two_arms.Curve(rounds, 100 * rounds**-0.25)}
+    monkeypatch.setattr(two_arms, "curves", lambda effort, count, listener: by_name)
+    (row,) = json.loads(infex("verify", "--lower-bound", "--json").stdout)
+    assert row["slope"] == pytest.approx(-0.25)
+    assert infex("verify", "--lower-bound").stdout.count("-0.25") == 2
+
+
 def test_an_interrupted_check_shows_the_passes_that_were_finished(monkeypatch: pytest.MonkeyPatch) -> None:
     count = 0
 
-    def check(effort: statements.Effort) -> statements.Measured:
+    def check(effort: Effort) -> Measured:
         nonlocal count
         count += 1
         if count == 3:
             raise KeyboardInterrupt
-        return statements.Measured(count / 10)
+        return Measured(count / 10)
 
-    monkeypatch.setattr(statements, "STATEMENTS", (statements.Statement("C1", "a claim", check),))
+    monkeypatch.setattr(suite, "STATEMENTS", (Statement("C1", "a claim", check),))
     found = infex("verify", "--thorough", "--json")
     assert found.exit_code == 130
     assert json.loads(found.stdout)[0]["measured"] == 0.2

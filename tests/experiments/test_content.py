@@ -14,7 +14,7 @@ import infex
 from infex import Infex, LinUCB, every, schedules
 from infex.environments import ChangingInstance, LinearInstance
 from infex.experiments.content import digest
-from infex.experiments.recipes import Problem
+from infex.experiments.recipes import Recipe
 from tests.experiments.test_sweep import HERE, sweep
 
 FACTOR = 2
@@ -43,7 +43,28 @@ def read_factor(t: int) -> int:
     return FACTOR * t
 
 
+def tooled(factor: int) -> type:
+    """A class whose code differs in a static method, a class method or a property alone."""
+
+    class Tool:
+        @staticmethod
+        def twice(t: int) -> int:
+            return 2 * t if factor else 0
+
+        @classmethod
+        def made(cls) -> int:
+            return factor
+
+        @property
+        def size(self) -> int:
+            return factor
+
+    return Tool
+
+
 OTHERS: dict[str, list[Any]] = {
+    "tools": [tooled(1), tooled(2), tooled(1)(), tooled(2)()],
+    "modules": [sys, threading],
     "numbers": [1, 1.0, True, "1", None, b"1"],
     "lists": [[1, 2], [2, 1], (1, 2), {1: 2}, {1, 2}, np.array([1, 2]), np.array([1.0, 2.0])],
     "objects": [np.array([1, "x"], dtype=object), np.array([2, "x"], dtype=object)],
@@ -124,9 +145,9 @@ def test_a_changed_environment_is_another_task() -> None:
     )
     assert not keys(environments=[made(0.5)]) & keys(environments=[made(0.4)])
     assert keys(environments=[made(0.5)]) == keys(environments=[made(0.5)])
-    one, other = (Problem(f"{HERE}:{name}", label="mine") for name in ("square", "small"))
+    one, other = (Recipe(f"{HERE}:{name}", label="mine") for name in ("square", "small"))
     assert not keys(environments=[one]) & keys(environments=[other])
-    settings = [Problem("gaussian", (("dim", 2), ("arms", arms)), label="mine") for arms in (3, 4)]
+    settings = [Recipe("gaussian", (("dim", 2), ("arms", arms)), label="mine") for arms in (3, 4)]
     assert not keys(environments=settings[:1]) & keys(environments=settings[1:])
 
 

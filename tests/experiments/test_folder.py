@@ -11,11 +11,11 @@ import pytest
 from infex.errors import DamagedFile, InfexError
 from infex.experiments import folder as module
 from infex.experiments.folder import Folder, read
-from infex.experiments.tasks import Outcome, chunked, play_chunk
+from infex.experiments.tasks import TaskOutcome, chunked, play_chunk
 from tests.experiments.test_sweep import columns, sweep
 
 
-def outcomes(**more: Any) -> list[list[Outcome]]:
+def outcomes(**more: Any) -> list[list[TaskOutcome]]:
     return [play_chunk(chunk) for chunk in chunked(sweep(**more).tasks())]
 
 

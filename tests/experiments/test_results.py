@@ -10,8 +10,9 @@ import pytest
 from infex import Sweep
 from infex.errors import InfexError
 from infex.experiments import paper
-from infex.experiments.results import Results, rows_of
-from infex.experiments.tasks import Outcome
+from infex.experiments.results import Results
+from infex.experiments.runs_table import rows_of
+from infex.experiments.tasks import TaskOutcome
 from tests.experiments import players
 
 Runs = dict[str, dict[int, tuple[float, float]]]  # by policy and seed: regret and seconds
@@ -27,7 +28,7 @@ def results(cells: dict[tuple[str, int, int], Runs], horizon: int = 10_000, **ab
                 facts |= {"horizon": horizon, "seconds": seconds, "explored": 0, "optimal": 0}
                 facts |= {"regret_exploring": 0.0, "regret_greedy": 0.0, "volume": 0.0}
                 key = f"{environment} {dim} {arms} {policy} {seed}"
-                outcomes.append(Outcome(key, facts, [horizon // 2, horizon], [regret / 4, regret]))
+                outcomes.append(TaskOutcome(key, facts, [horizon // 2, horizon], [regret / 4, regret]))
     policies = list(dict.fromkeys(policy for runs in cells.values() for policy in runs))
     return Results(rows_of(outcomes), about={"policies": policies, "horizon": horizon} | about)
 

@@ -23,7 +23,7 @@ from infex.experiments import engines
 from infex.experiments import sweep as module
 from infex.experiments.engines import Engine
 from infex.experiments.folder import Folder, read
-from infex.experiments.recipes import Problem
+from infex.experiments.recipes import Recipe
 from infex.experiments.results import Results
 from infex.experiments.tasks import Chunk, chunked, play_chunk
 from infex.simulation import batch
@@ -418,7 +418,7 @@ def test_a_learner_starts_each_run_as_it_was_given() -> None:
 
 def test_a_learner_is_fresh_for_every_task_of_a_chunk() -> None:
     tasks = sweep(policies=[players.Counting()], environments=[f"{HERE}:square"]).tasks()
-    chunk = Chunk(tasks[0].problem, 0, (tasks[0], tasks[0]), ("a", "b"))
+    chunk = Chunk(tasks[0].recipe, 0, (tasks[0], tasks[0]), ("a", "b"))
     one, other = play_chunk(chunk)
     assert one.regret == other.regret
 
@@ -512,7 +512,7 @@ def test_lists_may_be_given_as_generators() -> None:
 def test_problems_that_are_called_have_names() -> None:
     partial = functools.partial(infex.environments.gaussian, 2, arms=3)
     labels = [
-        Problem(each).label for each in (partial, functools.partial(partial, rewards=object()), Caller())
+        Recipe(each).label for each in (partial, functools.partial(partial, rewards=object()), Caller())
     ]
     assert labels == [
         "infex.environments.linear:gaussian(2, arms=3)",

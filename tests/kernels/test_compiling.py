@@ -47,3 +47,19 @@ def test_the_package_works_where_nothing_can_be_written(tmp_path: Path) -> None:
         [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True
     )
     assert ran.stdout.strip() == "0", ran.stderr
+
+
+@pytest.mark.compiled
+def test_an_index_that_an_older_version_left_is_made_anew(tmp_path: Path) -> None:
+    """It may name classes that are gone; then it cannot be read, which must not stop anybody."""
+    package = tmp_path / "infex"
+    shutil.copytree(Path(infex.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    program = "import infex, numpy; from infex.kernels import best; print(best(numpy.array([1.0, 2.0])))"
+    for _ in range(2):
+        ran = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+        assert ran.stdout.strip() == "1", ran.stderr
+        indices = list(package.rglob("reading.best-*.nbi"))
+        assert indices
+        for index in indices:
+            version, _ = index.read_bytes().split(b"\x80", 1)
+            index.write_bytes(version + b"\x80\x04c" + b"infex.kernels.reading\nGone\n.")

@@ -20,8 +20,10 @@ from infex.cli.main import main
 from infex.environments import gaussian
 from infex.errors import InfexError, LargeReward, UnevenFeatures
 from infex.planning import plan
+from infex.planning.arm_files import read_arms, read_log
 from infex.planning.beliefs import belief
 from infex.planning.candidates import Candidate, Limits, candidates, limits
+from infex.planning.plan_page import plan_page, write_plan
 from infex.planning.planner import choice
 from infex.planning.race import (
     Lane,
@@ -34,7 +36,7 @@ from infex.planning.race import (
     rarer,
     student,
 )
-from infex.planning.reading import read_arms, read_log
+from infex.planning.words import code_of, rounds_of
 from infex.policies import Greedy
 from infex.records import catalog
 
@@ -208,11 +210,13 @@ def test_the_race_finds_the_best_lane_and_spares_the_worse_ones() -> None:
 
 def test_a_plan_keeps_its_limits_and_tells_what_it_tried() -> None:
     found = plan(**QUICK, max_share=0.1)
-    assert found.explorations == found.policy.schedule.count(300) <= 30
+    assert isinstance(found.policy, infex.Infex)
+    assert found.explorations == found.policy.schedule.count(300) <= 30  # type: ignore[union-attr]
     assert found.recommended == catalog.expression(found.policy)
     namespace: dict[str, Any] = {"infex": infex}
     assert eval(found.code, namespace) == found.policy
-    assert all(each.low <= each.mean <= each.high for each in found.candidates)
+    assert all(not each.low > each.mean and not each.high < each.mean for each in found.candidates)
+    assert all((each.problems < 6) == np.isnan(each.low) for each in found.candidates)
     counts = [each.explorations for each in found.front]
     means = [each.mean for each in found.front]
     assert counts == sorted(counts)
@@ -264,6 +268,7 @@ def test_exploring_may_cost_no_more_than_is_said() -> None:
 def test_the_lower_bound_instance_gets_a_schedule_that_grows() -> None:
     for bound in (0.1, 0.354, 1.0):
         found = plan([[1.0], [0.0]], horizon=2000, bound=bound, seconds=1.0, max_share=0.05)
+        assert isinstance(found.policy, infex.Infex)
         assert found.policy.schedule.grows is True
         assert infex.theory.grows(found.policy.schedule).verdict == "consistent"
 
@@ -393,6 +398,51 @@ def test_one_is_warned_of_features_and_logs_that_do_not_fit() -> None:
         belief([[1.0, 0.5], [0.2, 0.1]], None, None, None, 1.0, 1.0, None)
 
 
+def test_a_plan_that_explores_always_is_a_line_of_python_too() -> None:
+    policy = infex.LinTS(scale=0.5, delta=0.001)
+    assert code_of(policy) == "infex.LinTS(delta=0.001, scale=0.5)"
+    assert rounds_of(policy, 100) == "in every round"
+
+
+def test_one_mean_has_one_interval() -> None:
+    found = plan(**QUICK, seed=3)
+    chosen, regret = found.chosen(), found.regret["recommended"]
+    if chosen.problems == regret.problems >= 6:
+        assert (chosen.low, chosen.high) == pytest.approx((max(regret.mean.low, 0.0), regret.mean.high))
+    for each in found.candidates:
+        assert (each.low, each.high) != (0.0, 0.0)
+
+
+def test_the_same_plan_gives_the_same_files(tmp_path: Path) -> None:
+    found = plan(**QUICK, seed=1)
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        write_plan(found, tmp_path / name)
+    for name in ("plan.png", "plan.svg", "plan.html"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    assert b"drawn by infex" in (tmp_path / "one" / "plan.svg").read_bytes()
+
+
+def test_the_page_says_what_was_asked_for_and_leaves_out_intervals_of_few_problems() -> None:
+    found = plan(**QUICK, max_share=0.1)
+    few = found.candidates[0]._replace(problems=4, low=float("nan"), high=float("nan"), expression="<few>")
+    changed = dataclasses.replace(found, candidates=(*found.candidates, few))
+    page = plan_page(changed, "<svg></svg>")
+    assert "max share 0.1, keep within 1.1, seconds 1, seed 0." in page
+    assert "nan" not in page
+    assert page.count("<!doctype html>") == 1
+    assert "&lt;few&gt;" in page
+
+
+def test_a_question_is_frozen_and_checked() -> None:
+    asked = plan(**QUICK).question
+    assert dataclasses.asdict(asked)["arms_count"] == 5
+    with pytest.raises(InfexError, match="seconds must be above 0, got -1"):
+        dataclasses.replace(asked, seconds=-1)
+    with pytest.raises(InfexError, match="max_share must be at most 1"):
+        dataclasses.replace(asked, max_share=2.0)
+
+
 def test_the_front_trusts_nothing_that_was_given_up_early() -> None:
     found = plan(**QUICK, seed=5)
     best = next(each for each in found.candidates if each.expression == found.best)
@@ -405,7 +455,7 @@ def test_the_front_trusts_nothing_that_was_given_up_early() -> None:
     )
     assert all(each.mean >= 0 for each in found.candidates)
     assert repr(found).startswith(f"<Plan: {found.recommended}, {found.explorations} of 300 rounds explore")
-    dear = dataclasses.replace(found, question=found.question | {"max_cost": 0.0})
+    dear = dataclasses.replace(found, question=dataclasses.replace(found.question, max_cost=0.0))
     assert all(each.cost == 0 for each in dear.front)
 
 

@@ -32,7 +32,7 @@ from infex.errors import InfexError, NotKept
 from infex.linear import RidgeStatistics
 from infex.linear.moments import Moments
 from infex.policies.forced_sampling import is_forced
-from infex.records import catalog
+from infex.records import catalog, registry
 from infex.records.stream_names import stream_name
 from infex.simulation.ols_runs import forced_rounds
 from infex.testing.reference import Pull, slow_forced, slow_lasso, slow_least_squares
@@ -242,7 +242,7 @@ def test_notes_survive_a_file(tmp_path: Any) -> None:
             loaded.tell(decision, reward)
 
 
-@pytest.mark.parametrize("name", [*catalog.POLICIES])
+@pytest.mark.parametrize("name", [*registry.POLICIES])
 def test_every_policy_plays_by_its_bare_name_and_its_expression_comes_back(name: str) -> None:
     policy = catalog.parse(
         {"Infex": "Infex(LinUCB, every(5))", "Softened": "Softened(LinUCB)"}.get(name, name)

@@ -12,8 +12,9 @@ from selenium.webdriver.common.by import By
 
 from infex import Sweep
 from infex.experiments import paper
-from infex.experiments.report import write_report
-from infex.reports import Verdict, draw, page
+from infex.experiments.sweep_report import write_report
+from infex.experiments.verdict import Verdict
+from infex.reports import draw, page
 from infex.reports.figures import duration, ticks
 from infex.reports.styles import DASHES, styles
 from tests.experiments.test_results import CELL

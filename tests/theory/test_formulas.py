@@ -184,5 +184,10 @@ def test_the_ellipsoid_begins_as_a_ball_and_asks_for_points_of_its_dimension() -
     for point in (0.5, [0.5], [1.0, 2.0, 3.0]):
         with pytest.raises(InfexError, match="theta must have 2 numbers, got shape"):
             start.contains(point)
-    with pytest.raises(InfexError, match="rewards must be numbers, got"):
-        theory.ellipsoid([[1.0, 0.0]], ["a"], delta=0.1)
+    for text in ("a", "1"):
+        with pytest.raises(InfexError, match="rewards must be numbers, got"):
+            theory.ellipsoid([[1.0, 0.0]], [text], delta=0.1)
+    with pytest.raises(InfexError, match="rewards must be finite numbers, got"):
+        theory.ellipsoid([[1.0, 0.0]], [np.inf], delta=0.1)
+    with pytest.raises(InfexError, match="features must be rows of finite numbers, got shape"):
+        theory.ellipsoid([1.0, 0.0], [1.0], delta=0.1)

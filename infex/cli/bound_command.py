@@ -1,0 +1,254 @@
+"""`infex bound`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from infex.cli.options import FILE, RoundsOption, folder_for
+from infex.cli.output import say_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from infex.reports.curves import Line
+    from infex.schedules import Schedule
+    from infex.theory import InfexBound, Setting, Span
+
+HORIZONS_DRAWN = 25
+LATEST_DRAWN = 1e30  # the picture goes no farther to show where a bound becomes useful
+TERMS_EXPLAINED = (
+    "f(T): explorations. base: what they may cost. constant: what greedy rounds may cost until round tau_0 + "
+    "tau_1, growing: after it. tau_Alg: explorations until a quarter are sure to play the best arm, in round "
+    "tau_0. tau_1, tau_12: rounds after that until greedy loses less than (7/16) and (1/4) Delta a round."
+)
+COMPARED_SCHEDULES = ("every(5)", "every(100)", "power(0.75)")  # drawn beside those asked for
+
+
+@click.command()
+@click.option("--dim", type=click.IntRange(min=1), required=True, help="Dimension d.")
+@click.option("--gap", type=float, required=True, help="What the second best arm falls short of the best.")
+@click.option("--horizon", type=RoundsOption(), required=True, help="Rounds, such as 50000 or 1e6.")
+@click.option(
+    "--schedule",
+    "schedules",
+    multiple=True,
+    metavar="SCHEDULE",
+    default=("every(5)", "every(20)", "every(100)"),
+    show_default=True,
+    help="A schedule of the catalogue; may be given again.",
+)
+@click.option(
+    "--base",
+    type=click.Choice(["LinUCB", "LinTS"]),
+    default="LinUCB",
+    show_default=True,
+    help="Who explores.",
+)
+@click.option(
+    "--arms", type=click.IntRange(min=1), help="Number of arms; LinTS has a smaller bound with few."
+)
+@click.option("--noise", type=float, default=1.0, show_default=True, help="How far rewards scatter.")
+@click.option(
+    "--bound", type=float, default=1.0, show_default=True, help="Greatest length S of the parameter."
+)
+@click.option("--penalty", type=float, default=1.0, show_default=True, help="The ridge penalty.")
+@click.option("--delta", type=float, help="The chance of failure [default: 1/T].")
+@click.option("--out", type=FILE, help="Draw the picture into a file .png, .svg or .pdf.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def bound(
+    dim: int,
+    gap: float,
+    horizon: int,
+    schedules: tuple[str, ...],
+    base: str,
+    arms: int | None,
+    noise: float,
+    bound: float,
+    penalty: float,
+    delta: float | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """What the regret bound promises, if anything.
+
+    The three terms of the paper's Theorem 1 with explicit constants; a bound above 2 S T is vacuous.
+    The picture of bound against horizon has three more schedules to compare with.
+
+    \b
+    infex bound --dim 10 --gap 0.1 --horizon 1e6 --schedule "every(20)"
+    infex bound --dim 10 --gap 0.1 --horizon 1e12 --base LinTS --arms 100 --out bound.png
+    infex bound --dim 2 --gap 1 --noise 0.1 --horizon 1e6 --schedule "power(0.5)" --json
+    """
+    from infex.experiments.recipes import schedule_of
+    from infex.reports.figure_files import format_of
+    from infex.theory import Setting, infex
+    from infex.theory.scheduled import useful_from
+
+    if out is not None:
+        format_of(out)
+        folder_for(out.parent)
+    setting = Setting(dim=dim, gap=gap, noise=noise, bound=bound, penalty=penalty, delta=delta, arms=arms)
+    asked = [schedule_of(text) for text in dict.fromkeys(schedules)]
+    rows = [
+        BoundRow(schedule, infex(setting, schedule, horizon, base), useful_from(setting, schedule, base))
+        for schedule in asked
+    ]
+    if as_json:
+        problem = asdict(setting) | {"delta": setting.delta_at(horizon)}
+        say_json([row.as_data() | {"problem": problem} for row in rows])
+        if out is None:
+            return
+    else:
+        _show(setting, rows, base)
+    compared = [schedule for schedule in map(schedule_of, COMPARED_SCHEDULES) if schedule not in asked]
+    lines, limit = _lines(setting, [*asked, *compared], rows, base)
+    if not as_json:
+        _picture(lines, limit)
+    if out is not None:
+        click.echo(_draw(setting, lines, limit, horizon, base, out), err=True)
+
+
+class BoundRow(NamedTuple):
+    """A schedule, what the bound says of it, and from which horizon on it says anything."""
+
+    schedule: Schedule
+    bound: InfexBound
+    useful: Span
+
+    def as_data(self) -> dict[str, Any]:
+        """Plain values for JSON; rounds past 10^300 are null, and their log10 is beside them."""
+        taus = self.bound.taus() | {"useful_from": self.useful}
+        row: dict[str, Any] = {"schedule": repr(self.schedule), "bound": self.bound.regret}
+        row["vacuous"] = self.bound.vacuous
+        for name, value in (self.bound._asdict() | {"useful_from": self.useful}).items():
+            if name in taus:
+                row |= {name: taus[name].rounds, f"{name}_log10": taus[name].log10}
+            else:
+                row[name] = value
+        return row
+
+
+def _show(setting: Setting, rows: list[BoundRow], base: str) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+
+    from infex.theory.turning import span
+
+    horizon = rows[0].bound.horizon
+    console = Console(highlight=False)
+    console.print(
+        f"d = {setting.dim}, Delta = {setting.gap:g}, T = {horizon:,}, base {base}, "
+        f"delta = {setting.delta_at(horizon):.3g}, "
+        f"sigma = {setting.noise:g}, S = {setting.bound:g}, lambda = {setting.penalty:g}"
+        + ("" if setting.arms is None else f", K = {setting.arms:,}")
+    )
+    terms = [
+        (
+            escape(repr(schedule)),
+            str(span(bound.explorations)),
+            *(_short(term) for term in (bound.base, bound.constant, bound.growing, bound.regret)),
+            "[bold red]vacuous[/]" if bound.vacuous else "holds",
+        )
+        for schedule, bound, _ in rows
+    ]
+    _table("regret is at most", ("schedule", "f(T)", "base", "constant", "growing", "sum", ""), terms)
+    taus = [
+        (escape(repr(schedule)), *map(str, (*bound.taus().values(), useful)))
+        for schedule, bound, useful in rows
+    ]
+    _table("rounds", ("schedule", "tau_Alg", "tau_0", "tau_1", "tau_12", "useful from"), taus)
+    console.print(TERMS_EXPLAINED)
+    _say_verdict(console, [row.bound for row in rows])
+
+
+def _say_verdict(console: Console, bounds: list[InfexBound]) -> None:
+    trivial = f"2 S T = {bounds[0].trivial:.4g}"
+    if all(bound.vacuous for bound in bounds):
+        console.print(
+            f"Vacuous: no policy's regret exceeds {trivial}, so this promises nothing at this horizon."
+        )
+    elif any(bound.vacuous for bound in bounds):
+        console.print(
+            f"Where it says vacuous, the sum exceeds {trivial}, as no policy can: it promises nothing."
+        )
+    holding = [bound for bound in bounds if not bound.vacuous]
+    if holding:
+        console.print(
+            f"What holds, holds with probability 1 - {holding[0].failure:.3g} if the base keeps its own data "
+            "(data=own)."
+        )
+
+
+def _table(title: str, heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for place, head in enumerate(heads):
+        table.add_column(head, justify="right" if place else "left", no_wrap=place > 0, overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    Console(highlight=False).print(table)
+
+
+def _short(value: float) -> str:
+    if value == math.inf:
+        return "infinite"
+    return f"{value:,.0f}" if value < 1e6 else f"{value:.2e}"
+
+
+def _lines(
+    setting: Setting, schedules: list[Schedule], rows: list[BoundRow], base: str
+) -> tuple[list[Line], Line]:
+    """Bounds against the horizon, and the limit above which they are vacuous."""
+    import numpy as np
+
+    from infex.reports.curves import Line
+    from infex.theory import infex
+
+    useful = [float(row.useful.rounds) for row in rows if row.useful.rounds <= LATEST_DRAWN]
+    horizon = float(rows[0].bound.horizon)
+    last = min(max([100.0 * horizon, *(1e3 * rounds for rounds in useful)]), 1e299)
+    points = [int(t) for t in np.geomspace(max(horizon / 1e3, 10.0), last, HORIZONS_DRAWN)]
+    times = np.array(points, float)
+    lines = []
+    for schedule in schedules:
+        bounds = [infex(setting, schedule, t, base) for t in points]
+        values = np.array([bound.regret for bound in bounds])
+        faint = np.array([bound.vacuous for bound in bounds])
+        label = repr(schedule) if values.min() < 1e3 * last else f"{schedule!r}, beyond this picture"
+        lines.append(Line(label, times, values, faint))
+    return lines, Line("2 S T: no policy exceeds it", times, 2.0 * setting.bound * times)
+
+
+def _picture(lines: list[Line], limit: Line) -> None:
+    """The picture in the terminal."""
+    from infex.cli.charts import LIMIT_MARK, Series, show_chart
+
+    highest = 1e3 * float(limit.y.max())
+    series = [Series(line.label, line.x[line.y < highest], line.y[line.y < highest]) for line in lines]
+    series.append(Series(limit.label, limit.x, limit.y, mark=LIMIT_MARK))
+    show_chart(series, across="horizon T", upward="bound on regret")
+
+
+def _draw(setting: Setting, lines: list[Line], limit: Line, horizon: int, base: str, out: Path) -> Path:
+    """The picture as a file, faint where bounds are vacuous."""
+    from infex.reports.curves import curves
+    from infex.reports.figure_files import write_figure
+
+    return write_figure(
+        curves(
+            lines,
+            title=f"Theorem 1 with base {base}, d = {setting.dim}, gap {setting.gap:g}; faint: vacuous",
+            ylabel="bound on regret",
+            limit=limit,
+            mark=float(horizon),
+        ),
+        out,
+    )

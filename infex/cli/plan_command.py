@@ -1,0 +1,185 @@
+"""`infex plan`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from infex.cli.options import FILE, FOLDER, RoundsOption, folder_for
+from infex.cli.output import as_json
+from infex.errors import InvalidSetting
+from infex.files import replace
+
+if TYPE_CHECKING:
+    from infex.planning import Plan
+    from infex.planning.answer import Tried
+    from infex.planning.costs import Cost
+    from infex.planning.planner import Progress
+
+BEST_ARMS_SHOWN = 3
+
+
+@click.command()
+@click.option(
+    "--arms",
+    type=FILE,
+    help="Your arms, a row each: CSV, Parquet or .npy. Labels: a column of text, or called arm or id.",
+)
+@click.option("--dim", type=click.IntRange(min=1), help="Dimension, to draw arms as in the paper.")
+@click.option("--arms-count", type=click.IntRange(min=2), help="Number of arms to draw.")
+@click.option(
+    "--horizon", type=RoundsOption(), required=True, help="Rounds to plan for, such as 50000 or 1e6."
+)
+@click.option("--noise", type=float, default=1.0, show_default=True, help="How far rewards scatter.")
+@click.option(
+    "--bound",
+    type=float,
+    default=1.0,
+    show_default=True,
+    help="Greatest length of the parameter: mean rewards reach it times the length of an arm.",
+)
+@click.option(
+    "--logged",
+    type=FILE,
+    help="Rewards seen before: CSV or Parquet, columns arm (label, or else row from 0), reward.",
+)
+@click.option("--max-share", type=float, help="Greatest share of exploring rounds.")
+@click.option("--max-count", type=int, help="Greatest number of exploring rounds.")
+@click.option("--max-cost", type=float, help="Greatest mean loss of all exploring rounds together.")
+@click.option(
+    "--keep-within", type=float, default=1.1, show_default=True, help="How near the best regret it must be."
+)
+@click.option("--seconds", type=float, default=30.0, show_default=True, help="Time limit.")
+@click.option("--workers", type=click.IntRange(min=1), help="Threads [default: all cores].")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the problems.")
+@click.option(
+    "--out", type=FOLDER, default="planned", show_default=True, help="Folder for the picture and the page."
+)
+@click.option("--json", "wants_json", is_flag=True, help="Print JSON.")
+def plan(arms: Path | None, logged: Path | None, out: Path, wants_json: bool, **question: Any) -> None:
+    """How rarely may I explore?
+
+    Tries schedules on simulated problems like yours, and names the one that explores least while its
+    regret stays near the best. Prints it, what it costs and when it explores; the folder gets plan.html,
+    plan.png, plan.svg and plan.json.
+
+    \b
+    infex plan --arms arms.csv --horizon 50000 --noise 1.0 --max-share 0.02
+    infex plan --dim 20 --arms-count 500 --horizon 1e6 --keep-within 1.05
+    infex plan --dim 10 --arms-count 100 --horizon 10000 --out plans/small --json
+    """
+    from infex.planning import plan as find
+    from infex.planning.arm_files import read_arms, read_log
+    from infex.planning.plan_page import write_plan
+
+    rows, labels, words = (None, None, "") if arms is None else read_arms(arms)
+    if logged is not None and rows is None:
+        raise InvalidSetting("--logged needs the arms that its rewards are of: --arms")
+    rewards = None if logged is None else read_log(logged)
+    folder_for(out)
+    answer = _with_progress(
+        lambda progress: find(rows, labels=labels, logged=rewards, progress=progress, **question)
+    )
+    data = as_json(answer.as_data())
+    replace(out / "plan.json", data.encode())
+    written = [*write_plan(answer, out), out / "plan.json"]
+    if wants_json:
+        click.echo(data)
+    else:
+        _show(answer, words)
+    click.echo(f"\nwritten: {', '.join(str(path) for path in written)}", err=True)
+
+
+def _with_progress(run: Callable[[Progress], Plan]) -> Plan:
+    from rich import progress as rich_progress
+    from rich.console import Console
+
+    columns = (
+        rich_progress.TextColumn("{task.description}"),
+        rich_progress.BarColumn(),
+        rich_progress.TimeElapsedColumn(),
+    )
+    console = Console(stderr=True)
+    is_hidden = not console.is_terminal
+    with rich_progress.Progress(*columns, console=console, transient=True, disable=is_hidden) as bar:
+        line = bar.add_task("compiling", total=1.0)
+        return run(lambda words, share: bar.update(line, description=words, completed=share))
+
+
+def _show(answer: Plan, words: str) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+
+    from infex.cli.tables import show_table
+    from infex.planning.words import REFERENCE_NAMES, said
+
+    console = Console(highlight=False)
+    if words:
+        console.print(escape(words))
+    console.print(f"{answer.assumed}\n", markup=False)
+    console.print(f"[bold]{escape(answer.code)}[/bold]", soft_wrap=True)
+    console.print(escape(answer.why))
+    console.print(
+        f"{answer.explorations:,} of {answer.horizon:,} rounds explore "
+        f"({answer.explorations / answer.horizon:.2%}), {answer.when}; they cost {said(answer.chosen().cost)}"
+    )
+    if answer.divided:
+        console.print(f"[bold]{answer.divided}[/bold]")
+    if answer.arms:
+        often = ", ".join(f"{arm.label} {arm.best:.0%}" for arm in answer.arms[:BEST_ARMS_SHOWN])
+        console.print(escape(f"most often the best arm: {often}"))
+    console.print()
+    title = f"regret of {answer.rounds:,} rounds, with intervals of 95 %"
+    head = ["", "problems", "mean", "median", "worst decile"]
+    rows = [[REFERENCE_NAMES[name], *_cells(cost, "")] for name, cost in answer.regret.items()]
+    rows += [
+        [f"it less {REFERENCE_NAMES[name]}", *_cells(cost, "+")] for name, cost in answer.against.items()
+    ]
+    show_table(console, title, head, rows)
+    console.print("differences are on the problems that both met\n")
+    _front(answer)
+
+
+def _cells(cost: Cost, sign: str) -> list[str]:
+    """Problems, and figures with their intervals where there is one."""
+    from math import isfinite
+
+    from infex.planning.words import said
+
+    return [str(cost.problems)] + [
+        said(figure.value, sign)
+        + (f" [{said(figure.low, sign)}, {said(figure.high, sign)}]" if isfinite(figure.low) else "")
+        for figure in (cost.mean, cost.median, cost.worst_decile)
+    ]
+
+
+def _front(answer: Plan) -> None:
+    """Regret against exploration: a picture, and the candidates that none beats in both."""
+    from infex.cli.charts import Series, show_chart
+    from infex.planning.words import said
+
+    played = [tried for tried in answer.candidates if tried.rounds == answer.rounds]
+    early = [tried for tried in answer.candidates if tried.rounds < answer.rounds]
+    chosen, front = answer.chosen(), answer.front
+
+    def series(label: str, some: Sequence[Tried], mark: str) -> Series:
+        counts, means = [tried.explorations for tried in some], [tried.mean for tried in some]
+        return Series(label, counts, means, False, mark)
+
+    marks = [series("recommended", [chosen], "@"), series("none better in both", front, "o")]
+    show_chart(
+        [
+            *marks,
+            series("other candidates", played, "."),
+            series("not played to the end: at least", early, "^"),
+        ],
+        across=f"exploring rounds of {answer.horizon:,}",
+        upward="mean regret",
+    )
+    click.echo("\nexplorations   regret  problems  none better in both")
+    for tried in front:
+        figures = f"{tried.explorations:>12,}  {said(tried.mean):>7}  {tried.problems:>8,}"
+        click.echo(f"{figures}  {tried.expression}")

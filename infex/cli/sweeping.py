@@ -1,0 +1,210 @@
+"""Playing a sweep with a progress bar, and what is said at the end."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any, Self
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from infex.cli import INTERRUPTED_CODE
+from infex.cli.output import number, say_json
+from infex.cli.tables import show_table
+from infex.errors import ForeignFolder, InvalidSetting
+from infex.experiments.folder import held
+from infex.experiments.results import Cell, Results
+from infex.experiments.sweep import Sweep
+from infex.experiments.sweep_report import write_report
+
+FAILURES_SHOWN = 5
+
+
+def play(
+    sweep: Sweep,
+    out: Path,
+    *,
+    workers: int | None,
+    engine: str,
+    scheduler: str | None,
+    force: bool,
+    as_json: bool = False,
+) -> None:
+    """Plays a sweep into a folder, draws its report, and ends the program with a code if runs failed."""
+    console = Console(stderr=True)
+    begun = time.perf_counter()
+    before = {} if force else held(out)
+    try:
+        with _Bar(console) as bar:
+            results = sweep.run(
+                workers=workers, out=out, engine=engine, scheduler=scheduler, force=force, progress=bar.show
+            )
+    except ForeignFolder as error:
+        raise InvalidSetting(
+            f"the folder {out} has other contents; name another, or --force to write there"
+        ) from error
+    except KeyboardInterrupt:
+        console.print(
+            f"interrupted; what was finished is kept in {out}, and the same command goes on from there",
+            markup=False,
+        )
+        sys.exit(INTERRUPTED_CODE)
+    click.echo(_counted(results, time.perf_counter() - begun), err=True)
+    if _lacks(sweep.about(), before):
+        click.echo(
+            "this folder held another sweep; its runs are kept, its table and figures are replaced", err=True
+        )
+    drawn = _draw(results, out, as_json)
+    tell_failures(results, out)
+    if results.failures or not drawn:
+        sys.exit(1)
+
+
+class _Bar:
+    """A progress bar that begins with the first runs, and leaves no line behind if there is an error.
+
+    It also ends the sweep after a Ctrl-C that came where Python cannot raise, as while code is compiled.
+    """
+
+    def __init__(self, console: Console) -> None:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+        )
+        self._bar = Progress(*columns, console=console)
+        self._line: TaskID | None = None
+        self._interrupted = False
+        self._before = signal.getsignal(signal.SIGINT)
+
+    def __enter__(self) -> Self:
+        if self._before is signal.default_int_handler:  # a shell may have set it to be ignored
+            signal.signal(signal.SIGINT, self._interrupt)
+        return self
+
+    def _interrupt(self, *given: object) -> None:
+        self._interrupted = True
+        raise KeyboardInterrupt
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        if self._before is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._before)
+        self._bar.live.transient = kind is not None and issubclass(kind, Exception)
+        if self._line is not None:
+            self._bar.stop()
+
+    def show(self, done: int, total: int, failed: int) -> None:
+        """Shows how many of all runs are done, and how many of them failed."""
+        if self._interrupted:
+            raise KeyboardInterrupt
+        if self._line is None:
+            if done == total:
+                return
+            self._line = self._bar.add_task("compiling", total=None)
+            self._bar.start()
+            return
+        name = "runs" if not failed else f"runs, [red]{failed} failed[/red]"
+        self._bar.update(self._line, completed=done, total=total, description=name)
+
+
+def _counted(results: Results, seconds: float) -> str:
+    """How many runs were played now, and how many were there already.
+
+    >>> import pyarrow as pa
+    >>> _counted(Results(pa.table({"t": [1, 1, 1], "horizon": [1, 1, 1]}), about={"earlier": 2}), 0.31)
+    '1 run played in 0.3 s; 2 were there already'
+    """
+    earlier = results.about.get("earlier", 0)
+    played = len(results.finals) + len(results.failures) - earlier
+    words = f"{played:,} {'run' if played == 1 else 'runs'} played in {seconds:.1f} s"
+    return f"{words}; {earlier:,} {'was' if earlier == 1 else 'were'} there already" if earlier else words
+
+
+def _lacks(about: dict[str, Any], before: dict[str, Any]) -> bool:
+    """Had the earlier sweep of a folder anything that this one has not?"""
+    if "policies" not in before:
+        return False
+    lists = ("environments", "policies", "seeds")
+    return any(set(before.get(name, ())) - set(about[name]) for name in lists) or any(
+        before.get(name) != about[name] for name in ("horizon", "penalty", "delta")
+    )
+
+
+def _draw(results: Results, out: Path, as_json: bool) -> bool:
+    """Writes the report and shows the tables, or JSON; False, after a message, if that went wrong."""
+    try:
+        write_report(results, out)
+        if as_json:
+            say_json(results.summary().to_pylist())
+        elif results.cells:
+            show(results)
+    except Exception as error:  # a fault in drawing must not hide the runs that failed
+        click.echo(f"the report could not be drawn: {type(error).__name__}: {error}", err=True)
+        click.echo(f"the table is in {out}; infex report {out} draws again", err=True)
+        return False
+    what = "table, figures and report.html" if results.cells else "an empty table and report.html"
+    click.echo(f"{what} are in {out}", err=True)
+    return True
+
+
+def tell_failures(results: Results, out: Path) -> None:
+    """Says on stderr which runs failed, and where their tracebacks are."""
+    if not results.failures:
+        return
+    click.echo(f"\n{len(results.failures)} runs failed:", err=True)
+    for failure in results.failures[:FAILURES_SHOWN]:
+        click.echo(f"  {failure['run']}: {failure['traceback'].strip().splitlines()[-1]}", err=True)
+    more = len(results.failures) - FAILURES_SHOWN
+    if more > 0:
+        click.echo(f"  and {more} more", err=True)
+    click.echo(f"tracebacks are in {out / 'failures.json'}; the same command tries them again", err=True)
+
+
+def show(results: Results) -> None:
+    """Prints mean regret and median time, two tables for each dimension."""
+    console = Console()
+    if not results.shapes_are_distinct:
+        for place, cell in enumerate(results.cells, 1):
+            console.print(f"#{place}: {results.title(cell)}", highlight=False, markup=False)
+    for dim in sorted({cell.dim for cell in results.cells}):
+        cells = [cell for cell in results.cells if cell.dim == dim]
+        for title, write in (
+            (f"d = {dim}: final regret, mean ± std", _regret),
+            (f"d = {dim}: milliseconds a run, median", _time),
+        ):
+            head = ["policy", *(_head(results, cell) for cell in cells)]
+            rows = [
+                [policy, *(write(results, cell, policy) for cell in cells)] for policy in results.policies
+            ]
+            show_table(console, title, head, rows)
+
+
+def _head(results: Results, cell: Cell) -> str:
+    return f"K = {cell.arms}" if results.shapes_are_distinct else f"#{results.cells.index(cell) + 1}"
+
+
+def _regret(results: Results, cell: Cell, policy: str) -> str:
+    if not results.has(cell, policy):
+        return ""
+    regret = results.spread(cell, policy)
+    return f"{number(regret.mean, ',.0f')} ± {number(regret.std, ',.0f')}"
+
+
+def _time(results: Results, cell: Cell, policy: str) -> str:
+    return f"{1e3 * np.median(results.seconds(cell, policy)):.2f}" if results.has(cell, policy) else ""

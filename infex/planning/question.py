@@ -1,0 +1,63 @@
+"""What a plan is asked for, checked at the door."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from infex.checks import real, whole
+from infex.errors import InvalidSetting
+from infex.planning.candidates import Limits, limits
+
+LONGEST_HORIZON = 10**9
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """The problem, what is allowed, and the time that may be spent.
+
+    `bound` is as the user gave it, `logged` the number of logged rewards. Limits are None where there are
+    none.
+    """
+
+    dim: int
+    arms_count: int
+    horizon: int
+    noise: float
+    bound: float
+    logged: int
+    max_share: float | None
+    max_count: int | None
+    max_cost: float | None
+    keep_within: float
+    seconds: float
+    seed: int
+
+    def __post_init__(self) -> None:
+        real("keep_within", self.keep_within, least=1)
+        checked = {
+            "horizon": planned_horizon(self.horizon),
+            "seconds": real("seconds", self.seconds, above=0),
+            "seed": whole("seed", self.seed),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        self.limits()
+
+    @property
+    def slack(self) -> float:
+        """The part by which the regret may exceed that of the best."""
+        return self.keep_within - 1.0
+
+    def limits(self) -> Limits:
+        """Exploring rounds, and their summed loss, that are allowed."""
+        return limits(self.horizon, self.max_share, self.max_count, self.max_cost)
+
+
+def planned_horizon(horizon: int) -> int:
+    """`horizon`, if so many rounds can be simulated."""
+    rounds = whole("horizon", horizon, least=2)
+    if rounds > LONGEST_HORIZON:
+        raise InvalidSetting(f"horizon must be at most {LONGEST_HORIZON} to be simulated, got {rounds}")
+    return rounds

@@ -1,0 +1,44 @@
+"""Figures as bytes and as files: the same figure gives the same bytes in every run."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from infex.errors import InvalidSetting
+from infex.files import replace
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+DRAWN_BY = "drawn by infex"  # a figure that says so is ours to replace
+FORMATS: dict[str, dict[str, Any]] = {  # what a file says of itself; a date would differ in every run
+    "png": {"Software": DRAWN_BY},
+    "svg": {"Creator": DRAWN_BY, "Date": None},
+    "pdf": {"Creator": DRAWN_BY, "CreationDate": None},
+}
+
+
+def picture(figure: Figure, kind: str) -> bytes:
+    """A figure in one of the formats."""
+    from matplotlib import rc_context
+
+    sink = BytesIO()
+    with rc_context({"svg.hashsalt": "infex"}):  # without it, the ids in an SVG are random
+        figure.savefig(sink, format=kind, dpi=150, metadata=FORMATS[kind])
+    return sink.getvalue()
+
+
+def format_of(path: Path) -> str:
+    """The format that a file's name asks for, if it can be drawn."""
+    kind = path.suffix[1:].lower()
+    if kind not in FORMATS:
+        raise InvalidSetting(f"a picture is a file .png, .svg or .pdf, got {path}")
+    return kind
+
+
+def write_figure(figure: Figure, path: Path) -> Path:
+    """Writes a figure in the format that the file's name says."""
+    replace(path, picture(figure, format_of(path)))
+    return path

@@ -1,0 +1,31 @@
+"""The frame of every page of ours: one HTML file that loads nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from importlib.resources import files
+
+
+def shell(title: str, parts: Iterable[str], *, style: str = "", scripts: Iterable[str] = ()) -> str:
+    """A page of these parts; `style` adds to the common style sheet, scripts come last."""
+    body = "\n".join(part for part in (*parts, *scripts) if part)
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<link rel="icon" href="data:,">\n'
+        f"<title>{escape(title)}</title>\n<style>\n{asset('page.css')}{style}</style>\n</head>\n<body>\n"
+        f"{body}\n</body>\n</html>\n"
+    )
+
+
+def asset(name: str) -> str:
+    """The text of a file of this room."""
+    return files("infex.reports").joinpath(name).read_text(encoding="utf-8")
+
+
+def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table whose cells are HTML already."""
+    head = "".join(f"<th>{name}</th>" for name in heads)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'

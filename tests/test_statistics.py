@@ -1,0 +1,141 @@
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from infex.statistics import mean_intervals, paired, quantile, spread
+from infex.streams import stream
+
+
+def test_a_spread_is_that_of_the_sample() -> None:
+    values = np.random.default_rng(1).normal(size=31)
+    found = spread(values)
+    mean = sum(values) / 31
+    assert found.runs == 31
+    assert found.mean == pytest.approx(mean)
+    assert found.std == pytest.approx(math.sqrt(sum((value - mean) ** 2 for value in values) / 30))
+    assert found.median == sorted(values)[15]
+    assert math.isnan(spread(np.array([1.0])).std)
+
+
+def test_a_paired_difference_is_one_minus_other() -> None:
+    found = paired(np.array([1.0, 5.0, 2.0]), np.array([2.0, 3.0, 4.0]))
+    assert found.pairs == 3
+    assert found.mean == pytest.approx(-1 / 3)
+    assert found.below == 2
+    assert not found.settled
+    more = paired(np.arange(12.0), np.arange(12.0) ** 1.1)
+    assert more.low < more.mean < more.high
+    assert paired(np.arange(9.0), np.arange(9.0) + 5) == (9, -5, -5, -5, 9)
+    assert paired(np.arange(9.0), np.arange(9.0) + 5).settled
+
+
+@pytest.mark.parametrize("pairs", [0, 1, 5])
+def test_few_pairs_have_no_interval(pairs: int) -> None:
+    found = paired(np.full(pairs, 1.0), np.full(pairs, 3.0))
+    assert (found.pairs, found.below) == (pairs, pairs)
+    assert math.isnan(found.mean) if pairs == 0 else found.mean == -2
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+    assert not found.settled
+
+
+def test_an_interval_turns_with_its_sign() -> None:
+    values = np.random.default_rng(3).exponential(size=25)
+    found, turned = paired(values, np.zeros(25)), paired(np.zeros(25), values)
+    assert (turned.mean, turned.below) == (-found.mean, 25)
+    assert [turned.low, turned.high] == pytest.approx([-found.high, -found.low], rel=0.02)
+
+
+def test_a_bound_that_cannot_be_told_is_infinite() -> None:
+    found = paired(np.array([0.0] * 11 + [1.0]), np.zeros(12))
+    assert not found.settled
+    assert math.isinf(found.high)
+
+
+def test_many_pairs_are_drawn_in_blocks() -> None:
+    import tracemalloc
+
+    values = np.random.default_rng(3).normal(size=2_000)
+    tracemalloc.start()
+    try:
+        found = paired(values, np.zeros(2_000))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 20e6
+    assert found.high - found.low == pytest.approx(4 * values.std() / math.sqrt(2_000), rel=0.1)
+
+
+def test_intervals_of_many_means_are_those_of_each() -> None:
+    rng = np.random.default_rng(6)
+    samples = [rng.exponential(size=n) for n in (12, 5, 30, 12, 0, 12)] + [np.ones(12)]
+    found = mean_intervals(samples)
+    for sample, interval in zip(samples, found, strict=True):
+        each = paired(sample, np.zeros(sample.size))
+        np.testing.assert_allclose(interval, (each.mean, each.low, each.high), rtol=1e-12)
+    assert found[-1] == (1.0, 1.0, 1.0)
+
+
+def test_the_interval_of_a_mean_is_that_of_draws_taken_one_by_one() -> None:
+    """Against a slow obvious bootstrap-t on the same draws."""
+    sample = np.random.default_rng(7).exponential(size=11)
+    rng, n = stream(0, "bootstrap", 11), sample.size
+    mean, error = sample.mean(), sample.std(ddof=1) / math.sqrt(n)
+    ratios = []
+    for places in rng.integers(0, n, (10_000, n)):
+        drawn = sample[places]
+        ratios.append((drawn.mean() - mean) / (drawn.std(ddof=1) / math.sqrt(n)))
+    ratios.sort()
+    found = paired(sample, np.zeros(n))
+    assert mean - ratios[9751] * error <= found.low <= mean - ratios[9748] * error
+    assert mean - ratios[251] * error <= found.high <= mean - ratios[248] * error
+
+
+def mixture(rng: np.random.Generator) -> Any:
+    """A difference to greedy's regret: most runs near nil, a few linear."""
+    linear = rng.random(20) < 0.3
+    return 350 + 120 * rng.standard_normal(20) - np.where(linear, rng.uniform(500, 4000, 20), 60)
+
+
+LAWS: dict[str, tuple[Callable[[np.random.Generator], Any], float]] = {
+    "normal": (lambda rng: rng.normal(size=20), 0.0),
+    "exponential": (lambda rng: rng.exponential(size=20), 1.0),
+    "greedy": (mixture, 350 - 0.3 * 2250 - 0.7 * 60),
+}
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_twenty_pairs_hold_the_mean_as_often_as_they_say(law: str) -> None:
+    draw, mean = LAWS[law]
+    rng = np.random.default_rng(8)
+    found = [paired(draw(rng), np.zeros(20)) for _ in range(500)]
+    assert 0.925 <= np.mean([each.low <= mean <= each.high for each in found]) <= 0.985
+
+
+def test_the_interval_holds_the_mean_about_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(5)
+    held = [
+        found.low <= 1.0 <= found.high
+        for found in (paired(rng.exponential(size=60), np.zeros(60)) for _ in range(200))
+    ]
+    assert 0.87 < np.mean(held) < 0.99
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_the_interval_of_a_quantile_holds_it_about_as_often_as_it_says(share: float) -> None:
+    """Of an exponential law, against its known quantile; and of differences, against that of both laws."""
+    rng = np.random.default_rng(5)
+    true = -np.log(1 - share)
+    held = []
+    for _ in range(100):
+        one = rng.exponential(3.0, size=100)
+        found = quantile(one, one / 3.0, share)
+        assert found.value == pytest.approx(np.quantile(one, share) * 2 / 3)
+        held.append(found.low <= 2.0 * true <= found.high)
+    assert 0.86 <= np.mean(held) <= 1.0
+    few = quantile(np.ones(5 if share == 0.5 else 29), np.zeros(5 if share == 0.5 else 29), share)
+    assert few.value == 1.0
+    assert np.isnan(few.low)
