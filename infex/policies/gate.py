@@ -188,6 +188,8 @@ class Gate:
         """The chance that round t explores, given all before it and that no arm is refused."""
         if not self.drawn or opening.opens != opening.due:
             return 1.0 if opening.opens else 0.0
+        if opening.opens and evidence.spent.owed and self._may_make_up(t, evidence):
+            return 1.0  # due or not, this round would explore
         if none_allowed(evidence) or any(
             layer.objects(t, evidence, state) for layer, state in zip(self.layers, states, strict=True)
         ):

@@ -1,5 +1,6 @@
-"""Contracts that policies and schedules must pass, and slow obvious versions to compare with."""
+"""Contracts that policies, schedules and controls must pass, and slow obvious versions to compare with."""
 
+from infex.testing.controls import ControlContract
 from infex.testing.loop import play
 from infex.testing.policies import PolicyContract
 from infex.testing.problems import Problem, odd_boards, problem
@@ -7,6 +8,7 @@ from infex.testing.reference import SlowRidge, slow_play
 from infex.testing.schedules import ScheduleContract
 
 __all__ = [
+    "ControlContract",
     "PolicyContract",
     "Problem",
     "ScheduleContract",

@@ -1,5 +1,6 @@
 """The contract of policies: what `Infex` and `Bandit` rely on."""
 
+import difflib
 import random
 import warnings
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ import numpy as np
 from infex.errors import InvalidSetting, SparseExploration
 from infex.policies import Choice, Greedy, Infex
 from infex.policies.masks import law_allowed
-from infex.policies.traits import Policy, traits_of
+from infex.policies.traits import HOOKS, Policy, traits_of
 from infex.rounds import Player
 from infex.schedules import always, every, never
 from infex.streams import Rounds
@@ -75,6 +76,24 @@ class PolicyContract:
             runs.append(self.run(self.make(), given))
             assert (random.getstate(), _global_state()) == states, "a global random state was changed"
         same(*runs)
+
+    def test_it_has_no_attribute_that_looks_like_a_hook_and_is_none(self) -> None:
+        for link in traits_of(self.make()).chain:
+            strange = lookalikes(link)
+            assert not strange, (
+                f"{type(link).__name__} has {strange}: nobody reads them; hooks are {sorted(HOOKS)}"
+            )
+
+    def test_a_choice_says_the_probability_that_the_policy_tells(self) -> None:
+        for given in self.problems():
+            policy = self.make()
+            player, traits = self.learnt(policy, given), traits_of(policy)
+            evidence = player.evidence()
+            choice = policy.choose(9, evidence, Rounds(2, "contract").at(9))
+            told = law_allowed(traits, 9, evidence, choice.arm)
+            if told is not None and choice.probability is not None:
+                assert abs(choice.probability - told) < 1e-9, f"it chose with {choice}, and tells {told}"
+            assert choice.probability is None or choice.probability > 0, f"it chose what cannot be: {choice}"
 
     def test_probabilities_add_up_to_one(self) -> None:
         for given in self.problems():
@@ -143,6 +162,12 @@ def same(one: list[Any], other: list[Any]) -> None:
     """Two runs agree in every round."""
     for t, (mine, theirs) in enumerate(zip(one, other, strict=True), 1):
         assert mine == theirs, f"round {t} of {len(one)}: {mine} and {theirs}"
+
+
+def lookalikes(policy: Policy) -> list[str]:
+    """Attributes of a policy that are nearly called as a hook, but are none."""
+    public = [name for name in dir(policy) if not name.startswith("_") and name not in HOOKS]
+    return [name for name in public if difflib.get_close_matches(name, HOOKS, n=1, cutoff=0.8)]
 
 
 def arms_of(choices: list[Choice]) -> list[int]:

@@ -1,0 +1,152 @@
+"""One reading of a policy: by one walk, whatever it is made of."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import infex
+from infex import (
+    Bandit,
+    Choice,
+    Evidence,
+    ExploreThenCommit,
+    Greedy,
+    GreedyFirst,
+    Infex,
+    LinUCB,
+    Softened,
+    every,
+    guarded,
+    jittered,
+)
+from infex.environments import gaussian
+from infex.errors import InvalidSetting, LargeReward
+from infex.policies.traits import HOOKS, traits_of, with_base
+from infex.testing import PolicyContract
+from infex.testing.policies import lookalikes
+
+ARMS = np.eye(2)
+
+
+class Plain:
+    """A wrapper that is no dataclass."""
+
+    def __init__(self, base: Any) -> None:
+        self.base = base
+
+    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        return self.base.choose(t, evidence, rng)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """A wrapper that is a dataclass."""
+
+    base: Any
+
+    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        return self.base.choose(t, evidence, rng)  # type: ignore[no-any-return]
+
+
+WRAPPERS: list[Any] = [Plain, Frozen, GreedyFirst, Softened, lambda base: Infex(base, every(2))]
+
+
+@pytest.mark.parametrize("outer", WRAPPERS)
+@pytest.mark.parametrize("inner", WRAPPERS)
+def test_hooks_are_found_however_deep_they_stand(outer: Any, inner: Any) -> None:
+    base = LinUCB(noise=3.0, bound=2.0)
+    traits = traits_of(outer(inner(base)))
+    assert traits.chain[-1] is base
+    assert len(traits.chain) == 3
+    assert traits.greatest == 2.0 + 8 * 3.0
+    evidence = Bandit(ARMS, base).evidence()
+    assert traits.radius is not None
+    assert traits.radius(evidence) == base.radius(evidence)
+
+
+def test_rewards_far_beyond_the_settings_of_a_policy_deep_inside_are_warned_of() -> None:
+    for policy in (Infex(GreedyFirst(LinUCB()), every(2)), Plain(Plain(LinUCB()))):
+        bandit = Bandit(ARMS, policy)
+        with pytest.warns(LargeReward):
+            bandit.tell(bandit.ask(), 1000.0)
+
+
+@pytest.mark.parametrize("wrap", [Plain, Frozen, lambda base: Plain(Frozen(Plain(base)))])
+def test_a_policy_that_asks_for_the_horizon_is_told_inside_any_wrapper(wrap: Any) -> None:
+    wrapped = wrap(ExploreThenCommit())
+    run = infex.play(gaussian(dim=2, arms=3, seed=1), wrapped, 200)
+    plain = infex.play(gaussian(dim=2, arms=3, seed=1), ExploreThenCommit(), 200)
+    assert run.explored == plain.explored > 0
+    assert traits_of(wrapped).chain[-1] == ExploreThenCommit()  # it stays as it was
+
+
+def test_another_base_leaves_the_wrapper_as_it_is() -> None:
+    wrapper = Plain(LinUCB())
+    other = with_base(wrapper, Greedy())
+    assert isinstance(other, Plain)
+    assert (other.base, wrapper.base) == (Greedy(), LinUCB())
+
+
+def test_a_hook_that_is_no_method_is_refused_by_name() -> None:
+    class Odd(Plain):
+        radius = 2.0
+
+    with pytest.raises(InvalidSetting, match="radius of Odd is no method, but infex reads it as one"):
+        Bandit(ARMS, Odd(LinUCB()))
+
+
+def test_a_circle_of_bases_ends() -> None:
+    one = Plain(None)
+    one.base = Plain(one)
+    assert len(traits_of(one).chain) == 2
+
+
+def test_the_contract_refuses_what_looks_like_a_hook_and_is_none() -> None:
+    class Misspelt:
+        use_explored = True
+
+        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+            return Choice(0)
+
+        def probabilities(self, t: int, evidence: Evidence, arm: int) -> float:
+            return 1.0
+
+    class TestMisspelt(PolicyContract):
+        def make(self) -> Any:
+            return Misspelt()
+
+    assert lookalikes(Misspelt()) == ["probabilities", "use_explored"]
+    with pytest.raises(AssertionError, match=r"has \['probabilities', 'use_explored'\]: nobody reads"):
+        TestMisspelt().test_it_has_no_attribute_that_looks_like_a_hook_and_is_none()
+    assert "uses_explored" in HOOKS
+
+
+def test_limits_of_nested_policies_look_back_as_far_as_the_longest_window() -> None:
+    inner = Infex(LinUCB(), guarded(every(2), 1.0, window=50))
+    outer = Infex(inner, infex.budget(every(2), 3, window=70))
+    assert traits_of(outer).span == 70
+    assert traits_of(Plain(inner)).span == 50
+    assert traits_of(Infex(Infex(LinUCB(), jittered(3)), every(2))).draws_rounds
+
+
+def test_a_learner_inside_any_wrapper_hears_of_rewards() -> None:
+    class Pupil:
+        def __init__(self) -> None:
+            self.heard: list[float] = []
+
+        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+            return Choice(0)
+
+        def learn(self, arm: int, features: Any, reward: float, explored: bool) -> None:
+            self.heard.append(reward)
+
+    for wrap in WRAPPERS:
+        pupil = Pupil()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            bandit = Bandit(ARMS, wrap(wrap(pupil)))
+        bandit.tell(bandit.ask(), 0.5)
+        assert pupil.heard == [0.5]
