@@ -1,5 +1,6 @@
 """Every estimator against a slow obvious version."""
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from infex.linear import Ridge as Plain
 from infex.linear.evidence import Scorer
 from infex.linear.statistics import Estimator, Statistics
 from tests.estimators.slow import ALL, Case, Told, by_first, cases, logistic_slope, slow
+from tests.linear.exact import Exact, Pulls
 
 EXAMPLES = 20 if plain_python else 150
 
@@ -175,6 +177,27 @@ def test_a_window_leaves_no_trace_of_what_it_dropped() -> None:
     for t in range(1, 10_000):
         window.learn(t % 2, 1e10 if t < 9_000 else 0.1)
     np.testing.assert_allclose(window.estimates()[1], [0.2 / 3, 0.3 / 4], rtol=1e-14)
+
+
+@pytest.mark.parametrize("size", [5, 50, 300])
+def test_a_window_that_went_round_many_times_keeps_its_digits(size: int) -> None:
+    """Against exact fractions of what is in it.
+
+    Rewards of very different sizes leave their rounding in the carry, too: a window that never sums
+    anew would be off by 1e-7 and more.
+    """
+    rng = np.random.default_rng(size)
+    arms = rng.standard_normal((5, 3))
+    arms /= 1.01 * np.linalg.norm(arms, axis=1, keepdims=True)
+    window, told = Windowed(size=size).start(arms.T, 1.0), []
+    for t in range(40 * size + 3):
+        arm, scale = int(rng.integers(5)), 10 ** rng.uniform(-3, 24) if t < 37 * size else 1.0
+        reward = float(scale * rng.standard_normal())
+        window.learn(arm, reward)
+        told.append(Pulls(arm, 1, Fraction(reward)))
+    exact = Exact(arms, told[-size:], 1.0)
+    np.testing.assert_allclose(window.theta, [float(part) for part in exact.theta], rtol=1e-13, atol=0)
+    np.testing.assert_allclose(window.widths() ** 2, [float(part) for part in exact.squares()], rtol=1e-13)
 
 
 @pytest.mark.parametrize("estimator", ALL, ids=repr)

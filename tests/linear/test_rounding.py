@@ -1,0 +1,100 @@
+"""Ridge statistics against exact fractions of the very numbers they were given."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from infex.arrays import Floats
+from infex.kernels.compiling import plain_python
+from infex.kernels.layout import CLOSED, LONGEST
+from infex.linear import Offer, Ridge
+from tests.linear.exact import Exact, Pulls
+
+EXAMPLES = 10 if plain_python else 100
+
+
+def unit_arms(rng: np.random.Generator, count: int, dim: int) -> Floats:
+    arms = rng.standard_normal((count, dim))
+    return np.asarray(0.999 * arms / np.linalg.norm(arms, axis=1, keepdims=True))
+
+
+def assert_digits(ridge: Ridge, exact: Exact, rel: float) -> None:
+    squares = [float(value) for value in exact.squares()]
+    np.testing.assert_allclose(ridge.widths() ** 2, squares, rtol=rel, atol=0)
+    np.testing.assert_allclose(ridge.theta, [float(value) for value in exact.theta], rtol=rel, atol=0)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("seed", range(3))
+def test_after_many_short_runs_all_is_what_the_truth_gives(seed: int) -> None:
+    """The rule that counts runs, alone: no width falls so far that the other one would act.
+
+    Where theta is not computed anew, huge rewards that cancel leave their rounding in it; and so many
+    updates of the factor leave errors of 5e-13 in squared widths.
+    """
+    rng, dim, count, penalty = np.random.default_rng(seed), 3, 6, 1000.0
+    arms = unit_arms(rng, count, dim)
+    ridge, pulls, totals = Ridge(arms.T, penalty), [0] * count, [Fraction(0)] * count
+    for t in range(200_000):
+        huge = 1e12 * (-1) ** (t // count)
+        arm, reward = t % count, huge if t < 60_000 else float(rng.standard_normal())
+        ridge.learn(arm, reward)
+        pulls[arm] += 1
+        totals[arm] += Fraction(reward)
+    told = [Pulls(arm, pulls[arm], totals[arm]) for arm in range(count)]
+    exact = Exact(arms, told, penalty)
+    assert max(x @ x / penalty / float(w) for x, w in zip(arms, exact.squares(), strict=True)) < LONGEST
+    assert_digits(ridge, exact, 3e-14)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("penalty", [1e-6, 1e-4, 0.01])
+@pytest.mark.parametrize("seed", range(3))
+def test_after_few_long_runs_all_is_what_the_truth_gives(seed: int, penalty: float) -> None:
+    """The rule that looks at widths, alone: there are too few runs for the other one to act.
+
+    Each run is as long as all before it, so that squared widths fall again and again. By
+    subtraction alone they would keep six to ten digits.
+    """
+    rng, dim, count = np.random.default_rng(seed), 3, 6
+    arms = unit_arms(rng, count, dim)
+    ridge, told = Ridge(arms.T, penalty), []
+    for turn in range(14):
+        rewards = rng.standard_normal(2**turn).tolist()
+        for reward in rewards:
+            ridge.learn(turn % count, reward)
+        told.append(Pulls(turn % count, len(rewards), sum(map(Fraction, rewards), Fraction(0))))
+    assert sum(2 + each.pulls // 4096 for each in told) < CLOSED * dim
+    assert_digits(ridge, Exact(arms, told, penalty), 1e-12)
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    lengths=st.lists(st.floats(-9, 0), min_size=1, max_size=6),
+    penalty=st.floats(-2, 6),
+    turns=st.lists(st.integers(1, 40), max_size=5),
+)
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_small_widths_are_as_exact_as_large_ones(
+    seed: int, lengths: list[float], penalty: float, turns: list[int]
+) -> None:
+    """Short arms and large penalties make widths down to 1e-12, of arms on the board and of any other."""
+    rng, dim = np.random.default_rng(seed), 1 + seed % 3
+    arms = unit_arms(rng, len(lengths), dim) * np.power(10.0, lengths)[:, None]
+    ridge, told = Ridge(arms.T, 10**penalty), []
+    for pulls in turns:
+        arm = int(rng.integers(len(arms)))
+        for _ in range(pulls):
+            ridge.learn(arm, 0.5)
+        told.append(Pulls(arm, pulls, Fraction(pulls, 2)))
+    squares = [float(value) for value in Exact(arms, told, 10**penalty).squares()]
+    roots = np.sqrt(squares)
+    np.testing.assert_allclose(ridge.widths(), roots, rtol=1e-12, atol=0)
+    np.testing.assert_allclose([ridge.width(arm) for arm in range(len(arms))], roots, rtol=1e-12, atol=0)
+    np.testing.assert_allclose(Offer(ridge, arms.T).widths(), roots, rtol=1e-12, atol=0)
+    estimates = ridge.estimates()[1]
+    beta = 1e6
+    np.testing.assert_allclose(ridge.upper(beta) - estimates, beta * roots, rtol=1e-9, atol=1e-15)
