@@ -7,7 +7,21 @@ import numpy as np
 from infex.arrays import Floats
 from infex.kernels.algebra import add, product, project, rank_one, row_dot
 from infex.kernels.compiling import compiled, inlined, larger
-from infex.kernels.layout import ARM, CLOSED, LONGEST, MOST_PULLS, PHI, PSI, RUNS, START, SUM, VOLUME, N, Q
+from infex.kernels.layout import (
+    ARM,
+    CLOSED,
+    LITTLE,
+    LONGEST,
+    MOST_PULLS,
+    PHI,
+    PSI,
+    RUNS,
+    START,
+    SUM,
+    VOLUME,
+    N,
+    Q,
+)
 from infex.kernels.reading import volume
 
 
@@ -65,7 +79,10 @@ def refresh(
         for j in range(i + 1):
             value = truth[0, i, j] + truth[1, i, j] - row_dot(solved, i, solved[j], j)
             solved[i, j] = math.sqrt(value + penalty) if i == j else value / solved[j, j]
-        volume += math.log(solved[i, i] * solved[i, i] / penalty)
+        if abs(value) < LITTLE * penalty:  # rounding makes no volume of nothing
+            volume += math.log1p(value / penalty)
+        else:
+            volume += math.log(solved[i, i] * solved[i, i] / penalty)
     theta, row, moment = solved[d], np.empty(d), truth[0, d] + truth[1, d]
     theta[:] = 0.0
     for i in range(d):

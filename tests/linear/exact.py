@@ -33,6 +33,17 @@ def solve(matrix: Sequence[Row], right: Row) -> Row:
     return found
 
 
+def determinant(matrix: Sequence[Row]) -> Fraction:
+    """That of a positive definite matrix: the product of all pivots."""
+    rows, found = [list(row) for row in matrix], Fraction(1)
+    for i, pivot in enumerate(rows):
+        found *= pivot[i]
+        for row in rows[i + 1 :]:
+            part = row[i] / pivot[i]
+            row[:] = [a - part * b for a, b in zip(row, pivot, strict=True)]
+    return found
+
+
 def dot(one: Row, other: Row) -> Fraction:
     return sum((a * b for a, b in zip(one, other, strict=True)), Fraction(0))
 
@@ -56,6 +67,10 @@ class Exact:
     @property
     def theta(self) -> Row:
         return solve(self.gram, self.moment)
+
+    @property
+    def determinant(self) -> Fraction:
+        return determinant(self.gram)
 
     def squares(self) -> list[Fraction]:
         """x'V^-1 x of every arm: its squared width."""

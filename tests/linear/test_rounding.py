@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -69,6 +70,31 @@ def test_after_few_long_runs_all_is_what_the_truth_gives(seed: int, penalty: flo
         told.append(Pulls(turn % count, len(rewards), sum(map(Fraction, rewards), Fraction(0))))
     assert sum(2 + each.pulls // 4096 for each in told) < CLOSED * dim
     assert_digits(ridge, Exact(arms, told, penalty), 1e-12)
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    length=st.floats(-9, -2),
+    penalty=st.floats(-3, 3),
+    pulls=st.integers(1, 300),
+)
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_the_volume_of_little_is_more_than_rounding(
+    seed: int, length: float, penalty: float, pulls: int
+) -> None:
+    """Computed anew from the truth, against the determinant in exact fractions."""
+    rng, dim = np.random.default_rng(seed), 1 + seed % 4
+    arms = unit_arms(rng, 3, dim) * 10**length
+    ridge, told = Ridge(arms.T, 10**penalty), []
+    for arm in range(3):
+        for _ in range(pulls):
+            ridge.learn(arm, 0.5)
+        told.append(Pulls(arm, pulls, Fraction(pulls, 2)))
+    ridge.settle()
+    grown = Exact(arms, told, 10**penalty).determinant / Fraction(10**penalty) ** dim
+    with mpmath.workdps(60):
+        volume = float(mpmath.log(mpmath.mpf(grown.numerator) / mpmath.mpf(grown.denominator)))
+    assert ridge.volume == pytest.approx(volume, rel=1e-9, abs=0)
 
 
 @given(
