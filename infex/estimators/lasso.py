@@ -52,4 +52,4 @@ class LassoFit(SummedFit):
         self._sums.add(x, reward, weight)
 
     def solve(self, start: Floats) -> Solution:
-        return self._sums.solve(self.penalty).at(self.moments().lasso(self._strength, start))
+        return self._sums.solve().at(self.moments().lasso(self._strength, start))

@@ -16,7 +16,7 @@ class SummedFit(Fit):
 
     def __init__(self, columns: Floats, penalty: float, estimator: Estimator) -> None:
         super().__init__(columns, penalty, estimator)
-        self._sums = Sums(self.dim)
+        self._sums = Sums(self.dim, self.penalty)
 
     def kept(self) -> dict[str, Any]:
         return {"truth": self._sums.truth.copy()}

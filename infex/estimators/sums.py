@@ -16,17 +16,18 @@ from infex.linear.moments import Moments
 class Sums:
     """sum w x x' and sum w y x, each with a carry, so that what is added and taken away leaves nothing.
 
-    `truth` is laid out as `infex.kernels` describes.
+    `truth` is laid out as `infex.kernels` describes; how exact it must be, the `penalty` says.
     """
 
-    __slots__ = ("truth",)
+    __slots__ = ("penalty", "truth")
 
-    def __init__(self, dim: int) -> None:
+    def __init__(self, dim: int, penalty: float) -> None:
         self.truth: Floats = np.zeros((2, dim + 1, dim))
+        self.penalty = penalty
 
     def add(self, x: Floats, reward: float, weight: float) -> None:
         """One reward more; one less, if its weight is below 0."""
-        kernels.add_pulls(self.truth, x, float(weight), float(weight * reward))
+        kernels.add_pulls(self.truth, self.penalty, x, float(weight), float(weight * reward))
 
     def fade(self, rate: float) -> None:
         """All weights become `rate` times what they were."""
@@ -36,9 +37,9 @@ class Sums:
         """Adds another's sums."""
         kernels.add_truth(self.truth, other.truth)
 
-    def solve(self, penalty: float) -> Solution:
+    def solve(self) -> Solution:
         """Ridge regression."""
-        return Solution.of(self.truth, penalty)
+        return Solution.of(self.truth, self.penalty)
 
     def moments(self, told: int) -> Moments:
         """The sums as policies read them, of so many rewards."""

@@ -55,7 +55,7 @@ class WindowedFit(Fit):
         super().__init__(columns, penalty, estimator)
         self._size = estimator.size
         self._last: deque[tuple[Floats, float, float]] = deque()
-        self._sums = Sums(self.dim)
+        self._sums = Sums(self.dim, self.penalty)
         self._dropped = 0
 
     def take(self, x: Floats, reward: float, weight: float) -> None:
@@ -69,7 +69,7 @@ class WindowedFit(Fit):
             self._sum_anew()
 
     def solve(self, start: Floats) -> Solution:
-        return self._sums.solve(self.penalty)
+        return self._sums.solve()
 
     def settle(self) -> None:
         super().settle()
@@ -94,7 +94,7 @@ class WindowedFit(Fit):
         return self._sums.moments(len(self._last))
 
     def _sum_anew(self) -> None:
-        self._sums = Sums(self.dim)
+        self._sums = Sums(self.dim, self.penalty)
         for x, reward, weight in self._last:
             self._sums.add(x, reward, weight)
         self._dropped = 0

@@ -129,7 +129,7 @@ class Ridge:
     def snapshot(self) -> Floats:
         """A copy of the truth with the run under way in it, which goes on as it is."""
         truth = self.truth.copy()
-        kernels.add_pulls(truth, self._vectors[0], self._run[kernels.N], self._run[kernels.SUM])
+        kernels.add_pulls(truth, self.penalty, self._vectors[0], self._run[kernels.N], self._run[kernels.SUM])
         return truth
 
     def estimates(self) -> tuple[int, Floats]:

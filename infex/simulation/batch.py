@@ -137,5 +137,8 @@ def name(policy: Any) -> str:
 def fault(found: Plan, arms: int, arm: int, t: int) -> str:
     """What is wrong with an arm that a compiled loop refused."""
     if found.base.kind != bases.KERNEL:
-        return f"no arm has a finite score in round {t}: are the settings of the policy too large?"
+        return (
+            f"no arm has a finite score in round {t}: are the settings of the policy too large, or is the "
+            "penalty too small?"
+        )
     return f"the kernel chose arm {arm} in round {t}; there are arms 0 to {arms - 1}"

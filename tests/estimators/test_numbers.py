@@ -31,6 +31,10 @@ def learnt(case: Case, told: list[Told] | None = None) -> Statistics:
     return memory.ridge
 
 
+def kind(estimator: Any) -> str:
+    return type(estimator).__name__
+
+
 def bent(estimator: Any, odds: Floats) -> Floats:
     return 1 / (1 + np.exp(-odds)) if isinstance(estimator, Logistic) else odds
 
@@ -198,6 +202,22 @@ def test_a_window_that_went_round_many_times_keeps_its_digits(size: int) -> None
     exact = Exact(arms, told[-size:], 1.0)
     np.testing.assert_allclose(window.theta, [float(part) for part in exact.theta], rtol=1e-13, atol=0)
     np.testing.assert_allclose(window.widths() ** 2, [float(part) for part in exact.squares()], rtol=1e-13)
+
+
+@pytest.mark.parametrize("estimator", [Windowed(), Weighted(weight=lambda x: 1.0), Lasso()], ids=kind)
+@pytest.mark.parametrize("seed", range(4))
+def test_a_small_penalty_outlasts_large_weights_on_a_line(estimator: Any, seed: int) -> None:
+    """The rounding of sums so large is more than the penalty, which is all of V across the line."""
+    rng, penalty = np.random.default_rng(seed), 1e-10
+    arms = np.outer(rng.uniform(0.1, 0.5, size=4), rng.uniform(-1, 1, size=3))
+    fit, told = estimator.start(arms.T, penalty), []
+    for arm in range(4):
+        weight = int(rng.integers(10**7, 10**8))
+        fit.absorb(arms[arm].copy(), 0.5, float(weight))
+        told.append(Pulls(arm, weight, Fraction(weight, 2)))
+    exact = Exact(arms, told, penalty)
+    assert fit.volume == pytest.approx(exact.volume, rel=1e-10)
+    np.testing.assert_allclose(fit.widths() ** 2, [float(part) for part in exact.squares()], rtol=1e-10)
 
 
 @pytest.mark.parametrize("estimator", ALL, ids=repr)

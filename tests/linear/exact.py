@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
+import mpmath
+
 from infex.arrays import Floats
 
 Row = list[Fraction]
@@ -53,8 +55,8 @@ class Exact:
 
     def __init__(self, arms: Floats, told: Iterable[Pulls], penalty: float) -> None:
         self.arms = [[Fraction(float(part)) for part in arm] for arm in arms]
-        dim = arms.shape[1]
-        self.gram = [[Fraction(penalty) if i == j else Fraction(0) for j in range(dim)] for i in range(dim)]
+        self.penalty, dim = Fraction(penalty), arms.shape[1]
+        self.gram = [[self.penalty if i == j else Fraction(0) for j in range(dim)] for i in range(dim)]
         self.moment = [Fraction(0)] * dim
         for arm, pulls, total in told:
             x = self.arms[arm]
@@ -69,8 +71,11 @@ class Exact:
         return solve(self.gram, self.moment)
 
     @property
-    def determinant(self) -> Fraction:
-        return determinant(self.gram)
+    def volume(self) -> float:
+        """log(det V/det V_0)."""
+        grown = determinant(self.gram) / self.penalty ** len(self.moment)
+        with mpmath.workdps(60):
+            return float(mpmath.log(mpmath.mpf(grown.numerator) / mpmath.mpf(grown.denominator)))
 
     def squares(self) -> list[Fraction]:
         """x'V^-1 x of every arm: its squared width."""

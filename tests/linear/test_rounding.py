@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 
-import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,7 +11,7 @@ from infex.arrays import Floats
 from infex.kernels.compiling import plain_python
 from infex.kernels.layout import CLOSED, LONGEST
 from infex.linear import Offer, Ridge
-from tests.linear.exact import Exact, Pulls
+from tests.linear.exact import Exact, Pulls, dot
 
 EXAMPLES = 10 if plain_python else 100
 
@@ -91,10 +90,7 @@ def test_the_volume_of_little_is_more_than_rounding(
             ridge.learn(arm, 0.5)
         told.append(Pulls(arm, pulls, Fraction(pulls, 2)))
     ridge.settle()
-    grown = Exact(arms, told, 10**penalty).determinant / Fraction(10**penalty) ** dim
-    with mpmath.workdps(60):
-        volume = float(mpmath.log(mpmath.mpf(grown.numerator) / mpmath.mpf(grown.denominator)))
-    assert ridge.volume == pytest.approx(volume, rel=1e-9, abs=0)
+    assert ridge.volume == pytest.approx(Exact(arms, told, 10**penalty).volume, rel=1e-9, abs=0)
 
 
 @given(
@@ -124,3 +120,50 @@ def test_small_widths_are_as_exact_as_large_ones(
     estimates = ridge.estimates()[1]
     beta = 1e6
     np.testing.assert_allclose(ridge.upper(beta) - estimates, beta * roots, rtol=1e-9, atol=1e-15)
+
+
+def truth_of(exact: Exact) -> Floats:
+    """What a ridge keeps of these sums: each number as a float, and what is left over."""
+    dim = len(exact.moment)
+    truth = np.zeros((2, dim + 1, dim))
+    for i, row in enumerate([*exact.gram, exact.moment]):
+        for j, value in enumerate(row):
+            total = value - exact.penalty * (i == j)
+            truth[0, i, j] = float(total)
+            truth[1, i, j] = float(total - Fraction(truth[0, i, j]))
+    return truth
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    dim=st.integers(2, 5),
+    power=st.floats(-10, -6.1),
+    apart=st.sampled_from([0.0, 1e-8, 1e-7, 1e-6, 1e-3]),
+)
+@settings(max_examples=EXAMPLES // 2, deadline=None)
+def test_a_small_penalty_outlasts_a_hundred_million_pulls_of_arms_on_a_line(
+    seed: int, dim: int, power: float, apart: float
+) -> None:
+    """Their sums are so large that rounding is more than the penalty, which is all of V across the line.
+
+    `apart` is how far the arms are from the line.
+    """
+    rng, penalty = np.random.default_rng(seed), 10**power
+    line = unit_arms(rng, 1, dim)
+    arms = 0.99 * rng.uniform(-1, 1, size=(4, 1)) * (line + apart * unit_arms(rng, 4, dim))
+    pulls = rng.integers(10**6, 10**8, size=4)
+    totals = pulls * (arms @ line[0]) + np.sqrt(pulls) * rng.standard_normal(4)
+    told = [Pulls(arm, int(pulls[arm]), Fraction(float(totals[arm]))) for arm in range(4)]
+    before = Exact(arms, told, penalty)
+    ridge = Ridge(arms.T, penalty)
+    ridge.restore({"truth": truth_of(before), "told": int(pulls.sum())})
+    for arm in rng.integers(4, size=60).tolist():
+        ridge.learn(arm, 0.5)
+        told.append(Pulls(arm, 1, Fraction(1, 2)))
+    for exact in (Exact(arms, told, penalty),) * 2:
+        roots = np.sqrt([float(value) for value in exact.squares()])
+        np.testing.assert_allclose(ridge.widths(), roots, rtol=1e-6, atol=0)
+        estimates = np.array([float(dot(x, exact.theta)) for x in exact.arms])
+        np.testing.assert_allclose((ridge.estimates()[1] - estimates) / roots, 0, atol=1e-6)
+        assert ridge.volume == pytest.approx(exact.volume, rel=1e-10)
+        ridge.settle()
