@@ -16,6 +16,7 @@ from infex.arrays import Floats, Words
 from infex.environments import LinearInstance
 from infex.errors import InvalidChoice, InvalidExpression
 from infex.kernels import bases, fixed_runs
+from infex.kernels.calling import throw
 from infex.kernels.layout import aligned, blank
 from infex.kernels.rewards import LAWS
 from infex.linear.ridge import checked_penalty
@@ -81,13 +82,15 @@ def _play(tasks: Sequence[Task], label: str, found: Plan, penalty: float, ledger
         exploring = found.exploring(t, end)
         rule = fixed_runs.Rule(exploring, found.schedule is None, found.own, found.random_ties)
         try:
-            fixed_runs.play_batch(
+            fault = fixed_runs.play_batch(
                 t, end, rule, found.base, found.settings, state, apart, law, instance.noise, which, *arrays,
                 reward_rng, rng, seats, starts, ledger.checkpoints, ledger.curves, ledger.tallies,
                 ledger.counts, ledger.arms, ledger.rewards, ledger.losses, ledger.volumes, ledger.times,
             )  # fmt: skip
         except bases.NoSuchArm as error:
-            raise InvalidChoice(fault(found, len(instance.arms), *error.args)) from None
+            raise InvalidChoice(wrong(found, len(instance.arms), *error.args)) from None
+        if fault:
+            throw(fault)
 
 
 def scratch(instance: LinearInstance, penalty: float) -> fixed_runs.State:
@@ -134,7 +137,7 @@ def name(policy: Any) -> str:
     return f"{kind}({name(policy.base)})" if hasattr(policy, "base") else kind
 
 
-def fault(found: Plan, arms: int, arm: int, t: int) -> str:
+def wrong(found: Plan, arms: int, arm: int, t: int) -> str:
     """What is wrong with an arm that a compiled loop refused."""
     if found.base.kind != bases.KERNEL:
         return (

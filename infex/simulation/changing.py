@@ -12,6 +12,7 @@ from infex.arrays import Floats
 from infex.environments import ChangingInstance
 from infex.errors import InvalidChoice
 from infex.kernels.bases import NoSuchArm
+from infex.kernels.calling import throw
 from infex.kernels.changing_runs import enter, play_block
 from infex.kernels.drawing import gaps_of
 from infex.kernels.fixed_runs import Rule, State
@@ -20,7 +21,7 @@ from infex.linear import Memory
 from infex.linear.statistics import Estimator
 from infex.policies import Greedy
 from infex.policies.protocol import chosen, learns, noted, teach, uses_explored
-from infex.simulation.batch import fault
+from infex.simulation.batch import wrong
 from infex.simulation.ledger import Ledger
 from infex.simulation.plan import Plan, plan
 from infex.simulation.run import Run
@@ -107,9 +108,11 @@ def _compiled(
     exploring = found.exploring(t, t + len(block) - 1)
     rule = Rule(exploring, found.schedule is None, found.own, found.random_ties)
     try:
-        play_block(
+        fault = play_block(
             t, block, rule, found.base, found.settings, state, apart, LAWS[instance.rewards], instance.noise,
             np.array(instance.theta), reward_rng, rng, ledger.outcome(0),
         )  # fmt: skip
     except NoSuchArm as error:
-        raise InvalidChoice(fault(found, instance.count, *error.args)) from None
+        raise InvalidChoice(wrong(found, instance.count, *error.args)) from None
+    if fault:
+        throw(fault)
