@@ -174,7 +174,7 @@ def play_rounds(
             last = pause if turn >= exploring.size else min(pause, exploring[turn] - 1)
         if not 0 <= arm < means.size:
             if fault != 0:
-                return fault
+                break
             raise NoSuchArm(arm, t)
         reward = reward_of(law, means[arm], noise, draw_of(law, reward_rng))
         if arm != run[ARM]:
@@ -207,7 +207,7 @@ def play_rounds(
             curve[mark] = regret(tally)
             mark += 1
     close_stretch(tally, counts, gaps)
-    return 0
+    return fault
 
 
 @inlined
