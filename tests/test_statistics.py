@@ -32,6 +32,14 @@ def test_a_paired_difference_is_one_minus_other() -> None:
     assert paired(np.arange(9.0), np.arange(9.0) + 5).settled
 
 
+@pytest.mark.parametrize("pairs", [1, 5, 6, 40])
+def test_pairs_that_are_equal_are_not_below(pairs: int) -> None:
+    rng = np.random.default_rng(pairs)
+    one, other = rng.integers(3, size=(2, pairs)).astype(float)
+    assert paired(one, other).below == sum(a < b for a, b in zip(one, other, strict=True))
+    assert paired(one, one).below == 0
+
+
 @pytest.mark.parametrize("pairs", [0, 1, 5])
 def test_few_pairs_have_no_interval(pairs: int) -> None:
     found = paired(np.full(pairs, 1.0), np.full(pairs, 3.0))

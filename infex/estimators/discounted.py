@@ -53,8 +53,8 @@ class DiscountedFit(Fit):
     def __init__(self, columns: Floats, penalty: float, estimator: Discounted) -> None:
         super().__init__(columns, penalty, estimator)
         self._rate = estimator.rate
-        self._sums = Sums(self.dim)
-        self._squares = Sums(self.dim)
+        self._sums = Sums(self.dim, self.penalty)
+        self._squares = Sums(self.dim, self.penalty)
 
     def take(self, x: Floats, reward: float, weight: float) -> None:
         self._sums.fade(self._rate)
@@ -64,7 +64,7 @@ class DiscountedFit(Fit):
 
     def solve(self, start: Floats) -> Solution:
         """With W = L L', the factor of V^-1 W V^-1 is L'V^-1."""
-        mean, noise = self._sums.solve(self.penalty), self._squares.solve(self.penalty)
+        mean, noise = self._sums.solve(), self._squares.solve()
         root: Any = np.linalg.solve(noise.factor.T, mean.factor.T @ mean.factor)
         return mean.spread(root, noise.volume)
 
@@ -72,7 +72,7 @@ class DiscountedFit(Fit):
         return {"faded": self._sums.truth.copy(), "faded twice": self._squares.truth.copy()}
 
     def recall(self, arrays: Arrays) -> None:
-        sums, squares = (Sums.kept(name, arrays, self.dim) for name in ("faded", "faded twice"))
+        sums, squares = (Sums.kept(name, arrays, self.dim, self.penalty) for name in ("faded", "faded twice"))
         self._sums, self._squares = sums, squares
 
     def sums(self) -> tuple[Floats | None, int]:

@@ -53,6 +53,4 @@ class LassoFit(SummedFit):
         self._sums.add(x, reward, weight)
 
     def solve(self, start: Floats) -> Solution:
-        return self._sums.solve(self.penalty).at(
-            Moments.of(self._sums.truth, self.told).lasso(self._strength, start)
-        )
+        return self._sums.solve().at(Moments.of(self._sums.truth, self.told).lasso(self._strength, start))

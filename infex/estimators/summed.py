@@ -15,13 +15,13 @@ class SummedFit(Fit):
 
     def __init__(self, columns: Floats, penalty: float, estimator: Estimator) -> None:
         super().__init__(columns, penalty, estimator)
-        self._sums = Sums(self.dim)
+        self._sums = Sums(self.dim, self.penalty)
 
     def kept(self) -> Arrays:
         return {"truth": self._sums.truth.copy()}
 
     def recall(self, arrays: Arrays) -> None:
-        self._sums = Sums.kept("truth", arrays, self.dim)
+        self._sums = Sums.kept("truth", arrays, self.dim, self.penalty)
 
     def join(self, other: Self) -> None:
         self._sums.merge(other._sums)

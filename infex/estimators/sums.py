@@ -16,17 +16,18 @@ from infex.linear.estimating import Arrays
 class Sums:
     """sum w x x' and sum w y x, each with a carry, so that what is added and taken away leaves nothing.
 
-    `truth` is laid out as `infex.kernels` describes.
+    `truth` is laid out as `infex.kernels` describes; how exact it must be, the `penalty` says.
     """
 
-    __slots__ = ("truth",)
+    __slots__ = ("penalty", "truth")
 
-    def __init__(self, dim: int) -> None:
+    def __init__(self, dim: int, penalty: float) -> None:
         self.truth: Floats = np.zeros((2, dim + 1, dim))
+        self.penalty = penalty
 
     def add(self, x: Floats, reward: float, weight: float) -> None:
         """One reward more; one less, if its weight is below 0."""
-        kernels.add_pulls(self.truth, x, float(weight), float(weight * reward))
+        kernels.add_pulls(self.truth, self.penalty, x, float(weight), float(weight * reward))
 
     def fade(self, rate: float) -> None:
         """All weights become `rate` times what they were."""
@@ -36,13 +37,13 @@ class Sums:
         """Adds another's sums."""
         kernels.add_truth(self.truth, other.truth)
 
-    def solve(self, penalty: float) -> Solution:
+    def solve(self) -> Solution:
         """Ridge regression."""
-        return Solution.of(self.truth, penalty)
+        return Solution.of(self.truth, self.penalty)
 
     @staticmethod
-    def kept(name: str, arrays: Arrays, dim: int) -> Sums:
+    def kept(name: str, arrays: Arrays, dim: int, penalty: float) -> Sums:
         """Those that were kept under a name."""
-        sums = Sums(dim)
+        sums = Sums(dim, penalty)
         sums.truth = fitting(name, arrays[name], sums.truth.shape)
         return sums

@@ -58,4 +58,4 @@ class WeightedFit(SummedFit):
         self._sums.add(x, reward, weight * real("weight(x)", self._weight(x.copy()), above=0))
 
     def solve(self, start: Floats) -> Solution:
-        return self._sums.solve(self.penalty)
+        return self._sums.solve()

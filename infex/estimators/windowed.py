@@ -56,7 +56,7 @@ class WindowedFit(Fit):
         super().__init__(columns, penalty, estimator)
         self._size = estimator.size
         self._last: deque[tuple[Floats, float, float]] = deque()
-        self._sums = Sums(self.dim)
+        self._sums = Sums(self.dim, self.penalty)
         self._dropped = 0
 
     def take(self, x: Floats, reward: float, weight: float) -> None:
@@ -70,7 +70,7 @@ class WindowedFit(Fit):
             self._sum_anew()
 
     def solve(self, start: Floats) -> Solution:
-        return self._sums.solve(self.penalty)
+        return self._sums.solve()
 
     def kept(self) -> Arrays:
         rows, rewards, weights = zip(*self._last, strict=True) if self._last else ((), (), ())
@@ -89,7 +89,7 @@ class WindowedFit(Fit):
         sums, dropped = None, 0
         if "truth" in arrays and len(window) == len(rows):  # format 1, or another size: added up anew
             sums, dropped = (
-                Sums.kept("truth", arrays, self.dim),
+                Sums.kept("truth", arrays, self.dim, self.penalty),
                 int(fitting("dropped", arrays["dropped"], (), whole=True)),
             )
         self._last = deque(window)
@@ -104,7 +104,7 @@ class WindowedFit(Fit):
         return self._sums.truth.copy(), len(self._last)
 
     def _sum_anew(self) -> None:
-        self._sums = Sums(self.dim)
+        self._sums = Sums(self.dim, self.penalty)
         for x, reward, weight in self._last:
             self._sums.add(x, reward, weight)
         self._dropped = 0

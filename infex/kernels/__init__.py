@@ -1,6 +1,6 @@
 """The formulas of ridge regression, each written once, compiled.
 
-They stand in `algebra`, `reading` and `learning`; this is where others take them from.
+They stand in `algebra`, `reading`, `factoring` and `learning`; this is where others take them from.
 
 The state of a ridge with V = penalty I + sum x x' and b = sum y x is six arrays:
 
@@ -25,6 +25,10 @@ runs; the board, from M and theta, once some squared width has fallen to e^-FALL
 when last computed, as that is how much subtraction can cost it. So M and theta do not depend on
 the board, and a loop that needs none may leave it out. A run is closed when it brings such a
 fall by itself, or after MOST_PULLS pulls, as its reward sum S has no carry.
+
+V is all penalty in a direction that no arm has. If the penalty is below FINE, sums of 10^8 pulls would
+hide it under their rounding; so the truth then keeps what rounding takes from products, too, and
+its factor is computed with 32 digits (`pairs`).
 """
 
 from infex.arrays import Floats, Integers

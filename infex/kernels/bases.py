@@ -89,27 +89,28 @@ def sampled_arm(
 
 
 @compiled
-def base_arm(base: Base, t: int, seen: View, rng: Any) -> tuple[int, bool]:
-    """The arm the base chooses, and whether it calls that exploring."""
+def base_arm(base: Base, t: int, seen: View, rng: Any) -> tuple[int, bool, int]:
+    """The arm the base chooses, whether it calls that exploring, and the fault of a kernel that raised."""
     board, run, scores, count = seen.board, seen.run, seen.scores[2], seen.arms.shape[1]
     kind = base.kind
     if kind == EPSILON:
         rate = min(1.0, t ** (-1.0 / 3.0)) if base.rate < 0.0 else base.rate
         if rng.random() >= rate:
-            return greedy_arm(board, run, base.random_ties, rng, scores), False
-        return int(rng.integers(0, count)), True
+            return greedy_arm(board, run, base.random_ties, rng, scores), False, 0
+        return int(rng.integers(0, count)), True, 0
     if kind == HYBRID and rng.random() >= base.rate:
-        return greedy_arm(board, run, base.random_ties, rng, scores), False
+        return greedy_arm(board, run, base.random_ties, rng, scores), False, 0
     if kind == ROBIN:
-        return (t - 1) % count, True
+        return (t - 1) % count, True, 0
     if kind == UNIFORM:
-        return int(rng.integers(0, count)), True
+        return int(rng.integers(0, count)), True, 0
     if kind == GREEDY:
-        return greedy_arm(board, run, base.random_ties, rng, scores), False
+        return greedy_arm(board, run, base.random_ties, rng, scores), False, 0
     if kind == LINUCB:
-        return optimistic_arm(base, seen.penalty, board, run, rng, scores, seen.places), True
+        return optimistic_arm(base, seen.penalty, board, run, rng, scores, seen.places), True, 0
     if kind == KERNEL:
-        return int(call(base.address, t, seen, rng)), True
+        arm, fault = call(base.address, t, seen, rng)
+        return arm, True, fault
     if kind not in (LINTS, LINTS_SPHERICAL, HYBRID):
         raise NoSuchKind(kind)
     arm = sampled_arm(
@@ -125,4 +126,4 @@ def base_arm(base: Base, t: int, seen: View, rng: Any) -> tuple[int, bool]:
         seen.sample[2],
         scores,
     )
-    return arm, True
+    return arm, True, 0

@@ -6,10 +6,13 @@ from typing import Any
 import numba
 import numpy as np
 from numba.core import types
+from numba.core.callconv import RETCODE_USEREXC, excinfo_ptr_t
 from numba.extending import intrinsic
 
-from infex.kernels.compiling import plain_python
+from infex.kernels.compiling import compiled, plain_python
 from infex.kernels.view import View, viewed
+
+ANSWER: Any = types.UniTuple(types.int64, 2)  # type: ignore[no-untyped-call]
 
 
 @functools.cache
@@ -22,22 +25,63 @@ def arguments() -> tuple[Any, ...]:
 
 
 def _call(typing_context: Any, address: Any, t: Any, view: Any, rng: Any) -> Any:
-    """Calls the kernel at `address`, by Numba's own convention; what it raises is raised here."""
+    """Calls the kernel at `address`, by Numba's own convention: its arm and 0, or -1 and a fault.
+
+    An exception that passes through a compiled function leaves it at once, and all arrays that the
+    function holds are never given back. So what the kernel raised becomes a number, the address of
+    Numba's description of it, with which the loop ends like any other; `throw` then raises it.
+    """
 
     def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         convention, kinds = context.call_conv, signature.args[1:]
         shape = convention.get_function_type(types.int64, kinds)
         pointer = builder.inttoptr(given[0], shape.as_pointer())
-        status, arm = convention.call_function(builder, pointer, types.int64, kinds, given[1:])
-        with builder.if_then(status.is_error, likely=False):
-            convention.return_status_propagate(builder, status)
-        return arm
+        values = given[1], _lent(context, builder, view, given[2]), given[3]
+        status, arm = convention.call_function(builder, pointer, types.int64, kinds, values)
+        raised = status.is_user_exc
+        with builder.if_then(builder.and_(status.is_error, builder.not_(raised)), likely=False):
+            convention.return_status_propagate(builder, status)  # Python knows of it already
+        fault = builder.ptrtoint(status.excinfoptr, arm.type)
+        chosen = builder.select(raised, arm.type(-1), arm), builder.select(raised, fault, arm.type(0))
+        return context.make_tuple(builder, signature.return_type, chosen)
 
-    return types.int64(types.intp, types.int64, view, rng), emit
+    return ANSWER(types.intp, types.int64, view, rng), emit
 
 
-def _call_plainly(function: Any, t: int, view: View, rng: Any) -> int:
-    return int(function(t, view, rng))
+def _lent(context: Any, builder: Any, kind: Any, view: Any) -> Any:
+    """The view with arrays whose references nobody counts: a kernel that raises would keep some for ever."""
+    for place, part in enumerate(kind.types):
+        if isinstance(part, types.Array):
+            array = context.make_array(part)(context, builder, builder.extract_value(view, place))
+            array.meminfo = array.meminfo.type(None)
+            view = builder.insert_value(view, array._getvalue(), place)
+    return view
+
+
+def _call_plainly(function: Any, t: int, view: View, rng: Any) -> tuple[int, int]:
+    return int(function(t, view, rng)), 0
 
 
 call: Any = _call_plainly if plain_python else intrinsic(_call)
+
+
+def _leave(typing_context: Any, fault: Any) -> Any:
+    """Leaves the compiled function with what a kernel raised."""
+
+    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        convention = context.call_conv
+        found = builder.inttoptr(given[0], excinfo_ptr_t)
+        status = convention._get_return_status(builder, RETCODE_USEREXC, found)
+        convention.return_status_propagate(builder, status)
+        return context.get_dummy_value()
+
+    return types.none(types.int64), emit
+
+
+leave: Any = intrinsic(_leave)
+
+
+@compiled
+def throw(fault: int) -> None:
+    """Raises what a kernel raised; once, as its description is then given back."""
+    leave(fault)

@@ -45,8 +45,8 @@ def play_block(
     reward_rng: Any,
     rng: Any,
     outcome: Outcome,
-) -> None:
-    """Plays as many rounds from t on as `block` has arms for.
+) -> int:
+    """Plays as many rounds from t on as `block` has arms for; 0, or the fault of a kernel that raised.
 
     The widths of all arms come from one product M X in `kernels.direct`, and only where the base
     reads them; greedy rounds need the scores alone.
@@ -59,7 +59,7 @@ def play_block(
     seen = viewed(block[0], settings, penalty, board, run, solved, vectors)
     scores, places, sample = seen.scores, seen.places, seen.sample
     for b in range(block.shape[0]):
-        columns = block[b]
+        columns, fault = block[b], 0
         explores = always or (turn < exploring.size and exploring[turn] == t + b)
         if explores:
             turn += 1
@@ -69,12 +69,14 @@ def play_block(
                 clock, factor, vector, here = t + b, solved, vectors, run
             score(base.reads, factor, columns, board)
             seen = View(columns, settings, penalty, board, here, factor, vector, scores, places, sample)
-            arm, explores = base_arm(base, clock, seen, rng)
+            arm, explores, fault = base_arm(base, clock, seen, rng)
             explores = explores or not always
         else:
             kernels.product(columns, solved[block.shape[1]], board[0])
             arm = pick(board[0], random_ties, rng)
         if not 0 <= arm < count:
+            if fault != 0:
+                return fault
             raise NoSuchArm(arm, t + b)
         top = gaps_of(columns, theta, gaps)
         reward = reward_of(law, top - gaps[arm], noise, draw_of(law, reward_rng))
@@ -84,6 +86,7 @@ def play_block(
         if explores and own:
             kernels.absorb(own_truth, penalty, own_solved, empty, no_board, own_vectors, own_run, x, reward)
         enter(outcome, t + b, arm, explores, gaps[arm], reward)
+    return 0
 
 
 @compiled

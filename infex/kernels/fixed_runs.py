@@ -138,8 +138,8 @@ def play_rounds(
     reward_rng: Any,
     rng: Any,
     outcome: Outcome,
-) -> None:
-    """Plays rounds t to end; a board without room is not kept up."""
+) -> int:
+    """Plays rounds t to end; a board without room is not kept up. 0, or the fault of a kernel that raised."""
     exploring, always, own, random_ties = rule
     truth, solved, columns, board, vectors, run, penalty = state
     own_truth, own_solved, own_columns, own_board, own_vectors, own_run, _ = apart
@@ -151,6 +151,7 @@ def play_rounds(
     scores, places = seen.scores[2], seen.places
     direction, theta, work = seen.sample[0], seen.sample[1], seen.sample[2]
     mark, turn, own_clock = 0, 0, int(tally[EXPLORED])
+    fault = 0
     kept, low, high = -1, 0.0, 0.0  # the run's arm if its interval is known, and the interval
     while mark < checkpoints.size and checkpoints[mark] < t:
         mark += 1
@@ -166,7 +167,7 @@ def play_rounds(
                     base, penalty, columns, solved, vectors, run, rng, direction, theta, work, scores
                 )
             else:
-                arm, explores = base_arm(base, own_clock + turn if own else t, seen, rng)
+                arm, explores, fault = base_arm(base, own_clock + turn if own else t, seen, rng)
                 explores = explores or not always
             last = t
         else:
@@ -174,6 +175,8 @@ def play_rounds(
             arm = kept if known else greedy_arm(board, run, random_ties, rng, scores)
             last = pause if turn >= exploring.size else min(pause, exploring[turn] - 1)
         if not 0 <= arm < means.size:
+            if fault != 0:
+                break
             raise NoSuchArm(arm, t)
         reward = reward_of(law, means[arm], noise, draw_of(law, reward_rng))
         if arm != run[ARM]:
@@ -206,6 +209,7 @@ def play_rounds(
             curve[mark] = regret(tally)
             mark += 1
     close_stretch(tally, counts, gaps)
+    return fault
 
 
 @inlined
@@ -266,11 +270,12 @@ def play_batch(
     losses: Floats,
     volumes: Floats,
     times: Integers,
-) -> None:
+) -> int:
     """Plays rounds t to end of many runs, one after the other: run r on problem which[r].
 
     From round 1 on the ridges are set to nothing learnt, and the generators to `starts`, if they
-    are given; from a later round on the one run goes on as it stands.
+    are given; from a later round on the one run goes on as it stands. 0, or the fault of a kernel
+    that raised, for `calling.throw`.
     """
     for r in range(which.size):
         clock = ticks()
@@ -281,6 +286,9 @@ def play_batch(
         own = begun(apart, columns[i], t == 1) if rule.own else ridge
         problem = Rewarding(law, noise, means[i], gaps[i])
         outcome = Outcome(checkpoints, curves[r], tallies[r], counts[r], arms[r], rewards[r], losses[r])
-        play_rounds(t, end, rule, base, settings, ridge, own, problem, reward_rng, rng, outcome)
+        fault = play_rounds(t, end, rule, base, settings, ridge, own, problem, reward_rng, rng, outcome)
+        if fault != 0:
+            return fault
         volumes[r] = kernels.volume(ridge.run)
         times[r] += ticks() - clock
+    return 0

@@ -30,6 +30,7 @@ def play_forced_rounds(
     columns: Floats,
     truth: Floats,
     own_truth: Floats,
+    penalty: float,
     problem: Rewarding,
     reward_rng: Any,
     rng: Any,
@@ -58,9 +59,9 @@ def play_forced_rounds(
         reward = reward_of(law, means[arm], noise, draw_of(law, reward_rng))
         for i in range(dim):
             x[i] = columns[i, arm]
-        kernels.add_pulls(truth, x, 1.0, reward)
+        kernels.add_pulls(truth, penalty, x, 1.0, reward)
         if forced[place]:
-            kernels.add_pulls(own_truth, x, 1.0, reward)
+            kernels.add_pulls(own_truth, penalty, x, 1.0, reward)
         if arms.size > 0:
             arms[t - 1] = arm
             rewards[t - 1] = reward

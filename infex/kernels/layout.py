@@ -13,6 +13,8 @@ LONGEST = math.exp(FALL)
 CLOSED = 64
 MOST_PULLS = 4096.0
 HUGE = 1e150
+FINE = 1e-6  # below this penalty sums and the factor are of 32 digits (see `pairs`)
+LITTLE = 1e-6  # growth of a pivot, against the penalty, of which log(1 + growth) would lose digits
 LINE = 8  # numbers in a line of the processor's cache
 
 # The scalars of a run: its arm (-1 is none), n, S, q, x'theta at its start, phi, psi; and of the

@@ -1,13 +1,25 @@
 """How a ridge takes in rewards; see `kernels`."""
 
-import math
-
-import numpy as np
-
 from infex.arrays import Floats
 from infex.kernels.algebra import add, product, project, rank_one, row_dot
 from infex.kernels.compiling import compiled, inlined, larger
-from infex.kernels.layout import ARM, CLOSED, LONGEST, MOST_PULLS, PHI, PSI, RUNS, START, SUM, VOLUME, N, Q
+from infex.kernels.factoring import estimate, factor, factor_finely, invert
+from infex.kernels.layout import (
+    ARM,
+    CLOSED,
+    FINE,
+    LONGEST,
+    MOST_PULLS,
+    PHI,
+    PSI,
+    RUNS,
+    START,
+    SUM,
+    VOLUME,
+    N,
+    Q,
+)
+from infex.kernels.pairs import exact_product
 from infex.kernels.reading import volume
 
 
@@ -36,17 +48,33 @@ def score(solved: Floats, vectors: Floats, run: Floats, columns: Floats, board: 
 
 
 @inlined
-def add_pulls(truth: Floats, x: Floats, n: float, total: float) -> None:
+def add_pulls(truth: Floats, penalty: float, x: Floats, n: float, total: float) -> None:
     """The truth after n pulls of x with reward sum `total`.
 
     A million plain additions would leave an error of 1e-10 in V relative to its largest entry,
-    which near-collinear arms blow up to 1e-5 in theta.
+    which near-collinear arms blow up to 1e-5 in theta. A small penalty asks for more: for what
+    rounding takes from the products, too.
     """
     d = x.size
+    if penalty < FINE:
+        for i in range(d):
+            add_product(truth, d, i, total, x[i])
+            scaled, lost = exact_product(n, x[i])
+            for j in range(i + 1):
+                add_product(truth, i, j, scaled, x[j])
+                truth[1, i, j] += lost * x[j]
+        return
     for i in range(d):
         truth[0, d, i], truth[1, d, i] = add(truth[0, d, i], truth[1, d, i], total * x[i])
         for j in range(i + 1):
             truth[0, i, j], truth[1, i, j] = add(truth[0, i, j], truth[1, i, j], n * x[i] * x[j])
+
+
+@inlined
+def add_product(truth: Floats, i: int, j: int, a: float, b: float) -> None:
+    """Adds a b to one number of the truth, and what rounding takes from it to the carry."""
+    value, lost = exact_product(a, b)
+    truth[0, i, j], truth[1, i, j] = add(truth[0, i, j], truth[1, i, j] + lost, value)
 
 
 @compiled
@@ -65,29 +93,15 @@ def refresh(
 ) -> None:
     """Computes all that is derived anew from the truth; no run is under way.
 
-    Cholesky V = L L', then M = L^-1 row by row in its place, and theta = M'(M b).
+    Cholesky V = L L', then M = L^-1 in its place, and theta = M'(M b).
     """
-    d = columns.shape[0]
-    volume = 0.0
-    for i in range(d):
-        for j in range(i + 1):
-            value = truth[0, i, j] + truth[1, i, j] - row_dot(solved, i, solved[j], j)
-            solved[i, j] = math.sqrt(value + penalty) if i == j else value / solved[j, j]
-        volume += math.log(solved[i, i] * solved[i, i] / penalty)
-    theta, row, moment = solved[d], np.empty(d), truth[0, d] + truth[1, d]
-    theta[:] = 0.0
-    for i in range(d):
-        row[:] = 0.0
-        for k in range(i):
-            for j in range(k + 1):
-                row[j] -= solved[i, k] * solved[k, j]
-        pivot = 1.0 / solved[i, i]
-        row[i] = 1.0
-        for j in range(i + 1):
-            solved[i, j] = pivot * row[j]
-        value = row_dot(solved, i, moment, i + 1)
-        for j in range(i + 1):
-            theta[j] += value * solved[i, j]
+    if penalty < FINE:
+        volume = factor_finely(truth, penalty, solved)
+        invert(solved)
+    else:
+        volume = factor(truth, penalty, solved)
+        invert(solved)
+        estimate(truth, solved)
     direct(solved, columns, board)
     run[:] = 0.0
     run[ARM] = -1.0
@@ -108,7 +122,7 @@ def close_run(
     n, phi, psi = run[N], run[PHI], run[PSI]
     if n == 0.0:
         return
-    add_pulls(truth, vectors[0], n, run[SUM])
+    add_pulls(truth, penalty, vectors[0], n, run[SUM])
     run[VOLUME] = volume(run)
     run[RUNS] += 1.0
     d = columns.shape[0]

@@ -195,7 +195,9 @@ class Known:
             raise NotKept("the estimator keeps no sums of x x' and y x, which the policy asks for")
         truth = self._learnt.truth.copy()
         run = self._learnt.run
-        kernels.add_pulls(truth, self._learnt.vectors[0], run[kernels.N], run[kernels.SUM])
+        kernels.add_pulls(
+            truth, self._learnt.penalty, self._learnt.vectors[0], run[kernels.N], run[kernels.SUM]
+        )
         return Moments.of(truth, self._told)
 
     def view(self, settings: Floats) -> View:

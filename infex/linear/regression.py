@@ -155,7 +155,9 @@ class RidgeStatistics:
     def snapshot(self) -> Floats:
         """A copy of the truth with the run under way in it, which goes on as it is."""
         truth, learnt = self.truth.copy(), self._learnt
-        kernels.add_pulls(truth, learnt.vectors[0], learnt.run[kernels.N], learnt.run[kernels.SUM])
+        kernels.add_pulls(
+            truth, self.penalty, learnt.vectors[0], learnt.run[kernels.N], learnt.run[kernels.SUM]
+        )
         return truth
 
     def _begin(self, truth: Floats, told: int) -> None:

@@ -148,6 +148,6 @@ def _checked(infex: Infex) -> tuple[Gate, Traits]:
             "faster than log t. For a short horizon that may be just what you want; then filter out "
             "infex.SparseExploration.",
             SparseExploration,
-            stacklevel=5,
+            stacklevel=4,
         )
     return Gate(schedule), traits

@@ -150,8 +150,9 @@ def kernel(function: Chooser | None = None, /, **settings: float) -> Any:
     50
 
     In `play` it runs inside the compiled loop, alone or as a base of `Infex`; a `Bandit` takes it
-    too. It must not change what it is given, but for `rng`, nor read beyond an array's end: nobody
-    looks. Globals are compiled in as they are at its first use, so numbers that change are settings.
+    too. It must not change what it is given, but for `rng`, nor keep an array of it beyond the call,
+    nor read beyond an array's end: nobody looks. What it raises is raised by `play`. Globals are
+    compiled in as they are at its first use, so numbers that change are settings.
     """
     if function is None:
         checked = {name: real(name, value) for name, value in settings.items()}

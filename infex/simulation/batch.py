@@ -15,6 +15,7 @@ from infex.arrays import Floats, Words
 from infex.environments import LinearInstance
 from infex.errors import InvalidChoice
 from infex.kernels import bases, fixed_runs
+from infex.kernels.calling import throw
 from infex.kernels.layout import aligned, blank
 from infex.kernels.rewards import LAWS
 from infex.linear.regression import checked_penalty
@@ -80,13 +81,15 @@ def _play(tasks: Sequence[Task], label: str, course: Course, penalty: float, led
         exploring = course.exploring(t, end)
         rule = fixed_runs.Rule(exploring, form.schedule is None, form.own, form.random_ties)
         try:
-            fixed_runs.play_batch(
+            fault = fixed_runs.play_batch(
                 t, end, rule, form.base, form.settings, state, apart, law, instance.noise, which, *arrays,
                 reward_rng, rng, seats, starts, ledger.checkpoints, ledger.curves, ledger.tallies,
                 ledger.counts, ledger.arms, ledger.rewards, ledger.losses, ledger.volumes, ledger.times,
             )  # fmt: skip
         except bases.NoSuchArm as error:
-            raise InvalidChoice(fault(course, len(instance.arms), *error.args)) from None
+            raise InvalidChoice(wrong(course, len(instance.arms), *error.args)) from None
+        if fault:
+            throw(fault)
 
 
 def scratch(instance: LinearInstance, penalty: float) -> fixed_runs.State:
@@ -121,8 +124,11 @@ def seats_of(
     return *draws, memory, np.zeros((0, 2, 4), dtype=np.uint64)
 
 
-def fault(course: Course, arms: int, arm: int, t: int) -> str:
+def wrong(course: Course, arms: int, arm: int, t: int) -> str:
     """What is wrong with an arm that a compiled loop refused."""
     if course.form.base.kind != bases.KERNEL:
-        return f"no arm has a finite score in round {t}: are the settings of the policy too large?"
+        return (
+            f"no arm has a finite score in round {t}: are the settings of the policy too large, or is the "
+            "penalty too small?"
+        )
     return f"the kernel chose arm {arm} in round {t}; there are arms 0 to {arms - 1}"

@@ -11,6 +11,7 @@ from infex.arrays import Floats
 from infex.environments import ChangingInstance
 from infex.errors import InvalidChoice
 from infex.kernels.bases import NoSuchArm
+from infex.kernels.calling import throw
 from infex.kernels.changing_runs import enter, play_block
 from infex.kernels.drawing import gaps_of
 from infex.kernels.fixed_runs import Rule, State
@@ -20,7 +21,7 @@ from infex.linear.estimating import Estimator
 from infex.policies import Greedy, Policy
 from infex.policies.traits import traits_of
 from infex.rounds import Player, play_round
-from infex.simulation.batch import fault
+from infex.simulation.batch import wrong
 from infex.simulation.course import Course, course_of
 from infex.simulation.ledger import Ledger
 from infex.simulation.run import Run
@@ -104,9 +105,11 @@ def _compiled(
     exploring = course.exploring(t, t + len(block) - 1)
     rule = Rule(exploring, form.schedule is None, form.own, form.random_ties)
     try:
-        play_block(
+        fault = play_block(
             t, block, rule, form.base, form.settings, state, apart, LAWS[instance.rewards], instance.noise,
             np.array(instance.theta), reward_rng, rng, ledger.outcome(0),
         )  # fmt: skip
     except NoSuchArm as error:
-        raise InvalidChoice(fault(course, instance.count, *error.args)) from None
+        raise InvalidChoice(wrong(course, instance.count, *error.args)) from None
+    if fault:
+        throw(fault)

@@ -34,12 +34,12 @@ def play_forced(
 ) -> Run:
     """One run; `label` names the policy's draws."""
     compile_forced()
-    checked_penalty(penalty)
+    penalty = checked_penalty(penalty)
     forced_rounds(policy.rule, policy.scale_for(instance.arms.shape[1]), 1, min(CHUNK, horizon))
     ledger = Ledger(1, len(instance.arms), horizon, record)
     draws = instance.draws(seed), stream(seed, "policy", label, instance.key)
     begun = time.perf_counter()
-    truth = _play(instance, policy, ledger, *draws)
+    truth = _play(instance, policy, ledger, penalty, *draws)
     seconds = time.perf_counter() - begun
     ledger.volumes[0] = Solution.of(truth, penalty).volume
     return ledger.run(0, instance, policy, seed, seconds)
@@ -49,13 +49,14 @@ def play_forced(
 def compile_forced() -> None:
     """Compiles the loop, or reads it from the cache, so that no run's time holds it."""
     instance = LinearInstance(np.ones((1, 1)), np.zeros(1))
-    _play(instance, OLSBandit(), Ledger(1, 1, 2, record=False), stream(0), stream(0))
+    _play(instance, OLSBandit(), Ledger(1, 1, 2, record=False), 1.0, stream(0), stream(0))
 
 
 def _play(
     instance: LinearInstance,
     policy: OLSBandit,
     ledger: Ledger,
+    penalty: float,
     reward_rng: np.random.Generator,
     rng: np.random.Generator,
 ) -> Floats:
@@ -68,7 +69,17 @@ def _play(
         end = min(t + CHUNK - 1, ledger.horizon)
         forced = forced_rounds(policy.rule, policy.scale_for(dim), t, end)
         play_forced_rounds(
-            t, forced, policy.keep, columns, truth, own_truth, problem, reward_rng, rng, ledger.outcome(0)
+            t,
+            forced,
+            policy.keep,
+            columns,
+            truth,
+            own_truth,
+            penalty,
+            problem,
+            reward_rng,
+            rng,
+            ledger.outcome(0),
         )
     return truth
 

@@ -60,6 +60,31 @@ def test_rewards_add_up_too() -> None:
     assert one.estimates().estimate.tolist() == pytest.approx([5 / 3, 0])
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_sums_by_arm_add_up_wherever_the_arms_stand(seed: int) -> None:
+    """Policies that look at no features read them: of all rounds, and of exploring rounds alone."""
+    rng = np.random.default_rng(seed)
+    labels, sums, explored = list("abcd"), dict.fromkeys("abcd", 0.0), dict.fromkeys("abcd", 0.0)
+    bandits = []
+    for order in (rng.permutation(4), rng.permutation(4)):
+        bandit = Bandit(
+            np.eye(4)[order],
+            Infex(Uniform(), every(3), data="own"),
+            labels=[labels[k] for k in order],
+            seed=seed,
+        )
+        for _ in range(60):
+            decision, reward = bandit.ask(), float(rng.integers(-9, 10))  # whose sums are exact
+            bandit.tell(decision, reward)
+            sums[str(decision.label)] += reward
+            explored[str(decision.label)] += reward if decision.explored else 0.0
+        bandits.append(bandit)
+    one, other = bandits
+    one.merge(other)
+    for evidence, expected in ((one.evidence(), sums), (one.evidence().explored, explored)):
+        assert dict(zip(one.labels or (), evidence.sums.tolist(), strict=True)) == expected
+
+
 def test_arms_that_only_one_has_tell_all_the_same() -> None:
     one = Bandit(np.eye(2), Greedy(), labels=["a", "b"])
     other = Bandit([[0.0, 1.0], [1.0, 0.0], [0.6, 0.8]], Uniform(), labels=["b", "new", "c"])

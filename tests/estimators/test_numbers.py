@@ -1,5 +1,6 @@
 """Every estimator against a slow obvious version."""
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from infex.kernels.compiling import plain_python
 from infex.linear import Evidence, Known, Memory, RidgeStatistics
 from infex.linear.estimating import Estimator, Statistics
 from tests.estimators.slow import ALL, Case, Told, by_first, cases, logistic_slope, slow
+from tests.linear.exact import Exact, Pulls
 
 EXAMPLES = 20 if plain_python else 150
 
@@ -22,6 +24,10 @@ def learnt(case: Case, told: list[Told] | None = None) -> Statistics:
     for arm, reward, weight in case.told if told is None else told:
         memory.learn(arm, reward, False, weight)
     return memory.all
+
+
+def kind(estimator: Any) -> str:
+    return type(estimator).__name__
 
 
 def bent(estimator: Any, odds: Floats) -> Floats:
@@ -185,6 +191,47 @@ def test_a_window_leaves_no_trace_of_what_it_dropped() -> None:
     for t in range(1, 10_000):
         window.learn(t % 2, 1e10 if t < 9_000 else 0.1)
     np.testing.assert_allclose(window.known().estimates, [0.2 / 3, 0.3 / 4], rtol=1e-14)
+
+
+@pytest.mark.parametrize("size", [5, 50, 300])
+def test_a_window_that_went_round_many_times_keeps_its_digits(size: int) -> None:
+    """Against exact fractions of what is in it.
+
+    Rewards of very different sizes leave their rounding in the carry, too: a window that never sums
+    anew would be off by 1e-7 and more.
+    """
+    rng = np.random.default_rng(size)
+    arms = rng.standard_normal((5, 3))
+    arms /= 1.01 * np.linalg.norm(arms, axis=1, keepdims=True)
+    window, told = Windowed(size=size).start(arms.T, 1.0), []
+    for t in range(40 * size + 3):
+        arm, scale = int(rng.integers(5)), 10 ** rng.uniform(-3, 24) if t < 37 * size else 1.0
+        reward = float(scale * rng.standard_normal())
+        window.learn(arm, reward)
+        told.append(Pulls(arm, 1, Fraction(reward)))
+    exact = Exact(arms, told[-size:], 1.0)
+    np.testing.assert_allclose(
+        window.known().theta, [float(part) for part in exact.theta], rtol=1e-13, atol=0
+    )
+    np.testing.assert_allclose(
+        window.known().widths ** 2, [float(part) for part in exact.squares()], rtol=1e-13
+    )
+
+
+@pytest.mark.parametrize("estimator", [Windowed(), Weighted(weight=lambda x: 1.0), Lasso()], ids=kind)
+@pytest.mark.parametrize("seed", range(4))
+def test_a_small_penalty_outlasts_large_weights_on_a_line(estimator: Any, seed: int) -> None:
+    """The rounding of sums so large is more than the penalty, which is all of V across the line."""
+    rng, penalty = np.random.default_rng(seed), 1e-10
+    arms = np.outer(rng.uniform(0.1, 0.5, size=4), rng.uniform(-1, 1, size=3))
+    fit, told = estimator.start(arms.T, penalty), []
+    for arm in range(4):
+        weight = int(rng.integers(10**7, 10**8))
+        fit.learn(arms[arm].copy(), 0.5, float(weight))
+        told.append(Pulls(arm, weight, Fraction(weight, 2)))
+    exact = Exact(arms, told, penalty)
+    assert fit.known().volume == pytest.approx(exact.volume, rel=1e-10)
+    np.testing.assert_allclose(fit.known().widths ** 2, [float(part) for part in exact.squares()], rtol=1e-10)
 
 
 @pytest.mark.parametrize("estimator", ALL, ids=repr)

@@ -26,6 +26,7 @@ from infex.planning.candidates import Candidate, Limits, candidates, limits
 from infex.planning.plan_page import plan_page, write_plan
 from infex.planning.planner import choice
 from infex.planning.race import (
+    PROBLEMS_TO_SHOW,
     Lane,
     Race,
     difference,
@@ -99,6 +100,20 @@ def test_a_lane_that_explores_less_may_lose_as_much_as_is_said() -> None:
     assert is_worse(rare, first, 0.02)
     assert is_worse(often, first, 0.1)
     assert [rarer(each, [rare, first, often]) for each in (rare, first, often)] == [0, 1, 2]
+
+
+def test_a_lane_judged_on_few_problems_is_not_chosen() -> None:
+    """It explores least and loses nothing against the best on all problems it met, but they are too few."""
+    regret = np.tile([90.0, 110.0], 32)
+    race = Race(belief(None, None, 2, 4, 1.0, 1.0, None), 100, 0, 1, Limits(100), 0.1, 60.0)
+    first = lane(regret, explorations=50)
+    for problems in (2, 4, 8, PROBLEMS_TO_SHOW - 2):
+        few = lane(regret[:problems], explorations=5)
+        assert near([first, few], first, 0.1) == [first]
+        assert choice(race, [first, few])[1] is first
+    enough = lane(regret[:PROBLEMS_TO_SHOW], explorations=5)
+    assert near([first, enough], first, 0.1) == [first, enough]
+    assert choice(race, [first, enough])[1] is enough
 
 
 def test_a_lucky_lane_among_bad_neighbours_leads_nobody_astray() -> None:

@@ -4,14 +4,17 @@ import copy
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from numba.core.runtime import nrt
 
-from infex import Bandit, Infex, InfexError, LinTS, LinUCB, environments, every, kernel, play, view
+from infex import Bandit, Infex, InfexError, LinTS, LinUCB, environments, every, kernel, play, play_many, view
 from infex.errors import InvalidChoice, InvalidSetting
+from infex.kernels.compiling import compiled
 from infex.kernels.fingerprint import fingerprint
 from infex.records.stream_names import stream_name
 from infex.simulation import playing
@@ -189,6 +192,73 @@ def test_faults_of_a_kernel_are_named(wrapped: Any) -> None:
         play(INSTANCE, wrapped(impossible()), 100)
     with pytest.raises(InfexError, match="vague> must return an arm"):
         Bandit(INSTANCE.arms, wrapped(vague())).ask()
+
+
+@kernel
+def failing_with_what_it_knows(t: int, seen: Any, rng: Any) -> int:
+    arm = view.best(view.upper(seen, 1.0))
+    if t == 5:
+        raise ValueError("in round", t, arm >= 0)
+    return arm
+
+
+@compiled
+def refuse(t: int) -> int:
+    if t == 4:
+        raise KeyError("a helper refuses")
+    return t
+
+
+@kernel
+def failing_in_a_helper(t: int, seen: Any, rng: Any) -> int:
+    """It holds all it was given while the helper raises, and Numba gives nothing of that back."""
+    return view.best(view.estimates(seen)) if refuse(t) < 100 else 0
+
+
+@pytest.fixture
+def held() -> Iterator[Callable[[], Any]]:
+    """How many pieces of memory compiled code has taken, and given back."""
+    runtime: Any = nrt
+    runtime._nrt.memsys_enable_stats()
+    try:
+        yield runtime.rtsys.get_allocation_stats
+    finally:
+        runtime._nrt.memsys_disable_stats()
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    ("policy", "raised"),
+    [
+        (failing(), ZeroDivisionError("as it was told to")),
+        (failing_with_what_it_knows(), ValueError("in round", 5, True)),
+        (failing_in_a_helper(), KeyError("a helper refuses")),
+        (wild(), InvalidChoice("the kernel chose arm 30 in round 30; there are arms 0 to 29")),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize(
+    "problem", [INSTANCE, environments.changing(dim=4, arms=30, seed=2)], ids=["fixed", "changing"]
+)
+@pytest.mark.parametrize("data", ["shared", "own", None])
+def test_a_kernel_that_raises_leaves_no_memory_behind(
+    policy: Any, raised: Exception, problem: Any, data: Any, held: Any
+) -> None:
+    """Numba by itself never gives back what compiled functions hold when an exception passes through them."""
+    chooser = policy if data is None else Infex(policy, every(1), data=data)
+
+    def attempt() -> None:
+        with pytest.raises(type(raised)) as found:
+            play_many(problem, chooser, 100, seeds=range(3), workers=1)
+        assert found.value.args == raised.args
+
+    attempt()
+    before = held()
+    for _ in range(5):
+        attempt()
+    after = held()
+    assert after.alloc > before.alloc, "memory is counted"
+    assert after.alloc - after.free == before.alloc - before.free
 
 
 def test_a_run_after_a_fault_is_as_ever() -> None:

@@ -26,8 +26,10 @@ from infex import (
     listed,
     logarithmic,
     never,
+    play,
     stream,
 )
+from infex.environments import LinearInstance
 from infex.errors import InvalidChoice, InvalidSetting
 from infex.linear import RidgeStatistics
 from infex.policies.ties import picked, share, tied
@@ -131,6 +133,18 @@ def test_a_delta_of_one_before_any_data_is_no_trouble() -> None:
         evidence = Evidence(RidgeStatistics(np.eye(5), penalty).known())
         choice = LinUCB(delta=1.0).choose(1, evidence, stream(1))
         assert (choice.arm, choice.explored, choice.probability) == (0, True, 1.0)
+
+
+@given(power=st.floats(-9.9, 3), dim=st.integers(1, 8))
+@settings(max_examples=30, deadline=None)
+def test_with_no_radius_the_first_of_equals_is_played_whatever_the_penalty(power: float, dim: int) -> None:
+    """Longer arms have larger widths; before any data a volume above 0 would let them win."""
+    arms = np.linspace(0.1, 0.9, 5)[:, None] * np.eye(dim)[0]
+    policy = LinUCB(delta=1, bound=0)
+    assert Bandit(arms, policy, penalty=10**power).ask().arm == 0
+    run = play(LinearInstance(arms, np.zeros(dim)), policy, 1, penalty=10**power, record=True)
+    assert run.arms is not None
+    assert run.arms.tolist() == [0]
 
 
 def test_epsilon_greedy_explores_as_often_as_it_says() -> None:

@@ -239,7 +239,6 @@ def test_notes_survive_a_file(tmp_path: Any) -> None:
             assert unnamed(other) == unnamed(decision)
             bandit.tell(decision, reward)
             loaded.tell(other, reward)
-            loaded.tell(decision, reward)
 
 
 @pytest.mark.parametrize("name", [*registry.POLICIES])

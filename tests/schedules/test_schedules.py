@@ -141,6 +141,15 @@ def test_a_jittered_schedule_explores_once_a_block_at_even_places() -> None:
     assert [jittered(5, seed=3).when(n) for n in range(1, 50)] != [schedule.when(n) for n in range(1, 50)]
 
 
+@pytest.mark.parametrize(("period", "other"), [(5, 6), (5, 10), (7, 20), (50, 100)])
+def test_jittered_schedules_of_two_periods_share_no_draws(period: int, other: int) -> None:
+    """Else two of them would explore early in the same blocks, and late in the same blocks."""
+    blocks = range(1, 2001)
+    places = [[jittered(m, seed=4).when(n) - m * (n - 1) for n in blocks] for m in (period, other)]
+    correlation = np.asarray(np.corrcoef(places))[0, 1]
+    assert abs(correlation) < 4 / math.sqrt(len(blocks))
+
+
 def test_a_budget_is_never_exceeded() -> None:
     schedule = budget(stretched(0.5), 7)
     assert sum(schedule.explores(t) for t in range(1, 1000)) == 7

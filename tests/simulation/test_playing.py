@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ from infex.simulation import Run, batch, play, playing
 from infex.streams import stream
 from infex.testing import odd_boards, slow_play
 from tests import golden_table as golden
+from tests.linear.exact import Exact, Pulls
 
 EXAMPLES = 20 if plain_python else 200
 
@@ -375,6 +377,20 @@ def test_huge_settings_are_played_like_any_other(base: Any, monkeypatch: pytest.
 def test_settings_without_bounds_are_named() -> None:
     with pytest.raises(InvalidChoice, match="no arm has a finite score"):
         play(gaussian(dim=3, arms=5, seed=2), LinTS(noise=1e300, scale=1e300), 50)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(("penalty", "horizon"), [(1e-10, 10**7), (1e-9, 10**8), (1e-7, 10**8)])
+@pytest.mark.parametrize("line", [(0.6, 0.8), (0.4, -0.5, 0.7)])
+def test_a_small_penalty_outlasts_many_rounds_on_a_line(
+    penalty: float, horizon: int, line: tuple[float, ...]
+) -> None:
+    """The volume at the end, against the determinant in exact fractions of how often each arm was played."""
+    arms = np.outer([0.5, 0.99, -0.75, 0.9], line)
+    policy = Infex(LinUCB(), every(1000))
+    run = play(LinearInstance(arms, 0.5 * np.array(line)), policy, horizon, penalty=penalty)
+    told = [Pulls(arm, count, Fraction(0)) for arm, count in enumerate(run.counts.tolist())]
+    assert run.volume == pytest.approx(Exact(arms, told, penalty).volume, rel=1e-10)
 
 
 @pytest.mark.slow

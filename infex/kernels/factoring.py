@@ -1,0 +1,85 @@
+"""The factor of V, and what follows from it, from the truth alone; see `kernels`."""
+
+import math
+
+import numpy as np
+
+from infex.arrays import Floats
+from infex.kernels.algebra import add, row_dot
+from infex.kernels.compiling import compiled, inlined, larger
+from infex.kernels.layout import LITTLE
+from infex.kernels.pairs import minus_product, quotient, root
+
+
+@inlined
+def factor(truth: Floats, penalty: float, solved: Floats) -> float:
+    """The volume, and in `solved` the lower Cholesky factor of V."""
+    grown = 0.0
+    for i in range(solved.shape[1]):
+        for j in range(i + 1):
+            value = truth[0, i, j] + truth[1, i, j] - row_dot(solved, i, solved[j], j)
+            solved[i, j] = math.sqrt(value + penalty) if i == j else value / solved[j, j]
+        if abs(value) < LITTLE * penalty:  # rounding makes no volume of nothing
+            grown += math.log1p(value / penalty)
+        else:
+            grown += math.log(solved[i, i] * solved[i, i] / penalty)
+    return grown
+
+
+@inlined
+def invert(solved: Floats) -> None:
+    """A lower triangular matrix becomes its inverse, row by row in its place."""
+    d = solved.shape[1]
+    row = np.empty(d)
+    for i in range(d):
+        row[:] = 0.0
+        for k in range(i):
+            for j in range(k + 1):
+                row[j] -= solved[i, k] * solved[k, j]
+        pivot = 1.0 / solved[i, i]
+        row[i] = 1.0
+        for j in range(i + 1):
+            solved[i, j] = pivot * row[j]
+
+
+@inlined
+def estimate(truth: Floats, solved: Floats) -> None:
+    """theta = M'(M b), below M."""
+    d = solved.shape[1]
+    theta, moment = solved[d], truth[0, d] + truth[1, d]
+    theta[:] = 0.0
+    for i in range(d):
+        value = row_dot(solved, i, moment, i + 1)
+        for j in range(i + 1):
+            theta[j] += value * solved[i, j]
+
+
+@compiled
+def factor_finely(truth: Floats, penalty: float, solved: Floats) -> float:
+    """The volume, and in `solved` the lower Cholesky factor L of V and theta = L'^-1 L^-1 b.
+
+    b stands below V in the truth: as one row more of the factor it becomes L^-1 b. What a pivot has
+    grown beyond the penalty is no less than 0, as V - penalty I is a sum of x x'.
+    """
+    d = solved.shape[1]
+    left = np.zeros((d + 1, d))  # over from each number in `solved`
+    volume = 0.0
+    for i in range(d + 1):
+        for j in range(min(i + 1, d)):
+            value, rest = add(truth[0, i, j], 0.0, truth[1, i, j])
+            for k in range(j):
+                value, rest = minus_product(value, rest, solved[i, k], left[i, k], solved[j, k], left[j, k])
+            if i == j:
+                grown = larger(value, 0.0)
+                volume += math.log1p(grown / penalty)
+                pivot, rest = add(grown, rest, penalty)
+                solved[i, i], left[i, i] = root(pivot, rest)
+            else:
+                solved[i, j], left[i, j] = quotient(value, rest, solved[j, j], left[j, j])
+    for i in range(d - 1, -1, -1):
+        solved[d, i], left[d, i] = quotient(solved[d, i], left[d, i], solved[i, i], left[i, i])
+        for j in range(i):
+            solved[d, j], left[d, j] = minus_product(
+                solved[d, j], left[d, j], solved[i, j], left[i, j], solved[d, i], left[d, i]
+            )
+    return volume

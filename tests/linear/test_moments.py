@@ -1,0 +1,106 @@
+"""Least squares and LASSO from sums, against exact fractions, where columns are nearly alike."""
+
+import itertools
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from infex.arrays import Floats
+from infex.kernels.compiling import plain_python
+from infex.linear.moments import Moments
+from tests.linear.exact import Row, dot, solve
+
+EXAMPLES = 10 if plain_python else 100
+ROWS = 8
+
+
+class Alike(NamedTuple):
+    """Sums of rows whose last column is nearly the first one; all of them are exact as floats."""
+
+    moments: Moments
+    gram: list[Row]
+    moment: Row
+
+    @property
+    def condition(self) -> float:
+        return float(np.linalg.cond(self.moments.gram))
+
+
+def alike(seed: int, dim: int, bits: int) -> Alike:
+    """The two columns differ by 2^-bits; rewards are a sum of columns with few bits, and small noise."""
+    rng = np.random.default_rng(seed)
+    columns = rng.integers(-4, 5, size=(ROWS, dim - 1)).astype(float)
+    last = columns[:, :1] + 2.0**-bits * rng.integers(-3, 4, size=(ROWS, 1))
+    x = np.hstack([columns, last])
+    y = x @ rng.integers(1, 4, size=dim) + 2.0 ** -(bits + 2) * rng.integers(-2, 3, size=ROWS)
+    rows = [[Fraction(part) for part in row] for row in x.tolist()]
+    rewards = [Fraction(part) for part in y.tolist()]
+    gram = [[dot([r[i] for r in rows], [r[j] for r in rows]) for j in range(dim)] for i in range(dim)]
+    moment = [dot([r[i] for r in rows], rewards) for i in range(dim)]
+    as_floats = np.array([[float(part) for part in row] for row in gram])
+    assert [[Fraction(part) for part in row] for row in as_floats.tolist()] == gram
+    return Alike(Moments(as_floats, np.array([float(part) for part in moment]), ROWS), gram, moment)
+
+
+def error(found: Floats, exact: Row) -> float:
+    """The length of the error, against that of what is exact."""
+    known = np.array([float(part) for part in exact])
+    return float(np.linalg.norm(found - known) / np.linalg.norm(known))
+
+
+@given(seed=st.integers(0, 2**32), dim=st.integers(2, 5), bits=st.integers(1, 16))
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_columns_that_are_nearly_alike_are_told_apart(seed: int, dim: int, bits: int) -> None:
+    """Down to a difference of 2^-16, where a pivot is 1e-10 of its diagonal, which is more than rounding."""
+    sums = alike(seed, dim, bits)
+    assume(sums.condition < 1e11)
+    assert error(sums.moments.least_squares(), solve(sums.gram, sums.moment)) < 1e-14 * sums.condition
+
+
+def exact_lasso(sums: Alike, strength: Fraction) -> Row:
+    """The best of all parameters that solve the problem for given signs of their coefficients."""
+    dim, rows = len(sums.moment), Fraction(ROWS)
+    gram, moment = [[part / rows for part in row] for row in sums.gram], [part / rows for part in sums.moment]
+    found, least = [Fraction(0)] * dim, Fraction(0)
+    for signs in itertools.product((-1, 0, 1), repeat=dim):
+        active = [i for i in range(dim) if signs[i]]
+        inner = [[gram[i][j] for j in active] for i in active]
+        theta = [Fraction(0)] * dim
+        for i, value in zip(
+            active, solve(inner, [moment[i] - strength * signs[i] for i in active]), strict=True
+        ):
+            theta[i] = value
+        loss = dot(theta, [dot(row, theta) for row in gram]) / 2 - dot(moment, theta)
+        loss += strength * sum(map(abs, theta))
+        if loss < least and all(
+            value * sign > 0 or not sign for value, sign in zip(theta, signs, strict=True)
+        ):
+            found, least = theta, loss
+    return found
+
+
+@given(seed=st.integers(0, 2**32), dim=st.integers(2, 4), bits=st.integers(1, 7))
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_lasso_keeps_its_digits_where_columns_are_nearly_alike(seed: int, dim: int, bits: int) -> None:
+    """Descent alone creeps there, and stops 1e5 times as far from the minimum."""
+    sums, strength = alike(seed, dim, bits), 2.0 ** -(2 * bits + 4)
+    assume(sums.condition < 1e6)
+    exact = exact_lasso(sums, Fraction(strength))
+    assert error(sums.moments.lasso(strength), exact) < 1e-13 * sums.condition
+    start = np.random.default_rng(seed).standard_normal(dim)
+    assert error(sums.moments.lasso(strength, start), exact) < 1e-13 * sums.condition
+
+
+@pytest.mark.parametrize("dim", [2, 5, 9])
+def test_columns_that_differ_by_rounding_alone_are_one(dim: int) -> None:
+    """The shortest of all solutions gives equal columns equal coefficients."""
+    rng = np.random.default_rng(dim)
+    x = rng.standard_normal((40, dim))
+    x[:, -1] = x[:, 0] * (1 + 2.0**-52)
+    y = x[:, 0] + 0.1 * rng.standard_normal(40)
+    theta = Moments(x.T @ x, x.T @ y, 40).least_squares()
+    assert theta[0] == pytest.approx(theta[-1], rel=1e-9)
