@@ -1,5 +1,6 @@
 """Many runs are the runs that `play` gives one by one."""
 
+import threading
 from typing import Any
 
 import numba
@@ -104,15 +105,17 @@ def test_where_the_processor_has_no_clock_all_runs_have_the_same_share() -> None
 
 
 def test_a_users_code_is_not_called_from_several_threads_at_once() -> None:
-    room = np.empty((20, 3))
+    room, threads = np.empty((20, 3)), set()
 
     def contexts(rng: np.random.Generator) -> Any:
+        threads.add(threading.get_ident())
         rng.random(out=room)
         return room / np.sqrt(3)
 
     instance = ChangingInstance(theta=[0.3, 0.3, 0.3], arms=20, contexts=contexts)
     one, two = (play_many(instance, LinUCB(), 200, range(6), workers=workers) for workers in (1, 2))
     assert [run.regret for run in one] == [run.regret for run in two]
+    assert threads == {threading.get_ident()}  # two threads that never met would give the same runs
 
 
 @pytest.mark.parametrize("call", [play, play_many])
