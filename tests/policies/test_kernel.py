@@ -76,6 +76,7 @@ def impossible(t: int, seen: Any, rng: Any) -> int:
     return open("a file")
 
 
+THIS_TREE = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}  # whatever infex is installed
 INSTANCE = environments.gaussian(dim=4, arms=30, seed=2)
 
 
@@ -235,7 +236,7 @@ def test_a_kernel_of_a_script_plays_the_same_in_other_processes(tmp_path: Path, 
         "            there = pool.map(functools.partial(one, policy=mine()), range(3))\n"
         "    assert here == there, (here, there)\n"
     )
-    subprocess.run([sys.executable, str(tmp_path / "script.py"), way], check=True)
+    subprocess.run([sys.executable, str(tmp_path / "script.py"), way], env=THIS_TREE, check=True)
 
 
 @pytest.mark.compiled
@@ -248,7 +249,7 @@ def test_a_global_or_a_helper_that_changes_is_noticed_by_later_processes(tmp_pat
         "print(infex.play(instance, chosen(), 5).counts.argmax())\n"
     )
     # Python takes two edits of one length in the same second for one, if it keeps its own compiled files.
-    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+    environment = THIS_TREE | {"PYTHONDONTWRITEBYTECODE": "1"}
     found = []
     for arm, step in ((1, 0), (2, 0), (2, 3), (1, 0)):
         text = f"import numba\n@numba.njit\ndef shift(arm):\n    return arm + {step}\n"
