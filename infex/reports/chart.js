@@ -168,9 +168,13 @@ document.getElementById("scale").addEventListener("click", (event) => {
   for (const host of document.querySelectorAll(".regret")) host.dataset.scale = log ? "log" : "linear";
   drawAll();
 });
-let width = 0;
-new ResizeObserver(() => {
-  if (document.body.clientWidth !== width) { width = document.body.clientWidth; drawAll(); }
-}).observe(document.body);
-drawAll();
-document.body.dataset.drawn = "true";
+// Draws for the width that there is, once; drawing may change it, for a longer page may need a scroll bar.
+let width = -1;
+function fit() {
+  if (document.body.clientWidth === width) return;
+  width = document.body.clientWidth;
+  drawAll();
+  document.body.dataset.drawn = width;
+}
+new ResizeObserver(fit).observe(document.body);
+fit();

@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,9 @@ from infex.experiments.folder import Folder, read
 from infex.experiments.results import Results
 from infex.experiments.sweep_files import ChangingTable, GaussianTable, ObjectTable, SweepFile, read_sweep
 from tests.experiments.test_results import results as made
+from tests.waiting import PATIENCE, started, until
 
+ROOT = Path(__file__).parents[2]
 SMALL = ["--dim", "2", "--dim", "3", "--arms", "4", "--instances", "3", "--horizon", "300", "--workers", "1"]
 
 
@@ -176,41 +177,33 @@ def test_help_shows_examples(words: list[str]) -> None:
     assert "\\b" not in found.output
 
 
-@pytest.mark.compiled
 def test_ctrl_c_keeps_what_is_finished_and_the_same_command_goes_on(tmp_path: Path) -> None:
-    words = [
-        "reproduce",
-        "--dim",
-        "5",
-        "--arms",
-        "50",
-        "--instances",
-        "30",
-        "--policy",
-        "LinTS",
-        "--out",
-        "a",
-    ]
-    words += ["--horizon", "100000", "--workers", "2"]
+    """Runs on 3 arms are finished and those on 4 are held when the signal comes, on any machine."""
+    (tmp_path / "mine.py").write_text(
+        f"from tests.experiments.players import Held\nheld = Held({str(tmp_path)!r}, arms=4)\n"
+    )
+    words = ["reproduce", "--dim", "2", "--arms", "3", "--arms", "4", "--instances", "3", "--horizon", "300"]
+    words += ["--policy", "mine:held", "--workers", "2", "--out", "a"]
     program = [sys.executable, "-c", "from infex.cli import main; main()", *words]
-    process = subprocess.Popen(program, cwd=tmp_path, stderr=subprocess.PIPE, env=os.environ, text=True)
-    deadline = time.monotonic() + 90
-    while not list(tmp_path.glob("a/runs/*.arrow")):
-        assert time.monotonic() < deadline, "nothing was finished"
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    given: dict[str, Any] = {"cwd": tmp_path, "env": os.environ | {"PYTHONPATH": str(ROOT)}, "text": True}
+    with started(program, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **given) as process:
+        until(lambda: len(list(tmp_path.glob("a/runs/*.arrow"))) == 3, "three runs are kept", process)
+        until(lambda: len(list(tmp_path.glob("held-*"))) == 2, "both workers are held", process)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "what was finished is kept in a" in " ".join(said.split())
     with Folder(tmp_path / "a") as folder:
         kept = folder.keys()
-    assert 0 < len(kept) < 30
-    again = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert len(kept) == 3
+    (tmp_path / "go").touch()
+    again = subprocess.run(program, capture_output=True, timeout=PATIENCE, **given)
     assert again.returncode == 0, again.stderr
     results = read(tmp_path / "a")
-    assert results.finals.num_rows == 30
-    assert results.about["earlier"] == len(kept)
-    assert kept <= set(results.finals["key"].to_pylist())
+    assert results.finals.num_rows == 6
+    assert results.about["earlier"] == 3
+    by_arms = zip(results.finals["key"].to_pylist(), results.finals["arms"].to_pylist(), strict=True)
+    assert kept == {key for key, arms in by_arms if arms == 3}
 
 
 def sweep_file(folder: Path, policies: list[str], **more: Any) -> str:
@@ -538,5 +531,5 @@ def test_ctrl_c_while_commands_are_imported_is_quiet() -> None:
         "builtins.__import__ = interrupted\n"
         "infex.cli.main()\n"
     )
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE)
     assert (found.returncode, found.stdout, found.stderr) == (130, "", "")

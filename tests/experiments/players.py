@@ -9,6 +9,7 @@ import numpy as np
 
 from infex import Choice, LinUCB
 from infex.environments import LinearInstance, gaussian
+from tests.waiting import until
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,24 @@ class DyingOften:
             with open(self.path, "ab") as file:
                 file.write(b"x")
             os._exit(7)
+        return Choice(0)
+
+
+@dataclass(frozen=True)
+class Held:
+    """On problems of so many arms, waits in its first round for the file "go" in a folder.
+
+    That it is there it says by a file of its process, "held-1234".
+    """
+
+    folder: str
+    arms: int
+
+    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
+        if t == 1 and len(evidence) == self.arms:
+            folder = Path(self.folder)
+            (folder / f"held-{os.getpid()}").touch()
+            until((folder / "go").exists, "the test lets it go")
         return Choice(0)
 
 

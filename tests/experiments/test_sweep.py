@@ -1,5 +1,6 @@
 """Sweeps: the same results however they are played, nothing lost, failures recorded."""
 
+import contextlib
 import copy
 import functools
 import json
@@ -7,14 +8,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import warnings
 from pathlib import Path
 from typing import Any
 
+import dask
 import numpy as np
 import pyarrow as pa
 import pytest
+from dask.distributed import Client
 
 import infex
 from infex import Infex, LinTS, LinUCB, Sweep, every
@@ -26,10 +28,12 @@ from infex.experiments.folder import Folder, read
 from infex.experiments.recipes import Recipe
 from infex.experiments.results import Results
 from infex.experiments.tasks import Chunk, chunked, play_chunk
-from infex.simulation import batch
 from tests.experiments import players
+from tests.waiting import PATIENCE, started, until
 
 HERE = "tests.experiments.players"
+ROOT = Path(__file__).parents[2]
+QUIET: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 pytestmark = pytest.mark.filterwarnings("ignore:.* runs failed; see:RuntimeWarning")
 SMALL: dict[str, Any] = {"environments": ["gaussian(dim=3, arms=5)"], "horizon": 300, "seeds": 3}
 
@@ -66,40 +70,43 @@ def test_one_worker_two_workers_and_a_second_time_give_the_same() -> None:
 
 
 def test_a_dask_scheduler_with_two_workers_gives_the_same(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard"]
     file = tmp_path / "scheduler.json"
-    environment = os.environ | {
-        "PYTHONPATH": os.getcwd(),
-        "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "5",
+    deadly = players.Deadly(str(tmp_path / "died"))
+    policies = ["LinUCB", f"{HERE}:middle", deadly]
+    patience = f"{PATIENCE:g}s"
+    given = QUIET | {
+        "env": os.environ
+        | {
+            "PYTHONPATH": str(ROOT),
+            "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "5",
+            "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": patience,
+            "DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": patience,
+        }
     }
-    started = []
-    try:
-        started.append(_start([*command, "--host", "127.0.0.1", "--scheduler-file", str(file)], environment))
+    local = ["--no-dashboard", "--host", "127.0.0.1"]
+    scheduler = [sys.executable, "-m", "distributed.cli.dask_scheduler", *local, "--port", "0"]
+    worker = [sys.executable, "-m", "distributed.cli.dask_worker", *local, "--nthreads", "1"]
+    with contextlib.ExitStack() as stack:
+        first = stack.enter_context(started([*scheduler, "--scheduler-file", str(file)], **given))
+        address = until(lambda: _address(file), "the scheduler is there", first)
         for _ in range(2):
-            worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(file)]
-            started.append(
-                _start([*worker, "--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1"], environment)
-            )
-        deadline = time.monotonic() + 60
-        while not file.exists():
-            assert time.monotonic() < deadline, "the scheduler did not start"
-            time.sleep(0.1)
-        address = json.loads(file.read_text())["address"]
-        deadly = players.Deadly(str(tmp_path / "died"))
-        policies = ["LinUCB", f"{HERE}:middle", deadly]
+            stack.enter_context(started([*worker, address], **given))
+        stack.enter_context(dask.config.set({"distributed.comm.timeouts.connect": patience}))
+        with Client(address) as client:
+            client.wait_for_workers(2, timeout=PATIENCE)
         found = sweep(policies=policies).run(engine="dask", scheduler=address)
-        assert not found.failures
-        assert columns(found).equals(columns(sweep(policies=policies).run(workers=1)))
-    finally:
-        for process in started:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait(timeout=30)
+    assert (tmp_path / "died").exists()
+    assert not found.failures
+    assert columns(found).equals(columns(sweep(policies=policies).run(workers=1)))
 
 
-def _start(command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    """A process with all that it starts in a group of their own, so that none is left."""
-    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    return subprocess.Popen(command, env=environment, start_new_session=True, **quiet)
+def _address(file: Path) -> str | None:
+    """Where the scheduler listens, once the file that says so is written to its end."""
+    try:
+        address: str = json.loads(file.read_text())["address"]
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
+    return address
 
 
 def test_what_is_there_is_not_played_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,27 +182,27 @@ def test_a_run_that_always_kills_its_worker_is_recorded(tmp_path: Path) -> None:
     assert results.finals.num_rows == 2
 
 
-@pytest.mark.compiled
 def test_an_interrupted_sweep_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs on 3 arms are finished and those on 4 are held when the signal comes, on any machine."""
+    quick, slow = "gaussian(dim=2, arms=3)", "gaussian(dim=2, arms=4)"
+    policies, out = ["LinUCB", players.Held(str(tmp_path), arms=4)], tmp_path / "a"
     program = (
-        "from infex import Sweep\n"
-        "Sweep(environments=['gaussian(dim=5, arms=50)'], policies=['LinTS', 'LinUCB'], seeds=40,\n"
-        f"      horizon=60_000).run(workers=2, out={str(tmp_path / 'a')!r})\n"
+        "from pathlib import Path\nfrom infex import Sweep\nfrom tests.experiments.players import Held\n"
+        f"here = Path({str(tmp_path)!r})\n"
+        f"Sweep(environments={[quick, slow]}, policies=['LinUCB', Held(str(here), arms=4)], seeds=3,\n"
+        "      horizon=300).run(workers=2, out=here / 'a',\n"
+        "                       progress=lambda done, *of: (here / f'done-{done}').touch())\n"
     )
-    batch.compile_loop()
-    process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 60
-    while not list((tmp_path / "a" / "runs").glob("*.arrow")) if (tmp_path / "a").exists() else True:
-        assert time.monotonic() < deadline, "nothing was finished"
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    process.wait(timeout=60)
-    with Folder(tmp_path / "a") as folder:
+    with started([sys.executable, "-c", program], cwd=ROOT, **QUIET) as process:
+        until((tmp_path / "done-6").exists, "the runs that nothing holds are finished", process)
+        until(lambda: len(list(tmp_path.glob("held-*"))) == 2, "both workers are held", process)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) != 0
+    with Folder(out) as folder:
         kept = folder.keys()
-    assert 0 < len(kept) < 80
-    whole = Sweep(
-        environments=["gaussian(dim=5, arms=50)"], policies=["LinTS", "LinUCB"], seeds=6, horizon=60_000
-    )
+    assert kept == {task.key for task in sweep(environments=[quick], policies=policies).tasks()}
+    (tmp_path / "go").touch()
+    whole = sweep(environments=[quick, slow], policies=policies)
     played: list[str] = []
     chunk_by_chunk = engines.outcomes_of
 
@@ -204,10 +211,8 @@ def test_an_interrupted_sweep_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
         return chunk_by_chunk(chunks, engine)
 
     monkeypatch.setattr(module, "outcomes_of", watched)
-    resumed = whole.run(workers=2, out=tmp_path / "a")
-    names = {task.key for task in whole.tasks()}
-    assert kept & names
-    assert set(played) == names - kept
+    resumed = whole.run(workers=2, out=out)
+    assert sorted(played) == sorted({task.key for task in whole.tasks()} - kept)
     assert columns(resumed).equals(columns(whole.run(workers=1)))
 
 

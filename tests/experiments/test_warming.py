@@ -1,6 +1,5 @@
 """What is compiled at its first call is called before any run's time is taken."""
 
-import time
 import warnings
 from typing import Any
 
@@ -8,32 +7,35 @@ import pytest
 
 from infex import Choice, Infex, Sweep, environments, every
 from infex.experiments import warming
+from infex.simulation import playing
+from tests.clock import Clock
 from tests.experiments import players
 
 SMALL: dict[str, Any] = {"environments": ["gaussian(dim=2, arms=3)"], "horizon": 30, "seeds": 3}
-SLOW = 0.3
 
 
 class SlowAtFirst:
-    """Sleeps at the first call of a process, as what is compiled then does."""
+    """Takes an hour at the first call of a process, as if it were compiled then."""
 
     called = False
+    clock = Clock()
 
     def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
         if not SlowAtFirst.called:
             SlowAtFirst.called = True
-            time.sleep(SLOW)
+            SlowAtFirst.clock.now += 3600
         return Choice(0)
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_the_time_of_runs_holds_no_first_call(wrapped: bool) -> None:
-    SlowAtFirst.called = False
-    warming._warmed.clear()
+def test_the_time_of_runs_holds_no_first_call(wrapped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SlowAtFirst, "called", False)
+    monkeypatch.setattr(warming, "_warmed", set())
+    monkeypatch.setattr(playing, "time", SlowAtFirst.clock)
     policy = Infex(SlowAtFirst(), every(7)) if wrapped else SlowAtFirst()
     results = Sweep(policies=[policy], **SMALL).run(workers=1)
     assert SlowAtFirst.called
-    assert max(results.finals["seconds"].to_pylist()) < SLOW / 2
+    assert results.finals["seconds"].to_pylist() == [0.0, 0.0, 0.0]
 
 
 def test_warming_is_done_once_for_a_policy_and_kind_of_problem(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,9 +17,12 @@ from hypothesis import strategies as st
 
 import infex
 from infex.cli.main import main
+from infex.cli.output import as_json
 from infex.environments import gaussian
 from infex.errors import InfexError, LargeReward, UnevenFeatures
-from infex.planning import plan
+from infex.planning import Plan, plan
+from infex.planning import planner as planning
+from infex.planning import race as racing
 from infex.planning.arm_files import read_arms, read_log
 from infex.planning.beliefs import belief
 from infex.planning.candidates import Candidate, Limits, candidates, limits
@@ -40,8 +43,36 @@ from infex.planning.race import (
 from infex.planning.words import code_of, rounds_of
 from infex.policies import Greedy
 from infex.records import catalog
+from tests.clock import Clock
 
-QUICK: dict[str, Any] = {"dim": 2, "arms_count": 5, "horizon": 300, "seconds": 1.0, "workers": 2}
+SPEED = 5e6  # rounds in a second
+QUICK: dict[str, Any] = {"dim": 2, "arms_count": 5, "horizon": 300, "seconds": 1.0, "workers": 1}
+
+
+class Pace:
+    """Plays runs on a clock of its own, on which time passes as rounds are played and not otherwise.
+
+    So no plan depends on the machine. In one thread, that is: where there are two, the limit must be
+    too long to matter. `linucb` are seconds that a run of LinUCB takes beyond those of its rounds.
+    """
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.linucb = 0.0
+
+    def play_many(self, problems: Any, policy: Any, rounds: int, *given: Any, **more: Any) -> Any:
+        extra = self.linucb if isinstance(policy, infex.LinUCB) else 0.0
+        self.clock.now += len(problems) * (rounds / SPEED + extra)
+        return infex.play_many(problems, policy, rounds, *given, **more)
+
+
+@pytest.fixture(autouse=True)
+def pace(monkeypatch: pytest.MonkeyPatch) -> Pace:
+    found = Pace()
+    monkeypatch.setattr(racing, "play_many", found.play_many)
+    for module in (racing, planning):
+        monkeypatch.setattr(module, "time", found.clock)
+    return found
 
 
 @given(
@@ -186,17 +217,27 @@ def test_problems_that_are_alike_have_noise_of_their_own() -> None:
     np.testing.assert_array_equal(found.regret, again.regret)
 
 
-def test_there_is_an_answer_however_short_the_time() -> None:
+def test_there_is_an_answer_however_short_the_time(pace: Pace) -> None:
+    pace.clock.tick = 1.0
     found = plan(dim=2, arms_count=4, horizon=300, seconds=1e-6)
     assert not found.settled
     assert len(found.candidates) == 1
 
 
-def test_linucb_is_left_out_where_it_takes_too_long() -> None:
-    found = plan(dim=2, arms_count=5, horizon=10**9, seconds=1.0, max_count=5)
-    assert "recommended" in found.regret
-    assert found.rounds == 10**9 or "first" in found.why
-    assert ("LinUCB" in found.regret) == ("LinUCB" in found.against)
+def test_linucb_is_left_out_where_it_takes_too_long(pace: Pace) -> None:
+    """One run of it may take two seconds; how many there are is a matter of the time that is left."""
+
+    def planned(seconds: float) -> Plan:
+        pace.linucb = seconds
+        return plan(**QUICK | {"seconds": 0.2}, max_share=0.1)
+
+    quick, slow, too_slow = planned(0.0), planned(1.9), planned(2.1)
+    assert quick.regret["LinUCB"].problems == quick.regret["recommended"].problems > 1
+    assert slow.regret["LinUCB"].problems == 1
+    assert slow.regret["greedy"].problems == slow.regret["recommended"].problems > 1
+    assert set(slow.against) == {"best", "LinUCB"}
+    assert set(too_slow.regret) == {"recommended", "best", "greedy"}
+    assert set(too_slow.against) == {"best"}
 
 
 def test_the_race_finds_the_best_lane_and_spares_the_worse_ones() -> None:
@@ -232,6 +273,7 @@ def test_a_plan_keeps_its_limits_and_tells_what_it_tried() -> None:
     assert eval(found.code, namespace) == found.policy
     assert all(not each.low > each.mean and not each.high < each.mean for each in found.candidates)
     assert all((each.problems < 6) == np.isnan(each.low) for each in found.candidates)
+    assert len({each.problems for each in found.candidates if each.alive}) == 1, "time was up in between"
     counts = [each.explorations for each in found.front]
     means = [each.mean for each in found.front]
     assert counts == sorted(counts)
@@ -253,7 +295,7 @@ def test_a_plan_keeps_its_limits_and_tells_what_it_tried() -> None:
     )
 
 
-def test_threads_change_nothing() -> None:
+def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     known = belief(None, None, 2, 4, 1.0, 1.0, None)
     allowed = limits(600, 0.2, None, None)
     results = []
@@ -265,6 +307,9 @@ def test_threads_change_nothing() -> None:
         assert 0 < len(alive) < len(lanes)
         results.append([(each.candidate, each.rounds, *each.regret) for each in lanes])
     assert results[0] == results[1]
+    monkeypatch.setattr(planning, "LAST_HEAT", 8)  # problems, for it is not time that ends it
+    one, two = (plan(**QUICK | {"seconds": 1e9, "workers": workers}) for workers in (1, 2))
+    assert as_json(one.as_data()) == as_json(two.as_data())
 
 
 def test_exploring_may_cost_no_more_than_is_said() -> None:
@@ -282,14 +327,14 @@ def test_exploring_may_cost_no_more_than_is_said() -> None:
 
 def test_the_lower_bound_instance_gets_a_schedule_that_grows() -> None:
     for bound in (0.1, 0.354, 1.0):
-        found = plan([[1.0], [0.0]], horizon=2000, bound=bound, seconds=1.0, max_share=0.05)
+        found = plan([[1.0], [0.0]], horizon=2000, bound=bound, seconds=1.0, max_share=0.05, workers=1)
         assert isinstance(found.policy, infex.Infex)
         assert found.policy.schedule.grows is True
         assert infex.theory.grows(found.policy.schedule).verdict == "consistent"
 
 
 def test_a_horizon_too_long_for_the_time_is_said_to_be() -> None:
-    found = plan(dim=2, arms_count=5, horizon=10**9, seconds=0.5)
+    found = plan(dim=2, arms_count=5, horizon=10**9, seconds=0.5, workers=1)
     assert not found.settled
     assert found.rounds < found.horizon
     assert (
@@ -488,7 +533,7 @@ def test_the_command_prints_a_plan_and_writes_its_page(tmp_path: Path) -> None:
     (tmp_path / "arms.csv").write_text("name,x,y\n" + "\n".join(lines))
     (tmp_path / "log.csv").write_text("arm,reward\narm0,0.3\narm1,-0.2\n")
     words = ["plan", "--arms", str(tmp_path / "arms.csv"), "--horizon", "3e2", "--seconds", "1"]
-    words += ["--logged", str(tmp_path / "log.csv"), "--max-share", "0.2"]
+    words += ["--logged", str(tmp_path / "log.csv"), "--max-share", "0.2", "--workers", "1"]
     found = CliRunner().invoke(main, [*words, "--out", str(tmp_path / "out")], catch_exceptions=False)
     assert found.exit_code == 0, found.output
     for words_shown in (
@@ -559,7 +604,7 @@ def test_bad_questions_are_refused_by_name(given: Any, message: str) -> None:
 @pytest.mark.slow
 def test_the_choice_on_the_papers_problems_holds_on_fresh_ones() -> None:
     """Within 10 % of the best of the grid, and below half of plain LinUCB, at d = 10, K = 100, T = 10^4."""
-    found = plan(dim=10, arms_count=100, horizon=10_000, seconds=240)
+    found = plan(dim=10, arms_count=100, horizon=10_000, seconds=1e9)
     assert found.settled
     fresh = [gaussian(dim=10, arms=100, seed=seed) for seed in range(5000, 5400)]
 

@@ -4,12 +4,15 @@ import contextlib
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.support.ui import WebDriverWait
+
+from tests.waiting import PATIENCE
 
 FLAGS = (
     "--headless=new",
@@ -25,7 +28,7 @@ FLAGS = (
 
 @contextlib.contextmanager
 def opened(page: Path, width: int = 1280, height: int = 1000) -> Iterator[Any]:
-    """The page in a window of that size; on a phone if it is narrow."""
+    """The page, drawn, in a window of that size; on a phone if it is narrow."""
     options: Any = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium")
     with tempfile.TemporaryDirectory() as profile:
@@ -37,19 +40,49 @@ def opened(page: Path, width: int = 1280, height: int = 1000) -> Iterator[Any]:
             if width < 600:
                 size = {"width": width, "height": height, "deviceScaleFactor": 2, "mobile": True}
                 driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-            driver.get("about:blank")  # in place of the browser's own first page, whose requests are not ours
-            driver.get_log("performance")
+            driver.set_page_load_timeout(PATIENCE)
+            driver.set_script_timeout(PATIENCE)
+            driver.get("about:blank")  # in place of the browser's own first page, whose errors are not ours
+            driver.get_log("browser")
             driver.get(page.as_uri())
+            settle(driver)
             yield driver
         finally:
             driver.quit()
 
 
+def wait(driver: Any, happened: Callable[[], bool]) -> None:
+    """Waits until something has happened, however long that takes."""
+    WebDriverWait(driver, PATIENCE).until(lambda _: happened())
+
+
+def settle(driver: Any) -> None:
+    """Waits until the charts are drawn for the width that the page has, and so are not drawn again."""
+
+    def is_settled() -> bool:
+        drawn, width = driver.execute_script(
+            "return [document.body.dataset.drawn, String(document.body.clientWidth)]"
+        )
+        assert drawn is not None, "the page is loaded, but its script did not come to its end"
+        return bool(drawn == width)
+
+    wait(driver, is_settled)
+
+
+def press(driver: Any, button: Any) -> None:
+    """Clicks on a button, and waits until it is pressed, or is not any more, and charts are drawn."""
+    before = button.get_attribute("aria-pressed")
+    button.click()
+    wait(driver, lambda: bool(button.get_attribute("aria-pressed") != before))
+    settle(driver)
+
+
 def requests(driver: Any) -> list[str]:
-    """The addresses that the page asked for."""
+    """The addresses that the page asked for, itself first; not those of the browser's own pages."""
     events = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
     return [
         event["params"]["request"]["url"]
         for event in events
         if event["method"] == "Network.requestWillBeSent"
+        and event["params"]["documentURL"] == driver.current_url
     ]

@@ -41,8 +41,9 @@ def report(results: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_page_is_drawn_without_errors_or_requests(report: Path, width: int) -> None:
     with browser.opened(report, width) as driver:
         assert driver.get_log("browser") == []
-        assert [url for url in browser.requests(driver) if not url.startswith(("file:", "data:"))] == []
-        assert driver.find_element(By.TAG_NAME, "body").get_attribute("data-drawn") == "true"
+        itself, *others = browser.requests(driver)
+        assert itself == report.as_uri()
+        assert [url for url in others if not url.startswith(("file:", "data:"))] == []
         charts = driver.find_elements(By.CSS_SELECTOR, ".regret")
         assert len(charts) == 3
         for chart in charts:
@@ -62,14 +63,14 @@ def test_a_legend_entry_toggles_its_line(report: Path) -> None:
         assert [button.text for button in buttons] == POLICIES
         drawn = 'polyline[data-policy="Greedy"]'
         assert len(driver.find_elements(By.CSS_SELECTOR, drawn)) == 3
-        buttons[2].click()
+        browser.press(driver, buttons[2])
         assert driver.find_elements(By.CSS_SELECTOR, drawn) == []
         assert buttons[2].get_attribute("aria-pressed") == "false"
         assert len(driver.find_elements(By.CSS_SELECTOR, "polyline.line")) == 9
-        buttons[2].click()
+        browser.press(driver, buttons[2])
         assert len(driver.find_elements(By.CSS_SELECTOR, drawn)) == 3
         for button in buttons:
-            button.click()
+            browser.press(driver, button)
         assert driver.find_elements(By.CSS_SELECTOR, "polyline.line") == []
         assert driver.get_log("browser") == []
 
@@ -79,7 +80,7 @@ def test_the_scale_of_rounds_can_be_changed_and_figures_are_shown_under_the_poin
     with browser.opened(report) as driver:
         line = driver.find_element(By.CSS_SELECTOR, "polyline.line")
         before = line.get_attribute("points")
-        driver.find_element(By.ID, "scale").click()
+        browser.press(driver, driver.find_element(By.ID, "scale"))
         assert driver.find_element(By.CSS_SELECTOR, "polyline.line").get_attribute("points") != before
         driver.execute_script(
             "const svg = document.querySelector('.regret svg');"
@@ -89,6 +90,18 @@ def test_the_scale_of_rounds_can_be_changed_and_figures_are_shown_under_the_poin
         tip = driver.find_element(By.CSS_SELECTOR, "section .tip").text
         assert re.match(r"round \d+: ", tip)
         assert all(policy in tip for policy in POLICIES)
+        assert driver.get_log("browser") == []
+
+
+@pytest.mark.browser
+def test_charts_are_drawn_anew_for_another_width(report: Path) -> None:
+    with browser.opened(report) as driver:
+        sizes = "return [document.body.clientWidth, document.querySelector('.regret svg').clientWidth]"
+        page_before, chart_before = driver.execute_script(sizes)
+        driver.set_window_size(700, 1000)
+        browser.wait(driver, lambda: driver.execute_script(sizes)[0] < page_before)
+        browser.settle(driver)
+        assert driver.execute_script(sizes)[1] < chart_before
         assert driver.get_log("browser") == []
 
 
@@ -206,7 +219,7 @@ def test_runs_of_one_round_are_drawn_without_errors(tmp_path: Path) -> None:
     found = Sweep(environments=["gaussian(dim=2, arms=4)"], policies=["Greedy"], seeds=2, horizon=1)
     path = write_report(found.run(workers=1), tmp_path)[-1]
     with browser.opened(path) as driver:
-        driver.find_element(By.ID, "scale").click()
+        browser.press(driver, driver.find_element(By.ID, "scale"))
         assert driver.get_log("browser") == []
         for line in driver.find_elements(By.CSS_SELECTOR, "polyline.line"):
             assert "NaN" not in line.get_attribute("points")
@@ -328,6 +341,7 @@ def test_long_names_are_whole_and_lie_on_no_mark(tmp_path: Path, width: int) -> 
         assert len(driver.find_elements(By.CSS_SELECTOR, "line.bar")) == len(LONG)
         for button in driver.find_elements(By.CSS_SELECTOR, "#legend button")[9:]:
             driver.execute_script("arguments[0].click()", button)
+        browser.settle(driver)
         assert len(driver.find_elements(By.CSS_SELECTOR, "polygon.band")) == 9
         assert driver.find_elements(By.CSS_SELECTOR, "line.bar") == []
 

@@ -1,14 +1,19 @@
 """Many runs are the runs that `play` gives one by one."""
 
+import threading
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 
 from infex import Greedy, Infex, LargeReward, LinTS, LinUCB, every
 from infex.environments import ChangingInstance, LinearInstance, gaussian
 from infex.errors import InfexError
+from infex.kernels.compiling import ticks
 from infex.simulation import batch, many, play, play_many
+from infex.simulation.ledger import Ledger
+from tests.clock import Clock
 from tests.policies.test_contract import Means
 from tests.simulation.test_playing import assert_same
 
@@ -74,24 +79,43 @@ def test_where_generators_cannot_be_set_runs_go_one_by_one(monkeypatch: pytest.M
         assert_same(run, other)
 
 
-@pytest.mark.compiled
-def test_each_run_has_its_own_share_of_the_time() -> None:
-    runs = play_many(INSTANCES, LinUCB(), 2000, seeds=range(30), workers=1)
-    times = np.array([run.seconds for run in runs])
-    assert np.all(times > 0)
-    assert np.unique(times).size > 30
+def test_each_run_has_its_own_share_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of ten seconds that a call took, by the ticks that the loop counted."""
+    clock, plainly = Clock(), batch._play
+
+    def timed(tasks: Any, label: Any, found: Any, penalty: Any, ledger: Any) -> None:
+        plainly(tasks, label, found, penalty, ledger)
+        assert ledger.times.all() == has_ticks()
+        ledger.times[:] = range(1, len(tasks) + 1)
+        clock.now += 10.0
+
+    monkeypatch.setattr(batch, "time", clock)
+    monkeypatch.setattr(batch, "_play", timed)
+    runs = play_many(INSTANCES[0], LinUCB(), 200, seeds=range(4), workers=1)
+    assert [run.seconds for run in runs] == pytest.approx([1.0, 2.0, 3.0, 4.0])
+
+
+def has_ticks() -> bool:
+    """Has the processor a clock that programs may read?"""
+    return bool(numba.njit(lambda: ticks())())
+
+
+def test_where_the_processor_has_no_clock_all_runs_have_the_same_share() -> None:
+    assert Ledger(4, 1, 1, record=False).seconds(10.0) == [2.5, 2.5, 2.5, 2.5]
 
 
 def test_a_users_code_is_not_called_from_several_threads_at_once() -> None:
-    room = np.empty((20, 3))
+    room, threads = np.empty((20, 3)), set()
 
     def contexts(rng: np.random.Generator) -> Any:
+        threads.add(threading.get_ident())
         rng.random(out=room)
         return room / np.sqrt(3)
 
     instance = ChangingInstance(theta=[0.3, 0.3, 0.3], arms=20, contexts=contexts)
     one, two = (play_many(instance, LinUCB(), 200, range(6), workers=workers) for workers in (1, 2))
     assert [run.regret for run in one] == [run.regret for run in two]
+    assert threads == {threading.get_ident()}  # two threads that never met would give the same runs
 
 
 @pytest.mark.parametrize("call", [play, play_many])

@@ -18,6 +18,7 @@ from infex import (
     Infex,
     LinTS,
     LinUCB,
+    OLSBandit,
     Schedule,
     Uniform,
     always,
@@ -30,16 +31,17 @@ from infex import (
     power,
     stretched,
 )
-from infex.environments import LinearInstance, gaussian
+from infex.environments import ChangingInstance, LinearInstance, gaussian
 from infex.errors import InfexError, InvalidChoice, NotKept
 from infex.kernels.compiling import plain_python
 from infex.kernels.fixed_runs import State
 from infex.policies.traits import traits_of
 from infex.records.stream_names import stream_name
-from infex.simulation import Run, batch, play, playing
+from infex.simulation import Run, batch, changing, ols_runs, play, playing
 from infex.streams import stream
 from infex.testing import odd_boards, slow_play
 from tests import golden_table as golden
+from tests.clock import Clock
 from tests.linear.exact import Exact, Pulls
 
 EXAMPLES = 20 if plain_python else 200
@@ -197,7 +199,23 @@ def test_a_run_adds_up() -> None:
     np.testing.assert_allclose(regret, np.cumsum(gaps)[rounds - 1])
     assert rounds[0] == 1
     assert rounds[-1] == 5000
-    assert run.seconds > 0
+
+
+@pytest.mark.parametrize(
+    ("module", "policy", "instance"),
+    [
+        (batch, LinUCB(), gaussian(dim=2, arms=3, seed=1)),
+        (playing, Plain(LinUCB()), gaussian(dim=2, arms=3, seed=1)),
+        (ols_runs, OLSBandit(), gaussian(dim=2, arms=3, seed=1)),
+        (changing, LinUCB(), ChangingInstance(theta=[0.5, 0.1], arms=3)),
+    ],
+    ids=["compiled", "interpreted", "ordinary least squares", "changing"],
+)
+def test_a_run_has_the_seconds_between_its_start_and_its_end(
+    module: Any, policy: Any, instance: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "time", Clock(tick=2.5))
+    assert play(instance, policy, 20).seconds == 2.5
 
 
 def test_long_runs_go_on_where_the_chunk_before_stopped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,64 @@
+"""No test depends on how fast something is."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests import waiting
+
+TESTS = Path(__file__).parent
+FILES = sorted(path for path in TESTS.rglob("*.py") if path.name != "waiting.py")
+LIMITS = ("timeout", "deadline")
+
+
+def races(text: str) -> Iterator[str]:
+    """What looks at a real clock, or sets a limit of time that may decide something."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import) and any(name.name == "time" for name in node.names):
+            yield f"line {node.lineno} imports time; tests.clock has a clock to set"
+        elif isinstance(node, ast.ImportFrom) and node.module == "time":
+            yield f"line {node.lineno} imports from time; tests.clock has a clock to set"
+        elif isinstance(node, ast.keyword) and node.arg in LIMITS:
+            limit = ast.unparse(node.value)
+            if limit not in ("PATIENCE", "None"):
+                yield f"line {node.lineno} sets a {node.arg} of {limit}, not PATIENCE"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(TESTS)))
+def test_a_test_looks_at_no_clock_and_waits_for_events(path: Path) -> None:
+    assert list(races(path.read_text())) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("import time", "line 1 imports time"),
+        ("from time import sleep", "imports from time"),
+        ("process.wait(timeout=60)", "sets a timeout of 60, not PATIENCE"),
+        ("settings(deadline=200)", "sets a deadline of 200"),
+    ],
+)
+def test_races_are_found(text: str, words: str) -> None:
+    (found,) = races(text)
+    assert words in found
+
+
+def test_no_property_has_a_deadline() -> None:
+    assert settings().deadline is None
+    assert HealthCheck.too_slow in settings().suppress_health_check
+
+
+def test_waiting_gives_what_came_and_ends_when_nothing_can_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = iter(["", "", "came"])
+    assert waiting.until(lambda: next(looks), "it comes") == "came"
+    with waiting.started([sys.executable, "-c", ""]) as process:
+        process.wait(waiting.PATIENCE)
+        with pytest.raises(AssertionError, match="the process ended before it comes"):
+            waiting.until(lambda: False, "it comes", process)
+    monkeypatch.setattr(waiting, "PATIENCE", 0.0)
+    with pytest.raises(AssertionError, match="waited 0 s until it comes"):
+        waiting.until(lambda: False, "it comes")
