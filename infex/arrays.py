@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from infex.checks import whole
+from infex.checks import LARGEST_REWARD, whole
 from infex.errors import DamagedFile, InvalidArms
 
 Floats = NDArray[np.float64]
@@ -18,6 +18,8 @@ Label = str | int
 
 Numbers = TypeVar("Numbers", bound=NDArray[Any])
 
+MOST_COUNTED = 2.0**53  # whole numbers up to it are exact as floats
+LARGEST_SUM = LARGEST_REWARD * MOST_COUNTED
 ROUNDING = 1e-9  # by how much a row of length 1 may come out longer
 
 
@@ -46,6 +48,32 @@ def fitting(name: str, array: Any, shape: tuple[int, ...], *, whole: bool = Fals
     if not np.isfinite(numbers).all():
         raise DamagedFile(f"{name} must be finite, and is not")
     return numbers.astype(np.int64 if whole else np.float64, order="C")
+
+
+def fitting_rows(name: str, array: Any, dim: int) -> Floats:
+    """Rows of `dim` features from a file, none longer than 1."""
+    rows: Floats = fitting(name, array, (-1, dim))
+    if rows.size and float(np.abs(rows).max()) > 1.0 + ROUNDING:
+        raise DamagedFile(f"{name} must be no longer than 1, and are not")
+    if rows.size and float(np.linalg.norm(rows, axis=1).max()) > 1.0 + ROUNDING:
+        raise DamagedFile(f"{name} must be no longer than 1, and are not")
+    return rows
+
+
+def within(name: str, array: Any, shape: tuple[int, ...], least: float, most: float) -> Floats:
+    """Numbers of this shape from a file, from `least` to `most`."""
+    numbers: Floats = fitting(name, array, shape)
+    if numbers.size and not (least <= numbers.min() and numbers.max() <= most):
+        raise DamagedFile(f"{name} must be from {least:g} to {most:g}, and are not")
+    return numbers
+
+
+def fitting_counts(array: Any, arms: int) -> Floats:
+    """Pulls and summed rewards of so many arms from a file, (2, K)."""
+    counts: Floats = fitting("counts", array, (2, arms))
+    within("pulls", counts[0], (arms,), 0.0, MOST_COUNTED)
+    within("sums of rewards", counts[1], (arms,), -LARGEST_SUM, LARGEST_SUM)
+    return counts
 
 
 def moved(counts: Floats, places: Integers, size: int) -> Floats:

@@ -9,6 +9,8 @@ from typing import Any
 
 from infex.errors import InfexError, InvalidSetting
 
+HEAVIEST_WEIGHT = 1e12  # of a reward in the squared error
+LARGEST_REWARD = 1e100  # sums of larger ones might overflow
 quick = tuple.__new__
 """Makes a NamedTuple of all its fields in a third of the time, for what happens in every round."""
 

@@ -18,8 +18,15 @@ from infex.bandit.decision import Decided, Decision
 from infex.bandit.lives import Lives, key_of
 from infex.bandit.merging import merge
 from infex.bandit.waiting import Pending, Waiting
-from infex.checks import quick, real, whole
-from infex.errors import InvalidArms, InvalidReward, InvalidRound, InvalidSetting, UnknownDecision
+from infex.checks import HEAVIEST_WEIGHT, LARGEST_REWARD, quick, real, whole
+from infex.errors import (
+    CannotMerge,
+    InvalidArms,
+    InvalidReward,
+    InvalidRound,
+    InvalidSetting,
+    UnknownDecision,
+)
 from infex.features import FeatureMap, checked_map
 from infex.linear import Evidence, Memory
 from infex.linear.estimating import Estimator, checked_estimator
@@ -31,8 +38,6 @@ from infex.schedules.protocol import a_round
 from infex.streams import Rounds
 
 STREAM = "bandit"
-HEAVIEST_WEIGHT = 1e12
-LARGEST_REWARD = 1e100  # sums of larger ones might overflow
 
 
 @final
@@ -44,7 +49,8 @@ class Bandit:
     `dim` instead and give them to `ask`; or give `features`, a map of `infex.features` that joins
     arms with a context, and ask with the context. Rewards may come late, in any order, or never.
     `allowed` says for every arm whether exploring may try it (a policy without a schedule explores
-    in every round). `estimator` is one of `infex.estimators`, in the place of ridge regression.
+    in every round). `penalty` is that of the ridge; `estimator` is one of `infex.estimators`, in the
+    place of ridge regression. `seed` is that of all draws.
 
     Any number of threads may use one bandit: it does one thing at a time.
 
@@ -363,7 +369,10 @@ class Bandit:
         own. Merging the same bandit a second time counts its data twice: to sync again and
         again, merge into a fresh bandit each time.
         """
-        with self._lock:
+        if not isinstance(other, Bandit):
+            raise CannotMerge(f"a bandit merges with a bandit, got {other!r}")
+        first, second = sorted((self._lock, other._lock), key=id)  # in one order, whoever merges whom
+        with first, second:
             merge(self, other)
 
     def save(self, path: str | os.PathLike[str]) -> None:

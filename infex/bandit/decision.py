@@ -10,6 +10,8 @@ from infex.rounds import Taken
 class Decision(NamedTuple):
     """One decision, which cannot be changed: which arm, explored or greedy, and what was known of it.
 
+    `id` is what to tell its reward by, `t` its round; `arm` is an index, and `label` that arm's label.
+
     `low` and `high` are estimate -+ radius width, with the radius of the policy (that of
     LinUCB's default settings if it has none). `greedy` is the arm of the largest estimate; in a greedy
     round it is the arm played, ties may be random, unless the policy has estimates of its own (least
@@ -38,7 +40,10 @@ class Decision(NamedTuple):
 
 
 class Decided(NamedTuple):
-    """A decision that is not entered yet, with all that entering it changes: `bandit.enter(decided)`."""
+    """A `decision` that is not entered yet, and in `taken` all that entering it changes.
+
+    `bandit.enter(decided)` enters it.
+    """
 
     decision: Decision
     taken: Taken

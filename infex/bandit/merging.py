@@ -36,8 +36,6 @@ def _keys(bandit: Bandit) -> list[tuple[object, ...]]:
 
 
 def _refuse_strangers(bandit: Bandit, other: Bandit) -> None:
-    if not isinstance(other, type(bandit)):
-        raise CannotMerge(f"a bandit merges with a bandit, got {other!r}")
     if other is bandit:
         raise CannotMerge("a bandit cannot be merged with itself: its data would count twice")
     mine, theirs = bandit._player.memory, other._player.memory

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from infex.arrays import Floats, Label, fitting
+from infex.arrays import Floats, Label, fitting_rows
 from infex.bandit.decision import Decided, Decision
 from infex.bandit.waiting import Waiting
 from infex.checks import real, whole
@@ -114,7 +114,7 @@ def waiting_record(waiting: Waiting) -> tuple[list[dict[str, Any]], Floats]:
 def waiting_of(kept: Any, rows: Any, dim: int, arms: int, t: int) -> Waiting:
     """Pending decisions; each learns on one of so many fixed arms, or on a row of `dim` features."""
     waiting = Waiting()
-    checked_rows = fitting("rows of pending decisions", rows, (-1, dim if len(rows) else -1))
+    checked_rows = fitting_rows("rows of pending decisions", rows, dim) if len(rows) else np.zeros((0, dim))
     for packed in kept:
         row, place = packed.pop("row"), packed.pop("place")
         decision = decision_of(packed)

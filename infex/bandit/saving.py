@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from infex.arrays import Floats, fitting
+from infex.arrays import Floats, fitting, fitting_rows
 from infex.bandit import archive, packing
 from infex.bandit.arms import Arms, Changing, Fixed, Mapped
 from infex.bandit.lives import Lives
@@ -100,6 +100,7 @@ def _loaded(
     own_policy = _one("policy", path, settings, policy, adopt)
     own_estimator = _one("estimator", path, settings, checked_estimator(estimator), adopt)
     columns = fitting("columns", arrays["columns"], (-1, -1))
+    fitting_rows("arms", columns.T, len(columns))
     source = _source(path, settings, columns, features, adopt)
     memory = _memory(path, columns, settings, arrays, own_policy, own_estimator)
     player = Player(own_policy, memory)

@@ -7,12 +7,14 @@ from typing import Self
 
 import numpy as np
 
-from infex.arrays import Floats, Integers, fitting, moved
-from infex.errors import CannotMerge
+from infex.arrays import Floats, Integers, fitting, fitting_counts, moved
+from infex.errors import CannotMerge, DamagedFile
 from infex.estimators.solution import Solution
 from infex.linear.estimating import Arrays, Estimator
 from infex.linear.known import LINEAR, Known, Learnt
 from infex.linear.regression import checked_penalty
+
+FAR_FROM_HOME = 100.0  # times the largest coefficient
 
 
 class Fit(ABC):
@@ -128,13 +130,22 @@ class Fit(ABC):
     def restore(self, arrays: Arrays) -> None:
         """Takes what was learnt from arrays that were kept, in the place of all that is here."""
         told = int(fitting("told", arrays["told"], (), whole=True))
-        counts = fitting("counts", arrays["counts"], self.counts.shape)
+        counts = fitting_counts(arrays["counts"], self.columns.shape[1])
         nowhere = np.zeros(self.dim)  # format 1 kept none
         starts = [fitting(name, arrays.get(name, nowhere), (self.dim,)) for name in ("start", "next start")]
         self.recall(arrays)
         self.told, self.counts = told, counts
-        self._start, self._next_start = starts
+        self._start = np.zeros(self.dim)
         self._solution = self._known = None
+        self._refuse_far(*starts)
+        self._start, self._next_start = starts
+        self._solution = None
+
+    def _refuse_far(self, *starts: Floats) -> None:
+        """Refuses starts so far from the solution that a search might not find its way."""
+        reach = FAR_FROM_HOME * (1.0 + float(np.abs(self.solution.theta).max()))
+        if not all(float(np.abs(start).max()) <= reach for start in starts):
+            raise DamagedFile("the start of a search is far from any solution")
 
     def _renew(self) -> None:
         self._start = self._next_start

@@ -8,7 +8,7 @@ from typing import Self, final
 
 import numpy as np
 
-from infex.arrays import Floats, fitting
+from infex.arrays import MOST_COUNTED, Floats, fitting_rows, within
 from infex.errors import DamagedFile, InvalidReward
 from infex.estimators.fit import Fit
 from infex.estimators.solution import Solution
@@ -86,11 +86,11 @@ class LogisticFit(Fit):
         return {"rows": self._rows[:count].copy(), "plays": self._plays[:count].copy()}
 
     def recall(self, arrays: Arrays) -> None:
-        rows = fitting("rows", arrays["rows"], (-1, self.dim))
-        plays = fitting("plays", arrays["plays"], (len(rows), 2))
+        rows = fitting_rows("rows", arrays["rows"], self.dim)
+        plays = within("plays", arrays["plays"], (len(rows), 2), 0.0, MOST_COUNTED)
         places = {row.tobytes(): place for place, row in enumerate(rows)}
-        if len(places) < len(rows) or (plays < 0).any():
-            raise DamagedFile("rows of logistic regression come twice, or fewer than 0 times")
+        if len(places) < len(rows):
+            raise DamagedFile("rows of logistic regression come twice")
         self._rows, self._plays, self._places = rows, plays, places
 
     def join(self, other: Self) -> None:

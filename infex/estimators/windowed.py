@@ -8,8 +8,8 @@ from typing import final
 
 import numpy as np
 
-from infex.arrays import Floats, fitting
-from infex.checks import whole
+from infex.arrays import Floats, fitting, fitting_rows, within
+from infex.checks import HEAVIEST_WEIGHT, LARGEST_REWARD, whole
 from infex.errors import DamagedFile
 from infex.estimators.fit import Fit
 from infex.estimators.solution import Solution
@@ -83,8 +83,10 @@ class WindowedFit(Fit):
         }
 
     def recall(self, arrays: Arrays) -> None:
-        rows = fitting("rows", arrays["rows"], (-1, self.dim))
-        values = [fitting(name, arrays[name], (len(rows),)).tolist() for name in ("rewards", "weights")]
+        rows = fitting_rows("rows", arrays["rows"], self.dim)
+        rewards = within("rewards", arrays["rewards"], (len(rows),), -LARGEST_REWARD, LARGEST_REWARD)
+        weights = within("weights", arrays["weights"], (len(rows),), 0.0, HEAVIEST_WEIGHT)
+        values = rewards.tolist(), weights.tolist()
         window = deque(zip(rows, *values, strict=True), maxlen=self._size)
         sums, dropped = None, 0
         if "truth" in arrays and len(window) == len(rows):  # format 1, or another size: added up anew

@@ -61,7 +61,8 @@ def by_cell(table: pa.Table) -> dict[tuple[Cell, str], Integers]:
 class Results:
     """The runs of a sweep that went well, as `table()`, and those that failed, as `failures`.
 
-    `bases` maps the name of a policy to that of the base it explores with.
+    `bases` maps the name of a policy to that of the base it explores with. `about` tells how the runs
+    were made.
     """
 
     def __init__(

@@ -37,7 +37,7 @@ class Sweep:
     combinations. `seeds`: how many, or which. `delta` takes the place of the default of LinUCB and
     LinTS; "1/T" is one over the horizon, as in the paper. Text that names a delta keeps it, even the
     default; a policy object with the default loses it, because nobody can see whether it was named.
-    `title` is that of the report.
+    `penalty` is that of the ridge, and `title` that of the report.
 
     >>> sweep = Sweep(environments=["gaussian(dim=3, arms=5)"], policies=["Greedy"], horizon=100, seeds=2)
     >>> len(sweep.tasks())

@@ -51,6 +51,10 @@ def draw(dim: int, rng: np.random.Generator, sampling: str) -> Floats:
 class Evidence:
     """What a policy may read about the K arms on offer; it stays as it is, whatever is learnt later.
 
+    `known` is what all rounds have taught, and `explored` what exploring rounds have, if they are kept
+    apart; `note` what the policy noted in its last choice, `allowed` the arms that exploring may try,
+    and `spent` what exploring has taken so far.
+
     >>> from infex.linear import RidgeStatistics
     >>> ridge = RidgeStatistics(np.array([[1.0, 0.0], [0.0, 1.0]]))
     >>> ridge.learn(1, reward=1.0)

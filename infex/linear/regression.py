@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 
 from infex import kernels
-from infex.arrays import Floats, Integers, fitting, moved
+from infex.arrays import Floats, Integers, fitting, fitting_counts, moved
 from infex.checks import real
 from infex.errors import DamagedFile
 from infex.kernels.layout import blank
@@ -135,7 +135,7 @@ class RidgeStatistics:
         kept = self.arrays()
         told = int(fitting("told", arrays["told"], (), whole=True))
         truth = fitting("truth", arrays["truth"], kept["truth"].shape)
-        counts = fitting("counts", arrays["counts"], kept["counts"].shape)
+        counts = fitting_counts(arrays["counts"], self.columns.shape[1])
         if "closed" not in arrays:  # of format 1, or of another estimator
             self._begin(truth, told)
             self.counts[:] = counts

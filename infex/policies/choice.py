@@ -41,7 +41,7 @@ class Turn(Enum):
 
 
 class Choice(NamedTuple):
-    """The arm a policy chooses, whether it counts as exploration, and why in a word or two.
+    """The `arm` a policy chooses, whether it counts as `explored`, and the `reason` in a word or two.
 
     A policy holds no data. What it must remember of its own choices, such as that it has stopped
     exploring for good, it says in `note` (numbers and texts, in tuples or dicts), and finds in

@@ -21,7 +21,7 @@ from infex.schedules.budgeting import Budget
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExploreThenCommit:
-    """Explores for the first `rounds`, by uniform arms or in turn, then is greedy for good.
+    """Explores for the first `rounds`, by uniform arms or in turn (`order`), then is greedy for good.
 
     After them it plays the greedy arm of all data, or with `then="commit"` that of the exploring
     rounds alone, which among fixed arms is one arm for ever (Lattimore and Szepesvari, 2020,

@@ -6,7 +6,7 @@ import numpy as np
 
 from infex.errors import InvalidArms
 from infex.linear import Evidence
-from infex.policies.choice import Choice, Reason, Turn, arm_of
+from infex.policies.choice import Choice, Reason, Turn, arm_of, checked_choice
 from infex.policies.traits import Policy, Traits
 
 
@@ -24,7 +24,7 @@ def choose_allowed(
     greedy one is played.
     """
     if evidence.allowed is None or (trusted and traits.heeds_allowed):
-        return policy.choose(t, evidence, rng)
+        return _checked(policy.choose(t, evidence, rng), traits, evidence)
     if none_allowed(evidence):
         return Choice(evidence.greedy, False, None, Reason.NO_ARM_ALLOWED, None, 1.0, 0.0, None, Turn.DROPPED)
     if traits.learner is not None:
@@ -33,8 +33,13 @@ def choose_allowed(
             "evidence.allowed itself, and say heeds_allowed = True"
         )
     seen, places = evidence.among(evidence.allowed)
-    choice = policy.choose(t, seen, rng)
+    choice = _checked(policy.choose(t, seen, rng), traits, seen)
     return choice._replace(arm=int(places[arm_of(choice, len(seen))]))
+
+
+def _checked(choice: Choice, traits: Traits, evidence: Evidence) -> Choice:
+    """The choice, whole, if a user's code had a hand in it."""
+    return choice if traits.trusted else checked_choice(choice, len(evidence), evidence.arms.shape[1])
 
 
 def law_allowed(traits: Traits, t: int, evidence: Evidence, arm: int, trusted: bool = True) -> float | None:

@@ -99,7 +99,7 @@ class Traits(NamedTuple):
 
     `chain` are the policy, its base, the base of that and so on. `draws_rounds`: does one of them
     explore in rounds that were drawn at random? `span`: how many rounds back do limits look? `hears`
-    decide whether the learner hears of a reward.
+    decide whether the learner hears of a reward. `trusted`: is all of it infex's own?
     """
 
     chain: tuple[Policy, ...]
@@ -114,6 +114,7 @@ class Traits(NamedTuple):
     draws_rounds: bool
     span: int
     accepts: Callable[[Any, int], bool] | None
+    trusted: bool
     hears: tuple[Callable[[bool], bool], ...]
 
     def teach(self, arm: int, features: Floats, reward: float, explored: bool) -> None:
@@ -143,6 +144,10 @@ def traits_of(policy: Policy) -> Traits:
         draws_rounds=any(gate.drawn for gate in gates),
         span=max((gate.span for gate in gates), default=0),
         accepts=_own(policy, "accepts"),
+        trusted=all(
+            type(part).__module__.startswith("infex.")
+            for part in (*chain, *(part for gate in gates for part in (gate.plan, *gate.layers)))
+        ),
         hears=tuple(passes_on for passes_on in hears if passes_on is not None),
     )
 

@@ -17,6 +17,8 @@ Record = dict[str, Any]
 def record(thing: Any) -> Record:
     """A built-in policy, schedule, estimator, feature map or environment as plain data, for JSON and such.
 
+    NoRecord is raised if the `thing` is none of these, or holds a function of yours.
+
     >>> from infex import LinUCB
     >>> record(LinUCB(delta=0.05))["delta"]
     0.05
@@ -31,7 +33,7 @@ def record(thing: Any) -> Record:
 
 
 def made(kept: Any) -> Any:
-    """What a record is of.
+    """What a record that was `kept` is of.
 
     >>> from infex import LinUCB
     >>> made(record(LinUCB(delta=0.05))) == LinUCB(delta=0.05)

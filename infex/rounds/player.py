@@ -36,7 +36,7 @@ class Taken(NamedTuple):
 class Player:
     """A policy, what was learnt, and what rounds add up to."""
 
-    __slots__ = ("_policy", "_trusted", "account", "memory", "note", "traits")
+    __slots__ = ("_policy", "account", "memory", "note", "traits")
 
     def __init__(self, policy: Policy, memory: Memory) -> None:
         self.account = Account()
@@ -56,9 +56,7 @@ class Player:
             raise NotKept(f"{policy!r} needs exploring rounds kept apart, which was not done")
         self.account.look_back(traits.span)
         self.account.scheduled |= traits.gate is not None
-        layers = () if traits.gate is None else (traits.gate.plan, *traits.gate.layers)
-        ours = (type(part).__module__.startswith("infex.") for part in (*traits.chain, *layers))
-        self._policy, self.traits, self._trusted = policy, traits, all(ours)
+        self._policy, self.traits = policy, traits
         self.note = None
 
     def evidence(self, columns: Floats | None = None, allowed: Bools | None = None) -> Evidence:
@@ -69,11 +67,8 @@ class Player:
 
     def decide(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Taken:
         """What the policy does in round t; changes nothing."""
-        if evidence.allowed is None:
-            choice = self._policy.choose(t, evidence, rng)
-        else:
-            choice = choose_allowed(self._policy, self.traits, t, evidence, rng)
-        if self._trusted:
+        choice = choose_allowed(self._policy, self.traits, t, evidence, rng)
+        if self.traits.trusted:
             arm_of(choice, len(evidence))
         else:
             choice = self._checked(choice, t, evidence)

@@ -18,8 +18,11 @@ from infex.errors import NotKept
 class Run:
     """One run: regret and where it came from, explorations, time, and pulls of every arm.
 
-    `regret` is the pseudo-regret, with true means; `optimal` is how often a best arm was played;
-    `volume` is alpha at the end. With `record=True` there are `arms`, `rewards` and `losses` (the
+    It is that of a `policy` on an `instance` over a `horizon`, from a `seed`. `regret` is the
+    pseudo-regret, with true means: `regret_exploring` came from the rounds that `explored`, and
+    `regret_greedy` from the others; `points` are rounds and the regret up to them. `optimal` is how
+    often a best arm was played, `counts` how often each; `seconds` is its processor time, and
+    `volume` alpha at the end. With `record=True` there are `arms`, `rewards` and `losses` (the
     gap of the arm that was played) of every round.
     """
 

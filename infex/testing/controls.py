@@ -26,13 +26,16 @@ class ControlContract:
         raise NotImplementedError(f"{type(self).__name__} must say in `make` how its control is made")
 
     def test_its_state_can_be_kept(self) -> None:
-        control = self.make(every(2))
-        for state in self.states(control):
-            assert isinstance(state, tuple), f"a state must be a (named) tuple, got {type(state).__name__}"
-            try:
-                refuse_note(state)
-            except InvalidChoice as error:
-                raise AssertionError(f"a file could not hold the state {state}: {error}") from None
+        self._can_be_kept(Gate(self.make(every(2))).begin()[-1])
+        for player, _ in self.rounds():
+            self._can_be_kept(self.state_of(player))
+
+    def _can_be_kept(self, state: object) -> None:
+        assert isinstance(state, tuple), f"a state must be a (named) tuple, got {type(state).__name__}"
+        try:
+            refuse_note(state)
+        except InvalidChoice as error:
+            raise AssertionError(f"a file could not hold the state {state}: {error}") from None
 
     def test_asking_it_changes_nothing(self) -> None:
         for player, _ in self.rounds():
@@ -97,10 +100,6 @@ class ControlContract:
         states = gate.begin() if player.note is None else player.note.states
         last: tuple[object, ...] = states[-1]
         return last
-
-    def states(self, control: Control) -> list[tuple[object, ...]]:
-        """The states of a run, the first one too."""
-        return [Gate(control).begin()[-1], *(self.state_of(player) for player, _ in self.rounds())]
 
     def player(self, given: Problem) -> Player:
         """An Infex of uniform arms under the control, in every second round."""

@@ -23,6 +23,7 @@ from infex.policies import (
     LinUCB,
     OLSBandit,
     RarelySwitchingUCB,
+    Softened,
     Uniform,
 )
 
@@ -146,6 +147,10 @@ def slow_rival(
             return lowest(ridge.estimates() + policy.bonus * ridge.widths()), True
         case RarelySwitchingUCB():
             return slow_rarely_switching(policy, arms, pulls, penalty), True
+        case Softened():
+            tries, uniform = rng.random() < policy.share, int(rng.integers(len(arms)))
+            chosen, _ = slow_choice(policy.base, t, arms, pulls, penalty, lambda _: rng)
+            return uniform if tries else chosen, True
         case GreedyFirst():
             if slow_has_switched(policy, arms, pulls):
                 return slow_choice(policy.base, t, arms, pulls, penalty, draws)

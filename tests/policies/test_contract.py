@@ -26,6 +26,7 @@ from infex import (
     OLSBandit,
     Policy,
     RarelySwitchingUCB,
+    Softened,
     Uniform,
     every,
     jittered,
@@ -90,6 +91,8 @@ MAKERS: dict[str, Callable[[], Policy]] = {
     "AgnosticLassoBandit": AgnosticLassoBandit,
     "FixedBonusUCB": lambda: FixedBonusUCB(bonus=0.5),
     "RarelySwitchingUCB": lambda: RarelySwitchingUCB(growth=0.5, scale=0.3),
+    "Softened": lambda: Softened(LinUCB(), 0.4),
+    "Softened EpsilonGreedy": lambda: Softened(EpsilonGreedy(rate=0.3), 0.2),
     "SecondBest": SecondBest,
     "Means": Means,
 }

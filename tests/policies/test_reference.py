@@ -23,6 +23,7 @@ from infex import (
     OLSBandit,
     Policy,
     RarelySwitchingUCB,
+    Softened,
     Uniform,
     every,
     jittered,
@@ -70,6 +71,7 @@ stateless = st.one_of(
     st.builds(GaussianTS, noise=st.sampled_from([0.1, 1.0])),
     st.builds(HybridTS, p=st.sampled_from([0.0, 0.4, 1.0]), form=st.sampled_from(["linear", "plain"])),
     st.builds(FixedBonusUCB, bonus=st.sampled_from([0.0, 0.5, 3.0])),
+    st.builds(Softened, st.sampled_from([LinUCB(), Uniform(), EpsilonGreedy()]), st.floats(0.1, 1)),
     st.builds(RarelySwitchingUCB, growth=st.sampled_from([0.2, 1.0]), scale=st.sampled_from([0.1, 1.0])),
 )
 schedules = st.one_of(

@@ -1,0 +1,191 @@
+"""A loaded file is never trusted: whatever is in it, a named error comes before any kernel sees it."""
+
+import copy
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from infex import (
+    Bandit,
+    Infex,
+    LinTS,
+    LinUCB,
+    RarelySwitchingUCB,
+    Uniform,
+    estimators,
+    every,
+    features,
+    guarded,
+)
+from infex.bandit import archive
+from infex.errors import CannotLoad, DamagedFile, InfexError
+from infex.testing import problem
+
+ARMS = problem(3, arms=3, dim=2, horizon=1).arms
+KINDS: dict[str, Any] = {
+    "fixed": lambda: Bandit(
+        ARMS, Infex(RarelySwitchingUCB(), guarded(every(2), 5.0)), labels=["a", "b", "c"]
+    ),
+    "own": lambda: Bandit(ARMS, Infex(LinTS(), every(2), data="own"), allowed=[True, False, True]),
+    "contexts": lambda: Bandit(features=features.disjoint(["x", "y"], context_dim=2), policy=LinUCB()),
+    "windowed": lambda: Bandit(ARMS, LinUCB(), estimator=estimators.Windowed(size=4)),
+    "logistic": lambda: Bandit(ARMS, LinUCB(), estimator=estimators.Logistic()),
+}
+
+
+def ask(bandit: Bandit) -> Any:
+    return bandit.ask(context=[0.3, 0.4]) if bandit.features else bandit.ask()
+
+
+def kept(kind: str, path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    bandit = KINDS[kind]()
+    for t in range(12):
+        decision = ask(bandit)
+        if t % 4:
+            bandit.tell(decision, float(t % 2))
+    bandit.save(path)
+    _, stored, arrays = archive.read(path)
+    return stored, arrays
+
+
+@pytest.mark.parametrize("place", [7, 99_999_999, -1, 2.5, "a", None, True, [[0]]])
+def test_a_pending_decision_that_points_at_no_arm_is_refused(tmp_path: Path, place: Any) -> None:
+    """It made `tell` read foreign memory, and the process die."""
+    path = tmp_path / "x.infex"
+    stored, arrays = kept("fixed", path)
+    stored["pending"][0]["place"] = place
+    archive.write(path, stored, arrays)
+    with pytest.raises(DamagedFile, match=r"x\.infex"):
+        Bandit.load(path)
+
+
+ODD = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(10**20), 10**20),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(max_size=4),
+    st.lists(st.integers(), max_size=3),
+    st.dictionaries(st.text(max_size=2), st.integers(), max_size=2),
+)
+
+
+def places(thing: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every place in nested data."""
+    inner = thing.items() if isinstance(thing, dict) else enumerate(thing) if isinstance(thing, list) else ()
+    return [path, *(place for key, part in inner for place in places(part, (*path, key)))]
+
+
+def changed(thing: Any, place: tuple[Any, ...], value: Any, remove: bool) -> Any:
+    thing = copy.deepcopy(thing)
+    inner = thing
+    for key in place[:-1]:
+        inner = inner[key]
+    if remove:
+        del inner[place[-1]]
+    else:
+        inner[place[-1]] = value
+    return thing
+
+
+@given(kind=st.sampled_from(list(KINDS)), data=st.data())
+@settings(max_examples=250, deadline=None)
+def test_any_change_of_the_settings_is_refused_by_name_or_can_be_used(
+    tmp_path_factory: pytest.TempPathFactory, kind: str, data: Any
+) -> None:
+    path = tmp_path_factory.mktemp("strange") / "x.infex"
+    stored, arrays = kept(kind, path)
+    place = data.draw(st.sampled_from(places(stored)[1:]))
+    other = changed(stored, place, data.draw(ODD), data.draw(st.booleans()))
+    archive.write(path, other, arrays)
+    use(path)
+
+
+@given(kind=st.sampled_from(list(KINDS)), data=st.data())
+@settings(max_examples=150, deadline=None)
+def test_any_change_of_the_arrays_is_refused_by_name_or_can_be_used(
+    tmp_path_factory: pytest.TempPathFactory, kind: str, data: Any
+) -> None:
+    path = tmp_path_factory.mktemp("strange") / "x.infex"
+    stored, arrays = kept(kind, path)
+    name = data.draw(st.sampled_from(sorted(arrays)))
+    array = np.array(arrays[name], dtype=np.float64)
+    change = data.draw(st.sampled_from(["number", "shape", "kind", "gone", "more"]))
+    if change == "number" and array.size:
+        array.flat[data.draw(st.integers(0, array.size - 1))] = data.draw(
+            st.sampled_from([math.nan, math.inf, 1e300, -1e300, -1.0, 1e9, 0.5, 7.0])
+        )
+    arrays[name] = {
+        "number": array,
+        "shape": array.reshape(-1)[:-1],
+        "kind": array.astype(str),
+        "gone": array,
+        "more": np.concatenate([np.atleast_1d(array)] * 2),
+    }[change]
+    if change == "gone":
+        del arrays[name]
+    archive.write(path, stored, arrays)
+    use(path)
+
+
+def use(path: Path) -> None:
+    """Loads, asks, tells all that waits, and saves; only named errors may come, and only from loading."""
+    try:
+        bandit = Bandit.load(path)
+    except InfexError:
+        return
+    for decision in bandit.pending:
+        bandit.tell(decision, 1.0)
+    for _ in range(5):
+        bandit.tell(ask(bandit), 1.0)
+    bandit.estimates(context=[0.1, 0.1] if bandit.features else None)
+    bandit.exploration()
+    bandit.save(path)
+    Bandit.load(path)
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (lambda: features.interactions(np.eye(2)[::-1], context_dim=3, labels=["b", "a"]), "arms|kind|not "),
+        (lambda: features.disjoint(["a", "b"], context_dim=3, longest=10), "longest is 1.0, not 10.0"),
+        (lambda: features.disjoint(3, context_dim=2), "arms is .*, not 3"),
+        (lambda: features.disjoint(["b", "a"], context_dim=3), r"arms is \['a', 'b'\], not \['b', 'a'\]"),
+    ],
+)
+def test_another_map_of_the_same_dimension_is_refused(tmp_path: Path, other: Any, message: str) -> None:
+    """Labels in another order played the forbidden product, every time."""
+    path = tmp_path / "x.infex"
+    rule = features.disjoint(["a", "b"], context_dim=3)
+    bandit = Bandit(features=rule, policy=Infex(Uniform(), every(1)), allowed=[True, False])
+    bandit.save(path)
+    with pytest.raises(CannotLoad, match=f"holds another feature map: .*({message}).*say adopt=True"):
+        Bandit.load(path, features=other())
+    assert Bandit.load(path, features=features.disjoint(["a", "b"], context_dim=3)).features == rule
+
+
+def test_masks_go_by_label_into_another_map(tmp_path: Path) -> None:
+    path = tmp_path / "x.infex"
+    rule = features.disjoint(["a", "b", "c"], context_dim=2)
+    Bandit(features=rule, policy=Infex(Uniform(), every(1)), allowed=[True, False, True]).save(path)
+    other = features.disjoint(["b", "d", "a"], context_dim=2)
+    bandit = Bandit.load(path, features=other, adopt=True)
+    assert bandit.allowed is not None
+    assert dict(zip(["b", "d", "a"], bandit.allowed.tolist(), strict=True)) == {
+        "b": False,
+        "d": True,
+        "a": True,
+    }
+    assert {bandit.ask(context=[0.1, 0.2]).label for _ in range(40)} == {"d", "a"}
+
+
+def test_a_file_names_what_wrote_it(tmp_path: Path) -> None:
+    stored, _ = kept("fixed", tmp_path / "x.infex")
+    assert stored["written_by"].startswith("infex ")
+    json.dumps(stored, allow_nan=False)

@@ -1,0 +1,144 @@
+"""Every built-in thing is found by a machine: in the registry, under its contract, beside a slow version."""
+
+import dataclasses
+import importlib
+import inspect
+from enum import Enum
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import infex
+from infex import EpsilonGreedy, environments, estimators, policies, schedules
+from infex.errors import InvalidSetting
+from infex.kernels.bases import READS_SCORES, Base, NoSuchKind, base_arm
+from infex.kernels.view import viewed
+from infex.policies.form import Form, form_of
+from infex.records import registry
+from infex.streams import Rounds, stream
+from infex.testing import problem, slow_play
+from tests.policies.test_contract import MAKERS
+from tests.schedules.test_contract import SCHEDULES as SCHEDULES_UNDER_CONTRACT
+
+WITHOUT_A_SLOW_VERSION = {"ContextReduction": "its actions are drawn; tests/policies/test_rivals.py plays it"}
+
+
+def kinds_in(room: ModuleType, verb: str) -> dict[str, type]:
+    """The dataclasses with a verb that stand in the files of a room, exported or not."""
+    names = [path.stem for path in Path(str(room.__file__)).parent.glob("*.py") if path.stem != "__init__"]
+    modules = [importlib.import_module(f"{room.__name__}.{name}") for name in names]
+    own = [
+        kind
+        for module in modules
+        for kind in vars(module).values()
+        if inspect.isclass(kind) and kind.__module__ == module.__name__
+    ]
+    return {
+        kind.__name__: kind
+        for kind in own
+        if dataclasses.is_dataclass(kind) and callable(getattr(kind, verb, None))
+    }
+
+
+def test_every_policy_in_its_room_is_a_row() -> None:
+    assert set(kinds_in(policies, "choose")) - {"KernelPolicy"} == set(registry.POLICIES)
+
+
+def test_every_estimator_in_its_room_is_a_row() -> None:
+    assert set(kinds_in(estimators, "start")) == set(registry.ESTIMATORS)
+
+
+def test_every_environment_in_its_room_is_a_row() -> None:
+    assert set(kinds_in(environments, "draws")) == set(registry.ENVIRONMENTS)
+
+
+def test_every_schedule_and_control_has_a_row() -> None:
+    rows = {row.kind.__name__ for row in registry.MADE}
+    assert set(kinds_in(schedules, "explores")) <= rows
+    controls = {
+        name for name, kind in kinds_in(policies, "explores").items() if issubclass(kind, infex.Control)
+    }
+    assert controls <= rows
+
+
+@pytest.mark.parametrize("name", sorted(registry.POLICIES))
+def test_every_policy_is_public_under_contract_and_beside_a_slow_version(name: str) -> None:
+    assert vars(infex)[name] is registry.POLICIES[name].kind
+    assert name in dir(infex)
+    if name in WITHOUT_A_SLOW_VERSION:
+        return
+    mine = [policy for make in MAKERS.values() if type(policy := make()).__name__ == name]
+    assert mine, f"{name} is not under contract: it belongs into MAKERS of tests/policies/test_contract.py"
+    given = problem(1, arms=4, dim=2, horizon=12)
+    for policy in mine:
+        if type(policy) is not EpsilonGreedy or not callable(policy.rate):
+            arms = slow_play(policy, given.arms, given.reward, Rounds(1, "test").at, 12)
+            assert len(arms) == 12, f"{name} has no slow version in infex/testing/reference.py"
+
+
+@pytest.mark.parametrize("name", sorted(set(registry.SCHEDULES) - {"guarded", "until_certain", "paused"}))
+def test_every_schedule_is_public_and_under_contract(name: str) -> None:
+    assert name in dir(infex)
+    kinds = {row.kind for row in registry.MADE if row.name == name}
+    assert any(type(schedule) in kinds for schedule in SCHEDULES_UNDER_CONTRACT), (
+        f"{name} is not under contract"
+    )
+
+
+def test_every_public_name_has_a_docstring_that_speaks_of_its_arguments() -> None:
+    for name in dir(infex):
+        thing = infex.__version__ if name == "__version__" else getattr(infex, name)
+        if name == "__version__" or isinstance(thing, ModuleType):
+            continue
+        words = inspect.getdoc(thing) or ""
+        assert words, name
+        if not callable(thing) or (inspect.isclass(thing) and issubclass(thing, Exception)):
+            continue
+        for argument in arguments_of(thing):
+            assert spoken_of(argument, thing, words), f"the docstring of {name} does not speak of {argument}"
+
+
+def arguments_of(thing: Any) -> list[str]:
+    if inspect.isclass(thing) and (getattr(thing, "_is_protocol", False) or issubclass(thing, Enum)):
+        return []
+    try:
+        parameters = inspect.signature(thing).parameters
+    except (TypeError, ValueError):
+        return []
+    plain = {"self", "args", "kwargs", "settings", "value", "values"}
+    return [name for name in parameters if name not in plain and not name.startswith("_")]
+
+
+def spoken_of(argument: str, thing: Any, words: str) -> bool:
+    """Is an argument named in the docstring, or in that of a class it inherits settings from?"""
+    inherited = " ".join(inspect.getdoc(kind) or "" for kind in getattr(thing, "__mro__", ())[1:-1])
+    stem = argument.removesuffix("s").replace("_", " ")
+    text = f"{words} {inherited}".lower()
+    return argument.lower() in text or stem in text or argument in EVERYWHERE
+
+
+EVERYWHERE = {"ties", "seed", "context", "t", "x"}  # said once, in README
+
+
+def test_a_kind_that_no_compiled_loop_knows_raises() -> None:
+    """It played as LinTS, without a word."""
+    board, run, solved = np.zeros((4, 2)), np.zeros(10), np.zeros((3, 2))
+    seen = viewed(np.eye(2), np.zeros(0), 1.0, board, run, solved, np.zeros((4, 2)))
+    with pytest.raises(NoSuchKind):
+        base_arm(Base(99, READS_SCORES), 1, seen, stream(1))
+
+
+def test_a_subclass_that_may_decide_otherwise_is_not_compiled_as_its_parent() -> None:
+    class Mine(infex.LinUCB):  # type: ignore[misc]
+        """A careless user's."""
+
+    assert isinstance(form_of(infex.LinUCB()), Form)
+    assert form_of(Mine()) is None
+
+
+def test_what_is_no_policy_is_refused() -> None:
+    with pytest.raises(InvalidSetting, match=r"policy must be a policy, .* got 7"):
+        infex.Bandit(np.eye(2), 7)
