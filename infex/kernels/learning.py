@@ -203,6 +203,14 @@ def learn(
 
 
 @compiled
+def pull_counted(run: Floats, counts: Floats, arm: int, reward: float) -> bool:
+    """One more reward of the arm whose run is under way; True once the run must be closed."""
+    counts[0, arm] += 1.0
+    counts[1, arm] += reward
+    return pull(run, reward)
+
+
+@compiled
 def learn_counted(
     truth: Floats,
     penalty: float,

@@ -4,7 +4,7 @@ import math
 
 from infex.arrays import Floats, Integers
 from infex.kernels.compiling import compiled, inlined, larger
-from infex.kernels.layout import HUGE, PHI, PSI, SCREEN, TIE, VOLUME, N, Q
+from infex.kernels.layout import ARM, HUGE, PHI, PSI, SCREEN, TIE, VOLUME, N, Q
 
 
 @inlined
@@ -156,6 +156,55 @@ def best_upper(board: Floats, run: Floats, beta: float, guess: int, work: Floats
         if work[i] >= bar:
             return int(places[i])
     return -1
+
+
+@inlined
+def greedy_scan(board: Floats, run: Floats) -> int:
+    """The arm that `best` finds among all estimates, which are not kept; -1 if none is a number."""
+    scores, along, phi = board[0], board[2], run[PHI]
+    top = scores[0] + phi * along[0]
+    for k in range(1, scores.size):
+        top = larger(top, scores[k] + phi * along[k])
+    limit = top if math.isinf(top) else top - TIE * (1.0 + abs(top))
+    for k in range(scores.size):
+        if scores[k] + phi * along[k] >= limit:
+            return k
+    return -1
+
+
+@inlined
+def full_radius(run: Floats, numbers: Floats) -> float:
+    """scale beta + bonus, where `numbers` are noise, bound, delta, scale, bonus and the penalty."""
+    beta = radius(volume(run), numbers[5], numbers[0], numbers[1], numbers[2])
+    return float(numbers[3] * beta + numbers[4])
+
+
+@compiled
+def greedy_glance(board: Floats, run: Floats, numbers: Floats) -> tuple[int, int, float, float, float]:
+    """One greedy decision, as `glance` gives it; it needs no room, and so fewer arrays handed over."""
+    arm = greedy_scan(board, run)
+    if arm < 0:
+        return -1, -1, 0.0, 0.0, 0.0
+    score = board[0, arm] + run[PHI] * board[2, arm]
+    return arm, arm, score, score, full_radius(run, numbers) * width(board[1, arm], board[2, arm], run[PSI])
+
+
+@compiled
+def glance(
+    board: Floats, run: Floats, numbers: Floats, work: Floats, places: Integers
+) -> tuple[int, int, float, float, float]:
+    """One optimistic decision: the arm, the greedy arm, both estimates, and the arm's radius times its width.
+
+    `numbers` are those of `full_radius`; the other two have room for K.
+    """
+    greedy = greedy_scan(board, run)
+    beta = full_radius(run, numbers)
+    arm = best_upper(board, run, beta, max(int(run[ARM]), 0), work, places)
+    if arm < 0 or greedy < 0:
+        return -1, greedy, 0.0, 0.0, 0.0
+    estimate = board[0, arm] + run[PHI] * board[2, arm]
+    best_estimate = board[0, greedy] + run[PHI] * board[2, greedy]
+    return arm, greedy, estimate, best_estimate, beta * width(board[1, arm], board[2, arm], run[PSI])
 
 
 @inlined

@@ -34,7 +34,18 @@ class RidgeStatistics:
     `columns` are the arms, (d, K); K may be 0. `counts` are pulls and summed rewards of each.
     """
 
-    __slots__ = ("_board", "_known", "_learnt", "_stale", "columns", "counts", "penalty", "told", "truth")
+    __slots__ = (
+        "_arm",
+        "_board",
+        "_known",
+        "_learnt",
+        "_stale",
+        "columns",
+        "counts",
+        "penalty",
+        "told",
+        "truth",
+    )
 
     squares = True
 
@@ -59,8 +70,17 @@ class RidgeStatistics:
     def state(self) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
         """The six arrays of `kernels`, for a loop that changes them."""
         self._part()
+        self._arm = -1  # after which this one does not know what run is under way
         learnt = self._learnt
         return self.truth, learnt.solved, self.columns, self._board, learnt.vectors, learnt.run
+
+    def greedy_glance(self, numbers: Floats) -> tuple[int, int, float, float, float]:
+        """One greedy decision in one call: see `kernels.greedy_glance`."""
+        return kernels.greedy_glance(self._board, self._learnt.run, numbers)
+
+    def glance(self, numbers: Floats, work: Floats, places: Integers) -> tuple[int, int, float, float, float]:
+        """One optimistic decision in one call: see `kernels.glance`."""
+        return kernels.glance(self._board, self._learnt.run, numbers, work, places)
 
     def known(self) -> Known:
         """What is known of the arms, as numbers that stay as they are."""
@@ -87,11 +107,18 @@ class RidgeStatistics:
         self.told += 1
         learnt = self._learnt
         if weight == 1.0 and isinstance(on, int):
+            if on == self._arm:  # the common case, with fewer arrays to hand over
+                if kernels.pull_counted(learnt.run, self.counts, on, reward):
+                    self._close()
+                    self._arm = -1
+                return
             kernels.learn_counted(
                 self.truth, self.penalty, learnt.solved, self.columns, self._board, learnt.vectors,
                 learnt.run, self.counts, on, reward,
             )  # fmt: skip
+            self._arm = int(learnt.run[kernels.ARM])
             return
+        self._arm = -1
         if isinstance(on, int):
             self.counts[:, on] += 1.0, reward
             x: Floats = self.columns[:, on].copy()
@@ -170,6 +197,7 @@ class RidgeStatistics:
 
     def _take(self, truth: Floats, solved: Floats, vectors: Floats, run: Floats) -> None:
         self.truth = truth
+        self._arm = int(run[kernels.ARM]) if run[kernels.N] > 0.0 else -1
         self._learnt = Learnt(solved, vectors, run, self.penalty, truth)
 
     def _part(self) -> None:
@@ -208,12 +236,14 @@ class RidgeStatistics:
                 raise DamagedFile(f"its {name} does not follow from what was learnt")
 
     def _close(self) -> None:
+        self._arm = -1
         learnt = self._learnt
         kernels.close_run(
             self.truth, self.penalty, learnt.solved, self.columns, self._board, learnt.vectors, learnt.run
         )
 
     def _refresh(self) -> None:
+        self._arm = -1
         learnt = self._learnt
         kernels.refresh(self.truth, self.penalty, learnt.solved, self.columns, self._board, learnt.run)
 

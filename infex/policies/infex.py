@@ -79,7 +79,7 @@ class Infex:
         if not isinstance(form, Form) or not form.is_base or isinstance(self.schedule, Control):
             return None
         own, tied = self.data == "own", self.ties == "random"
-        return form._replace(schedule=self.schedule, own=own, random_ties=tied)
+        return form._replace(schedule=self.schedule, own=own, random_ties=tied, is_base=False)
 
     @property
     def uses_explored(self) -> bool:

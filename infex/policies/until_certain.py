@@ -77,9 +77,9 @@ def until_certain(
 ) -> UntilCertain:
     """`schedule` until the greedy arm's lower bound exceeds every other arm's upper bound.
 
-    The bounds are those of `LinUCB` with this `noise`, `bound`, `delta` and `scale`: with probability 1 - `delta` the greedy
-    arm then is the best. Among fixed arms exploring has stopped for good, unless arms come or go;
-    arms that change every round are judged in each round that is due.
+    The bounds are those of `LinUCB` with this `noise`, `bound`, `delta` and `scale`: with probability 1 -
+    `delta` the greedy arm then is the best. Among fixed arms exploring has stopped for good, unless arms
+    come or go; arms that change every round are judged in each round that is due.
 
     Such a schedule depends on the data, so it is outside the threshold of the paper: the regret
     bound of INFEX and its omega(log t) speak of schedules fixed beforehand (Lee and Oh, 2025).

@@ -117,7 +117,6 @@ class Account:
             self.owed += 1
         elif turn is Turn.DROPPED:
             self.dropped += 1
-        else:
             return
         self._renew()
 
@@ -138,14 +137,15 @@ class Account:
     def _explore(self, t: int, turn: Turn | None, loss: float, different: bool) -> None:
         self.done += 1
         self.cost += loss
-        if self.different is not None:
-            self.different += different
+        if different and self.different is not None:
+            self.different += 1
         if turn is Turn.MADE_UP:
             self.made_up += 1
             self.owed -= 1
-        self.recent.append((t, loss))
-        while self.recent[0][0] <= t - max(self.span, REMEMBERED):
-            self.forgotten = self.recent.popleft()[0]
+        recent = self.recent
+        recent.append((t, loss))
+        while recent[0][0] <= t - REMEMBERED and recent[0][0] <= t - self.span:
+            self.forgotten = recent.popleft()[0]
 
     def _renew(self) -> None:
         self._spent = quick(Spent, (self.done, self.cost, self.owed, self._window() if self.span else ()))

@@ -3,46 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 
 from infex.arrays import Bools, Floats
 from infex.checks import quick
 from infex.errors import NotKept
-from infex.linear import Evidence, Memory
+from infex.linear import Evidence, Memory, RidgeStatistics
 from infex.policies.choice import Choice, arm_of, checked_choice
 from infex.policies.infex import loss_of
 from infex.policies.masks import choose_allowed, law_allowed
 from infex.policies.traits import Policy, checked, traits_of
 from infex.rounds.account import Account, Exploration
-
-
-class Taken(NamedTuple):
-    """What was decided in round t: the choice, what its reward is learnt on, and what exploring costs.
-
-    `on` is the index of a fixed arm, or features. `loss` is the estimated loss of an exploration,
-    `different` says whether it played another arm than the greedy one.
-    """
-
-    t: int
-    choice: Choice
-    on: int | Floats
-    loss: float = 0.0
-    different: bool = False
+from infex.rounds.shortcut import Glance, Shortcut
+from infex.rounds.taken import Taken
 
 
 @final
 class Player:
     """A policy, what was learnt, and what rounds add up to."""
 
-    __slots__ = ("_policy", "account", "memory", "note", "traits")
+    __slots__ = ("_memory", "_policy", "account", "note", "shortcut", "traits")
 
     def __init__(self, policy: Policy, memory: Memory) -> None:
         self.account = Account()
-        self.memory = memory
+        self._memory = memory
         self.note: Any = None
         self.policy = policy
+
+    @property
+    def memory(self) -> Memory:
+        """What was learnt."""
+        return self._memory
+
+    @memory.setter
+    def memory(self, memory: Memory) -> None:
+        self._memory = memory
+        self.shortcut = Shortcut.of(self._policy, memory)
 
     @property
     def policy(self) -> Policy:
@@ -52,18 +50,19 @@ class Player:
     @policy.setter
     def policy(self, policy: Policy) -> None:
         traits = traits_of(checked("policy", policy))
-        if traits.uses_explored and self.memory.explored is None:
+        if traits.uses_explored and self._memory.explored is None:
             raise NotKept(f"{policy!r} needs exploring rounds kept apart, which was not done")
         self.account.look_back(traits.span)
         self.account.scheduled |= traits.gate is not None
         self._policy, self.traits = policy, traits
+        self.shortcut = Shortcut.of(policy, self._memory)
         self.note = None
 
     def evidence(self, columns: Floats | None = None, allowed: Bools | None = None) -> Evidence:
         """What the policy reads now: of the fixed arms, or of those on offer, (d, K)."""
         if columns is None:
-            return self.memory.evidence(self.note, allowed, self.account.spent)
-        return self.memory.offer(columns, self.note, allowed, self.account.spent)
+            return self._memory.evidence(self.note, allowed, self.account.spent)
+        return self._memory.offer(columns, self.note, allowed, self.account.spent)
 
     def decide(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Taken:
         """What the policy does in round t; changes nothing."""
@@ -82,6 +81,13 @@ class Player:
             return quick(Taken, (t, choice, on, 0.0, False))
         return Taken(t, choice, on, loss_of(evidence, arm), arm != evidence.greedy)
 
+    def glance(self, t: int) -> Glance | None:
+        """What `decide` would give for all fixed arms, where it can be had in one call; changes nothing."""
+        ridge, shortcut = self._memory.all, self.shortcut
+        if shortcut is None or type(ridge) is not RidgeStatistics or self.account.owed:
+            return None
+        return shortcut.take(t, ridge)
+
     def _checked(self, choice: Choice, t: int, evidence: Evidence) -> Choice:
         """A choice of a user's policy, whole, with its probability where `probability` tells it."""
         choice = checked_choice(choice, len(evidence), evidence.arms.shape[1])
@@ -95,12 +101,12 @@ class Player:
         self.account.enter(taken.t, choice.explored, choice.turn, taken.loss, taken.different)
         if choice.note is not None:
             self.note = choice.note
-        if self.memory.searches:
-            self.memory.entered(choice.explored)
+        if self._memory.searches:
+            self._memory.entered(choice.explored)
 
     def learn(self, arm: int, on: int | Floats, reward: float, explored: bool, weight: float = 1.0) -> None:
         """Takes in the reward of a decision."""
-        memory = self.memory
+        memory = self._memory
         if memory.searches or weight != 1.0:
             memory.refuse(reward, weight)  # before a learner has taken it in
         if self.traits.learner is not None:

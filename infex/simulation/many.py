@@ -38,9 +38,9 @@ def play_many(
     """Every instance with every seed, in that order: the very runs that `play` gives one by one.
 
     `horizon`, `penalty`, `record` and `estimator` are those of `play`; `workers` are threads, as many as
-    there are cores if it is not said. With `paired` there is a seed for each instance, and each is played with its own alone.
-    Compiled runs go many in one call, which holds no interpreter lock, so that threads share the
-    cores; a policy, an `estimator` or `contexts` that run in Python go one by one, and a learner
+    there are cores if it is not said. With `paired` there is a seed for each instance, and each is played
+    with its own alone. Compiled runs go many in one call, which holds no interpreter lock, so that threads
+    share the cores; a policy, an `estimator` or `contexts` that run in Python go one by one, and a learner
     starts each run as it was given.
 
     >>> from infex import Greedy, environments

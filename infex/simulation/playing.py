@@ -44,11 +44,12 @@ def play(
 ) -> Run:
     """One run of a policy; the same seed gives the same run, and all policies meet the same noise.
 
-    Built-in policies and kernels, alone or as a base of `Infex`, run in one compiled loop; any
-    other, and a rate that only Python can evaluate, in a plain loop that does the same step by
-    step. So does every policy with an `estimator`, one of `infex.estimators` in the place of ridge
-    regression. `penalty` is that of the ridge; with `record` the run keeps every round. A policy that
-    learns by itself is copied first, and so left as it is. A policy's own draws come from a stream named for the policy and its settings.
+    Built-in policies and kernels, alone or as a base of `Infex`, run in one compiled loop; any other, and
+    a rate that only Python can evaluate, in a plain loop that does the same step by step. So does every
+    policy with an `estimator`, one of `infex.estimators` in the place of ridge regression. `penalty` is
+    that of the ridge; with `record` the run keeps every round. A policy that learns by itself is copied
+    first, and so left as it is. A policy's own draws come from a stream named for the policy and its
+    settings.
 
     >>> from infex import Infex, LinUCB, environments, every
     >>> instance = environments.gaussian(dim=5, arms=50, seed=3)

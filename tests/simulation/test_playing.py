@@ -40,6 +40,7 @@ from infex.records.stream_names import stream_name
 from infex.simulation import Run, batch, changing, ols_runs, play, playing
 from infex.streams import stream
 from infex.testing import odd_boards, slow_play
+from infex.testing import play as play_in_python
 from tests import golden_table as golden
 from tests.clock import Clock
 from tests.linear.exact import Exact, Pulls
@@ -455,3 +456,20 @@ def test_a_billion_rounds_agree_with_a_fresh_solve(monkeypatch: pytest.MonkeyPat
     sums = state.truth.sum(axis=0)[-1] + state.run[kernels.SUM] * state.vectors[0]
     np.testing.assert_allclose(found, instance.arms @ np.linalg.solve(gram, sums), atol=1e-8)
     assert run.explored == 10**6
+
+
+def test_a_schedule_within_a_schedule_is_played_with_both() -> None:
+    instance = gaussian(dim=3, arms=8, seed=2)
+    nested = Infex(Infex(LinUCB(), every(2)), every(3))
+    run = play(instance, nested, 300, record=True)
+    assert run.arms is not None
+    assert run.rewards is not None
+    rewards = run.rewards.tolist()
+    choices = play_in_python(
+        nested,
+        np.array(instance.arms),
+        lambda t, arm: rewards[t - 1],
+        lambda t: stream(1),
+        300,
+    )
+    assert run.arms.tolist() == [choice.arm for choice in choices]

@@ -1,0 +1,144 @@
+"""The common decision in one call is the long way's, to the last bit."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from infex import (
+    Bandit,
+    FixedBonusUCB,
+    Greedy,
+    Infex,
+    LinTS,
+    LinUCB,
+    Softened,
+    Uniform,
+    budget,
+    estimators,
+    every,
+    guarded,
+    jittered,
+    listed,
+    logarithmic,
+    stretched,
+)
+from infex.errors import InvalidChoice
+from infex.kernels.compiling import plain_python
+from infex.testing import odd_boards, problem
+from tests.alike import unnamed
+from tests.bandit.test_replay import state
+
+BASES: list[Any] = [
+    Greedy(),
+    LinUCB(),
+    LinUCB(noise=0.3, bound=2.0, delta=1.0, scale=0.1),
+    LinUCB(scale=0.0),
+    FixedBonusUCB(bonus=0.7),
+]
+policies = st.one_of(
+    st.sampled_from(BASES),
+    st.builds(
+        Infex,
+        st.sampled_from(BASES),
+        st.sampled_from([every(1), every(3), stretched(1), logarithmic(2), listed([2, 3, 11])]),
+    ),
+)
+
+
+@given(
+    policy=policies,
+    seed=st.integers(0, 999),
+    arms=st.integers(1, 9),
+    dim=st.integers(1, 4),
+    penalty=st.sampled_from([1e-8, 0.1, 1.0, 50.0]),
+    labelled=st.booleans(),
+)
+@settings(max_examples=15 if plain_python else 150, deadline=None)
+@pytest.mark.filterwarnings("ignore::infex.SparseExploration")
+def test_both_ways_agree_to_the_last_bit(
+    policy: Any, seed: int, arms: int, dim: int, penalty: float, labelled: bool
+) -> None:
+    board = problem(seed, arms=arms, dim=dim, horizon=1).arms
+    labels = [f"arm {k}" for k in range(arms)] if labelled else None
+    compare(board, policy, seed, penalty, labels)
+
+
+@pytest.mark.parametrize("board", odd_boards())
+@pytest.mark.parametrize("policy", [*BASES, Infex(LinUCB(), every(2))], ids=repr)
+def test_both_ways_agree_on_odd_boards(board: str, policy: Any) -> None:
+    compare(odd_boards()[board], policy, 3, 1.0, None)
+
+
+def compare(board: Any, policy: Any, seed: int, penalty: float, labels: Any) -> None:
+    short, long = (Bandit(board, policy, seed=seed, penalty=penalty, labels=labels) for _ in range(2))
+    rng = np.random.default_rng(seed)
+    assert short._player.shortcut is not None
+    for _ in range(60):
+        one, decided = short.ask(), long.decide()
+        other = long.enter(decided)
+        assert unnamed(one) == unnamed(other)
+        assert [type(field) for field in one] == [type(field) for field in other]
+        if rng.random() < 0.8:
+            place = int(rng.integers(len(short.pending)))
+            reward = float(rng.standard_normal())
+            for bandit in (short, long):
+                bandit.tell(bandit.pending[place], reward)
+        if rng.random() < 0.03 and len(short.arms) > 1:
+            for bandit in (short, long):
+                bandit.remove_arms(bandit.labels[0] if bandit.labels else 0)
+    first, second = state(short), state(long)
+    assert (first[0], first[2:]) == (second[0], second[2:])
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        LinTS(),
+        Uniform(),
+        LinUCB(ties="random"),
+        Greedy(ties="random"),
+        Softened(LinUCB()),
+        Infex(LinUCB(), every(2), ties="random"),
+        Infex(LinUCB(), every(2), data="own"),
+        Infex(LinUCB(), jittered(3)),
+        Infex(LinUCB(), guarded(every(2), 1.0)),
+        Infex(LinTS(), every(2)),
+        Infex(Infex(LinUCB(), every(2)), every(3)),
+    ],
+    ids=repr,
+)
+def test_what_draws_or_looks_at_limits_goes_the_long_way(policy: Any) -> None:
+    assert Bandit(np.eye(2), policy)._player.shortcut is None
+
+
+@pytest.mark.filterwarnings("ignore::infex.SparseExploration")
+def test_budgets_masks_estimators_and_rounds_owed_go_the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*given: Any) -> Any:
+        raise AssertionError("the short way was taken")
+
+    plain = Infex(LinUCB(), every(2))
+    assert Bandit(np.eye(2), Infex(LinUCB(), budget(every(2), 3)))._player.shortcut is None
+    masked = Bandit(np.eye(2), plain, allowed=[True, False])
+    other = Bandit(np.eye(2), plain, estimator=estimators.Discounted())
+    owing = Bandit(np.eye(2), plain)
+    owing._player.account.owed = 1
+    owing._player.account._renew()
+    monkeypatch.setattr("infex.linear.regression.kernels.glance", refuse)
+    monkeypatch.setattr("infex.linear.regression.kernels.greedy_glance", refuse)
+    for bandit in (masked, other, owing):
+        assert bandit.ask().t == 1
+    assert owing.exploration().made_up == 1
+    with pytest.raises(AssertionError, match="short way"):
+        Bandit(np.eye(2), plain).ask()
+
+
+def test_where_no_score_is_a_number_both_ways_say_so() -> None:
+    bandit = Bandit(np.eye(2), LinUCB(noise=1e300, scale=1e300))
+    bandit._player.memory.all.truth[:] = np.nan  # type: ignore[attr-defined]
+    bandit._player.memory.all._refresh()  # type: ignore[attr-defined]
+    with pytest.raises(InvalidChoice, match="the arm of a Choice must be from 0 to 1, got -1"):
+        bandit.ask()
+    assert bandit.t == 0
