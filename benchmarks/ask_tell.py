@@ -64,7 +64,7 @@ def measure(dim: int, arms: int) -> list[Row]:
 
 
 def exploring_ask(dim: int = 10, arms: int = 100) -> tuple[float, float]:
-    """Microseconds of one greedy `ask` and of an exploring one, with the same data; the least over repeats."""
+    """Microseconds of one greedy `ask` and of an exploring one; the least over repeats."""
     given = problem(1, arms=arms, dim=dim, horizon=HORIZON)
     times: dict[bool, list[float]] = {False: [], True: []}
     for _ in range(REPEATS):
