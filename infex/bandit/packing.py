@@ -12,12 +12,13 @@ from infex.arrays import Floats, Label, fitting_rows
 from infex.bandit.decision import Decided, Decision
 from infex.bandit.waiting import Waiting
 from infex.checks import real, whole
-from infex.errors import DamagedFile
+from infex.errors import DamagedFile, InfexError, InvalidRecord
 from infex.records.notes import reason_of, taken_of, taken_record
 from infex.rounds import Account
 
 COUNTS = ("t", "planned", "done", "made_up", "owed", "dropped", "forgotten")
 LARGEST_FLOAT = 1e308
+DECIDED_VERSION = 1
 ENDLESS = ("inf", "-inf")
 
 
@@ -54,12 +55,24 @@ def decision_of(kept: Any) -> Decision:
 
 def decided_record(decided: Decided) -> dict[str, Any]:
     """What was decided as plain data, for a journal: `decided_of` gives it back, to be entered."""
-    return {"decision": decision_record(decided.decision), "taken": taken_record(decided.taken)}
+    parts = {"decision": decision_record(decided.decision), "taken": taken_record(decided.taken)}
+    return {"kind": "Decided", "version": DECIDED_VERSION} | parts
 
 
 def decided_of(kept: dict[str, Any]) -> Decided:
     """What a record says was decided."""
-    return Decided(decision_of(kept["decision"]), taken_of(kept["taken"]))
+    if kept.get("kind") != "Decided" or kept.get("version") != DECIDED_VERSION:
+        found = f"{kept.get('kind')!r} of version {kept.get('version')!r}"
+        raise InvalidRecord(f"a decision to be entered must be of version {DECIDED_VERSION}, got {found}")
+    try:
+        decided = Decided(decision_of(kept["decision"]), taken_of(kept["taken"]))
+    except (KeyError, TypeError, ValueError, InfexError) as error:
+        raise InvalidRecord(f"what was decided cannot be read: {error}") from None
+    choice = decided.taken.choice
+    same = (decided.taken.t, choice.arm, choice.explored)
+    if same != (decided.decision.t, decided.decision.arm, decided.decision.explored):
+        raise InvalidRecord(f"the decision {decided.decision.id!r} is not what was taken")
+    return decided
 
 
 def account_record(account: Account) -> dict[str, Any]:

@@ -122,10 +122,14 @@ class Player:
 
 
 def play_round(
-    player: Player, t: int, evidence: Evidence, rng: np.random.Generator, reward: Callable[[int], float]
+    player: Player,
+    t: int,
+    rng: np.random.Generator,
+    reward: Callable[[int], float],
+    columns: Floats | None = None,
 ) -> tuple[Choice, float]:
-    """One round whose reward comes at once: what was chosen, and the reward."""
-    taken = player.decide(t, evidence, rng)
+    """One round whose reward comes at once, among the fixed arms or those in `columns`: choice and reward."""
+    taken = player.decide(t, player.evidence(columns), rng)
     player.enter(taken)
     choice = taken.choice
     gained = reward(choice.arm)

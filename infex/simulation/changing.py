@@ -81,9 +81,9 @@ def _interpreted(
         choice, reward = play_round(
             player,
             t + place,
-            player.evidence(columns),
             rng,
             lambda arm, top=top: instance.reward(top - gaps[arm], reward_rng),  # type: ignore[misc]
+            columns,
         )
         enter(outcome, t + place, choice.arm, choice.explored, gaps[choice.arm], reward)
 

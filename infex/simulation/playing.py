@@ -141,9 +141,7 @@ def _interpreted(
     totals, counts = ledger.tallies[0], ledger.counts[0]
     mark = 0
     for t in range(1, ledger.horizon + 1):
-        choice, reward = play_round(
-            player, t, player.evidence(), rng, lambda arm: instance.reward(arm, reward_rng)
-        )
+        choice, reward = play_round(player, t, rng, lambda arm: instance.reward(arm, reward_rng))
         if ledger.record:
             ledger.arms[0, t - 1], ledger.rewards[0, t - 1] = choice.arm, reward
         regret.note(totals, counts, gaps, choice.arm, choice.explored, 1.0)

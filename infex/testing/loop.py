@@ -38,7 +38,6 @@ def play(
         choice, _ = play_round(
             player,
             t,
-            player.evidence(),
             draws(t),
             lambda arm, t=t: reward(t, arm),  # type: ignore[misc]
         )

@@ -97,7 +97,7 @@ def choices(
     taken = []
     for t, row in enumerate(rewards, 1):
         rng = stream(directions, "round", named(t))
-        choice, _ = play_round(player, t, player.evidence(), rng, lambda arm, row=row: float(row[arm]))  # type: ignore[misc]
+        choice, _ = play_round(player, t, rng, lambda arm, row=row: float(row[arm]))  # type: ignore[misc]
         taken.append(choice)
     return taken
 

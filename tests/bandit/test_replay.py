@@ -34,7 +34,7 @@ from infex import (
     until_certain,
 )
 from infex.bandit.packing import decided_of, decided_record
-from infex.errors import DuplicateId, InvalidChoice, InvalidRound
+from infex.errors import DuplicateId, InvalidChoice, InvalidRecord, InvalidRound
 from infex.kernels.compiling import plain_python
 from infex.testing import problem
 from tests.alike import unnamed
@@ -175,6 +175,27 @@ def test_replay_equals_live_bit_for_bit(
 def apart(policy: Any) -> bool:
     """Are exploring rounds kept apart for it? Policies that are not can take over from each other."""
     return bool(getattr(policy, "uses_explored", False))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"version": 2},
+        {"kind": "Decision"},
+        {"taken": {}},
+        {"decision": {"id": "x"}},
+        {"taken": None},
+    ],
+)
+def test_records_of_decisions_that_cannot_be_are_refused_by_name(wrong: Any) -> None:
+    bandit = made("fixed", POLICIES[3], None, 1)
+    kept = decided_record(bandit.decide())
+    assert bandit.enter(decided_of(json.loads(json.dumps(kept)))).t == 1
+    with pytest.raises(InvalidRecord):
+        decided_of(kept | wrong)
+    other = kept["taken"] | {"t": 7}
+    with pytest.raises(InvalidRecord, match="is not what was taken"):
+        decided_of(kept | {"taken": other})
 
 
 def test_deciding_changes_nothing() -> None:
