@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple, Protocol, final
+from typing import NamedTuple, Protocol, final
 
 import numpy as np
+import numpy.typing as npt
 
 from infex.arrays import Bools, Floats, Integers, Label, columns_of, labels_of
 from infex.bandit.labels import mask_of, places_of
@@ -19,10 +20,10 @@ Labels = tuple[Label, ...] | None
 class Asked(NamedTuple):
     """What a user gave to `ask`."""
 
-    arms: Any = None
+    arms: npt.ArrayLike | None = None
     labels: Iterable[Label] | None = None
-    context: Any = None
-    allowed: Any = None
+    context: object = None
+    allowed: npt.ArrayLike | None = None
 
 
 NOTHING_ASKED = Asked()
@@ -50,7 +51,7 @@ class Arms(Protocol):
     def offer(self, asked: Asked) -> Offered:
         """The arms of a round; refuses what does not fit."""
 
-    def allow(self, allowed: Any) -> None:
+    def allow(self, allowed: npt.ArrayLike | None) -> None:
         """Says for every arm whether exploring may try it; None is all of them."""
 
 
@@ -77,11 +78,11 @@ class Fixed:
             raise InvalidContext("this bandit has no feature map for a context: make a Bandit(features=...)")
         return Offered(None, self.labels, both(self.allowed, asked.allowed, self.columns.shape[1]))
 
-    def allow(self, allowed: Any) -> None:
+    def allow(self, allowed: npt.ArrayLike | None) -> None:
         self.allowed = None if allowed is None else mask_of(allowed, self.columns.shape[1])
         self._plain = Offered(None, self.labels, self.allowed)
 
-    def added(self, arms: Any, labels: Iterable[Label] | None) -> tuple[Fixed, Integers]:
+    def added(self, arms: npt.ArrayLike, labels: Iterable[Label] | None) -> tuple[Fixed, Integers]:
         """With new arms behind the others; and the old place of each, -1 for a new one."""
         columns = columns_of(arms, dim=self.dim, rescale=self.rescale)
         names = labels_of(labels, columns.shape[1])
@@ -95,7 +96,7 @@ class Fixed:
             found.allow(np.concatenate([self.allowed, np.ones(new, dtype=bool)]))
         return found, np.concatenate([np.arange(before), np.full(new, -1)])
 
-    def removed(self, which: Any) -> tuple[Fixed, Integers]:
+    def removed(self, which: object) -> tuple[Fixed, Integers]:
         """Without some arms, named by label where arms have labels; and the old places of the rest."""
         count = self.columns.shape[1]
         gone = places_of(which, self.labels, count)
@@ -133,7 +134,7 @@ class Changing:
         labels = labels_of(asked.labels, columns.shape[1])
         return Offered(columns, labels, both(None, asked.allowed, columns.shape[1]))
 
-    def allow(self, allowed: Any) -> None:
+    def allow(self, allowed: npt.ArrayLike | None) -> None:
         if allowed is not None:
             raise InvalidArms("what is allowed of arms that change goes with them: ask(arms, allowed=...)")
 
@@ -158,11 +159,11 @@ class Mapped:
         columns = columns_of(rows, dim=self.dim)
         return Offered(columns, self.labels, both(self.allowed, asked.allowed, columns.shape[1]))
 
-    def allow(self, allowed: Any) -> None:
+    def allow(self, allowed: npt.ArrayLike | None) -> None:
         self.allowed = None if allowed is None else mask_of(allowed, self.features.count)
 
 
-def both(always: Bools | None, now: Any, count: int) -> Bools | None:
+def both(always: Bools | None, now: npt.ArrayLike | None, count: int) -> Bools | None:
     """The arms that a bandit allows always and that are allowed in this round."""
     if now is None:
         return always

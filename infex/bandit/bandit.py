@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any, Self, final
 
 import numpy as np
+import numpy.typing as npt
 
 from infex import kernels
 from infex.arrays import Bools, Floats, Label, columns_of, shown
@@ -69,7 +70,7 @@ class Bandit:
 
     def __init__(
         self,
-        arms: Any = None,
+        arms: npt.ArrayLike | None = None,
         policy: Policy | None = None,
         *,
         dim: int | None = None,
@@ -78,7 +79,7 @@ class Bandit:
         penalty: float = 1.0,
         labels: Iterable[Label] | None = None,
         rescale: bool = False,
-        allowed: Any = None,
+        allowed: npt.ArrayLike | None = None,
         estimator: Estimator | None = None,
     ) -> None:
         source = _source(arms, dim, checked_map(features), labels, rescale)
@@ -171,7 +172,7 @@ class Bandit:
         return None if self._arms.allowed is None else shown(self._arms.allowed)
 
     @allowed.setter
-    def allowed(self, allowed: Any) -> None:
+    def allowed(self, allowed: npt.ArrayLike | None) -> None:
         with self._lock:
             self._arms.allow(allowed)
 
@@ -203,11 +204,11 @@ class Bandit:
 
     def ask(
         self,
-        arms: Any = None,
+        arms: npt.ArrayLike | None = None,
         labels: Iterable[Label] | None = None,
         *,
-        context: Any = None,
-        allowed: Any = None,
+        context: object = None,
+        allowed: npt.ArrayLike | None = None,
         id: str | None = None,  # noqa: A002 - what users call it
     ) -> Decision:
         """Takes the next decision; give the arms on offer, if they change every round, or the context.
@@ -232,11 +233,11 @@ class Bandit:
 
     def decide(
         self,
-        arms: Any = None,
+        arms: npt.ArrayLike | None = None,
         labels: Iterable[Label] | None = None,
         *,
-        context: Any = None,
-        allowed: Any = None,
+        context: object = None,
+        allowed: npt.ArrayLike | None = None,
         id: str | None = None,  # noqa: A002 - what users call it
     ) -> Decided:
         """What `ask` would decide; nothing changes until it is entered, by `enter`."""
@@ -344,14 +345,18 @@ class Bandit:
         """A generator as the policy got it in round t, to replay that round's choice."""
         return Rounds(self._seed, STREAM).at(a_round(t))
 
-    def evidence(self, arms: Any = None, *, context: Any = None) -> Evidence:
+    def evidence(self, arms: npt.ArrayLike | None = None, *, context: object = None) -> Evidence:
         """What the policy would read now; it stays as it is. Give the arms, if they change, or a context."""
         with self._lock:
             offered = self._read_from(arms).offer(Asked(arms, context=context))
             return self._player.evidence(offered.columns, offered.allowed)
 
     def estimates(
-        self, arms: Any = None, labels: Iterable[Label] | None = None, *, context: Any = None
+        self,
+        arms: npt.ArrayLike | None = None,
+        labels: Iterable[Label] | None = None,
+        *,
+        context: object = None,
     ) -> np.recarray[Any, Any]:
         """One record for each arm: label, estimate, low, high, pulls (rewards it was told).
 
@@ -372,7 +377,7 @@ class Bandit:
             }
         return np.rec.fromarrays(list(columns.values()), names=list(columns))  # type: ignore[call-overload, no-any-return]
 
-    def add_arms(self, arms: Any, labels: Iterable[Label] | None = None) -> None:
+    def add_arms(self, arms: npt.ArrayLike, labels: Iterable[Label] | None = None) -> None:
         """Puts new arms behind those there are; what was learnt tells of them at once.
 
         Exploring may try them, also where `allowed` forbids others.
@@ -382,7 +387,7 @@ class Bandit:
             self._player.memory = self._player.memory.over(source.columns, places)
             self._arms = source
 
-    def remove_arms(self, which: Any) -> None:
+    def remove_arms(self, which: object) -> None:
         """Takes arms away, by label where arms have labels, else by index; what was learnt stays.
 
         Indices close up behind them. A pending decision for a removed arm can still be told.
@@ -464,7 +469,7 @@ class Bandit:
         """A copy shares nothing: two bandits that learn into one state would both be wrong."""
         return copy.deepcopy(self)
 
-    def _checked_reward(self, reward: Any) -> float:
+    def _checked_reward(self, reward: object) -> float:
         """The reward as a float; warns, once, if the settings of the policy are far too small for it."""
         value = real("reward", reward, least=-LARGEST_REWARD, most=LARGEST_REWARD, error=InvalidReward)
         if abs(value) > self._greatest:
@@ -472,7 +477,7 @@ class Bandit:
             warn_of_large(self.policy, value, stacklevel=3)
         return value
 
-    def _read_from(self, arms: Any) -> Arms:
+    def _read_from(self, arms: npt.ArrayLike | None) -> Arms:
         """Where the arms of a read come from: one may ask about others than the fixed ones."""
         source = self._arms
         return (
@@ -500,7 +505,11 @@ class Bandit:
 
 
 def _source(
-    arms: Any, dim: int | None, features: FeatureMap | None, labels: Iterable[Label] | None, rescale: Any
+    arms: npt.ArrayLike | None,
+    dim: int | None,
+    features: FeatureMap | None,
+    labels: Iterable[Label] | None,
+    rescale: bool,
 ) -> Fixed | Changing | Mapped:
     """Where the arms come from."""
     if [arms is None, dim is None, features is None].count(False) != 1:
@@ -517,5 +526,6 @@ def _source(
         if labels is not None:
             raise InvalidArms("labels of arms that change every round go with them: ask(arms, labels)")
         return Changing(dim, rescale)
+    assert arms is not None
     columns = columns_of(arms, rescale=rescale)
     return Fixed(columns, labels if labels is None or isinstance(labels, str) else tuple(labels), rescale)  # type: ignore[arg-type]

@@ -33,7 +33,7 @@ NAMES: Mapping[str, Maker] = {
 ALWAYS_SAID = {("jittered", "seed")}  # though they have defaults
 
 
-def expression(thing: Any) -> str:
+def expression(thing: object) -> str:
     """A policy, a schedule or an estimator as an expression that `parse` reads back.
 
     >>> from infex import Infex, LinUCB, every
@@ -99,7 +99,7 @@ def arguments(text: str) -> dict[str, Any]:
     return {str(word.arg): _word(word.value, text) for word in tree.keywords}
 
 
-def _value(value: Any) -> str:
+def _value(value: object) -> str:
     if isinstance(value, str):
         return value if value.isidentifier() else repr(value)
     if isinstance(value, int) and not isinstance(value, bool):
