@@ -63,6 +63,23 @@ def measure(dim: int, arms: int) -> list[Row]:
     return rows
 
 
+def exploring_ask(dim: int = 10, arms: int = 100) -> tuple[float, float]:
+    """Microseconds of one greedy `ask` and of an exploring one; the least over repeats."""
+    given = problem(1, arms=arms, dim=dim, horizon=HORIZON)
+    times: dict[bool, list[float]] = {False: [], True: []}
+    for _ in range(REPEATS):
+        for explores in times:
+            schedule = infex.every(1) if explores else infex.every(10**9)
+            bandit = infex.Bandit(given.arms, infex.Infex(infex.LinUCB(delta=DELTA), schedule))
+            for arm in range(200):
+                bandit.tell(bandit.ask(), 1.0 if arm % 3 else -1.0)
+            start = time.perf_counter()
+            for _ in range(HORIZON // 4):
+                bandit.ask()
+            times[explores].append((time.perf_counter() - start) / (HORIZON // 4) * 1e6)
+    return min(times[False]), min(times[True])
+
+
 def table() -> list[Row]:
     """All rows."""
     return [row for dim, arms in ((10, 100), (10, 1000), (40, 1000)) for row in measure(dim, arms)]

@@ -183,10 +183,7 @@ def player(given: object, delta: float | None = None) -> LabelledPolicy:
 
 def _written_out(policy: Policy) -> str:
     """The expression of a policy with its delta; the catalogue leaves out a delta that is the default."""
-    other = catalog.expression(with_delta(policy, 0.5))  # only a delta that is the default changes
-    if other == catalog.expression(policy):
-        return other
-    return other.replace("delta=0.5", f"delta={plain(DEFAULT.delta)}")
+    return catalog.expression(policy, said=("delta",))
 
 
 def _loaded(reference: str) -> Policy:

@@ -13,6 +13,7 @@ from numba.core.cpu import CPUContext
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 
+from infex.arrays import shown
 from infex.kernels.compiling import Intrinsic, Values, compiled, plain_python
 from infex.kernels.view import View, viewed
 
@@ -22,8 +23,11 @@ ANSWER: Any = types.UniTuple(types.int64, 2)  # type: ignore[no-untyped-call]
 
 @functools.cache
 def arguments() -> tuple[Any, ...]:
-    """The types of a kernel's arguments."""
-    matrix, vector = np.zeros((1, 1)), np.zeros(1)
+    """The types of a kernel's arguments: the state is such that it cannot be written to.
+
+    A compiled loop hands over arrays that it writes to itself; in memory they are the same.
+    """
+    matrix, vector = shown(np.zeros((1, 1))), shown(np.zeros(1))
     seen = viewed(matrix, vector, 1.0, matrix, vector, matrix, matrix)
     typeof: Any = numba.typeof
     return types.int64, typeof(seen), typeof(np.random.default_rng(0))
@@ -66,8 +70,12 @@ def _lent(context: CPUContext, builder: ir.IRBuilder, kind: types.NamedTuple, vi
     return view
 
 
+READ_ALONE = ("arms", "settings", "board", "run", "solved", "vectors")
+
+
 def _call_plainly(function: Chooser, t: int, view: View, rng: np.random.Generator) -> tuple[int, int]:
-    return int(function(t, view, rng)), 0
+    state = {name: shown(part) for name, part in view._asdict().items() if name in READ_ALONE}
+    return int(function(t, view._replace(**state), rng)), 0
 
 
 call: Any = _call_plainly if plain_python else intrinsic(_call)

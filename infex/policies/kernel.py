@@ -81,7 +81,8 @@ class Kernel:
         try:
             kernel.compile(arguments())
         except Exception as error:  # Numba raises more kinds than its own
-            raise InvalidSetting(f"{self!r} cannot be compiled: {error}") from error
+            hint = " (what a kernel is given can be read alone)" if "readonly array" in str(error) else ""
+            raise InvalidSetting(f"{self!r} cannot be compiled{hint}: {error}") from error
         code = kernel.overloads[arguments()]
         given = types.unliteral(code.signature.return_type)  # type: ignore[no-untyped-call]
         if given != types.int64:
@@ -147,8 +148,8 @@ def kernel(function: Chooser | None = None, /, **settings: float) -> Any:
     50
 
     In `play` it runs inside the compiled loop, alone or as a base of `Infex`; a `Bandit` takes it
-    too. It must not change what it is given, but for `rng`, nor keep an array of it beyond the call,
-    nor read beyond an array's end: nobody looks. What it raises is raised by `play`. Globals are
+    too. It cannot write to what it is given, but for `rng`; it must not keep an array of it beyond the
+    call, nor read beyond an array's end: nobody looks. What it raises is raised by `play`. Globals are
     compiled in as they are at its first use, so numbers that change are settings.
     """
     if function is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import Any
 
@@ -33,8 +33,10 @@ NAMES: Mapping[str, Maker] = {
 ALWAYS_SAID = {("jittered", "seed")}  # though they have defaults
 
 
-def expression(thing: object) -> str:
+def expression(thing: object, said: Collection[str] = ()) -> str:
     """A policy, a schedule or an estimator as an expression that `parse` reads back.
+
+    Settings whose names are in `said` are written out though they have their defaults.
 
     >>> from infex import Infex, LinUCB, every
     >>> expression(Infex(LinUCB(delta=1e-3), every(20), data="own"))
@@ -43,13 +45,13 @@ def expression(thing: object) -> str:
     row = row_of(thing)
     if row is None or (row[0].name not in NAMES and row[0].name != "union"):
         raise InvalidExpression(f"not in the catalogue: {type(thing).__name__}")
-    return _written(*row)
+    return _written(*row, said)
 
 
-def _written(row: Row, settings: Settings) -> str:
+def _written(row: Row, settings: Settings, said: Collection[str]) -> str:
     name = row.name
     if name == "union":
-        return " | ".join(expression(member) for member in settings["members"])
+        return " | ".join(expression(member, said) for member in settings["members"])
     if (name, settings.get("m")) == ("every", 1):
         return "always()"
     if name == "listed":
@@ -60,9 +62,9 @@ def _written(row: Row, settings: Settings) -> str:
         if isinstance(value, np.ndarray):
             raise InvalidExpression(f"{word} of {name} is not text: an array")
         if default is inspect.Parameter.empty:
-            arguments.append(_value(value))
-        elif (name, word) in ALWAYS_SAID or value != default:
-            arguments.append(f"{word}={_value(value)}")
+            arguments.append(_value(value, said))
+        elif (name, word) in ALWAYS_SAID or word in said or value != default:
+            arguments.append(f"{word}={_value(value, said)}")
     return f"{name}({', '.join(arguments)})" if arguments else name
 
 
@@ -99,14 +101,14 @@ def arguments(text: str) -> dict[str, Any]:
     return {str(word.arg): _word(word.value, text) for word in tree.keywords}
 
 
-def _value(value: object) -> str:
+def _value(value: object, said: Collection[str]) -> str:
     if isinstance(value, str):
         return value if value.isidentifier() else repr(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, float):
         return plain(value)
-    return expression(value)
+    return expression(value, said)
 
 
 def _read(node: ast.expr, text: str) -> Any:

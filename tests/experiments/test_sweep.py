@@ -561,3 +561,10 @@ def test_the_default_delta_of_every_policy_and_base_is_one_over_the_horizon() ->
     found = [player.policy for player in sweep(policies=texts).players]
     assert [getattr(each, "base", each).delta for each in found] == [1 / 300] * 4
     assert sweep(policies=["GreedyFirst(base=LinUCB(delta=0.01))"]).players[0].policy.base.delta == 0.01
+
+
+def test_a_label_names_the_delta_that_is_played() -> None:
+    """A delta of 0.5 elsewhere in the text was taken for the one that was to be written out."""
+    text = "Infex(LinUCB(delta=0.01), until_certain(every(5), delta=0.5))"
+    sweep = Sweep(environments=["gaussian(dim=2, arms=3)"], policies=[text], horizon=50, seeds=1)
+    assert [player.label for player in sweep.players] == [text]

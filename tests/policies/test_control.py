@@ -267,6 +267,13 @@ def test_controls_of_controls_keep_all_their_words() -> None:
     assert bandit.explored <= 60
 
 
+def test_arms_that_are_equal_leave_it_uncertain_which_is_the_best() -> None:
+    """The lower bound of one is the upper bound of the other, not above it."""
+    alike = np.array([[0.6, 0.0], [0.6, 0.0]])
+    bandit = Bandit(alike, Infex(Uniform(), until_certain(every(1), scale=0.0)))
+    assert all(decision.explored for decision in clear(30, bandit.policy, bandit))
+
+
 @given(seed=st.integers(0, 10**6), kind=st.integers(0, 3))
 @settings(max_examples=30, deadline=None)
 def test_with_own_data_the_exploring_rounds_are_a_run_by_itself(seed: int, kind: int) -> None:

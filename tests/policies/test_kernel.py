@@ -14,8 +14,9 @@ import pytest
 from numba.core.runtime import nrt
 
 from infex import Bandit, Infex, InfexError, LinTS, LinUCB, environments, every, kernel, play, play_many, view
+from infex.environments import changing, gaussian
 from infex.errors import InvalidChoice, InvalidSetting
-from infex.kernels.compiling import compiled
+from infex.kernels.compiling import compiled, plain_python
 from infex.kernels.fingerprint import fingerprint
 from infex.records.stream_names import stream_name
 from infex.simulation import playing
@@ -354,3 +355,30 @@ def test_a_kernel_from_text_has_no_file_to_be_cached_in_and_runs() -> None:
     space: dict[str, Any] = {"kernel": kernel}
     exec("@kernel\ndef last(t, seen, rng):\n    return seen.arms.shape[1] - 1", space)
     assert play(INSTANCE, space["last"](), 50).counts[29] == 50
+
+
+@kernel
+def vandal(t: int, seen: Any, rng: Any) -> int:
+    seen.arms[0, 0] = 0.123
+    return 0
+
+
+@kernel
+def quiet_vandal(t: int, seen: Any, rng: Any) -> int:
+    seen.solved[:] = 0.0
+    return 0
+
+
+@pytest.mark.parametrize("made", [vandal, quiet_vandal])
+def test_a_kernel_cannot_write_to_the_state(made: Any) -> None:
+    """It changed the bandit's own arms, without a word."""
+    refused: Any = ValueError if plain_python else InvalidSetting
+    match = "read-only" if plain_python else "what a kernel is given can be read alone"
+    arms = np.eye(3)
+    with pytest.raises(refused, match=match):
+        Bandit(arms, made()).ask()
+    with pytest.raises(refused, match=match):
+        play(gaussian(dim=2, arms=3, seed=1), made(), 10)
+    with pytest.raises(refused, match=match):
+        play(changing(dim=2, arms=3, seed=1), Infex(made(), every(2)), 10)
+    assert arms.tolist() == np.eye(3).tolist()

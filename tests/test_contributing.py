@@ -1,0 +1,61 @@
+"""CONTRIBUTING's recipe for a new policy, followed to the letter in a copy of the package."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import infex
+
+ROOT = Path(__file__).parent.parent
+
+
+def recipe() -> tuple[str, str]:
+    """The file and the line that a new policy takes."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    (block,) = re.findall(r"   ```python\n(.*?)   ```\n", text, flags=re.DOTALL)
+    (line,) = re.findall(r"`(from infex\.policies\.midpoint import .*?)`", text)
+    return re.sub(r"^   ", "", block, flags=re.MULTILINE), line
+
+
+PROGRAM = """
+import numpy as np
+import infex
+from infex.policies.form import Form, form_of
+from infex.records import catalog, registry
+from infex.records.stream_names import stream_name
+
+policy = infex.Midpoint(bonus=0.6)
+assert "Midpoint" in dir(infex)
+assert registry.POLICIES["Midpoint"].kind is infex.Midpoint
+assert infex.made(infex.record(policy)) == policy
+assert catalog.parse("Infex(Midpoint(bonus=0.6), every(5))").base == policy
+assert stream_name(policy) == "Midpoint(bonus=0.6)"
+assert isinstance(form_of(policy), Form)
+
+class Plain:
+    def choose(self, t, evidence, rng):
+        return policy.choose(t, evidence, rng)
+
+instance = infex.environments.gaussian(dim=3, arms=9, seed=2)
+for wrap in (lambda base: base, lambda base: infex.Infex(base, infex.every(3))):
+    compiled = infex.play(instance, wrap(policy), 400, record=True)
+    python = infex.play(instance, wrap(Plain()), 400, record=True)
+    assert compiled.arms.tolist() == python.arms.tolist()
+half = infex.play(instance, infex.FixedBonusUCB(bonus=0.3), 400, record=True)
+assert half.arms.tolist() == infex.play(instance, policy, 400, record=True).arms.tolist()
+print("followed")
+"""
+
+
+def test_the_recipe_for_a_new_policy_works_as_it_is_written(tmp_path: Path) -> None:
+    package = tmp_path / "infex"
+    shutil.copytree(Path(infex.__file__).parent, package)
+    file, line = recipe()
+    (package / "policies" / "midpoint.py").write_text(file)
+    with (package / "policies" / "__init__.py").open() as lines:
+        text = lines.read()
+    (package / "policies" / "__init__.py").write_text(text.replace("\nglobals()", f"{line}\n\nglobals()", 1))
+    ran = subprocess.run([sys.executable, "-c", PROGRAM], cwd=tmp_path, capture_output=True, text=True)
+    assert ran.stdout.strip() == "followed", ran.stderr
