@@ -11,7 +11,7 @@ import numpy.typing as npt
 from infex.arrays import Bools, Floats, Integers, Label, columns_of, labels_of
 from infex.bandit.labels import mask_of, places_of
 from infex.checks import whole
-from infex.errors import InvalidArms, InvalidContext
+from infex.errors import InvalidArms, InvalidContext, InvalidSetting
 from infex.features import FeatureMap, rows_in
 
 Labels = tuple[Label, ...] | None
@@ -64,6 +64,9 @@ class Fixed:
     def __init__(self, columns: Floats, labels: Labels, rescale: bool) -> None:
         self.columns, self.labels, self.rescale = columns, labels_of(labels, columns.shape[1]), rescale
         self.allow(None)
+
+    def __str__(self) -> str:
+        return f"{self.columns.shape[1]} arms"
 
     @property
     def dim(self) -> int:
@@ -121,6 +124,9 @@ class Changing:
     def __init__(self, dim: int, rescale: bool) -> None:
         self._dim, self.rescale = whole("dim", dim, least=1), rescale
 
+    def __str__(self) -> str:
+        return "changing arms"
+
     @property
     def dim(self) -> int:
         return self._dim
@@ -150,6 +156,9 @@ class Mapped:
         self.labels: Labels = labels_of(features.labels, features.count)
         self.allowed: Bools | None = None
 
+    def __str__(self) -> str:
+        return f"{self.features.count} arms in a context"
+
     @property
     def dim(self) -> int:
         return self.features.dim
@@ -169,3 +178,35 @@ def both(always: Bools | None, now: npt.ArrayLike | None, count: int) -> Bools |
         return always
     mask = mask_of(now, count)
     return mask if always is None else mask & always
+
+
+def source_of(
+    arms: npt.ArrayLike | None,
+    dim: int | None,
+    features: FeatureMap | None,
+    labels: Iterable[Label] | None,
+    rescale: bool,
+) -> Fixed | Changing | Mapped:
+    """Where the arms come from."""
+    if [arms is None, dim is None, features is None].count(False) != 1:
+        raise InvalidSetting(
+            "give either the arms or, if they change every round, their dim, or features for contexts"
+        )
+    if not isinstance(rescale, bool):
+        raise InvalidSetting(f"rescale must be True or False, got {rescale!r}")
+    if features is not None:
+        if labels is not None:
+            raise InvalidArms("the labels of arms in a feature map go with it")
+        return Mapped(features, rescale)
+    if dim is not None:
+        if labels is not None:
+            raise InvalidArms("labels of arms that change every round go with them: ask(arms, labels)")
+        return Changing(dim, rescale)
+    assert arms is not None
+    columns = columns_of(arms, rescale=rescale)
+    return Fixed(columns, labels if labels is None or isinstance(labels, str) else tuple(labels), rescale)  # type: ignore[arg-type]
+
+
+def read_from(source: Arms, arms: npt.ArrayLike | None) -> Arms:
+    """Where the arms of a read come from: one may ask about others than the fixed ones."""
+    return source if arms is None or not isinstance(source, Fixed) else Changing(source.dim, source.rescale)

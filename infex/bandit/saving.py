@@ -13,6 +13,7 @@ from infex.arrays import Bools, Floats, fitting, fitting_rows
 from infex.bandit import archive, packing
 from infex.bandit.arms import Arms, Changing, Fixed, Labels, Mapped
 from infex.bandit.lives import Lives
+from infex.bandit.parts import Parts
 from infex.bandit.upgrading import from_format_1
 from infex.errors import (
     CannotLoad,
@@ -121,7 +122,9 @@ def _loaded(
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise DamagedFile(f"its seed is {seed!r}")
     lives = Lives(packing.lives_kept(settings["lives"]))
-    return Bandit._of(source, player, seed, own_estimator, lives, waiting)
+    bandit = Bandit.__new__(Bandit)
+    bandit._begin(Parts(source, player, seed, own_estimator, lives, waiting))
+    return bandit
 
 
 def shape(policy: Policy) -> list[str]:
