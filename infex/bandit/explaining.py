@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from infex import kernels
-from infex.arrays import Label
+from infex.bandit.arms import Labels
 from infex.bandit.decision import Decision
 from infex.linear import Evidence
 from infex.policies.choice import Reason
 from infex.rounds import Taken
 
-Labels = tuple[Label, ...] | None
 Radius = Callable[[Evidence], float]
 
 
