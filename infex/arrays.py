@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
 
 from infex.checks import LARGEST_REWARD, whole
@@ -30,7 +31,7 @@ def shown(values: Numbers) -> Numbers:
     return view
 
 
-def fitting(name: str, array: Any, shape: tuple[int, ...], *, whole: bool = False) -> Any:
+def fitting(name: str, array: object, shape: tuple[int, ...], *, whole: bool = False) -> Any:
     """A copy of an array from a file, if it has this shape and finite numbers.
 
     A length of -1 fits any. With `whole`, its numbers must be whole, and none below 0.
@@ -50,7 +51,7 @@ def fitting(name: str, array: Any, shape: tuple[int, ...], *, whole: bool = Fals
     return numbers.astype(np.int64 if whole else np.float64, order="C")
 
 
-def fitting_rows(name: str, array: Any, dim: int) -> Floats:
+def fitting_rows(name: str, array: object, dim: int) -> Floats:
     """Rows of `dim` features from a file, none longer than 1."""
     rows: Floats = fitting(name, array, (-1, dim))
     if rows.size and float(np.abs(rows).max()) > 1.0 + ROUNDING:
@@ -60,7 +61,7 @@ def fitting_rows(name: str, array: Any, dim: int) -> Floats:
     return rows
 
 
-def within(name: str, array: Any, shape: tuple[int, ...], least: float, most: float) -> Floats:
+def within(name: str, array: object, shape: tuple[int, ...], least: float, most: float) -> Floats:
     """Numbers of this shape from a file, from `least` to `most`."""
     numbers: Floats = fitting(name, array, shape)
     if numbers.size and not (least <= numbers.min() and numbers.max() <= most):
@@ -68,7 +69,7 @@ def within(name: str, array: Any, shape: tuple[int, ...], least: float, most: fl
     return numbers
 
 
-def fitting_counts(array: Any, arms: int) -> Floats:
+def fitting_counts(array: object, arms: int) -> Floats:
     """Pulls and summed rewards of so many arms from a file, (2, K)."""
     counts: Floats = fitting("counts", array, (2, arms))
     within("pulls", counts[0], (arms,), 0.0, MOST_COUNTED)
@@ -84,7 +85,7 @@ def moved(counts: Floats, places: Integers, size: int) -> Floats:
     return brought
 
 
-def columns_of(arms: Any, *, dim: int | None = None, rescale: bool | None = None) -> Floats:
+def columns_of(arms: npt.ArrayLike, *, dim: int | None = None, rescale: bool | None = None) -> Floats:
     """The arms as columns, (d, K): finite, at least one, none longer than 1.
 
     With `rescale`, an arm longer than 1 is divided by its length, and the others stay; None is for
@@ -125,13 +126,13 @@ def labels_of(labels: Iterable[Any] | None, count: int) -> tuple[Label, ...] | N
     return found
 
 
-def _label(label: Any) -> Label:
+def _label(label: object) -> Label:
     if isinstance(label, str):
         return str(label)  # not NumPy's own kind of text
     return whole("a label that is no text (say str() to make it one)", label, error=InvalidArms)
 
 
-def _rows(arms: Any) -> Floats:
+def _rows(arms: npt.ArrayLike) -> Floats:
     try:
         given = np.asarray(arms)
         if given.dtype.kind not in "iufO":
@@ -146,7 +147,7 @@ def _rows(arms: Any) -> Floats:
     return rows
 
 
-def _refuse(rows: Floats, bad: Any, must: str) -> None:
+def _refuse(rows: Floats, bad: Bools | np.bool_, must: str) -> None:
     if bad.any():
         k = int(np.argmax(bad))
         with np.errstate(over="ignore", invalid="ignore"):
@@ -155,6 +156,6 @@ def _refuse(rows: Floats, bad: Any, must: str) -> None:
         raise InvalidArms(f"arms {must}; arm {k} is {shown}, of length {length:.6g}")
 
 
-def _brief(value: Any) -> str:
+def _brief(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."

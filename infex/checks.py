@@ -1,13 +1,18 @@
 """Settings that are numbers, checked at the door: each function returns the plain Python value."""
 
+from __future__ import annotations
+
 import dataclasses
 import math
 import operator
 from collections.abc import Collection
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, SupportsIndex
 
 from infex.errors import InfexError, InvalidSetting
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 HEAVIEST_WEIGHT = 1e12  # of a reward in the squared error
 LARGEST_REWARD = 1e100  # sums of larger ones might overflow
@@ -17,7 +22,7 @@ quick = tuple.__new__
 
 def whole(
     name: str,
-    value: Any,
+    value: object,
     *,
     least: int | None = None,
     error: type[InfexError] = InvalidSetting,
@@ -31,7 +36,7 @@ def whole(
         number = value
     else:
         try:
-            if isinstance(value, bool):
+            if isinstance(value, bool) or not isinstance(value, SupportsIndex):
                 raise TypeError
             number = operator.index(value)
         except TypeError:
@@ -43,7 +48,7 @@ def whole(
 
 def real(
     name: str,
-    value: Any,
+    value: object,
     *,
     above: float | None = None,
     least: float | None = None,
@@ -72,7 +77,7 @@ def real(
     return number
 
 
-def one_of(name: str, value: Any, options: Collection[str]) -> str:
+def one_of(name: str, value: object, options: Collection[str]) -> str:
     """`value`, if it is one of `options`.
 
     >>> one_of("data", "own", ("shared", "own"))
@@ -84,7 +89,7 @@ def one_of(name: str, value: Any, options: Collection[str]) -> str:
     return value
 
 
-def changed_settings(settings: Any) -> list[str]:
+def changed_settings(settings: DataclassInstance) -> list[str]:
     """The settings of a dataclass that differ from their defaults, as in `delta=0.001`."""
     changed = []
     for field in dataclasses.fields(settings):

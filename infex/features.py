@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
+import numpy.typing as npt
 
 from infex.arrays import ROUNDING, Floats, Label, columns_of, labels_of, shown
 from infex.checks import real, whole
@@ -38,7 +39,7 @@ class FeatureMap(Protocol):
     def labels(self) -> tuple[Label, ...] | None:
         """The labels of the arms, if they have any."""
 
-    def __call__(self, context: Any) -> Floats:
+    def __call__(self, context: object) -> Floats:
         """The rows of all arms in a context, (K, d), none longer than 1."""
 
 
@@ -71,7 +72,7 @@ class Interactions:
     def count(self) -> int:
         return len(self.arms)
 
-    def __call__(self, context: Any) -> Floats:
+    def __call__(self, context: object) -> Floats:
         inside = _vector("a context", context, self.context_dim, self.longest)
         rows: Floats = (self.arms[:, :, None] * inside).reshape(self.count, self.dim)
         return rows
@@ -114,7 +115,7 @@ class Joined:
     def count(self) -> int:
         return len(self.arms)
 
-    def __call__(self, context: Any) -> Floats:
+    def __call__(self, context: object) -> Floats:
         rows = [
             _vector(f"the features of arm {place}", self.function(context, arm), self.dim, self.longest)
             for place, arm in enumerate(self.arms)
@@ -144,7 +145,7 @@ def disjoint(arms: int | Iterable[Label], context_dim: int, *, longest: float = 
 
 
 def interactions(
-    arms: Any, context_dim: int, *, labels: Iterable[Label] | None = None, longest: float = 1.0
+    arms: npt.ArrayLike, context_dim: int, *, labels: Iterable[Label] | None = None, longest: float = 1.0
 ) -> Interactions:
     """The outer product of each arm's features with the context: all arms learn from each other.
 
@@ -155,7 +156,8 @@ def interactions(
     >>> interactions([[1.0, 0.0], [0.5, 0.5]], context_dim=2)([0.6, 0.8]).tolist()
     [[0.6, 0.8, 0.0, 0.0], [0.3, 0.4, 0.3, 0.4]]
     """
-    return Interactions(arms, context_dim, None if labels is None else tuple(labels), longest)
+    names = None if labels is None else tuple(labels)
+    return Interactions(arms, context_dim, names, longest)  # type: ignore[arg-type]
 
 
 def joined(
@@ -181,7 +183,7 @@ def joined(
     return Joined(function, found, dim, None if labels is None else tuple(labels), longest)
 
 
-def checked_map(features: Any) -> FeatureMap | None:
+def checked_map(features: object) -> FeatureMap | None:
     """`features`, if it is a map."""
     if features is None:
         return None
@@ -190,7 +192,7 @@ def checked_map(features: Any) -> FeatureMap | None:
     return features
 
 
-def rows_in(features: FeatureMap | None, context: Any, arms: Any, labels: Any) -> Floats:
+def rows_in(features: FeatureMap | None, context: object, arms: object, labels: object) -> Floats:
     """The rows of a context; refuses what does not go with it."""
     if features is None:
         raise InvalidContext("this bandit has no feature map for a context: make a Bandit(features=...)")
@@ -203,7 +205,7 @@ def rows_in(features: FeatureMap | None, context: Any, arms: Any, labels: Any) -
     return features(context)
 
 
-def _vector(name: str, given: Any, dim: int, longest: float) -> Floats:
+def _vector(name: str, given: object, dim: int, longest: float) -> Floats:
     """`given` as so many finite numbers, divided by `longest`, than which it may not be longer."""
     try:
         found = np.asarray(given, dtype=np.float64)

@@ -6,6 +6,7 @@ import hashlib
 from typing import Any, final
 
 import numpy as np
+import numpy.typing as npt
 from numpy.random.bit_generator import ISpawnableSeedSequence
 
 from infex.arrays import Words
@@ -48,7 +49,7 @@ class Digest(ISpawnableSeedSequence):
         first, self.children = self.children, self.children + n_children
         return [Digest(digest(self.number, ("child", place), 32)) for place in range(first, self.children)]
 
-    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> Words:
+    def generate_state(self, n_words: int, dtype: npt.DTypeLike = np.uint32) -> Words:
         """The words, as NumPy asks for them."""
         return _words(self.number)
 

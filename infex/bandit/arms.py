@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple, Protocol, final
+from typing import NamedTuple, Protocol, final
 
 import numpy as np
+import numpy.typing as npt
 
 from infex.arrays import Bools, Floats, Integers, Label, columns_of, labels_of
 from infex.bandit.labels import mask_of, places_of
 from infex.checks import whole
-from infex.errors import InvalidArms, InvalidContext
+from infex.errors import InvalidArms, InvalidContext, InvalidSetting
 from infex.features import FeatureMap, rows_in
 
 Labels = tuple[Label, ...] | None
@@ -19,10 +20,10 @@ Labels = tuple[Label, ...] | None
 class Asked(NamedTuple):
     """What a user gave to `ask`."""
 
-    arms: Any = None
+    arms: npt.ArrayLike | None = None
     labels: Iterable[Label] | None = None
-    context: Any = None
-    allowed: Any = None
+    context: object = None
+    allowed: npt.ArrayLike | None = None
 
 
 NOTHING_ASKED = Asked()
@@ -50,7 +51,7 @@ class Arms(Protocol):
     def offer(self, asked: Asked) -> Offered:
         """The arms of a round; refuses what does not fit."""
 
-    def allow(self, allowed: Any) -> None:
+    def allow(self, allowed: npt.ArrayLike | None) -> None:
         """Says for every arm whether exploring may try it; None is all of them."""
 
 
@@ -63,6 +64,9 @@ class Fixed:
     def __init__(self, columns: Floats, labels: Labels, rescale: bool) -> None:
         self.columns, self.labels, self.rescale = columns, labels_of(labels, columns.shape[1]), rescale
         self.allow(None)
+
+    def __str__(self) -> str:
+        return f"{self.columns.shape[1]} arms"
 
     @property
     def dim(self) -> int:
@@ -77,11 +81,11 @@ class Fixed:
             raise InvalidContext("this bandit has no feature map for a context: make a Bandit(features=...)")
         return Offered(None, self.labels, both(self.allowed, asked.allowed, self.columns.shape[1]))
 
-    def allow(self, allowed: Any) -> None:
+    def allow(self, allowed: npt.ArrayLike | None) -> None:
         self.allowed = None if allowed is None else mask_of(allowed, self.columns.shape[1])
         self._plain = Offered(None, self.labels, self.allowed)
 
-    def added(self, arms: Any, labels: Iterable[Label] | None) -> tuple[Fixed, Integers]:
+    def added(self, arms: npt.ArrayLike, labels: Iterable[Label] | None) -> tuple[Fixed, Integers]:
         """With new arms behind the others; and the old place of each, -1 for a new one."""
         columns = columns_of(arms, dim=self.dim, rescale=self.rescale)
         names = labels_of(labels, columns.shape[1])
@@ -95,7 +99,7 @@ class Fixed:
             found.allow(np.concatenate([self.allowed, np.ones(new, dtype=bool)]))
         return found, np.concatenate([np.arange(before), np.full(new, -1)])
 
-    def removed(self, which: Any) -> tuple[Fixed, Integers]:
+    def removed(self, which: object) -> tuple[Fixed, Integers]:
         """Without some arms, named by label where arms have labels; and the old places of the rest."""
         count = self.columns.shape[1]
         gone = places_of(which, self.labels, count)
@@ -120,6 +124,9 @@ class Changing:
     def __init__(self, dim: int, rescale: bool) -> None:
         self._dim, self.rescale = whole("dim", dim, least=1), rescale
 
+    def __str__(self) -> str:
+        return "changing arms"
+
     @property
     def dim(self) -> int:
         return self._dim
@@ -133,7 +140,7 @@ class Changing:
         labels = labels_of(asked.labels, columns.shape[1])
         return Offered(columns, labels, both(None, asked.allowed, columns.shape[1]))
 
-    def allow(self, allowed: Any) -> None:
+    def allow(self, allowed: npt.ArrayLike | None) -> None:
         if allowed is not None:
             raise InvalidArms("what is allowed of arms that change goes with them: ask(arms, allowed=...)")
 
@@ -149,6 +156,9 @@ class Mapped:
         self.labels: Labels = labels_of(features.labels, features.count)
         self.allowed: Bools | None = None
 
+    def __str__(self) -> str:
+        return f"{self.features.count} arms in a context"
+
     @property
     def dim(self) -> int:
         return self.features.dim
@@ -158,13 +168,45 @@ class Mapped:
         columns = columns_of(rows, dim=self.dim)
         return Offered(columns, self.labels, both(self.allowed, asked.allowed, columns.shape[1]))
 
-    def allow(self, allowed: Any) -> None:
+    def allow(self, allowed: npt.ArrayLike | None) -> None:
         self.allowed = None if allowed is None else mask_of(allowed, self.features.count)
 
 
-def both(always: Bools | None, now: Any, count: int) -> Bools | None:
+def both(always: Bools | None, now: npt.ArrayLike | None, count: int) -> Bools | None:
     """The arms that a bandit allows always and that are allowed in this round."""
     if now is None:
         return always
     mask = mask_of(now, count)
     return mask if always is None else mask & always
+
+
+def source_of(
+    arms: npt.ArrayLike | None,
+    dim: int | None,
+    features: FeatureMap | None,
+    labels: Iterable[Label] | None,
+    rescale: bool,
+) -> Fixed | Changing | Mapped:
+    """Where the arms come from."""
+    if [arms is None, dim is None, features is None].count(False) != 1:
+        raise InvalidSetting(
+            "give either the arms or, if they change every round, their dim, or features for contexts"
+        )
+    if not isinstance(rescale, bool):
+        raise InvalidSetting(f"rescale must be True or False, got {rescale!r}")
+    if features is not None:
+        if labels is not None:
+            raise InvalidArms("the labels of arms in a feature map go with it")
+        return Mapped(features, rescale)
+    if dim is not None:
+        if labels is not None:
+            raise InvalidArms("labels of arms that change every round go with them: ask(arms, labels)")
+        return Changing(dim, rescale)
+    assert arms is not None
+    columns = columns_of(arms, rescale=rescale)
+    return Fixed(columns, labels if labels is None or isinstance(labels, str) else tuple(labels), rescale)  # type: ignore[arg-type]
+
+
+def read_from(source: Arms, arms: npt.ArrayLike | None) -> Arms:
+    """Where the arms of a read come from: one may ask about others than the fixed ones."""
+    return source if arms is None or not isinstance(source, Fixed) else Changing(source.dim, source.rescale)

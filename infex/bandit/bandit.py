@@ -6,34 +6,29 @@ import copy
 import os
 import threading
 from collections.abc import Iterable
-from typing import Any, Self, final
+from typing import Any, final
 
 import numpy as np
+import numpy.typing as npt
 
-from infex import kernels
-from infex.arrays import Bools, Floats, Label, columns_of, shown
-from infex.bandit import saving
-from infex.bandit.arms import NOTHING_ASKED, Arms, Asked, Changing, Fixed, Mapped
+from infex.arrays import Bools, Floats, Label, shown
+from infex.bandit import deciding, saving, turnover
+from infex.bandit.arms import NOTHING_ASKED, Asked, Mapped, read_from, source_of
+from infex.bandit.copying import state_of
+from infex.bandit.deciding import ask_quickly, checked_reward, pending_of
 from infex.bandit.decision import Decided, Decision
-from infex.bandit.lives import Lives, key_of
+from infex.bandit.explaining import estimates_of
+from infex.bandit.lives import Lives
 from infex.bandit.merging import merge
-from infex.bandit.waiting import Pending, Waiting
-from infex.checks import HEAVIEST_WEIGHT, LARGEST_REWARD, quick, real, whole
-from infex.errors import (
-    CannotMerge,
-    InvalidArms,
-    InvalidReward,
-    InvalidRound,
-    InvalidSetting,
-    UnknownDecision,
-)
+from infex.bandit.parts import Parts, new_parts
+from infex.checks import HEAVIEST_WEIGHT, LARGEST_REWARD, real
+from infex.errors import CannotMerge, InvalidReward
 from infex.features import FeatureMap, checked_map
-from infex.linear import Evidence, Memory
-from infex.linear.estimating import Estimator, checked_estimator
-from infex.policies.choice import Reason
-from infex.policies.confidence import DEFAULT, warn_of_large
-from infex.policies.traits import Policy, checked, traits_of
-from infex.rounds import Exploration, Player, Taken
+from infex.linear import Evidence
+from infex.linear.estimating import Estimator
+from infex.policies.confidence import DEFAULT
+from infex.policies.traits import Policy
+from infex.rounds import Exploration
 from infex.schedules.protocol import a_round
 from infex.streams import Rounds
 
@@ -69,7 +64,7 @@ class Bandit:
 
     def __init__(
         self,
-        arms: Any = None,
+        arms: npt.ArrayLike | None = None,
         policy: Policy | None = None,
         *,
         dim: int | None = None,
@@ -78,45 +73,18 @@ class Bandit:
         penalty: float = 1.0,
         labels: Iterable[Label] | None = None,
         rescale: bool = False,
-        allowed: Any = None,
+        allowed: npt.ArrayLike | None = None,
         estimator: Estimator | None = None,
     ) -> None:
-        source = _source(arms, dim, checked_map(features), labels, rescale)
+        source = source_of(arms, dim, checked_map(features), labels, rescale)
         source.allow(allowed)
-        traits = traits_of(checked("policy", policy))
-        columns = source.columns if isinstance(source, Fixed) else np.empty((source.dim, 0))
-        memory = Memory.empty(columns, penalty, traits.uses_explored, checked_estimator(estimator))
-        self._begin(source, Player(policy, memory), whole("seed", seed), estimator, Lives())  # type: ignore[arg-type]
+        self._begin(new_parts(source, policy, seed, penalty, estimator))
 
-    def _begin(
-        self, source: Arms, player: Player, seed: int, estimator: Estimator | None, lives: Lives
-    ) -> None:
-        """All that a bandit is made of."""
-        self._arms = source
-        self._player = player
-        self._seed = seed
-        self._estimator = estimator
-        self._lives = lives
-        self._waiting = Waiting()
-        self._draws = Rounds(seed, STREAM)
+    def _begin(self, parts: Parts) -> None:
+        self._arms, self._player, self._seed, self._estimator, self._lives, self._waiting = parts
+        self._draws = Rounds(parts.seed, STREAM)
         self._lock = threading.RLock()
         self._follow()
-
-    @classmethod
-    def _of(
-        cls,
-        source: Arms,
-        player: Player,
-        seed: int,
-        estimator: Estimator | None,
-        lives: Lives,
-        waiting: Waiting,
-    ) -> Self:
-        """A bandit of parts that were kept."""
-        bandit = cls.__new__(cls)
-        bandit._begin(source, player, seed, estimator, lives)
-        bandit._waiting = waiting
-        return bandit
 
     def _follow(self) -> None:
         """What is read off the policy, once."""
@@ -171,7 +139,7 @@ class Bandit:
         return None if self._arms.allowed is None else shown(self._arms.allowed)
 
     @allowed.setter
-    def allowed(self, allowed: Any) -> None:
+    def allowed(self, allowed: npt.ArrayLike | None) -> None:
         with self._lock:
             self._arms.allow(allowed)
 
@@ -203,11 +171,11 @@ class Bandit:
 
     def ask(
         self,
-        arms: Any = None,
+        arms: npt.ArrayLike | None = None,
         labels: Iterable[Label] | None = None,
         *,
-        context: Any = None,
-        allowed: Any = None,
+        context: object = None,
+        allowed: npt.ArrayLike | None = None,
         id: str | None = None,  # noqa: A002 - what users call it
     ) -> Decision:
         """Takes the next decision; give the arms on offer, if they change every round, or the context.
@@ -221,9 +189,9 @@ class Bandit:
             asked = NOTHING_ASKED
             if arms is not None or labels is not None or context is not None or allowed is not None:
                 asked = Asked(arms, labels, context, allowed)
-            elif (quickly := self._ask_quickly(id)) is not None:
+            elif (quickly := ask_quickly(self, id)) is not None:
                 return quickly
-            decision, taken = self._decide(asked, id)
+            decision, taken = deciding.decide(self, asked, id)
             self._player.enter(taken)
             self._waiting.add(decision, taken.on)
             return decision
@@ -232,86 +200,22 @@ class Bandit:
 
     def decide(
         self,
-        arms: Any = None,
+        arms: npt.ArrayLike | None = None,
         labels: Iterable[Label] | None = None,
         *,
-        context: Any = None,
-        allowed: Any = None,
+        context: object = None,
+        allowed: npt.ArrayLike | None = None,
         id: str | None = None,  # noqa: A002 - what users call it
     ) -> Decided:
         """What `ask` would decide; nothing changes until it is entered, by `enter`."""
         with self._lock:
-            return Decided(*self._decide(Asked(arms, labels, context, allowed), id))
+            return Decided(*deciding.decide(self, Asked(arms, labels, context, allowed), id))
 
     def enter(self, decided: Decided) -> Decision:
         """Takes a decision as it was decided, here or by a bandit in the same state."""
         with self._lock:
-            if decided.taken.t != self.t + 1:
-                raise InvalidRound(
-                    f"after round {self.t} round {self.t + 1} is next; got one of {decided.taken.t}"
-                )
-            self._waiting.refuse(decided.decision.id)
-            self._lives.adopt(decided.decision.id, decided.taken.t)
-            self._player.enter(decided.taken)
-            self._waiting.add(decided.decision, decided.taken.on)
+            deciding.enter(self, decided)
         return decided.decision
-
-    def _decide(self, asked: Asked, own_id: str | None) -> tuple[Decision, Taken]:
-        offered = self._arms.offer(asked)
-        player = self._player
-        t = player.account.t + 1
-        key = self._key(own_id, t)
-        evidence = player.evidence(offered.columns, offered.allowed)
-        taken = player.decide(t, evidence, self._draws.at(t))
-        return self._explained(key, taken, evidence, offered.labels), taken
-
-    def _explained(
-        self, key: str, taken: Taken, evidence: Evidence, labels: tuple[Label, ...] | None
-    ) -> Decision:
-        arm, explored, _, reason, _, probability, chance, law, _ = taken.choice
-        estimate, greedy = evidence.estimate(arm), evidence.greedy
-        if arm != greedy and not explored and estimate >= kernels.tie_limit(np.array(evidence.estimates)):
-            greedy = arm
-        margin = float(self._radius(evidence) * evidence.width(arm))
-        return Decision(
-            key, taken.t, arm, None if labels is None else labels[arm], explored, greedy,
-            estimate, estimate - margin, estimate + margin,
-            probability, reason or (Reason.EXPLORED if explored else Reason.GREEDY), chance, law,
-        )  # fmt: skip
-
-    def _ask_quickly(self, own_id: str | None) -> Decision | None:
-        """What `ask` does for all fixed arms, where the policy's decision can be had in one call."""
-        player, arms = self._player, self._arms
-        account, shortcut = player.account, player.shortcut
-        t = account.t + 1
-        if shortcut is None or arms.allowed is not None or (seen := player.glance(t)) is None:
-            return None
-        explores, (arm, greedy, estimate, best, margin) = seen
-        if arm < 0:
-            return None  # no score is a number: the long way says so
-        key = self._key(own_id, t)
-        reason, turn = shortcut.explored if explores else shortcut.greedy
-        if explores:
-            account.enter(t, True, turn, max(best - estimate, 0.0), arm != greedy)
-        else:
-            account.t = t
-        labels = arms.labels
-        fields = (
-            key, t, arm, None if labels is None else labels[arm], explores, greedy,
-            estimate, estimate - margin, estimate + margin,
-            1.0, reason, 1.0 if explores else 0.0, 1.0 if explores else None,
-        )  # fmt: skip
-        decision = quick(Decision, fields)
-        self._waiting.add(decision, arm)
-        return decision
-
-    def _key(self, own_id: str | None, t: int) -> str:
-        """The id of round t: the caller's own, or one of the bandit's."""
-        if own_id is None:
-            return self._lives.next_id(t)
-        key = self._lives.checked(own_id)
-        self._waiting.refuse(key)
-        return key
 
     def exploration(self) -> Exploration:
         """How much was planned, done and skipped, the next round due, and the estimated cost so far."""
@@ -324,12 +228,12 @@ class Bandit:
         `weight` is how much it counts in the squared error, as in 1/variance; 1 for a plain reward.
         """
         if type(reward) is not float or not abs(reward) <= self._greatest:
-            reward = self._checked_reward(reward)
+            reward = checked_reward(self, reward)
         if type(weight) is not float or weight != 1.0:
             weight = real("weight", weight, above=0, most=HEAVIEST_WEIGHT, error=InvalidReward)
         self._lock.acquire()
         try:
-            taken, on = self._found(decision)
+            taken, on = pending_of(self, decision)
             self._player.learn(taken.arm, on, reward, taken.explored, weight)
             self._waiting.remove(taken.id)
         finally:
@@ -338,63 +242,48 @@ class Bandit:
     def drop(self, decision: Decision | str | int) -> None:
         """Forgets a decision whose reward will never come."""
         with self._lock:
-            self._waiting.remove(self._found(decision)[0].id)
+            self._waiting.remove(pending_of(self, decision)[0].id)
 
     def draws(self, t: int) -> np.random.Generator:
         """A generator as the policy got it in round t, to replay that round's choice."""
         return Rounds(self._seed, STREAM).at(a_round(t))
 
-    def evidence(self, arms: Any = None, *, context: Any = None) -> Evidence:
+    def evidence(self, arms: npt.ArrayLike | None = None, *, context: object = None) -> Evidence:
         """What the policy would read now; it stays as it is. Give the arms, if they change, or a context."""
         with self._lock:
-            offered = self._read_from(arms).offer(Asked(arms, context=context))
+            offered = read_from(self._arms, arms).offer(Asked(arms, context=context))
             return self._player.evidence(offered.columns, offered.allowed)
 
     def estimates(
-        self, arms: Any = None, labels: Iterable[Label] | None = None, *, context: Any = None
+        self,
+        arms: npt.ArrayLike | None = None,
+        labels: Iterable[Label] | None = None,
+        *,
+        context: object = None,
     ) -> np.recarray[Any, Any]:
         """One record for each arm: label, estimate, low, high, pulls (rewards it was told).
 
         Give arms to ask about others than the fixed ones; their pulls are not known, and 0.
         """
         with self._lock:
-            offered = self._read_from(arms).offer(Asked(arms, labels, context))
-            evidence = self._player.evidence(offered.columns)
-            names = offered.labels
-            margins = self._radius(evidence) * evidence.widths
-            mean = evidence.estimates
-            columns: dict[str, Any] = {
-                "label": np.array([None] * len(evidence) if names is None else names, dtype=object),
-                "estimate": mean,
-                "low": mean - margins,
-                "high": mean + margins,
-                "pulls": evidence.pulls if evidence.lasting else np.zeros(len(evidence), dtype=np.int64),
-            }
-        return np.rec.fromarrays(list(columns.values()), names=list(columns))  # type: ignore[call-overload, no-any-return]
+            offered = read_from(self._arms, arms).offer(Asked(arms, labels, context))
+            return estimates_of(self._player.evidence(offered.columns), offered.labels, self._radius)
 
-    def add_arms(self, arms: Any, labels: Iterable[Label] | None = None) -> None:
+    def add_arms(self, arms: npt.ArrayLike, labels: Iterable[Label] | None = None) -> None:
         """Puts new arms behind those there are; what was learnt tells of them at once.
 
         Exploring may try them, also where `allowed` forbids others.
         """
         with self._lock:
-            source, places = self._fixed().added(arms, labels)
-            self._player.memory = self._player.memory.over(source.columns, places)
-            self._arms = source
+            turnover.add_arms(self, arms, labels)
 
-    def remove_arms(self, which: Any) -> None:
+    def remove_arms(self, which: object) -> None:
         """Takes arms away, by label where arms have labels, else by index; what was learnt stays.
 
         Indices close up behind them. A pending decision for a removed arm can still be told.
         """
         with self._lock:
-            before = self._fixed()
-            if self._player.traits.learner is not None:
-                raise InvalidArms(f"{self.policy!r} knows arms by their indices, which would change")
-            source, places = before.removed(which)
-            self._waiting.move(places, before.columns)
-            self._player.memory = self._player.memory.over(source.columns, places)
-            self._arms = source
+            turnover.remove_arms(self, which)
 
     def merge(self, other: Bandit) -> None:
         """Takes in all that another bandit on the same problem has learnt; the other stays as it is.
@@ -407,9 +296,7 @@ class Bandit:
         """
         if not isinstance(other, Bandit):
             raise CannotMerge(f"a bandit merges with a bandit, got {other!r}")
-        first, second = sorted((self._lock, other._lock), key=id)  # in one order, whoever merges whom
-        with first, second:
-            merge(self, other)
+        merge(self, other)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the bandit to one file, in the place of an older one; pending decisions too."""
@@ -435,20 +322,12 @@ class Bandit:
         return saving.load(path, policy, estimator, features, adopt)
 
     def __repr__(self) -> str:
-        arms = "changing arms"
-        if isinstance(self._arms, Mapped):
-            arms = f"{self._arms.features.count} arms in a context"
-        if isinstance(self._arms, Fixed):
-            arms = f"{self._arms.columns.shape[1]} arms"
         counts = f"t={self.t}, explored={self.explored}, pending={len(self._waiting)}"
-        return f"Bandit({arms} of {self._arms.dim} features, {self.policy!r}, {counts})"
+        return f"Bandit({self._arms} of {self._arms.dim} features, {self.policy!r}, {counts})"
 
     def __getstate__(self) -> dict[str, Any]:
         """All but the lock; a copy is another life, whose ids are its own."""
-        with self._lock:
-            kept = {name: value for name, value in vars(self).items() if name not in ("_lock", "_draws")}
-            kept["_lives"] = Lives(self._lives.after(self.t))
-            return copy.deepcopy(kept)
+        return state_of(self)
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         vars(self).update(kept)
@@ -463,59 +342,3 @@ class Bandit:
     def __copy__(self) -> Bandit:
         """A copy shares nothing: two bandits that learn into one state would both be wrong."""
         return copy.deepcopy(self)
-
-    def _checked_reward(self, reward: Any) -> float:
-        """The reward as a float; warns, once, if the settings of the policy are far too small for it."""
-        value = real("reward", reward, least=-LARGEST_REWARD, most=LARGEST_REWARD, error=InvalidReward)
-        if abs(value) > self._greatest:
-            self._greatest = LARGEST_REWARD
-            warn_of_large(self.policy, value, stacklevel=3)
-        return value
-
-    def _read_from(self, arms: Any) -> Arms:
-        """Where the arms of a read come from: one may ask about others than the fixed ones."""
-        source = self._arms
-        return (
-            source if arms is None or not isinstance(source, Fixed) else Changing(source.dim, source.rescale)
-        )
-
-    def _fixed(self) -> Fixed:
-        if not isinstance(self._arms, Fixed):
-            raise InvalidArms(
-                "the arms of this bandit change every round: there are none to add to or remove"
-            )
-        return self._arms
-
-    def _found(self, decision: Decision | str | int) -> Pending:
-        """The pending decision that is meant, and what its reward is learnt on."""
-        key = decision.id if isinstance(decision, Decision) else key_of(decision)
-        pending = self._waiting.find(key)
-        if pending is None:
-            self._lives.refuse(key, self.t)
-        assert pending is not None
-        mine = pending[0]
-        if mine is not decision and isinstance(decision, Decision) and mine != decision:
-            raise UnknownDecision(f"another bandit took {decision}; decision {key!r} here is {mine}")
-        return pending
-
-
-def _source(
-    arms: Any, dim: int | None, features: FeatureMap | None, labels: Iterable[Label] | None, rescale: Any
-) -> Fixed | Changing | Mapped:
-    """Where the arms come from."""
-    if [arms is None, dim is None, features is None].count(False) != 1:
-        raise InvalidSetting(
-            "give either the arms or, if they change every round, their dim, or features for contexts"
-        )
-    if not isinstance(rescale, bool):
-        raise InvalidSetting(f"rescale must be True or False, got {rescale!r}")
-    if features is not None:
-        if labels is not None:
-            raise InvalidArms("the labels of arms in a feature map go with it")
-        return Mapped(features, rescale)
-    if dim is not None:
-        if labels is not None:
-            raise InvalidArms("labels of arms that change every round go with them: ask(arms, labels)")
-        return Changing(dim, rescale)
-    columns = columns_of(arms, rescale=rescale)
-    return Fixed(columns, labels if labels is None or isinstance(labels, str) else tuple(labels), rescale)  # type: ignore[arg-type]

@@ -1,16 +1,16 @@
 """Which of its arms a user means."""
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from infex.arrays import Bools, Label
 from infex.checks import whole
 from infex.errors import InvalidArms, UnknownArm
 
 
-def mask_of(allowed: Any, count: int) -> Bools:
+def mask_of(allowed: npt.ArrayLike, count: int) -> Bools:
     """One True or False for each of so many arms."""
     try:
         mask = np.array(allowed)
@@ -23,12 +23,12 @@ def mask_of(allowed: Any, count: int) -> Bools:
     return mask
 
 
-def places_of(which: Any, labels: tuple[Label, ...] | None, count: int) -> set[int]:
+def places_of(which: object, labels: tuple[Label, ...] | None, count: int) -> set[int]:
     """The indices of the arms that are named: by label where arms have labels, else by index."""
-    one = isinstance(which, str) or not isinstance(which, Iterable)
+    names = [which] if isinstance(which, str) or not isinstance(which, Iterable) else which
     known = {label: place for place, label in enumerate(labels or range(count))}
     places = set()
-    for name in [which] if one else which:
+    for name in names:
         key = str(name) if isinstance(name, str) else whole("an index or label", name, error=UnknownArm)
         if key not in known:
             by = "labels" if labels else "indices"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from typing import Any, final
+from typing import final
 
 from infex.checks import whole
 from infex.errors import AlreadyTold, InvalidSetting, UnknownDecision
@@ -50,7 +50,7 @@ class Lives:
         """All lives that are past for a bandit that goes on from here, in another process or object."""
         return self.past | {self.name: t}
 
-    def checked(self, key: Any) -> str:
+    def checked(self, key: object) -> str:
         """An id of the caller's own."""
         if not isinstance(key, str) or not key or len(key) > LONGEST_ID:
             raise InvalidSetting(f"id must be a text of 1 to {LONGEST_ID} characters, got {key!r}")
@@ -79,7 +79,7 @@ class Lives:
         self.name, self._forks = secrets.token_hex(5), forks[0]
 
 
-def key_of(given: Any) -> str:
+def key_of(given: object) -> str:
     """The id that is meant: a text, or the number that was one in files of format 1."""
     if isinstance(given, str):
         return str(given)

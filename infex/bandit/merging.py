@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
 def merge(bandit: Bandit, other: Bandit) -> None:
     """`bandit` takes in what `other` has learnt."""
-    _refuse_strangers(bandit, other)
-    places = {key: place for place, key in enumerate(_keys(bandit))}
-    there = np.array([places.get(key, -1) for key in _keys(other)], dtype=int)
-    bandit._player.memory.merge(other._player.memory, there)
+    first, second = sorted((bandit._lock, other._lock), key=id)  # in one order, whoever merges whom
+    with first, second:
+        _refuse_strangers(bandit, other)
+        places = {key: place for place, key in enumerate(_keys(bandit))}
+        there = np.array([places.get(key, -1) for key in _keys(other)], dtype=int)
+        bandit._player.memory.merge(other._player.memory, there)
 
 
 def _keys(bandit: Bandit) -> list[tuple[object, ...]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ def decision_record(decision: Decision) -> dict[str, Any]:
     return decision._asdict() | {"reason": str(decision.reason)} | ends
 
 
-def decision_of(kept: Any) -> Decision:
+def decision_of(kept: object) -> Decision:
     """The decision that a record is of."""
     if not isinstance(kept, dict) or set(kept) != set(Decision._fields):
         raise DamagedFile("a decision lacks what it needs")
@@ -85,7 +86,7 @@ def account_record(account: Account) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def restore_account(account: Account, kept: Any) -> None:
+def restore_account(account: Account, kept: Mapping[str, Any]) -> None:
     """Takes the totals of a record, which must fit together."""
     counts = {name: _whole(name, kept[name]) for name in COUNTS}
     cost = _real("cost", kept["cost"], 0.0)
@@ -124,7 +125,7 @@ def waiting_record(waiting: Waiting) -> tuple[list[dict[str, Any]], Floats]:
     return packed, rows_array(rows)
 
 
-def waiting_of(kept: Any, rows: Any, dim: int, arms: int, t: int) -> Waiting:
+def waiting_of(kept: Iterable[dict[str, Any]], rows: Floats, dim: int, arms: int, t: int) -> Waiting:
     """Pending decisions; each learns on one of so many fixed arms, or on a row of `dim` features."""
     waiting = Waiting()
     checked_rows = fitting_rows("rows of pending decisions", rows, dim) if len(rows) else np.zeros((0, dim))
@@ -142,14 +143,14 @@ def waiting_of(kept: Any, rows: Any, dim: int, arms: int, t: int) -> Waiting:
     return waiting
 
 
-def labels_kept(kept: Any) -> tuple[Label, ...] | None:
+def labels_kept(kept: object) -> tuple[Label, ...] | None:
     """Labels of arms from a file."""
     if kept is not None and not isinstance(kept, list):
         raise DamagedFile("its labels are no list")
     return None if kept is None else tuple(kept)
 
 
-def lives_kept(kept: Any) -> dict[str, int]:
+def lives_kept(kept: object) -> dict[str, int]:
     """Names of earlier lives from a file."""
     if not isinstance(kept, dict):
         raise DamagedFile("its earlier lives are no mapping")
@@ -160,15 +161,15 @@ def _ended(end: float) -> float | str:
     return end if math.isfinite(end) else str(end)
 
 
-def _whole(name: str, value: Any) -> int:
+def _whole(name: str, value: object) -> int:
     return whole(name, value, least=0, error=DamagedFile)
 
 
-def _real(name: str, value: Any, least: float, most: float = LARGEST_FLOAT) -> float:
+def _real(name: str, value: object, least: float, most: float = LARGEST_FLOAT) -> float:
     return real(name, value, least=least, most=most, error=DamagedFile)
 
 
-def _below(name: str, value: Any, count: int) -> int:
+def _below(name: str, value: object, count: int) -> int:
     place = _whole(name, value)
     if place >= count:
         raise DamagedFile(f"{name} is number {place} of {count}")

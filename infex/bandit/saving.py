@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from infex.arrays import Floats, fitting, fitting_rows
+from infex.arrays import Bools, Floats, fitting, fitting_rows
 from infex.bandit import archive, packing
-from infex.bandit.arms import Arms, Changing, Fixed, Mapped
+from infex.bandit.arms import Arms, Changing, Fixed, Labels, Mapped
 from infex.bandit.lives import Lives
+from infex.bandit.parts import Parts
 from infex.bandit.upgrading import from_format_1
 from infex.errors import (
     CannotLoad,
@@ -29,6 +31,7 @@ from infex.linear.estimating import Arrays, Estimator, checked_estimator
 from infex.policies.traits import Policy, checked, traits_of
 from infex.records import made, record
 from infex.records.notes import note_of, note_record
+from infex.records.settings import Record
 from infex.rounds import Player
 from infex.version import __version__
 
@@ -119,7 +122,9 @@ def _loaded(
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise DamagedFile(f"its seed is {seed!r}")
     lives = Lives(packing.lives_kept(settings["lives"]))
-    return Bandit._of(source, player, seed, own_estimator, lives, waiting)
+    bandit = Bandit.__new__(Bandit)
+    bandit._begin(Parts(source, player, seed, own_estimator, lives, waiting))
+    return bandit
 
 
 def shape(policy: Policy) -> list[str]:
@@ -132,13 +137,13 @@ def shape(policy: Policy) -> list[str]:
     return names
 
 
-def fits(policy: Policy, note: Any, dim: int) -> bool:
+def fits(policy: Policy, note: object, dim: int) -> bool:
     """Can the policy read a note? One that says nothing of its notes reads any."""
     accepts = traits_of(policy).accepts
     return note is None or accepts is None or accepts(note, dim)
 
 
-def _one(name: str, path: Path, settings: dict[str, Any], given: Any, adopt: bool) -> Any:
+def _one(name: str, path: Path, settings: dict[str, Any], given: object, adopt: bool) -> Any:
     """The policy or estimator of a file, or the one that was given in its place."""
     kept, shown = settings[name], settings[f"{name}_shown"]
     if given is None:
@@ -157,32 +162,32 @@ def _one(name: str, path: Path, settings: dict[str, Any], given: Any, adopt: boo
     return given
 
 
-def _difference(kept: Any, now: Any, shown: str | None, new: str | None) -> str:
+def _difference(kept: Record | None, now: Record | None, shown: str | None, new: str | None) -> str:
     if kept is None or now is None or kept["kind"] != now["kind"]:
         return f"{shown or 'ridge regression'}, not {new}"
     names = [name for name in now if kept.get(name) != now[name]]
     return ", ".join(f"{name} is {_brief(kept.get(name))}, not {_brief(now[name])}" for name in names)
 
 
-def _brief(value: Any) -> str:
+def _brief(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _quietly(kept: Any) -> Any:
+def _quietly(kept: object) -> Any:
     with warnings.catch_warnings():  # whoever made the policy has been warned
         warnings.simplefilter("ignore", SparseExploration)
         return made(kept)
 
 
-def _record(thing: Any) -> Any:
+def _record(thing: object) -> Record | None:
     try:
         return None if thing is None else record(thing)
     except NoRecord:
         return None
 
 
-def _shown(thing: Any) -> str | None:
+def _shown(thing: object) -> str | None:
     """How a thing is called in an error; a stranger's repr is not called, for it may raise anything."""
     if thing is None:
         return None
@@ -209,7 +214,7 @@ def _source(
     return source
 
 
-def _mask(kept: Any, before: Any, now: Any) -> Any:
+def _mask(kept: Sequence[bool], before: Labels, now: Labels) -> Bools:
     """Which arms may be tried, by label: one that the file does not know may be."""
     if before is None or now is None or before == now:
         return np.array(kept)
@@ -217,7 +222,7 @@ def _mask(kept: Any, before: Any, now: Any) -> Any:
     return np.array([bool(known.get(label, True)) for label in now])
 
 
-def _features(path: Path, kept: Any, given: FeatureMap | None, dim: int, adopt: bool) -> FeatureMap:
+def _features(path: Path, kept: Record, given: FeatureMap | None, dim: int, adopt: bool) -> FeatureMap:
     if given is None:
         if "shown" in kept:
             raise CannotLoad(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from infex.policies.rarely_switching import Switched
 from infex.records import catalog, record
 from infex.records.notes import note_record
 
+Note = Sequence[Any]  # a bare tuple, or the list that JSON makes of it
 LOGISTIC_COUNTS = 2  # columns of what format 1 called counts: rewards of 0 and of 1
 
 
@@ -79,7 +81,7 @@ def from_format_1(
     return upgraded, _arrays(arrays) | {"pending rows": rows_array(rows)}
 
 
-def parsed(text: Any) -> Any:
+def parsed(text: object) -> Any:
     """The policy of a text, None without one."""
     if text is None:
         return None
@@ -101,7 +103,7 @@ def _arrays(arrays: Arrays) -> Arrays:
     return kept
 
 
-def _owed(policy: Any, note: Any) -> int:
+def _owed(policy: object, note: Note | None) -> int:
     if not isinstance(policy, Infex) or note is None:
         return 0
     controls = [layer for layer in policy.gate.layers if not isinstance(layer, Limit)]
@@ -111,7 +113,7 @@ def _owed(policy: Any, note: Any) -> int:
     return sum(int(state[0]) for layer, state in pairs if isinstance(layer, Paused))
 
 
-def _note(policy: Any, note: Any) -> Any:
+def _note(policy: object, note: Note | None) -> object:
     """A note of format 1 as the policy writes it now."""
     if note is None:
         return None
@@ -126,7 +128,7 @@ def _note(policy: Any, note: Any) -> Any:
     return note
 
 
-def _infex_note(policy: Infex, note: Any) -> InfexNote:
+def _infex_note(policy: Infex, note: Note) -> InfexNote:
     layers = policy.gate.layers
     if all(isinstance(layer, Limit) for layer in layers):
         return InfexNote(policy.gate.begin(), _note(policy.base, note))
@@ -140,11 +142,11 @@ def _infex_note(policy: Infex, note: Any) -> InfexNote:
     return InfexNote(tuple(renewed), _note(policy.base, inner))
 
 
-def _last(fresh: Any, old: Any) -> Any:
+def _last(fresh: Note, old: Note) -> Any:
     """`guarded` kept (spent, stopped), `until_certain` (checksum,): the last is what it still keeps."""
     return bool(old[-1]) if isinstance(fresh[0], bool) else int(old[-1])
 
 
-def _tuples(note: Any) -> Any:
+def _tuples(note: object) -> Any:
     """A note as it was: JSON knows lists alone."""
     return tuple(map(_tuples, note)) if isinstance(note, list) else note

@@ -133,7 +133,7 @@ class ChangingInstance:
         return columns
 
 
-def _sets(sets: Any, dim: int, arms: int) -> Floats:
+def _sets(sets: object, dim: int, arms: int) -> Floats:
     """Sets of arms as columns, (sets, d, arms)."""
     if not isinstance(sets, Iterable):
         raise InvalidSetting(f"sets must be sets of arms, (sets, arms, d), got {sets!r}")

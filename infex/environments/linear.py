@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, final
 
 import numpy as np
+import numpy.typing as npt
 
 from infex.arrays import Floats, columns_of, shown
 from infex.checks import one_of, real, whole
@@ -126,13 +127,13 @@ def key_of(content: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
 
 
-def _short(given: Any) -> str:
+def _short(given: object) -> str:
     """What was given, in one line."""
     words = " ".join(repr(given).split())
     return words if len(words) <= 80 else f"{words[:77]}..."
 
 
-def vector(theta: Any, dim: int | None = None, name: str = "theta") -> Floats:
+def vector(theta: npt.ArrayLike, dim: int | None = None, name: str = "theta") -> Floats:
     """theta as an array of so many finite numbers."""
     asked = "numbers" if dim is None else f"{dim} numbers"
     try:

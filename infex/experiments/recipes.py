@@ -10,7 +10,7 @@ import itertools
 import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, final, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, final, runtime_checkable
 
 from infex import environments
 from infex.checks import plain
@@ -27,6 +27,9 @@ from infex.records import catalog
 from infex.records.stream_names import stream_name
 from infex.schedules import Schedule
 from infex.simulation.playing import checked_instance
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 GENERATORS: dict[str, Callable[..., Any]] = {
     "gaussian": environments.gaussian,
@@ -73,7 +76,7 @@ class Recipe:
         else:
             source = load(self.source) if isinstance(self.source, str) else self.source
             made = source(seed) if callable(source) else source
-        return checked_instance(made)  # type: ignore[no-any-return]
+        return checked_instance(made)
 
     def content(self, seed: int) -> str:
         """A digest of the problem of one seed: of its settings, or of what a user's object gives."""
@@ -228,10 +231,9 @@ def with_delta(policy: Policy, delta: float | None) -> Policy:
     return policy if changed is base else _replaced(policy, base=changed)
 
 
-def _replaced(policy: Any, **settings: object) -> Policy:
+def _replaced(policy: DataclassInstance, **settings: object) -> Policy:
     """A policy that is a dataclass, with other settings."""
-    changed: Policy = dataclasses.replace(policy, **settings)
-    return changed
+    return cast(Policy, dataclasses.replace(policy, **settings))
 
 
 def label_of(thing: object) -> str:

@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from infex import kernels
 from infex.arrays import Floats, Integers
 from infex.kernels import ARM
@@ -39,7 +41,7 @@ class Base(NamedTuple):
 
 
 @compiled
-def pick(scores: Floats, random_ties: bool, rng: Any) -> int:
+def pick(scores: Floats, random_ties: bool, rng: np.random.Generator) -> int:
     """The best arm; among ties the lowest index, or one drawn uniformly, as `ties.pick` does."""
     if not random_ties:
         return kernels.best(scores)
@@ -48,7 +50,9 @@ def pick(scores: Floats, random_ties: bool, rng: Any) -> int:
 
 
 @compiled
-def greedy_arm(board: Floats, run: Floats, random_ties: bool, rng: Any, scores: Floats) -> int:
+def greedy_arm(
+    board: Floats, run: Floats, random_ties: bool, rng: np.random.Generator, scores: Floats
+) -> int:
     """The greedy arm."""
     arm = kernels.estimates(board, run, scores)
     return pick(scores, True, rng) if random_ties else arm
@@ -63,7 +67,13 @@ def radius(base: Base, penalty: float, run: Floats) -> float:
 
 @compiled
 def optimistic_arm(
-    base: Base, penalty: float, board: Floats, run: Floats, rng: Any, scores: Floats, places: Integers
+    base: Base,
+    penalty: float,
+    board: Floats,
+    run: Floats,
+    rng: np.random.Generator,
+    scores: Floats,
+    places: Integers,
 ) -> int:
     """The arm of the largest upper bound."""
     beta = radius(base, penalty, run)
@@ -75,8 +85,8 @@ def optimistic_arm(
 
 @compiled
 def sampled_arm(
-    base: Base, penalty: float, columns: Floats, solved: Floats, vectors: Floats, run: Floats, rng: Any,
-    direction: Floats, theta: Floats, work: Floats, scores: Floats,
+    base: Base, penalty: float, columns: Floats, solved: Floats, vectors: Floats, run: Floats,
+    rng: np.random.Generator, direction: Floats, theta: Floats, work: Floats, scores: Floats,
 ) -> int:  # fmt: skip
     """The best arm under one sampled parameter."""
     for i in range(direction.size):
@@ -89,7 +99,7 @@ def sampled_arm(
 
 
 @compiled
-def base_arm(base: Base, t: int, seen: View, rng: Any) -> tuple[int, bool, int]:
+def base_arm(base: Base, t: int, seen: View, rng: np.random.Generator) -> tuple[int, bool, int]:
     """The arm the base chooses, whether it calls that exploring, and the fault of a kernel that raised."""
     board, run, scores, count = seen.board, seen.run, seen.scores[2], seen.arms.shape[1]
     kind = base.kind

@@ -1,18 +1,23 @@
 """How a compiled loop calls a user's kernel: at its native address."""
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numba
 import numpy as np
+from llvmlite import ir
 from numba.core import types
 from numba.core.callconv import RETCODE_USEREXC, excinfo_ptr_t
+from numba.core.cpu import CPUContext
+from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 
 from infex.arrays import shown
-from infex.kernels.compiling import compiled, plain_python
+from infex.kernels.compiling import Intrinsic, Values, compiled, plain_python
 from infex.kernels.view import View, viewed
 
+Chooser = Callable[[int, View, np.random.Generator], int]  # a user's kernel
 ANSWER: Any = types.UniTuple(types.int64, 2)  # type: ignore[no-untyped-call]
 
 
@@ -28,7 +33,9 @@ def arguments() -> tuple[Any, ...]:
     return types.int64, typeof(seen), typeof(np.random.default_rng(0))
 
 
-def _call(typing_context: Any, address: Any, t: Any, view: Any, rng: Any) -> Any:
+def _call(
+    typing_context: object, address: types.Type, t: types.Type, view: types.NamedTuple, rng: types.Type
+) -> Intrinsic:
     """Calls the kernel at `address`, by Numba's own convention: its arm and 0, or -1 and a fault.
 
     An exception that passes through a compiled function leaves it at once, and all arrays that the
@@ -36,7 +43,7 @@ def _call(typing_context: Any, address: Any, t: Any, view: Any, rng: Any) -> Any
     Numba's description of it, with which the loop ends like any other; `throw` then raises it.
     """
 
-    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+    def emit(context: CPUContext, builder: ir.IRBuilder, signature: Signature, given: Values) -> ir.Value:
         convention, kinds = context.call_conv, signature.args[1:]
         shape = convention.get_function_type(types.int64, kinds)
         pointer = builder.inttoptr(given[0], shape.as_pointer())
@@ -47,16 +54,17 @@ def _call(typing_context: Any, address: Any, t: Any, view: Any, rng: Any) -> Any
             convention.return_status_propagate(builder, status)  # Python knows of it already
         fault = builder.ptrtoint(status.excinfoptr, arm.type)
         chosen = builder.select(raised, arm.type(-1), arm), builder.select(raised, fault, arm.type(0))
-        return context.make_tuple(builder, signature.return_type, chosen)
+        return context.make_tuple(builder, signature.return_type, chosen)  # type: ignore[no-untyped-call]
 
     return ANSWER(types.intp, types.int64, view, rng), emit
 
 
-def _lent(context: Any, builder: Any, kind: Any, view: Any) -> Any:
+def _lent(context: CPUContext, builder: ir.IRBuilder, kind: types.NamedTuple, view: ir.Value) -> ir.Value:
     """The view with arrays whose references nobody counts: a kernel that raises would keep some for ever."""
     for place, part in enumerate(kind.types):
         if isinstance(part, types.Array):
-            array = context.make_array(part)(context, builder, builder.extract_value(view, place))
+            make = context.make_array(part)  # type: ignore[no-untyped-call]
+            array = make(context, builder, builder.extract_value(view, place))
             array.meminfo = array.meminfo.type(None)
             view = builder.insert_value(view, array._getvalue(), place)
     return view
@@ -65,7 +73,7 @@ def _lent(context: Any, builder: Any, kind: Any, view: Any) -> Any:
 READ_ALONE = ("arms", "settings", "board", "run", "solved", "vectors")
 
 
-def _call_plainly(function: Any, t: int, view: View, rng: Any) -> tuple[int, int]:
+def _call_plainly(function: Chooser, t: int, view: View, rng: np.random.Generator) -> tuple[int, int]:
     state = {name: shown(part) for name, part in view._asdict().items() if name in READ_ALONE}
     return int(function(t, view._replace(**state), rng)), 0
 
@@ -73,15 +81,15 @@ def _call_plainly(function: Any, t: int, view: View, rng: Any) -> tuple[int, int
 call: Any = _call_plainly if plain_python else intrinsic(_call)
 
 
-def _leave(typing_context: Any, fault: Any) -> Any:
+def _leave(typing_context: object, fault: object) -> Intrinsic:
     """Leaves the compiled function with what a kernel raised."""
 
-    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+    def emit(context: CPUContext, builder: ir.IRBuilder, signature: Signature, given: Values) -> ir.Value:
         convention = context.call_conv
         found = builder.inttoptr(given[0], excinfo_ptr_t)
         status = convention._get_return_status(builder, RETCODE_USEREXC, found)
         convention.return_status_propagate(builder, status)
-        return context.get_dummy_value()
+        return context.get_dummy_value()  # type: ignore[no-untyped-call]
 
     return types.none(types.int64), emit
 

@@ -1,7 +1,5 @@
 """The compiled loop over arms that are drawn anew in every round."""
 
-from typing import Any
-
 import numpy as np
 
 from infex import kernels
@@ -42,8 +40,8 @@ def play_block(
     law: int,
     noise: float,
     theta: Floats,
-    reward_rng: Any,
-    rng: Any,
+    reward_rng: np.random.Generator,
+    rng: np.random.Generator,
     outcome: Outcome,
 ) -> int:
     """Plays as many rounds from t on as `block` has arms for; 0, or the fault of a kernel that raised.

@@ -5,7 +5,7 @@ import functools
 import hashlib
 import pickle
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,11 +13,16 @@ import numba
 from llvmlite import ir
 from numba.core import types
 from numba.core.caching import FunctionCache, NullCache
+from numba.core.codegen import Codegen
+from numba.core.cpu import CPUContext
+from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 
 from infex.kernels.fingerprint import fingerprint
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Values = Sequence[ir.Value]
+Intrinsic = tuple[Signature, Callable[..., ir.Value]]  # a signature, and what writes the code
 
 # Under NUMBA_DISABLE_JIT=1 kernels are plain Python.
 plain_python: bool = numba.config.DISABLE_JIT  # type: ignore[attr-defined]
@@ -35,7 +40,7 @@ class Cache(FunctionCache):
 
     content = ""  # what more the code depends on
 
-    def load_overload(self, signature: Any, target_context: Any) -> Any:
+    def load_overload(self, signature: Signature, target_context: CPUContext) -> object:
         """The compiled code, if it is there; an unreadable index that an older infex left is emptied."""
         try:
             return super().load_overload(signature, target_context)  # type: ignore[no-untyped-call]
@@ -43,7 +48,7 @@ class Cache(FunctionCache):
             self.flush()  # type: ignore[no-untyped-call]
             return None
 
-    def _index_key(self, signature: Any, codegen: Any) -> tuple[Any, ...]:
+    def _index_key(self, signature: Signature, codegen: Codegen) -> tuple[object, ...]:
         key = super()._index_key(signature, codegen)  # type: ignore[no-untyped-call]
         return (*key, sources(), self.content)
 
@@ -63,10 +68,10 @@ def compiled(function: Function) -> Function:
 def compiled_for_user(function: Function) -> Function:
     """The same for a function of a user's, cached only as long as all that it refers to is the same."""
     kernel: Any = _kernel(function)
-    content = None if plain_python else fingerprint(function)
-    if content is None and not plain_python:
+    content = "" if plain_python else fingerprint(function)
+    if content is None:
         kernel._cache = NullCache()
-    elif isinstance(getattr(kernel, "_cache", None), Cache):
+    elif not plain_python and isinstance(kernel._cache, Cache):
         kernel._cache.content = content
     return kernel  # type: ignore[no-any-return]
 
@@ -79,7 +84,7 @@ def inlined(function: Function) -> Function:
     return _kernel(function, inline="always")
 
 
-def _kernel(function: Function, **options: Any) -> Function:
+def _kernel(function: Function, **options: str) -> Function:
     njit: Any = numba.njit  # whose stubs do not know all it takes
     kernel = njit(error_model="numpy", nogil=True, no_cfunc_wrapper=True, **options)(function)
     if not plain_python:
@@ -88,10 +93,10 @@ def _kernel(function: Function, **options: Any) -> Function:
     return kernel  # type: ignore[no-any-return]
 
 
-def _larger(typing_context: Any, a: Any, b: Any) -> Any:
+def _larger(typing_context: object, a: object, b: object) -> Intrinsic:
     """The larger of two numbers as one instruction: the only maximum that LLVM vectorises."""
 
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def emit(context: object, builder: ir.IRBuilder, signature: object, arguments: Values) -> ir.Value:
         double = ir.DoubleType()
         shape = ir.FunctionType(double, [double, double])
         larger = builder.module.declare_intrinsic("llvm.maxnum", [double], shape)
@@ -103,10 +108,10 @@ def _larger(typing_context: Any, a: Any, b: Any) -> Any:
 larger: Any = max if plain_python else intrinsic(_larger)
 
 
-def _ticks(typing_context: Any) -> Any:
+def _ticks(typing_context: object) -> Intrinsic:
     """The processor's own clock, in units of its own; 0 where it has none that programs may read."""
 
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def emit(context: object, builder: ir.IRBuilder, signature: object, arguments: Values) -> ir.Value:
         shape = ir.FunctionType(ir.IntType(64), [])
         return builder.call(builder.module.declare_intrinsic("llvm.readcyclecounter", fnty=shape), [])
 

@@ -1,7 +1,6 @@
 """Arms that are drawn anew, and their gaps."""
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from infex.kernels.layout import TIE
 
 
 @compiled
-def draw_arms(block: Floats, count: int, rng: Any) -> None:
+def draw_arms(block: Floats, count: int, rng: np.random.Generator) -> None:
     """Arms N(0, I/(2d)) cut to length 1, in the first `count` columns."""
     rounds, d, _ = block.shape
     scale = math.sqrt(1.0 / (2.0 * d))

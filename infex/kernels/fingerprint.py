@@ -12,20 +12,21 @@ import numpy as np
 FIXED = ("numpy", "math", "infex")  # modules that do not change under a kernel, but by an installation
 
 
-def fingerprint(function: Any) -> str | None:
+def fingerprint(function: object) -> str | None:
     """A digest of a function's code, its constants, and all it refers to; None if something cannot be told.
 
     Numba compiles the values of globals into a kernel, and the code of functions it calls.
     """
+    python = _python(function)
+    assert isinstance(python, types.FunctionType)
     try:
-        parts = list(_parts(function, set()))
+        parts = list(_parts(python, set()))
     except LookupError:
         return None
     return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
 
-def _parts(function: Any, seen: set[int]) -> Iterator[Any]:
-    function = getattr(function, "py_func", function)
+def _parts(function: types.FunctionType, seen: set[int]) -> Iterator[Any]:
     if id(function) in seen:
         return
     seen.add(id(function))
@@ -37,6 +38,11 @@ def _parts(function: Any, seen: set[int]) -> Iterator[Any]:
             yield name, list(_value(cells[name].cell_contents, seen))
         elif name in function.__globals__:
             yield name, list(_value(function.__globals__[name], seen))
+
+
+def _python(function: object) -> object:
+    """The function that a kernel was compiled from."""
+    return getattr(function, "py_func", function)
 
 
 def _code(code: types.CodeType) -> Iterator[Any]:
@@ -53,7 +59,7 @@ def _names(code: types.CodeType) -> list[str]:
     return sorted({*code.co_names, *code.co_freevars, *inner})
 
 
-def _value(value: Any, seen: set[int]) -> Iterator[Any]:
+def _value(value: object, seen: set[int]) -> Iterator[Any]:
     """A value that a kernel refers to; LookupError if it cannot be told by what it does."""
     home = str(getattr(value, "__module__", None) or getattr(value, "__name__", ""))
     if value is None or isinstance(value, bool | int | float | complex | str):
@@ -70,7 +76,7 @@ def _value(value: Any, seen: set[int]) -> Iterator[Any]:
         if home.split(".")[0] not in (*FIXED, "builtins") and name.split(".")[0] not in FIXED:
             raise LookupError(value)
         yield home, name
-    elif isinstance(getattr(value, "py_func", value), types.FunctionType):
-        yield from _parts(value, seen)
+    elif isinstance(function := _python(value), types.FunctionType):
+        yield from _parts(function, seen)
     else:
         raise LookupError(value)

@@ -5,7 +5,9 @@ in an interval that one pass over the arms finds. Every step on the statistics i
 `infex.kernels`, the same that a `Bandit` goes through.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
 
 from infex import kernels
 from infex.arrays import Floats, Integers, Words
@@ -103,8 +105,8 @@ def stay(board: Floats, run: Floats) -> tuple[float, float]:
 
 @inlined
 def coast(
-    t: int, last: int, low: float, high: float, run: Floats, law: int, mean: float, noise: float, rng: Any,
-    arms: Integers, rewards: Floats,
+    t: int, last: int, low: float, high: float, run: Floats, law: int, mean: float, noise: float,
+    rng: np.random.Generator, arms: Integers, rewards: Floats,
 ) -> int:  # fmt: skip
     """Plays the run's arm from round t on while greedy keeps it; the round after.
 
@@ -135,8 +137,8 @@ def play_rounds(
     state: State,
     apart: State,
     problem: Rewarding,
-    reward_rng: Any,
-    rng: Any,
+    reward_rng: np.random.Generator,
+    rng: np.random.Generator,
     outcome: Outcome,
 ) -> int:
     """Plays rounds t to end; a board without room is not kept up. 0, or the fault of a kernel that raised."""
@@ -257,8 +259,8 @@ def play_batch(
     columns: Floats,
     means: Floats,
     gaps: Floats,
-    reward_rng: Any,
-    rng: Any,
+    reward_rng: np.random.Generator,
+    rng: np.random.Generator,
     seats: Seats,
     starts: Words,
     checkpoints: Integers,

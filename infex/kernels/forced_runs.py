@@ -1,11 +1,9 @@
 """The compiled loop of forced sampling: sums alone are kept, and solved where they are read."""
 
-from typing import Any
-
 import numpy as np
 
 from infex import kernels
-from infex.arrays import Floats
+from infex.arrays import Bools, Floats
 from infex.kernels.compiling import compiled, inlined
 from infex.kernels.fixed_runs import Outcome, Rewarding
 from infex.kernels.layout import TIE
@@ -25,15 +23,15 @@ def keep_from(top: float, keep: float) -> float:
 @compiled
 def play_forced_rounds(
     t: int,
-    forced: Any,
+    forced: Bools,
     keep: float,
     columns: Floats,
     truth: Floats,
     own_truth: Floats,
     penalty: float,
     problem: Rewarding,
-    reward_rng: Any,
-    rng: Any,
+    reward_rng: np.random.Generator,
+    rng: np.random.Generator,
     outcome: Outcome,
 ) -> None:
     """Plays as many rounds from t on as `forced` has entries."""

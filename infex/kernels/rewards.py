@@ -1,6 +1,6 @@
 """The laws of rewards, each written once, for Python and for compiled loops."""
 
-from typing import Any
+import numpy as np
 
 from infex.kernels.compiling import inlined
 
@@ -9,7 +9,7 @@ LAWS = {"sign": SIGN, "gaussian": GAUSSIAN, "bernoulli": BERNOULLI}
 
 
 @inlined
-def draw_of(law: int, rng: Any) -> float:
+def draw_of(law: int, rng: np.random.Generator) -> float:
     """A round's one draw: normal for GAUSSIAN, else uniform."""
     return float(rng.standard_normal()) if law == GAUSSIAN else float(rng.random())
 

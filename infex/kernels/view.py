@@ -5,7 +5,7 @@ them. Each returns an array that stands in the view and is good until the same o
 again: `estimates`, `widths`, and one for `upper` and `perturbed`.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
@@ -89,7 +89,7 @@ def best_upper(view: View, beta: float) -> int:
 
 
 @inlined
-def perturbed(view: View, scale: float, rng: Any) -> Floats:
+def perturbed(view: View, scale: float, rng: np.random.Generator) -> Floats:
     """Every arm's score under one sampled parameter theta + scale V^-1/2 N(0, I), (K,)."""
     direction, theta = view.sample[0], view.sample[1]
     out: Floats = view.scores[2]

@@ -69,7 +69,7 @@ class Evidence:
         self,
         known: Known,
         explored: Known | None = None,
-        note: Any = None,
+        note: object = None,
         allowed: Bools | None = None,
         spent: Spent = NOTHING,
     ) -> None:
@@ -186,7 +186,7 @@ class Evidence:
         length = float(np.linalg.norm(towards))
         return self._known.theta if length == 0.0 else self._known.parameter(radius, towards / length)
 
-    def noted(self, note: Any) -> Evidence:
+    def noted(self, note: object) -> Evidence:
         """The same, with another note."""
         return Evidence(self._known, self._explored, note, self._allowed, self._spent)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import final
 
 from infex.arrays import Bools, Floats, Integers
 from infex.errors import InvalidSetting
@@ -37,7 +37,7 @@ class Memory:
         """The fixed arms, (d, K)."""
         return self.all.columns
 
-    def evidence(self, note: Any = None, allowed: Bools | None = None, spent: Spent = NOTHING) -> Evidence:
+    def evidence(self, note: object = None, allowed: Bools | None = None, spent: Spent = NOTHING) -> Evidence:
         """What is known of the fixed arms."""
         explored = self.explored
         return Evidence(
@@ -45,7 +45,7 @@ class Memory:
         )
 
     def offer(
-        self, columns: Floats, note: Any = None, allowed: Bools | None = None, spent: Spent = NOTHING
+        self, columns: Floats, note: object = None, allowed: Bools | None = None, spent: Spent = NOTHING
     ) -> Evidence:
         """What is known of the arms of one round, (d, K)."""
         explored = None if self.explored is None else self.explored.known().on(columns)

@@ -65,7 +65,7 @@ class Choice(NamedTuple):
     turn: Turn | None = None
 
 
-def explored(arm: int, law: float | None, note: Any = None) -> Choice:
+def explored(arm: int, law: float | None, note: object = None) -> Choice:
     """The choice of a policy that explores in every round, with the probability of its arm."""
     return quick(Choice, (arm, True, note, "", None, law, 1.0, law, None))
 
@@ -81,7 +81,7 @@ def mixed(chance: float | None, law: float | None, greedy: float | None) -> floa
     return chance * law + (1.0 - chance) * greedy
 
 
-def arm_of(choice: Any, arms: int) -> int:
+def arm_of(choice: object, arms: int) -> int:
     """The arm of a choice, if it is one of so many on offer."""
     if not isinstance(choice, Choice):
         raise InvalidChoice(f"choose must return a Choice, got {type(choice).__name__}")
@@ -109,7 +109,7 @@ def checked_choice(choice: Choice, arms: int, dim: int) -> Choice:
     return choice._replace(arm=arm, probability=probability, chance=chance, law=law)
 
 
-def refuse_note(note: Any) -> None:
+def refuse_note(note: object) -> None:
     """Refuses a note that a file could not hold."""
     if note is None or isinstance(note, str | bool | int):
         return
@@ -128,7 +128,7 @@ def refuse_note(note: Any) -> None:
         refuse_note(part)
 
 
-def _checked_share(share: Any) -> float | None:
+def _checked_share(share: object) -> float | None:
     if share is None:
         return None
     number = real("probability, chance and law of a Choice", share, least=0, error=InvalidChoice)
@@ -137,13 +137,13 @@ def _checked_share(share: Any) -> float | None:
     return number
 
 
-def _truth(explored: Any) -> bool:
+def _truth(explored: object) -> bool:
     if not isinstance(explored, np.bool_):
         raise InvalidChoice(f"explored of a Choice must be True or False, got {explored!r}")
     return bool(explored)
 
 
-def _checked_features(features: Any, dim: int) -> Floats:
+def _checked_features(features: object, dim: int) -> Floats:
     try:
         x = np.array(features, dtype=np.float64)
     except (TypeError, ValueError):

@@ -33,8 +33,8 @@ class Confidence:
     ties: Ties = "lowest"
 
     def __post_init__(self) -> None:
-        for name in ("noise", "bound", "scale"):
-            object.__setattr__(self, name, real(name, getattr(self, name), least=0))
+        for name, value in (("noise", self.noise), ("bound", self.bound), ("scale", self.scale)):
+            object.__setattr__(self, name, real(name, value, least=0))
         object.__setattr__(self, "delta", real("delta", self.delta, above=0, most=1))
         one_of("ties", self.ties, TIES)
 

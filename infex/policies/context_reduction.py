@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 import numpy as np
+import numpy.typing as npt
 
 from infex.arrays import Floats, columns_of
 from infex.checks import whole
@@ -16,7 +17,7 @@ from infex.linear import Evidence
 from infex.policies.choice import Choice, arm_of
 from infex.policies.linucb import LinUCB
 from infex.policies.ties import best
-from infex.policies.traits import Policy, checked, informed, traits_of
+from infex.policies.traits import Played, PlayedChanging, Policy, checked, informed, traits_of
 from infex.streams import stream
 
 REDUCED_BASE = LinUCB()
@@ -62,12 +63,12 @@ class ContextReduction:
             object.__setattr__(self, "towards", towards)
             object.__setattr__(self, "actions", np.ascontiguousarray(_means(samples, towards).T))
 
-    def informed(self, instance: Any, horizon: int) -> ContextReduction:
+    def informed(self, instance: Played, horizon: int) -> ContextReduction:
         """The policy once a simulation has shown it arm sets that it will not meet."""
         base = informed(self.base, instance, horizon)
         if self.samples is not None:
             return self if base is self.base else replace(self, base=base)
-        if not hasattr(instance, "blocks"):
+        if not isinstance(instance, PlayedChanging):
             return replace(self, base=base, samples=np.array(instance.arms)[None])
         sets = [columns.T for _, block in instance.blocks(self.seed + 2**40, LOGGED) for columns in block]
         return replace(self, base=base, samples=np.array(sets))
@@ -86,7 +87,7 @@ class ContextReduction:
         return Choice(arm, choice.explored, choice.note, choice.reason, self.actions[:, action].copy())
 
 
-def _checked_samples(samples: Any) -> Floats:
+def _checked_samples(samples: npt.ArrayLike) -> Floats:
     try:
         found = np.array(samples, dtype=np.float64)
     except (TypeError, ValueError):

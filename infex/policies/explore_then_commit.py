@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal, final
+from typing import Literal, final
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from infex.policies.choice import Choice, explored
 from infex.policies.form import Form
 from infex.policies.greedy import GREEDY
 from infex.policies.ties import TIES, Ties
+from infex.policies.traits import Played
 from infex.schedules import always
 from infex.schedules.budgeting import Budget
 
@@ -55,7 +56,7 @@ class ExploreThenCommit:
         """Are exploring rounds kept apart?"""
         return self.then == "commit"
 
-    def informed(self, instance: Any, horizon: int) -> "ExploreThenCommit":
+    def informed(self, instance: Played, horizon: int) -> "ExploreThenCommit":
         """The policy once it is told the problem: the length of its first phase."""
         if self.rounds is not None:
             return self

@@ -49,7 +49,7 @@ class GreedyFirst:
         if self.wait is not None:
             object.__setattr__(self, "wait", whole("wait", self.wait, least=0))
 
-    def accepts(self, note: Any, dim: int) -> bool:
+    def accepts(self, note: object, dim: int) -> bool:
         """One of its own."""
         inner = self._traits.accepts
         return isinstance(note, FirstNote) and (note.base is None or inner is None or inner(note.base, dim))

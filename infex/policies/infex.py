@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Literal, final
+from typing import Literal, final
 
 import numpy as np
 
@@ -86,7 +86,7 @@ class Infex:
         """Must the exploring rounds be kept apart?"""
         return self.data == "own" or self._likelihood.base.uses_explored
 
-    def accepts(self, note: Any, dim: int) -> bool:
+    def accepts(self, note: object, dim: int) -> bool:
         """One of its own, with a state for each control."""
         fresh, inner = self._begin.states, self._likelihood.base.accepts
         return (

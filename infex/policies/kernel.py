@@ -15,14 +15,11 @@ from numba.core import types
 from infex.checks import real
 from infex.errors import InvalidSetting
 from infex.kernels import bases
-from infex.kernels.calling import arguments
+from infex.kernels.calling import Chooser, arguments
 from infex.kernels.compiling import compiled_for_user, plain_python
-from infex.kernels.view import View
 from infex.linear import Evidence
 from infex.policies.choice import Choice
 from infex.policies.form import Form
-
-Chooser = Callable[[int, View, Any], int]
 
 
 @final
@@ -87,7 +84,7 @@ class Kernel:
             hint = " (what a kernel is given can be read alone)" if "readonly array" in str(error) else ""
             raise InvalidSetting(f"{self!r} cannot be compiled{hint}: {error}") from error
         code = kernel.overloads[arguments()]
-        given = getattr(code.signature.return_type, "literal_type", code.signature.return_type)
+        given = types.unliteral(code.signature.return_type)  # type: ignore[no-untyped-call]
         if given != types.int64:
             raise InvalidSetting(
                 f"{self!r} must return an arm, a whole number such as int(k); it returns {given}"
@@ -161,7 +158,7 @@ def kernel(function: Chooser | None = None, /, **settings: float) -> Any:
     return Kernel(function, {})
 
 
-def _takes_three(function: Any) -> bool:
+def _takes_three(function: Chooser) -> bool:
     try:
         inspect.signature(function).bind(1, None, None)
     except TypeError:

@@ -32,8 +32,8 @@ class LassoBandit(Forced):
     def __post_init__(self) -> None:
         if self.q is not None:
             object.__setattr__(self, "q", whole("q", self.q, least=1))
-        for name in ("keep", "first", "later"):
-            object.__setattr__(self, name, real(name, getattr(self, name), least=0))
+        for name, value in (("keep", self.keep), ("first", self.first), ("later", self.later)):
+            object.__setattr__(self, name, real(name, value, least=0))
 
     def is_forced(self, t: int, dim: int) -> bool:
         """Is round t forced?"""

@@ -1,7 +1,9 @@
 """OLSBandit."""
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, final
+from typing import ClassVar, Literal, final
+
+import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import one_of, real
@@ -10,6 +12,7 @@ from infex.linear import Evidence
 from infex.policies.choice import Reason
 from infex.policies.forced_sampling import RULES, Forced, Rule, is_forced
 from infex.policies.form import ForcedForm
+from infex.policies.traits import Played, PlayedFixed
 
 
 @final
@@ -47,14 +50,14 @@ class OLSBandit(Forced):
                 got = f"{self.scale if self.scale is None else f'{self.scale:g}'} and {self.keep:g}"
                 raise InvalidSetting(f"the preset {self.preset!r} names scale and keep; got {got} too")
 
-    def informed(self, instance: Any, horizon: int) -> "OLSBandit":
+    def informed(self, instance: Played, horizon: int) -> "OLSBandit":
         """The policy once it is told the problem: a preset asks for the true gap."""
         if self.preset is None:
             return self
-        gaps = getattr(instance, "gaps", None)
-        if gaps is None or not (gaps > 0).any():
+        gaps = instance.gaps if isinstance(instance, PlayedFixed) else np.zeros(0)
+        if not (gaps > 0).any():
             raise InvalidSetting("preset 'paper' needs fixed arms with a gap; say scale and keep instead")
-        scale = 8.0 * instance.arms.shape[1] ** 2
+        scale = 8.0 * instance.theta.size**2
         return replace(self, preset=None, scale=scale, keep=float(gaps[gaps > 0].min()))
 
     def compiled(self) -> ForcedForm:

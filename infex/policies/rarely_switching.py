@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -40,7 +40,7 @@ class RarelySwitchingUCB(Confidence):
         Confidence.__post_init__(self)
         object.__setattr__(self, "growth", real("growth", self.growth, above=0))
 
-    def accepts(self, note: Any, dim: int) -> bool:
+    def accepts(self, note: object, dim: int) -> bool:
         """One of its own, with a parameter of the right length."""
         return isinstance(note, Switched) and isinstance(note.theta, tuple) and len(note.theta) == dim
 

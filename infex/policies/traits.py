@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import warnings
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
 
@@ -42,6 +42,27 @@ class Played(Protocol):
     @property
     def theta(self) -> Floats:
         """The true parameter, (d,)."""
+
+    @property
+    def arms(self) -> Floats | int:
+        """The fixed arms, (K, d), or how many are drawn anew in every round."""
+
+
+@runtime_checkable
+class PlayedFixed(Played, Protocol):
+    """The same where arms are fixed."""
+
+    @property
+    def gaps(self) -> Floats:
+        """By how much each arm is worse than the best, (K,)."""
+
+
+@runtime_checkable
+class PlayedChanging(Played, Protocol):
+    """The same where arms are drawn anew in every round."""
+
+    def blocks(self, seed: int, horizon: int) -> Iterator[tuple[int, Floats]]:
+        """The arms of all rounds, some at a time: the first of them, and their columns, (rounds, d, K)."""
 
 
 class Hooks(Policy, Protocol):
@@ -82,7 +103,7 @@ class Hooks(Policy, Protocol):
     def with_law(self, draws: int) -> Policy:
         """The same policy with a law that is known, by so many draws, for one that samples."""
 
-    def accepts(self, note: Any, dim: int) -> bool:
+    def accepts(self, note: object, dim: int) -> bool:
         """Can it read such a note, where arms have `dim` features? A policy without it reads any."""
 
     def compiled(self) -> Any:
@@ -152,13 +173,13 @@ def traits_of(policy: Policy) -> Traits:
     )
 
 
-def hook(policy: Policy, name: str) -> Any:
+def hook(policy: object, name: str) -> Any:
     """One hook of a policy by its name, None if it has none."""
     assert name in HOOKS, name
     return _own(policy, name)
 
 
-def _own(policy: Any, name: str, default: Any = None) -> Any:
+def _own(policy: object, name: str, default: object = None) -> Any:
     value = getattr(policy, name, default)
     if name in METHODS and value is not default and not callable(value):
         raise InvalidSetting(
@@ -167,12 +188,12 @@ def _own(policy: Any, name: str, default: Any = None) -> Any:
     return value
 
 
-def _first(chain: tuple[Any, ...], name: str, default: Any) -> Any:
+def _first(chain: tuple[object, ...], name: str, default: object) -> Any:
     values = (_own(link, name, MISSING) for link in chain)
     return next((value for value in values if value is not MISSING), default)
 
 
-def _walk(policy: Any) -> Iterator[Any]:
+def _walk(policy: object) -> Iterator[Any]:
     walked: list[Any] = []
     while policy is not None and not any(policy is link for link in walked):
         walked.append(policy)
@@ -180,7 +201,7 @@ def _walk(policy: Any) -> Iterator[Any]:
         policy = _own(policy, "base")
 
 
-def checked(name: str, policy: Any) -> Policy:
+def checked(name: str, policy: object) -> Policy:
     """`policy`, if it is an object with a method choose."""
     if isinstance(policy, type):
         raise InvalidSetting(
@@ -190,7 +211,7 @@ def checked(name: str, policy: Any) -> Policy:
         called = _own(policy, "__name__") if callable(policy) else None
         hint = "" if called is None else f", say {called}()"
         raise InvalidSetting(f"{name} must be a policy, an object with a method choose; got {policy!r}{hint}")
-    return policy  # type: ignore[no-any-return]
+    return cast(Policy, policy)
 
 
 def informed(policy: Policy, instance: Played, horizon: int) -> Policy:

@@ -33,7 +33,7 @@ NAMES: Mapping[str, Maker] = {
 ALWAYS_SAID = {("jittered", "seed")}  # though they have defaults
 
 
-def expression(thing: Any, said: Collection[str] = ()) -> str:
+def expression(thing: object, said: Collection[str] = ()) -> str:
     """A policy, a schedule or an estimator as an expression that `parse` reads back.
 
     Settings whose names are in `said` are written out though they have their defaults.
@@ -101,7 +101,7 @@ def arguments(text: str) -> dict[str, Any]:
     return {str(word.arg): _word(word.value, text) for word in tree.keywords}
 
 
-def _value(value: Any, said: Collection[str]) -> str:
+def _value(value: object, said: Collection[str]) -> str:
     if isinstance(value, str):
         return value if value.isidentifier() else repr(value)
     if isinstance(value, int) and not isinstance(value, bool):

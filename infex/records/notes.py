@@ -23,7 +23,7 @@ NOTES: dict[str, type[Any]] = {
 REASONS = {str(reason): reason for reason in Reason}
 
 
-def note_record(note: Any) -> Any:
+def note_record(note: object) -> Any:
     """A note as plain data: what has names keeps them, and a tuple is told from a list."""
     if isinstance(note, tuple):
         if type(note).__name__ in NOTES and type(note) is NOTES[type(note).__name__]:
@@ -37,7 +37,7 @@ def note_record(note: Any) -> Any:
     return [note_record(part) for part in note] if isinstance(note, list) else note
 
 
-def note_of(kept: Any) -> Any:
+def note_of(kept: object) -> Any:
     """The note that a record is of."""
     if isinstance(kept, list):
         return [note_of(part) for part in kept]

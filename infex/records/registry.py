@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from infex.policies.limited import Limited
 from infex.policies.paused import Paused
 from infex.policies.until_certain import UntilCertain
 from infex.schedules.counted import Logarithmic, Power, Stretched
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Settings = dict[str, Any]
 
@@ -35,7 +38,7 @@ class Row(NamedTuple):
     settings: Callable[[Any], Settings | None]
 
 
-def fields_of(thing: Any) -> Settings:
+def fields_of(thing: DataclassInstance) -> Settings:
     """The settings of a dataclass, by name."""
     return {field.name: getattr(thing, field.name) for field in dataclasses.fields(thing) if field.init}
 
@@ -103,7 +106,7 @@ ROWS = (*POLICIES.values(), *ESTIMATORS.values(), *ENVIRONMENTS.values(), *MADE)
 NAMED: Mapping[str, Row] = {row.name: row for row in ROWS}
 
 
-def row_of(thing: Any) -> tuple[Row, Settings] | None:
+def row_of(thing: object) -> tuple[Row, Settings] | None:
     """The row of a thing and its settings; None if it is no built-in one, or holds a user's code."""
     for row in ROWS:
         if type(thing) is row.kind and (settings := row.settings(thing)) is not None:

@@ -14,7 +14,7 @@ VERSION = 1
 Record = dict[str, Any]
 
 
-def record(thing: Any) -> Record:
+def record(thing: object) -> Record:
     """A built-in policy, schedule, estimator, feature map or environment as plain data, for JSON and such.
 
     NoRecord is raised if the `thing` is none of these, or holds a function of yours.
@@ -32,7 +32,7 @@ def record(thing: Any) -> Record:
     return {"kind": kind.name, "version": VERSION} | {name: _plain(value) for name, value in settings.items()}
 
 
-def made(kept: Any) -> Any:
+def made(kept: object) -> Any:
     """What a record that was `kept` is of.
 
     >>> from infex import LinUCB
@@ -55,7 +55,7 @@ def made(kept: Any) -> Any:
         raise InvalidRecord(f"the record of {row.name} cannot be made: {error}") from None
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.ndarray):
@@ -65,7 +65,7 @@ def _plain(value: Any) -> Any:
     return record(value)
 
 
-def _alive(value: Any) -> Any:
+def _alive(value: object) -> Any:
     if isinstance(value, list):
         return [_alive(part) for part in value]
     return made(value) if isinstance(value, dict) else value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
 
 from infex.errors import InvalidExpression
 from infex.policies import Infex, KernelPolicy
@@ -11,7 +10,7 @@ from infex.policies.traits import hook
 from infex.records import catalog
 
 
-def stream_name(thing: Any) -> str:
+def stream_name(thing: object) -> str:
     """The expression of a policy, or what it is made of; not its module, which may be `__main__`."""
     with contextlib.suppress(InvalidExpression):
         return catalog.expression(thing)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable
+from typing import Protocol, cast, runtime_checkable
 
 from infex.checks import whole
 from infex.errors import InvalidRound, InvalidSetting
@@ -70,19 +71,18 @@ class Family:
         return union(other, self)  # type: ignore[arg-type]
 
 
-def has(schedule: Any, verb: str) -> bool:
+def has(schedule: object, verb: str) -> bool:
     """Does a schedule have this verb, not only the name of it from `Schedule`?"""
     own = getattr(type(schedule), verb, None)
     return hasattr(schedule, verb) and (verb == "grows" or own is not getattr(Schedule, verb))
 
 
-def checked(schedule: Any) -> Schedule:
+def checked(schedule: object) -> Schedule:
     """`schedule`, if it has the four verbs of a schedule."""
     missing = [verb for verb in ("explores", "count", "when", "grows") if not has(schedule, verb)]
     if missing:
         raise InvalidSetting(f"a schedule needs {', '.join(missing)}, which {schedule!r} does not have")
-    found: Schedule = schedule
-    return found
+    return cast(Schedule, schedule)
 
 
 def a_round(t: int) -> int:
@@ -106,16 +106,21 @@ def chance(schedule: Schedule, t: int) -> float | None:
     """The probability that round t explores, also for a user's schedule that tells no chances."""
     if isinstance(schedule, Family):
         return schedule.chance(t)
-    tells = getattr(schedule, "chance", None)
-    if callable(tells):
-        told: float | None = tells(t)
-        return told
+    tells = _own_chance(schedule)
+    if tells is not None:
+        return tells(t)
     return 1.0 if schedule.explores(t) else 0.0
 
 
 def is_drawn(schedule: Schedule) -> bool:
     """Were the rounds of the schedule drawn at random, with probabilities that its `chance` tells?"""
-    return schedule.drawn if isinstance(schedule, Family) else callable(getattr(schedule, "chance", None))
+    return schedule.drawn if isinstance(schedule, Family) else _own_chance(schedule) is not None
+
+
+def _own_chance(schedule: Schedule) -> Callable[[int], float | None] | None:
+    """The chances that a user's schedule tells, if it does."""
+    tells = getattr(schedule, "chance", None)
+    return tells if callable(tells) else None
 
 
 def first_round_with(schedule: Schedule, n: int, high: int | None = None) -> int | float:

@@ -19,7 +19,7 @@ from infex.kernels.calling import throw
 from infex.kernels.layout import aligned, blank
 from infex.kernels.rewards import LAWS
 from infex.linear.regression import checked_penalty
-from infex.policies import Greedy
+from infex.policies import Greedy, Policy
 from infex.simulation.course import Course, course_of
 from infex.simulation.ledger import Ledger
 from infex.simulation.run import Run
@@ -41,7 +41,13 @@ SEATING = Seating()
 
 
 def play_batch(
-    tasks: Sequence[Task], policy: Any, label: str, course: Course, horizon: int, penalty: float, record: bool
+    tasks: Sequence[Task],
+    policy: Policy,
+    label: str,
+    course: Course,
+    horizon: int,
+    penalty: float,
+    record: bool,
 ) -> list[Run]:
     """The runs of tasks whose problems have one shape and one law; `label` names the policy's draws."""
     compile_loop()

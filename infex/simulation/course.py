@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
 from infex.arrays import Integers
 from infex.errors import NoRecord, OutOfReach
+from infex.policies import OLSBandit
 from infex.policies.form import ForcedForm, Form, form_of
 from infex.policies.traits import Policy
 from infex.records import record
@@ -37,7 +38,7 @@ def course_of(policy: Policy) -> Course | None:
     return Course(form) if isinstance(form, Form) else None
 
 
-def is_forced(policy: Policy) -> bool:
+def is_forced(policy: Policy) -> TypeGuard[OLSBandit]:
     """Is it played by the compiled loop of forced sampling?"""
     return isinstance(form_of(policy), ForcedForm)
 
@@ -59,7 +60,7 @@ def exploring_rounds(schedule: Schedule | None, start: int, stop: int) -> Intege
     )
 
 
-def is_built_in(schedule: Any) -> bool:
+def is_built_in(schedule: Schedule) -> bool:
     """Is the schedule ours all the way down, with no code of a user's in it?"""
     try:
         record(schedule)
@@ -68,7 +69,7 @@ def is_built_in(schedule: Any) -> bool:
     return True
 
 
-def _numbered(schedule: Any, start: int, stop: int) -> Integers:
+def _numbered(schedule: Schedule, start: int, stop: int) -> Integers:
     """The rounds of a schedule that numbers them: by number where they are few, else one by one."""
     with contextlib.suppress(OutOfReach):
         first, last = schedule.count(start - 1) + 1, schedule.count(stop)

@@ -1,12 +1,13 @@
 """What runs leave behind, as arrays with one row for each run."""
 
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
-from infex.environments import LinearInstance
+from infex.environments import Instance, LinearInstance
 from infex.kernels import regret
 from infex.kernels.fixed_runs import Outcome
+from infex.policies import Policy
 from infex.simulation.run import Run, log_spaced
 
 
@@ -39,7 +40,7 @@ class Ledger:
             self.losses[row],
         )
 
-    def run(self, row: int, instance: Any, policy: Any, seed: int, seconds: float) -> Run:
+    def run(self, row: int, instance: Instance, policy: Policy, seed: int, seconds: float) -> Run:
         """One run, all of it."""
         totals = self.tallies[row].tolist()
         if self.record and isinstance(instance, LinearInstance):

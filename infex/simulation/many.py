@@ -10,7 +10,7 @@ from infex.checks import whole
 from infex.environments import ChangingInstance, Instance
 from infex.errors import InvalidSetting
 from infex.linear.estimating import Estimator, checked_estimator
-from infex.policies.traits import checked
+from infex.policies.traits import Policy, checked
 from infex.records.stream_names import stream_name
 from infex.simulation.batch import CHUNK, Task, play_batch
 from infex.simulation.course import course_of, exploring_rounds, is_built_in
@@ -25,7 +25,7 @@ LARGEST = 1 << 22
 
 def play_many(
     instances: Instance | Iterable[Instance],
-    policy: Any,
+    policy: Policy,
     horizon: int,
     seeds: Iterable[int] = (0,),
     *,
@@ -95,11 +95,14 @@ def play_many(
 
 def cores() -> int:
     """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not every system tells
+        return os.cpu_count() or 1
 
 
 def _alone(
-    policy: Any,
+    policy: Policy,
     task: Task,
     horizon: int,
     penalty: float,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import time
-from typing import Any
 
 import numpy as np
 
@@ -34,7 +33,7 @@ MOST_ROUNDS = 10**15  # floats count them exactly
 
 def play(
     instance: Instance,
-    policy: Any,
+    policy: Policy,
     horizon: int,
     seed: int = 0,
     *,
@@ -81,7 +80,7 @@ def plain_ridge(penalty: float, estimator: Estimator | None) -> tuple[float, Est
 
 def _play(
     instance: Instance,
-    policy: Any,
+    policy: Policy,
     label: str,
     horizon: int,
     seed: int,
@@ -107,7 +106,7 @@ def _play(
     return ledger.run(0, instance, policy, seed, time.perf_counter() - start)
 
 
-def warn_of_means(instance: Instance, policy: Any) -> None:
+def warn_of_means(instance: Instance, policy: Policy) -> None:
     """Warns the caller's caller if the means of fixed arms are far beyond the settings of the policy."""
     if isinstance(instance, LinearInstance):
         most = float(np.abs(instance.means).max())
@@ -116,14 +115,14 @@ def warn_of_means(instance: Instance, policy: Any) -> None:
             warn_of_large(policy, most, stacklevel=3)
 
 
-def checked_horizon(horizon: Any) -> int:
+def checked_horizon(horizon: object) -> int:
     """`horizon`, if so many rounds can be counted."""
     if whole("horizon", horizon, least=1) > MOST_ROUNDS:
         raise InvalidSetting(f"horizon must be at most {MOST_ROUNDS}, got {horizon}")
     return whole("horizon", horizon)
 
 
-def checked_instance(instance: Any) -> Any:
+def checked_instance(instance: object) -> Instance:
     """`instance`, if it is one that can be played."""
     if not isinstance(instance, Instance):
         raise InvalidSetting(f"instance must be one of infex.environments, got {instance!r}")

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -22,10 +22,12 @@ from infex.policies import (
     LinTS,
     LinUCB,
     OLSBandit,
+    Policy,
     RarelySwitchingUCB,
     Softened,
     Uniform,
 )
+from infex.policies.confidence import Confidence
 
 Draws = Callable[[int], np.random.Generator]
 
@@ -77,7 +79,7 @@ def lowest(scores: Floats) -> int:
 
 
 def slow_choice(
-    policy: Any, t: int, arms: Floats, pulls: Sequence[Pull], penalty: float, draws: Draws
+    policy: Policy, t: int, arms: Floats, pulls: Sequence[Pull], penalty: float, draws: Draws
 ) -> tuple[int, bool]:
     """The arm a built-in policy with ties="lowest" must choose in round t after `pulls`; does it explore?"""
     ridge = SlowRidge(arms, pulls, penalty)
@@ -108,7 +110,7 @@ def slow_choice(
 
 
 def slow_rival(
-    policy: Any,
+    policy: Policy,
     t: int,
     arms: Floats,
     pulls: Sequence[Pull],
@@ -159,7 +161,7 @@ def slow_rival(
 
 
 def slow_plain(
-    policy: Any, arms: Floats, pulls: Sequence[Pull], penalty: float, rng: np.random.Generator
+    policy: Policy, arms: Floats, pulls: Sequence[Pull], penalty: float, rng: np.random.Generator
 ) -> tuple[int, bool]:
     """The same for policies that look at no features, and for the hybrid."""
     rewards = [[pull.reward for pull in pulls if pull.arm == k] for k in range(len(arms))]
@@ -277,14 +279,14 @@ def _sampled_means(rewards: list[list[float]], noise: float, rng: np.random.Gene
     )
 
 
-def slow_radius(policy: Any, ridge: SlowRidge) -> float:
+def slow_radius(policy: Confidence, ridge: SlowRidge) -> float:
     """scale (sigma sqrt(alpha + 2 log(1/delta)) + sqrt(lambda) S)."""
     spread = policy.noise * math.sqrt(ridge.volume() + 2 * math.log(1 / policy.delta))
     return float(policy.scale * (spread + math.sqrt(ridge.penalty) * policy.bound))
 
 
 def slow_play(
-    policy: Any,
+    policy: Policy,
     arms: Floats,
     reward: Callable[[int, int], float],
     draws: Draws,

@@ -1,0 +1,45 @@
+"""What a bandit says of its arms: a decision with its interval, and a table of all estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from infex import kernels
+from infex.bandit.arms import Labels
+from infex.bandit.decision import Decision
+from infex.linear import Evidence
+from infex.policies.choice import Reason
+from infex.rounds import Taken
+
+Radius = Callable[[Evidence], float]
+
+
+def explained(key: str, taken: Taken, evidence: Evidence, labels: Labels, radius: Radius) -> Decision:
+    """The decision of what was taken, with all that was known of its arm."""
+    arm, explored, _, reason, _, probability, chance, law, _ = taken.choice
+    estimate, greedy = evidence.estimate(arm), evidence.greedy
+    if arm != greedy and not explored and estimate >= kernels.tie_limit(np.array(evidence.estimates)):
+        greedy = arm
+    margin = float(radius(evidence) * evidence.width(arm))
+    return Decision(
+        key, taken.t, arm, None if labels is None else labels[arm], explored, greedy,
+        estimate, estimate - margin, estimate + margin,
+        probability, reason or (Reason.EXPLORED if explored else Reason.GREEDY), chance, law,
+    )  # fmt: skip
+
+
+def estimates_of(evidence: Evidence, labels: Labels, radius: Radius) -> np.recarray[Any, Any]:
+    """One record for each arm: label, estimate, low, high, pulls."""
+    margins = radius(evidence) * evidence.widths
+    mean = evidence.estimates
+    columns: dict[str, Any] = {
+        "label": np.array([None] * len(evidence) if labels is None else labels, dtype=object),
+        "estimate": mean,
+        "low": mean - margins,
+        "high": mean + margins,
+        "pulls": evidence.pulls if evidence.lasting else np.zeros(len(evidence), dtype=np.int64),
+    }
+    return np.rec.fromarrays(list(columns.values()), names=list(columns))  # type: ignore[call-overload, no-any-return]

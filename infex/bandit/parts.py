@@ -1,0 +1,38 @@
+"""What a bandit is made of."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from infex.bandit.arms import Arms, Fixed
+from infex.bandit.lives import Lives
+from infex.bandit.waiting import Waiting
+from infex.checks import whole
+from infex.linear import Memory
+from infex.linear.estimating import Estimator, checked_estimator
+from infex.policies.traits import Policy, checked, traits_of
+from infex.rounds import Player
+
+
+class Parts(NamedTuple):
+    """All that a bandit holds; what it derives from them is not kept in a file."""
+
+    arms: Arms
+    player: Player
+    seed: int
+    estimator: Estimator | None
+    lives: Lives
+    waiting: Waiting
+
+
+def new_parts(
+    arms: Arms, policy: Policy | None, seed: int, penalty: float, estimator: Estimator | None
+) -> Parts:
+    """Those of a bandit that has decided and learnt nothing yet."""
+    known = checked("policy", policy)
+    columns = arms.columns if isinstance(arms, Fixed) else np.empty((arms.dim, 0))
+    apart = traits_of(known).uses_explored
+    player = Player(known, Memory.empty(columns, penalty, apart, checked_estimator(estimator)))
+    return Parts(arms, player, whole("seed", seed), estimator, Lives(), Waiting())
