@@ -26,7 +26,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "linear": GROUND | {"kernels"},
     "estimators": GROUND | {"kernels", "linear"},
     "policies": GROUND | {"streams", "kernels", "schedules", "linear"},
-    "rounds": GROUND | {"linear", "policies"},
+    "rounds": GROUND | {"kernels", "schedules", "linear", "policies"},
     "features": GROUND,
     "environments": GROUND | {"streams", "kernels"},
     "records": GROUND | {"schedules", "estimators", "policies", "rounds", "features", "environments"},

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol, final
 import numpy as np
 import numpy.typing as npt
 
-from infex.arrays import Bools, Floats, Integers, Label, columns_of, labels_of
+from infex.arrays import Bools, Floats, Integers, Label, columns_of, labels_of, shown
 from infex.bandit.labels import mask_of, places_of
 from infex.checks import whole
 from infex.errors import InvalidArms, InvalidContext, InvalidSetting
@@ -177,7 +177,7 @@ def both(always: Bools | None, now: npt.ArrayLike | None, count: int) -> Bools |
     if now is None:
         return always
     mask = mask_of(now, count)
-    return mask if always is None else mask & always
+    return mask if always is None else shown(mask & always)
 
 
 def source_of(

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from infex.arrays import Bools, Floats, Label, shown
 from infex.bandit import deciding, saving, turnover
 from infex.bandit.arms import NOTHING_ASKED, Asked, Mapped, read_from, source_of
-from infex.bandit.copying import state_of
+from infex.bandit.copying import ALIVE, state_of
 from infex.bandit.deciding import ask_quickly, checked_reward, pending_of
 from infex.bandit.decision import Decided, Decision
 from infex.bandit.explaining import estimates_of
@@ -84,6 +84,7 @@ class Bandit:
         self._arms, self._player, self._seed, self._estimator, self._lives, self._waiting = parts
         self._draws = Rounds(parts.seed, STREAM)
         self._lock = threading.RLock()
+        ALIVE.add(self)
         self._follow()
 
     def _follow(self) -> None:
@@ -106,6 +107,7 @@ class Bandit:
     def policy(self, policy: Policy) -> None:
         with self._lock:
             self._player.policy = policy
+            self._player.account.changes += 1
             self._follow()
 
     @property
@@ -192,6 +194,7 @@ class Bandit:
             elif (quickly := ask_quickly(self, id)) is not None:
                 return quickly
             decision, taken = deciding.decide(self, asked, id)
+            deciding.refuse_meddling(self, taken)
             self._player.enter(taken)
             self._waiting.add(decision, taken.on)
             return decision
@@ -209,7 +212,8 @@ class Bandit:
     ) -> Decided:
         """What `ask` would decide; nothing changes until it is entered, by `enter`."""
         with self._lock:
-            return Decided(*deciding.decide(self, Asked(arms, labels, context, allowed), id))
+            decision, taken = deciding.decide(self, Asked(arms, labels, context, allowed), id)
+            return Decided(decision, taken, id is not None, self._player.account.changes)
 
     def enter(self, decided: Decided) -> Decision:
         """Takes a decision as it was decided, here or by a bandit in the same state."""

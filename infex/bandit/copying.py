@@ -1,8 +1,11 @@
-"""A bandit's state for copies and pickles; a copy is another life, whose ids are its own."""
+"""Copies, pickles and forks of a bandit; each is another life, whose ids are its own."""
 
 from __future__ import annotations
 
 import copy
+import os
+import threading
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from infex.bandit.lives import Lives
@@ -19,3 +22,15 @@ def state_of(bandit: Bandit) -> dict[str, Any]:
         kept = {name: value for name, value in vars(bandit).items() if name not in NOT_COPIED}
         kept["_lives"] = Lives(bandit._lives.after(bandit.t))
         return copy.deepcopy(kept)
+
+
+ALIVE: weakref.WeakSet[Bandit] = weakref.WeakSet()
+
+
+def open_locks() -> None:
+    """In a process that was forked off: whoever held a lock is not there to open it again."""
+    for bandit in ALIVE:
+        bandit._lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=open_locks)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from infex.bandit.arms import Asked
+import numpy as np
+
+from infex.arrays import fitting_rows
+from infex.bandit.arms import Asked, Fixed
 from infex.bandit.decision import Decided, Decision
 from infex.bandit.explaining import explained
 from infex.bandit.lives import key_of
+from infex.bandit.noting import fits, revived
 from infex.bandit.waiting import Pending
 from infex.checks import LARGEST_REWARD, quick, real
-from infex.errors import InvalidReward, InvalidRound, UnknownDecision
+from infex.errors import InvalidChoice, InvalidReward, InvalidRound, UnknownDecision
+from infex.policies.choice import checked_choice
 from infex.policies.confidence import warn_of_large
 from infex.rounds import Taken
 
@@ -58,13 +63,43 @@ def ask_quickly(bandit: Bandit, own_id: str | None) -> Decision | None:
 
 def enter(bandit: Bandit, decided: Decided) -> None:
     """Takes a decision as it was decided."""
-    decision, taken = decided
+    decision, taken, own_id, changes = decided
+    player = bandit._player
     if taken.t != bandit.t + 1:
         raise InvalidRound(f"after round {bandit.t} round {bandit.t + 1} is next; got one of {taken.t}")
+    if changes != player.account.changes:
+        raise InvalidRound(f"arms or the policy have changed since {decision.id!r} was decided: decide anew")
     bandit._waiting.refuse(decision.id)
-    bandit._lives.adopt(decision.id, taken.t)
-    bandit._player.enter(taken)
-    bandit._waiting.add(decision, taken.on)
+    entered = _checked_taken(bandit, taken)
+    if not own_id:
+        bandit._lives.adopt(decision.id, taken.t)
+    player.enter(entered)
+    bandit._waiting.add(decision, entered.on)
+
+
+def _checked_taken(bandit: Bandit, taken: Taken) -> Taken:
+    """What was taken, if all of it can be entered here: it may come from a journal."""
+    arms, policy = bandit._arms, bandit.policy
+    count = arms.columns.shape[1] if isinstance(arms, Fixed) else taken.choice.arm + 1
+    choice = checked_choice(taken.choice, max(count, 1), arms.dim)
+    note = revived(policy, choice.note)
+    if not fits(policy, note, arms.dim):
+        raise InvalidChoice(f"the note of round {taken.t} is not one of {type(policy).__name__}'s")
+    on = taken.on
+    if not isinstance(on, int):
+        on = fitting_rows("what is learnt on", np.atleast_2d(on), arms.dim)[0]
+    elif not isinstance(arms, Fixed) or not 0 <= on < count:
+        raise InvalidChoice(
+            f"a reward cannot be learnt on arm {on} of {count if isinstance(arms, Fixed) else 0}"
+        )
+    loss = real("loss", taken.loss, least=0, error=InvalidChoice)
+    return Taken(taken.t, choice._replace(note=note), on, loss, bool(taken.different))
+
+
+def refuse_meddling(bandit: Bandit, taken: Taken) -> None:
+    """Refuses a decision if the policy itself has asked its bandit meanwhile."""
+    if taken.t != bandit.t + 1:
+        raise InvalidChoice(f"the policy asked its own bandit in round {taken.t}")
 
 
 def key_for(bandit: Bandit, own_id: str | None, t: int) -> str:

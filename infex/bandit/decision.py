@@ -42,8 +42,11 @@ class Decision(NamedTuple):
 class Decided(NamedTuple):
     """A `decision` that is not entered yet, and in `taken` all that entering it changes.
 
-    `bandit.enter(decided)` enters it.
+    `bandit.enter(decided)` enters it. `own_id`: did the caller choose its id? `changes`: how often arms or
+    the policy had changed before it was decided; after another change it cannot be entered any more.
     """
 
     decision: Decision
     taken: Taken
+    own_id: bool = False
+    changes: int = 0

@@ -10,6 +10,7 @@ import numpy as np
 from infex import kernels
 from infex.bandit.arms import Labels
 from infex.bandit.decision import Decision
+from infex.errors import InvalidChoice
 from infex.linear import Evidence
 from infex.policies.choice import Reason
 from infex.rounds import Taken
@@ -24,6 +25,8 @@ def explained(key: str, taken: Taken, evidence: Evidence, labels: Labels, radius
     if arm != greedy and not explored and estimate >= kernels.tie_limit(np.array(evidence.estimates)):
         greedy = arm
     margin = float(radius(evidence) * evidence.width(arm))
+    if not margin >= 0.0:
+        raise InvalidChoice(f"the radius of the policy must be a number from 0, got {radius(evidence)!r}")
     return Decision(
         key, taken.t, arm, None if labels is None else labels[arm], explored, greedy,
         estimate, estimate - margin, estimate + margin,

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from infex.arrays import Bools, Label
+from infex.arrays import Bools, Label, shown
 from infex.checks import whole
 from infex.errors import InvalidArms, UnknownArm
 
@@ -20,7 +20,7 @@ def mask_of(allowed: npt.ArrayLike, count: int) -> Bools:
         raise InvalidArms(
             f"allowed must be True or False for each of {count} arms, got {allowed!r}"
         ) from None
-    return mask
+    return shown(mask)
 
 
 def places_of(which: object, labels: tuple[Label, ...] | None, count: int) -> set[int]:

@@ -41,9 +41,9 @@ class Lives:
         return f"{self.name}-{t}"
 
     def adopt(self, key: str, t: int) -> None:
-        """Another life took decision `key` in round t, which is entered here."""
-        name, _, number = key.rpartition("-")
-        if number.isdigit() and name != self.name:
+        """Another life gave round t this id, which is entered here."""
+        name, _, _ = key.rpartition("-")
+        if name != self.name:
             self.past[name] = max(self.past.get(name, 0), t)
 
     def after(self, t: int) -> dict[str, int]:
@@ -55,14 +55,14 @@ class Lives:
         if not isinstance(key, str) or not key or len(key) > LONGEST_ID:
             raise InvalidSetting(f"id must be a text of 1 to {LONGEST_ID} characters, got {key!r}")
         name, _, number = key.rpartition("-")
-        if number.isdigit() and (name == self.name or name in self.past):
+        if number.isdecimal() and (name == self.name or name in self.past):
             raise InvalidSetting(f"id {key!r} looks like one of the bandit's own: choose another")
         return str(key)
 
     def refuse(self, key: str, t: int) -> None:
         """Says why no decision waits under an id; t rounds were taken."""
         name, _, number = key.rpartition("-")
-        number_of = int(number) if number.isdigit() and len(number) < 20 else 0
+        number_of = int(number) if number.isdecimal() and len(number) < 20 else 0
         last = t if name == self.name else self.past.get(name)
         if last is None or number_of < 1:
             raise UnknownDecision(

@@ -20,6 +20,7 @@ from infex.rounds import Account
 COUNTS = ("t", "planned", "done", "made_up", "owed", "dropped", "forgotten")
 LARGEST_FLOAT = 1e308
 DECIDED_VERSION = 1
+MOST_ROUNDS_KEPT = 10**15
 ENDLESS = ("inf", "-inf")
 
 
@@ -57,7 +58,8 @@ def decision_of(kept: object) -> Decision:
 def decided_record(decided: Decided) -> dict[str, Any]:
     """What was decided as plain data, for a journal: `decided_of` gives it back, to be entered."""
     parts = {"decision": decision_record(decided.decision), "taken": taken_record(decided.taken)}
-    return {"kind": "Decided", "version": DECIDED_VERSION} | parts
+    more = {"own_id": decided.own_id, "changes": decided.changes}
+    return {"kind": "Decided", "version": DECIDED_VERSION} | parts | more
 
 
 def decided_of(kept: dict[str, Any]) -> Decided:
@@ -66,7 +68,8 @@ def decided_of(kept: dict[str, Any]) -> Decided:
         found = f"{kept.get('kind')!r} of version {kept.get('version')!r}"
         raise InvalidRecord(f"a decision to be entered must be of version {DECIDED_VERSION}, got {found}")
     try:
-        decided = Decided(decision_of(kept["decision"]), taken_of(kept["taken"]))
+        own_id, changes = bool(kept["own_id"]), _whole("changes", kept["changes"])
+        decided = Decided(decision_of(kept["decision"]), taken_of(kept["taken"]), own_id, changes)
     except (KeyError, TypeError, ValueError, InfexError) as error:
         raise InvalidRecord(f"what was decided cannot be read: {error}") from None
     choice = decided.taken.choice
@@ -79,7 +82,8 @@ def decided_of(kept: dict[str, Any]) -> Decided:
 def account_record(account: Account) -> dict[str, Any]:
     """What rounds have added up to, as plain data."""
     return {
-        "t": account.t, "planned": account.planned, "scheduled": account.scheduled, "done": account.done,
+        "t": account.t, "changes": account.changes, "planned": account.planned,
+        "scheduled": account.scheduled, "done": account.done,
         "made_up": account.made_up, "owed": account.owed, "dropped": account.dropped,
         "different": account.different, "cost": account.cost, "forgotten": account.forgotten,
         "recent": [list(exploration) for exploration in account.recent],
@@ -94,7 +98,8 @@ def restore_account(account: Account, kept: Mapping[str, Any]) -> None:
     rounds = [t for t, _ in recent]
     different = None if kept["different"] is None else _whole("different", kept["different"])
     fits = (
-        max(counts.values()) == counts["t"]
+        max(counts.values()) == counts["t"] <= MOST_ROUNDS_KEPT
+        and counts["done"] + counts["dropped"] + counts["owed"] <= counts["t"]
         and counts["made_up"] <= counts["done"]
         and rounds == sorted(set(rounds))
         and all(counts["forgotten"] < t <= counts["t"] for t in rounds)
@@ -104,7 +109,10 @@ def restore_account(account: Account, kept: Mapping[str, Any]) -> None:
     )
     if not fits:
         raise DamagedFile("the totals of its rounds do not fit together")
-    account.restore(**counts, scheduled=kept["scheduled"], cost=cost, different=different, recent=recent)
+    changes = _whole("changes", kept.get("changes", 0))
+    account.restore(
+        **counts, changes=changes, scheduled=kept["scheduled"], cost=cost, different=different, recent=recent
+    )
 
 
 def rows_array(rows: list[Any]) -> Floats:

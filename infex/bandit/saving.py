@@ -13,6 +13,7 @@ from infex.arrays import Bools, Floats, fitting, fitting_rows
 from infex.bandit import archive, packing
 from infex.bandit.arms import Arms, Changing, Fixed, Labels, Mapped
 from infex.bandit.lives import Lives
+from infex.bandit.noting import fits, revived, shape
 from infex.bandit.parts import Parts
 from infex.bandit.upgrading import from_format_1
 from infex.errors import (
@@ -39,6 +40,16 @@ if TYPE_CHECKING:
     from infex.bandit.bandit import Bandit
 
 Path = str | os.PathLike[str]
+BAD_CONTENT = (
+    InfexError,
+    KeyError,
+    IndexError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
 SOURCES = {Fixed: "fixed", Changing: "changing", Mapped: "mapped"}
 
 
@@ -85,7 +96,16 @@ def load(
         raise
     except DamagedFile as error:
         raise DamagedFile(f"{path} is damaged: {error}") from None
-    except (InfexError, KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
+    except (
+        InfexError,
+        KeyError,
+        IndexError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ) as error:
         raise DamagedFile(f"{path} lacks what a bandit needs: {error}") from None
 
 
@@ -109,11 +129,12 @@ def _loaded(
     player = Player(own_policy, memory)
     packing.restore_account(player.account, settings["account"])
     player.policy = own_policy  # whose windows may look back at what was explored
-    note = note_of(settings["note"])
+    note = revived(own_policy, note_of(settings["note"]))
     same = policy is None or _record(policy) == settings["policy"]
-    if same and settings["shape"] in (None, shape(own_policy)) and fits(own_policy, note, source.dim):
+    same = same and settings["shape"] in (None, shape(own_policy))
+    if same and fits(own_policy, note, source.dim):
         player.note = note  # that of another policy, or of other settings, is not this one's
-    elif policy is None:
+    elif same or policy is None:
         raise DamagedFile("the note in it is not one of its policy's")
     waiting = packing.waiting_of(
         settings["pending"], arrays["pending rows"], source.dim, columns.shape[1], player.account.t
@@ -125,22 +146,6 @@ def _loaded(
     bandit = Bandit.__new__(Bandit)
     bandit._begin(Parts(source, player, seed, own_estimator, lives, waiting))
     return bandit
-
-
-def shape(policy: Policy) -> list[str]:
-    """What a policy is made of, by the names of its classes: whose note it can read."""
-    names = []
-    for link in traits_of(policy).chain:
-        gate = traits_of(link).gate
-        layers = () if gate is None else gate.layers
-        names += [type(link).__name__, *(type(layer).__name__ for layer in layers)]
-    return names
-
-
-def fits(policy: Policy, note: object, dim: int) -> bool:
-    """Can the policy read a note? One that says nothing of its notes reads any."""
-    accepts = traits_of(policy).accepts
-    return note is None or accepts is None or accepts(note, dim)
 
 
 def _one(name: str, path: Path, settings: dict[str, Any], given: object, adopt: bool) -> Any:
@@ -207,8 +212,10 @@ def _source(
         raise CannotLoad(f"{path} holds a bandit with no feature map, got {given!r}")
     elif settings["source"] == "changing":
         source = Changing(len(columns), rescale)
-    else:
+    elif settings["source"] == "fixed" and columns.shape[1] > 0:
         source = Fixed(columns, labels, rescale)
+    else:
+        raise DamagedFile(f"its arms are {settings['source']!r}, and there are {columns.shape[1]}")
     if settings["allowed"] is not None:
         source.allow(_mask(settings["allowed"], labels, source.labels))
     return source
@@ -228,7 +235,10 @@ def _features(path: Path, kept: Record, given: FeatureMap | None, dim: int, adop
             raise CannotLoad(
                 f"{path} holds a feature map with your code; load it with features=, it was {kept['shown']}"
             )
+        _refuse_size(kept, dim)
         features: FeatureMap = made(kept)
+        if features.dim != dim:
+            raise DamagedFile(f"its map has {features.dim} features, and what was learnt {dim}")
         return features
     checked_map(given)
     if given.dim != dim:
@@ -240,6 +250,16 @@ def _features(path: Path, kept: Record, given: FeatureMap | None, dim: int, adop
             "say adopt=True to go on with the one that is given"
         )
     return given
+
+
+def _refuse_size(kept: Any, dim: int) -> None:
+    """Refuses a map whose blocks are not as many as what was learnt, before it takes memory."""
+    if kept["kind"] == "disjoint":
+        arms = kept["arms"] if isinstance(kept["arms"], int) else len(kept["arms"])
+        if arms * kept["context_dim"] != dim:
+            raise DamagedFile(
+                f"its map has {arms} blocks of {kept['context_dim']}, and what was learnt {dim}"
+            )
 
 
 def _memory(

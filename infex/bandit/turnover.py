@@ -33,6 +33,7 @@ def remove_arms(bandit: Bandit, which: object) -> None:
 def _replace(bandit: Bandit, source: Fixed, places: Integers) -> None:
     bandit._player.memory = bandit._player.memory.over(source.columns, places)
     bandit._arms = source
+    bandit._player.account.changes += 1
 
 
 def _fixed(bandit: Bandit) -> Fixed:

@@ -33,7 +33,7 @@ def from_format_1(
     Format 1 kept policies and estimators as text, notes as bare tuples, pulls apart from the rest,
     ids as numbers, and the truth of a ridge alone.
     """
-    own = parsed(settings["policy"]) if policy is None else policy
+    own = policy if settings["policy"] is None else parsed(settings["policy"])
     t, note = settings["t"], settings["note"]
     owed = _owed(own, note)
     features = settings["features"]

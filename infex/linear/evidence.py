@@ -131,7 +131,7 @@ class Evidence:
     @property
     def allowed(self) -> Bools | None:
         """The arms that may be tried by exploring, (K,); None if all are."""
-        return self._allowed
+        return None if self._allowed is None else shown(self._allowed)
 
     @property
     def spent(self) -> Spent:
@@ -158,8 +158,7 @@ class Evidence:
     @property
     def sums(self) -> Floats:
         """Every fixed arm's rewards added up, (K,)."""
-        sums: Floats = self._known.counts[1]
-        return sums
+        return shown(self._known.counts[1].copy())
 
     @property
     def moments(self) -> Moments:
@@ -189,6 +188,10 @@ class Evidence:
     def noted(self, note: object) -> Evidence:
         """The same, with another note."""
         return Evidence(self._known, self._explored, note, self._allowed, self._spent)
+
+    def seen_by(self, note: Any, spent: Spent) -> Evidence:
+        """The same, with another note and other limits, for a policy inside another."""
+        return Evidence(self._known, self._explored, note, self._allowed, spent)
 
     def estimate(self, arm: int) -> float:
         """One arm's estimate."""

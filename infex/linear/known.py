@@ -109,6 +109,7 @@ class Known:
         """Reads all figures anew, of arms that are kept up: for its maker, if nobody else holds it."""
         self._told = self._told if told is None else told
         self._widths = None
+        self._estimates = np.empty(self._estimates.size)  # somebody may still hold the old ones
         run = self._learnt.run
         self.greedy, self.volume, self._greedy_width = kernels.look(self._scored(), run, self._estimates)
 

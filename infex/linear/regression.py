@@ -12,7 +12,7 @@ from infex import kernels
 from infex.arrays import Floats, Integers, fitting, fitting_counts, moved
 from infex.checks import real
 from infex.errors import DamagedFile
-from infex.kernels.layout import blank
+from infex.kernels.layout import CLOSED, RUNS, VOLUME, blank
 from infex.linear.estimating import Arrays
 from infex.linear.known import Known, Learnt
 
@@ -222,6 +222,7 @@ class RidgeStatistics:
             raise DamagedFile("the run under way is not of the arm that it names")
         if not np.array_equal(self.snapshot(), truth):
             raise DamagedFile("the run under way is not what its sums lack")
+        self._refuse_run()
         fresh = self.over(self.columns, np.full(self.columns.shape[1], -1)).known()
         mine = self.known()
         pairs: dict[str, tuple[Floats | float, Floats | float]] = {
@@ -234,6 +235,33 @@ class RidgeStatistics:
         for name, (kept, anew) in pairs.items():
             if not np.all(np.abs(kept - anew) <= NEAR * (1.0 + np.max(np.abs(anew), initial=0.0))):
                 raise DamagedFile(f"its {name} does not follow from what was learnt")
+
+    def _refuse_run(self) -> None:
+        """Refuses a run whose scalars and vectors do not follow from the factor and its x."""
+        solved, vectors, run, *_ = self._learnt
+        x, n = vectors[0], run[kernels.N]
+        p = solved[:-1] @ x if n > 0.0 else np.zeros(x.size)
+        u, q = solved[:-1].T @ p, float(p @ p)
+        start = float(x @ solved[-1]) if n > 0.0 else 0.0
+        phi, psi = (run[kernels.SUM] - n * start) / (1.0 + n * q), n / (1.0 + n * q)
+        expected = {kernels.Q: q, kernels.START: start, kernels.PHI: phi, kernels.PSI: psi}
+        far = [abs(run[place] - value) > NEAR * (1.0 + abs(value)) for place, value in expected.items()]
+        if any(far) or (n > 0.0 and np.abs(vectors[1:3] - [p, u]).max() > NEAR * (1.0 + np.abs(u).max())):
+            raise DamagedFile("the run under way does not follow from what was learnt before it")
+        along = self.columns.T @ u
+        if (
+            n > 0.0
+            and along.size
+            and np.abs(self._board[2] - along).max() > NEAR * (1.0 + np.abs(along).max())
+        ):
+            raise DamagedFile("the run under way does not follow from what was learnt before it")
+        if (
+            run[RUNS] < 0.0
+            or run[RUNS] > CLOSED * self.dim
+            or run[VOLUME] < 0.0
+            or (self._board[3] < 0.0).any()
+        ):
+            raise DamagedFile("the counts of runs in it cannot be")
 
     def _close(self) -> None:
         self._arm = -1

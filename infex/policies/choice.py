@@ -12,6 +12,8 @@ from infex.arrays import ROUNDING, Floats
 from infex.checks import quick, real, whole
 from infex.errors import InvalidChoice
 
+LARGEST_NOTED = 10**100  # as a whole number in a note
+
 
 class Reason(StrEnum):
     """Why a round explored, or why not: text that can be counted."""
@@ -102,6 +104,8 @@ def checked_choice(choice: Choice, arms: int, dim: int) -> Choice:
         refuse_note(choice.note)
     if not isinstance(choice.reason, str):
         raise InvalidChoice(f"the reason of a Choice must be a text, got {choice.reason!r}")
+    if choice.turn is not None and not isinstance(choice.turn, Turn):
+        raise InvalidChoice(f"the turn of a Choice must be a Turn, got {choice.turn!r}")
     if choice.features is not None:
         choice = choice._replace(features=_checked_features(choice.features, dim))
     shares = [_checked_share(share) for share in (choice.probability, choice.chance, choice.law)]
@@ -109,9 +113,13 @@ def checked_choice(choice: Choice, arms: int, dim: int) -> Choice:
     return choice._replace(arm=arm, probability=probability, chance=chance, law=law)
 
 
-def refuse_note(note: object) -> None:
-    """Refuses a note that a file could not hold."""
-    if note is None or isinstance(note, str | bool | int):
+def refuse_note(note: object, of_infex: bool = False) -> None:
+    """Refuses a note that a file could not hold, or not give back as it was."""
+    if note is None or isinstance(note, str | bool):
+        return
+    if isinstance(note, int):
+        if abs(note) > LARGEST_NOTED:
+            raise InvalidChoice("whole numbers in the note of a Choice must be below 10^100 in size")
         return
     if isinstance(note, float):
         if not math.isfinite(note):
@@ -119,13 +127,19 @@ def refuse_note(note: object) -> None:
         return
     if isinstance(note, dict) and all(isinstance(key, str) for key in note):
         note = list(note.values())
-    if not isinstance(note, list | tuple):
+    named = isinstance(note, tuple) and type(note) is not tuple
+    if not isinstance(note, list | tuple) or (named and not of_infex and not _is_ours(note)):
         kind = type(note).__name__
         raise InvalidChoice(
             f"the note of a Choice must be numbers and texts in tuples, lists or dicts; got a {kind}"
         )
     for part in note:
-        refuse_note(part)
+        refuse_note(part, of_infex or _is_ours(note))
+
+
+def _is_ours(note: Any) -> bool:
+    """Is it a named tuple of infex's own? Those inside it are known by the controls that they are of."""
+    return type(note).__module__.startswith("infex.")
 
 
 def _checked_share(share: object) -> float | None:

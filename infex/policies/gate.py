@@ -9,6 +9,7 @@ many rewards are pending.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, NamedTuple, final
 
 from infex.linear import Evidence
@@ -16,6 +17,7 @@ from infex.policies.choice import Reason, Turn
 from infex.policies.masks import none_allowed
 from infex.schedules.budgeting import Budget
 from infex.schedules.protocol import Schedule, chance, checked, has, is_drawn
+from infex.schedules.union import Union
 
 State = tuple[Any, ...]  # of numbers and texts
 Missed = Literal["drop", "make up"]
@@ -34,8 +36,6 @@ class Control:
     schedule: Schedule | Control
     missed: Missed = "drop"
     """What becomes of an exploration that it keeps from happening."""
-    may_refuse: ClassVar[bool] = False
-    """Does it judge the arm that the base chose, by `refuses`?"""
     plans: ClassVar[bool] = False
     """Does it say which rounds are planned? Then one that it keeps from exploring was never due."""
 
@@ -143,10 +143,21 @@ class Gate:
         self.schedule = schedule
         self.plan, self.layers = _peeled(schedule)
         self.drawn = is_drawn(self.plan)
-        self.refusing = any(layer.may_refuse for layer in self.layers)
+        self.refusing = any(type(layer).refuses is not Control.refuses for layer in self.layers)
         self.spacing = max((layer.spacing for layer in self.layers), default=1)
         windows = [layer.window for layer in self.layers if layer.window is not None]
         self.span = max([self.spacing if self.spacing > 1 else 0, *windows])
+
+    def parts(self) -> Iterator[object]:
+        """The schedule and the controls, and all schedules that these hold."""
+        held: list[object] = [self.plan, *self.layers]
+        while held:
+            part = held.pop()
+            yield part
+            if isinstance(part, Union):
+                held += part.members
+            elif isinstance(part, Budget):
+                held.append(part.schedule)
 
     def begin(self) -> States:
         """What the controls remember at first."""

@@ -11,7 +11,7 @@ from infex.policies.choice import Choice
 from infex.policies.greedy import GREEDY
 from infex.policies.linucb import LinUCB
 from infex.policies.masks import choose_allowed, law_allowed
-from infex.policies.traits import Policy, Traits, checked, traits_of
+from infex.policies.traits import Policy, Traits, checked, hook, traits_of
 
 SECOND_BASE = LinUCB()
 NO_LEVEL = -1.0
@@ -53,6 +53,13 @@ class GreedyFirst:
         """One of its own."""
         inner = self._traits.accepts
         return isinstance(note, FirstNote) and (note.base is None or inner is None or inner(note.base, dim))
+
+    def revived(self, note: Any) -> Any:
+        """A note of its own, with the base's."""
+        revives = hook(self.base, "revived")
+        if not isinstance(note, FirstNote) or revives is None or note.base is None:
+            return note
+        return note._replace(base=revives(note.base))
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The greedy arm, or the base's."""

@@ -27,8 +27,6 @@ class Guarded(Control):
     cost_limit: float
     window: int | None = None
 
-    may_refuse = True
-
     def __post_init__(self) -> None:
         Control.__post_init__(self)
         object.__setattr__(self, "cost_limit", real("cost_limit", self.cost_limit, least=0))

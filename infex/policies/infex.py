@@ -11,12 +11,12 @@ from infex.errors import InvalidSetting, SparseExploration
 from infex.linear import Evidence
 from infex.policies.choice import Choice, Reason, Turn, arm_of
 from infex.policies.form import Form, form_of
-from infex.policies.gate import Control, Gate, Opening
+from infex.policies.gate import Control, Gate, Opening, State
 from infex.policies.greedy import GREEDY
-from infex.policies.likelihood import UNKNOWN, InfexNote, Likelihood
+from infex.policies.likelihood import UNKNOWN, InfexNote, Likelihood, Shares
 from infex.policies.masks import choose_allowed
 from infex.policies.ties import TIES, Ties
-from infex.policies.traits import Policy, Traits, checked, traits_of
+from infex.policies.traits import Policy, Traits, checked, hook, traits_of
 from infex.schedules.protocol import Schedule, has
 
 
@@ -57,12 +57,13 @@ class Infex:
         clock, seen = self._likelihood.seen(t, evidence, note)
         choice = choose_allowed(self.base, traits, clock, seen, rng, trusted=traits.tells_explored)
         if traits.tells_explored and not choice.explored:  # nothing was tried, so nothing is charged
-            return _declined(choice, opening, note)
+            shares = self._likelihood.of_base(t, evidence, opening, note, choice)
+            return _declined(choice, opening, note, shares)
         loss = loss_of(evidence, arm_of(choice, len(evidence)))
         judged = self.gate.admits(opening, t, loss, evidence, note.states)
         if not judged.opens:
             return self._greedy(t, evidence, rng, judged, note, refused=choice.probability)
-        shares = self._likelihood.of_explored(t, evidence, opening, note, choice)
+        shares = self._likelihood.of_base(t, evidence, opening, note, choice)
         states = self.gate.after_exploring(loss, note.states)
         base_note = note.base if choice.note is None else choice.note
         kept = InfexNote(states, base_note) if states or base_note is not None else None
@@ -95,6 +96,16 @@ class Infex:
             and (note.base is None or inner is None or inner(note.base, dim))
         )
 
+    def revived(self, note: object) -> object:
+        """A note of its own with the states of its controls as these have them, and the base's note."""
+        begin = self._begin.states
+        if not isinstance(note, InfexNote) or len(note.states) != len(begin):
+            return note
+        states = (_named(fresh, state) for fresh, state in zip(begin, note.states, strict=True))
+        revives = hook(self.base, "revived")
+        inner = note.base if revives is None or note.base is None else revives(note.base)
+        return InfexNote(tuple(states), inner)
+
     def passes_on(self, explored: bool) -> bool:
         """Does a base that learns by itself hear of the reward: of all, or of its own rounds alone?"""
         return explored or self.data == "shared"
@@ -122,16 +133,23 @@ class Infex:
         return Choice(arm, False, kept, opening.reason, None, *shares, opening.turn)
 
 
+def _named(fresh: State, state: State) -> State:
+    """A state as the control's own kind of tuple, if it has as many fields."""
+    made = getattr(type(fresh), "_make", None)
+    return state if made is None or len(fresh) != len(state) else made(state)
+
+
 def loss_of(evidence: Evidence, arm: int) -> float:
     """The estimated loss of an arm: the estimate of the greedy arm minus its own, but for rounding."""
     return max(evidence.estimate(evidence.greedy) - evidence.estimate(arm), 0.0)
 
 
-def _declined(choice: Choice, opening: Opening, note: InfexNote) -> Choice:
+def _declined(choice: Choice, opening: Opening, note: InfexNote, shares: Shares) -> Choice:
     turn = Turn.DROPPED if opening.due else Turn.REST
     reason = Reason.DECLINED if opening.due else Reason.GREEDY
     kept = None if choice.note is None else InfexNote(note.states, choice.note)
-    return choice._replace(note=kept, reason=reason, turn=turn)
+    told = shares._asdict()
+    return choice._replace(note=kept, reason=reason, turn=turn, **told)
 
 
 def _checked(infex: Infex) -> tuple[Gate, Traits]:
@@ -140,6 +158,11 @@ def _checked(infex: Infex) -> tuple[Gate, Traits]:
     one_of("ties", infex.ties, TIES)
     if one_of("data", infex.data, ("shared", "own")) == "own" and traits.uses_explored:
         raise InvalidSetting(f"own data cannot be kept for a base that keeps its own: {infex.base!r}")
+    inner = [layer for gate in traits.gates for layer in gate.layers]
+    if any(layer.missed == "make up" for layer in inner):
+        raise InvalidSetting(
+            f"only the outermost schedule can make up for rounds, not that of {infex.base!r}"
+        )
     if isinstance(schedule, type) or not has(schedule, "explores"):
         raise InvalidSetting(f"schedule must be an object with a method explores, got {schedule!r}")
     if has(schedule, "grows") and schedule.grows is False:

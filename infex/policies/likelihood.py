@@ -41,22 +41,30 @@ class Likelihood(NamedTuple):
     ties: Ties
 
     def seen(self, t: int, evidence: Evidence, note: InfexNote) -> tuple[int, Evidence]:
-        """The round and the evidence as the base sees them; with own data it counts its own rounds."""
-        seen = evidence if note.base is evidence.note else evidence.noted(note.base)
+        """The round and the evidence as the base sees them; with own data it counts its own rounds.
+
+        What is owed is not the base's to make up for.
+        """
+        seen = evidence
+        if note.base is not evidence.note or evidence.spent.owed:
+            seen = evidence.seen_by(note.base, evidence.spent._replace(owed=0))
         return (evidence.spent.done + 1, seen.explored) if self.own else (t, seen)
 
-    def of_explored(
+    def of_base(
         self, t: int, evidence: Evidence, opening: Opening, note: InfexNote, choice: Choice
     ) -> Shares:
-        """Those of a round that explored, with the base's choice."""
-        law = choice.law if self.base.tells_explored else choice.probability
-        if not self.gate.drawn and not self.gate.refusing:
-            return Shares(law, 1.0, law)
-        if self.gate.refusing and law != 1.0:
+        """Those of a round in which the base chose, and explored or, if it is believed in that, did not."""
+        if not self.gate.drawn and not self.gate.refusing and not self.base.tells_explored:
+            return Shares(choice.probability, 1.0, choice.probability)
+        if self.gate.refusing and (choice.probability != 1.0 or self.gate.drawn):
             return UNKNOWN  # another arm might have been refused
-        chance = self._chance(t, evidence, opening, note)
-        greedy = None if chance in (1.0, None) else GREEDY[self.ties].probability(t, evidence, choice.arm)
-        return Shares(mixed(chance, law, greedy), chance, law)
+        opens = self._chance(t, evidence, opening, note)
+        greedy = None if opens in (1.0, None) else GREEDY[self.ties].probability(t, evidence, choice.arm)
+        probability = mixed(opens, choice.probability, greedy)
+        if not self.base.tells_explored:
+            return Shares(probability, opens, choice.probability)
+        known = opens is not None and choice.chance is not None
+        return Shares(probability, opens * choice.chance if known else None, choice.law)  # type: ignore[operator]
 
     def of_greedy(
         self, t: int, evidence: Evidence, opening: Opening, note: InfexNote, arm: int, share: float
@@ -64,11 +72,16 @@ class Likelihood(NamedTuple):
         """Those of a round that did not explore; `share` is that of the greedy arm among its ties."""
         if not self.gate.drawn:
             return Shares(share, 0.0, None)
-        chance = self._chance(t, evidence, opening, note)
-        if chance == 0.0:
+        opens = self._chance(t, evidence, opening, note)
+        if opens == 0.0:
             return Shares(share, 0.0, None)
-        law = None if chance is None else self._law(t, evidence, arm, note)
-        return UNKNOWN if self.gate.refusing else Shares(mixed(chance, law, share), chance, law)
+        if self.gate.refusing or opens is None:
+            return UNKNOWN
+        law = self._law(t, evidence, arm, note)
+        probability = mixed(opens, law, share)
+        return (
+            Shares(probability, None, None) if self.base.tells_explored else Shares(probability, opens, law)
+        )
 
     def of(self, t: int, evidence: Evidence, note: InfexNote, arm: int) -> float | None:
         """The probability of any arm."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from infex.errors import InvalidArms
+from infex.errors import InvalidArms, InvalidChoice
 from infex.linear import Evidence
 from infex.policies.choice import Choice, Reason, Turn, arm_of, checked_choice
 from infex.policies.traits import Policy, Traits
@@ -26,7 +26,8 @@ def choose_allowed(
     if evidence.allowed is None or (trusted and traits.heeds_allowed):
         return _checked(policy.choose(t, evidence, rng), traits, evidence)
     if none_allowed(evidence):
-        return Choice(evidence.greedy, False, None, Reason.NO_ARM_ALLOWED, None, 1.0, 0.0, None, Turn.DROPPED)
+        turn = None if traits.gate is None else Turn.DROPPED
+        return Choice(evidence.greedy, False, None, Reason.NO_ARM_ALLOWED, None, 1.0, 0.0, None, turn)
     if traits.learner is not None:
         raise InvalidArms(
             f"{policy!r} knows arms by their indices, which `allowed` would change; let it read "
@@ -39,7 +40,14 @@ def choose_allowed(
 
 def _checked(choice: Choice, traits: Traits, evidence: Evidence) -> Choice:
     """The choice, whole, if a user's code had a hand in it."""
-    return choice if traits.trusted else checked_choice(choice, len(evidence), evidence.arms.shape[1])
+    if traits.trusted:
+        return choice
+    whole = checked_choice(choice, len(evidence), evidence.arms.shape[1])
+    if whole.turn is not None and whole.explored != (whole.turn in (Turn.DUE, Turn.MADE_UP)):
+        raise InvalidChoice(f"a Choice with explored={whole.explored} cannot have the turn {whole.turn!r}")
+    if whole.turn is Turn.MADE_UP and not evidence.spent.owed:
+        raise InvalidChoice("no exploration is owed that a Choice could make up for")
+    return whole
 
 
 def law_allowed(traits: Traits, t: int, evidence: Evidence, arm: int, trusted: bool = True) -> float | None:

@@ -42,7 +42,9 @@ class RarelySwitchingUCB(Confidence):
 
     def accepts(self, note: object, dim: int) -> bool:
         """One of its own, with a parameter of the right length."""
-        return isinstance(note, Switched) and isinstance(note.theta, tuple) and len(note.theta) == dim
+        if not isinstance(note, Switched) or not isinstance(note.theta, tuple) or len(note.theta) != dim:
+            return False
+        return all(isinstance(number, int | float) for number in (note.volume, *note.theta))
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The best arm of the optimistic parameter; the note is its volume and itself."""

@@ -1,11 +1,12 @@
 """A base with a law of full support."""
 
 from dataclasses import dataclass, field
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
 from infex.checks import real, whole
+from infex.errors import InvalidSetting
 from infex.linear import Evidence
 from infex.policies.choice import Choice, arm_of
 from infex.policies.masks import choose_allowed, law_allowed
@@ -35,13 +36,22 @@ class Softened:
     _traits: Traits = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        checked("base", self.base)
+        traits = traits_of(checked("base", self.base))
+        if traits.gates or traits.uses_explored:
+            raise InvalidSetting(
+                f"a base that says itself when it explores cannot be softened: {self.base!r}; "
+                "put Softened inside, as in Infex(Softened(LinUCB()), every(20))"
+            )
         object.__setattr__(self, "share", real("share", self.share, above=0, most=1))
         object.__setattr__(self, "draws", whole("draws", self.draws, least=1))
         tells = hook(self.base, "with_law")
         played = self.base if tells is None else tells(self.draws)
         object.__setattr__(self, "_played", played)
         object.__setattr__(self, "_traits", traits_of(played))
+
+    def accepts(self, note: Any, dim: int) -> bool:
+        """What the base accepts."""
+        return self._traits.accepts is None or self._traits.accepts(note, dim)
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """A uniform arm with probability `share`, else the base's."""

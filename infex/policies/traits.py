@@ -106,6 +106,9 @@ class Hooks(Policy, Protocol):
     def accepts(self, note: object, dim: int) -> bool:
         """Can it read such a note, where arms have `dim` features? A policy without it reads any."""
 
+    def revived(self, note: Any) -> Any:
+        """A note that was kept as plain data, with the named tuples it had."""
+
     def compiled(self) -> Any:
         """How a compiled loop plays it, see `infex.kernels.bases`; None if it cannot."""
 
@@ -118,9 +121,10 @@ MISSING: Any = object()
 class Traits(NamedTuple):
     """What the hooks of a policy say, read once, by one walk through the policies it holds.
 
-    `chain` are the policy, its base, the base of that and so on. `draws_rounds`: does one of them
-    explore in rounds that were drawn at random? `span`: how many rounds back do limits look? `hears`
-    decide whether the learner hears of a reward. `trusted`: is all of it infex's own?
+    `chain` are the policy, its base, the base of that and so on, and `gates` those that they have.
+    `draws_rounds`: does one of them explore in rounds that were drawn at random? `span`: how many rounds
+    back do limits look? `hears` decide whether the learner hears of a reward. `trusted`: is all of it
+    infex's own?
     """
 
     chain: tuple[Policy, ...]
@@ -132,6 +136,7 @@ class Traits(NamedTuple):
     probability: Callable[[int, Evidence, int], float | None] | None
     learner: Learner | None
     gate: Gate | None
+    gates: tuple[Gate, ...]
     draws_rounds: bool
     span: int
     accepts: Callable[[Any, int], bool] | None
@@ -162,12 +167,13 @@ def traits_of(policy: Policy) -> Traits:
         probability=_own(policy, "probability"),
         learner=learner,
         gate=_own(policy, "gate"),
+        gates=tuple(gates),
         draws_rounds=any(gate.drawn for gate in gates),
         span=max((gate.span for gate in gates), default=0),
         accepts=_own(policy, "accepts"),
         trusted=all(
             type(part).__module__.startswith("infex.")
-            for part in (*chain, *(part for gate in gates for part in (gate.plan, *gate.layers)))
+            for part in (*chain, *(part for gate in gates for part in gate.parts()))
         ),
         hears=tuple(passes_on for passes_on in hears if passes_on is not None),
     )

@@ -43,12 +43,14 @@ class Account:
     """The totals of all rounds that were entered, whatever policy was in force."""
 
     __slots__ = (
-        "_spent", "cost", "different", "done", "dropped", "forgotten", "made_up", "owed", "planned",
+        "_spent",
+        "changes", "cost", "different", "done", "dropped", "forgotten", "made_up", "owed", "planned",
         "recent", "scheduled", "span", "t",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.t = 0
+        self.changes = 0  # of arms or of the policy
         self.planned = 0
         self.scheduled = False  # was a schedule ever in force?
         self.done = 0
@@ -66,6 +68,7 @@ class Account:
         self,
         *,
         t: int,
+        changes: int,
         planned: int,
         scheduled: bool,
         done: int,
@@ -79,6 +82,7 @@ class Account:
     ) -> None:
         """Takes totals that were kept."""
         self.t, self.planned, self.scheduled, self.done = t, planned, scheduled, done
+        self.changes = changes
         self.made_up, self.owed, self.dropped, self.different = made_up, owed, dropped, different
         self.cost, self.forgotten, self.recent = cost, forgotten, recent
         self._renew()

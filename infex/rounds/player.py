@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any, final
 
@@ -60,9 +61,10 @@ class Player:
 
     def evidence(self, columns: Floats | None = None, allowed: Bools | None = None) -> Evidence:
         """What the policy reads now: of the fixed arms, or of those on offer, (d, K)."""
+        note = self.note if self.note is None or self.traits.trusted else copy.deepcopy(self.note)
         if columns is None:
-            return self._memory.evidence(self.note, allowed, self.account.spent)
-        return self._memory.offer(columns, self.note, allowed, self.account.spent)
+            return self._memory.evidence(note, allowed, self.account.spent)
+        return self._memory.offer(columns, note, allowed, self.account.spent)
 
     def decide(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Taken:
         """What the policy does in round t; changes nothing."""
@@ -100,7 +102,7 @@ class Player:
         choice = taken.choice
         self.account.enter(taken.t, choice.explored, choice.turn, taken.loss, taken.different)
         if choice.note is not None:
-            self.note = choice.note
+            self.note = choice.note if self.traits.trusted else copy.deepcopy(choice.note)
         if self._memory.searches:
             self._memory.entered(choice.explored)
 

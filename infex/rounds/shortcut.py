@@ -17,7 +17,7 @@ from infex.policies.choice import Reason, Turn
 from infex.policies.confidence import DEFAULT
 from infex.policies.form import Form, form_of
 from infex.policies.traits import traits_of
-from infex.schedules.protocol import Schedule
+from infex.schedules.protocol import Family, Schedule
 
 Glance = tuple[bool, tuple[int, int, float, float, float]]
 """Does the round explore; its arm, the greedy one, their estimates, the half-width of the arm's interval."""
@@ -52,7 +52,7 @@ class Shortcut:
         form, gate, arms = form_of(policy), traits_of(policy).gate, memory.columns.shape[1]
         if not isinstance(form, Form) or arms == 0 or form.own or form.random_ties or form.base.random_ties:
             return None
-        plain = gate is None or not (gate.layers or gate.drawn)
+        plain = gate is None or (isinstance(gate.plan, Family) and not (gate.layers or gate.drawn))
         if not plain or form.base.kind not in (bases.LINUCB, bases.GREEDY):
             return None
         return Shortcut(form, isinstance(policy, Infex), arms, memory.all.penalty)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Protocol, cast, runtime_checkable
 
-from infex.checks import whole
+from infex.checks import real, whole
 from infex.errors import InvalidRound, InvalidSetting
 
 
@@ -108,7 +108,8 @@ def chance(schedule: Schedule, t: int) -> float | None:
         return schedule.chance(t)
     tells = _own_chance(schedule)
     if tells is not None:
-        return tells(t)
+        told = tells(t)
+        return None if told is None else real(f"the chance of round {t}", told, least=0, most=1)
     return 1.0 if schedule.explores(t) else 0.0
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from infex import Bandit, Decision, Infex, LinTS, LinUCB, budget, every, features, guarded, paused
 from infex.kernels.compiling import plain_python
+from tests.waiting import PATIENCE
 
 THREADS, DECISIONS = 16, 1600 if plain_python else 50_000
 SHOP = features.disjoint(8, context_dim=3)
@@ -105,5 +106,5 @@ def test_two_bandits_that_merge_each_other_at_once_do_not_wait_for_ever() -> Non
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=600)  # minutes: only a lock that never opens takes so long
+        thread.join(timeout=PATIENCE)
         assert not thread.is_alive()

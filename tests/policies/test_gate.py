@@ -87,22 +87,6 @@ class TestControls(ControlContract):
         return self._maker(schedule)
 
 
-class Rude(Thrice):
-    """Breaks its promises."""
-
-    def refuses(self, t: int, loss: float, evidence: Evidence, state: State) -> str | None:
-        return "too dear"
-
-
-def test_the_contract_notices_a_control_that_refuses_without_a_word() -> None:
-    class TestRude(ControlContract):
-        def make(self, schedule: Any) -> Any:
-            return Rude(schedule)
-
-    with pytest.raises(AssertionError, match="it must say may_refuse = True"):
-        TestRude().test_what_judges_arms_says_so()
-
-
 def test_the_contract_notices_a_state_that_no_file_can_hold() -> None:
     class Odd(Thrice):
         def begin(self) -> State:

@@ -93,7 +93,6 @@ class Choosy(Control):
 
     schedule: Any
     arm_loss: float = 0.05
-    may_refuse = True
 
     def refuses(self, t: int, loss: float, evidence: Evidence, state: State) -> str | None:
         return "skipped: too costly" if loss > self.arm_loss else None

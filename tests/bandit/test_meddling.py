@@ -1,0 +1,374 @@
+"""What careless or hostile callers and policies may try: named errors, and nothing half-changed."""
+
+import json
+import math
+import os
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from infex import (
+    Bandit,
+    Choice,
+    Control,
+    Evidence,
+    ExploreThenCommit,
+    Infex,
+    LassoBandit,
+    LinTS,
+    LinUCB,
+    OLSBandit,
+    Softened,
+    Uniform,
+    always,
+    every,
+    features,
+    guarded,
+    jittered,
+    paused,
+)
+from infex.bandit import archive
+from infex.bandit.packing import decided_of, decided_record
+from infex.errors import DamagedFile, InvalidChoice, InvalidRecord, InvalidRound, InvalidSetting
+from infex.policies.choice import Turn
+from infex.policies.gate import State
+from tests.alike import probability
+from tests.bandit.test_replay import state
+
+ARMS = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+
+
+def told(bandit: Bandit, rounds: int) -> Bandit:
+    for _ in range(rounds):
+        decision = bandit.ask()
+        bandit.tell(decision, math.sin(3.0 * decision.t + decision.arm))
+    return bandit
+
+
+class Careful:
+    """An epsilon-greedy of a user's that says itself when it explores, and how likely."""
+
+    uses_explored = True
+
+    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        tries = bool(rng.random() < 0.25)
+        arm = int(rng.integers(len(evidence))) if tries else evidence.greedy
+        return Choice(
+            arm, tries, probability=self.probability(t, evidence, arm), chance=0.25, law=1 / len(evidence)
+        )
+
+    def probability(self, t: int, evidence: Evidence, arm: int) -> float:
+        return 0.25 / len(evidence) + 0.75 * (arm == evidence.greedy)
+
+
+@pytest.mark.parametrize("schedule", [every(1), every(2), jittered(3, seed=1), jittered(2)], ids=repr)
+@pytest.mark.parametrize(
+    "base",
+    [
+        ExploreThenCommit(then="commit", rounds=9),
+        ExploreThenCommit(then="commit", rounds=9, order="robin"),
+        LassoBandit(q=2),
+        OLSBandit(scale=2),
+        Infex(Uniform(), jittered(4), data="own"),
+        Infex(LinUCB(), every(3), data="own"),
+        Careful(),
+    ],
+    ids=repr,
+)
+def test_bases_that_say_when_they_explore_have_the_probabilities_that_they_tell(
+    base: Any, schedule: Any
+) -> None:
+    policy = Infex(base, schedule)
+    bandit = Bandit(ARMS, policy, seed=3)
+    for t in range(1, 60):
+        evidence = bandit.evidence()
+        known = probability(policy, t, evidence, 0), probability(policy, t, evidence, 1)
+        decision = bandit.ask()
+        expected = probability(policy, t, evidence, decision.arm)
+        if expected is not None and decision.probability is not None:
+            assert decision.probability == pytest.approx(expected)
+            assert all(share is not None for share in known)
+        if decision.explored and decision.chance is not None and decision.law is not None:
+            assert decision.probability is not None
+            assert decision.chance * decision.law <= decision.probability + 1e-12
+        if isinstance(base, Careful) and schedule == every(1):
+            greedy = decision.arm == decision.greedy
+            figures = (decision.chance, decision.law, decision.probability)
+            assert figures == pytest.approx((0.25, 1 / 3, 0.25 / 3 + 0.75 * greedy))
+        bandit.tell(decision, math.sin(3.0 * t + decision.arm))
+
+
+def test_numbers_that_were_handed_out_stay() -> None:
+    bandit = told(Bandit(ARMS, Infex(LinUCB(), every(2), data="own")), 8)
+    kept = bandit.evidence().estimates, bandit.evidence().sums, bandit.evidence().explored.estimates
+    before = [array.copy() for array in kept]
+    for _ in range(6):
+        bandit.tell(bandit.ask(allowed=[True] * 3), 1.0)
+    for array, then in zip(kept, before, strict=True):
+        np.testing.assert_array_equal(array, then)
+
+
+def test_masks_and_notes_that_were_handed_out_cannot_be_written_to() -> None:
+    bandit = Bandit(ARMS, Uniform(), allowed=[True, False, True])
+    for mask in (bandit.evidence().allowed, bandit.allowed):
+        assert mask is not None
+        with pytest.raises(ValueError, match="read-only"):
+            mask[:] = True
+
+    class Remembering:
+        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+            return Choice((evidence.note or [0])[0], note=kept)
+
+    kept = [1]
+    other = Bandit(ARMS, Remembering())
+    other.ask()
+    kept[0] = 2
+    other.evidence().note[0] = 2
+    assert other.ask().arm == 1
+
+
+@pytest.mark.parametrize("on", [7, 99_999_999, -1, [0.1], [1e9, 0.0], [math.nan, 0.0], "a", None])
+def test_what_a_journal_says_to_learn_on_is_checked(on: Any) -> None:
+    """It read foreign memory, and counted pulls of the last arm."""
+    bandit = told(Bandit(ARMS, Infex(LinUCB(), every(2))), 5)
+    before = state(bandit)
+    kept = json.loads(json.dumps(decided_record(bandit.decide())))
+    kept["taken"]["on"] = on
+    with pytest.raises((InvalidChoice, InvalidRecord, DamagedFile)):
+        bandit.enter(decided_of(kept))
+    assert state(bandit) == before
+
+
+def test_what_was_decided_before_arms_or_the_policy_changed_is_not_entered() -> None:
+    """The reward was learnt on another arm, or another policy's note was entered."""
+    for change in (
+        lambda bandit: bandit.remove_arms("a"),
+        lambda bandit: bandit.add_arms([[0.1, 0.2]], labels=["d"]),
+        lambda bandit: setattr(bandit, "policy", LinTS()),
+    ):
+        bandit = told(Bandit(ARMS, Infex(LinUCB(), guarded(every(2), 1.0)), labels=["a", "b", "c"]), 5)
+        decided = bandit.decide()
+        change(bandit)
+        with pytest.raises(InvalidRound, match=r"arms or the policy have changed since .* decide anew"):
+            bandit.enter(decided)
+        bandit.enter(bandit.decide())
+        told(bandit, 3)
+
+
+def test_what_is_entered_is_a_copy() -> None:
+    bandit = Bandit(dim=2, policy=LinUCB())
+    decided = bandit.decide(ARMS)
+    bandit.enter(decided)
+    assert isinstance(decided.taken.on, np.ndarray)
+    decided.taken.on[:] = 0.0
+    bandit.tell(decided.decision.id, 1.0)
+    assert bandit.estimates(ARMS).estimate.max() > 0
+
+
+def test_own_ids_are_own_ids_after_a_replay_too() -> None:
+    bandit = Bandit(ARMS, LinUCB())
+    bandit.enter(decided_of(json.loads(json.dumps(decided_record(bandit.decide(id="order-123"))))))
+    assert bandit.ask(id="order-124").id == "order-124"
+
+
+class Left(NamedTuple):
+    explorations: int
+
+
+@dataclass(frozen=True)
+class AtMost(Control):
+    """A limit of a user's own, with a state that has a name."""
+
+    schedule: Any
+    limit: int = 3
+
+    def begin(self) -> State:
+        return Left(self.limit)
+
+    def objects(self, t: int, evidence: Evidence, state: State) -> str | None:
+        return None if state.explorations > 0 else "enough"  # type: ignore[attr-defined]
+
+    def explored(self, loss: float, state: State) -> State:
+        return Left(state.explorations - 1)  # type: ignore[attr-defined]
+
+
+def test_the_limit_of_a_users_control_goes_on_after_loading_and_in_a_replay(tmp_path: Path) -> None:
+    policy = Infex(LinUCB(), AtMost(every(1)))
+    bandit = told(Bandit(ARMS, policy), 10)
+    bandit.save(tmp_path / "x.infex")
+    loaded = told(Bandit.load(tmp_path / "x.infex", policy), 10)
+    assert (bandit.explored, loaded.explored) == (3, 3)
+    again = Bandit(ARMS, policy)
+    for _ in range(10):
+        again.enter(decided_of(json.loads(json.dumps(decided_record(again.decide())))))
+    assert again.explored == 3
+
+
+def test_a_named_tuple_of_a_users_is_no_note_as_a_file_could_not_give_it_back() -> None:
+    class Noting:
+        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+            return Choice(0, note=Left(3))
+
+    with pytest.raises(InvalidChoice, match="got a Left"):
+        Bandit(ARMS, Noting()).ask()
+
+
+@pytest.mark.parametrize("arms", [1, 9, 2000, 10**12])
+def test_a_file_whose_map_is_not_that_of_what_was_learnt_is_refused(tmp_path: Path, arms: int) -> None:
+    path = tmp_path / "x.infex"
+    Bandit(features=features.disjoint(2, 1), policy=LinUCB()).save(path)
+    _, stored, arrays = archive.read(path)
+    stored["features"]["arms"] = arms
+    archive.write(path, stored, arrays)
+    with pytest.raises(DamagedFile, match="its map has"):
+        Bandit.load(path)
+
+
+def test_a_file_of_format_1_is_read_by_its_own_policy() -> None:
+    """What guarding had cost was taken for rounds owed."""
+    path = Path(__file__).parent.parent / "golden" / "guarded-budget.infex"
+    other = Infex(LinUCB(), paused(every(5), every(3)))
+    bandit = Bandit.load(path, other, adopt=True)
+    found = bandit.exploration()
+    assert (found.done, found.owed, found.dropped) == (40, 0, 0)
+    assert found.cost == pytest.approx(4.720334162304476)
+
+
+def test_what_is_owed_is_not_made_up_for_by_a_schedule_inside_another() -> None:
+    inner = Infex(LinUCB(), every(1000))
+    policy = Infex(inner, paused(every(1), when=lambda t: t <= 5, missed="make up"))
+    bandit = told(Bandit(ARMS, policy), 12)
+    assert bandit.exploration().different == 0  # the inner one is greedy before round 1000
+    with pytest.raises(InvalidSetting, match="only the outermost schedule can make up for rounds"):
+        Infex(Infex(LinUCB(), paused(every(2), when=lambda t: False, missed="make up")), always())
+
+
+@pytest.mark.parametrize("base", [Infex(LinUCB(), every(5)), ExploreThenCommit(rounds=6, then="commit")])
+def test_a_base_that_says_when_it_explores_cannot_be_softened(base: Any) -> None:
+    with pytest.raises(InvalidSetting, match="cannot be softened"):
+        Softened(base, 0.01)
+
+
+def test_a_schedule_that_gives_no_plain_truth_can_be_saved(tmp_path: Path) -> None:
+    class Odd:
+        def explores(self, t: int) -> Any:
+            return np.bool_(t % 2 == 1) if t < 10 else t % 2
+
+    bandit = told(Bandit(ARMS, Infex(LinUCB(), Odd())), 19)
+    bandit.ask()
+    bandit.save(tmp_path / "x.infex")
+    assert Bandit.load(tmp_path / "x.infex", Infex(LinUCB(), Odd())).explored == 10
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"turn": Turn.MADE_UP}, "no exploration is owed that a Choice could make up for"),
+        ({"turn": Turn.REST}, "a Choice with explored=True cannot have the turn"),
+        ({"turn": Turn.DUE, "explored": False}, "a Choice with explored=False cannot have the turn"),
+        ({"turn": "rest"}, "turn of a Choice must be a Turn, got 'rest'"),
+        ({"note": 10**5000}, "must be below 10\\^100"),
+    ],
+)
+def test_turns_and_huge_notes_are_refused(wrong: Any, message: str) -> None:
+    class Odd:
+        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+            return Choice(0, **wrong)
+
+    with pytest.raises(InvalidChoice, match=message):
+        Bandit(ARMS, Odd()).ask()
+
+
+def test_a_radius_that_is_no_number_is_refused() -> None:
+    class Odd:
+        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+            return Choice(0)
+
+        def radius(self, evidence: Evidence) -> float:
+            return math.nan
+
+    with pytest.raises(InvalidChoice, match="radius of the policy must be a number from 0, got nan"):
+        Bandit(ARMS, Odd()).ask()
+
+
+def test_a_chance_that_is_none_is_refused() -> None:
+    class Odd:
+        grows = True
+
+        def explores(self, t: int) -> bool:
+            return False
+
+        def count(self, t: int) -> int:
+            return 0
+
+        def when(self, n: int) -> float:
+            return math.inf
+
+        def chance(self, t: int) -> float:
+            return 3.0
+
+    with pytest.raises(InvalidSetting, match=r"the chance of round 1 must be at most 1, got 3\.0"):
+        Bandit(ARMS, Infex(LinUCB(), every(2) | Odd())).ask()
+
+
+def test_arms_are_refused_by_whatever_control_says_so() -> None:
+    class Never(AtMost):
+        def refuses(self, t: int, loss: float, evidence: Evidence, state: State) -> str | None:
+            return "no"
+
+    assert told(Bandit(ARMS, Infex(LinUCB(), Never(every(1)))), 5).explored == 0
+
+
+def test_without_a_schedule_nothing_is_planned() -> None:
+    bandit = told(Bandit(ARMS, LinUCB(), allowed=[False] * 3), 3)
+    assert bandit.exploration()[:6] == (None, 0, 0, 0, 0, 0)
+
+
+def test_a_policy_that_asks_its_own_bandit_is_refused() -> None:
+    class Meddler:
+        bandit: Any = None
+
+        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+            if t == 3:
+                Meddler.bandit.policy = LinUCB()
+                Meddler.bandit.ask()
+            return Choice(0)
+
+    Meddler.bandit = bandit = Bandit(ARMS, Meddler())
+    told(bandit, 2)
+    with pytest.raises(InvalidChoice, match="the policy asked its own bandit in round 3"):
+        bandit.ask()
+    assert len({decision.id for decision in bandit.pending}) == len(bandit.pending) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_while_another_thread_holds_the_lock_does_not_hang() -> None:
+    bandit = Bandit(ARMS, LinUCB())
+    held, free = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with bandit._lock:
+            held.set()
+            free.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    child = os.fork()
+    if child == 0:
+        bandit.ask()
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    free.set()
+    thread.join()
+    assert status == 0
+
+
+def test_digits_of_other_scripts_are_no_numbers() -> None:
+    with pytest.raises(KeyError, match="no decision"):
+        Bandit(ARMS, LinUCB()).tell("abc-²", 1.0)
