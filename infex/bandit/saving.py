@@ -29,6 +29,7 @@ from infex.estimators import Ridge
 from infex.features import FeatureMap, checked_map
 from infex.linear import Memory
 from infex.linear.estimating import Arrays, Estimator, checked_estimator
+from infex.policies import Infex
 from infex.policies.traits import Policy, checked, traits_of
 from infex.records import made, record
 from infex.records.notes import note_of, note_record
@@ -64,11 +65,10 @@ def save(bandit: Bandit, path: Path) -> None:
         "policy": _record(bandit.policy),
         "policy_shown": _shown(bandit.policy),
         "shape": shape(bandit.policy),
+        "schedule": _schedule(bandit.policy),
         "estimator": _record(bandit.estimator),
         "estimator_shown": _shown(bandit.estimator),
-        "features": None
-        if bandit.features is None
-        else _record(bandit.features) or {"shown": _shown(bandit.features)},
+        "features": None if bandit.features is None else _map_record(bandit.features),
         "seed": bandit.seed,
         "rescale": bandit.rescale,
         "source": SOURCES[type(bandit._arms)],
@@ -157,6 +157,8 @@ def _one(name: str, path: Path, settings: dict[str, Any], given: object, adopt: 
         return None if kept is None else _quietly(kept)
     if name == "policy":
         checked(name, given)
+    if name == "policy" and kept is None and not adopt:
+        _refuse_other(path, settings, checked(name, given))
     now = _record(given)
     plain = name == "estimator" and kept is None and shown is None and type(given) is not Ridge
     if (plain or (now != kept and kept is not None)) and not adopt:
@@ -165,6 +167,28 @@ def _one(name: str, path: Path, settings: dict[str, Any], given: object, adopt: 
             "say adopt=True to go on with the one that is given"
         )
     return given
+
+
+def _refuse_other(path: Path, settings: dict[str, Any], given: Policy) -> None:
+    """Refuses a policy that is made of other parts than the one in the file, which is a user's."""
+    before, now = settings["shape"], shape(given)
+    if before is not None and before != now:
+        raise CannotLoad(f"{path} holds another policy: {before}, not {now}; say adopt=True to go on with it")
+    held = settings.get("schedule")
+    if held is not None and held != _schedule(given):
+        told = _difference(held, _schedule(given), held["kind"], "another")
+        raise CannotLoad(f"{path} holds another schedule: {told}; say adopt=True to go on with it")
+
+
+def _schedule(policy: Policy) -> Any:
+    return _record(policy.schedule) if isinstance(policy, Infex) else None
+
+
+def _map_record(features: FeatureMap) -> Any:
+    """A map, or what can be told of one that holds a user's function."""
+    labels = None if features.labels is None else list(features.labels)
+    told = {"shown": _shown(features), "labels": labels, "count": features.count}
+    return _record(features) or told
 
 
 def _difference(kept: Record | None, now: Record | None, shown: str | None, new: str | None) -> str:
@@ -243,7 +267,10 @@ def _features(path: Path, kept: Record, given: FeatureMap | None, dim: int, adop
     checked_map(given)
     if given.dim != dim:
         raise CannotLoad(f"{path} holds a bandit with a map of {dim} features, got {given!r}")
-    now = _record(given)
+    now = _map_record(given)
+    if "shown" in kept and "count" in kept and now != kept and not adopt:
+        told = f"{kept['count']} arms {kept['labels'] or ''}, not {given.count} {given.labels or ''}"
+        raise CannotLoad(f"{path} holds another feature map: {told}; say adopt=True to go on with it")
     if "shown" not in kept and now != kept and now != _record(made(kept)) and not adopt:
         raise CannotLoad(
             f"{path} holds another feature map: {_difference(kept, now, kept['kind'], _shown(given))}; "

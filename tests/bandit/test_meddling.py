@@ -33,7 +33,7 @@ from infex import (
 )
 from infex.bandit import archive
 from infex.bandit.packing import decided_of, decided_record
-from infex.errors import DamagedFile, InvalidChoice, InvalidRecord, InvalidRound, InvalidSetting
+from infex.errors import CannotLoad, DamagedFile, InvalidChoice, InvalidRecord, InvalidRound, InvalidSetting
 from infex.policies.choice import Turn
 from infex.policies.gate import State
 from tests.alike import probability
@@ -372,3 +372,33 @@ def test_a_fork_while_another_thread_holds_the_lock_does_not_hang() -> None:
 def test_digits_of_other_scripts_are_no_numbers() -> None:
     with pytest.raises(KeyError, match="no decision"):
         Bandit(ARMS, LinUCB()).tell("abc-²", 1.0)
+
+
+class Mine:
+    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        return Choice(evidence.greedy)
+
+
+def test_what_differs_from_a_file_with_a_users_code_is_refused_too(tmp_path: Path) -> None:
+    path = tmp_path / "x.infex"
+    Bandit(ARMS, Infex(Mine(), every(50))).save(path)
+    with pytest.raises(CannotLoad, match="holds another schedule: m is 50, not 1; say adopt=True"):
+        Bandit.load(path, Infex(Mine(), every(1)))
+    with pytest.raises(CannotLoad, match=r"holds another policy: \['Infex', 'Mine'\], not \['LinTS'\]"):
+        Bandit.load(path, LinTS())
+    assert Bandit.load(path, LinTS(), adopt=True).t == 0
+    assert Bandit.load(path, Infex(Mine(), every(50))).t == 0
+
+
+def test_a_map_of_a_users_with_other_arms_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.infex"
+
+    def rows(context: Any, arm: Any) -> list[float]:
+        return [0.5, len(arm) / 10]
+
+    Bandit(features=features.joined(rows, ["a", "bb"], 2), policy=LinUCB()).save(path)
+    with pytest.raises(CannotLoad, match=r"holds another feature map: 2 arms \['a', 'bb'\], not 3"):
+        Bandit.load(path, features=features.joined(rows, ["a", "bb", "c"], 2))
+    with pytest.raises(CannotLoad, match="holds another feature map"):
+        Bandit.load(path, features=features.joined(rows, ["bb", "a"], 2))
+    assert Bandit.load(path, features=features.joined(rows, ["a", "bb"], 2)).t == 0
