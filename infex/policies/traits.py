@@ -150,7 +150,22 @@ class Traits(NamedTuple):
 
 
 def traits_of(policy: Policy) -> Traits:
-    """All that is read off a policy beside its choice: the only place where hooks are looked for."""
+    """All that is read off a policy beside its choice: the only place where hooks are looked for.
+
+    Policies of infex's own cannot change: what was read of the last ones is remembered.
+    """
+    remembered = REMEMBERED_TRAITS.get(id(policy))
+    if remembered is not None and remembered.chain[0] is policy:
+        return remembered
+    traits = _read(policy)
+    if traits.trusted:
+        if len(REMEMBERED_TRAITS) >= MOST_REMEMBERED:
+            REMEMBERED_TRAITS.clear()
+        REMEMBERED_TRAITS[id(policy)] = traits
+    return traits
+
+
+def _read(policy: Policy) -> Traits:
     chain = tuple(_walk(policy))
     uses = bool(_first(chain, "uses_explored", False))
     learner = next((link for link in chain if callable(_own(link, "learn"))), None)
@@ -177,6 +192,10 @@ def traits_of(policy: Policy) -> Traits:
         ),
         hears=tuple(passes_on for passes_on in hears if passes_on is not None),
     )
+
+
+REMEMBERED_TRAITS: dict[int, Traits] = {}  # each holds its policy, so that no other can have its id
+MOST_REMEMBERED = 64
 
 
 def hook(policy: object, name: str) -> Any:

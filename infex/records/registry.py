@@ -103,12 +103,16 @@ SCHEDULES: Mapping[str, Row] = {
 OTHER_NAMES: Mapping[str, Callable[[], Any]] = {"always": schedules.always, "never": schedules.never}
 FEATURES: Mapping[str, Row] = {row.name: row for row in MADE if issubclass(row.kind, features.Interactions)}
 ROWS = (*POLICIES.values(), *ESTIMATORS.values(), *ENVIRONMENTS.values(), *MADE)
+BY_KIND: Mapping[type, tuple[Row, ...]] = {
+    kind: tuple(row for row in ROWS if row.kind is kind) for kind in {row.kind for row in ROWS}
+}
 NAMED: Mapping[str, Row] = {row.name: row for row in ROWS}
 
 
 def row_of(thing: object) -> tuple[Row, Settings] | None:
     """The row of a thing and its settings; None if it is no built-in one, or holds a user's code."""
-    for row in ROWS:
-        if type(thing) is row.kind and (settings := row.settings(thing)) is not None:
+    for row in BY_KIND.get(type(thing), ()):
+        settings = row.settings(thing)
+        if settings is not None:
             return row, settings
     return None

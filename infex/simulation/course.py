@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from infex.arrays import Integers
 from infex.errors import NoRecord, OutOfReach
-from infex.policies import OLSBandit
-from infex.policies.form import ForcedForm, Form, form_of
+from infex.policies.form import Form, form_of
 from infex.policies.traits import Policy
 from infex.records import record
 from infex.schedules import Every, Schedule
@@ -36,11 +35,6 @@ def course_of(policy: Policy) -> Course | None:
     """How the compiled loop plays a policy; None for what only Python can evaluate."""
     form = form_of(policy)
     return Course(form) if isinstance(form, Form) else None
-
-
-def is_forced(policy: Policy) -> TypeGuard[OLSBandit]:
-    """Is it played by the compiled loop of forced sampling?"""
-    return isinstance(form_of(policy), ForcedForm)
 
 
 def exploring_rounds(schedule: Schedule | None, start: int, stop: int) -> Integers:

@@ -16,13 +16,15 @@ from infex.estimators import Ridge
 from infex.kernels import regret
 from infex.linear import Memory
 from infex.linear.estimating import Estimator, checked_estimator
+from infex.policies import OLSBandit
 from infex.policies.confidence import warn_of_large
+from infex.policies.form import ForcedForm, Form, form_of
 from infex.policies.traits import Policy, checked, informed, traits_of
 from infex.records.stream_names import stream_name
 from infex.rounds import Player, play_round
 from infex.simulation.batch import CHUNK, play_batch
 from infex.simulation.changing import play_changing
-from infex.simulation.course import course_of, is_forced
+from infex.simulation.course import Course
 from infex.simulation.ledger import Ledger
 from infex.simulation.ols_runs import play_forced
 from infex.simulation.run import Run
@@ -89,10 +91,11 @@ def _play(
     estimator: Estimator | None,
 ) -> Run:
     """One run of a policy whose draws are named by a label."""
-    course = course_of(policy) if estimator is None else None
+    form = form_of(policy) if estimator is None else None
+    course = Course(form) if isinstance(form, Form) else None
     if isinstance(instance, ChangingInstance):
         return play_changing(instance, policy, label, course, horizon, seed, penalty, record, estimator)
-    if estimator is None and is_forced(policy):
+    if isinstance(form, ForcedForm) and isinstance(policy, OLSBandit):
         return play_forced(instance, policy, label, horizon, seed, penalty, record)
     if course is not None:
         return play_batch([(instance, seed)], policy, label, course, horizon, penalty, record)[0]
