@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
 import threading
@@ -33,4 +34,5 @@ def open_locks() -> None:
         bandit._lock = threading.RLock()
 
 
-os.register_at_fork(after_in_child=open_locks)
+with contextlib.suppress(AttributeError):  # a system without fork
+    os.register_at_fork(after_in_child=open_locks)

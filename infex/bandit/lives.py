@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 from typing import final
@@ -17,7 +18,8 @@ def _forked() -> None:
     forks[0] += 1
 
 
-os.register_at_fork(after_in_child=_forked)
+with contextlib.suppress(AttributeError):  # a system without fork
+    os.register_at_fork(after_in_child=_forked)
 
 
 @final

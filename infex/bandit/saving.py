@@ -96,16 +96,7 @@ def load(
         raise
     except DamagedFile as error:
         raise DamagedFile(f"{path} is damaged: {error}") from None
-    except (
-        InfexError,
-        KeyError,
-        IndexError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        OverflowError,
-        RecursionError,
-    ) as error:
+    except BAD_CONTENT as error:
         raise DamagedFile(f"{path} lacks what a bandit needs: {error}") from None
 
 

@@ -102,6 +102,17 @@ def test_bases_that_say_when_they_explore_have_the_probabilities_that_they_tell(
         bandit.tell(decision, math.sin(3.0 * t + decision.arm))
 
 
+def test_under_a_guard_of_drawn_rounds_no_row_of_a_log_states_what_others_leave_out() -> None:
+    """Exploring rounds stated their chance and the others did not: weights of the former alone are biased."""
+    bandit = Bandit(ARMS, Infex(LinUCB(), guarded(jittered(3, seed=1), 100.0)))
+    for _ in range(30):
+        decision = bandit.ask()
+        if decision.chance != 0.0:  # the block has not explored yet
+            assert (decision.probability, decision.chance, decision.law) == (None, None, None)
+        bandit.tell(decision, 0.5)
+    assert bandit.explored == 10
+
+
 def test_numbers_that_were_handed_out_stay() -> None:
     bandit = told(Bandit(ARMS, Infex(LinUCB(), every(2), data="own")), 8)
     kept = bandit.evidence().estimates, bandit.evidence().sums, bandit.evidence().explored.estimates
