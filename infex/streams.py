@@ -81,7 +81,7 @@ def _swapped(number: int) -> int:
 
 
 @final
-class Seat:
+class SettableGenerator:
     """One generator that compiled code can set to the start of any stream, through its memory.
 
     `state` is the memory of a PCG64 as four words, `buffer` one word more: half a draw kept back.
@@ -91,13 +91,13 @@ class Seat:
     __slots__ = ("buffer", "generator", "known", "state")
 
     def __init__(self) -> None:
-        self.generator = stream(0, "seat")
+        self.generator = stream(0, "settable")
         bits: Any = self.generator.bit_generator
         outer: Any = (ctypes.c_uint64 * 2).from_address(bits.ctypes.state_address)
         inner: Any = (ctypes.c_uint64 * 4).from_address(outer[0])
         self.buffer: Words = np.frombuffer(outer, dtype=np.uint64)[1:]
         self.state: Words = np.frombuffer(inner, dtype=np.uint64)
-        begun = np.array_equal(self.state, start(0, "seat")) and self.buffer[0] == 0
+        begun = np.array_equal(self.state, start(0, "settable")) and self.buffer[0] == 0
         self.generator.integers(10, dtype=np.uint32)  # leaves half a draw in the buffer
         kept = bits.state["has_uint32"] | bits.state["uinteger"] << 32
         self.known = bool(begun and kept != 0 and self.buffer[0] == kept)

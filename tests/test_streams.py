@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from infex import InfexError, stream
-from infex.streams import Rounds, Seat, place, start
+from infex.streams import Rounds, SettableGenerator, place, start
 
 
 def test_a_stream_depends_on_its_seed_and_name_alone() -> None:
@@ -73,16 +73,16 @@ def test_a_stream_starts_where_its_words_say() -> None:
 
 
 def test_a_seat_can_be_set_to_the_start_of_any_stream() -> None:
-    seat = Seat()
-    assert seat.known
-    seat.generator.integers(10, dtype=np.uint32)  # leaves half a word in the buffer
+    settable = SettableGenerator()
+    assert settable.known
+    settable.generator.integers(10, dtype=np.uint32)  # leaves half a word in the buffer
     for seed in range(20):
-        seat.state[:] = start(seed, "policy", "LinTS")
-        seat.buffer[:] = 0
+        settable.state[:] = start(seed, "policy", "LinTS")
+        settable.buffer[:] = 0
         fresh = stream(seed, "policy", "LinTS")
-        assert seat.generator.bit_generator.state == fresh.bit_generator.state
-        np.testing.assert_array_equal(seat.generator.standard_normal(50), fresh.standard_normal(50))
-        np.testing.assert_array_equal(seat.generator.integers(0, 9, 7), fresh.integers(0, 9, 7))
+        assert settable.generator.bit_generator.state == fresh.bit_generator.state
+        np.testing.assert_array_equal(settable.generator.standard_normal(50), fresh.standard_normal(50))
+        np.testing.assert_array_equal(settable.generator.integers(0, 9, 7), fresh.integers(0, 9, 7))
 
 
 def test_uniforms_of_neighbouring_streams_are_uniform_and_unrelated() -> None:

@@ -2,41 +2,35 @@
 
 from __future__ import annotations
 
-import copy
 import os
-import threading
 from collections.abc import Iterable
 from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
 
-from infex.arrays import Bools, Floats, Label, shown
+from infex.arrays import Label
 from infex.bandit import deciding, saving, turnover
-from infex.bandit.arms import NOTHING_ASKED, Asked, Mapped, read_from, source_of
-from infex.bandit.copying import ALIVE, state_of
+from infex.bandit.arms import NOTHING_ASKED, Asked, read_from, source_of
 from infex.bandit.deciding import ask_quickly, checked_reward, pending_of
 from infex.bandit.decision import Decided, Decision
 from infex.bandit.explaining import estimates_of
-from infex.bandit.lives import Lives
 from infex.bandit.merging import merge
-from infex.bandit.parts import Parts, new_parts
-from infex.checks import HEAVIEST_WEIGHT, LARGEST_REWARD, real
+from infex.bandit.parts import new_parts
+from infex.bandit.readable import STREAM, Readable
+from infex.checks import HEAVIEST_WEIGHT, real
 from infex.errors import CannotMerge, InvalidReward
 from infex.features import FeatureMap, checked_map
 from infex.linear import Evidence
 from infex.linear.estimating import Estimator
-from infex.policies.confidence import DEFAULT
 from infex.policies.traits import Policy
 from infex.rounds import Exploration
 from infex.schedules.protocol import a_round
 from infex.streams import Rounds
 
-STREAM = "bandit"
-
 
 @final
-class Bandit:
+class Bandit(Readable):
     """Joins arms, a policy and all that was learnt: `ask` for a decision, `tell` its reward.
 
     `arms` is a (K, d) array of rows no longer than 1, with `labels` for them if you like; with
@@ -79,97 +73,6 @@ class Bandit:
         source = source_of(arms, dim, checked_map(features), labels, rescale)
         source.allow(allowed)
         self._begin(new_parts(source, policy, seed, penalty, estimator))
-
-    def _begin(self, parts: Parts) -> None:
-        self._arms, self._player, self._seed, self._estimator, self._lives, self._waiting = parts
-        self._draws = Rounds(parts.seed, STREAM)
-        self._lock = threading.RLock()
-        ALIVE.add(self)
-        self._follow()
-
-    def _follow(self) -> None:
-        """What is read off the policy, once."""
-        traits = self._player.traits
-        self._radius = DEFAULT.radius if traits.radius is None else traits.radius
-        self._greatest = LARGEST_REWARD if traits.greatest is None else min(traits.greatest, LARGEST_REWARD)
-
-    @property
-    def policy(self) -> Policy:
-        """The policy; another may take over at any time, and goes on with all that was learnt.
-
-        The clock goes on too: a schedule counts rounds from the bandit's first. What was spent stays
-        spent: the cost and the number of explorations, and those that are owed, count for the new
-        policy's limits.
-        """
-        return self._player.policy
-
-    @policy.setter
-    def policy(self, policy: Policy) -> None:
-        with self._lock:
-            self._player.policy = policy
-            self._player.account.changes += 1
-            self._follow()
-
-    @property
-    def seed(self) -> int:
-        """The seed of all draws."""
-        return self._seed
-
-    @property
-    def rescale(self) -> bool:
-        """Are arms longer than 1 divided by their length?"""
-        return self._arms.rescale
-
-    @property
-    def explored(self) -> int:
-        """How many decisions explored."""
-        return self._player.account.done
-
-    @property
-    def t(self) -> int:
-        """How many decisions were taken."""
-        return self._player.account.t
-
-    @property
-    def arms(self) -> Floats:
-        """The fixed arms, (K, d)."""
-        return shown(self._player.memory.columns.T)
-
-    @property
-    def allowed(self) -> Bools | None:
-        """Which of the fixed arms, or those of the feature map, exploring may try; None if all."""
-        return None if self._arms.allowed is None else shown(self._arms.allowed)
-
-    @allowed.setter
-    def allowed(self, allowed: npt.ArrayLike | None) -> None:
-        with self._lock:
-            self._arms.allow(allowed)
-
-    @property
-    def features(self) -> FeatureMap | None:
-        """The map that joins arms with a context, if there is one."""
-        return self._arms.features if isinstance(self._arms, Mapped) else None
-
-    @property
-    def estimator(self) -> Estimator | None:
-        """The estimator; None is ridge regression."""
-        return self._estimator
-
-    @property
-    def labels(self) -> tuple[Label, ...] | None:
-        """The labels of the fixed arms, or those of the feature map, if they have any."""
-        return self._arms.labels
-
-    @property
-    def penalty(self) -> float:
-        """The ridge penalty."""
-        return self._player.memory.all.penalty
-
-    @property
-    def pending(self) -> tuple[Decision, ...]:
-        """The decisions that still wait for their reward, oldest first."""
-        with self._lock:
-            return tuple(decision for decision, _ in self._waiting)
 
     def ask(
         self,
@@ -328,21 +231,3 @@ class Bandit:
     def __repr__(self) -> str:
         counts = f"t={self.t}, explored={self.explored}, pending={len(self._waiting)}"
         return f"Bandit({self._arms} of {self._arms.dim} features, {self.policy!r}, {counts})"
-
-    def __getstate__(self) -> dict[str, Any]:
-        """All but the lock; a copy is another life, whose ids are its own."""
-        return state_of(self)
-
-    def __setstate__(self, kept: dict[str, Any]) -> None:
-        vars(self).update(kept)
-        self._lives = Lives(self._lives.past)  # a pickle may be loaded twice
-        self._draws, self._lock = Rounds(self._seed, STREAM), threading.RLock()
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Bandit:
-        other = Bandit.__new__(Bandit)
-        other.__setstate__(self.__getstate__())
-        return other
-
-    def __copy__(self) -> Bandit:
-        """A copy shares nothing: two bandits that learn into one state would both be wrong."""
-        return copy.deepcopy(self)

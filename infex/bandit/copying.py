@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from infex.bandit.lives import Lives
 
 if TYPE_CHECKING:
-    from infex.bandit.bandit import Bandit
+    from infex.bandit.readable import Readable
 
 NOT_COPIED = ("_lock", "_draws")
 
 
-def state_of(bandit: Bandit) -> dict[str, Any]:
+def state_of(bandit: Readable) -> dict[str, Any]:
     """All that a copy takes over, shared with nobody."""
     with bandit._lock:
         kept = {name: value for name, value in vars(bandit).items() if name not in NOT_COPIED}
@@ -25,7 +25,7 @@ def state_of(bandit: Bandit) -> dict[str, Any]:
         return copy.deepcopy(kept)
 
 
-ALIVE: weakref.WeakSet[Bandit] = weakref.WeakSet()
+ALIVE: weakref.WeakSet[Readable] = weakref.WeakSet()
 
 
 def open_locks() -> None:

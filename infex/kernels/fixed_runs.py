@@ -224,8 +224,8 @@ def begun(state: State, columns: Floats, fresh: bool) -> State:
     return State(truth, solved, columns, board, vectors, run, penalty)
 
 
-class Seats(NamedTuple):
-    """The memory of the generators of rewards and of the policy (see `streams.Seat`)."""
+class GeneratorMemory(NamedTuple):
+    """The memory of the generators of rewards and of the policy (see `streams.SettableGenerator`)."""
 
     reward_state: Words
     state: Words
@@ -234,9 +234,9 @@ class Seats(NamedTuple):
 
 
 @inlined
-def sit(seats: Seats, starts: Words, r: int) -> None:
+def set_generators(memory: GeneratorMemory, starts: Words, r: int) -> None:
     """Sets both generators to the start of their streams."""
-    reward_state, state, reward_buffer, buffer = seats
+    reward_state, state, reward_buffer, buffer = memory
     for i in range(4):
         reward_state[i] = starts[r, 0, i]
         state[i] = starts[r, 1, i]
@@ -261,7 +261,7 @@ def play_batch(
     gaps: Floats,
     reward_rng: np.random.Generator,
     rng: np.random.Generator,
-    seats: Seats,
+    memory: GeneratorMemory,
     starts: Words,
     checkpoints: Integers,
     curves: Floats,
@@ -283,7 +283,7 @@ def play_batch(
         clock = ticks()
         i = which[r]
         if t == 1 and starts.shape[0] > 0:
-            sit(seats, starts, r)
+            set_generators(memory, starts, r)
         ridge = begun(state, columns[i], t == 1)
         own = begun(apart, columns[i], t == 1) if rule.own else ridge
         problem = Rewarding(law, noise, means[i], gaps[i])

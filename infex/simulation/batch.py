@@ -23,21 +23,21 @@ from infex.policies import Greedy, Policy
 from infex.simulation.course import Course, course_of
 from infex.simulation.ledger import Ledger
 from infex.simulation.run import Run
-from infex.streams import Seat, start, stream
+from infex.streams import SettableGenerator, start, stream
 
 Task = tuple[Any, int]  # an instance and a seed
 
 CHUNK = 1 << 20  # rounds whose explorations are listed at a time
 
 
-class Seating(threading.local):
+class ThreadGenerators(threading.local):
     """The generators of one thread."""
 
     def __init__(self) -> None:
-        self.rewards, self.policy = Seat(), Seat()
+        self.rewards, self.policy = SettableGenerator(), SettableGenerator()
 
 
-SEATING = Seating()
+THREAD_GENERATORS = ThreadGenerators()
 
 
 def play_batch(
@@ -51,7 +51,7 @@ def play_batch(
 ) -> list[Run]:
     """The runs of tasks whose problems have one shape and one law; `label` names the policy's draws."""
     compile_loop()
-    if not SEATING.policy.known and len(tasks) > 1:
+    if not THREAD_GENERATORS.policy.known and len(tasks) > 1:
         return [play_batch([task], policy, label, course, horizon, penalty, record)[0] for task in tasks]
     ledger = Ledger(len(tasks), len(tasks[0][0].arms), horizon, record)
     begun = time.perf_counter()
@@ -81,7 +81,7 @@ def _play(tasks: Sequence[Task], label: str, course: Course, penalty: float, led
     which = np.array([places[instance] for instance, _ in tasks])
     arrays = _stacked(problems)
     law = LAWS[instance.rewards]
-    reward_rng, rng, seats, starts = seats_of(tasks, label, alone=ledger.horizon > CHUNK)
+    reward_rng, rng, memory, starts = generators_of(tasks, label, alone=ledger.horizon > CHUNK)
     for t in range(1, ledger.horizon + 1, CHUNK):
         end = min(t + CHUNK - 1, ledger.horizon)
         exploring = course.exploring(t, end)
@@ -89,7 +89,7 @@ def _play(tasks: Sequence[Task], label: str, course: Course, penalty: float, led
         try:
             fault = fixed_runs.play_batch(
                 t, end, rule, form.base, form.settings, state, apart, law, instance.noise, which, *arrays,
-                reward_rng, rng, seats, starts, ledger.checkpoints, ledger.curves, ledger.tallies,
+                reward_rng, rng, memory, starts, ledger.checkpoints, ledger.curves, ledger.tallies,
                 ledger.counts, ledger.arms, ledger.rewards, ledger.losses, ledger.volumes, ledger.times,
             )  # fmt: skip
         except bases.NoSuchArm as error:
@@ -113,12 +113,12 @@ def _stacked(problems: list[LinearInstance]) -> tuple[Floats, Floats, Floats]:
     return columns, np.array([each.means for each in problems]), np.array([each.gaps for each in problems])
 
 
-def seats_of(
+def generators_of(
     tasks: Sequence[Task], label: str, alone: bool
-) -> tuple[Generator, Generator, fixed_runs.Seats, Words]:
+) -> tuple[Generator, Generator, fixed_runs.GeneratorMemory, Words]:
     """The generators, their memory, and where they start in each run; nowhere if they stand there already."""
-    rewards, own = SEATING.rewards, SEATING.policy
-    memory = fixed_runs.Seats(rewards.state, own.state, rewards.buffer, own.buffer)
+    rewards, own = THREAD_GENERATORS.rewards, THREAD_GENERATORS.policy
+    memory = fixed_runs.GeneratorMemory(rewards.state, own.state, rewards.buffer, own.buffer)
     if own.known and not alone:  # between chunks a user's schedule may play runs of its own
         starts = [
             [start(*problem.stream_name(seed)), start(seed, "policy", label, problem.key)]

@@ -31,6 +31,7 @@ from infex import (
 )
 from infex.bandit import archive
 from infex.errors import CannotLoad, CannotSave, DamagedFile, ForeignFile, InvalidFile, NewerFile
+from infex.estimators import Ridge
 from infex.testing import problem
 from tests.alike import unnamed
 
@@ -287,3 +288,23 @@ def test_a_learner_cannot_be_saved(tmp_path: Path) -> None:
     with pytest.raises(CannotSave, match="keeps a state of its own"):
         Bandit(np.eye(2), Learns()).save(tmp_path / "x.infex")
     assert os.listdir(tmp_path) == []
+
+
+def test_another_penalty_is_refused_by_name_and_adopted_exactly(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    bandit = Bandit(rng.normal(size=(6, 3)) / 4.0, Uniform(), penalty=1.0)
+    gram, sums = np.zeros((3, 3)), np.zeros(3)
+    for _ in range(20):
+        decision, reward = bandit.ask(), float(rng.normal())
+        bandit.tell(decision, reward)
+        x = bandit.arms[decision.arm]
+        gram, sums = gram + np.outer(x, x), sums + reward * x
+    path = tmp_path / "one.infex"
+    bandit.save(path)
+    with pytest.raises(CannotLoad, match=r"penalty of the bandit, not Ridge\(penalty=3.0\)"):
+        Bandit.load(path, estimator=Ridge(penalty=3.0))
+    assert Bandit.load(path, estimator=Ridge(penalty=1.0)).penalty == 1.0
+    adopted = Bandit.load(path, estimator=Ridge(penalty=3.0), adopt=True)
+    assert adopted.penalty == 3.0
+    expected = np.linalg.solve(gram + 3.0 * np.eye(3), sums)
+    np.testing.assert_allclose(adopted.evidence().theta, expected, rtol=1e-10)

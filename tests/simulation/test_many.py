@@ -72,7 +72,7 @@ def test_batches_keep_all_tasks_in_order_and_are_alike_inside() -> None:
 
 def test_where_generators_cannot_be_set_runs_go_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = play_many(INSTANCES, LinTS(), 100, seeds=range(20), record=True, workers=1)
-    monkeypatch.setattr(batch.SEATING.policy, "known", False)
+    monkeypatch.setattr(batch.THREAD_GENERATORS.policy, "known", False)
     for run, other in zip(
         play_many(INSTANCES, LinTS(), 100, seeds=range(20), record=True, workers=1), expected, strict=True
     ):

@@ -172,7 +172,7 @@ def test_the_golden_table_is_met(row: golden.Row, monkeypatch: pytest.MonkeyPatc
     batch.compile_loop()  # whose own two rounds would take from the draws below
     uniforms = np.random.default_rng(np.random.SeedSequence([2510, 26000, 10, 10, 0, 1]))
     monkeypatch.setattr(LinearInstance, "draws", lambda self, seed: uniforms)
-    monkeypatch.setattr(batch.SEATING.policy, "known", False)  # so that `draws` is asked
+    monkeypatch.setattr(batch.THREAD_GENERATORS.policy, "known", False)  # so that `draws` is asked
     run = play(instance, row.policy, golden.HORIZON, record=True)
     assert run.arms is not None
     assert tuple(run.arms[:12]) == row.first

@@ -1,0 +1,138 @@
+"""What a bandit is made of, and what can be read of it without asking."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from typing import Any, Self
+
+import numpy.typing as npt
+
+from infex.arrays import Bools, Floats, Label, shown
+from infex.bandit.arms import Mapped
+from infex.bandit.copying import ALIVE, state_of
+from infex.bandit.decision import Decision
+from infex.bandit.lives import Lives
+from infex.bandit.parts import Parts
+from infex.checks import LARGEST_REWARD
+from infex.features import FeatureMap
+from infex.linear.estimating import Estimator
+from infex.policies.confidence import DEFAULT
+from infex.policies.traits import Policy
+from infex.streams import Rounds
+
+STREAM = "bandit"
+
+
+class Readable:
+    """The parts of a bandit: its settings, its counts, and copies that share nothing with it."""
+
+    def _begin(self, parts: Parts) -> None:
+        self._arms, self._player, self._seed, self._estimator, self._lives, self._waiting = parts
+        self._draws = Rounds(parts.seed, STREAM)
+        self._lock = threading.RLock()
+        ALIVE.add(self)
+        self._follow()
+
+    def _follow(self) -> None:
+        """What is read off the policy, once."""
+        traits = self._player.traits
+        self._radius = DEFAULT.radius if traits.radius is None else traits.radius
+        self._greatest = LARGEST_REWARD if traits.greatest is None else min(traits.greatest, LARGEST_REWARD)
+
+    @property
+    def policy(self) -> Policy:
+        """The policy; another may take over at any time, and goes on with all that was learnt.
+
+        The clock goes on too: a schedule counts rounds from the bandit's first. What was spent stays
+        spent: the cost and the number of explorations, and those that are owed, count for the new
+        policy's limits.
+        """
+        return self._player.policy
+
+    @policy.setter
+    def policy(self, policy: Policy) -> None:
+        with self._lock:
+            self._player.policy = policy
+            self._player.account.changes += 1
+            self._follow()
+
+    @property
+    def seed(self) -> int:
+        """The seed of all draws."""
+        return self._seed
+
+    @property
+    def rescale(self) -> bool:
+        """Are arms longer than 1 divided by their length?"""
+        return self._arms.rescale
+
+    @property
+    def explored(self) -> int:
+        """How many decisions explored."""
+        return self._player.account.done
+
+    @property
+    def t(self) -> int:
+        """How many decisions were taken."""
+        return self._player.account.t
+
+    @property
+    def arms(self) -> Floats:
+        """The fixed arms, (K, d)."""
+        return shown(self._player.memory.columns.T)
+
+    @property
+    def allowed(self) -> Bools | None:
+        """Which of the fixed arms, or those of the feature map, exploring may try; None if all."""
+        return None if self._arms.allowed is None else shown(self._arms.allowed)
+
+    @allowed.setter
+    def allowed(self, allowed: npt.ArrayLike | None) -> None:
+        with self._lock:
+            self._arms.allow(allowed)
+
+    @property
+    def features(self) -> FeatureMap | None:
+        """The map that joins arms with a context, if there is one."""
+        return self._arms.features if isinstance(self._arms, Mapped) else None
+
+    @property
+    def estimator(self) -> Estimator | None:
+        """The estimator; None is ridge regression."""
+        return self._estimator
+
+    @property
+    def labels(self) -> tuple[Label, ...] | None:
+        """The labels of the fixed arms, or those of the feature map, if they have any."""
+        return self._arms.labels
+
+    @property
+    def penalty(self) -> float:
+        """The ridge penalty."""
+        return self._player.memory.all.penalty
+
+    @property
+    def pending(self) -> tuple[Decision, ...]:
+        """The decisions that still wait for their reward, oldest first."""
+        with self._lock:
+            return tuple(decision for decision, _ in self._waiting)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the lock; a copy is another life, whose ids are its own."""
+        return state_of(self)
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        vars(self).update(kept)
+        self._lives = Lives(self._lives.past)  # a pickle may be loaded twice
+        self._draws, self._lock = Rounds(self._seed, STREAM), threading.RLock()
+        ALIVE.add(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        other = type(self).__new__(type(self))
+        other.__setstate__(self.__getstate__())
+        return other
+
+    def __copy__(self) -> Self:
+        """A copy shares nothing: two bandits that learn into one state would both be wrong."""
+        return copy.deepcopy(self)
