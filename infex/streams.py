@@ -155,6 +155,13 @@ class Rounds:
             rest[7] = 0  # nor half a word
         return self._generator
 
+    @property
+    def memory(self) -> tuple[Words, Words] | None:
+        """What `at` writes to, as arrays for compiled code: the counter, and the rest; None if not known."""
+        if self._memory is None:
+            return None
+        return np.frombuffer(self._memory, dtype=np.uint64), np.frombuffer(self._rest, dtype=np.uint64)
+
     def _laid_out(self) -> tuple[Any, Any]:
         """The counter in the generator's memory; and two pointers, a place in the buffer, it, half a word."""
         bits: Any = self._bits

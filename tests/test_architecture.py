@@ -47,7 +47,8 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     | {"simulation", "reports"},
     "cli": {"errors", "files", "schedules", "theory", "verification", "reports", "experiments", "planning"},
     "__main__": {"cli"},
-    "testing": GROUND | {"streams", "schedules", "linear", "policies", "rounds", "environments"},
+    "testing": GROUND
+    | {"streams", "schedules", "linear", "policies", "rounds", "environments", "simulation"},
 }
 
 

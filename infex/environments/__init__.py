@@ -1,8 +1,68 @@
 """Problems to play: they own the means, the gaps and the regret."""
 
-from infex.environments.contexts import ChangingInstance, changing
-from infex.environments.linear import LinearInstance, gaussian, lower_bound
+from infex.environments.contexts import ChangingInstance
+from infex.environments.lateness import Late, late
+from infex.environments.linear import LinearInstance
+from infex.environments.moving import Moves, RandomWalk, Steps, Turning, steps, turning, walk
+from infex.environments.named import (
+    changing,
+    collinear,
+    gaussian,
+    lower_bound,
+    many_arms,
+    misspecified,
+    near_ties,
+    settings_of,
+    sparse,
+    sphere,
+)
+from infex.environments.own import Environment, OwnInstance
+from infex.environments.reward_laws import RewardKernel, reward_kernel
+from infex.environments.truths import Stretch
 
-Instance = LinearInstance | ChangingInstance
+Instance = LinearInstance | ChangingInstance | OwnInstance
 
-__all__ = ["ChangingInstance", "Instance", "LinearInstance", "changing", "gaussian", "lower_bound"]
+PROBLEMS = {
+    named.__name__: named
+    for named in (
+        gaussian,
+        changing,
+        lower_bound,
+        sparse,
+        sphere,
+        near_ties,
+        collinear,
+        many_arms,
+        misspecified,
+    )
+}
+
+__all__ = [
+    "ChangingInstance",
+    "Environment",
+    "Instance",
+    "Late",
+    "LinearInstance",
+    "Moves",
+    "OwnInstance",
+    "RandomWalk",
+    "RewardKernel",
+    "Steps",
+    "Stretch",
+    "Turning",
+    "changing",
+    "collinear",
+    "gaussian",
+    "late",
+    "lower_bound",
+    "many_arms",
+    "misspecified",
+    "near_ties",
+    "reward_kernel",
+    "settings_of",
+    "sparse",
+    "sphere",
+    "steps",
+    "turning",
+    "walk",
+]

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, final
+from typing import Any, final
 
 import numpy as np
 
 from infex.arrays import Floats, columns_of, shown
-from infex.checks import one_of, real, whole
-from infex.environments.linear import key_of, refuse_means, vector
+from infex.checks import real, whole
+from infex.environments.lateness import Late, checked_late
+from infex.environments.linear import BLOCK, key_of, vector
+from infex.environments.moving import Moves
+from infex.environments.reward_laws import RewardLaw, Rewards, reward_law
+from infex.environments.truths import Link, MeanFunction, Stretch, Truth
 from infex.errors import InvalidArms, InvalidSetting
 from infex.kernels.drawing import draw_arms, shift_arms
-from infex.kernels.rewards import LAWS, draw_of, reward_of
 from infex.streams import stream
 
 Contexts = Callable[[np.random.Generator], Any]
-
-SETS = 3  # of recurring arms
-BLOCK = 1 << 17  # numbers in the arms that are drawn at a time
 
 
 @final
@@ -30,7 +30,8 @@ class ChangingInstance:
     New arms are N(0, I/(2d)) cut to length 1, or what `contexts(rng)` gives: an array of (arms, d),
     none longer than 1, by `rng` alone; or those of one of `sets`, (sets, arms, d), drawn uniformly.
     With a `gap`, a drawn arm that comes nearer than that to the best fixed one is shifted along theta
-    until it does not. `rewards` and `noise` are those of `LinearInstance`.
+    until it does not. `rewards`, `noise` (a number, or one for each place), `degrees`, `link`, `mean`,
+    `moves` and `late` are those of `LinearInstance`.
 
     All policies that play the same instance with the same seed meet the same arms and noise.
 
@@ -45,34 +46,49 @@ class ChangingInstance:
     contexts: Contexts | None = None
     sets: Any = None
     gap: float | None = None
-    rewards: Literal["sign", "gaussian", "bernoulli"] = "sign"
-    noise: float = 1.0
+    rewards: Rewards = "sign"
+    noise: float | Floats = 1.0
+    degrees: float = 3.0
+    link: Link = "linear"
+    mean: MeanFunction | None = None
+    moves: Moves | None = None
+    late: Late | int | None = None
     key: int = field(init=False, repr=False)
+    law: RewardLaw = field(init=False, repr=False)
+    truth: Truth = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         theta = vector(self.theta)
         arms = whole("arms", self.arms, least=0 if self.fixed is not None else 1)
         fixed = np.zeros((len(theta), 0)) if self.fixed is None else columns_of(self.fixed, dim=len(theta))
-        one_of("rewards", self.rewards, LAWS)
-        refuse_means(fixed.T @ theta, self.rewards)
+        law = reward_law(self.rewards, self.noise, self.degrees, fixed.shape[1] + arms)
+        truth = Truth(theta, self.link, self.mean, self.moves)
+        if fixed.shape[1]:
+            law.refuse(truth.means(fixed.T, theta))
         if self.contexts is not None and not callable(self.contexts):
             raise InvalidSetting(f"contexts must be a function of a generator, got {self.contexts!r}")
         sets = np.zeros((0, len(theta), arms)) if self.sets is None else _sets(self.sets, len(theta), arms)
         if self.sets is not None and self.contexts is not None:
             raise InvalidSetting("give either contexts or sets, got both")
         gap = self.gap if self.gap is None else real("gap", self.gap, above=0)
+        if gap is not None and not truth.is_plain:
+            raise InvalidSetting("a gap needs means x'theta that stay as they are")
         if gap is not None and not (fixed.shape[1] and np.max(fixed.T @ theta) >= gap):
             raise InvalidSetting(f"a gap of {gap:g} needs a fixed arm with a mean of at least that")
-        noise = real("noise", self.noise, least=0)
         source = getattr(self.contexts, "__qualname__", type(self.contexts).__qualname__)
-        content = f"{arms} {fixed.shape} {sets.shape} {gap!r} {self.rewards} {noise!r} {source}".encode()
+        words = f"{law.name} {law.noise!r}" if law.is_plain else f"{law.name} {law.shown}"
+        content = f"{arms} {fixed.shape} {sets.shape} {gap!r} {words} {source}".encode()
+        content += truth.content + (b"" if law.is_plain else law.content)
         derived: dict[str, Any] = {
             "theta": shown(theta),
             "arms": arms,
             "fixed": shown(np.ascontiguousarray(fixed.T)),
             "sets": shown(np.ascontiguousarray(sets.transpose(0, 2, 1))),
             "gap": gap,
-            "noise": noise,
+            "noise": law.noise,
+            "law": law,
+            "truth": truth,
+            "late": checked_late(self.late),
             "key": key_of(theta.tobytes() + fixed.tobytes() + sets.tobytes() + content),
         }
         for name, value in derived.items():
@@ -94,8 +110,28 @@ class ChangingInstance:
 
     def reward(self, mean: float, rng: np.random.Generator) -> float:
         """The reward of an arm of that mean, in the round whose draw `rng` gives next."""
-        law = LAWS[self.rewards]
-        return float(reward_of(law, mean, self.noise, draw_of(law, rng)))
+        return self.law.draw(0, mean, rng)
+
+    @property
+    def standing(self) -> None:
+        """No arms stand in every round: they are drawn anew."""
+        return None
+
+    @property
+    def is_plain(self) -> bool:
+        """Are the arms fixed, so that the quickest loops can play it? Never."""
+        return False
+
+    def stretches(self, seed: int, horizon: int) -> Iterator[Stretch]:
+        """All rounds, some at a time, with their arms and means."""
+        path = self.truth.path(seed, self.key)
+        for first, block in self.blocks(seed, horizon):
+            last = first + len(block) - 1
+            ends, thetas = path.rows(first, last)
+            rows = thetas[np.searchsorted(ends, np.arange(first, last + 1))]
+            means = self.truth.means_of(block, rows)
+            self.law.refuse(means)
+            yield Stretch(first, last, np.arange(first, last + 1), means, block)
 
     def blocks(self, seed: int, horizon: int) -> Iterator[tuple[int, Floats]]:
         """The arms of all rounds, some at a time: the first of them, and their columns, (rounds, d, K)."""
@@ -119,8 +155,6 @@ class ChangingInstance:
         theta = np.array(self.theta)
         if self.gap is not None:
             shift_arms(block, self.arms, theta, float(np.max(self.fixed @ theta)) - self.gap)
-        if self.rewards == "bernoulli" or (self.rewards == "sign" and np.linalg.norm(theta) > 1.0):
-            refuse_means(np.einsum("bdk,d->bk", block, theta), self.rewards)
 
     def _drawn(self, t: int, rng: np.random.Generator) -> Floats:
         assert self.contexts is not None
@@ -144,52 +178,3 @@ def _sets(sets: object, dim: int, arms: int) -> Floats:
     if not found:
         raise InvalidSetting("sets must be at least one set of arms, got none")
     return np.array(found)
-
-
-def changing(
-    dim: int,
-    arms: int,
-    seed: int,
-    *,
-    best: Literal["moving", "fixed", "recurring"] = "moving",
-    gap: float = 0.1,
-    rewards: Literal["sign", "gaussian"] = "sign",
-) -> ChangingInstance:
-    """Arms drawn anew in every round, theta uniform on the sphere.
-
-    With `best="fixed"` the last arm is theta/2 in every round, and all others are worse by at
-    least `gap`: the setting in which the theorem of the paper still holds (its appendix on
-    time-varying features).
-
-    With `best="moving"` the best arm moves with the draws, which go in all directions by
-    themselves: such contexts explore for a greedy policy. With `best="recurring"` it moves too, but
-    every round offers one of three fixed sets of arms, drawn as in the paper, which share no
-    direction (each has its part of the features). No set teaches anything of the others, and the
-    draws nothing that the arm chosen does not: a greedy policy can lock on a bad arm in each.
-
-    >>> changing(dim=10, arms=50, seed=3).count
-    50
-    """
-    dim, arms = whole("dim", dim, least=1), whole("arms", arms, least=1)
-    direction = stream(seed, "changing", dim, arms).standard_normal(dim)
-    theta = direction / np.linalg.norm(direction)
-    one_of("rewards", rewards, ("sign", "gaussian"))
-    real("gap", gap, above=0)
-    one_of("best", best, ("moving", "fixed", "recurring"))
-    if best == "recurring":
-        sets = _recurring(dim, arms, stream(seed, "recurring", dim, arms))
-        return ChangingInstance(theta=theta, arms=arms, sets=sets, rewards=rewards)
-    if best == "moving":
-        return ChangingInstance(theta=theta, arms=arms, rewards=rewards)
-    return ChangingInstance(theta=theta, arms=arms - 1, fixed=theta[None] / 2, gap=gap, rewards=rewards)
-
-
-def _recurring(dim: int, arms: int, rng: np.random.Generator) -> Floats:
-    """Sets of arms, each in its own part of the features, (sets, arms, d)."""
-    parts = np.array_split(np.arange(dim), min(SETS, dim))
-    sets = np.zeros((len(parts), dim, arms))
-    for columns, part in zip(sets, parts, strict=True):
-        drawn = np.empty((1, part.size, arms))
-        draw_arms(drawn, arms, rng)
-        columns[part] = drawn[0]
-    return sets.transpose(0, 2, 1)

@@ -1,31 +1,43 @@
-"""Problems with a fixed arm set and rewards linear in it."""
+"""Problems with a fixed arm set."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, final
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Floats, columns_of, shown
-from infex.checks import one_of, real, whole
+from infex.environments.lateness import Late, checked_late
+from infex.environments.moving import Moves
+from infex.environments.reward_laws import RewardLaw, Rewards, reward_law
+from infex.environments.truths import Link, MeanFunction, Stretch, Truth, gaps_below, linked
 from infex.errors import InvalidSetting
 from infex.kernels import TIE
-from infex.kernels.rewards import LAWS, draw_of, reward_of
 from infex.streams import stream
+
+BLOCK = 1 << 17  # numbers in the means, or the arms, that are drawn at a time
+STRETCH = 1 << 20  # rounds of a stretch
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearInstance:
-    """Arms with mean rewards x'theta; it owns the means, the gaps and the regret.
+    """Fixed arms with mean rewards x'theta; it owns the means, the gaps and the regret.
 
     `rewards` is the law of a reward with mean m: "sign" is +1 with probability (1 + m)/2, else
-    -1; "bernoulli" is 1 with probability m, else 0; "gaussian" is m + `noise` N(0, 1), the only law
-    that reads `noise`. Each round has one draw, common to all policies that play the same instance
-    with the same seed.
+    -1; "bernoulli" is 1 with probability m, else 0; "gaussian" is m + `noise` N(0, 1); "student" is
+    m + `noise` times a draw of Student's t with so many `degrees` of freedom; a function `(mean, rng) ->
+    float` is a law of your own, compiled if it is a `reward_kernel`. `noise` is a number, or one for each
+    arm. Each round has its draws, common to all policies that play the same instance with the same seed.
+
+    With `link="logistic"` means are 1/(1 + exp(-x'theta)); with `mean`, a function of the arms, (K, d) to
+    (K,), they are what it gives: theta is then what a linear model is told. `moves` (`steps`, `turning`,
+    `walk`) says how theta moves; `means`, `gaps` and `best` are those of round 1. `late` says when rewards
+    come. Regret is against the best arm of each round.
 
     >>> instance = LinearInstance([[1.0, 0.0], [0.0, 1.0]], theta=[0.5, 0.2])
     >>> instance.best, instance.gaps.tolist()
@@ -34,40 +46,77 @@ class LinearInstance:
 
     arms: Floats
     theta: Floats
-    rewards: Literal["sign", "gaussian", "bernoulli"] = "sign"
-    noise: float = 1.0
+    rewards: Rewards = "sign"
+    noise: float | Floats = 1.0
+    degrees: float = field(default=3.0, kw_only=True)
+    link: Link = field(default="linear", kw_only=True)
+    mean: MeanFunction | None = field(default=None, kw_only=True)
+    moves: Moves | None = field(default=None, kw_only=True)
+    late: Late | int | None = field(default=None, kw_only=True)
     means: Floats = field(init=False, repr=False)
     gaps: Floats = field(init=False, repr=False)
     best: int = field(init=False)
     key: int = field(init=False, repr=False)
+    law: RewardLaw = field(init=False, repr=False)
+    truth: Truth = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         arms = np.ascontiguousarray(columns_of(self.arms).T)
         theta = vector(self.theta, arms.shape[1])
-        means = arms @ theta
-        gaps = means.max() - means
-        gaps[gaps <= TIE * (1.0 + abs(means.max()))] = 0.0  # rounding makes no arm worse
-        one_of("rewards", self.rewards, LAWS)
-        refuse_means(means, self.rewards)
-        noise = real("noise", self.noise, least=0)
-        content = arms.tobytes() + theta.tobytes() + f"{arms.shape} {self.rewards} {noise!r}".encode()
+        law = reward_law(self.rewards, self.noise, self.degrees, len(arms))
+        truth = Truth(theta, self.link, self.mean, self.moves)
+        means = truth.means(shown(arms), theta)
+        gaps = gaps_below(means, TIE)
+        law.refuse(means)
+        content = arms.tobytes() + theta.tobytes()
+        content += f"{arms.shape} {law.name} {law.noise!r}".encode() if law.is_plain else law.content
+        content += truth.content + (b"" if self.mean is None else means.tobytes())
         derived: dict[str, Any] = {
             "arms": shown(arms),
             "theta": shown(theta),
-            "noise": noise,
+            "noise": law.noise,
             "means": shown(means),
             "gaps": shown(gaps),
             "best": int(np.argmin(gaps)),
             "key": key_of(content),
+            "law": law,
+            "truth": truth,
+            "late": checked_late(self.late),
         }
         for name, value in derived.items():
             object.__setattr__(self, name, value)
 
+    def __init_subclass__(cls) -> None:
+        raise TypeError(
+            f"{cls.__name__} cannot refine LinearInstance: loops would not call what it overrides; give "
+            "rewards=, mean=, moves= or late=, or write an environment of your own (infex.environments)"
+        )
+
     def __repr__(self) -> str:
         count, dim = self.arms.shape
         return (
-            f"LinearInstance({count} arms of {dim} features, rewards={self.rewards!r}, noise={self.noise!r})"
+            f"LinearInstance({count} arms of {dim} features, rewards={self.law.name}, noise={self.law.shown})"
         )
+
+    @property
+    def dim(self) -> int:
+        """The dimension d."""
+        return int(self.arms.shape[1])
+
+    @property
+    def count(self) -> int:
+        """How many arms there are."""
+        return len(self.arms)
+
+    @property
+    def standing(self) -> Floats:
+        """The arms of every round, (K, d)."""
+        return self.arms
+
+    @property
+    def is_plain(self) -> bool:
+        """Are means fixed, rewards of one of the plain laws, and told at once? Such runs are the quickest."""
+        return self.law.is_plain and self.late is None and (self.moves is None)
 
     @property
     def gap(self) -> float:
@@ -84,42 +133,22 @@ class LinearInstance:
         return seed, "rewards", self.key
 
     def reward(self, arm: int, rng: np.random.Generator) -> float:
-        """The reward of an arm in the round whose draw `rng` gives next."""
-        law = LAWS[self.rewards]
-        return float(reward_of(law, self.means[arm], self.noise, draw_of(law, rng)))
+        """The reward of an arm, with its mean of round 1, in the round whose draw `rng` gives next."""
+        return self.law.draw(arm, float(self.means[arm]), rng)
 
-
-def gaussian(
-    dim: int, arms: int, seed: int | np.random.Generator, rewards: Literal["sign", "gaussian"] = "sign"
-) -> LinearInstance:
-    """An instance as in the paper: arms N(0, I/(2d)) cut to length 1, theta uniform on the sphere.
-
-    >>> gaussian(dim=10, arms=1000, seed=3).arms.shape
-    (1000, 10)
-    """
-    dim, arms = whole("dim", dim, least=1), whole("arms", arms, least=1)
-    one_of("rewards", rewards, ("sign", "gaussian"))
-    rng = seed if isinstance(seed, np.random.Generator) else stream(seed, "gaussian", dim, arms)
-    rows = rng.standard_normal((arms, dim)) * np.sqrt(1 / (2 * dim))
-    lengths = np.linalg.norm(rows, axis=1)
-    rows[lengths > 1] /= lengths[lengths > 1, None]
-    theta = rng.standard_normal((dim,))
-    return LinearInstance(rows, theta / np.linalg.norm(theta), rewards)
-
-
-def lower_bound(gap: float, which: Literal[1, 2] = 2) -> LinearInstance:
-    """The two arms 1 and 0 (d = 1) of the paper's lower bound: theta is -gap in instance 1, gap in 2.
-
-    Rewards have noise N(0, 1). A policy that explores too rarely has a regret of nearly order T in
-    instance 2, where it may drop the better arm for good.
-
-    >>> lower_bound(0.25, which=1).best, lower_bound(0.25, which=2).best
-    (1, 0)
-    """
-    gap = real("gap", gap, above=0)
-    if which not in (1, 2):
-        raise InvalidSetting(f"which must be 1 or 2, got {which!r}")
-    return LinearInstance(np.array([[1.0], [0.0]]), np.array([-gap if which == 1 else gap]), "gaussian")
+    def stretches(self, seed: int, horizon: int) -> Iterator[Stretch]:
+        """All rounds, some at a time, with the means that hold in them."""
+        path = self.truth.path(seed, self.key)
+        size = min(horizon, STRETCH if self.moves is None else max(1, BLOCK // self.count))
+        for first in range(1, horizon + 1, size):
+            last = min(first + size - 1, horizon)
+            if self.moves is None:
+                yield Stretch(first, last, np.array([last]), self.means[None].copy())
+                continue
+            ends, thetas = path.rows(first, last)
+            means = linked(np.einsum("rd,kd->rk", thetas, self.arms), self.link)
+            self.law.refuse(means)
+            yield Stretch(first, last, ends, np.ascontiguousarray(means))
 
 
 def key_of(content: bytes) -> int:
@@ -148,16 +177,3 @@ def vector(theta: npt.ArrayLike, dim: int | None = None, name: str = "theta") ->
             f"{name} must be {asked.replace('numbers', 'finite numbers')}, got {_short(theta)}"
         )
     return found
-
-
-def refuse_means(means: Floats, rewards: str) -> None:
-    """Refuses means, (K,) or (rounds, K), that no reward of that law can have."""
-    low, high = {"sign": (-1.0, 1.0), "bernoulli": (0.0, 1.0), "gaussian": (-np.inf, np.inf)}[rewards]
-    slack = 1e-9
-    bad = (means < low - slack) | (means > high + slack)
-    if bad.any():
-        place = int(np.argmax(bad))
-        raise InvalidSetting(
-            f"means must be from {low:g} to {high:g} for {rewards} rewards; "
-            f"arm {place % means.shape[-1]} has {means.flat[place]:.6g}"
-        )

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
-from infex.environments import ChangingInstance, Instance
+from infex.environments import Instance
 from infex.errors import InfexWarning
 from infex.experiments.recipes import LabelledPolicy, Recipe
 from infex.experiments.warming import warm
@@ -135,9 +135,7 @@ def _noted() -> Iterator[list[Warning]]:
 
 def shape_of(instance: Instance) -> tuple[int, int]:
     """Dimension and number of arms."""
-    if isinstance(instance, ChangingInstance):
-        return instance.dim, instance.count
-    return int(instance.arms.shape[1]), int(instance.arms.shape[0])
+    return instance.dim, instance.count
 
 
 def chunked(tasks: list[Task], rounds: int = 200_000) -> list[Chunk]:

@@ -80,6 +80,42 @@ def _call_plainly(function: Chooser, t: int, view: View, rng: np.random.Generato
 
 call: Any = _call_plainly if plain_python else intrinsic(_call)
 
+Rewarder = Callable[[float, np.random.Generator], float]  # a user's law of rewards
+GAIN: Any = types.Tuple((types.float64, types.int64))  # type: ignore[no-untyped-call]
+
+
+@functools.cache
+def law_arguments() -> tuple[Any, ...]:
+    """The types of the arguments of a kernel that draws rewards."""
+    typeof: Any = numba.typeof
+    return types.float64, typeof(np.random.default_rng(0))
+
+
+def _call_law(typing_context: object, address: types.Type, mean: types.Type, rng: types.Type) -> Intrinsic:
+    """Calls a law's kernel as `_call` does a policy's: its reward and 0, or 0.0 and a fault."""
+
+    def emit(context: CPUContext, builder: ir.IRBuilder, signature: Signature, given: Values) -> ir.Value:
+        convention, kinds = context.call_conv, signature.args[1:]
+        shape = convention.get_function_type(types.float64, kinds)
+        pointer = builder.inttoptr(given[0], shape.as_pointer())
+        status, gain = convention.call_function(builder, pointer, types.float64, kinds, given[1:])
+        raised = status.is_user_exc
+        with builder.if_then(builder.and_(status.is_error, builder.not_(raised)), likely=False):
+            convention.return_status_propagate(builder, status)
+        number = ir.IntType(64)
+        fault = builder.select(raised, builder.ptrtoint(status.excinfoptr, number), number(0))
+        found = builder.select(raised, gain.type(0.0), gain), fault
+        return context.make_tuple(builder, signature.return_type, found)  # type: ignore[no-untyped-call]
+
+    return GAIN(types.intp, types.float64, rng), emit
+
+
+def _call_law_plainly(function: Rewarder, mean: float, rng: np.random.Generator) -> tuple[float, int]:
+    return float(function(mean, rng)), 0
+
+
+call_law: Any = _call_law_plainly if plain_python else intrinsic(_call_law)
+
 
 def _leave(typing_context: object, fault: object) -> Intrinsic:
     """Leaves the compiled function with what a kernel raised."""

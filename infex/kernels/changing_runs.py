@@ -1,31 +1,18 @@
 """The compiled loop over arms that are drawn anew in every round."""
 
+import math
+
 import numpy as np
 
 from infex import kernels
 from infex.arrays import Floats
 from infex.kernels import regret
 from infex.kernels.bases import READS_SCORES, READS_WIDTHS, Base, NoSuchArm, base_arm, pick
-from infex.kernels.compiling import compiled
-from infex.kernels.drawing import gaps_of
+from infex.kernels.compiling import compiled, inlined
 from infex.kernels.fixed_runs import Outcome, Rule, State
-from infex.kernels.rewards import draw_of, reward_of
+from infex.kernels.rewards import rewarded
 from infex.kernels.view import View, viewed
-
-
-@compiled
-def enter(outcome: Outcome, t: int, arm: int, explores: bool, gap: float, reward: float) -> None:
-    """Enters one round."""
-    checkpoints, curve, totals, counts, arms, rewards, losses = outcome
-    counts[arm] += 1
-    regret.add(totals, explores, gap, 1.0)
-    if arms.size > 0:
-        arms[t - 1] = arm
-        rewards[t - 1] = reward
-        losses[t - 1] = gap
-    mark = np.searchsorted(checkpoints, t)
-    if checkpoints[mark] == t:
-        curve[mark] = regret.regret(totals)
+from infex.kernels.world import BadReward, Post, World, enter, gaps_from
 
 
 @compiled
@@ -37,9 +24,8 @@ def play_block(
     settings: Floats,
     state: State,
     apart: State,
-    law: int,
-    noise: float,
-    theta: Floats,
+    world: World,
+    post: Post,
     reward_rng: np.random.Generator,
     rng: np.random.Generator,
     outcome: Outcome,
@@ -47,24 +33,24 @@ def play_block(
     """Plays as many rounds from t on as `block` has arms for; 0, or the fault of a kernel that raised.
 
     The widths of all arms come from one product M X in `kernels.direct`, and only where the base
-    reads them; greedy rounds need the scores alone.
+    reads them; greedy rounds need the scores alone. There is a row of means for each round.
     """
     exploring, always, own, random_ties = rule
-    truth, solved, empty, no_board, vectors, run, penalty = state
-    own_truth, own_solved, _, _, own_vectors, own_run, _ = apart
+    _, solved, _, _, vectors, run, penalty = state
+    _, own_solved, _, _, own_vectors, own_run, _ = apart
     count, turn, own_clock = block.shape[2], 0, int(outcome.tally[regret.EXPLORED])
     board, gaps, x = np.zeros((4, count)), np.empty(count), np.empty(block.shape[1])
     seen = viewed(block[0], settings, penalty, board, run, solved, vectors)
     scores, places, sample = seen.scores, seen.places, seen.sample
     for b in range(block.shape[0]):
-        columns, fault = block[b], 0
-        explores = always or (turn < exploring.size and exploring[turn] == t + b)
+        columns, now, fault = block[b], t + b, 0
+        explores = always or (turn < exploring.size and exploring[turn] == now)
         if explores:
             turn += 1
             if own:
                 clock, factor, vector, here = own_clock + turn, own_solved, own_vectors, own_run
             else:
-                clock, factor, vector, here = t + b, solved, vectors, run
+                clock, factor, vector, here = now, solved, vectors, run
             score(base.reads, factor, columns, board)
             seen = View(columns, settings, penalty, board, here, factor, vector, scores, places, sample)
             arm, explores, fault = base_arm(base, clock, seen, rng)
@@ -75,16 +61,38 @@ def play_block(
         if not 0 <= arm < count:
             if fault != 0:
                 return fault
-            raise NoSuchArm(arm, t + b)
-        top = gaps_of(columns, theta, gaps)
-        reward = reward_of(law, top - gaps[arm], noise, draw_of(law, reward_rng))
-        for i in range(x.size):
-            x[i] = columns[i, arm]
-        kernels.absorb(truth, penalty, solved, empty, no_board, vectors, run, x, reward)
-        if explores and own:
-            kernels.absorb(own_truth, penalty, own_solved, empty, no_board, own_vectors, own_run, x, reward)
-        enter(outcome, t + b, arm, explores, gaps[arm], reward)
+            raise NoSuchArm(arm, now)
+        reward, fault = rewarded(world.law, world.means[b, arm], world.noise[arm], now, reward_rng)
+        if fault != 0:
+            return fault
+        if not math.isfinite(reward):
+            raise BadReward(reward, now)
+        gaps_from(world.means[b], gaps)
+        enter(outcome, now, arm, explores, gaps[arm], reward)
+        if post.order.size == 0:
+            for i in range(x.size):
+                x[i] = columns[i, arm]
+            take_in(state, x, reward)
+            if explores and own:
+                take_in(apart, x, reward)
+        else:
+            post.rewards[now - 1], post.explored[now - 1] = reward, explores
+            for i in range(x.size):
+                post.features[now - 1, i] = columns[i, arm]
+            while post.at[0] < post.order.size and post.due[post.at[0]] <= now:
+                past = post.order[post.at[0]]
+                take_in(state, post.features[past], post.rewards[past])
+                if post.explored[past] and own:
+                    take_in(apart, post.features[past], post.rewards[past])
+                post.at[0] += 1
     return 0
+
+
+@inlined
+def take_in(state: State, x: Floats, reward: float) -> None:
+    """Learns the reward of an x."""
+    truth, solved, empty, no_board, vectors, run, penalty = state
+    kernels.absorb(truth, penalty, solved, empty, no_board, vectors, run, x, reward)
 
 
 @compiled

@@ -1,13 +1,11 @@
-"""Arms that are drawn anew, and their gaps."""
+"""Arms that are drawn anew, and parameters that walk."""
 
 import math
 
 import numpy as np
 
 from infex.arrays import Floats
-from infex.kernels.algebra import product
-from infex.kernels.compiling import compiled, inlined, larger
-from infex.kernels.layout import TIE
+from infex.kernels.compiling import compiled
 
 
 @compiled
@@ -45,14 +43,21 @@ def shift_arms(block: Floats, count: int, theta: Floats, limit: float) -> None:
                 block[b, i, k] -= max(mean - limit, 0.0) / square * theta[i]
 
 
-@inlined
-def gaps_of(columns: Floats, theta: Floats, out: Floats) -> float:
-    """What each arm's mean falls short of the best, nothing within rounding; the best mean."""
-    product(columns, theta, out)
-    top = float(out[0])
-    for k in range(out.size):
-        top = larger(top, out[k])
-    slack = TIE * (1.0 + abs(top))
-    for k in range(out.size):
-        out[k] = 0.0 if top - out[k] <= slack else top - out[k]
-    return top
+@compiled
+def walk_on(
+    theta: Floats, length: float, size: float, begun: bool, rng: np.random.Generator, out: Floats
+) -> Floats:
+    """A walk on the sphere of that length, a row for each round; the first is theta unless `begun`."""
+    rows, d = out.shape
+    here = theta.copy()
+    for r in range(rows):
+        if r > 0 or begun:
+            square = 0.0
+            for i in range(d):
+                here[i] += size * length * rng.standard_normal() / math.sqrt(float(d))
+                square += here[i] * here[i]
+            for i in range(d):
+                here[i] *= length / math.sqrt(square) if square > 0.0 else 0.0
+        for i in range(d):
+            out[r, i] = here[i]
+    return here

@@ -17,7 +17,6 @@ from infex.errors import InvalidChoice
 from infex.kernels import bases, fixed_runs
 from infex.kernels.calling import throw
 from infex.kernels.layout import aligned, blank
-from infex.kernels.rewards import LAWS
 from infex.linear.regression import checked_penalty
 from infex.policies import Greedy, Policy
 from infex.simulation.course import Course, course_of
@@ -80,7 +79,7 @@ def _play(tasks: Sequence[Task], label: str, course: Course, penalty: float, led
     places = {problem: place for place, problem in enumerate(problems)}
     which = np.array([places[instance] for instance, _ in tasks])
     arrays = _stacked(problems)
-    law = LAWS[instance.rewards]
+    law, noise = instance.law.kind, instance.noise
     reward_rng, rng, memory, starts = generators_of(tasks, label, alone=ledger.horizon > CHUNK)
     for t in range(1, ledger.horizon + 1, CHUNK):
         end = min(t + CHUNK - 1, ledger.horizon)
@@ -88,7 +87,7 @@ def _play(tasks: Sequence[Task], label: str, course: Course, penalty: float, led
         rule = fixed_runs.Rule(exploring, form.schedule is None, form.own, form.random_ties)
         try:
             fault = fixed_runs.play_batch(
-                t, end, rule, form.base, form.settings, state, apart, law, instance.noise, which, *arrays,
+                t, end, rule, form.base, form.settings, state, apart, law, noise, which, *arrays,
                 reward_rng, rng, memory, starts, ledger.checkpoints, ledger.curves, ledger.tallies,
                 ledger.counts, ledger.arms, ledger.rewards, ledger.losses, ledger.volumes, ledger.times,
             )  # fmt: skip

@@ -43,7 +43,7 @@ class Ledger:
     def run(self, row: int, instance: Instance, policy: Policy, seed: int, seconds: float) -> Run:
         """One run, all of it."""
         totals = self.tallies[row].tolist()
-        if self.record and isinstance(instance, LinearInstance):
+        if self.record and isinstance(instance, LinearInstance) and instance.is_plain:
             self.losses[row] = instance.gaps[self.arms[row]]
         return Run(
             instance=instance,

@@ -7,7 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from infex.checks import whole
-from infex.environments import ChangingInstance, Instance
+from infex.environments import (
+    ChangingInstance,
+    Environment,
+    Instance,
+    LinearInstance,
+    OwnInstance,
+    RewardKernel,
+)
 from infex.errors import InvalidSetting
 from infex.linear.estimating import Estimator, checked_estimator
 from infex.policies.traits import Policy, checked
@@ -24,7 +31,7 @@ LARGEST = 1 << 22
 
 
 def play_many(
-    instances: Instance | Iterable[Instance],
+    instances: Instance | Environment | Iterable[Instance | Environment],
     policy: Policy,
     horizon: int,
     seeds: Iterable[int] = (0,),
@@ -82,7 +89,7 @@ def play_many(
             return [_alone(policy, batch[0], horizon, penalty, record)]
         return play_batch(batch, policy, stream_name(policy), course, horizon, penalty, record)
 
-    if any(isinstance(problem, ChangingInstance) and problem.contexts for problem in problems) or not (
+    if any(has_own_code(problem) for problem in problems) or not (
         course.form.schedule is None or horizon <= CHUNK or is_built_in(course.form.schedule)
     ):
         threads = 1  # a user's code is not called from several threads at once
@@ -91,6 +98,14 @@ def play_many(
         return list(itertools.chain.from_iterable(map(some, batches)))
     with ThreadPoolExecutor(threads) as pool:
         return list(itertools.chain.from_iterable(pool.map(some, batches)))
+
+
+def has_own_code(instance: Instance) -> bool:
+    """Does playing it call a user's Python?"""
+    if isinstance(instance, OwnInstance) or instance.mean is not None:
+        return True
+    drawn = isinstance(instance, ChangingInstance) and instance.contexts is not None
+    return drawn or not (isinstance(instance.rewards, str | RewardKernel))
 
 
 def cores() -> int:
@@ -129,6 +144,6 @@ def batched(tasks: list[Task], horizon: int, threads: int) -> list[list[Task]]:
 
 def _kind(instance: Instance) -> tuple[Any, ...]:
     """How many numbers a problem's arms are, and what else it shares with those in one batch."""
-    if isinstance(instance, ChangingInstance):
+    if not (isinstance(instance, LinearInstance) and instance.is_plain):
         return LARGEST, id(instance)  # alone
     return instance.arms.size, instance.arms.shape, instance.rewards, instance.noise

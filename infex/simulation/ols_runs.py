@@ -13,7 +13,6 @@ from infex.environments import LinearInstance
 from infex.estimators import Solution
 from infex.kernels.fixed_runs import Rewarding
 from infex.kernels.forced_runs import play_forced_rounds
-from infex.kernels.rewards import LAWS
 from infex.linear.regression import checked_penalty
 from infex.policies import OLSBandit
 from infex.policies.forced_sampling import Rule, is_forced
@@ -63,7 +62,9 @@ def _play(
     """Plays all rounds; what was learnt, as the truth of a ridge."""
     dim = instance.arms.shape[1]
     truth, own_truth = np.zeros((2, dim + 1, dim)), np.zeros((2, dim + 1, dim))
-    problem = Rewarding(LAWS[instance.rewards], instance.noise, instance.means.copy(), instance.gaps.copy())
+    law = instance.law
+    assert isinstance(law.noise, float)
+    problem = Rewarding(law.kind, law.noise, instance.means.copy(), instance.gaps.copy())
     columns = np.ascontiguousarray(instance.arms.T)
     for t in range(1, ledger.horizon + 1, CHUNK):
         end = min(t + CHUNK - 1, ledger.horizon)

@@ -10,7 +10,7 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import whole
-from infex.environments import ChangingInstance, Instance, LinearInstance
+from infex.environments import Environment, Instance, LinearInstance, OwnInstance
 from infex.errors import InvalidSetting
 from infex.estimators import Ridge
 from infex.kernels import regret
@@ -23,10 +23,10 @@ from infex.policies.traits import Policy, checked, informed, traits_of
 from infex.records.stream_names import stream_name
 from infex.rounds import Player, play_round
 from infex.simulation.batch import CHUNK, play_batch
-from infex.simulation.changing import play_changing
 from infex.simulation.course import Course
 from infex.simulation.ledger import Ledger
 from infex.simulation.ols_runs import play_forced
+from infex.simulation.opened import play_open
 from infex.simulation.run import Run
 from infex.streams import stream
 
@@ -34,7 +34,7 @@ MOST_ROUNDS = 10**15  # floats count them exactly
 
 
 def play(
-    instance: Instance,
+    instance: Instance | Environment,
     policy: Policy,
     horizon: int,
     seed: int = 0,
@@ -45,6 +45,7 @@ def play(
 ) -> Run:
     """One run of a policy; the same seed gives the same run, and all policies meet the same noise.
 
+    `instance` is a problem of `infex.environments`, or one of your own (`infex.environments.Environment`).
     Built-in policies and kernels, alone or as a base of `Infex`, run in one compiled loop; any other, and
     a rate that only Python can evaluate, in a plain loop that does the same step by step. So does every
     policy with an `estimator`, one of `infex.estimators` in the place of ridge regression. `penalty` is
@@ -59,7 +60,7 @@ def play(
     50
     """
     checked("policy", policy)
-    checked_instance(instance)
+    instance = checked_instance(instance)
     horizon = checked_horizon(horizon)
     warn_of_means(instance, policy)
     penalty, estimator = plain_ridge(penalty, checked_estimator(estimator))
@@ -93,8 +94,8 @@ def _play(
     """One run of a policy whose draws are named by a label."""
     form = form_of(policy) if estimator is None else None
     course = Course(form) if isinstance(form, Form) else None
-    if isinstance(instance, ChangingInstance):
-        return play_changing(instance, policy, label, course, horizon, seed, penalty, record, estimator)
+    if not (isinstance(instance, LinearInstance) and instance.is_plain):
+        return play_open(instance, policy, label, course, horizon, seed, penalty, record, estimator)
     if isinstance(form, ForcedForm) and isinstance(policy, OLSBandit):
         return play_forced(instance, policy, label, horizon, seed, penalty, record)
     if course is not None:
@@ -127,9 +128,15 @@ def checked_horizon(horizon: object) -> int:
 
 def checked_instance(instance: object) -> Instance:
     """`instance`, if it is one that can be played."""
-    if not isinstance(instance, Instance):
-        raise InvalidSetting(f"instance must be one of infex.environments, got {instance!r}")
-    return instance
+    if isinstance(instance, Instance):
+        return instance
+    if isinstance(instance, type) or not isinstance(instance, Environment) or not callable(instance.means):
+        shown = instance.__qualname__ if isinstance(instance, type) else f"a {type(instance).__qualname__}"
+        raise InvalidSetting(
+            "instance must be one of infex.environments, or an object with means(t, arms) and arms or "
+            f"offer(t, rng); got {shown}"
+        )
+    return OwnInstance(instance)
 
 
 def _interpreted(

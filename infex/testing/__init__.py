@@ -1,6 +1,7 @@
-"""Contracts that policies, schedules and controls must pass, and slow obvious versions to compare with."""
+"""Contracts for policies, schedules, controls and environments, and slow obvious versions to compare with."""
 
 from infex.testing.controls import ControlContract
+from infex.testing.environments import EnvironmentContract
 from infex.testing.loop import play
 from infex.testing.policies import PolicyContract
 from infex.testing.problems import Problem, odd_boards, problem
@@ -9,6 +10,7 @@ from infex.testing.schedules import ScheduleContract
 
 __all__ = [
     "ControlContract",
+    "EnvironmentContract",
     "PolicyContract",
     "Problem",
     "ScheduleContract",

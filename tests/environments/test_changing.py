@@ -8,13 +8,17 @@ import pytest
 from infex.environments import ChangingInstance, changing
 from infex.environments import contexts as module
 from infex.errors import InfexError
-from infex.kernels.drawing import gaps_of
+from infex.kernels.world import gaps_from
 
 THETA = np.array([0.6, 0.0, -0.8])
 
 
 def all_arms(instance: ChangingInstance, seed: int, horizon: int) -> Any:
     return np.concatenate([block for _, block in instance.blocks(seed, horizon)])
+
+
+def all_means(instance: ChangingInstance, seed: int, horizon: int) -> Any:
+    return np.concatenate([stretch.means for stretch in instance.stretches(seed, horizon)])
 
 
 def test_arms_are_those_of_the_papers_generator_anew_in_each_round() -> None:
@@ -108,11 +112,10 @@ def test_gaps_are_from_the_best_of_the_round() -> None:
     columns = all_arms(instance, 1, 1)[0]
     out = np.empty(4)
     means = columns.T @ THETA
-    assert gaps_of(columns, THETA, out) == pytest.approx(means.max())
+    gaps_from(means, out)
     np.testing.assert_allclose(out, means.max() - means, atol=1e-15)
     assert out.min() == 0.0
-    near = np.array([[0.6, 0.6 * (1 + 1e-14)], [0.0, 0.0], [-0.5, -0.5]])
-    gaps_of(near, THETA, out[:2])
+    gaps_from(np.array([0.6, 0.6 * (1 + 1e-14)]), out[:2])
     assert out[:2].tolist() == [0.0, 0.0]  # rounding makes no arm worse
 
 
@@ -132,7 +135,7 @@ def test_gaps_are_from_the_best_of_the_round() -> None:
         (lambda: ChangingInstance(theta=THETA, arms=2, rewards="other"), "rewards must be"),
         (lambda: changing(dim=2, arms=3, seed=1, best="any"), "best must be"),
         (lambda: changing(dim=2, arms=3, seed=1, gap=-1), "gap must be above 0, got -1"),
-        (lambda: changing(dim=2, arms=3, seed=1, rewards="bernoulli"), "rewards must be"),
+        (lambda: changing(dim=2, arms=3, seed=1, rewards="poisson"), "rewards must be"),
         (lambda: ChangingInstance(theta=THETA, arms=3, contexts=np.eye(3)), "contexts must be a function"),
         (lambda: ChangingInstance(theta=THETA, arms=2, sets=[np.eye(3)]), "must have 2 arms; set 0 has 3"),
         (lambda: ChangingInstance(theta=THETA, arms=2, sets=[[[1, 0]] * 2]), "arms must have 3 features"),
@@ -143,11 +146,11 @@ def test_gaps_are_from_the_best_of_the_round() -> None:
             "either contexts or sets",
         ),
         (
-            lambda: all_arms(ChangingInstance(theta=THETA, arms=9, rewards="bernoulli"), 0, 9),
+            lambda: all_means(ChangingInstance(theta=THETA, arms=9, rewards="bernoulli"), 0, 9),
             "means must be from 0 to 1 for bernoulli rewards; arm [0-8] has",
         ),
         (
-            lambda: all_arms(ChangingInstance(theta=5 * THETA, arms=9), 0, 99),
+            lambda: all_means(ChangingInstance(theta=5 * THETA, arms=9), 0, 99),
             "means must be from -1 to 1 for sign rewards",
         ),
         (

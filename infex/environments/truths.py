@@ -1,0 +1,108 @@
+"""What is true of a problem: the means of its arms, round by round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, final
+
+import numpy as np
+
+from infex.arrays import Floats, Integers, shown
+from infex.checks import one_of
+from infex.environments.moving import Moves, Path, Resting
+from infex.errors import InvalidSetting
+from infex.streams import stream
+
+Link = Literal["linear", "logistic"]
+MeanFunction = Callable[[Floats], Any]
+
+LINKS = ("linear", "logistic")
+
+
+class Stretch(NamedTuple):
+    """Rounds `first` to `last`: each row of `means` holds until the round of `ends`, (rows, K).
+
+    `columns` are the arms where they are drawn anew, (rounds, d, K); there is then a row for each round.
+    """
+
+    first: int
+    last: int
+    ends: Integers
+    means: Floats
+    columns: Floats | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Truth:
+    """Means x'theta through a link, with a theta that may move; or a function of the arms, (K, d) to (K,)."""
+
+    theta: Floats
+    link: Link = "linear"
+    mean: MeanFunction | None = None
+    moves: Moves | None = None
+
+    def __post_init__(self) -> None:
+        one_of("link", self.link, LINKS)
+        if self.mean is not None and not callable(self.mean):
+            raise InvalidSetting(f"mean must be a function of the arms, got {self.mean!r}")
+        if self.moves is not None and (isinstance(self.moves, type) or not isinstance(self.moves, Moves)):
+            raise InvalidSetting(f"moves must be steps, turning or walk, got {self.moves!r}")
+        if self.mean is not None and (self.moves is not None or self.link != "linear"):
+            raise InvalidSetting("a mean of your own has no link and does not move; write an environment")
+
+    @property
+    def is_plain(self) -> bool:
+        """Are the means x'theta in every round?"""
+        return self.link == "linear" and self.mean is None and self.moves is None
+
+    @property
+    def content(self) -> bytes:
+        """What tells this truth from others, for the names of streams; none for a plain one."""
+        return b"" if self.is_plain else f"{self.link} {self.moves!r}".encode()
+
+    def path(self, seed: int, key: int) -> Path:
+        """Where the parameter goes in a run."""
+        theta = np.array(self.theta)
+        return Resting(theta) if self.moves is None else self.moves.path(theta, stream(seed, "moves", key))
+
+    def means(self, arms: Floats, theta: Floats) -> Floats:
+        """The means of arms, (K, d), by a theta."""
+        if self.mean is None:
+            return linked(arms @ theta, self.link)
+        return means_from(self.mean(arms), len(arms))
+
+    def means_of(self, block: Floats, thetas: Floats) -> Floats:
+        """The means of the arms of some rounds, (rounds, d, K), by a theta for each, (rounds, d)."""
+        if self.mean is None:
+            return linked(np.einsum("bd,bdk->bk", thetas, block), self.link)
+        return np.array([means_from(self.mean(shown(columns.T)), columns.shape[1]) for columns in block])
+
+
+def linked(scores: Floats, link: Link) -> Floats:
+    """Means from x'theta."""
+    if link == "linear":
+        return scores
+    return np.asarray(1.0 / (1.0 + np.exp(-scores)))
+
+
+def means_from(given: Any, count: int) -> Floats:
+    """The means that a user's function gave for so many arms."""
+    try:
+        found = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidSetting(f"means must be {count} numbers, got {type(given).__name__}") from None
+    if found.shape != (count,) or not np.all(np.isfinite(found)):
+        raise InvalidSetting(
+            f"means must be {count} finite numbers, one for each arm, got an array of shape {found.shape}"
+            + ("" if np.all(np.isfinite(found)) else " with some that are not finite")
+        )
+    return found
+
+
+def gaps_below(means: Floats, tie: float) -> Floats:
+    """By how much each mean falls short of the best; nothing within rounding."""
+    gaps = means.max() - means
+    gaps[gaps <= tie * (1.0 + abs(means.max()))] = 0.0
+    return np.asarray(gaps)

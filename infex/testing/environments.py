@@ -1,0 +1,105 @@
+"""The contract of environments: arms, means and rewards follow from seed and round alone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from infex.environments import Environment, Instance, Stretch
+from infex.environments.reward_laws import RewardSource
+from infex.linear import Evidence
+from infex.policies import Choice, Infex, LinUCB
+from infex.schedules import every
+from infex.simulation import play
+from infex.simulation.playing import checked_instance
+
+TRIED = 60
+DRAWS = 4000
+
+
+class Plainly:
+    """A policy as it is, without its compiled form."""
+
+    def __init__(self, base: Infex) -> None:
+        self.base = base
+
+    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        """What the policy chooses."""
+        return self.base.choose(t, evidence, rng)
+
+
+class EnvironmentContract:
+    """Tests for an environment of your own: inherit, say how it is made, and run pytest.
+
+    class TestMine(infex.testing.EnvironmentContract):
+        def make(self):
+            return Mine()
+    """
+
+    unbiased = True  # do rewards have the means that the environment tells?
+
+    def make(self) -> Environment | Instance:
+        """The environment, made anew."""
+        raise NotImplementedError(f"{type(self).__name__} must say in `make` how its environment is made")
+
+    def _stretches(self, seed: int, horizon: int = TRIED) -> list[Stretch]:
+        return list(checked_instance(self.make()).stretches(seed, horizon))
+
+    def test_every_round_has_arms_and_means(self) -> None:
+        instance = checked_instance(self.make())
+        t = 0
+        for stretch in self._stretches(1):
+            assert stretch.first == t + 1
+            t = stretch.last
+            assert stretch.means.shape[1] == instance.count
+            assert stretch.ends[-1] >= stretch.last
+        assert t == TRIED
+
+    def test_arms_and_means_follow_from_the_seed_and_the_round(self) -> None:
+        for one, other in zip(self._stretches(3), self._stretches(3), strict=True):
+            np.testing.assert_array_equal(one.means, other.means, err_msg="means differ when asked again")
+            assert (one.columns is None) == (other.columns is None)
+            if one.columns is not None and other.columns is not None:
+                np.testing.assert_array_equal(one.columns, other.columns, err_msg="arms differ")
+
+    def test_rewards_follow_from_the_seed_the_round_and_the_mean(self) -> None:
+        instance = checked_instance(self.make())
+        means = self._stretches(1)[0].means[0].tolist()
+        one, other = (RewardSource(instance.law, 5, instance.key) for _ in range(2))
+        best, worst = int(np.argmax(means)), int(np.argmin(means))
+        for t in range(1, 20):
+            first = one.reward(t, best if t < 19 else worst, means[best if t < 19 else worst])
+            other_arm = worst if t % 2 or t == 19 else best
+            again = other.reward(t, other_arm, means[other_arm])
+        assert first == again, "the reward of a round depends on what was played before it"
+
+    def test_rewards_have_their_means(self) -> None:
+        if not self.unbiased:
+            return
+        instance = checked_instance(self.make())
+        means = self._stretches(1)[0].means[0].tolist()
+        for arm in {int(np.argmax(means)), int(np.argmin(means))}:
+            source = RewardSource(instance.law, 5, instance.key)
+            drawn = np.array([source.reward(t, arm, means[arm]) for t in range(1, DRAWS + 1)])
+            slack = 5.0 * drawn.std() / np.sqrt(DRAWS) + 1e-9
+            assert abs(drawn.mean() - means[arm]) <= slack, (
+                f"rewards of mean {means[arm]:g} average {drawn.mean():g}, more than {slack:.2g} away; say "
+                "`unbiased = False` if that is so on purpose"
+            )
+
+    def test_compiled_and_python_runs_are_the_same(self) -> None:
+        policy = Infex(LinUCB(), every(3))
+        one = play(self.make(), policy, TRIED, seed=2, record=True)
+        other = play(self.make(), Plainly(policy), TRIED, seed=2, record=True)
+        np.testing.assert_array_equal(one.arms, other.arms)
+        np.testing.assert_array_equal(one.rewards, other.rewards)
+        assert one.regret == other.regret
+
+    def test_regret_is_against_the_best_arm_of_each_round(self) -> None:
+        run = play(self.make(), LinUCB(), TRIED, seed=2, record=True)
+        assert run.arms is not None
+        lost = 0.0
+        for stretch in self._stretches(2):
+            for t in range(stretch.first, stretch.last + 1):
+                means = stretch.means[np.searchsorted(stretch.ends, t)]
+                lost += means.max() - means[run.arms[t - 1]]
+        np.testing.assert_allclose(run.regret, lost, rtol=1e-9, atol=1e-9)
