@@ -94,6 +94,13 @@ MADE = (
     Row("interactions", features.Interactions, features.interactions, fields_of),
 )
 
+NATURE = (
+    Row("late", environments.Late, environments.late, fields_of),
+    Row("steps", environments.Steps, environments.steps, fields_of),
+    Row("turning", environments.Turning, environments.turning, fields_of),
+    Row("walk", environments.RandomWalk, environments.walk, fields_of),
+)
+
 POLICIES: Mapping[str, Row] = _listed_in(policies, "choose")
 ESTIMATORS: Mapping[str, Row] = _listed_in(estimators, "start")
 ENVIRONMENTS: Mapping[str, Row] = _listed_in(environments, "draws")
@@ -102,7 +109,7 @@ SCHEDULES: Mapping[str, Row] = {
 }
 OTHER_NAMES: Mapping[str, Callable[[], Any]] = {"always": schedules.always, "never": schedules.never}
 FEATURES: Mapping[str, Row] = {row.name: row for row in MADE if issubclass(row.kind, features.Interactions)}
-ROWS = (*POLICIES.values(), *ESTIMATORS.values(), *ENVIRONMENTS.values(), *MADE)
+ROWS = (*POLICIES.values(), *ESTIMATORS.values(), *ENVIRONMENTS.values(), *MADE, *NATURE)
 BY_KIND: Mapping[type, tuple[Row, ...]] = {
     kind: tuple(row for row in ROWS if row.kind is kind) for kind in {row.kind for row in ROWS}
 }

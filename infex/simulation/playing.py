@@ -131,10 +131,11 @@ def checked_instance(instance: object) -> Instance:
     if isinstance(instance, Instance):
         return instance
     if isinstance(instance, type) or not isinstance(instance, Environment) or not callable(instance.means):
-        shown = instance.__qualname__ if isinstance(instance, type) else f"a {type(instance).__qualname__}"
+        plain = isinstance(instance, str | int | float | None)
+        named = instance if isinstance(instance, type) else type(instance)
         raise InvalidSetting(
-            "instance must be one of infex.environments, or an object with means(t, arms) and arms or "
-            f"offer(t, rng); got {shown}"
+            f"instance must be one of infex.environments, got {repr(instance) if plain else named.__qualname__}; "
+            "or an object with means(t, arms), and arms or offer(t, rng)"
         )
     return OwnInstance(instance)
 

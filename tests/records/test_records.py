@@ -125,6 +125,30 @@ def test_estimators_and_maps_too(thing: Any) -> None:
     assert made(json.loads(json.dumps(record(thing)))) == thing
 
 
+@pytest.mark.parametrize(
+    "nature",
+    [
+        {"late": environments.late(mean=3, lost=0.1)},
+        {"late": environments.late(rounds=[1, 2])},
+        {"moves": environments.steps(every=9)},
+        {"moves": environments.steps(at=[5, 9]), "rewards": "student", "noise": [0.5] * 4},
+        {"moves": environments.turning(90)},
+        {"moves": environments.walk(0.1), "link": "logistic", "rewards": "bernoulli"},
+    ],
+    ids=str,
+)
+def test_open_problems_too(nature: Any) -> None:
+    instance = environments.gaussian(dim=3, arms=4, seed=1, **nature)
+    again = made(json.loads(json.dumps(record(instance))))
+    assert again.key == instance.key
+    assert (again.late, again.moves) == (instance.late, instance.moves)
+
+
+def test_an_environment_with_code_of_ones_own_has_no_record() -> None:
+    with pytest.raises(NoRecord):
+        record(environments.gaussian(dim=3, arms=4, seed=1, rewards=lambda mean, rng: mean))
+
+
 def test_environments_too() -> None:
     instance = environments.gaussian(dim=3, arms=4, seed=1)
     again = made(json.loads(json.dumps(record(instance))))
