@@ -5,6 +5,7 @@ a ridge estimate is played (Lee and Oh, *Infrequent Exploration in Linear Bandit
 """
 
 import importlib as _importlib
+from importlib.util import find_spec as _find_spec
 from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
@@ -35,12 +36,13 @@ from infex.version import __version__ as __version__
 if _TYPE_CHECKING:
     from infex import testing as testing
     from infex import theory as theory
+    from infex import verification as verification
     from infex.experiments import Results as Results
     from infex.experiments import Sweep as Sweep
     from infex.planning import plan as plan
 
 _LATER = {"Results": "infex.experiments", "Sweep": "infex.experiments", "plan": "infex.planning"}
-_ROOMS = ("environments", "estimators", "features", "testing", "theory", "view")
+_ROOMS = ("environments", "errors", "estimators", "features", "testing", "theory", "verification", "view")
 
 
 def __getattr__(name: str) -> object:
@@ -48,12 +50,20 @@ def __getattr__(name: str) -> object:
     if name in _ROOMS:
         return _importlib.import_module(f"infex.{name}")
     if name in _LATER:
-        return vars(_importlib.import_module(_LATER[name]))[name]
+        try:
+            return vars(_importlib.import_module(_LATER[name]))[name]
+        except ModuleNotFoundError as error:
+            if (error.name or "").split(".")[0] == "infex":
+                raise
+            raise ModuleNotFoundError(
+                f"{error.name} is missing; infex.{name} needs: pip install 'infex[experiments]'",
+                name=error.name,
+            ) from None
     raise AttributeError(f"module 'infex' has no attribute {name!r}")
 
 
 globals()["__all__"] = sorted(  # all that stands above; a type checker reads the lines themselves
-    {*_ROOMS, *_LATER}
+    {*_ROOMS, *(_LATER if _find_spec("pyarrow") else ())}  # a star import needs what it names
     | {
         name
         for name, value in list(globals().items())
@@ -64,4 +74,4 @@ globals()["__all__"] = sorted(  # all that stands above; a type checker reads th
 
 def __dir__() -> list[str]:
     """The public names, and nothing else."""
-    return [*globals()["__all__"], "__version__"]
+    return sorted({*globals()["__all__"], *_LATER, "__version__"})

@@ -48,6 +48,8 @@ def fitting(name: str, array: object, shape: tuple[int, ...], *, whole: bool = F
         raise DamagedFile(f"{name} must be whole numbers from 0, got {numbers.min()}")
     if not np.isfinite(numbers).all():
         raise DamagedFile(f"{name} must be finite, and is not")
+    if whole and numbers.size and int(numbers.max()) > MOST_COUNTED:
+        raise DamagedFile(f"{name} must be at most {MOST_COUNTED:g}, got {numbers.max()}")
     return numbers.astype(np.int64 if whole else np.float64, order="C")
 
 
@@ -139,7 +141,7 @@ def _rows(arms: npt.ArrayLike) -> Floats:
             raise TypeError
         rows = given.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidArms(f"arms must be a (K, d) array of numbers, got {_brief(arms)}") from None
+        raise InvalidArms(f"arms must be a (K, d) array of numbers, got {brief(arms)}") from None
     if rows.ndim != 2:
         raise InvalidArms(f"arms must have the shape (K, d), a row of features for each, got {rows.shape}")
     if 0 in rows.shape:
@@ -156,6 +158,7 @@ def _refuse(rows: Floats, bad: Bools | np.bool_, must: str) -> None:
         raise InvalidArms(f"arms {must}; arm {k} is {shown}, of length {length:.6g}")
 
 
-def _brief(value: object) -> str:
+def brief(value: object, most: int = 80) -> str:
+    """Its repr, of so many characters at most."""
     text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
+    return text if len(text) <= most else text[: most - 3] + "..."

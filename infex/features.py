@@ -22,6 +22,8 @@ from infex.arrays import ROUNDING, Floats, Label, columns_of, labels_of, shown
 from infex.checks import real, whole
 from infex.errors import InvalidArms, InvalidContext, InvalidSetting
 
+__all__ = ["FeatureMap", "Interactions", "Joined", "disjoint", "interactions", "joined"]
+
 
 @runtime_checkable
 class FeatureMap(Protocol):

@@ -125,7 +125,8 @@ def names(path: Path) -> Iterator[str]:
             if isinstance(node, ast.AnnAssign)
             else []
         )
-        yield from (each.id for each in targets if isinstance(each, ast.Name) and each.id.isupper())
+        found = [part for each in targets for part in (each.elts if isinstance(each, ast.Tuple) else [each])]
+        yield from (each.id for each in found if isinstance(each, ast.Name) and each.id.isupper())
 
 
 def test_a_name_means_one_thing() -> None:

@@ -24,6 +24,7 @@ from infex.features import FeatureMap, checked_map
 from infex.linear import Evidence
 from infex.linear.estimating import Estimator
 from infex.policies.traits import Policy
+from infex.records.catalog import shown
 from infex.rounds import Exploration
 from infex.schedules.protocol import a_round
 from infex.streams import Rounds
@@ -83,11 +84,12 @@ class Bandit(Readable):
         allowed: npt.ArrayLike | None = None,
         id: str | None = None,  # noqa: A002 - what users call it
     ) -> Decision:
-        """Takes the next decision; give the arms on offer, if they change every round, or the context.
+        """Takes the next decision; give the arms on offer, with `labels` if you like, or the context.
 
         `allowed` says for every arm whether exploring may try it in this round; what the bandit
         forbids in all rounds stays forbidden. `id` is a text of your own to tell the reward by; by
-        itself a decision has one that no other process, copy or loaded file gives out again.
+        itself a decision has one that no other process, copy or loaded file gives out again. Your own must
+        not be one that is pending; whether it was used before that is yours to know.
         """
         self._lock.acquire()  # `with` takes twice the time
         try:
@@ -97,7 +99,6 @@ class Bandit(Readable):
             elif (quickly := ask_quickly(self, id)) is not None:
                 return quickly
             decision, taken = deciding.decide(self, asked, id)
-            deciding.refuse_meddling(self, taken)
             self._player.enter(taken)
             self._waiting.add(decision, taken.on)
             return decision
@@ -113,13 +114,21 @@ class Bandit(Readable):
         allowed: npt.ArrayLike | None = None,
         id: str | None = None,  # noqa: A002 - what users call it
     ) -> Decided:
-        """What `ask` would decide; nothing changes until it is entered, by `enter`."""
+        """What `ask` would decide; nothing changes until it is entered, by `enter`.
+
+        `arms`, `labels`, `context`, `allowed` and `id` are those of `ask`.
+        """
         with self._lock:
             decision, taken = deciding.decide(self, Asked(arms, labels, context, allowed), id)
-            return Decided(decision, taken, id is not None, self._player.account.changes)
+            played = deciding.features_at(self, taken.choice.arm)
+            return Decided(decision, taken, id is not None, self._player.account.changes, played)
 
     def enter(self, decided: Decided) -> Decision:
-        """Takes a decision as it was decided, here or by a bandit in the same state."""
+        """Takes a decision as it was decided, here or by a bandit in the same state: nothing is decided anew.
+
+        It must be that of the next round, with no change of arms or policy since. Rewards may have been
+        told since: what was decided stays.
+        """
         with self._lock:
             deciding.enter(self, decided)
         return decided.decision
@@ -170,14 +179,17 @@ class Bandit(Readable):
     ) -> np.recarray[Any, Any]:
         """One record for each arm: label, estimate, low, high, pulls (rewards it was told).
 
-        Give arms to ask about others than the fixed ones; their pulls are not known, and 0.
+        Give arms (and `labels`) to ask about others than the fixed ones; their pulls are not known, and 0.
+        With a feature map give the `context`.
         """
         with self._lock:
             offered = read_from(self._arms, arms).offer(Asked(arms, labels, context))
             return estimates_of(self._player.evidence(offered.columns), offered.labels, self._radius)
 
     def add_arms(self, arms: npt.ArrayLike, labels: Iterable[Label] | None = None) -> None:
-        """Puts new arms behind those there are; what was learnt tells of them at once.
+        """Puts new arms behind those there are, with `labels` if the others have some.
+
+        What was learnt tells of them at once.
 
         Exploring may try them, also where `allowed` forbids others.
         """
@@ -185,7 +197,9 @@ class Bandit(Readable):
             turnover.add_arms(self, arms, labels)
 
     def remove_arms(self, which: object) -> None:
-        """Takes arms away, by label where arms have labels, else by index; what was learnt stays.
+        """Takes the arms in `which` away, by label where arms have labels, else by index.
+
+        What was learnt stays.
 
         Indices close up behind them. A pending decision for a removed arm can still be told.
         """
@@ -206,7 +220,7 @@ class Bandit(Readable):
         merge(self, other)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the bandit to one file, in the place of an older one; pending decisions too."""
+        """Writes the bandit to one file at `path`, in the place of an older one; pending decisions too."""
         with self._lock:
             saving.save(self, path)
 
@@ -219,7 +233,7 @@ class Bandit(Readable):
         features: FeatureMap | None = None,
         adopt: bool = False,
     ) -> Bandit:
-        """The bandit that was saved, which goes on exactly as the saved one would have.
+        """The bandit that was saved at `path`, which goes on exactly as the saved one would have.
 
         Give the `policy` if it is a class or function of your own, which a file cannot hold. So too
         the `estimator`, and the `features` if they are `joined` by a function, or a map of your own.
@@ -228,6 +242,15 @@ class Bandit(Readable):
         """
         return saving.load(path, policy, estimator, features, adopt)
 
+    def digest(self) -> str:
+        """A short text that is the same for bandits in the same state: all they decide, learn and count.
+
+        Ids that are not yours do not count, nor does who wrote a file. Of a policy, estimator or map of your
+        own its class counts, and its settings if it is a dataclass.
+        """
+        with self._lock:
+            return saving.digest(self)
+
     def __repr__(self) -> str:
         counts = f"t={self.t}, explored={self.explored}, pending={len(self._waiting)}"
-        return f"Bandit({self._arms} of {self._arms.dim} features, {self.policy!r}, {counts})"
+        return f"Bandit({self._arms} of {self._arms.dim} features, {shown(self.policy)}, {counts})"

@@ -30,7 +30,10 @@ def decide(bandit: Bandit, asked: Asked, own_id: str | None) -> tuple[Decision, 
     t = player.account.t + 1
     key = key_for(bandit, own_id, t)
     evidence = player.evidence(offered.columns, offered.allowed)
+    before = stamp(bandit)
     taken = player.decide(t, evidence, bandit._draws.at(t))
+    if stamp(bandit) != before:
+        raise InvalidChoice(f"the policy changed its own bandit while it chose in round {t}")
     return explained(key, taken, evidence, offered.labels, bandit._radius), taken
 
 
@@ -63,18 +66,35 @@ def ask_quickly(bandit: Bandit, own_id: str | None) -> Decision | None:
 
 def enter(bandit: Bandit, decided: Decided) -> None:
     """Takes a decision as it was decided."""
-    decision, taken, own_id, changes = decided
+    if not isinstance(decided, Decided):
+        raise InvalidChoice(f"enter takes what `decide` gave, a Decided; got a {type(decided).__name__}")
+    decision, taken, own_id, changes, played = decided
     player = bandit._player
     if taken.t != bandit.t + 1:
-        raise InvalidRound(f"after round {bandit.t} round {bandit.t + 1} is next; got one of {taken.t}")
+        raise InvalidRound(
+            f"{decision.id!r} was decided as round {taken.t}, and round {bandit.t + 1} is next: another "
+            "decision was taken since, or one is missing; decide anew"
+        )
     if changes != player.account.changes:
         raise InvalidRound(f"arms or the policy have changed since {decision.id!r} was decided: decide anew")
+    if not decided.agrees:
+        raise InvalidChoice(f"the decision {decision.id!r} is not what was taken")
     bandit._waiting.refuse(decision.id)
     entered = _checked_taken(bandit, taken)
+    if played is not None and played != features_at(bandit, entered.choice.arm):
+        raise InvalidRound(f"{decision.id!r} was decided among other arms: decide anew")
     if not own_id:
         bandit._lives.adopt(decision.id, taken.t)
     player.enter(entered)
     bandit._waiting.add(decision, entered.on)
+
+
+def features_at(bandit: Bandit, arm: int) -> tuple[float, ...] | None:
+    """The features of one of the fixed arms; None where arms change."""
+    arms = bandit._arms
+    if not isinstance(arms, Fixed):
+        return None
+    return tuple(arms.columns[:, arm].tolist()) if 0 <= arm < arms.columns.shape[1] else ()
 
 
 def _checked_taken(bandit: Bandit, taken: Taken) -> Taken:
@@ -96,10 +116,10 @@ def _checked_taken(bandit: Bandit, taken: Taken) -> Taken:
     return Taken(taken.t, choice._replace(note=note), on, loss, bool(taken.different))
 
 
-def refuse_meddling(bandit: Bandit, taken: Taken) -> None:
-    """Refuses a decision if the policy itself has asked its bandit meanwhile."""
-    if taken.t != bandit.t + 1:
-        raise InvalidChoice(f"the policy asked its own bandit in round {taken.t}")
+def stamp(bandit: Bandit) -> tuple[int, int, int]:
+    """What any change of a bandit changes: decisions taken, changes of arms and policy, rewards told."""
+    account = bandit._player.account
+    return account.t, account.changes, bandit._player.memory.all.told
 
 
 def key_for(bandit: Bandit, own_id: str | None, t: int) -> str:
@@ -120,7 +140,10 @@ def pending_of(bandit: Bandit, decision: Decision | str | int) -> Pending:
     assert pending is not None
     mine = pending[0]
     if mine is not decision and isinstance(decision, Decision) and mine != decision:
-        raise UnknownDecision(f"another bandit took {decision}; decision {key!r} here is {mine}")
+        raise UnknownDecision(
+            f"the pending decision {key!r} is of round {mine.t} and arm {mine.arm}; what was given is of "
+            f"round {decision.t} and arm {decision.arm}: of another bandit, or told already under the same id"
+        )
     return pending
 
 

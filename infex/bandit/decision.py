@@ -44,9 +44,18 @@ class Decided(NamedTuple):
 
     `bandit.enter(decided)` enters it. `own_id`: did the caller choose its id? `changes`: how often arms or
     the policy had changed before it was decided; after another change it cannot be entered any more.
+    `played` are the features of its arm, where arms are fixed: a bandit that has others there refuses it.
+    `infex.record(decided)` is all of it as plain data, for a journal, and `infex.made` gives it back.
     """
 
     decision: Decision
     taken: Taken
     own_id: bool = False
     changes: int = 0
+    played: tuple[float, ...] | None = None
+
+    @property
+    def agrees(self) -> bool:
+        """Is the decision of what was taken?"""
+        (t, choice, *_), decision = self.taken, self.decision
+        return (t, choice.arm, choice.explored) == (decision.t, decision.arm, decision.explored)

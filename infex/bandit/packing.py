@@ -14,7 +14,9 @@ from infex.bandit.decision import Decided, Decision
 from infex.bandit.waiting import Waiting
 from infex.checks import real, whole
 from infex.errors import DamagedFile, InfexError, InvalidRecord
+from infex.policies.choice import MOST_LIKELY
 from infex.records.notes import reason_of, taken_of, taken_record
+from infex.records.settings import KEPT, Kept
 from infex.rounds import Account
 
 COUNTS = ("t", "planned", "done", "made_up", "owed", "dropped", "forgotten")
@@ -48,7 +50,7 @@ def decision_of(kept: object) -> Decision:
         for name in ("low", "high")
     }
     chances = {
-        name: None if kept[name] is None else _real(name, kept[name], 0.0, 1.0 + 1e-9)
+        name: None if kept[name] is None else _real(name, kept[name], 0.0, MOST_LIKELY)
         for name in ("probability", "chance", "law")
     }
     t = whole("t", kept["t"], least=1, error=DamagedFile)
@@ -58,7 +60,8 @@ def decision_of(kept: object) -> Decision:
 def decided_record(decided: Decided) -> dict[str, Any]:
     """What was decided as plain data, for a journal: `decided_of` gives it back, to be entered."""
     parts = {"decision": decision_record(decided.decision), "taken": taken_record(decided.taken)}
-    more = {"own_id": decided.own_id, "changes": decided.changes}
+    played = None if decided.played is None else list(decided.played)
+    more = {"own_id": decided.own_id, "changes": decided.changes, "played": played}
     return {"kind": "Decided", "version": DECIDED_VERSION} | parts | more
 
 
@@ -69,14 +72,34 @@ def decided_of(kept: dict[str, Any]) -> Decided:
         raise InvalidRecord(f"a decision to be entered must be of version {DECIDED_VERSION}, got {found}")
     try:
         own_id, changes = bool(kept["own_id"]), _whole("changes", kept["changes"])
-        decided = Decided(decision_of(kept["decision"]), taken_of(kept["taken"]), own_id, changes)
+        row = kept.get("played")
+        played = None if row is None else tuple(_real("a feature", x, -LARGEST_FLOAT) for x in row)
+        decided = Decided(decision_of(kept["decision"]), taken_of(kept["taken"]), own_id, changes, played)
     except (KeyError, TypeError, ValueError, InfexError) as error:
         raise InvalidRecord(f"what was decided cannot be read: {error}") from None
-    choice = decided.taken.choice
-    same = (decided.taken.t, choice.arm, choice.explored)
-    if same != (decided.decision.t, decided.decision.arm, decided.decision.explored):
+    if not decided.agrees:
         raise InvalidRecord(f"the decision {decided.decision.id!r} is not what was taken")
     return decided
+
+
+def decision_alone(decision: Decision) -> dict[str, Any]:
+    """A decision as a record of its own."""
+    return {"kind": "Decision", "version": DECIDED_VERSION} | decision_record(decision)
+
+
+def decision_read(kept: dict[str, Any]) -> Decision:
+    """The decision of such a record."""
+    if kept.get("version") != DECIDED_VERSION:
+        found = kept.get("version")
+        raise InvalidRecord(f"version {found!r} of Decision is not known, only {DECIDED_VERSION}")
+    try:
+        return decision_of({name: part for name, part in kept.items() if name not in ("kind", "version")})
+    except (KeyError, TypeError, ValueError, InfexError) as error:
+        raise InvalidRecord(f"a decision cannot be read: {error}") from None
+
+
+KEPT[Decision] = Kept(decision_alone, decision_read)
+KEPT[Decided] = Kept(decided_record, decided_of)
 
 
 def account_record(account: Account) -> dict[str, Any]:
@@ -105,6 +128,7 @@ def restore_account(account: Account, kept: Mapping[str, Any]) -> None:
         and all(counts["forgotten"] < t <= counts["t"] for t in rounds)
         and len(rounds) <= counts["done"]
         and (different is None or different <= counts["done"])
+        and counts["planned"] <= counts["done"] + counts["owed"] + counts["dropped"]
         and isinstance(kept["scheduled"], bool)
     )
     if not fits:

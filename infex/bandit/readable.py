@@ -91,6 +91,7 @@ class Readable:
     def allowed(self, allowed: npt.ArrayLike | None) -> None:
         with self._lock:
             self._arms.allow(allowed)
+            self._player.account.changes += 1
 
     @property
     def features(self) -> FeatureMap | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +12,16 @@ import numpy as np
 from infex.arrays import Bools, Floats, fitting, fitting_rows
 from infex.bandit import archive, packing
 from infex.bandit.arms import Arms, Changing, Fixed, Labels, Mapped
-from infex.bandit.given import Path, given_or_kept, map_of, map_record, record_of, schedule_of, shown_as
+from infex.bandit.differing import (
+    Path,
+    given_or_kept,
+    map_of,
+    map_record,
+    policy_shown,
+    record_of,
+    shown_as,
+    told_of,
+)
 from infex.bandit.lives import Lives
 from infex.bandit.noting import fits, revived, shape
 from infex.bandit.parts import Parts
@@ -48,16 +59,37 @@ SOURCES = {Fixed: "fixed", Changing: "changing", Mapped: "mapped"}
 
 def save(bandit: Bandit, path: Path) -> None:
     """Writes all of a bandit; nothing of it changes, and what is loaded goes on bit for bit."""
-    player = bandit._player
-    if player.traits.learner is not None:
+    if bandit._player.traits.learner is not None:
         raise CannotSave(f"{bandit.policy!r} keeps a state of its own, which a file cannot hold")
+    archive.write(path, *_content(bandit))
+
+
+def digest(bandit: Bandit) -> str:
+    """A text that tells states apart."""
+    settings, arrays = _content(bandit)
+    lives = {bandit._lives.name, *bandit._lives.past}
+    for name in ("written_by", "lives"):
+        del settings[name]
+    for decision in settings["pending"]:
+        if decision["id"] in {f"{name}-{decision['t']}" for name in lives}:
+            decision["id"] = decision["t"]
+    found = hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=16)
+    for name in sorted(arrays):
+        found.update(f"{name} {arrays[name].shape} {arrays[name].dtype}".encode())
+        found.update(np.ascontiguousarray(arrays[name]).tobytes())
+    return found.hexdigest()
+
+
+def _content(bandit: Bandit) -> tuple[dict[str, Any], Arrays]:
+    """All of a bandit as plain data and arrays."""
+    player = bandit._player
     pending, rows = packing.waiting_record(bandit._waiting)
     settings = {
         "written_by": f"infex {__version__}",
         "policy": record_of(bandit.policy),
-        "policy_shown": shown_as(bandit.policy),
+        "policy_shown": policy_shown(bandit.policy),
         "shape": shape(bandit.policy),
-        "schedule": schedule_of(bandit.policy),
+        "told": {"policy": told_of(bandit.policy), "estimator": told_of(bandit.estimator)},
         "estimator": record_of(bandit.estimator),
         "estimator_shown": shown_as(bandit.estimator),
         "features": None if bandit.features is None else map_record(bandit.features),
@@ -72,7 +104,7 @@ def save(bandit: Bandit, path: Path) -> None:
         "account": packing.account_record(player.account),
         "pending": pending,
     }
-    archive.write(path, settings, player.memory.arrays() | {"pending rows": rows})
+    return settings, player.memory.arrays() | {"pending rows": rows}
 
 
 def load(
@@ -155,8 +187,10 @@ def _source(
 
 def _mask(kept: Sequence[bool], before: Labels, now: Labels) -> Bools:
     """Which arms may be tried, by label: one that the file does not know may be."""
-    if before is None or now is None or before == now:
+    if before == now:
         return np.array(kept)
+    if before is None or now is None:
+        raise CannotLoad("the file says by place which arms may be tried, and the map given has other labels")
     known = dict(zip(before, kept, strict=True))
     return np.array([bool(known.get(label, True)) for label in now])
 

@@ -22,7 +22,6 @@ from infex.records import catalog, record
 from infex.records.notes import note_record
 
 Note = Sequence[Any]  # a bare tuple, or the list that JSON makes of it
-LOGISTIC_COUNTS = 2  # columns of what format 1 called counts: rewards of 0 and of 1
 
 
 def from_format_1(

@@ -42,7 +42,7 @@ class Base(NamedTuple):
 
 @compiled
 def pick(scores: Floats, random_ties: bool, rng: np.random.Generator) -> int:
-    """The best arm; among ties the lowest index, or one drawn uniformly, as `ties.pick` does."""
+    """The best arm; among ties the lowest index, or one drawn uniformly, as `ties.picked` does."""
     if not random_ties:
         return kernels.best(scores)
     tied = kernels.tied_count(scores)

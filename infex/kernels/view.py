@@ -15,6 +15,19 @@ from infex.arrays import Floats, Integers
 from infex.kernels import ARM
 from infex.kernels.compiling import inlined
 
+__all__ = [
+    "View",
+    "best",
+    "best_upper",
+    "estimates",
+    "greedy",
+    "perturbed",
+    "radius",
+    "upper",
+    "volume",
+    "widths",
+]
+
 
 class View(NamedTuple):
     """A ridge over the K arms on offer, room for scores, and the settings of the policy.

@@ -166,13 +166,13 @@ class Evidence:
         return self._known.moments
 
     def among(self, allowed: Bools) -> tuple[Evidence, Integers]:
-        """What is known of some arms, and which they are."""
+        """What is known of the `allowed` arms alone, and which they are."""
         places = np.flatnonzero(allowed)
         explored = None if self._explored is None else self._explored.among(places)
         return Evidence(self._known.among(places), explored, self._note, None, self._spent), places
 
     def on(self, columns: Floats) -> Evidence:
-        """What is known of other arms, (d, K)."""
+        """What is known of other arms, as `columns`, (d, K)."""
         explored = None if self._explored is None else self._explored.on(columns)
         return Evidence(self._known.on(columns), explored, self._note, None, self._spent)
 
@@ -190,7 +190,7 @@ class Evidence:
         return Evidence(self._known, self._explored, note, self._allowed, self._spent)
 
     def seen_by(self, note: Any, spent: Spent) -> Evidence:
-        """The same, with another note and other limits, for a policy inside another."""
+        """The same, with another `note` and other limits `spent`, for a policy inside another."""
         return Evidence(self._known, self._explored, note, self._allowed, spent)
 
     def estimate(self, arm: int) -> float:
@@ -206,7 +206,7 @@ class Evidence:
         return self._known.upper(radius)
 
     def perturbed(self, scale: float, rng: np.random.Generator, sampling: str = "gaussian") -> Floats:
-        """Every arm's score under one sampled parameter theta + scale V^-1/2 eta, (K,).
+        """Every arm's score under one parameter theta + scale V^-1/2 eta that `rng` draws, (K,).
 
         `sampling` is the law of eta: "gaussian" is N(0, I), "spherical" is uniform on the
         sphere of radius sqrt(d). V^-1/2 is the transposed inverse of the Cholesky factor of V.

@@ -99,7 +99,7 @@ class Known:
             self.look()
             return
         self.greedy, self.volume = -1, learnt.volume
-        if self._estimates.size:  # else it is the bandit's own, where arms change every round
+        if self._estimates.size:  # none are there where arms change every round
             kernels.product(columns, learnt.theta, self._estimates)
             if learnt.link == LOGISTIC:
                 self._estimates = chance(self._estimates)
@@ -140,12 +140,14 @@ class Known:
     @property
     def widths(self) -> Floats:
         """Every arm's width, (K,)."""
-        if self._widths is None:
-            self._widths = np.empty(self.columns.shape[1])
-            kernels.widths(self._scored(), self._learnt.run, self._widths)
+        found = self._widths
+        if found is None:
+            found = np.empty(self.columns.shape[1])
+            kernels.widths(self._scored(), self._learnt.run, found)
             if self._learnt.link == LOGISTIC:
-                self._widths *= self._estimates * (1.0 - self._estimates)
-        return shown(self._widths)
+                found *= self._estimates * (1.0 - self._estimates)
+            self._widths = found  # whole: another thread may read it
+        return shown(found)
 
     def width(self, arm: int) -> float:
         """One arm's width."""
@@ -212,8 +214,9 @@ class Known:
         return viewed(shown(self.columns), shown(settings), learnt.penalty, *map(shown, arrays))
 
     def _scored(self) -> Floats:
-        if self._board is None:
-            self._board = np.empty((4, self.columns.shape[1]))
-            learnt = self._learnt
-            kernels.score(learnt.solved, learnt.vectors, learnt.run, self.columns, self._board)
-        return self._board
+        board = self._board
+        if board is None:
+            board, learnt = np.empty((4, self.columns.shape[1])), self._learnt
+            kernels.score(learnt.solved, learnt.vectors, learnt.run, self.columns, board)
+            self._board = board  # whole: another thread may read it
+        return board

@@ -20,7 +20,7 @@ class Moments(NamedTuple):
     @staticmethod
     def of(truth: Floats, told: int) -> Moments:
         """Those of the truth that `kernels` describes."""
-        sums = truth[0] + truth[1]  # with the carry, without which a singular gram would not look so
+        sums = truth[0] + truth[1]  # with the carry: else rounding would hide that a gram is singular
         gram = np.tril(sums[:-1]) + np.tril(sums[:-1], -1).T
         return Moments(gram, sums[-1], told)
 

@@ -55,7 +55,7 @@ class RidgeStatistics:
         self.columns = np.ascontiguousarray(columns, dtype=np.float64)
         self.told = 0
         self._known: Known | None = None
-        self._stale = False  # is what is known of before the last change, and held here alone?
+        self._stale = False  # is `_known` of before the last change? (Then nobody else holds it.)
         self.counts: Floats = np.zeros((2, arms))
         truth, solved, self._board, vectors, run = blank(dim, arms)
         self._take(truth, solved, vectors, run)

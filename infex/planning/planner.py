@@ -49,7 +49,8 @@ def plan(
     `max_share` or `max_count` of exploring rounds, and `max_cost`, the greatest mean loss of them
     all. Schedules of several families, with LinUCB and LinTS, both data modes and several scales of
     the radius, race on the same problems; what is clearly worse drops out, until the choice
-    is settled or the time is over. `workers` are threads; `progress` hears how far the race is.
+    is settled or the time is over. `workers` are threads; `progress` hears how far the race is; `seed`
+    is that of the problems.
 
     >>> answer = plan(dim=2, arms_count=5, horizon=200, seconds=0.5, max_share=0.1)
     >>> answer.explorations <= 20

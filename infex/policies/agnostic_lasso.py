@@ -20,6 +20,8 @@ class AgnosticLassoBandit:
 
     After n rewards the strength is `strength` sqrt((4 log n + 2 log d)/n). It lives on contexts
     that change by themselves; among fixed arms it is greedy, and may stay with a bad arm.
+
+    `ties` go to the "lowest" index, or at "random".
     """
 
     strength: float = 0.1

@@ -12,6 +12,7 @@ from infex.arrays import ROUNDING, Floats
 from infex.checks import quick, real, whole
 from infex.errors import InvalidChoice
 
+MOST_LIKELY = 1.0 + 1e-9  # a probability, with rounding
 LARGEST_NOTED = 10**100  # as a whole number in a note
 
 
@@ -53,7 +54,11 @@ class Choice(NamedTuple):
 
     `probability` is the chance of this arm, given all rounds before, over the draws of this one;
     `chance` that of exploring in this round, and `law` that of the arm if it explores. Each is None
-    where it is not known. `turn` is for policies with a schedule.
+    where it is not known. `turn` is for policies with a schedule. Where a schedule is drawn at random, greedy
+    rounds too need the law of what was not played: a policy tells it by a method `probability` (see `Hooks`).
+
+    As a base of `Infex` every round of the schedule counts as explored, whatever `explored` says here,
+    unless the policy has `tells_explored = True`.
     """
 
     arm: int
@@ -146,7 +151,7 @@ def _checked_share(share: object) -> float | None:
     if share is None:
         return None
     number = real("probability, chance and law of a Choice", share, least=0, error=InvalidChoice)
-    if number > 1.0 + 1e-9:
+    if number > MOST_LIKELY:
         raise InvalidChoice(f"probability, chance and law of a Choice must be at most 1, got {share!r}")
     return number
 

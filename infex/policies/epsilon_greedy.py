@@ -12,7 +12,7 @@ from infex.kernels import bases
 from infex.linear import Evidence
 from infex.policies.choice import Choice
 from infex.policies.form import Form
-from infex.policies.greedy import GREEDY
+from infex.policies.greedy import GREEDIES
 from infex.policies.ties import TIES, Ties
 
 
@@ -23,6 +23,8 @@ class EpsilonGreedy:
 
     `rate` is eps: a number, a function of the round, or None for min(1, t^(-1/3)), the rate
     that balances exploring and greedy regret (Lattimore and Szepesvari, 2020).
+
+    `ties` go to the "lowest" index, or at "random".
 
     >>> EpsilonGreedy().eps(8)
     0.5
@@ -62,12 +64,12 @@ class EpsilonGreedy:
         """A uniform arm with probability eps, else the greedy one."""
         eps = self.eps(t)
         tries = bool(rng.random() < eps)
-        arm = int(rng.integers(len(evidence))) if tries else GREEDY[self.ties].picked(evidence, rng)[0]
-        law, share = 1.0 / len(evidence), GREEDY[self.ties].probability(t, evidence, arm)
+        arm = int(rng.integers(len(evidence))) if tries else GREEDIES[self.ties].picked(evidence, rng)[0]
+        law, share = 1.0 / len(evidence), GREEDIES[self.ties].probability(t, evidence, arm)
         return Choice(arm, tries, None, "", None, eps * law + (1.0 - eps) * share, eps, law)
 
     def probability(self, t: int, evidence: Evidence, arm: int) -> float:
         """eps/K for every arm, and 1 - eps more for the greedy one."""
         eps = self.eps(t)
-        greedy = GREEDY[self.ties].probability(t, evidence, arm)
+        greedy = GREEDIES[self.ties].probability(t, evidence, arm)
         return eps / len(evidence) + (1.0 - eps) * greedy

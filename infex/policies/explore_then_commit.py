@@ -12,7 +12,7 @@ from infex.kernels import bases
 from infex.linear import Evidence
 from infex.policies.choice import Choice, explored
 from infex.policies.form import Form
-from infex.policies.greedy import GREEDY
+from infex.policies.greedy import GREEDIES
 from infex.policies.ties import TIES, Ties
 from infex.policies.traits import Played
 from infex.schedules import always
@@ -31,6 +31,8 @@ class ExploreThenCommit:
     Without `rounds` the length is (T/2)^(2/3) d^(1/3) for a `horizon` T, which a simulation tells
     by itself: it balances what n rounds of exploring cost against the T sqrt(d/n) that greedy loses
     by the error of its estimate after them.
+
+    `ties` go to the "lowest" index, or at "random".
 
     >>> ExploreThenCommit(horizon=10_000).length(dim=10)
     630
@@ -84,7 +86,7 @@ class ExploreThenCommit:
         """An arm of the first phase, or the greedy one."""
         if t > self.length(evidence.arms.shape[1]):
             seen = evidence.explored if self.then == "commit" else evidence
-            return GREEDY[self.ties].choose(t, seen, rng)
+            return GREEDIES[self.ties].choose(t, seen, rng)
         if self.order == "uniform":
             return explored(int(rng.integers(len(evidence))), 1.0 / len(evidence))
         return explored((t - 1) % len(evidence), 1.0)
@@ -93,7 +95,7 @@ class ExploreThenCommit:
         """1/K or the arm whose turn it is, then 1 for the greedy one."""
         if t > self.length(evidence.arms.shape[1]):
             seen = evidence.explored if self.then == "commit" else evidence
-            return GREEDY[self.ties].probability(t, seen, arm)
+            return GREEDIES[self.ties].probability(t, seen, arm)
         if self.order == "uniform":
             return 1.0 / len(evidence)
         return float(arm == (t - 1) % len(evidence))

@@ -20,6 +20,8 @@ class FixedBonusUCB:
 
     This is what many libraries call LinUCB. The bonus (alpha) stays the same, where that of
     `LinUCB` follows the theory and is far wider.
+
+    `ties` go to the "lowest" index, or at "random".
     """
 
     bonus: float = 1.0

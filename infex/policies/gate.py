@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, NamedTuple, final
 
+from infex.errors import InvalidChoice
 from infex.linear import Evidence
 from infex.policies.choice import Reason, Turn
 from infex.policies.masks import none_allowed
@@ -27,8 +28,19 @@ class Control:
     """A schedule around another, which may keep a round that is due from exploring.
 
     A control of your own is a frozen dataclass that inherits from this one, has a `schedule`, and
-    says in `objects` or `refuses` when a round may not explore. Each method changes nothing.
-    Its rounds depend on the run, so it has no `count` and `when` of its own; `planned` has.
+    says in `objects` or `refuses` when a round may not explore: the text they give is the `reason` of the
+    decision. Each method changes nothing. `state` is what `begin` and the other verbs gave last; leave them
+    out, and it is empty. Its rounds depend on the run, so it has no `count` and `when` of its own; `planned`
+    has.
+
+    >>> from dataclasses import dataclass
+    >>> from infex import Infex, LinUCB, every
+    >>> @dataclass(frozen=True)
+    ... class NotOnSundays(Control):
+    ...     schedule: Schedule
+    ...     def objects(self, t, evidence, state):
+    ...         return "a Sunday" if t % 7 == 0 else None
+    >>> policy = Infex(LinUCB(), NotOnSundays(every(2)))
     """
 
     __slots__ = ()
@@ -84,6 +96,15 @@ class Control:
         """Has exploration stopped for good, as far as is known now?"""
         return False
 
+    def earliest(self, t: int, evidence: Evidence) -> int:
+        """The first round after t to which it will not object for what was spent, as far as is known now."""
+        return t + 1
+
+    @property
+    def drawn(self) -> bool:
+        """Are the rounds it objects to drawn at random? Then the chance of exploring is not known."""
+        return False
+
     def skipped(self, evidence: Evidence, state: State) -> State:
         """The state after it has kept a round from exploring that was due, or owed."""
         return state
@@ -137,12 +158,13 @@ States = tuple[State, ...]
 class Gate:
     """A schedule with its controls, the inner ones first; settings, read off once."""
 
-    __slots__ = ("drawn", "layers", "plan", "refusing", "schedule", "spacing", "span")
+    __slots__ = ("drawn", "hidden", "layers", "plan", "refusing", "schedule", "spacing", "span")
 
     def __init__(self, schedule: Schedule | Control) -> None:
         self.schedule = schedule
         self.plan, self.layers = _peeled(schedule)
-        self.drawn = is_drawn(self.plan)
+        self.hidden = any(layer.drawn for layer in self.layers)
+        self.drawn = is_drawn(self.plan) or self.hidden
         self.refusing = any(type(layer).refuses is not Control.refuses for layer in self.layers)
         self.spacing = max((layer.spacing for layer in self.layers), default=1)
         windows = [layer.window for layer in self.layers if layer.window is not None]
@@ -172,6 +194,7 @@ class Gate:
                 return REST
         for place, layer in enumerate(self.layers):
             if reason := layer.objects(t, evidence, states[place]):
+                _refuse_reason(layer, "objects", reason)
                 if layer.plans:  # then it was never due
                     return Opening(False, Turn.REST, reason if due else Reason.GREEDY)
                 return self._closed(due, reason, place)
@@ -184,6 +207,7 @@ class Gate:
         if self.refusing:
             for place, layer in enumerate(self.layers):
                 if reason := layer.refuses(t, loss, evidence, states[place]):
+                    _refuse_reason(layer, "refuses", reason)
                     return self._closed(opening.due, reason, place)
         return opening
 
@@ -197,6 +221,8 @@ class Gate:
 
     def chance(self, t: int, evidence: Evidence, opening: Opening, states: States) -> float | None:
         """The chance that round t explores, given all before it and that no arm is refused."""
+        if self.hidden:
+            return 0.0 if opening.turn is Turn.REST and not is_drawn(self.plan) else None
         if not self.drawn or opening.opens != opening.due:
             return 1.0 if opening.opens else 0.0
         if opening.opens and evidence.spent.owed and self._may_make_up(t, evidence):
@@ -228,11 +254,19 @@ class Gate:
             return t + 1
         if not (has(self.plan, "count") and has(self.plan, "when")):
             return None
-        due = self.plan.when(self.plan.count(t) + 1)
+        first = max([t + 1, *(layer.earliest(t, evidence) for layer in self.layers)])
+        due = self.plan.when(self.plan.count(first - 1) + 1)
         return None if math.isinf(due) else int(due)
 
     def _may_make_up(self, t: int, evidence: Evidence) -> bool:
         return self.spacing == 1 or evidence.spent.since(t - self.spacing + 1)[0] == 0
+
+
+def _refuse_reason(layer: Control, verb: str, reason: object) -> None:
+    if not isinstance(reason, str):
+        raise InvalidChoice(
+            f"{type(layer).__name__}.{verb} must give the reason as a text, or None; got {reason!r}"
+        )
 
 
 def _peeled(schedule: Schedule | Control) -> tuple[Schedule, tuple[Control, ...]]:

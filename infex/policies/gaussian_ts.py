@@ -18,6 +18,8 @@ class GaussianTS:
     """Plays the best of samples N(S_k/(n_k + 1), noise^2/(n_k + 1)) (Agrawal and Goyal, 2017).
 
     It looks at pulls n_k and summed rewards S_k of fixed arms alone, at no features.
+
+    `ties` go to the "lowest" index, or at "random".
     """
 
     noise: float = 1.0

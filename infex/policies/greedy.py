@@ -19,6 +19,8 @@ from infex.schedules import never
 class Greedy:
     """Plays the arm of the largest estimate x'theta; it never explores.
 
+    `ties` go to the "lowest" index, or at "random".
+
     >>> Greedy()
     Greedy(ties='lowest')
     """
@@ -52,4 +54,4 @@ class Greedy:
         return share(evidence.estimates, self.ties, arm)
 
 
-GREEDY: dict[Ties, Greedy] = {"lowest": Greedy(), "random": Greedy(ties="random")}
+GREEDIES: dict[Ties, Greedy] = {"lowest": Greedy(), "random": Greedy(ties="random")}

@@ -8,7 +8,7 @@ import numpy as np
 from infex.checks import real, whole
 from infex.linear import Evidence
 from infex.policies.choice import Choice
-from infex.policies.greedy import GREEDY
+from infex.policies.greedy import GREEDIES
 from infex.policies.linucb import LinUCB
 from infex.policies.masks import choose_allowed, law_allowed
 from infex.policies.traits import Policy, Traits, checked, hook, traits_of
@@ -68,14 +68,14 @@ class GreedyFirst:
             choice = choose_allowed(self.base, self._traits, t, evidence.noted(inner), rng)
             return choice._replace(note=FirstNote(True, level, inner if choice.note is None else choice.note))
         note = None if level == NO_LEVEL else FirstNote(False, level, inner)
-        return GREEDY["lowest"].choose(t, evidence, rng)._replace(note=note)
+        return GREEDIES["lowest"].choose(t, evidence, rng)._replace(note=note)
 
     def probability(self, t: int, evidence: Evidence, arm: int) -> float | None:
         """That of the greedy arm, or the base's."""
         switched, _, inner = self._state(evidence)
         if switched:
             return law_allowed(self._traits, t, evidence.noted(inner), arm)
-        return GREEDY["lowest"].probability(t, evidence, arm)
+        return GREEDIES["lowest"].probability(t, evidence, arm)
 
     def _state(self, evidence: Evidence) -> tuple[bool, float, Any]:
         """Has it switched, the level if it is known, and the base's note."""

@@ -13,7 +13,7 @@ from infex.policies.choice import Choice, explored
 from infex.policies.confidence import Confidence
 from infex.policies.form import Form
 from infex.policies.gaussian_ts import sampled_means
-from infex.policies.greedy import GREEDY
+from infex.policies.greedy import GREEDIES
 from infex.policies.ties import picked
 
 
@@ -25,6 +25,8 @@ class HybridTS(Confidence):
     In its linear form the sample is that of `LinTS` and greedy that of ridge regression. With
     `form="plain"` it looks at pulls and rewards of fixed arms alone: every arm once, then samples
     as `GaussianTS` has them, or the largest mean.
+
+    `ties` go to the "lowest" index, or at "random".
     """
 
     p: float = 0.1
@@ -48,7 +50,7 @@ class HybridTS(Confidence):
         if rng.random() < self.p:
             return Choice(picked(self._sampled(evidence, rng), self.ties, rng)[0], chance=self.p)
         if self.form == "linear":
-            return Choice(GREEDY[self.ties].picked(evidence, rng)[0], explored=False, chance=self.p)
+            return Choice(GREEDIES[self.ties].picked(evidence, rng)[0], explored=False, chance=self.p)
         return Choice(
             picked(evidence.sums / evidence.pulls, self.ties, rng)[0], explored=False, chance=self.p
         )

@@ -12,7 +12,7 @@ from infex.linear import Evidence
 from infex.policies.choice import Choice, Reason, Turn, arm_of
 from infex.policies.form import Form, form_of
 from infex.policies.gate import Control, Gate, Opening, State
-from infex.policies.greedy import GREEDY
+from infex.policies.greedy import GREEDIES
 from infex.policies.likelihood import UNKNOWN, InfexNote, Likelihood, Shares
 from infex.policies.masks import choose_allowed
 from infex.policies.ties import TIES, Ties
@@ -28,6 +28,8 @@ class Infex:
     With `data="shared"` the base sees the data of all rounds. With `data="own"` it sees those of
     its own rounds alone and counts time by them, so that these are exactly a run of the base by
     itself; the greedy rounds use all data either way.
+
+    `ties` go to the "lowest" index, or at "random".
     """
 
     base: Policy
@@ -122,8 +124,8 @@ class Infex:
         """The greedy arm; `refused` is the probability with which the base chose an arm that was refused."""
         arm, share = evidence.greedy, 1.0
         if self.ties == "random":
-            arm, share = GREEDY["random"].picked(evidence, rng)
-        if opening.place is None and not self.gate.drawn:  # no control has a word in it
+            arm, share = GREEDIES["random"].picked(evidence, rng)
+        if opening.place is None and not self.gate.drawn:  # no control has objected, and no round was drawn
             return quick(Choice, (arm, False, None, opening.reason, None, share, 0.0, None, opening.turn))
         shares = UNKNOWN
         if refused == 1.0:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, final
 from infex.linear import Evidence
 from infex.policies.choice import Choice, mixed
 from infex.policies.gate import Gate, Opening, States
-from infex.policies.greedy import GREEDY
+from infex.policies.greedy import GREEDIES
 from infex.policies.masks import law_allowed
 from infex.policies.ties import Ties
 from infex.policies.traits import Traits
@@ -59,7 +59,7 @@ class Likelihood(NamedTuple):
         if self.gate.refusing and (choice.probability != 1.0 or self.gate.drawn):
             return UNKNOWN  # another arm might have been refused
         opens = self._chance(t, evidence, opening, note)
-        greedy = None if opens in (1.0, None) else GREEDY[self.ties].probability(t, evidence, choice.arm)
+        greedy = None if opens in (1.0, None) else GREEDIES[self.ties].probability(t, evidence, choice.arm)
         probability = mixed(opens, choice.probability, greedy)
         if not self.base.tells_explored:
             return Shares(probability, opens, choice.probability)
@@ -90,7 +90,7 @@ class Likelihood(NamedTuple):
         law = None if chance in (0.0, None) else self._law(t, evidence, arm, note)
         if self.gate.refusing and law is not None:
             return None  # an arm may be refused, and the greedy one played in its place
-        return mixed(chance, law, GREEDY[self.ties].probability(t, evidence, arm))
+        return mixed(chance, law, GREEDIES[self.ties].probability(t, evidence, arm))
 
     def _chance(self, t: int, evidence: Evidence, opening: Opening, note: InfexNote) -> float | None:
         chance = self.gate.chance(t, evidence, opening, note.states)

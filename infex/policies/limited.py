@@ -35,8 +35,14 @@ class Limited(Control):
         done = spent.done if self.window is None else spent.since(t - self.window + 1)[0]
         return Reason.BUDGET_SPENT if done >= self.limit else None
 
+    def earliest(self, t: int, evidence: Evidence) -> int:
+        rounds = [at for at, _ in evidence.spent.recent]
+        if self.window is None or self.limit == 0 or len(rounds) < self.limit:
+            return t + 1
+        return max(t + 1, rounds[-self.limit] + self.window)
+
     def ends(self, evidence: Evidence, state: State) -> bool:
-        return self.window is None and evidence.spent.done >= self.limit
+        return self.limit == 0 or (self.window is None and evidence.spent.done >= self.limit)
 
     def __repr__(self) -> str:
         window = "" if self.window is None else f", window={self.window}"
@@ -55,7 +61,8 @@ def budget(schedule: Schedule | Control, limit: int, window: int | None = None) 
     """The first `limit` explorations of `schedule`, and none after them.
 
     In a bandit all its explorations count, under this policy or others. With a `window`, at most
-    `limit` in any so many rounds in a row.
+    `limit` in any so many rounds in a row. Rounds that the limit leaves out were never due: they are
+    neither planned nor skipped.
 
     >>> from infex import every
     >>> schedule = budget(every(20), limit=3)

@@ -18,6 +18,16 @@ from infex.policies.form import Form
 from infex.policies.ties import picked, tied
 from infex.streams import stream
 
+MOST_DRAWS = 10**6  # of which a law is made in a round
+
+
+def checked_draws(name: str, draws: object) -> int:
+    """A number of draws that a round can take."""
+    number = whole(name, draws, least=1)
+    if number > MOST_DRAWS:
+        raise InvalidSetting(f"{name} must be at most {MOST_DRAWS}, got {number}")
+    return number
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +37,8 @@ class LinTS(Confidence):
     eta is N(0, I), or uniform on the sphere of radius sqrt(d) with `sampling="spherical"`. The
     probability of the arm that is played is not known, unless it is asked for: with `law`, each round
     has so many values of eta, the same for every seed, and one of them is drawn. Then probabilities
-    are known exactly, and those of a plain LinTS to a standard error of at most 1/(2 sqrt(law)).
+    are known exactly, and those of a plain LinTS to a standard error of at most 1/(2 sqrt(law)). `noise`,
+    `bound`, `delta` and `scale` make beta as in `LinUCB`; `ties` too are as there.
     """
 
     sampling: Literal["gaussian", "spherical"] = "gaussian"
@@ -37,7 +48,7 @@ class LinTS(Confidence):
         Confidence.__post_init__(self)
         one_of("sampling", self.sampling, SAMPLINGS)
         if self.law is not None:
-            object.__setattr__(self, "law", whole("law", self.law, least=1))
+            object.__setattr__(self, "law", checked_draws("law", self.law))
 
     def compiled(self) -> Form | None:
         """Sampling in every round, unless its law is asked for."""

@@ -16,7 +16,13 @@ from infex.policies.ties import picked, share
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinUCB(Confidence):
-    """Plays the arm of the largest x'theta + beta |x| in V^-1 (OFUL; Abbasi-Yadkori et al., 2011)."""
+    """Plays the arm of the largest x'theta + beta |x| in V^-1 (OFUL; Abbasi-Yadkori et al., 2011).
+
+    beta = scale (noise sqrt(volume + 2 log(1/delta)) + sqrt(penalty) bound): `noise` is how far rewards
+    scatter about their mean, `bound` the greatest length of theta (about the greatest mean reward), both in
+    the unit of the rewards; intervals hold in all rounds at once with probability 1 - `delta` at a `scale`
+    of 1, of which practice needs far less. `ties` go to the "lowest" index, or at "random".
+    """
 
     def compiled(self) -> Form:
         """Optimistic in every round."""

@@ -12,7 +12,7 @@ from infex.errors import InvalidSetting
 from infex.linear import Evidence
 from infex.policies.choice import Reason
 from infex.policies.gate import Control, Missed, State
-from infex.schedules.protocol import Schedule
+from infex.schedules.protocol import Schedule, is_drawn
 
 
 @final
@@ -36,6 +36,10 @@ class Paused(Control):
     def by_rounds(self) -> bool:
         """Are the pauses the rounds of a schedule, which a file can hold?"""
         return isinstance(self.when, Schedule)
+
+    @property
+    def drawn(self) -> bool:
+        return isinstance(self.when, Schedule) and is_drawn(self.when)
 
     @property
     def spacing(self) -> int:

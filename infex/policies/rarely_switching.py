@@ -32,6 +32,8 @@ class RarelySwitchingUCB(Confidence):
     section 5.1): of order d log T switches in T rounds. Among fixed arms that is one arm between
     two switches. It is made for estimators that forget nothing: where det V stops growing, it
     stops switching.
+
+    `ties` go to the "lowest" index, or at "random".
     """
 
     growth: float = 1.0

@@ -5,12 +5,13 @@ from typing import Any, final
 
 import numpy as np
 
-from infex.checks import real, whole
+from infex.checks import real
 from infex.errors import InvalidSetting
 from infex.linear import Evidence
 from infex.policies.choice import Choice, arm_of
+from infex.policies.lints import checked_draws
 from infex.policies.masks import choose_allowed, law_allowed
-from infex.policies.traits import Policy, Traits, checked, hook, traits_of
+from infex.policies.traits import Policy, Traits, checked, traits_of, with_law
 
 
 @final
@@ -43,9 +44,8 @@ class Softened:
                 "put Softened inside, as in Infex(Softened(LinUCB()), every(20))"
             )
         object.__setattr__(self, "share", real("share", self.share, above=0, most=1))
-        object.__setattr__(self, "draws", whole("draws", self.draws, least=1))
-        tells = hook(self.base, "with_law")
-        played = self.base if tells is None else tells(self.draws)
+        object.__setattr__(self, "draws", checked_draws("draws", self.draws))
+        played = with_law(self.base, self.draws)
         object.__setattr__(self, "_played", played)
         object.__setattr__(self, "_traits", traits_of(played))
 

@@ -70,20 +70,21 @@ class Hooks(Policy, Protocol):
 
     A policy that holds another as its `base` has the base's `uses_explored`, `radius`, `greatest` and
     `learn` where it has none of its own; the other hooks speak for the policy that has them alone.
+
+    `base`: the policy inside a wrapper. `uses_explored`: are the exploring rounds kept apart too, as
+    `evidence.explored`? False if it is not there. `tells_explored`: under `Infex`, is it believed in what it
+    calls explored? That of `uses_explored` if it is not there. `heeds_allowed`: does it read
+    `evidence.allowed` itself? Any other policy is shown the allowed arms alone. `greatest`: the largest
+    reward that fits its settings; a larger one is warned of. `gate`: when it explores, for a policy with a
+    schedule.
     """
 
     base: Policy
-    """The policy inside a wrapper."""
     uses_explored: bool
-    """Are the exploring rounds kept apart too, as `evidence.explored`? False if it is not there."""
     tells_explored: bool
-    """Under `Infex`: is it believed in what it calls explored? That of `uses_explored` if it is not there."""
     heeds_allowed: bool
-    """Does it read `evidence.allowed` itself? Any other policy is shown the allowed arms alone."""
     greatest: float
-    """The largest reward that fits its settings; a larger one is warned of."""
     gate: Gate
-    """When it explores, for a policy with a schedule."""
 
     def probability(self, t: int, evidence: Evidence, arm: int) -> float | None:
         """The chance that `choose` picks `arm`, if it is known."""
@@ -113,9 +114,24 @@ class Hooks(Policy, Protocol):
         """How a compiled loop plays it, see `infex.kernels.bases`; None if it cannot."""
 
 
+@runtime_checkable
+class Opens(Protocol):
+    """What says of a round whether it explores."""
+
+    def opening(self, t: int, evidence: Evidence, states: Any) -> Any:
+        """Does round t explore, and why, or why not?"""
+
+
 HOOKS = frozenset(name for name in {*Hooks.__annotations__, *vars(Hooks)} if not name.startswith("_"))
 METHODS = HOOKS - set(Hooks.__annotations__)
 MISSING: Any = object()
+ATTRIBUTES: dict[str, tuple[Any, str]] = {
+    "uses_explored": ((bool, np.bool_), "True or False"),
+    "tells_explored": ((bool, np.bool_), "True or False"),
+    "heeds_allowed": ((bool, np.bool_), "True or False"),
+    "greatest": ((int, float, np.integer, np.floating), "a number"),
+    "gate": (Opens, "a gate, as `Infex` has it"),
+}
 
 
 class Traits(NamedTuple):
@@ -150,7 +166,10 @@ class Traits(NamedTuple):
 
 
 def traits_of(policy: Policy) -> Traits:
-    """All that is read off a policy beside its choice: the only place where hooks are looked for.
+    """All that a round reads off a policy beside its choice, by one walk through the policies it holds.
+
+    What is asked once, when a policy is made or a run begins (`informed`, `with_law`, `compiled`, `revived`),
+    is looked for by `hook` and the functions below.
 
     Policies of infex's own cannot change: what was read of the last ones is remembered.
     """
@@ -206,9 +225,16 @@ def hook(policy: object, name: str) -> Any:
 
 def _own(policy: object, name: str, default: object = None) -> Any:
     value = getattr(policy, name, default)
-    if name in METHODS and value is not default and not callable(value):
+    if value is default:
+        return value
+    if name in METHODS and not callable(value):
         raise InvalidSetting(
             f"{name} of {type(policy).__name__} is no method, but infex reads it as one: rename it"
+        )
+    if name in ATTRIBUTES and not isinstance(value, ATTRIBUTES[name][0]):
+        raise InvalidSetting(
+            f"{name} of {type(policy).__name__} must be {ATTRIBUTES[name][1]}, as infex reads it; it is a "
+            f"{type(value).__name__}: rename it if it is something else"
         )
     return value
 
@@ -250,6 +276,16 @@ def informed(policy: Policy, instance: Played, horizon: int) -> Policy:
     base = _own(policy, "base")
     told = base if base is None else informed(base, instance, horizon)
     return policy if told is None or told is base else with_base(policy, told)
+
+
+def with_law(policy: Policy, draws: int) -> Policy:
+    """The policy, and the bases in it, with laws that are known, by so many draws where they sample."""
+    tells = _own(policy, "with_law")
+    if tells is not None:
+        return tells(draws)  # type: ignore[no-any-return]
+    base = _own(policy, "base")
+    lawful = base if base is None else with_law(base, draws)
+    return policy if lawful is None or lawful is base else with_base(policy, lawful)
 
 
 def with_base(policy: Policy, base: Policy) -> Policy:

@@ -22,6 +22,8 @@ class UCB1:
     no features; n counts all rewards and n_k those of arm k. `noise` is half the length of the
     interval of rewards: 1 for +1 and -1, and 0.5 for 0 and 1, which gives the sqrt(2 log n / n_k) of
     the original. An arm whose reward is pending counts as not played yet.
+
+    `ties` go to the "lowest" index, or at "random".
     """
 
     noise: float = 1.0

@@ -48,6 +48,14 @@ def expression(thing: object, said: Collection[str] = ()) -> str:
     return _written(*row, said)
 
 
+def shown(thing: object) -> str:
+    """A thing in a line: its expression, or its own repr if it is not in the catalogue."""
+    try:
+        return expression(thing)
+    except InvalidExpression:
+        return repr(thing)
+
+
 def _written(row: Row, settings: Settings, said: Collection[str]) -> str:
     name = row.name
     if name == "union":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from infex.rounds import Taken
 NOTES: dict[str, type[Any]] = {
     kind.__name__: kind for kind in (InfexNote, FirstNote, Switched, GuardedState, CertainState)
 }
+
+PLAIN_KINDS = (bool, int, float, str, type(None))
 
 REASONS = {str(reason): reason for reason in Reason}
 
@@ -52,9 +54,22 @@ def note_of(kept: object) -> Any:
     if kind not in NOTES:
         raise InvalidRecord(f"no note is called {kind!r}")
     try:
-        return NOTES[kind](**{name: note_of(part) for name, part in kept.items() if name != "kind"})
+        note = NOTES[kind](**{name: note_of(part) for name, part in kept.items() if name != "kind"})
     except TypeError as error:
         raise InvalidRecord(f"the note {kind} cannot be read: {error}") from None
+    for name, hint in get_type_hints(NOTES[kind]).items():
+        if not any(_is_of(note._asdict()[name], part) for part in get_args(hint) or (hint,)):
+            raise InvalidRecord(f"{name} of the note {kind} cannot be {note._asdict()[name]!r}")
+    return note
+
+
+def _is_of(value: object, hint: Any) -> bool:
+    """Is a part of a note of its kind? A whole number is a float too; what is not plain is not looked at."""
+    if hint not in PLAIN_KINDS:
+        return True
+    if isinstance(value, bool):
+        return hint is bool
+    return isinstance(value, int | float if hint is float else hint)
 
 
 def taken_record(taken: Taken) -> dict[str, Any]:

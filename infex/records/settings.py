@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,8 +15,18 @@ VERSION = 1
 Record = dict[str, Any]
 
 
+class Kept(NamedTuple):
+    """How things of a higher room are kept: as a record that names kind and version, and back."""
+
+    record: Callable[[Any], Record]
+    made: Callable[[Record], Any]
+
+
+KEPT: dict[type, Kept] = {}  # what rooms above add to the registry: decisions
+
+
 def record(thing: object) -> Record:
-    """A built-in policy, schedule, estimator, feature map or environment as plain data, for JSON and such.
+    """A built-in policy, schedule, estimator, feature map, environment or decision as plain data, for JSON.
 
     NoRecord is raised if the `thing` is none of these, or holds a function of yours.
 
@@ -23,6 +34,8 @@ def record(thing: object) -> Record:
     >>> record(LinUCB(delta=0.05))["delta"]
     0.05
     """
+    if type(thing) in KEPT:
+        return KEPT[type(thing)].record(thing)
     row = row_of(thing)
     if row is None:
         raise NoRecord(
@@ -41,6 +54,9 @@ def made(kept: object) -> Any:
     """
     if not isinstance(kept, dict) or not isinstance(kept.get("kind"), str):
         raise InvalidRecord("a record must be a mapping that names its kind")
+    for kind, how in KEPT.items():
+        if kind.__name__ == kept["kind"]:
+            return how.made(kept)
     row = NAMED.get(kept["kind"])
     if row is None:
         raise InvalidRecord(f"no built-in thing is called {kept['kind']!r}")

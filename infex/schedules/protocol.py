@@ -80,6 +80,11 @@ def has(schedule: object, verb: str) -> bool:
 def checked(schedule: object) -> Schedule:
     """`schedule`, if it has the four verbs of a schedule."""
     missing = [verb for verb in ("explores", "count", "when", "grows") if not has(schedule, verb)]
+    if missing and any("objects" in vars(kind) for kind in type(schedule).__mro__):
+        raise InvalidSetting(
+            f"a control such as {type(schedule).__name__} cannot stand inside a schedule: put it around "
+            "the whole"
+        )
     if missing:
         raise InvalidSetting(f"a schedule needs {', '.join(missing)}, which {schedule!r} does not have")
     return cast(Schedule, schedule)
@@ -87,7 +92,7 @@ def checked(schedule: object) -> Schedule:
 
 def a_round(t: int) -> int:
     """`t` as the number of a round, from 1."""
-    if type(t) is int and t >= 1:  # the way of every round, which may not cost
+    if type(t) is int and t >= 1:  # every round comes this way: no call
         return t
     return whole("round", t, least=1, error=InvalidRound)
 

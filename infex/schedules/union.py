@@ -122,7 +122,7 @@ class Union(Family):
     def chance(self, t: int) -> float | None:
         drawn = [member for member in self.members if is_drawn(member)]
         if len(drawn) > 1 and not all(isinstance(member, Jittered) for member in drawn):
-            return None  # their draws may hang together
+            return None  # draws of the same seed depend on each other
         shares = [chance(member, t) for member in self.members]
         if 1.0 in shares:
             return 1.0

@@ -11,6 +11,7 @@ import numpy as np
 from infex.arrays import Floats, Integers
 from infex.environments import Instance
 from infex.errors import NotKept
+from infex.records.catalog import shown
 
 
 @final
@@ -45,7 +46,7 @@ class Run:
     def __repr__(self) -> str:
         return (
             f"Run(regret={self.regret:.6g}, explored={self.explored}, horizon={self.horizon}, "
-            f"seed={self.seed}, policy={self.policy!r})"
+            f"seed={self.seed}, policy={shown(self.policy)})"
         )
 
     @property
@@ -54,7 +55,7 @@ class Run:
         return self.regret_greedy + self.regret_exploring
 
     def curve(self, every_round: bool = False) -> tuple[Integers, Floats]:
-        """Rounds and the regret up to them: log-spaced, or all if the run was recorded."""
+        """Rounds and the regret up to them: log-spaced, or `every_round` if the run was recorded."""
         if not every_round:
             return self.points
         if self.losses is None:

@@ -4,7 +4,7 @@ import math
 
 from infex.schedules import Schedule
 
-FAR = 10**12
+FAR_AWAY = 10**12
 
 
 class ScheduleContract:
@@ -15,7 +15,7 @@ class ScheduleContract:
             return Mine()
     """
 
-    far = FAR  # a late round at which the schedule must still answer at once
+    far = FAR_AWAY  # a late round at which the schedule must still answer at once
 
     def make(self) -> Schedule:
         """The schedule."""

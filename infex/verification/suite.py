@@ -6,7 +6,7 @@ from infex.errors import InvalidSetting
 from infex.streams import place
 from infex.verification.orders import ORDER_STATEMENTS
 from infex.verification.ridge_runs import RIDGE_STATEMENTS
-from infex.verification.rounds import ROUND_STATEMENTS
+from infex.verification.round_checks import ROUND_STATEMENTS
 from infex.verification.statement import Effort, Finding, Statement
 from infex.verification.tails import TAIL_STATEMENTS
 from infex.verification.two_arms import TWO_ARM_STATEMENTS

@@ -420,7 +420,7 @@ def test_a_bandit_that_cannot_be_is_refused(make: Any, error: type[Exception], m
         (
             lambda b: b.tell(b.pending[0]._replace(arm=99), 1.0),
             UnknownDecision,
-            "another bandit took Decision",
+            "of another bandit, or told already",
         ),
         (lambda b: b.drop(7), UnknownDecision, "no decision '7' waits here"),
         (lambda b: b.ask(labels=["x", "y", "z"]), InvalidArms, "the arms of this bandit are fixed"),

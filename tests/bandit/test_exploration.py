@@ -33,6 +33,7 @@ from infex import (
 )
 from infex.errors import CannotLoad, InvalidArms
 from infex.policies import Reason
+from infex.rounds import account
 from infex.testing import problem
 from tests.alike import probability, unnamed
 
@@ -355,3 +356,11 @@ def test_a_schedule_of_a_users_own_can_be_controlled() -> None:
     assert found.planned == 20
     assert found.done + found.skipped == 20
     assert found.cost <= 1.0
+
+
+def test_a_window_longer_than_what_is_remembered_forgets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(account, "REMEMBERED", 10)
+    bandit = Bandit(np.eye(2), Infex(LinUCB(), budget(every(2), 3, window=40)))
+    rounds = [decision.t for decision in (bandit.ask() for _ in range(200)) if decision.explored]
+    assert max(sum(t - 40 < other <= t for other in rounds) for t in rounds) == 3
+    assert rounds[:4] == [2, 4, 6, 42]

@@ -25,10 +25,12 @@ from infex import (
     Softened,
     Uniform,
     always,
+    estimators,
     every,
     features,
     guarded,
     jittered,
+    kernels,
     paused,
 )
 from infex.bandit import archive
@@ -38,6 +40,7 @@ from infex.policies.choice import Turn
 from infex.policies.gate import State
 from tests.alike import probability
 from tests.bandit.test_replay import state
+from tests.waiting import PATIENCE
 
 ARMS = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
 
@@ -339,21 +342,78 @@ def test_without_a_schedule_nothing_is_planned() -> None:
     assert bandit.exploration()[:6] == (None, 0, 0, 0, 0, 0)
 
 
-def test_a_policy_that_asks_its_own_bandit_is_refused() -> None:
+def _ask(bandit: Bandit) -> None:
+    bandit.policy = LinUCB()
+    bandit.ask()
+
+
+@pytest.mark.parametrize(
+    "meddle",
+    [
+        _ask,
+        lambda bandit: bandit.remove_arms([0, 1]),
+        lambda bandit: bandit.tell(bandit.pending[0], 1.0),
+        lambda bandit: setattr(bandit, "policy", Infex(LinUCB(), guarded(every(2), 3.0))),
+        lambda bandit: setattr(bandit, "allowed", [False, True, True]),
+    ],
+    ids=["ask", "remove", "tell", "policy", "allowed"],
+)
+def test_a_policy_that_changes_its_own_bandit_is_refused(meddle: Any) -> None:
+    """Its arm may be gone: a reward was then learnt on foreign memory."""
+
     class Meddler:
         bandit: Any = None
 
         def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-            if t == 3:
-                Meddler.bandit.policy = LinUCB()
-                Meddler.bandit.ask()
-            return Choice(0)
+            if t == 4:
+                meddle(Meddler.bandit)
+            return Choice(len(evidence) - 1)
 
     Meddler.bandit = bandit = Bandit(ARMS, Meddler())
     told(bandit, 2)
-    with pytest.raises(InvalidChoice, match="the policy asked its own bandit in round 3"):
+    bandit.ask()
+    with pytest.raises(InvalidChoice, match="the policy changed its own bandit while it chose in round 4"):
         bandit.ask()
-    assert len({decision.id for decision in bandit.pending}) == len(bandit.pending) == 1
+    assert all(0 <= decision.arm < len(ARMS) for decision in bandit.pending)
+    Meddler.bandit.policy = LinUCB()
+    bandit.tell(bandit.ask(), 1.0)
+
+
+def test_an_arm_that_was_forbidden_meanwhile_is_not_entered() -> None:
+    bandit = Bandit(ARMS, LinUCB())
+    decided = bandit.decide()
+    bandit.allowed = [arm != decided.decision.arm for arm in range(len(ARMS))]
+    with pytest.raises(InvalidRound, match="have changed since"):
+        bandit.enter(decided)
+    other = bandit.decide()
+    wrong = other._replace(decision=other.decision._replace(arm=(other.decision.arm + 1) % len(ARMS)))
+    with pytest.raises(InvalidChoice, match="is not what was taken"):
+        bandit.enter(wrong)
+
+
+@pytest.mark.parametrize("estimator", [None, estimators.Windowed(size=9), estimators.Discounted()])
+def test_what_one_thread_computes_no_other_reads_half_done(
+    estimator: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A board that was handed out before it was filled gave other arms, and intervals of any width."""
+    bandit = told(Bandit(ARMS, LinUCB(), estimator=estimator), 3)
+    expected = bandit.evidence(ARMS[::-1]).upper(1.0)
+    evidence = bandit.evidence(ARMS[::-1])
+    before: list[Any] = []
+    for name in ("score", "widths"):
+        real = getattr(kernels, name)
+
+        def watched(*given: Any, real: Any = real) -> Any:
+            before.append((evidence._known._board, evidence._known._widths))
+            given[-1][:] = 1e9  # what np.empty may hold
+            return real(*given)
+
+        monkeypatch.setattr(kernels, name, watched)
+    _ = evidence.widths
+    assert before
+    assert all(board is None or not (board == 1e9).any() for board, _ in before)
+    assert all(widths is None for _, widths in before)
+    np.testing.assert_array_equal(evidence.upper(1.0), expected)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
@@ -372,8 +432,7 @@ def test_a_fork_while_another_thread_holds_the_lock_does_not_hang() -> None:
     held.wait()
     child = os.fork()
     if child == 0:
-        bandit.ask()
-        os._exit(0)
+        os._exit(0 if bandit._lock.acquire(timeout=PATIENCE) and bandit.ask() else 1)
     _, status = os.waitpid(child, 0)
     free.set()
     thread.join()
@@ -393,9 +452,9 @@ class Mine:
 def test_what_differs_from_a_file_with_a_users_code_is_refused_too(tmp_path: Path) -> None:
     path = tmp_path / "x.infex"
     Bandit(ARMS, Infex(Mine(), every(50))).save(path)
-    with pytest.raises(CannotLoad, match="holds another schedule: m is 50, not 1; say adopt=True"):
+    with pytest.raises(CannotLoad, match="holds another policy: m is 50, not 1; say adopt=True"):
         Bandit.load(path, Infex(Mine(), every(1)))
-    with pytest.raises(CannotLoad, match=r"holds another policy: \['Infex', 'Mine'\], not \['LinTS'\]"):
+    with pytest.raises(CannotLoad, match="another policy, made of Infex, Mine, not of LinTS"):
         Bandit.load(path, LinTS())
     assert Bandit.load(path, LinTS(), adopt=True).t == 0
     assert Bandit.load(path, Infex(Mine(), every(50))).t == 0

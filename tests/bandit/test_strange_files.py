@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from infex import (
     Bandit,
+    Greedy,
+    GreedyFirst,
     Infex,
     LinTS,
     LinUCB,
@@ -22,6 +24,10 @@ from infex import (
     every,
     features,
     guarded,
+    kernels,
+    listed,
+    paused,
+    until_certain,
 )
 from infex.bandit import archive
 from infex.errors import CannotLoad, DamagedFile, InfexError
@@ -34,6 +40,10 @@ KINDS: dict[str, Any] = {
     ),
     "own": lambda: Bandit(ARMS, Infex(LinTS(), every(2), data="own"), allowed=[True, False, True]),
     "contexts": lambda: Bandit(features=features.disjoint(["x", "y"], context_dim=2), policy=LinUCB()),
+    "first": lambda: Bandit(ARMS, Infex(GreedyFirst(LinUCB()), paused(every(2), listed([3]), "make up"))),
+    "certain": lambda: Bandit(ARMS, Infex(LinUCB(), until_certain(every(2), delta=0.1))),
+    "discounted": lambda: Bandit(ARMS, LinUCB(), estimator=estimators.Discounted()),
+    "lasso": lambda: Bandit(ARMS, LinUCB(), estimator=estimators.Lasso()),
     "windowed": lambda: Bandit(ARMS, LinUCB(), estimator=estimators.Windowed(size=4)),
     "logistic": lambda: Bandit(ARMS, LinUCB(), estimator=estimators.Logistic()),
 }
@@ -142,9 +152,12 @@ def use(path: Path) -> None:
         return
     for decision in bandit.pending:
         bandit.tell(decision, 1.0)
+    assert bandit.features is None or isinstance(bandit.features, features.Interactions)
+    longest = 1.0 if bandit.features is None else bandit.features.longest
+    context = [0.3 * min(longest, 1e300), 0.4 * min(longest, 1e300)] if bandit.features else None
     for _ in range(5):
-        bandit.tell(ask(bandit), 1.0)
-    bandit.estimates(context=[0.1, 0.1] if bandit.features else None)
+        bandit.tell(bandit.ask(context=context), 1.0)
+    bandit.estimates(context=context)
     bandit.exploration()
     bandit.save(path)
     Bandit.load(path)
@@ -170,6 +183,58 @@ def test_another_map_of_the_same_dimension_is_refused(tmp_path: Path, other: Any
     assert Bandit.load(path, features=features.disjoint(["a", "b"], context_dim=3)).features == rule
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"level": "x"}, "level of the note FirstNote cannot be 'x'"),
+        ({"switched": 1}, "switched of the note FirstNote cannot be 1"),
+    ],
+)
+def test_a_note_with_parts_of_another_kind_is_refused(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    path = tmp_path / "x.infex"
+    stored, arrays = kept("first", path)
+    fresh = {"kind": "FirstNote", "switched": False, "level": 0.1, "base": None}
+    stored["note"]["base"] = fresh
+    archive.write(path, stored, arrays)
+    assert Bandit.load(path).t == 12
+    stored["note"]["base"] = fresh | change
+    archive.write(path, stored, arrays)
+    with pytest.raises(DamagedFile, match=message):
+        Bandit.load(path)
+
+
+def test_a_guard_that_stopped_by_something_else_than_a_word_is_refused(tmp_path: Path) -> None:
+    """Exploration stopped for good, without a word."""
+    path = tmp_path / "x.infex"
+    for stopped in ("no", [1, 2], 1):
+        stored, arrays = kept("fixed", path)
+        stored["note"]["states"]["parts"][0]["stopped"] = stopped
+        archive.write(path, stored, arrays)
+        with pytest.raises(DamagedFile, match="stopped of the note GuardedState cannot be"):
+            Bandit.load(path)
+
+
+@pytest.mark.parametrize("planned", [9, 12])
+def test_more_planned_than_was_done_or_skipped_is_refused(tmp_path: Path, planned: int) -> None:
+    path = tmp_path / "x.infex"
+    stored, arrays = kept("own", path)
+    stored["account"]["planned"] = planned
+    archive.write(path, stored, arrays)
+    with pytest.raises(DamagedFile, match="do not fit together"):
+        Bandit.load(path)
+
+
+def test_a_count_that_wraps_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.infex"
+    stored, arrays = kept("own", path)
+    arrays["all told"] = np.array(2**63 + 5, dtype=np.uint64)
+    archive.write(path, stored, arrays)
+    with pytest.raises(DamagedFile, match="told must be at most"):
+        Bandit.load(path)
+
+
 def test_masks_go_by_label_into_another_map(tmp_path: Path) -> None:
     path = tmp_path / "x.infex"
     rule = features.disjoint(["a", "b", "c"], context_dim=2)
@@ -189,3 +254,26 @@ def test_a_file_names_what_wrote_it(tmp_path: Path) -> None:
     stored, _ = kept("fixed", tmp_path / "x.infex")
     assert stored["written_by"].startswith("infex ")
     json.dumps(stored, allow_nan=False)
+
+
+@pytest.mark.parametrize("place", [kernels.Q, kernels.START, kernels.PHI, kernels.PSI])
+def test_a_run_under_way_that_does_not_follow_from_the_rest_is_refused(tmp_path: Path, place: int) -> None:
+    path = tmp_path / "x.infex"
+    bandit = Bandit(ARMS, Greedy())
+    for _ in range(3):
+        bandit.tell(bandit.ask(), 1.0)
+    bandit.save(path)
+    _, stored, arrays = archive.read(path)
+    arrays["all run"] = arrays["all run"].copy()
+    arrays["all run"][place] += 0.25
+    archive.write(path, stored, arrays)
+    with pytest.raises(DamagedFile, match="does not follow from"):
+        Bandit.load(path)
+
+
+def test_a_mask_by_place_does_not_go_to_another_map(tmp_path: Path) -> None:
+    path = tmp_path / "x.infex"
+    rule = features.disjoint(3, context_dim=2)
+    Bandit(features=rule, policy=LinUCB(), allowed=[True, False, True]).save(path)
+    with pytest.raises(CannotLoad, match="by place which arms may be tried"):
+        Bandit.load(path, features=features.disjoint(["a", "b", "c"], context_dim=2), adopt=True)

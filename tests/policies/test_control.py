@@ -385,8 +385,8 @@ def test_a_pause_is_no_text_as_its_function_is_none() -> None:
         (lambda: until_certain(every(2), scale=-2), "scale must be at least 0, got -2"),
         (lambda: paused(every(2), when=7), "when must be a function of the round, or a schedule, got 7"),
         (lambda: paused(every(2), lambda t: True, missed="later"), "missed must be .* got 'later'"),
-        (lambda: guarded(every(2), 1.0) | every(3), "a schedule needs count, when"),
-        (lambda: every(3) | guarded(every(2), 1.0), "a schedule needs count, when"),
+        (lambda: guarded(every(2), 1.0) | every(3), "cannot stand inside a schedule"),
+        (lambda: every(3) | guarded(every(2), 1.0), "cannot stand inside a schedule"),
     ],
 )
 def test_bad_settings_are_named(make: Any, message: str) -> None:

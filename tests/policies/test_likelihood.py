@@ -20,6 +20,7 @@ from infex import (
     Evidence,
     FixedBonusUCB,
     Greedy,
+    GreedyFirst,
     Infex,
     LinTS,
     LinUCB,
@@ -285,3 +286,25 @@ def test_a_reason_is_text_that_can_be_counted() -> None:
     assert set(reasons) <= set(Reason)
     assert f"{Reason.COST_LIMIT}" == "skipped: cost limit"
     assert isinstance(Choice(0).reason, str)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_chance_is_not_known_where_pauses_are_drawn(seed: int) -> None:
+    """It was said to be 1 or 0, by what the draw had been."""
+    policy = Infex(LinUCB(), paused(every(1), when=jittered(2, seed=seed)))
+    bandit = Bandit(np.eye(2), policy)
+    for _ in range(4):
+        decision = bandit.ask()
+        assert (decision.chance, decision.probability) == (None, None)
+        assert decision.law == (1.0 if decision.explored else None)
+
+
+def test_a_law_is_found_through_every_wrapper() -> None:
+    decision = Bandit(np.eye(2), Infex(Softened(GreedyFirst(LinTS()), 0.2), every(1))).ask()
+    assert decision.law is not None
+
+
+def test_a_law_has_draws_that_a_round_can_take() -> None:
+    for make in (lambda: LinTS(law=10**15), lambda: Softened(LinTS(), draws=10**15)):
+        with pytest.raises(InvalidSetting, match="must be at most 1000000, got 1000000000000000"):
+            make()

@@ -154,3 +154,25 @@ def test_a_learner_inside_any_wrapper_hears_of_rewards() -> None:
             bandit = Bandit(ARMS, wrap(wrap(pupil)))
         bandit.tell(bandit.ask(), 0.5)
         assert pupil.heard == [0.5]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("heeds_allowed", lambda self: False),
+        ("uses_explored", lambda self: True),
+        ("uses_explored", "no"),
+        ("tells_explored", 1.0),
+        ("greatest", "much"),
+        ("gate", 0.5),
+    ],
+)
+def test_a_hook_of_another_kind_is_refused(name: str, value: Any) -> None:
+    """A method in the place of a word was true, and a forbidden arm explored."""
+
+    def choose(self: Any, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        return Choice(0)
+
+    policy = type("Mine", (), {"choose": choose, name: value})()
+    with pytest.raises(InvalidSetting, match=f"{name} of Mine must be"):
+        Bandit(np.eye(2), policy, allowed=[False, True])

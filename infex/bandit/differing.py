@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import os
 import warnings
 from typing import Any
 
+from infex.arrays import brief
 from infex.bandit.noting import shape
-from infex.errors import CannotLoad, DamagedFile, NoRecord, SparseExploration
+from infex.errors import CannotLoad, DamagedFile, InfexError, NoRecord, SparseExploration
 from infex.estimators import Ridge
 from infex.features import FeatureMap, checked_map
-from infex.policies import Infex
-from infex.policies.traits import Policy, checked
+from infex.policies.traits import Policy, checked, hook
 from infex.records import made, record
+from infex.records.catalog import shown
+from infex.records.registry import fields_of
 from infex.records.settings import Record
 
 Path = str | os.PathLike[str]
@@ -27,8 +31,8 @@ def given_or_kept(name: str, path: Path, settings: dict[str, Any], given: object
         return None if kept is None else _quietly(kept)
     if name == "policy":
         checked(name, given)
-    if name == "policy" and kept is None and not adopt:
-        _refuse_other(path, settings, checked(name, given))
+    if kept is None and shown is not None and not adopt:
+        _refuse_other(path, settings, name, given)
     now = record_of(given)
     plain = name == "estimator" and kept is None and shown is None
     other = not _same_ridge(given, settings["penalty"]) if plain else kept is not None and now != kept
@@ -44,20 +48,28 @@ def _same_ridge(given: object, penalty: float) -> bool:
     return isinstance(given, Ridge) and given.penalty in (None, penalty)
 
 
-def _refuse_other(path: Path, settings: dict[str, Any], given: Policy) -> None:
-    """Refuses a policy that is made of other parts than the one in the file, which is a user's."""
-    before, now = settings["shape"], shape(given)
-    if before is not None and before != now:
-        raise CannotLoad(f"{path} holds another policy: {before}, not {now}; say adopt=True to go on with it")
-    held = settings.get("schedule")
-    if held is not None and held != schedule_of(given):
-        told = _difference(held, schedule_of(given), held["kind"], "another")
-        raise CannotLoad(f"{path} holds another schedule: {told}; say adopt=True to go on with it")
+def _refuse_other(path: Path, settings: dict[str, Any], name: str, given: Any) -> None:
+    """Refuses a policy or estimator that is not as the one in the file, which holds a user's code."""
+    before, now = settings["shape"], shape(given) if name == "policy" else None
+    if now is not None and before is not None and before != now:
+        raise CannotLoad(
+            f"{path} holds another policy, made of {', '.join(before)}, not of {', '.join(now)}; say "
+            "adopt=True to go on with it"
+        )
+    held, told = settings.get("told", {}).get(name), told_of(given)
+    if held is not None and held != told:
+        raise CannotLoad(
+            f"{path} holds another {name}: {_apart(held, told)}; say adopt=True to go on with it"
+        )
 
 
-def schedule_of(policy: Policy) -> Any:
-    """The record of Infex's schedule; None of any other policy, or of a user's schedule."""
-    return record_of(policy.schedule) if isinstance(policy, Infex) else None
+def _apart(held: Any, told: Any, name: str = "it") -> str:
+    """Where two tellings differ first."""
+    if isinstance(held, dict) and isinstance(told, dict) and set(held) == set(told):
+        for word in held:
+            if held[word] != told[word]:
+                return _apart(held[word], told[word], word)
+    return f"{name} is {_brief(held)}, not {_brief(told)}"
 
 
 def map_record(features: FeatureMap) -> Any:
@@ -67,16 +79,18 @@ def map_record(features: FeatureMap) -> Any:
     return record_of(features) or told
 
 
-def _difference(kept: Record | None, now: Record | None, shown: str | None, new: str | None) -> str:
+def _difference(kept: Record | None, now: Record | None, old: str | None, new: str | None) -> str:
     if kept is None or now is None or kept["kind"] != now["kind"]:
-        return f"{shown or 'ridge regression with the penalty of the bandit'}, not {new}"
+        return f"{old or 'ridge regression with the penalty of the bandit'}, not {new}"
     names = [name for name in now if kept.get(name) != now[name]]
     return ", ".join(f"{name} is {_brief(kept.get(name))}, not {_brief(now[name])}" for name in names)
 
 
 def _brief(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    if isinstance(value, dict) and "kind" in value:
+        with contextlib.suppress(InfexError):
+            return shown(_quietly(value))
+    return brief(value, most=60)
 
 
 def _quietly(kept: object) -> Any:
@@ -97,7 +111,28 @@ def shown_as(thing: object) -> str | None:
     """How a thing is called in an error; a stranger's repr is not called, for it may raise anything."""
     if thing is None:
         return None
-    return repr(thing) if record_of(thing) is not None else type(thing).__qualname__
+    return shown(thing) if record_of(thing) is not None else type(thing).__qualname__
+
+
+def policy_shown(policy: Policy) -> str:
+    """How a policy is called in an error: what it is, or what it is made of."""
+    if record_of(policy) is not None:
+        return shown(policy)
+    first, *parts = shape(policy)
+    return f"{first}({', '.join(parts)})" if parts else first
+
+
+def told_of(thing: object) -> Any:
+    """What can be told of anything that has no record: its class, and its settings if it is a dataclass."""
+    if thing is None or isinstance(thing, bool | int | float | str):
+        return thing
+    if (known := record_of(thing)) is not None:
+        return known
+    told: dict[str, Any] = {"class": type(thing).__qualname__}
+    if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
+        return told | {name: told_of(value) for name, value in fields_of(thing).items()}
+    base = hook(thing, "base")
+    return told if base is None else told | {"base": told_of(base)}
 
 
 def map_of(path: Path, kept: Record, given: FeatureMap | None, dim: int, adopt: bool) -> FeatureMap:
