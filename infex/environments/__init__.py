@@ -1,8 +1,8 @@
 """Problems to play: they own the means, the gaps and the regret."""
 
 from infex.environments.contexts import ChangingInstance
+from infex.environments.fixed_arms import LinearInstance
 from infex.environments.lateness import Late, late
-from infex.environments.linear import LinearInstance
 from infex.environments.moving import Moves, RandomWalk, Steps, Turning, steps, turning, walk
 from infex.environments.named import (
     changing,

@@ -10,8 +10,8 @@ import numpy as np
 
 from infex.arrays import Floats, columns_of, shown
 from infex.checks import real, whole
+from infex.environments.fixed_arms import BLOCK, key_of, vector
 from infex.environments.lateness import Late, checked_late
-from infex.environments.linear import BLOCK, key_of, vector
 from infex.environments.moving import Moves
 from infex.environments.reward_laws import RewardLaw, Rewards, reward_law
 from infex.environments.truths import Link, MeanFunction, Stretch, Truth

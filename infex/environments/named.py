@@ -16,8 +16,8 @@ import numpy as np
 from infex.arrays import Floats
 from infex.checks import one_of, real, whole
 from infex.environments.contexts import ChangingInstance
+from infex.environments.fixed_arms import LinearInstance
 from infex.environments.lateness import Late
-from infex.environments.linear import LinearInstance
 from infex.environments.moving import Moves, directed
 from infex.environments.reward_laws import Rewards
 from infex.environments.truths import Link

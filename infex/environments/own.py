@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Floats, columns_of, shown
+from infex.environments.fixed_arms import BLOCK, key_of
 from infex.environments.lateness import Late, checked_late
-from infex.environments.linear import BLOCK, key_of
 from infex.environments.reward_laws import RewardLaw, name_of, reward_law
 from infex.environments.truths import Stretch, means_from
 from infex.errors import InvalidArms, InvalidSetting

@@ -131,10 +131,10 @@ def checked_instance(instance: object) -> Instance:
     if isinstance(instance, Instance):
         return instance
     if isinstance(instance, type) or not isinstance(instance, Environment) or not callable(instance.means):
-        plain = isinstance(instance, str | int | float | None)
         named = instance if isinstance(instance, type) else type(instance)
+        told = repr(instance) if isinstance(instance, str | int | float | None) else named.__qualname__
         raise InvalidSetting(
-            f"instance must be one of infex.environments, got {repr(instance) if plain else named.__qualname__}; "
+            f"instance must be one of infex.environments, got {told}; "
             "or an object with means(t, arms), and arms or offer(t, rng)"
         )
     return OwnInstance(instance)

@@ -520,8 +520,8 @@ def test_problems_that_are_called_have_names() -> None:
         Recipe(each).label for each in (partial, functools.partial(partial, rewards=object()), Caller())
     ]
     assert labels == [
-        "infex.environments.linear:gaussian(2, arms=3)",
-        "infex.environments.linear:gaussian(2, arms=3, rewards=...)",
+        "infex.environments.fixed_arms:gaussian(2, arms=3)",
+        "infex.environments.fixed_arms:gaussian(2, arms=3, rewards=...)",
         f"{__name__}:Caller",
     ]
     found = sweep(environments=[functools.partial(players.small), Caller()], policies=["Greedy"]).run(
