@@ -41,7 +41,8 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     | {"streams", "schedules", "linear", "policies", "rounds", "environments", "simulation", "theory"},
     "reports": {"errors", "files", "statistics"},
     "experiments": GROUND
-    | {"files", "statistics", "schedules", "policies", "environments", "records", "simulation", "reports"},
+    | {"files", "statistics", "schedules", "linear", "policies", "environments", "records", "simulation"}
+    | {"reports"},
     "planning": GROUND
     | {"files", "streams", "statistics", "schedules", "linear", "policies", "environments", "records"}
     | {"simulation", "reports"},

@@ -36,7 +36,8 @@ from infex.errors import (
 from infex.features import FeatureMap
 from infex.linear import Memory
 from infex.linear.estimating import Arrays, Estimator, checked_estimator
-from infex.policies.traits import Policy, traits_of
+from infex.policies.settling import UNSAID_DELTA, settled
+from infex.policies.traits import Policy, checked, traits_of
 from infex.records.notes import note_of, note_record
 from infex.rounds import Player
 from infex.version import __version__
@@ -135,6 +136,7 @@ def _loaded(
 ) -> Bandit:
     from infex.bandit.bandit import Bandit
 
+    policy = None if policy is None else settled(checked("policy", policy), UNSAID_DELTA)
     own_policy = given_or_kept("policy", path, settings, policy, adopt)
     own_estimator = given_or_kept("estimator", path, settings, checked_estimator(estimator), adopt)
     columns = fitting("columns", arrays["columns"], (-1, -1))

@@ -18,6 +18,7 @@ from infex.policies.greedy_first import FirstNote
 from infex.policies.likelihood import InfexNote
 from infex.policies.paused import Paused
 from infex.policies.rarely_switching import Switched
+from infex.policies.settling import UNSAID_DELTA, settled
 from infex.records import catalog, record
 from infex.records.notes import note_record
 
@@ -88,7 +89,8 @@ def parsed(text: object) -> Any:
         raise InvalidExpression(f"a policy must be a text, got {text!r}")
     with warnings.catch_warnings():  # whoever made the policy has been warned
         warnings.simplefilter("ignore", SparseExploration)
-        return catalog.parse(text)
+        policy = catalog.parse(text)
+    return settled(policy, UNSAID_DELTA)  # a text of format 1 leaves out what was the default then
 
 
 def _arrays(arrays: Arrays) -> Arrays:

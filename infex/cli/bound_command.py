@@ -84,7 +84,7 @@ def bound(
     infex bound --dim 10 --gap 0.1 --horizon 1e12 --base LinTS --arms 100 --out bound.png
     infex bound --dim 2 --gap 1 --noise 0.1 --horizon 1e6 --schedule "power(0.5)" --json
     """
-    from infex.experiments.recipes import schedule_of
+    from infex.experiments.entrants import named
     from infex.reports.figure_files import format_of
     from infex.theory import Setting, infex
     from infex.theory.scheduled import useful_from
@@ -93,7 +93,7 @@ def bound(
         format_of(out)
         folder_for(out.parent)
     setting = Setting(dim=dim, gap=gap, noise=noise, bound=bound, penalty=penalty, delta=delta, arms=arms)
-    asked = [schedule_of(text) for text in dict.fromkeys(schedules)]
+    asked = [each.thing for text in dict.fromkeys(schedules) for each in named(text, "schedule")]
     rows = [
         BoundRow(schedule, infex(setting, schedule, horizon, base), useful_from(setting, schedule, base))
         for schedule in asked
@@ -105,7 +105,8 @@ def bound(
             return
     else:
         _show(setting, rows, base)
-    compared = [schedule for schedule in map(schedule_of, COMPARED_SCHEDULES) if schedule not in asked]
+    others = [each.thing for text in COMPARED_SCHEDULES for each in named(text, "schedule")]
+    compared = [schedule for schedule in others if schedule not in asked]
     lines, limit = _lines(setting, [*asked, *compared], rows, base)
     if not as_json:
         _picture(lines, limit)

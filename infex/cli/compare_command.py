@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import asdict
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import click
 
 from infex.cli.options import FOLDER
 from infex.cli.output import number, say_json
-from infex.errors import InfexError
 
 
 @click.command()
@@ -32,7 +30,7 @@ def compare(one: str, other: str, folder: Path, as_json: bool) -> None:
     from infex.experiments.folder import read
 
     results = read(folder)
-    one, other = (results.known(_written(name, results.policies)) for name in (one, other))
+    one, other = results.known(one), results.known(other)
     compared = results.compare(one, other)
     if as_json:
         say_json([asdict(cell) | found._asdict() for cell, found in compared.items()])
@@ -43,13 +41,3 @@ def compare(one: str, other: str, folder: Path, as_json: bool) -> None:
         rows.append([results.title(cell), mean, f"{low} to {high}", f"{found.below} of {found.pairs}"])
     title = f"final regret of {one} minus that of {other}"
     show_table(Console(), title, ["problem", "mean", "95 % interval", "lower in"], rows)
-
-
-def _written(name: str, policies: list[str]) -> str:
-    """The name of a policy in the tables: as it was typed, or else as the catalogue writes it."""
-    from infex.experiments.recipes import player
-
-    if name not in policies:
-        with contextlib.suppress(InfexError):
-            return player(name).label
-    return name

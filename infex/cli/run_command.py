@@ -16,6 +16,14 @@ def _example(context: click.Context, option: click.Parameter, asked: bool) -> No
         context.exit()
 
 
+def _kinds(context: click.Context, option: click.Parameter, asked: bool) -> None:
+    if asked:
+        from infex.experiments.recipes import kinds
+
+        click.echo("\n".join(kinds()))
+        context.exit()
+
+
 @click.command()
 @click.argument("sweep", type=click.Path(path_type=Path, dir_okay=False))
 @playing("results")
@@ -26,6 +34,14 @@ def _example(context: click.Context, option: click.Parameter, asked: bool) -> No
     expose_value=False,
     callback=_example,
     help="Print a sweep file to start from, and play nothing.",
+)
+@click.option(
+    "--kinds",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_kinds,
+    help="Print the kinds of environments with their settings, and play nothing.",
 )
 def run(
     sweep: Path,
@@ -46,37 +62,37 @@ def run(
 
     \b
     environments  tables as below, or text: "gaussian(dim=5, arms=20)", "package.module:object"
-    policies      expressions: "LinUCB", "Infex(LinUCB, every(5))", "package.module:object"
+    policies      expressions: "LinUCB", "Infex(LinUCB, every(5))", "package.module:Policy(a=1)"
     bases         policies that are played as Infex with every one of the ...
-    schedules     ... schedules: "every(20)", "stretched(1)"
+    schedules     ... schedules: "every(20)", "stretched(1)", "package.module:Schedule(c=3)"
     data          what a base learns from: "shared", "own" or both [default: ["shared"]]
-    horizon       rounds of a run [default: 10000]
+    horizon       rounds of a run, or a list [default: 10000]
     seeds         how many, or a list of them [default: 20]
-    penalty       of the ridge [default: 1.0]
-    delta         of policies that have one and name none [default: "1/T", one over the horizon]
+    penalty       of the ridge, or a list [default: 1.0]
+    delta         of policies that say none, or a list [default: "1/T", one over the horizon]
+    estimator     text such as "Discounted(rate=0.99)", or a list [default: ridge regression]
     title         of the report
 
     \b
-    [[environments]]      the paper's generator
-    kind = "gaussian"
-    dim = [10, 20]        a number or a list; every dim is played with every number of arms
-    arms = 100
-    rewards = "sign"      or "gaussian" [default: "sign"]
+    A list in an expression stands for its values: "LinUCB(scale=[0.1, 0.5])" is two policies.
+    Policies, bases, schedules and environments may be tables, whose keys are names:
+    [policies]
+    ours = "Infex(LinUCB(scale=0.2), every(20))"
 
     \b
-    [[environments]]      arms that are drawn anew in every round
-    kind = "changing"
-    dim = 10
+    [[environments]]      a problem of infex.environments by its name, such as the paper's generator
+    kind = "gaussian"
+    dim = [10, 20]        each setting is a value or a list; every one is played with every other
     arms = 100
-    best = "moving"       or "fixed", "recurring" [default: "moving"]
-    gap = 0.1             of the best arm where it is fixed [default: 0.1]
-    rewards = "sign"      or "gaussian" [default: "sign"]
+    label = "mine"        its name in tables [default: the kind with its settings]
 
     \b
     [[environments]]      an instance of your own, or a function that makes one from a seed
     kind = "object"
     object = "package.module:object"
-    label = "mine"        its name in tables [default: the object's]
+    gap = [0.1, 0.2]      any settings that the function takes
+
+    infex run --kinds prints all kinds with their settings.
     """
     from infex.cli.sweeping import play
     from infex.experiments.sweep_files import read_sweep

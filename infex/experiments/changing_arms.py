@@ -17,7 +17,6 @@ from infex.experiments.paper import bases_and_infex
 from infex.experiments.results import Cell, Results
 from infex.experiments.sweep import Sweep
 from infex.experiments.verdict import Verdict
-from infex.records import catalog
 
 CHANGING_TITLE = "Infrequent exploration with arms that change"
 CHANGING_HEADING = "What the paper's appendix discusses, on these runs"
@@ -95,17 +94,16 @@ def _verdict(
     holds: Callable[[Results, Cell], bool],
     note: Callable[[Results, Cell], str],
 ) -> Verdict:
-    cells = [cell for cell in results.cells if _kind(cell) == kind and results.has(cell, "Greedy")]
+    cells = [cell for cell in results.cells if _kind(results, cell) == kind and results.has(cell, "Greedy")]
     cells = [cell for cell in cells if _explorers(results, cell)]
     words = " ".join(f"{results.title(cell)}: {note(results, cell)}." for cell in cells)
     return Verdict(claim, sum(holds(results, cell) for cell in cells), len(cells), words)
 
 
-def _kind(cell: Cell) -> str | None:
+def _kind(results: Results, cell: Cell) -> str | None:
     """The `best` of changing arms; None for other problems."""
-    if not cell.environment.startswith("changing("):
-        return None
-    return str(catalog.arguments(cell.environment).get("best", "moving"))
+    told = results.problem(cell)
+    return told.get("environment_best") if told.get("environment_kind") == "changing" else None
 
 
 def _present(results: Results, cell: Cell) -> list[str]:

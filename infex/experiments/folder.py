@@ -207,9 +207,9 @@ def _rows(path: Path, reader: Callable[[Path], pa.Table]) -> pa.Table:
         raise
     except (pa.ArrowException, OSError) as error:
         raise DamagedFile(f"{path} is damaged: {error}; {REMEDIES[path.suffix]}") from error
-    if rows.schema.names != RUN_COLUMNS.names:
+    if not set(RUN_COLUMNS.names) <= set(rows.schema.names):
         raise DamagedFile(f"{path} has other columns than a table of runs; {REMEDIES[path.suffix]}")
-    return rows
+    return rows.select(RUN_COLUMNS.names)  # settings are read from what the sweep says of itself
 
 
 REMEDIES = {

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from infex.arrays import Floats
+from infex.experiments.recipes import Recipe
 from infex.experiments.results import Cell, Results
+from infex.experiments.setting_columns import of_problem
 from infex.experiments.sweep import Sweep
 from infex.experiments.verdict import Verdict
 
@@ -99,23 +101,26 @@ def verdicts(results: Results) -> list[Verdict]:
 def figures(results: Results) -> dict[int, int] | None:
     """The paper's numbers of figures by dimension, if the runs are a part of its experiment."""
     numbers = {dim: number for number, dim in enumerate(PAPER_DIMS, 1)}
-    of_the_paper = all(_is_of_the_paper(cell) and cell.dim in numbers for cell in results.cells)
+    of_the_paper = all(_is_of_the_paper(results, cell) and cell.dim in numbers for cell in results.cells)
     return numbers if of_the_paper else None
 
 
 def caveat(results: Results) -> str:
     """What a reader of the verdicts should know: whether runs are as long as the paper's."""
-    horizon = results.about.get("horizon", PAPER_HORIZON)
+    given = results.about.get("horizon", PAPER_HORIZON)
+    horizons = given if isinstance(given, list | tuple) else [given]
+    words = " and ".join(f"{horizon:,}" for horizon in horizons)
     return (
         ""
-        if horizon == PAPER_HORIZON
-        else f"The paper plays {PAPER_HORIZON:,} rounds; these runs have {horizon:,}."
+        if list(horizons) == [PAPER_HORIZON]
+        else f"The paper plays {PAPER_HORIZON:,} rounds; these runs have {words}."
     )
 
 
-def _is_of_the_paper(cell: Cell) -> bool:
+def _is_of_the_paper(results: Results, cell: Cell) -> bool:
     """Is it the paper's problem: its generator, with rewards of +1 and -1?"""
-    return cell.environment == f"gaussian(dim={cell.dim}, arms={cell.arms})"
+    told = {name: value for name, value in results.problem(cell).items() if name != "environment"}
+    return told == of_problem(Recipe("gaussian", (("dim", cell.dim), ("arms", cell.arms))))
 
 
 def _claim(results: Results, claim: str, pairs: list[tuple[str, str]]) -> Verdict:
@@ -147,11 +152,13 @@ def _telling(results: Results, pairs: list[tuple[str, str]]) -> list[Cell]:
     return [
         cell
         for cell in results.cells
-        if _is_of_the_paper(cell) and all(_can_be_told(results, cell, *pair) for pair in pairs)
+        if _is_of_the_paper(results, cell) and all(_can_be_told(results, cell, *pair) for pair in pairs)
     ]
 
 
 def _can_be_told(results: Results, cell: Cell, one: str, other: str) -> bool:
+    if results.names_several(one) or results.names_several(other):
+        return False
     return results.has(cell, one) and results.has(cell, other) and results.both(cell, one, other)[0].size > 0
 
 

@@ -1,47 +1,26 @@
-"""Problems and policies of a sweep as data: what they are called, and how a worker makes them."""
+"""Problems of a sweep as data: what they are called, and how a worker makes them."""
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-import importlib
 import inspect
 import itertools
-import operator
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, final, runtime_checkable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, final, runtime_checkable
 
 from infex import environments
-from infex.checks import plain
-from infex.errors import InvalidExpression, InvalidSetting
-from infex.experiments import references
+from infex.errors import InvalidSetting
 from infex.experiments.content import digest
-from infex.experiments.expressions import names_delta, parsed
+from infex.experiments.expressions import read_calls
+from infex.experiments.loading import load
 from infex.experiments.naming import hint
-from infex.experiments.wrapping import base_in
-from infex.policies import Infex, Policy
-from infex.policies.confidence import DEFAULT, Confidence
-from infex.policies.traits import checked
-from infex.records import catalog
-from infex.records.stream_names import stream_name
-from infex.schedules import Schedule
+from infex.records.registry import GENERATORS, parameters_of
+from infex.records.thing_labels import setting_text
 from infex.simulation.playing import checked_instance
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-GENERATORS: dict[str, Callable[..., Any]] = {
-    "gaussian": environments.gaussian,
-    "changing": environments.changing,
-}
-
-
-@runtime_checkable
-class Chooses(Protocol):
-    """An object with a method `choose`, also one that can be called."""
-
-    choose: object
+EXAMPLES = {"dim": "10", "arms": "100", "gap": "0.1"}  # what an error shows a user to type
+TABLE_WORDS = ("kind", "object", "label")  # keys of a table that are no settings
 
 
 @runtime_checkable
@@ -58,7 +37,7 @@ class Recipe:
     """A problem for each seed: one of `infex.environments` by its settings, or a user's.
 
     `source` is a kind such as "gaussian", `package.module:object`, or an instance; an object that
-    can be called is called with the seed.
+    can be called is called with its settings and the seed.
     """
 
     source: Any
@@ -71,12 +50,15 @@ class Recipe:
 
     def make(self, seed: int) -> environments.Instance:
         """The instance of one seed."""
-        if self.is_of_a_kind:
-            made = GENERATORS[self.source](seed=seed, **dict(self.settings))
-        else:
-            source = load(self.source) if isinstance(self.source, str) else self.source
-            made = source(seed) if callable(source) else source
+        source = self.maker()
+        made = seeded(source, dict(self.settings), seed) if callable(source) else source
         return checked_instance(made)
+
+    def maker(self) -> Any:
+        """The function that makes the problem, or the instance itself."""
+        if self.is_of_a_kind:
+            return GENERATORS[self.source]
+        return load(self.source) if isinstance(self.source, str) else self.source
 
     def content(self, seed: int) -> str:
         """A digest of the problem of one seed: of its settings, or of what a user's object gives."""
@@ -95,184 +77,177 @@ class Recipe:
         return isinstance(self.source, str) and self.source in GENERATORS
 
     def _described(self) -> str:
-        if self.is_of_a_kind:
-            return f"{self.source}({', '.join(f'{name}={_word(value)}' for name, value in self.settings)})"
         if isinstance(self.source, str):
-            return self.source
+            words = [f"{name}={setting_text(value)}" for name, value in self.settings]
+            return f"{self.source}({', '.join(words)})" if words or self.is_of_a_kind else self.source
         if callable(self.source):
             return _called(self.source)
         return f"{type(self.source).__name__}({self.source.key:016x})"
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class LabelledPolicy:
-    """A policy under the name it has in tables; `base` is the name of the base it explores with."""
+def recipes(given: object, name: str | None = None) -> list[Recipe]:
+    """The problems that a text, a table, an instance or a function of a seed stands for.
 
-    policy: Any
-    label: str
-    base: str | None = None
-    content: str = field(init=False, repr=False)  # a digest of the policy
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "content", digest(self.policy))
-
-
-def recipe(given: object) -> Recipe:
-    """A problem from text such as "gaussian(dim=10, arms=100)", `package.module:object`, or an instance."""
-    if isinstance(given, Recipe):
-        return given
-    if not isinstance(given, str):
-        if not callable(given):
-            checked_instance(given)
-        return Recipe(given)
-    kind, _, inside = given.partition("(")
-    if kind.strip() in GENERATORS and inside.endswith(")"):
-        return of_kind(kind.strip(), catalog.arguments(given))
-    if ":" in given:
-        source = load(given)
-        if not callable(source):
-            checked_instance(source)
-        return Recipe(given)
-    raise InvalidSetting(
-        f"an environment must be like 'gaussian(dim=10, arms=100)', one of {', '.join(GENERATORS)}, or "
-        f"'package.module:object'; got {given!r}"
-    )
-
-
-def of_kind(kind: str, settings: dict[str, Any]) -> Recipe:
-    """A problem of `infex.environments` by its settings, tried at once; defaults are left out."""
-    asked = inspect.signature(GENERATORS[kind]).parameters
-    order = {name: place for place, name in enumerate(asked)}
-    for name in settings:
-        if name not in order or name == "seed":
-            known = ", ".join(each for each in order if each != "seed")
-            near = hint(name, known.split(", "))
-            raise InvalidSetting(f"{kind} has no setting {name!r}{near}; it has {known}")
-    for name in ("dim", "arms"):
-        if name not in settings:
-            raise InvalidSetting(f"{kind} needs {name}, as in {kind}(dim=10, arms=100)")
-    Recipe(kind, tuple(settings.items())).make(seed=0)
-    named = [item for item in settings.items() if item[1] != asked[item[0]].default]
-    return Recipe(kind, tuple(sorted(named, key=lambda item: order[item[0]])))
-
-
-def player(given: object, delta: float | None = None) -> LabelledPolicy:
-    """A policy from its catalogue expression, `package.module:object`, or itself.
-
-    LinUCB and LinTS get the `delta` given here where their text names none, and where an object has
-    the default: whether that was named cannot be seen. Their names do not change.
+    A text such as "gaussian(dim=[5, 10], arms=100)" stands for one problem for each value of its lists.
+    `name` takes the place of their labels.
     """
-    if isinstance(given, LabelledPolicy):
-        return given
-    if not isinstance(given, str):
-        policy = checked("policy", given)
-        return LabelledPolicy(with_delta(policy, delta), label_of(policy), base_of(policy))
-    if references.holds_references(given):
-        named = references.read(given, _loaded)
-        made = checked("policy", named.thing)
-        return LabelledPolicy(made if named.has_delta else with_delta(made, delta), named.label, named.base)
-    if ":" in given:
-        return LabelledPolicy(with_delta(_loaded(given), delta), given, None)
-    policy = checked("policy", parsed(given, "policy"))
-    if not names_delta(given):
-        return LabelledPolicy(with_delta(policy, delta), catalog.expression(policy), base_of(policy))
-    base = policy.base if isinstance(policy, Infex) else None
-    return LabelledPolicy(policy, _written_out(policy), None if base is None else _written_out(base))
+    if isinstance(given, str):
+        found = [(_of_text(given, *call[:3]), call.varied) for call in read_calls(given)]
+    elif isinstance(given, Mapping):
+        found = list(_of_table(given))
+        name = name or given.get("label") or None
+    else:
+        found = [(given if isinstance(given, Recipe) else _of_object(given), ())]
+    if name is None:
+        return [each for each, _ in found]
+    one = len(found) == 1
+    return [replace(each, label=name if one else f"{name}({', '.join(varied)})") for each, varied in found]
 
 
-def _written_out(policy: Policy) -> str:
-    """The expression of a policy with its delta; the catalogue leaves out a delta that is the default."""
-    return catalog.expression(policy, said=("delta",))
+def _of_object(given: Any) -> Recipe:
+    if not callable(given):
+        checked_instance(given)
+    return Recipe(given)
 
 
-def _loaded(reference: str) -> Policy:
-    """The policy that `package.module:object` names, or that it makes."""
+def _of_text(text: str, name: str, settings: dict[str, Any], texts: dict[str, str]) -> Recipe:
+    if name in GENERATORS and "(" in text:
+        return of_kind(name, settings, texts)
+    if ":" not in name:
+        raise InvalidSetting(
+            "an environment must be like 'gaussian(dim=10, arms=100)', one of "
+            f"{', '.join(sorted(GENERATORS))}, or 'package.module:object'; got {text!r}"
+        )
+    return _of_reference(name, settings, texts)
+
+
+def _of_reference(reference: str, settings: dict[str, Any], texts: dict[str, str]) -> Recipe:
     source = load(reference)
-    if not isinstance(source, type) and (not callable(source) or isinstance(source, Chooses)):
-        return checked("policy", source)
+    if not callable(source):
+        checked_instance(source)
+        if settings:
+            raise InvalidSetting(f"{reference!r} takes no settings: it is an instance")
+    elif settings:
+        _refuse_unknown(reference, source, settings)
+    words = ", ".join(f"{name}={text}" for name, text in texts.items())
+    return Recipe(reference, tuple(settings.items()), f"{reference}({words})" if words else reference)
+
+
+def _refuse_unknown(reference: str, source: Callable[..., Any], settings: dict[str, Any]) -> None:
+    taken = inspect.signature(source).parameters
+    known = [*(name for name in taken if name != "seed"), *TABLE_WORDS]
+    for name in settings:
+        if name not in taken and not any(each.kind is each.VAR_KEYWORD for each in taken.values()):
+            raise InvalidSetting(
+                f"{reference} has no setting {name!r}{hint(name, known)}; known are {', '.join(known)}"
+            )
+
+
+def _of_table(table: Mapping[str, Any]) -> Iterable[tuple[Recipe, tuple[str, ...]]]:
+    """A table has a kind, settings whose lists stand for their values, and perhaps a label."""
+    kind = str(table.get("kind"))
+    if kind != "object" and kind not in GENERATORS:
+        known = ", ".join([*sorted(GENERATORS), "object"])
+        raise InvalidSetting(f"the kind of an environment must be one of {known}; got {kind!r}")
+    if kind == "object" and not isinstance(table.get("object"), str):
+        raise InvalidSetting("the key `object` is missing: 'package.module:object'")
+    words = TABLE_WORDS if kind == "object" else ("kind", "label")
+    names = [name for name in table if name not in words]
+    choices = [_choices(name, table[name]) for name in names]
+    for values in itertools.product(*choices):
+        settings = dict(zip(names, values, strict=True))
+        texts = {name: setting_text(value) for name, value in settings.items()}
+        varied = tuple(f"{name}={texts[name]}" for name in names if isinstance(table[name], list))
+        make = (
+            functools.partial(of_kind, kind)
+            if kind in GENERATORS
+            else functools.partial(_of_reference, table["object"])
+        )
+        yield make(settings, texts), varied
+
+
+def _choices(name: str, value: object) -> list[Any]:
+    """The values of a list, one after the other; a list in a list is one value."""
+    if value == []:
+        raise InvalidSetting(f"an empty list of {name}; say one number or more")
+    return value if isinstance(value, list) else [value]
+
+
+def of_kind(kind: str, settings: dict[str, Any], texts: dict[str, str] | None = None) -> Recipe:
+    """A problem of `infex.environments` by its settings, tried at once; defaults are left out."""
+    asked = parameters_of(GENERATORS[kind])
+    _refuse_other(kind, asked, settings)
+    Recipe(kind, tuple(settings.items())).make(seed=0)
+    named = [name for name in asked if name in settings and not _is_default(settings[name], asked[name])]
+    written = {name: setting_text(value) for name, value in settings.items()} | (texts or {})
+    label = f"{kind}({', '.join(f'{name}={written[name]}' for name in named)})"
+    return Recipe(kind, tuple((name, settings[name]) for name in named), label)
+
+
+def _refuse_other(kind: str, asked: dict[str, Any], settings: dict[str, Any]) -> None:
+    """Refuses settings that a problem does not have, and those that are missing."""
+    for name in settings:
+        if name not in asked:
+            raise InvalidSetting(
+                f"{kind} has no setting {name!r}{hint(name, asked)}; it has {', '.join(asked)}"
+            )
+    required = [name for name, default in asked.items() if default is inspect.Parameter.empty]
+    for name in required:
+        if name not in settings:
+            words = ", ".join(f"{each}={EXAMPLES.get(each, '...')}" for each in required)
+            raise InvalidSetting(f"{kind} needs {name}, as in {kind}({words})")
+
+
+def kinds() -> list[str]:
+    """The problems of `infex.environments`, each with its settings and their defaults.
+
+    >>> kinds()[0]
+    'changing(dim, arms, best=moving, gap=0.1, rewards=sign)'
+    """
+    return [f"{kind}({', '.join(_asked_of(GENERATORS[kind]))})" for kind in sorted(GENERATORS)]
+
+
+def _asked_of(make: Callable[..., Any]) -> list[str]:
+    return [
+        name if default in (None, inspect.Parameter.empty) else f"{name}={setting_text(default)}"
+        for name, default in parameters_of(make).items()
+    ]
+
+
+def _is_default(value: object, default: object) -> bool:
+    return type(value) in (int, float, str, bool, type(None)) and value == default
+
+
+def seeded(function: Callable[..., Any], settings: dict[str, Any], seed: int) -> Any:
+    """What a function gives for its settings and a seed.
+
+    The seed goes to a parameter called `seed`, or else to the first that has no default and is no
+    setting. A function without settings and without such a parameter is called with the seed alone.
+    """
     try:
-        made = source()
-    except Exception as error:  # a user's code may raise anything
-        raise InvalidSetting(f"{reference!r} cannot be made without arguments: {error}") from error
-    return checked("policy", made)
-
-
-def schedule_of(given: str | Schedule) -> Schedule:
-    """A schedule from its catalogue expression, or itself."""
-    if not isinstance(given, str):
-        return given
-    schedule: Schedule = parsed(given, "schedule")
-    return schedule
-
-
-def combined(
-    bases: Iterable[LabelledPolicy], schedules: Iterable[Schedule], data: Iterable[Literal["shared", "own"]]
-) -> list[LabelledPolicy]:
-    """`Infex` of every base with every schedule, and data of each kind."""
-    players = []
-    for base, schedule, kind in itertools.product(bases, schedules, data):
-        more = ", data=own" if kind == "own" else ""
-        label = f"Infex({base.label}, {label_of(schedule)}{more})"
-        players.append(LabelledPolicy(Infex(base.policy, schedule, data=kind), label, base.label))
-    return players
-
-
-def with_delta(policy: Policy, delta: float | None) -> Policy:
-    """The policy, or its base, with another delta in place of the default."""
-    if delta is None:
-        return policy
-    if isinstance(policy, Confidence) and policy.delta == DEFAULT.delta:
-        return _replaced(policy, delta=delta)
-    base = base_in(policy)
-    if base is None or not dataclasses.is_dataclass(policy) or isinstance(policy, type):
-        return policy
-    changed = with_delta(base, delta)
-    return policy if changed is base else _replaced(policy, base=changed)
-
-
-def _replaced(policy: DataclassInstance, **settings: object) -> Policy:
-    """A policy that is a dataclass, with other settings."""
-    return cast(Policy, dataclasses.replace(policy, **settings))
-
-
-def label_of(thing: object) -> str:
-    """A policy's or schedule's name in tables: its catalogue expression, or its own repr."""
-    try:
-        return catalog.expression(thing)
-    except InvalidExpression:
-        named = " object at 0x" not in repr(thing)
-        return repr(thing) if named else stream_name(thing)
-
-
-def base_of(policy: object) -> str | None:
-    """The name of the policy that an `Infex` explores with."""
-    return label_of(policy.base) if isinstance(policy, Infex) else None
-
-
-def load(reference: str) -> Any:
-    """The object that `package.module:object` names."""
-    module, _, name = reference.partition(":")
-    try:
-        return operator.attrgetter(name)(importlib.import_module(module))
-    except (Exception, SystemExit) as error:  # a module may raise anything while it is imported
-        raise InvalidSetting(f"cannot load {reference!r}: {error}") from error
+        taken = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # what is written in C may tell nothing
+        return function(seed, **settings)
+    free = [each for name, each in taken.items() if name not in settings]
+    due = [each for each in free if each.default is each.empty and each.kind is not each.VAR_KEYWORD]
+    if "seed" in taken:
+        return function(**settings, seed=seed)
+    if due and due[0].kind in (due[0].POSITIONAL_ONLY, due[0].VAR_POSITIONAL):
+        return function(seed, **settings)
+    if due or any(each.kind is each.VAR_KEYWORD for each in free):
+        return function(**settings, **{due[0].name if due else "seed": seed})
+    if free and not settings:
+        raise InvalidSetting(
+            f"which parameter of {_called(function)} is the seed? Call it `seed`, or give it no default"
+        )
+    return function(**settings)
 
 
 def _called(source: object) -> str:
     """A name for a function that makes problems: where it was defined, and the arguments of a partial."""
     if isinstance(source, functools.partial):
-        words = [*map(_plainly, source.args)]
-        words += [f"{name}={_plainly(value)}" for name, value in source.keywords.items()]
+        words = [*map(setting_text, source.args)]
+        words += [f"{name}={setting_text(value)}" for name, value in source.keywords.items()]
         return f"{_called(source.func)}({', '.join(words)})"
     named = source if isinstance(source, Defined) else type(source)
     return f"{named.__module__}:{named.__qualname__}"
-
-
-def _plainly(value: object) -> str:
-    """Its repr, without an address."""
-    return "..." if " at 0x" in repr(value) else repr(value)
-
-
-def _word(value: str | float) -> str:
-    return value if isinstance(value, str) else plain(value)

@@ -11,13 +11,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
-import pyarrow.parquet
 
 from infex.arrays import Floats, Integers
 from infex.errors import InvalidSetting
 from infex.experiments.naming import hint
-from infex.experiments.runs_table import SUMMARY_COLUMNS, Table
+from infex.experiments.runs_table import RUN_COLUMNS, SUMMARY_COLUMNS, Table
+from infex.experiments.setting_columns import Facts, wide_parquet, widened
+from infex.experiments.settings_found import Against, against, found_name, told_by_labels
 from infex.files import replace
+from infex.policies import Policy
+from infex.records.thing_labels import label_of
 from infex.statistics import Difference, Spread, paired, spread
 
 if TYPE_CHECKING:
@@ -27,11 +30,12 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One problem of a sweep: its label, dimension and number of arms."""
+    """One problem of a sweep: its label, dimension, number of arms, and the horizon if there are several."""
 
     environment: str
     dim: int
     arms: int
+    horizon: int | None = None
 
 
 class Runs(NamedTuple):
@@ -46,13 +50,15 @@ def by_cell(table: pa.Table) -> dict[tuple[Cell, str], Integers]:
     """The rows of each cell and policy, sorted by seed and round."""
     names = [table[name].combine_chunks().dictionary_encode() for name in ("environment", "policy")]
     groups = [name.indices.to_numpy() for name in names]
-    groups += [table[name].to_numpy() for name in ("dim", "arms")]
+    groups += [table[name].to_numpy() for name in ("dim", "arms", "horizon")]
+    several = np.unique(groups[-1]).size > 1
     order = np.lexsort((table["t"].to_numpy(), table["seed"].to_numpy(), *groups))
     ends = np.flatnonzero(np.any([np.diff(group[order]) != 0 for group in groups], axis=0)) + 1
     rows_of_group = {}
     for rows in np.split(order, ends) if order.size else ():
-        environment, policy, dim, arms = (int(group[rows[0]]) for group in groups)
-        cell = Cell(names[0].dictionary[environment].as_py(), dim, arms)
+        environment, policy, dim, arms, horizon = (int(group[rows[0]]) for group in groups)
+        label = names[0].dictionary[environment].as_py()
+        cell = Cell(label, dim, arms, horizon if several else None)
         rows_of_group[cell, names[1].dictionary[policy].as_py()] = rows
     return rows_of_group
 
@@ -82,31 +88,52 @@ class Results:
         return f"Results({len(self.finals)} runs, {len(self.failures)} failed)"
 
     def table(self) -> Table:
-        """One row for each run and recorded round."""
-        return Table(self._table)
+        """One row for each run and recorded round, with a column for every setting that was played."""
+        return Table(widened(self._table, self.settings))
+
+    @functools.cached_property
+    def settings(self) -> dict[str, list[Facts]]:
+        """The settings of all policies and problems; where the sweep kept none, what their labels say."""
+        if "settings" in self.about or not set(RUN_COLUMNS.names) <= set(self._table.column_names):
+            kept: dict[str, list[Facts]] = self.about.get("settings", {})
+            return {"policies": [], "environments": []} | kept
+        pairs = self._table.select(["policy", "horizon"]).group_by(["policy", "horizon"]).aggregate([])
+        labels = [(row["policy"], row["horizon"]) for row in pairs.to_pylist()]
+        return told_by_labels(labels, pc.unique(self._table["environment"]).to_pylist())
+
+    @functools.cached_property
+    def rules(self) -> dict[str, str]:
+        """When each policy that has a schedule explores, and on which data its base learns."""
+        return {
+            record["policy"]: f"{record['schedule']}, {record.get('data')}"
+            for record in self.settings["policies"]
+            if record.get("schedule") is not None
+        }
+
+    def problem(self, cell: Cell) -> Facts:
+        """The settings of a problem, by the names of their columns."""
+        records = self.settings["environments"]
+        return next((each for each in records if each["environment"] == cell.environment), {})
 
     @functools.cached_property
     def finals(self) -> pa.Table:
-        """One row for each run: its last round."""
-        return self._table.filter(pc.equal(self._table["t"], self._table["horizon"]))
+        """One row for each run: its last round, and every setting that was played."""
+        return widened(self._table.filter(pc.equal(self._table["t"], self._table["horizon"])), self.settings)
 
     @functools.cached_property
     def cells(self) -> list[Cell]:
         """The problems, by dimension and number of arms."""
-        cells = {
-            Cell(row["environment"], row["dim"], row["arms"])
-            for row in self.finals.select(["environment", "dim", "arms"]).to_pylist()
-        }
-        return sorted(cells, key=lambda cell: (cell.dim, cell.arms, cell.environment))
+        cells = dict.fromkeys(cell for cell, _ in self._runs)
+        return sorted(cells, key=lambda cell: (cell.dim, cell.arms, cell.environment, cell.horizon or 0))
 
     @functools.cached_property
     def shapes_are_distinct(self) -> bool:
         """Do dimension and number of arms tell all problems apart?"""
-        return len({(cell.dim, cell.arms) for cell in self.cells}) == len(self.cells)
+        return len({(cell.dim, cell.arms, cell.horizon) for cell in self.cells}) == len(self.cells)
 
     def title(self, cell: Cell) -> str:
         """What a reader calls a problem: its shape, and its label where another has that shape too."""
-        shape = f"d = {cell.dim}, K = {cell.arms}"
+        shape = f"d = {cell.dim}, K = {cell.arms}" + (f", T = {cell.horizon:,}" if cell.horizon else "")
         return shape if self.shapes_are_distinct else f"{shape}: {cell.environment}"
 
     @functools.cached_property
@@ -120,28 +147,33 @@ class Results:
     def _runs(self) -> dict[tuple[Cell, str], Runs]:
         """The runs of each cell and policy."""
         seeds, regret, seconds = (self.finals[name].to_numpy() for name in ("seed", "regret", "seconds"))
-        return {
-            key: Runs(seeds[rows], regret[rows], seconds[rows]) for key, rows in by_cell(self.finals).items()
-        }
+        groups = by_cell(self.finals)
+        return {key: Runs(seeds[rows], regret[rows], seconds[rows]) for key, rows in groups.items()}
 
-    def has(self, cell: Cell, policy: str) -> bool:
+    def has(self, cell: Cell, policy: str | Policy) -> bool:
         """Are there runs of that policy in that cell?"""
-        return (cell, policy) in self._runs
+        if isinstance(policy, str) and policy in self.policies:
+            return (cell, policy) in self._runs
+        return (cell, self._name(policy)) in self._runs
 
-    def regret(self, cell: Cell, policy: str) -> Floats:
+    def regret(self, cell: Cell, policy: str | Policy) -> Floats:
         """Final regret of each run, by seed."""
         return self._of(cell, policy).regret
 
-    def seconds(self, cell: Cell, policy: str) -> Floats:
+    def seconds(self, cell: Cell, policy: str | Policy) -> Floats:
         """Computation time of each run, by seed."""
         return self._of(cell, policy).seconds
 
-    def spread(self, cell: Cell, policy: str) -> Spread:
+    def spread(self, cell: Cell, policy: str | Policy) -> Spread:
         """The spread of final regret."""
         return spread(self.regret(cell, policy))
 
     def both(
-        self, cell: Cell, one: str, other: str, figure: Literal["regret", "seconds"] = "regret"
+        self,
+        cell: Cell,
+        one: str | Policy,
+        other: str | Policy,
+        figure: Literal["regret", "seconds"] = "regret",
     ) -> tuple[Floats, Floats]:
         """Final "regret" or "seconds" of two policies, over the seeds that both played, by seed."""
         a, b = self._of(cell, one), self._of(cell, other)
@@ -151,13 +183,13 @@ class Results:
         return a.regret[left], b.regret[right]
 
     @overload
-    def compare(self, cell: Cell, one: str, other: str) -> Difference: ...
+    def compare(self, cell: Cell, one: str | Policy, other: str | Policy) -> Difference: ...
 
     @overload
-    def compare(self, cell: str, one: str) -> dict[Cell, Difference]: ...
+    def compare(self, cell: str | Policy, one: str | Policy) -> dict[Cell, Difference]: ...
 
     def compare(
-        self, cell: Cell | str, one: str, other: str | None = None
+        self, cell: Cell | str | Policy, one: str | Policy, other: str | Policy | None = None
     ) -> Difference | dict[Cell, Difference]:
         """Final regret of one policy minus that of another, over the seeds that both played.
 
@@ -174,21 +206,39 @@ class Results:
             if self.has(place, left) and self.has(place, right)
         }
 
-    def known(self, policy: str) -> str:
-        """The policy's name, if there are runs of it."""
-        if policy in self.policies:
-            return policy
-        if policy in self.about.get("policies", ()):
-            raise InvalidSetting(f"all runs of {policy!r} failed: see failures.json, or results.failures")
-        names = "".join(f"\n  {name}" for name in self.policies)
-        raise InvalidSetting(f"no runs of {policy!r}{hint(policy, self.policies)}; there are runs of{names}")
+    def known(self, policy: str | Policy) -> str:
+        """The name of a policy in the table, if there are runs of it.
 
-    def _of(self, cell: Cell, policy: str) -> Runs:
+        It may be given by that name, by any expression that means the same, or as the policy itself.
+        """
+        name = self._name(policy)
+        if name in self.policies:
+            return name
+        if name in self.about.get("policies", ()):
+            raise InvalidSetting(f"all runs of {name!r} failed: see failures.json, or results.failures")
+        names = "".join(f"\n  {each}" for each in self.policies)
+        raise InvalidSetting(f"no runs of {name!r}{hint(name, self.policies)}; there are runs of{names}")
+
+    def names_several(self, policy: str | Policy) -> bool:
+        """Does a name stand for several policies of the table, as it says less than they do?"""
+        try:
+            self._name(policy)
+        except InvalidSetting:
+            return True
+        return False
+
+    def _name(self, policy: str | Policy) -> str:
+        """The name in the table for what a user gave, or that itself."""
+        name = policy if isinstance(policy, str) else label_of(policy)
+        known = name in self.policies
+        return name if known else found_name(name, policy, self.about, self.settings["policies"])
+
+    def _of(self, cell: Cell, policy: str | Policy) -> Runs:
         """The runs of one policy in one cell, if there are any."""
-        if (cell, policy) not in self._runs:
-            self.known(policy)
-            raise InvalidSetting(f"no runs of {policy!r} in {cell}; results.cells and results.has tell where")
-        return self._runs[cell, policy]
+        name = self.known(policy)
+        if (cell, name) not in self._runs:
+            raise InvalidSetting(f"no runs of {name!r} in {cell}; results.cells and results.has tell where")
+        return self._runs[cell, name]
 
     @functools.cached_property
     def _curves(self) -> dict[tuple[Cell, str], tuple[Integers, Floats]]:
@@ -200,12 +250,12 @@ class Results:
             curves[key] = t[rows].reshape(runs, -1)[0], regret[rows].reshape(runs, -1)
         return curves
 
-    def curves(self, cell: Cell, policy: str) -> tuple[Integers, Floats]:
+    def curves(self, cell: Cell, policy: str | Policy) -> tuple[Integers, Floats]:
         """Recorded rounds, and the regret up to them, one row for each run."""
         self._of(cell, policy)
-        return self._curves[cell, policy]
+        return self._curves[cell, self._name(policy)]
 
-    def band(self, cell: Cell, policy: str) -> tuple[Integers, Floats, Floats]:
+    def band(self, cell: Cell, policy: str | Policy) -> tuple[Integers, Floats, Floats]:
         """Recorded rounds, mean regret up to them, and its standard deviation (0 for one run)."""
         rounds, regret = self.curves(cell, policy)
         std = regret.std(axis=0, ddof=1) if len(regret) > 1 else np.zeros(rounds.size)
@@ -240,16 +290,27 @@ class Results:
 
     def write(self, folder: Path) -> None:
         """Writes `results.parquet` and `summary.csv`."""
-        for name, write, table in (
-            ("results.parquet", pyarrow.parquet.write_table, self._table),
-            ("summary.csv", pyarrow.csv.write_csv, self.summary()),
-        ):
-            sink = pa.BufferOutputStream()
-            write(table, sink)
-            replace(folder / name, sink.getvalue().to_pybytes())
+        replace(folder / "results.parquet", wide_parquet(self._table, self.settings))
+        sink = pa.BufferOutputStream()
+        pyarrow.csv.write_csv(self.summary(), sink)
+        replace(folder / "summary.csv", sink.getvalue().to_pybytes())
 
-    def plot(self, dim: int | None = None) -> Figure:
-        """A matplotlib figure of regret and time, for one dimension if there are several."""
+    def against(self, setting: str, **only: object) -> Against:
+        """Final regret by the values of a setting, with a line for each mixture of the others.
+
+        `setting` is a column of the table, such as "period", "scale", "delta", "penalty", "horizon", "arms"
+        or "environment_gap"; `only` keeps runs whose columns have these values, or one of a list.
+        `.table()` of what comes out has the numbers, and `.plot()` draws them.
+        """
+        return against(self.finals, setting, only)
+
+    def plot(self, dim: int | None = None, *, against: str | None = None, **only: object) -> Figure:
+        """A matplotlib figure of regret and time, for one dimension if there are several.
+
+        With `against` it is final regret against the values of that setting; `only` as in `against`.
+        """
+        if against is not None:
+            return self.against(against, **only).plot()
         from infex.reports import figure
 
         return figure(self, dim)

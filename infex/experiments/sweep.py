@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import itertools
 import platform
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal, TypeVar, final
+from typing import Any, TypeVar, final
 
 from infex.checks import real, whole
 from infex.errors import InfexError, InvalidSetting
 from infex.experiments.engines import Engine, outcomes_of
+from infex.experiments.entrants import LabelledPolicy, Named, combined, entrants, named
 from infex.experiments.folder import Folder
-from infex.experiments.recipes import LabelledPolicy, Recipe, combined, player, recipe, schedule_of
+from infex.experiments.recipes import Recipe, recipes
 from infex.experiments.results import Results
+from infex.experiments.setting_columns import settings_of
 from infex.experiments.sweep_log import Progress, SweepLog
 from infex.experiments.tasks import Task, chunked
+from infex.records.thing_labels import shown
 from infex.simulation.batch import compile_loop
 from infex.simulation.playing import checked_horizon
 
 Made = TypeVar("Made")
+NAMED_BY_DICTS = ("policies", "environments")
 
 
 @final
@@ -31,13 +37,17 @@ Made = TypeVar("Made")
 class Sweep:
     """Every environment with every policy and every seed.
 
-    `environments`: text such as "gaussian(dim=10, arms=100)", `package.module:object`, or instances;
-    a function of a seed makes a problem for each seed. `policies`: catalogue expressions,
-    `package.module:object`, or policies. `bases`, `schedules` and `data` add `Infex` of all their
-    combinations. `seeds`: how many, or which. `delta` takes the place of the default of LinUCB and
-    LinTS; "1/T" is one over the horizon, as in the paper. Text that names a delta keeps it, even the
-    default; a policy object with the default loses it, because nobody can see whether it was named.
-    `penalty` is that of the ridge, and `title` that of the report.
+    `environments`: text such as "gaussian(dim=10, arms=100)", `package.module:object` (with settings in
+    brackets, if it takes some), tables as in a sweep file, or instances; a function of a seed makes a
+    problem for each seed. `policies`: catalogue expressions, `package.module:Policy(a=1)`, or policies.
+    `bases`, `schedules` and `data` add `Infex` of all their combinations. Each of these may be a dict, whose
+    keys are the names in tables. In text, a list stands for its values: "LinUCB(scale=[0.1, 0.5])" is two
+    policies, "gaussian(dim=[5, 10], arms=20)" two problems.
+
+    `seeds`: how many, or which. `horizon`, `penalty` (that of the ridge), `delta` and `estimator` (one of
+    `infex.estimators`, or text; None is ridge regression) may be lists, of which everything is played with
+    every one. `delta` is for policies that say none, a user's too; "1/T" is one over the horizon, as in the
+    paper. A delta that is said is the one that is played. `title` is that of the report.
 
     >>> sweep = Sweep(environments=["gaussian(dim=3, arms=5)"], policies=["Greedy"], horizon=100, seeds=2)
     >>> len(sweep.tasks())
@@ -49,34 +59,30 @@ class Sweep:
     bases: Any = ()
     schedules: Any = ()
     data: Any = ("shared",)
-    horizon: int = 10_000
+    horizon: Any = 10_000
     seeds: Any = 20
-    penalty: float = 1.0
-    delta: float | Literal["1/T"] | None = "1/T"
+    penalty: Any = 1.0
+    delta: Any = "1/T"
+    estimator: Any = None
     title: str = ""
     players: tuple[LabelledPolicy, ...] = field(init=False, repr=False)
     problems: tuple[Recipe, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        horizon = checked_horizon(self.horizon)
-        delta = 1 / horizon if self.delta == "1/T" else self.delta
-        if delta is not None:
-            delta = real("delta", delta, above=0, most=1)
         seeds = range(whole("seeds", self.seeds)) if _is_number(self.seeds) else self.seeds
-        checked: dict[str, Any] = {
-            "environments": _listed("environments", self.environments),
-            "policies": _listed("policies", self.policies),
-            "bases": _listed("bases", self.bases),
-            "schedules": _listed("schedules", self.schedules),
-            "data": _listed("data", self.data),
-            "horizon": horizon,
-            "penalty": real("penalty", self.penalty, above=0),
-            "seeds": tuple(_seed(seed) for seed in _listed("seeds", seeds)),
-        }
+        lists = ("environments", "policies", "bases", "schedules")
+        given: dict[str, Any] = {"environments": self.environments, "policies": self.policies}
+        given |= {"bases": self.bases, "schedules": self.schedules}
+        checked: dict[str, Any] = {name: _listed(name, given[name]) for name in lists}
+        checked["data"] = _listed("data", [self.data] if isinstance(self.data, str) else self.data)
+        checked["seeds"] = tuple(_seed(seed) for seed in _listed("seeds", seeds))
+        checked["horizon"] = _one_or_more("horizon", self.horizon, checked_horizon)
+        checked["penalty"] = _one_or_more("penalty", self.penalty, partial(real, "penalty", above=0))
+        checked["delta"] = _one_or_more("delta", self.delta, _delta)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        object.__setattr__(self, "problems", _each("environments", self.environments, recipe))
-        object.__setattr__(self, "players", self._all_players(delta))
+        object.__setattr__(self, "problems", tuple(_each("environments", self.environments, recipes)))
+        object.__setattr__(self, "players", tuple(self._all_players()))
         if not (self.players and self.problems and self.seeds):
             raise InvalidSetting(
                 f"an empty sweep: {len(self.problems)} environments, {len(self.players)} policies, "
@@ -84,24 +90,29 @@ class Sweep:
             )
         _refuse_twice("seeds", self.seeds)
         _refuse_twice("environments", [problem.label for problem in self.problems])
-        _refuse_twice("policies", [player.label for player in self.players], _addressed(self.players))
+        for _, alike in itertools.groupby(self.players, key=lambda player: player.horizon):
+            _refuse_twice("policies", [player.label for player in alike])
 
-    def _all_players(self, delta: float | None) -> tuple[LabelledPolicy, ...]:
-        """The policies, and `Infex` of every base with every schedule."""
+    def _all_players(self) -> Iterator[LabelledPolicy]:
+        """The policies, and `Infex` of every base with every schedule; all with every setting of a run."""
         if bool(self.bases) != bool(self.schedules):
             raise InvalidSetting("bases and schedules go together: Infex of every base with every schedule")
         if self.bases and not self.data:
             raise InvalidSetting("bases need data: 'shared', 'own' or both; got none")
-        bases = _each("bases", self.bases, lambda base: player(base, delta))
-        schedules = _each("schedules", self.schedules, schedule_of)
-        alone = _each("policies", self.policies, lambda policy: player(policy, delta))
-        return (*alone, *combined(bases, schedules, self.data))
+        bases = _each("bases", self.bases, partial(named, kind="policy"))
+        schedules = _each("schedules", self.schedules, partial(named, kind="schedule"))
+        alone = _each("policies", self.policies, partial(named, kind="policy"))
+        estimators = _each("estimator", _estimators(self.estimator), _estimator)
+        players = [*alone, *combined(bases, schedules, self.data)]
+        deltas, penalties = _all(self.delta), _all(self.penalty)
+        for horizon in _all(self.horizon):
+            yield from entrants(players, horizon, deltas, penalties, estimators)
 
     def tasks(self) -> list[Task]:
         """All runs, by environment, policy and seed."""
         seeds = sorted(self.seeds)
         return [
-            Task(where, who, seed, self.horizon, self.penalty, content)
+            Task(where, who, seed, content)
             for where in self.problems
             for contents in [[where.content(seed) for seed in seeds]]
             for who in self.players
@@ -113,17 +124,28 @@ class Sweep:
         return {
             "title": self.title,
             "environments": [each.label for each in self.problems],
-            "policies": [each.label for each in self.players],
+            "policies": list(dict.fromkeys(each.label for each in self.players)),
             "bases": {each.label: each.base for each in self.players if each.base is not None},
             "horizon": self.horizon,
             "seeds": list(self.seeds),
             "penalty": self.penalty,
             "delta": self.delta,
+            "settings": settings_of(self.players, self.problems),
+            "names": self._names(),
             "versions": {name: version(name) for name in ("infex", "numpy", "numba", "joblib", "pyarrow")}
             | {"python": platform.python_version()},
             "machine": f"{platform.system()} {platform.machine()}, {_processor()}",
             "command": shlex.join(["infex", *sys.argv[1:]]) if sys.argv[0].endswith("infex") else "",
         }
+
+    def _names(self) -> dict[str, list[str]]:
+        """The labels in tables of what a user has called a policy, where they differ."""
+        found: dict[str, list[str]] = {}
+        for player in self.players:
+            for name in player.names:
+                found.setdefault(name, []).append(player.label)
+        labels = {name: list(dict.fromkeys(each)) for name, each in found.items()}
+        return {name: each for name, each in labels.items() if each != [name]}
 
     def run(
         self,
@@ -162,21 +184,55 @@ class Sweep:
         return results
 
 
-def _listed(name: str, given: object) -> tuple[Any, ...]:
+def _listed(name: str, given: object) -> Any:
+    """A list as a tuple; a dict, whose keys are names, as it is."""
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise InvalidSetting(f"{name} must be a list, got {given!r}")
-    return tuple(given)
+        raise InvalidSetting(f"{name} must be a list, got {shown(given)}")
+    if not isinstance(given, Mapping):
+        return tuple(given)
+    for key in given:
+        if not isinstance(key, str) or not key:
+            raise InvalidSetting(f"the keys of {name} must be names, got {shown(key)}")
+    return dict(given)
 
 
-def _each(name: str, given: tuple[Any, ...], make: Callable[[Any], Made]) -> tuple[Made, ...]:
+def _one_or_more(name: str, given: object, check: Callable[[Any], Made]) -> Made | tuple[Made, ...]:
+    """A setting, or the settings of a list, each checked and each there once."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        return check(given)
+    found = tuple(check(each) for each in given)
+    if not found:
+        raise InvalidSetting(f"an empty list of {name}; say one number or more")
+    _refuse_twice(f"values of {name}", list(map(str, found)))
+    return found[0] if len(found) == 1 else found
+
+
+def _all(given: Any) -> tuple[Any, ...]:
+    return given if isinstance(given, tuple) else (given,)
+
+
+def _delta(given: object) -> float | str:
+    return "1/T" if given is None or given == "1/T" else real("delta", given, above=0, most=1)
+
+
+def _estimators(given: object) -> Any:
+    return given if isinstance(given, Mapping | list | tuple) else [given]
+
+
+def _estimator(given: object, name: str | None = None) -> list[Named | None]:
+    return [None] if given is None else list(named(given, "estimator", name))
+
+
+def _each(name: str, given: Any, make: Callable[..., list[Made]]) -> list[Made]:
     """What is made of each; an error says at which place."""
-    made = []
-    for place, thing in enumerate(given):
+    pairs = given.items() if isinstance(given, Mapping) else enumerate(given)
+    made: list[Made] = []
+    for place, thing in pairs:
         try:
-            made.append(make(thing))
+            made += make(thing, name=place if isinstance(place, str) else None)
         except InfexError as error:
-            raise type(error)(f"{error} - at `{name}[{place}]`") from error
-    return tuple(made)
+            raise type(error)(f"{error} - at `{name}[{place!r}]`") from error
+    return made
 
 
 def _seed(value: object) -> int:
@@ -186,18 +242,11 @@ def _seed(value: object) -> int:
     return seed
 
 
-def _refuse_twice(name: str, given: Iterable[str | int], addressed: Collection[str] = ()) -> None:
+def _refuse_twice(name: str, given: Iterable[str | int]) -> None:
     for thing, count in Counter(given).items():
         if count > 1:
-            more = "; a __repr__ of their class, or a dataclass, would tell these objects apart"
-            raise InvalidSetting(
-                f"{thing} stands {count} times among the {name}{more if thing in addressed else ''}"
-            )
-
-
-def _addressed(players: Iterable[LabelledPolicy]) -> set[str]:
-    """The labels of policies whose repr shows only an address."""
-    return {player.label for player in players if " object at 0x" in repr(player.policy)}
+            more = f"; a dict gives them names: {name}={{'one': ...}}" if name in NAMED_BY_DICTS else ""
+            raise InvalidSetting(f"{thing} stands {count} times among the {name}{more}")
 
 
 def _is_number(value: object) -> bool:

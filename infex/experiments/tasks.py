@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, final
 
 from infex.environments import Instance
 from infex.errors import InfexWarning
-from infex.experiments.recipes import LabelledPolicy, Recipe
+from infex.experiments.entrants import LabelledPolicy
+from infex.experiments.recipes import Recipe
 from infex.experiments.warming import warm
 from infex.records.stream_names import stream_name
 from infex.simulation.playing import fresh, play
@@ -29,21 +30,26 @@ class Task:
     recipe: Recipe
     player: LabelledPolicy
     seed: int
-    horizon: int
-    penalty: float
     content: str
+
+    @property
+    def horizon(self) -> int:
+        """The rounds of the run."""
+        return self.player.horizon
 
     @property
     def key(self) -> str:
         """A name that depends only on what is played."""
-        content = {
+        content: dict[str, Any] = {
             "format": TASK_FORMAT,
             "environment": [self.recipe.label, self.content],
             "policy": [self.player.label, stream_name(self.player.policy), self.player.content],
             "seed": self.seed,
             "horizon": self.horizon,
-            "penalty": self.penalty,
+            "penalty": self.player.penalty,
         }
+        if self.player.estimator is not None:
+            content["estimator"] = [self.player.estimator.label, self.player.estimator_content]
         return hashlib.blake2b(json.dumps(content).encode(), digest_size=12).hexdigest()
 
     def __str__(self) -> str:
@@ -90,7 +96,10 @@ def _outcome(task: Task, key: str, instance: Instance) -> TaskOutcome:
     try:
         with _noted() as warned:
             policy = fresh(task.player.policy)
-            run = play(instance, policy, task.horizon, task.seed, penalty=task.penalty)
+            estimator = None if task.player.estimator is None else task.player.estimator.thing
+            run = play(
+                instance, policy, task.horizon, task.seed, penalty=task.player.penalty, estimator=estimator
+            )
     except KeyboardInterrupt:
         raise
     except BaseException:  # a user's code may raise anything, SystemExit too
@@ -140,9 +149,9 @@ def shape_of(instance: Instance) -> tuple[int, int]:
 
 def chunked(tasks: list[Task], rounds: int = 200_000) -> list[Chunk]:
     """Tasks in chunks of one problem and seed, of at most `rounds` rounds each where a run is no longer."""
-    groups: dict[tuple[str, int], list[Task]] = {}
+    groups: dict[tuple[str, int, int], list[Task]] = {}
     for task in tasks:
-        groups.setdefault((task.recipe.label, task.seed), []).append(task)
+        groups.setdefault((task.recipe.label, task.seed, task.horizon), []).append(task)
     chunks = []
     for alike in groups.values():
         size = max(1, rounds // alike[0].horizon)

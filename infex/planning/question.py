@@ -55,9 +55,10 @@ class Question:
         return limits(self.horizon, self.max_share, self.max_count, self.max_cost)
 
 
-def planned_horizon(horizon: int) -> int:
-    """`horizon`, if so many rounds can be simulated."""
-    rounds = whole("horizon", horizon, least=2)
+def planned_horizon(horizon: float) -> int:
+    """`horizon`, if so many rounds can be simulated; also as 1e4."""
+    given = int(horizon) if isinstance(horizon, float) and horizon.is_integer() else horizon
+    rounds = whole("horizon", given, least=2)
     if rounds > LONGEST_HORIZON:
         raise InvalidSetting(f"horizon must be at most {LONGEST_HORIZON} to be simulated, got {rounds}")
     return rounds

@@ -8,6 +8,7 @@ from infex.checks import one_of, real
 from infex.errors import LargeReward
 from infex.kernels import bases
 from infex.linear import Evidence
+from infex.policies.settling import UNSAID_DELTA
 from infex.policies.ties import TIES, Ties
 from infex.policies.traits import Policy
 
@@ -22,20 +23,22 @@ class Confidence:
     rewards of 20 to 40 and the defaults of 1, exploring rounds would not explore.
 
     With scale 1 the intervals estimate +- beta width then hold in all rounds at once with
-    probability 1 - `delta` (Abbasi-Yadkori, Pal and Szepesvari, 2011, Theorem 2). Practice needs
-    far less: shrink `scale`.
+    probability 1 - `delta` (Abbasi-Yadkori, Pal and Szepesvari, 2011, Theorem 2). A `delta` that is not
+    said (None) is 1/T where a horizon T is known, as in `play` and in sweeps, and 0.01 elsewhere, as in a
+    `Bandit`. Practice needs far less than scale 1: shrink `scale`.
     """
 
     noise: float = 1.0
     bound: float = 1.0
-    delta: float = 0.01
+    delta: float | None = None
     scale: float = 1.0
     ties: Ties = "lowest"
 
     def __post_init__(self) -> None:
         for name, value in (("noise", self.noise), ("bound", self.bound), ("scale", self.scale)):
             object.__setattr__(self, name, real(name, value, least=0))
-        object.__setattr__(self, "delta", real("delta", self.delta, above=0, most=1))
+        if self.delta is not None:
+            object.__setattr__(self, "delta", real("delta", self.delta, above=0, most=1))
         one_of("ties", self.ties, TIES)
 
     @property
@@ -43,15 +46,20 @@ class Confidence:
         """A reward larger than this does not fit `noise` and `bound`."""
         return self.bound + 8.0 * self.noise
 
+    @property
+    def failure(self) -> float:
+        """The chance of failure that is played: `delta`, or 0.01 where none is said and no horizon known."""
+        return UNSAID_DELTA if self.delta is None else self.delta
+
     def base_of(self, kind: int, reads: int) -> bases.Base:
         """The same settings in a compiled loop."""
-        numbers = self.noise, self.bound, self.delta, self.scale
+        numbers = self.noise, self.bound, self.failure, self.scale
         return bases.Base(kind, reads, *numbers, random_ties=self.ties == "random")
 
     def radius(self, evidence: Evidence) -> float:
         """beta at this evidence."""
         return self.scale * kernels.radius(
-            evidence.volume, evidence.penalty, self.noise, self.bound, self.delta
+            evidence.volume, evidence.penalty, self.noise, self.bound, self.failure
         )
 
 

@@ -12,6 +12,7 @@ from typing import Any, final, overload
 import numpy as np
 from numba.core import types
 
+from infex.arrays import Floats
 from infex.checks import real
 from infex.errors import InvalidSetting
 from infex.kernels import bases
@@ -20,6 +21,7 @@ from infex.kernels.compiling import compiled_for_user, plain_python
 from infex.linear import Evidence
 from infex.policies.choice import Choice
 from infex.policies.form import Form
+from infex.policies.settling import UNSAID_DELTA
 
 
 @final
@@ -36,10 +38,10 @@ class Kernel:
         self.__qualname__ = function.__qualname__.removesuffix(".function")
         function.__qualname__ = f"{self.__qualname__}.function"  # where pickle finds it
         self.function = function
-        self.defaults = {name: real(name, value) for name, value in defaults.items()}
+        self.defaults = {name: _number(name, value) for name, value in defaults.items()}
         self.code: Chooser = compiled_for_user(function)
 
-    def __call__(self, *unnamed: float, **settings: float) -> KernelPolicy:
+    def __call__(self, *unnamed: float, **settings: float | None) -> KernelPolicy:
         """The policy with these settings; the others have their defaults."""
         if unnamed:
             raise InvalidSetting(f"settings of {self.__name__} must be named, got {unnamed}")  # type: ignore[attr-defined]
@@ -47,7 +49,7 @@ class Kernel:
             if name not in self.defaults:
                 known = ", ".join(self.defaults) or "none"
                 raise InvalidSetting(f"{self.__name__} has no setting {name!r}; it has {known}")  # type: ignore[attr-defined]
-        found = self.defaults | {name: real(name, value) for name, value in settings.items()}
+        found = self.defaults | {name: _number(name, value) for name, value in settings.items()}
         return KernelPolicy(self, tuple(found.values()))
 
     def __repr__(self) -> str:
@@ -98,19 +100,28 @@ class KernelPolicy:
     """A kernel with its settings: a policy like any other, which counts each of its rounds as exploring."""
 
     kernel: Kernel
-    settings: tuple[float, ...]
+    settings: tuple[float | None, ...]
+
+    def with_delta(self, delta: float) -> KernelPolicy:
+        """The same with this delta, if it has one and none is said."""
+        if None not in self.settings:
+            return self
+        return KernelPolicy(self.kernel, tuple(delta if each is None else each for each in self.settings))
+
+    def _numbers(self) -> Floats:
+        return np.array(self.with_delta(UNSAID_DELTA).settings, dtype=np.float64)
 
     def compiled(self) -> Form:
         """The kernel itself, in every round."""
         base = bases.Base(bases.KERNEL, bases.READS_WIDTHS, address=self.kernel.address)
-        return Form(base, np.array(self.settings))
+        return Form(base, self._numbers())
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The arm that the kernel gives."""
         _ = self.kernel.address  # which refuses what cannot be compiled
-        return Choice(int(self.kernel.code(t, evidence.view(np.array(self.settings)), rng)))
+        return Choice(int(self.kernel.code(t, evidence.view(self._numbers()), rng)))
 
-    def __getattr__(self, name: str) -> float:
+    def __getattr__(self, name: str) -> float | None:
         """A setting by its name."""
         if name.startswith("_") or name not in self.kernel.defaults:
             raise AttributeError(name)
@@ -126,15 +137,16 @@ def kernel(function: Chooser, /) -> Kernel: ...
 
 
 @overload
-def kernel(**settings: float) -> Callable[[Chooser], Kernel]: ...
+def kernel(**settings: float | None) -> Callable[[Chooser], Kernel]: ...
 
 
-def kernel(function: Chooser | None = None, /, **settings: float) -> Any:
+def kernel(function: Chooser | None = None, /, **settings: float | None) -> Any:
     """Makes a policy of a function that Numba can compile.
 
     The function gets the round, a view of what is known (read it with the functions of
     `infex.view`) and the policy's own generator, and returns an arm. Settings are numbers: name
-    them with their defaults in the decorator, and find them in `view.settings` in that order.
+    them with their defaults in the decorator, and find them in `view.settings` in that order. A `delta`
+    whose default is None is 1/T where a horizon T is known, and 0.01 elsewhere, as that of LinUCB.
 
     >>> import infex
     >>> from infex import view
@@ -153,9 +165,14 @@ def kernel(function: Chooser | None = None, /, **settings: float) -> Any:
     compiled in as they are at its first use, so numbers that change are settings.
     """
     if function is None:
-        checked = {name: real(name, value) for name, value in settings.items()}
+        checked = {name: _number(name, value) for name, value in settings.items()}
         return lambda given: Kernel(given, checked)
     return Kernel(function, {})
+
+
+def _number(name: str, value: float | None) -> float | None:
+    """A setting: a number, or for `delta` None, which says none."""
+    return None if name == "delta" and value is None else real(name, value)
 
 
 def _takes_three(function: Chooser) -> bool:

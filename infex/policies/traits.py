@@ -14,6 +14,7 @@ from infex.arrays import Floats
 from infex.errors import InfexWarning, InvalidSetting
 from infex.linear import Evidence
 from infex.policies.choice import Choice
+from infex.policies.settling import lacks_delta
 
 if TYPE_CHECKING:
     from infex.policies.gate import Gate
@@ -104,6 +105,9 @@ class Hooks(Policy, Protocol):
     def with_law(self, draws: int) -> Policy:
         """The same policy with a law that is known, by so many draws, for one that samples."""
 
+    def with_delta(self, delta: float) -> Policy:
+        """The same with this delta; itself if it has none, or says one. A dataclass needs no such method."""
+
     def accepts(self, note: object, dim: int) -> bool:
         """Can it read such a note, where arms have `dim` features? A policy without it reads any."""
 
@@ -140,7 +144,7 @@ class Traits(NamedTuple):
     `chain` are the policy, its base, the base of that and so on, and `gates` those that they have.
     `draws_rounds`: does one of them explore in rounds that were drawn at random? `span`: how many rounds
     back do limits look? `hears` decide whether the learner hears of a reward. `trusted`: is all of it
-    infex's own?
+    infex's own? `lacks_delta`: is there a delta that nobody said?
     """
 
     chain: tuple[Policy, ...]
@@ -158,6 +162,7 @@ class Traits(NamedTuple):
     accepts: Callable[[Any, int], bool] | None
     trusted: bool
     hears: tuple[Callable[[bool], bool], ...]
+    lacks_delta: bool
 
     def teach(self, arm: int, features: Floats, reward: float, explored: bool) -> None:
         """Passes a reward on to the learner, if there is one and it hears of such rewards."""
@@ -191,6 +196,7 @@ def _read(policy: Policy) -> Traits:
     above = chain if learner is None else chain[: chain.index(learner)]
     gates: list[Gate] = [gate for link in chain if (gate := _own(link, "gate")) is not None]
     hears = [_own(link, "passes_on") for link in above]
+    parts = (*chain, *(part for gate in gates for part in gate.parts()))
     return Traits(
         chain=chain,
         uses_explored=uses,
@@ -205,11 +211,9 @@ def _read(policy: Policy) -> Traits:
         draws_rounds=any(gate.drawn for gate in gates),
         span=max((gate.span for gate in gates), default=0),
         accepts=_own(policy, "accepts"),
-        trusted=all(
-            type(part).__module__.startswith("infex.")
-            for part in (*chain, *(part for gate in gates for part in gate.parts()))
-        ),
+        trusted=all(type(part).__module__.startswith("infex.") for part in parts),
         hears=tuple(passes_on for passes_on in hears if passes_on is not None),
+        lacks_delta=any(lacks_delta(part) for part in parts),
     )
 
 

@@ -32,7 +32,7 @@ class UntilCertain(Control):
     """`schedule` until the greedy arm's lower bound exceeds every other arm's upper bound."""
 
     schedule: Schedule | Control
-    delta: float = 0.01
+    delta: float | None = None
     noise: float = 1.0
     bound: float = 1.0
     scale: float = 1.0
@@ -69,7 +69,7 @@ class UntilCertain(Control):
 
 def until_certain(
     schedule: Schedule | Control,
-    delta: float = 0.01,
+    delta: float | None = None,
     *,
     noise: float = 1.0,
     bound: float = 1.0,
@@ -78,8 +78,9 @@ def until_certain(
     """`schedule` until the greedy arm's lower bound exceeds every other arm's upper bound.
 
     The bounds are those of `LinUCB` with this `noise`, `bound`, `delta` and `scale`: with probability 1 -
-    `delta` the greedy arm then is the best. Among fixed arms exploring has stopped for good, unless arms
-    come or go; arms that change every round are judged in each round that is due.
+    `delta` the greedy arm then is the best. A `delta` that is not said is 1/T where a horizon T is known,
+    and 0.01 elsewhere. Among fixed arms exploring has stopped for good, unless arms come or go; arms that
+    change every round are judged in each round that is due.
 
     Such a schedule depends on the data, so it is outside the threshold of the paper: the regret
     bound of INFEX and its omega(log t) speak of schedules fixed beforehand (Lee and Oh, 2025).

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
@@ -23,20 +23,23 @@ from infex.records import registry
 from infex.records.registry import Row, Settings, row_of
 
 Maker = Callable[..., Any]
+Unsaid = Mapping[str, float]
 
 NAMES: Mapping[str, Maker] = {
     **{name: row.make for name, row in registry.POLICIES.items()},
     **{name: row.make for name, row in registry.SCHEDULES.items() if name != "union"},
     **{name: row.make for name, row in registry.ESTIMATORS.items()},
     **registry.OTHER_NAMES,
+    **registry.PROBLEM_PARTS,
 }
+NOTHING_UNSAID: Unsaid = {}
 ALWAYS_SAID = {("jittered", "seed")}  # though they have defaults
 
 
-def expression(thing: object, said: Collection[str] = ()) -> str:
+def expression(thing: object, unsaid: Unsaid = NOTHING_UNSAID) -> str:
     """A policy, a schedule or an estimator as an expression that `parse` reads back.
 
-    Settings whose names are in `said` are written out though they have their defaults.
+    A setting that has its default, or the value that `unsaid` has under its name, is left out.
 
     >>> from infex import Infex, LinUCB, every
     >>> expression(Infex(LinUCB(delta=1e-3), every(20), data="own"))
@@ -45,7 +48,7 @@ def expression(thing: object, said: Collection[str] = ()) -> str:
     row = row_of(thing)
     if row is None or (row[0].name not in NAMES and row[0].name != "union"):
         raise InvalidExpression(f"not in the catalogue: {type(thing).__name__}")
-    return _written(*row, said)
+    return _written(*row, unsaid)
 
 
 def shown(thing: object) -> str:
@@ -56,10 +59,10 @@ def shown(thing: object) -> str:
         return repr(thing)
 
 
-def _written(row: Row, settings: Settings, said: Collection[str]) -> str:
+def _written(row: Row, settings: Settings, unsaid: Unsaid) -> str:
     name = row.name
     if name == "union":
-        return " | ".join(expression(member, said) for member in settings["members"])
+        return " | ".join(expression(member, unsaid) for member in settings["members"])
     if (name, settings.get("m")) == ("every", 1):
         return "always()"
     if name == "listed":
@@ -70,10 +73,18 @@ def _written(row: Row, settings: Settings, said: Collection[str]) -> str:
         if isinstance(value, np.ndarray):
             raise InvalidExpression(f"{word} of {name} is not text: an array")
         if default is inspect.Parameter.empty:
-            arguments.append(_value(value, said))
-        elif (name, word) in ALWAYS_SAID or word in said or value != default:
-            arguments.append(f"{word}={_value(value, said)}")
+            arguments.append(_value(value, unsaid))
+        elif (name, word) in ALWAYS_SAID or not _is_unsaid(word, value, default, unsaid):
+            arguments.append(f"{word}={_value(value, unsaid)}")
     return f"{name}({', '.join(arguments)})" if arguments else name
+
+
+def _is_unsaid(word: str, value: object, default: object, unsaid: Unsaid) -> bool:
+    if value == default or (word in unsaid and value in (None, unsaid[word])):
+        return True
+    return (
+        bool(unsaid) and row_of(default) is not None and expression(default, unsaid) == _value(value, unsaid)
+    )
 
 
 @cache
@@ -91,50 +102,47 @@ def parse(text: str) -> Any:
         tree = ast.parse(text.strip(), mode="eval").body
     except (AttributeError, SyntaxError, ValueError):
         raise InvalidExpression(f"not an expression like 'Infex(LinUCB, every(20))': {text!r}") from None
-    return _read(tree, text)
+    return read_node(tree, text)
 
 
-def arguments(text: str) -> dict[str, Any]:
-    """The named values in brackets behind any name.
-
-    >>> arguments("gaussian(dim=10, rewards=sign)")
-    {'dim': 10, 'rewards': 'sign'}
-    """
-    try:
-        tree = ast.parse(text.strip(), mode="eval").body
-    except SyntaxError:
-        tree = ast.Constant(None)
-    if not isinstance(tree, ast.Call) or tree.args or any(word.arg is None for word in tree.keywords):
-        raise InvalidExpression(f"not a name with named values in brackets: {text!r}")
-    return {str(word.arg): _word(word.value, text) for word in tree.keywords}
+def is_known(thing: object) -> bool:
+    """Is it a built-in policy, schedule or estimator, as far as its kind goes?"""
+    return row_of(thing) is not None
 
 
-def _value(value: object, said: Collection[str]) -> str:
+def data_text(value: object) -> str:
+    """Numbers and texts, also in tuples, as an expression writes them."""
+    if isinstance(value, list):
+        return f"({', '.join(map(data_text, value))}{',' if len(value) == 1 else ''})"
+    return repr(value) if value is None or isinstance(value, bool) else _value(value, NOTHING_UNSAID)
+
+
+def _value(value: object, unsaid: Unsaid) -> str:
     if isinstance(value, str):
         return value if value.isidentifier() else repr(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, float):
         return plain(value)
-    return expression(value, said)
+    return expression(value, unsaid)
 
 
-def _read(node: ast.expr, text: str) -> Any:
+def read_node(node: ast.expr, text: str) -> Any:
     """What one node of an expression stands for."""
     match node:
-        case ast.Constant(value=bool() | int() | float() | str()):
+        case ast.Constant(value=bool() | int() | float() | str() | None):
             return node.value
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
             return -value
         case ast.List(elts=items) | ast.Tuple(elts=items):
-            return [_read(item, text) for item in items]
+            return [read_node(item, text) for item in items]
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return schedules.union(_read(left, text), _read(right, text))
+            return schedules.union(read_node(left, text), read_node(right, text))
         case ast.Name(id=name) if name in NAMES:
             return _make(name, [], {}, text)
         case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords) if name in NAMES:
-            given = {str(word.arg): _word(word.value, text) for word in keywords}
-            return _make(name, [_read(argument, text) for argument in args], given, text)
+            given = {str(word.arg): read_word(word.value, text) for word in keywords}
+            return _make(name, [read_node(argument, text) for argument in args], given, text)
         case ast.Call(func=ast.Name(id=name)) | ast.Name(id=name):
             raise InvalidExpression(
                 f"unknown name {name!r} in {text!r}; known are {', '.join(sorted(NAMES))}"
@@ -142,11 +150,11 @@ def _read(node: ast.expr, text: str) -> Any:
     raise InvalidExpression(f"cannot read {ast.unparse(node)!r} in {text!r}")
 
 
-def _word(node: ast.expr, text: str) -> Any:
+def read_word(node: ast.expr, text: str) -> Any:
     """The value of a keyword: a bare word that names nothing is text, such as `own`."""
     if isinstance(node, ast.Name) and node.id not in NAMES:
         return node.id
-    return _read(node, text)
+    return read_node(node, text)
 
 
 def _make(name: str, given: list[Any], named: dict[str, Any], text: str) -> Any:

@@ -6,14 +6,18 @@ import contextlib
 
 from infex.errors import InvalidExpression
 from infex.policies import Infex, KernelPolicy
+from infex.policies.settling import UNSAID_DELTA
 from infex.policies.traits import hook
 from infex.records import catalog
 
 
 def stream_name(thing: object) -> str:
-    """The expression of a policy, or what it is made of; not its module, which may be `__main__`."""
+    """The expression of a policy, or what it is made of; not its module, which may be `__main__`.
+
+    A delta of 0.01 is left out: that was the default when streams got their names.
+    """
     with contextlib.suppress(InvalidExpression):
-        return catalog.expression(thing)
+        return catalog.expression(thing, {"delta": UNSAID_DELTA})
     if isinstance(thing, KernelPolicy):
         return repr(thing)
     kind = type(thing).__qualname__

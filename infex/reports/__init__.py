@@ -2,5 +2,6 @@
 
 from infex.reports.figures import draw, figure
 from infex.reports.page import page
+from infex.reports.setting_figures import setting_figure
 
-__all__ = ["draw", "figure", "page"]
+__all__ = ["draw", "figure", "page", "setting_figure"]

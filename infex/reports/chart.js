@@ -68,7 +68,7 @@ function frame(host, height, left) {
 
 function drawRegret(host, cell) {
   const shown = cell.lines.filter((line) => !hidden.has(line.policy)), many = shown.length > BANDS;
-  const box = frame(host, many ? 400 : 300, 52), horizon = data.horizon, scale = host.dataset.scale || "linear";
+  const box = frame(host, many ? 400 : 300, 52), horizon = cell.horizon, scale = host.dataset.scale || "linear";
   const end = many ? box.right - 0.14 * (box.right - box.left) : box.right;
   const peak = 1.04 * Math.max(1e-9, ...shown.flatMap((line) => line.mean.map((value, i) => value + line.std[i])));
   const xOf = (t) => {
@@ -113,8 +113,8 @@ function follow(host, box, shown, xOf, scale, end) {
   box.svg.addEventListener("pointermove", (event) => {
     if (!shown.length) return;
     const share = Math.min(1, (event.offsetX - box.left) / (end - box.left));
-    const wanted = scale === "log" ? data.horizon ** share : share * data.horizon;
-    const rounds = shown[0].rounds;
+    const rounds = shown[0].rounds, horizon = rounds[rounds.length - 1];
+    const wanted = scale === "log" ? horizon ** share : share * horizon;
     const at = rounds.reduce((best, t, i) => (Math.abs(t - wanted) < Math.abs(rounds[best] - wanted) ? i : best), 0);
     cursor.setAttribute("x1", xOf(rounds[at]));
     cursor.setAttribute("x2", xOf(rounds[at]));

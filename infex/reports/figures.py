@@ -40,7 +40,7 @@ def figure(results: Shown[P], dim: int | None = None) -> Figure:
     cells = [cell for cell in results.cells if cell.dim == dim]
     if not cells:
         raise InvalidSetting(f"there are no runs of dimension {dim}; there are {dims}")
-    looks = styles(results.policies, results.bases)
+    looks = styles(results.policies, results.bases, results.rules)
     heights = [_height(_shown(results, cell)) for cell in cells]
     labels = [policy for policy in results.policies if any(results.has(cell, policy) for cell in cells)]
     names = [_wrapped(label, NAME_WIDTH) for label in labels]

@@ -37,7 +37,7 @@ def page(
     heading: str = CLAIMS_HEADING,
 ) -> str:
     """The report of a sweep as one HTML page; the caveat stands above the verdicts."""
-    looks = styles(results.policies, results.bases)
+    looks = styles(results.policies, results.bases, results.rules)
     content = json.dumps(_data(results, looks), separators=(",", ":"), allow_nan=False).replace(
         "<", "\\u003c"
     )
@@ -84,8 +84,9 @@ def _data(results: Shown[P], looks: dict[str, Style]) -> dict[str, Any]:
                     "time": _short(np.array([max(float(np.median(seconds)), 1e-9)]))[0],
                 }
             )
-        cells.append({"label": cell.environment, "lines": lines})
-    return {"horizon": results.about.get("horizon", 1), "cells": cells}
+        last = max((line["rounds"][-1] for line in lines), default=1)
+        cells.append({"label": cell.environment, "lines": lines, "horizon": last})
+    return {"cells": cells}
 
 
 def _short(values: NDArray[np.float64]) -> list[float]:
@@ -94,9 +95,14 @@ def _short(values: NDArray[np.float64]) -> list[float]:
 
 def _summary(results: Shown[P]) -> str:
     runs = len(results.finals)
-    horizon = results.about.get("horizon", 0)
     cells, policies = len(results.cells), len(results.policies)
-    return f"{runs:,} runs of {horizon:,} rounds: {cells} problems, {policies} policies."
+    return f"{runs:,} runs of {_rounds(results.about)} rounds: {cells} problems, {policies} policies."
+
+
+def _rounds(about: dict[str, Any]) -> str:
+    """The horizon, or all of them."""
+    given = about.get("horizon", 0)
+    return " and ".join(f"{horizon:,}" for horizon in (given if isinstance(given, list | tuple) else [given]))
 
 
 def _time(about: dict[str, Any]) -> str:
@@ -225,10 +231,10 @@ def _about(about: dict[str, Any]) -> str:
     facts = {
         "Environments": "; ".join(about.get("environments", [])),
         "Policies": "; ".join(about.get("policies", [])),
-        "Horizon": f"{about.get('horizon', 0):,} rounds",
+        "Horizon": f"{_rounds(about)} rounds",
         "Seeds": _seeds(seeds),
         "Ridge penalty": about.get("penalty", ""),
-        "delta of LinUCB and LinTS, where none is named": about.get("delta", ""),
+        "delta of policies that say none": about.get("delta", ""),
         "Versions": versions,
         "Machine": about.get("machine", ""),
         "Command": about.get("command", ""),

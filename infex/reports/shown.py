@@ -32,8 +32,13 @@ class Shown(Protocol[P]):
     """The results of a sweep."""
 
     bases: dict[str, str]
+    """The base of each policy that has one."""
     failures: tuple[dict[str, str], ...]
     about: dict[str, Any]
+
+    @property
+    def rules(self) -> dict[str, str]:
+        """When each policy with a base explores."""
 
     @property
     def finals(self) -> Sized:

@@ -30,11 +30,14 @@ class Style(NamedTuple):
     dash: tuple[float, ...]
 
 
-def styles(policies: list[str], bases: dict[str, str]) -> dict[str, Style]:
-    """A style for each policy: the colour is that of its base, the dashes are those of its schedule."""
+def styles(policies: list[str], bases: dict[str, str], rules: dict[str, str]) -> dict[str, Style]:
+    """A style for each policy: the colour is that of its base, the dashes are those of its rule.
+
+    `rules` say when a policy explores: its schedule, and the data that the base has.
+    """
     colours = {name: Style(colour, ()) for name, colour in BASE_COLOURS.items()}
     spare = 0
-    rules: dict[str, int] = {}
+    order: dict[str, int] = {}
     looks = {}
     for policy in policies:
         family = bases.get(policy, policy)
@@ -44,6 +47,6 @@ def styles(policies: list[str], bases: dict[str, str]) -> dict[str, Style]:
             spare += 1
         looks[policy] = colours[family]
         if family != policy:
-            rule = rules.setdefault(policy.removeprefix(f"Infex({family}, "), len(rules))
+            rule = order.setdefault(rules.get(policy, policy), len(order))
             looks[policy] = Style(colours[family].colour, DASHES[1 + rule % (len(DASHES) - 1)])
     return looks

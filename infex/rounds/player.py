@@ -15,6 +15,7 @@ from infex.linear import Evidence, Memory, RidgeStatistics
 from infex.policies.choice import Choice, arm_of, checked_choice
 from infex.policies.infex import loss_of
 from infex.policies.masks import choose_allowed, law_allowed
+from infex.policies.settling import UNSAID_DELTA, settled
 from infex.policies.traits import Policy, checked, traits_of
 from infex.rounds.account import Account, Exploration
 from infex.rounds.shortcut import Glance, Shortcut
@@ -45,12 +46,13 @@ class Player:
 
     @property
     def policy(self) -> Policy:
-        """The policy; what another one has noted of its own choices is not for this one."""
+        """The policy, with 0.01 for a delta that was not said; what another has noted is not for this one."""
         return self._policy
 
     @policy.setter
     def policy(self, policy: Policy) -> None:
-        traits = traits_of(checked("policy", policy))
+        policy = settled(checked("policy", policy), UNSAID_DELTA)
+        traits = traits_of(policy)
         if traits.uses_explored and self._memory.explored is None:
             raise NotKept(f"{policy!r} needs exploring rounds kept apart, which was not done")
         self.account.look_back(traits.span)

@@ -17,6 +17,7 @@ from infex.environments import (
 )
 from infex.errors import InvalidSetting
 from infex.linear.estimating import Estimator, checked_estimator
+from infex.policies.settling import settled
 from infex.policies.traits import Policy, checked
 from infex.records.stream_names import stream_name
 from infex.simulation.batch import CHUNK, Task, play_batch
@@ -74,11 +75,12 @@ def play_many(
     if not tasks:
         raise InvalidSetting(f"nothing to play: {len(problems)} instances with {len(numbers)} seeds each")
     threads = whole("workers", cores() if workers is None else workers, least=1)
-    course = course_of(checked("policy", policy))
+    horizon = checked_horizon(horizon)
+    policy = settled(checked("policy", policy), 1.0 / horizon)
+    course = course_of(policy)
     penalty, estimator = plain_ridge(penalty, checked_estimator(estimator))
     if course is None or estimator is not None:
         return [_alone(policy, task, horizon, penalty, record, estimator) for task in tasks]
-    horizon = checked_horizon(horizon)
     for problem in problems:
         warn_of_means(problem, policy)
     if horizon <= CHUNK:

@@ -19,6 +19,7 @@ from infex.linear.estimating import Estimator, checked_estimator
 from infex.policies import OLSBandit
 from infex.policies.confidence import warn_of_large
 from infex.policies.form import ForcedForm, Form, form_of
+from infex.policies.settling import settled
 from infex.policies.traits import Policy, checked, informed, traits_of
 from infex.records.stream_names import stream_name
 from infex.rounds import Player, play_round
@@ -50,8 +51,8 @@ def play(
     a rate that only Python can evaluate, in a plain loop that does the same step by step. So does every
     policy with an `estimator`, one of `infex.estimators` in the place of ridge regression. `penalty` is
     that of the ridge; with `record` the run keeps every round. A policy that learns by itself is copied
-    first, and so left as it is. A policy's own draws come from a stream named for the policy and its
-    settings.
+    first, and so left as it is. A `delta` that is not said is 1/`horizon`. A policy's own draws come from
+    a stream named for the policy and its settings.
 
     >>> from infex import Infex, LinUCB, environments, every
     >>> instance = environments.gaussian(dim=5, arms=50, seed=3)
@@ -62,6 +63,7 @@ def play(
     checked("policy", policy)
     instance = checked_instance(instance)
     horizon = checked_horizon(horizon)
+    policy = settled(policy, 1.0 / horizon)
     warn_of_means(instance, policy)
     penalty, estimator = plain_ridge(penalty, checked_estimator(estimator))
     label, played = stream_name(policy), informed(fresh(policy), instance, horizon)
@@ -120,7 +122,9 @@ def warn_of_means(instance: Instance, policy: Policy) -> None:
 
 
 def checked_horizon(horizon: object) -> int:
-    """`horizon`, if so many rounds can be counted."""
+    """`horizon`, if so many rounds can be counted; also as 1e4."""
+    if isinstance(horizon, float) and horizon.is_integer():
+        horizon = int(horizon)
     if whole("horizon", horizon, least=1) > MOST_ROUNDS:
         raise InvalidSetting(f"horizon must be at most {MOST_ROUNDS}, got {horizon}")
     return whole("horizon", horizon)

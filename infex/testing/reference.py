@@ -281,7 +281,8 @@ def _sampled_means(rewards: list[list[float]], noise: float, rng: np.random.Gene
 
 def slow_radius(policy: Confidence, ridge: SlowRidge) -> float:
     """scale (sigma sqrt(alpha + 2 log(1/delta)) + sqrt(lambda) S)."""
-    spread = policy.noise * math.sqrt(ridge.volume() + 2 * math.log(1 / policy.delta))
+    delta = 0.01 if policy.delta is None else policy.delta
+    spread = policy.noise * math.sqrt(ridge.volume() + 2 * math.log(1 / delta))
     return float(policy.scale * (spread + math.sqrt(ridge.penalty) * policy.bound))
 
 

@@ -76,7 +76,7 @@ def test_a_loaded_bandit_goes_on_exactly_as_the_saved_one(
     go_on(bandit, rounds, changing)
     bandit.save(path)
     loaded = Bandit.load(path)
-    assert loaded.policy == policy
+    assert loaded.policy == bandit.policy
     assert loaded.pending == bandit.pending
     assert go_on(loaded, 50, changing) == go_on(bandit, 50, changing)
     assert (

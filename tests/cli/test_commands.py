@@ -23,7 +23,7 @@ from infex.errors import InvalidSetting
 from infex.experiments import paper
 from infex.experiments.folder import Folder, read
 from infex.experiments.results import Results
-from infex.experiments.sweep_files import ChangingTable, GaussianTable, ObjectTable, SweepFile, read_sweep
+from infex.experiments.sweep_files import SweepFile, read_sweep
 from tests.experiments.test_results import results as made
 from tests.waiting import PATIENCE, started, until
 
@@ -479,7 +479,7 @@ def test_the_example_is_a_sweep(tmp_path: Path) -> None:
     assert found.exit_code == 0
     path = tmp_path / "sweep.toml"
     path.write_text(found.output)
-    assert len(read_sweep(path).tasks()) == 100
+    assert len(read_sweep(path).tasks()) == 120
     lines = [line.removeprefix("# ") for line in found.output.splitlines()]
     shown = [line for line in lines if "=" in line or line.startswith("[[")]
     path.write_text("\n".join(shown).replace("package.module:object", "tests.experiments.players:small"))
@@ -488,9 +488,9 @@ def test_the_example_is_a_sweep(tmp_path: Path) -> None:
 
 def test_help_names_every_key_of_a_file() -> None:
     text = infex("run", "--help").output
-    for kind in (SweepFile, GaussianTable, ChangingTable, ObjectTable):
-        for field in msgspec.structs.fields(kind):
-            assert re.search(rf"^  {field.name} ", text, re.M), field.name
+    for field in msgspec.structs.fields(SweepFile):
+        assert re.search(rf"^  {field.name} ", text, re.M), field.name
+    assert "lower_bound(gap, which=2)" in infex("run", "--kinds").output
     for line in infex("--help").output.splitlines()[1:]:
         assert not line.endswith("...")
 

@@ -24,13 +24,13 @@ from infex.testing import PolicyContract
 from tests.simulation.test_playing import assert_same, play_plain
 
 
-@kernel(scale=1.0, delta=0.01)
+@kernel(scale=1.0, delta=None)
 def optimist(t: int, seen: Any, rng: Any) -> int:
     scale, delta = seen.settings[0], seen.settings[1]
     return view.best(view.upper(seen, scale * view.radius(seen, 1.0, 1.0, delta)))
 
 
-@kernel(scale=1.0, delta=0.01)
+@kernel(scale=1.0, delta=None)
 def quick_optimist(t: int, seen: Any, rng: Any) -> int:
     scale, delta = seen.settings[0], seen.settings[1]
     return view.best_upper(seen, scale * view.radius(seen, 1.0, 1.0, delta))
@@ -110,7 +110,9 @@ def test_a_kernel_that_does_what_linucb_does_plays_the_same(write: Any) -> None:
 
 def test_a_kernel_that_does_what_lints_does_draws_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(playing, "stream_name", lambda policy: "one name for both")
-    one, other = (play(INSTANCE, policy, 500, 1, record=True) for policy in (sampler(), LinTS(scale=0.3)))
+    one, other = (
+        play(INSTANCE, policy, 500, 1, record=True) for policy in (sampler(), LinTS(scale=0.3, delta=0.01))
+    )
     assert_same(one, other)
 
 

@@ -100,7 +100,7 @@ def test_every_setting_is_named_so_that_another_default_changes_nothing() -> Non
     assert kept == {
         "kind": "Infex", "version": 1, "data": "shared", "ties": "lowest",
         "base": {
-            "kind": "LinUCB", "version": 1, "noise": 1.0, "bound": 1.0, "delta": 0.01, "scale": 1.0,
+            "kind": "LinUCB", "version": 1, "noise": 1.0, "bound": 1.0, "delta": None, "scale": 1.0,
             "ties": "lowest",
         },
         "schedule": {"kind": "every", "version": 1, "m": 20, "offset": 0},

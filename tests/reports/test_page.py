@@ -349,7 +349,9 @@ def test_long_names_are_whole_and_lie_on_no_mark(tmp_path: Path, width: int) -> 
 def test_a_schedule_has_one_dash_with_every_base() -> None:
     bases = {f"Infex({base}, every({m}))": base for base in ("LinUCB", "LinTS") for m in (5, 20)}
     for names in (["LinUCB", *bases], list(bases), ["Greedy", "LinTS", *reversed(bases)]):
-        found = styles(names, bases)
+        found = styles(
+            names, bases, {name: f"every({m})" for name in bases for m in (5, 20) if f"({m})" in name}
+        )
         for m in (5, 20):
             assert found[f"Infex(LinUCB, every({m}))"].dash == found[f"Infex(LinTS, every({m}))"].dash != ()
         assert len(set(found.values())) == len(names)
@@ -417,11 +419,11 @@ def test_policies_of_one_base_share_a_colour_and_differ_by_dashes() -> None:
         "Infex(LinUCB, every(20))": "LinUCB",
         "Infex(LinTS, every(5))": "LinTS",
     }
-    found = styles(names, bases)
+    found = styles(names, bases, {name: name.partition(", ")[2] for name in bases})
     assert len({found[name].colour for name in names[:3]}) == 1
     assert [found[name].dash for name in names[:3]] == list(DASHES[:3])
     assert len({(look.colour, look.dash) for look in found.values()}) == len(names)
-    many = styles([f"p{number}" for number in range(30)], {})
+    many = styles([f"p{number}" for number in range(30)], {}, {})
     assert len(many) == 30
 
 

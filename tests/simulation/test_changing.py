@@ -8,6 +8,7 @@ import pytest
 from infex import EpsilonGreedy, Greedy, Infex, LinTS, LinUCB, Uniform, every, play, play_many, stretched
 from infex.environments import ChangingInstance, changing, contexts
 from infex.errors import InvalidChoice, NotKept
+from infex.policies.settling import settled
 from infex.records.stream_names import stream_name
 from infex.simulation import Run, playing
 from infex.streams import stream
@@ -42,6 +43,7 @@ INSTANCES = [
 
 
 def interpreted(policy: Any, *given: Any, **more: Any) -> Run:
+    policy = settled(policy, 1 / given[1])
     name = stream_name(policy)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(playing, "stream_name", lambda _: name)
@@ -67,7 +69,7 @@ def slow_linucb(instance: ChangingInstance, horizon: int, seed: int, period: int
             theta = np.linalg.solve(gram, moment)
             scores = columns.T @ theta
             if t % period == 0:
-                beta = np.sqrt(np.linalg.slogdet(gram)[1] + 2 * np.log(100)) + 1
+                beta = np.sqrt(np.linalg.slogdet(gram)[1] + 2 * np.log(horizon)) + 1
                 scores = scores + beta * np.array([np.sqrt(x @ np.linalg.solve(gram, x)) for x in columns.T])
             arm = int(np.argmax(scores))
             x = columns[:, arm]

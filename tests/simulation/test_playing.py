@@ -35,6 +35,7 @@ from infex.environments import ChangingInstance, LinearInstance, gaussian
 from infex.errors import InfexError, InvalidChoice, NotKept
 from infex.kernels.compiling import plain_python
 from infex.kernels.fixed_runs import State
+from infex.policies.settling import settled
 from infex.policies.traits import traits_of
 from infex.records.stream_names import stream_name
 from infex.simulation import Run, batch, ols_runs, opened, play, playing
@@ -105,6 +106,7 @@ class Plain:
 
 def play_plain(monkeypatch: pytest.MonkeyPatch, policy: Any, *given: Any, **more: Any) -> Run:
     """A run in Python with the draws that the policy has in the compiled loop."""
+    policy = settled(policy, 1 / given[1])
     name = stream_name(policy)
     with monkeypatch.context() as patch:
         patch.setattr(playing, "stream_name", lambda _: name)
@@ -142,6 +144,7 @@ def test_every_arm_is_that_of_the_slow_version(policy: Any, instance: LinearInst
     if "random" in repr(policy):
         policy = Infex(LinUCB(), every(3), data="own")
     fast = play(instance, policy, 60, seed, record=True)
+    policy = fast.policy  # with a delta of 1/60 where none was said
     assert fast.arms is not None
     rng = stream(seed, "policy", stream_name(policy), instance.key)
     draws = instance.draws(seed)
@@ -466,7 +469,7 @@ def test_a_schedule_within_a_schedule_is_played_with_both() -> None:
     assert run.rewards is not None
     rewards = run.rewards.tolist()
     choices = play_in_python(
-        nested,
+        run.policy,
         np.array(instance.arms),
         lambda t, arm: rewards[t - 1],
         lambda t: stream(1),

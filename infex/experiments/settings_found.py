@@ -1,0 +1,195 @@
+"""Runs found by their settings: by a name that means the same, and regret by the values of one setting."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, final
+
+import numpy as np
+import pyarrow as pa
+
+from infex.errors import InfexError, InfexWarning, InvalidSetting
+from infex.experiments.expressions import canonical
+from infex.experiments.naming import hint
+from infex.experiments.recipes import recipes
+from infex.experiments.runs_table import RUN_COLUMNS, Table
+from infex.experiments.setting_columns import Facts, of_policy, of_problem
+from infex.policies import Policy
+from infex.policies.settling import settled
+from infex.records.catalog import parse
+from infex.statistics import Spread, spread
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PROBLEM_SETTINGS = ("dim", "arms", "horizon")  # beside those that begin with "environment_"
+MEASURED = {*RUN_COLUMNS.names} - {"environment", "policy", *PROBLEM_SETTINGS}
+NAMING_COLUMNS = ("policy", "base", "schedule", "estimator")  # which hold other settings in them
+
+
+def found_name(name: str, policy: str | Policy, about: Mapping[str, Any], records: Sequence[Facts]) -> str:
+    """The name in tables of what a user calls a policy: as the sweep was told, or by the same settings."""
+    labels: list[str] = about.get("names", {}).get(name, [])
+    meant = canonical(name)
+    if not labels and meant in about.get("policies", ()):
+        return str(meant)
+    if not labels:
+        thing = _thing(meant, policy)
+        labels = [] if thing is None else list(dict.fromkeys(_alike(thing, about, records)))
+    if len(labels) > 1:
+        told = "".join(f"\n  {label}" for label in labels)
+        raise InvalidSetting(f"{name!r} names several policies here:{told}")
+    return labels[0] if labels else name
+
+
+def _thing(meant: str | None, policy: str | Policy) -> Policy | None:
+    """The policy that is meant; None of a text with a user's objects, which are not loaded for it."""
+    if not isinstance(policy, str):
+        return policy
+    return None if meant is None or ":" in meant else cast(Policy, parse(meant))
+
+
+def _alike(policy: Policy, about: Mapping[str, Any], records: Sequence[Facts]) -> Iterator[str]:
+    """The names of policies that have the same settings, where a delta that is not said is the sweep's."""
+    given = about.get("delta", "1/T")
+    for record in records:
+        for delta in given if isinstance(given, list | tuple) else [given]:
+            filled = settled(policy, 1.0 / record["horizon"] if delta in ("1/T", None) else delta)
+            wanted = of_policy(filled)
+            if all(record.get(name) == wanted[name] for name in {*wanted} - {"base", "schedule"}):
+                yield record["policy"]
+
+
+def told_by_labels(labels: Iterable[tuple[str, int]], problems: Iterable[str]) -> dict[str, list[Facts]]:
+    """The settings of policies, with their horizons, and of problems in a table that does not keep them.
+
+    Tables of infex before settings were kept have labels alone, most of which are expressions.
+    """
+    return {
+        "policies": [
+            {"policy": label, "horizon": horizon} | _facts_of_policy(label) for label, horizon in labels
+        ],
+        "environments": [{"environment": label} | _facts_of_problem(label) for label in problems],
+    }
+
+
+def _facts_of_policy(label: str) -> Facts:
+    with warnings.catch_warnings():  # whoever played it has been warned
+        warnings.simplefilter("ignore", InfexWarning)
+        return {} if (policy := _thing(canonical(label), label)) is None else of_policy(policy)
+
+
+def _facts_of_problem(label: str) -> Facts:
+    try:
+        return {} if ":" in label else of_problem(recipes(label)[0])
+    except InfexError:
+        return {}
+
+
+class SettingLine(NamedTuple):
+    """Regret by the values of a setting, all other settings being what `name` says."""
+
+    name: str
+    values: list[Any]
+    spreads: list[Spread]
+
+
+@final
+class Against:
+    """Final regret by the values of one setting: `lines`, a `table()` and a `plot()`."""
+
+    def __init__(self, setting: str, lines: list[SettingLine]) -> None:
+        self.setting = setting
+        self.lines = lines
+
+    def __repr__(self) -> str:
+        return f"Against({self.setting!r}, {len(self.lines)} lines)"
+
+    def table(self) -> Table:
+        """A row for each line and value: how many runs, and their mean, spread and median."""
+        rows = [
+            {"line": line.name, self.setting: value} | regret._asdict()
+            for line in self.lines
+            for value, regret in zip(line.values, line.spreads, strict=True)
+        ]
+        return Table(pa.Table.from_pylist(rows))
+
+    def plot(self) -> Figure:
+        """A matplotlib figure: mean regret with one standard error, and the median as a dot."""
+        from infex.reports import setting_figure
+
+        return setting_figure(self.setting, [(line.name, line.values, line.spreads) for line in self.lines])
+
+
+def against(finals: pa.Table, setting: str, only: Mapping[str, object]) -> Against:
+    """Final regret by the values of a setting; runs that do not have it are left out."""
+    known = [name for name in finals.column_names if name not in MEASURED]
+    for name in (setting, *only):
+        _refuse_unknown(name, known)
+    rows = [row for row in finals.to_pylist() if row[setting] is not None and _is_among(row, only)]
+    if not rows:
+        raise InvalidSetting(f"no runs have a {setting}" + (f" with {dict(only)}" if only else ""))
+    others = _others(setting, known)
+    groups = _grouped(rows, setting, others)
+    names = _told_apart(others, list(groups))
+    return Against(setting, [_line(name, found) for name, found in zip(names, groups.values(), strict=True)])
+
+
+def _refuse_unknown(name: str, known: list[str]) -> None:
+    if name not in known:
+        listed = ", ".join(known)
+        raise InvalidSetting(f"no setting is called {name!r}{hint(name, known)}; there are {listed}")
+
+
+def _grouped(
+    rows: list[Facts], setting: str, others: list[str]
+) -> dict[tuple[Any, ...], dict[Any, list[float]]]:
+    """Regret by the values of the setting, for each mixture of the others."""
+    groups: dict[tuple[Any, ...], dict[Any, list[float]]] = {}
+    for row in rows:
+        line = groups.setdefault(tuple(row[name] for name in others), {})
+        line.setdefault(row[setting], []).append(row["regret"])
+    return groups
+
+
+def _is_among(row: Facts, only: Mapping[str, object]) -> bool:
+    lists = (list, tuple, set)
+    return all(row[name] in (each if isinstance(each, lists) else (each,)) for name, each in only.items())
+
+
+def _others(setting: str, known: Iterable[str]) -> list[str]:
+    """The columns that tell lines apart.
+
+    Against a setting of policies: all of their other settings, and the label of the problem. Against one of
+    problems: the label of the policy, and all other settings of the problem.
+    """
+    if setting in PROBLEM_SETTINGS or setting.startswith("environment"):
+        mine = [name for name in known if name in PROBLEM_SETTINGS or name.startswith("environment_")]
+        told = ["policy", *(mine if setting != "environment" else ())]
+    else:
+        told = [name for name in known if name not in NAMING_COLUMNS and not name.startswith("environment_")]
+        told = told if setting != "policy" else ["environment", *PROBLEM_SETTINGS]
+    return [name for name in told if name != setting]
+
+
+def _told_apart(columns: list[str], groups: list[tuple[Any, ...]]) -> list[str]:
+    """A name for each line: the fewest columns, the first ones, by which all differ."""
+    told = [place for place, _ in enumerate(columns) if len({group[place] for group in groups}) > 1]
+    for place in reversed(told):
+        rest = [each for each in told if each != place]
+        if len({tuple(group[each] for each in rest) for group in groups}) == len(groups):
+            told = rest
+    return [", ".join(_words(columns, group, told)) or "all runs" for group in groups]
+
+
+def _words(columns: list[str], group: tuple[Any, ...], places: Iterable[int]) -> Iterator[str]:
+    for place in places:
+        if group[place] is not None:
+            bare = columns[place] in ("policy", "environment") or columns[place].endswith("kind")
+            yield str(group[place]) if bare else f"{columns[place]}={group[place]}"
+
+
+def _line(name: str, found: Mapping[Any, list[float]]) -> SettingLine:
+    values = sorted(found, key=lambda value: (isinstance(value, str), value))
+    return SettingLine(name, values, [spread(np.array(found[value])) for value in values])

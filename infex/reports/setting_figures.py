@@ -1,0 +1,57 @@
+"""A figure of final regret against the values of a setting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from infex.reports.styles import DASHES, OTHER_COLOURS
+from infex.statistics import Spread
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SETTING_COLOURS = ("#0072B2", "#D55E00", "#009E73", *OTHER_COLOURS)
+STEEP = 20.0  # the largest value over the least, from which a logarithmic axis is used
+
+Drawn = tuple[str, Sequence[Any], Sequence[Spread]]
+
+
+def setting_figure(setting: str, lines: Sequence[Drawn]) -> Figure:
+    """A matplotlib figure: means with one standard error, medians as hollow dots, a line for each name."""
+    from matplotlib.figure import Figure
+
+    drawn = Figure(figsize=(8.0, 5.0), layout="constrained")
+    axes = drawn.subplots()
+    values = [value for _, given, _ in lines for value in given]
+    words = list(dict.fromkeys(map(str, values))) if any(isinstance(each, str) for each in values) else []
+    for place, line in enumerate(lines):
+        _draw(axes, line, words, SETTING_COLOURS[place % len(SETTING_COLOURS)], DASHES[place % len(DASHES)])
+    _scale(axes, words, values)
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel(setting)
+    axes.set_ylabel("final regret: mean and standard error; hollow: median")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25, lw=0.6)
+    axes.legend(frameon=False, fontsize=8, handlelength=3.2)
+    return drawn
+
+
+def _scale(axes: Axes, words: list[str], values: list[Any]) -> None:
+    if words:
+        axes.set_xticks(range(len(words)), words, rotation=20, ha="right", fontsize=8)
+    elif min(values) > 0 and max(values) >= STEEP * min(values):
+        axes.set_xscale("log")
+
+
+def _draw(axes: Axes, line: Drawn, words: list[str], colour: str, dash: tuple[float, ...]) -> None:
+    name, values, spreads = line
+    x = [words.index(str(value)) for value in values] if words else list(values)
+    means = np.array([each.mean for each in spreads])
+    errors = np.array([each.std / np.sqrt(each.runs) for each in spreads])
+    axes.plot(x, means, color=colour, dashes=dash or (None, None), lw=1.6, marker=".", label=name)
+    axes.errorbar(x, means, np.nan_to_num(errors), fmt="none", ecolor=colour, elinewidth=1.0, alpha=0.7)
+    axes.plot(x, [each.median for each in spreads], "o", mfc="none", color=colour, ms=5, alpha=0.8)
