@@ -5,9 +5,12 @@ from __future__ import annotations
 import dataclasses
 import math
 import operator
-from collections.abc import Collection
+import os
+import sys
+from collections.abc import Collection, Iterable
 from numbers import Real
-from typing import TYPE_CHECKING, SupportsIndex
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from infex.errors import InfexError, InvalidSetting
 
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
 
 HEAVIEST_WEIGHT = 1e12  # of a reward in the squared error
 LARGEST_REWARD = 1e100  # sums of larger ones might overflow
+DATA_KINDS = (bool, int, float, complex, str, bytes, type(None))
+INSIDE = (os.path.dirname(__file__) + os.sep, dataclasses.__file__, "<string>")  # the last by dataclasses
 quick = tuple.__new__
 """Makes a NamedTuple of all its fields in a third of the time, for what happens in every round."""
 
@@ -89,15 +94,55 @@ def one_of(name: str, value: object, options: Collection[str]) -> str:
     return value
 
 
+def settings_by_name(settings: DataclassInstance) -> dict[str, Any]:
+    """The settings of a dataclass."""
+    return {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings) if field.init}
+
+
 def changed_settings(settings: DataclassInstance) -> list[str]:
     """The settings of a dataclass that differ from their defaults, as in `delta=0.001`."""
-    changed = []
-    for field in dataclasses.fields(settings):
-        if field.init and field.default is not dataclasses.MISSING:
-            value = getattr(settings, field.name)
-            if value != field.default:
-                changed.append(f"{field.name}={value!r}")
-    return changed
+    defaults = {field.name: field.default for field in dataclasses.fields(settings)}
+    return [
+        f"{name}={told(value)}"
+        for name, value in settings_by_name(settings).items()
+        if defaults[name] is not dataclasses.MISSING and value != defaults[name]
+    ]
+
+
+def told(value: object) -> str:
+    """How a value is written in a message: data and infex's own as Python does, anything else by its kind.
+
+    The `repr` of a user's object is not called: it may raise anything.
+
+    >>> told([1, "x"]), told(object())
+    ("[1, 'x']", 'an object')
+    """
+    kind = type(value)
+    if kind in DATA_KINDS or kind.__module__.startswith("infex.") or kind.__module__ == "numpy":
+        return repr(value)
+    if kind in (list, tuple) and isinstance(value, Iterable):
+        return repr(value) if all(type(part) in DATA_KINDS for part in value) else _a(kind)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return told_settings(value)
+    return value.__qualname__ if isinstance(value, FunctionType | type) else _a(kind)
+
+
+def _a(kind: type) -> str:
+    return f"{'an' if kind.__name__[0].lower() in 'aeiou' else 'a'} {kind.__name__}"
+
+
+def told_settings(settings: DataclassInstance) -> str:
+    """A dataclass as Python writes it, but for values that are a user's objects."""
+    words = [f"{name}={told(value)}" for name, value in settings_by_name(settings).items()]
+    return f"{type(settings).__qualname__}({', '.join(words)})"
+
+
+def callers_level() -> int:
+    """The `stacklevel` of a warning that points at the line outside infex from which all this was called."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(INSIDE):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def plain(value: float) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from infex.checks import told
 from infex.errors import CannotMerge
 from infex.linear import RidgeStatistics
 from infex.linear.estimating import Estimator
@@ -50,9 +51,9 @@ def _refuse_strangers(bandit: Bandit, other: Bandit) -> None:
     if bandit.features != other.features:
         raise CannotMerge(f"feature maps must agree, got {bandit.features!r} and {other.features!r}")
     if mine.explored is not None and theirs.explored is None:
-        raise CannotMerge(f"{bandit.policy!r} keeps exploring rounds apart, the other bandit does not")
+        raise CannotMerge(f"{told(bandit.policy)} keeps exploring rounds apart, the other bandit does not")
     if bandit._player.traits.learner is not None:
-        raise CannotMerge(f"{bandit.policy!r} keeps a state of its own, which cannot be merged")
+        raise CannotMerge(f"{told(bandit.policy)} keeps a state of its own, which cannot be merged")
 
 
 def _way(bandit: Bandit) -> Estimator | None:

@@ -26,6 +26,7 @@ from infex.bandit.lives import Lives
 from infex.bandit.noting import fits, revived, shape
 from infex.bandit.parts import Parts
 from infex.bandit.upgrading import from_format_1
+from infex.checks import told
 from infex.errors import (
     CannotLoad,
     CannotSave,
@@ -61,7 +62,7 @@ SOURCES = {Fixed: "fixed", Changing: "changing", Mapped: "mapped"}
 def save(bandit: Bandit, path: Path) -> None:
     """Writes all of a bandit; nothing of it changes, and what is loaded goes on bit for bit."""
     if bandit._player.traits.learner is not None:
-        raise CannotSave(f"{bandit.policy!r} keeps a state of its own, which a file cannot hold")
+        raise CannotSave(f"{told(bandit.policy)} keeps a state of its own, which a file cannot hold")
     archive.write(path, *_content(bandit))
 
 
@@ -207,7 +208,7 @@ def _memory(
 ) -> Memory:
     apart = "explored told" in arrays
     if traits_of(policy).uses_explored and not apart:
-        raise CannotLoad(f"{policy!r} needs exploring rounds kept apart, which the file does not hold")
+        raise CannotLoad(f"{told(policy)} needs exploring rounds kept apart, which the file does not hold")
     memory = Memory.empty(columns, settings["penalty"], apart, estimator)
     if memory.all.penalty != settings["penalty"]:  # what was derived with another is computed anew
         arrays = {name: array for name, array in arrays.items() if not name.endswith(" closed")}
@@ -217,5 +218,5 @@ def _memory(
         if record_of(estimator) == settings["estimator"]:
             raise
         before = settings["estimator_shown"] or "ridge regression"
-        raise CannotLoad(f"{estimator!r} cannot go on from what {before} has learnt") from None
+        raise CannotLoad(f"{told(estimator)} cannot go on from what {before} has learnt") from None
     return memory

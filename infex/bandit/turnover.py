@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from infex.arrays import Integers, Label
 from infex.bandit.arms import Fixed
+from infex.checks import told
 from infex.errors import InvalidArms
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def remove_arms(bandit: Bandit, which: object) -> None:
     """Takes arms away; pending decisions for them can still be told."""
     before = _fixed(bandit)
     if bandit._player.traits.learner is not None:
-        raise InvalidArms(f"{bandit.policy!r} knows arms by their indices, which would change")
+        raise InvalidArms(f"{told(bandit.policy)} knows arms by their indices, which would change")
     source, places = before.removed(which)
     bandit._waiting.move(places, before.columns)
     _replace(bandit, source, places)

@@ -13,8 +13,10 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from infex.checks import DATA_KINDS
 from infex.environments import ChangingInstance, Instance
 from infex.errors import InvalidExpression
+from infex.experiments.code_names import imported_modules, used_names
 from infex.policies.kernel import Kernel
 from infex.records import catalog
 
@@ -30,6 +32,13 @@ class Compiled(Protocol):
 
 
 @runtime_checkable
+class Wrapping(Protocol):
+    """What `functools` makes of a function."""
+
+    __wrapped__: object
+
+
+@runtime_checkable
 class Written(Protocol):
     """A function, or what Numba makes of one, with its code."""
 
@@ -40,8 +49,9 @@ def digest(thing: object) -> str:
     """The same text for the same content, in every process.
 
     Catalogue policies and schedules enter by their expressions, problems by their keys, data by
-    their values; a user's functions and classes by their code and all it refers to, except what is
-    installed: that enters by its name.
+    their values; a user's functions and classes by their code and all it refers to, through modules
+    too, except what is installed: that enters by its name. A module that is passed about, or imported
+    inside a function, enters with its whole file. No `repr` of a user's object is called.
 
     >>> digest([1, 2.0]) == digest([1, 2.0]), digest([1, 2.0]) == digest([1, 2])
     (True, False)
@@ -54,8 +64,9 @@ def _described(thing: object, known: dict[int, object], path: tuple[int, ...]) -
 
     `known` holds code that was described before, `path` the ids of what is being described.
     """
-    if thing is None or isinstance(thing, bool | int | float | complex | str | bytes):
-        return type(thing).__name__, repr(thing)
+    for kind in DATA_KINDS:
+        if isinstance(thing, kind):  # perhaps a subclass of a user's, whose own repr is not called
+            return type(thing).__name__, kind.__repr__(thing)  # type: ignore[call-arg]
     if id(thing) in path:
         return "itself"
     path = (*path, id(thing))
@@ -65,9 +76,11 @@ def _described(thing: object, known: dict[int, object], path: tuple[int, ...]) -
         contexts = thing.contexts if isinstance(thing, ChangingInstance) else None
         return "instance", thing.key, _described(contexts, known, path)
     if isinstance(thing, types.ModuleType):
-        return "module", thing.__name__
+        return "module", thing.__name__, *_module_parts(thing, known, path)
     if isinstance(thing, Compiled):
         thing = thing.py_func
+    elif type(thing).__module__ == "functools" and isinstance(thing, Wrapping):
+        thing = thing.__wrapped__  # of functools.cache, which hides it
     if isinstance(thing, types.FunctionType | type):
         return _code(thing, known, path)
     return tuple(_described(part, known, path) if apart else part for apart, part in _parts(thing))
@@ -152,10 +165,43 @@ def _of_function(function: types.FunctionType) -> Iterator[object]:
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         with contextlib.suppress(ValueError):  # a cell of a closure may be empty
             outer[name] = cell.cell_contents
+    used = used_names(codes)
     for name in sorted({name for code in codes for name in (*code.co_names, *code.co_freevars)}):
         if name in outer:
             yield name
-            yield outer[name]
+            yield from _uses(outer[name], used[name])
+    yield from imported_modules(codes, function.__globals__)
+
+
+def _uses(value: object, chains: set[tuple[str, ...]]) -> Iterator[object]:
+    """What stands behind a name: a user's module by what is read of it, all else by itself."""
+    if not isinstance(value, types.ModuleType) or _is_installed(value.__name__) or () in chains or not chains:
+        yield value
+        return
+    for first in sorted({chain[0] for chain in chains}):
+        yield first
+        if first in vars(value):
+            yield from _uses(vars(value)[first], {chain[1:] for chain in chains if chain[0] == first})
+
+
+def _module_parts(
+    module: types.ModuleType, known: dict[int, object], path: tuple[int, ...]
+) -> Iterator[object]:
+    """A user's module as a whole: its file, and the modules of a user's that it refers to."""
+    if _is_installed(module.__name__) or id(module) in known:
+        return
+    known[id(module)] = module
+    file = vars(module).get("__file__")
+    yield Path(file).read_bytes() if file is not None and Path(file).is_file() else b""
+    for value in list(vars(module).values()):
+        home = value if isinstance(value, types.ModuleType) else sys.modules.get(_home(value))
+        if home is not None:
+            yield _described(home, known, path)
+
+
+def _home(value: object) -> str:
+    """The module in which a function or a class was defined."""
+    return str(value.__module__) if isinstance(value, types.FunctionType | type) else ""
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:

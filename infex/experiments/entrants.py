@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, final
 
-from infex.checks import plain
+from infex.checks import plain, told
 from infex.errors import InvalidSetting
 from infex.experiments.content import digest
 from infex.experiments.expressions import Kind, read
@@ -16,7 +16,7 @@ from infex.linear.estimating import checked_estimator
 from infex.policies import Infex, Policy
 from infex.policies.settling import settled
 from infex.policies.traits import checked, traits_of
-from infex.records.thing_labels import label_of, shown
+from infex.records.thing_labels import label_of
 from infex.schedules.protocol import has
 
 Delta = float | Literal["1/T"]
@@ -94,7 +94,7 @@ def _of_kind(thing: Any, kind: Kind) -> Any:
     if kind == "estimator":
         return checked_estimator(thing)
     if isinstance(thing, type) or not has(thing, "explores"):
-        raise InvalidSetting(f"a schedule must be an object with a method explores, got {shown(thing)}")
+        raise InvalidSetting(f"a schedule must be an object with a method explores, got {told(thing)}")
     return thing
 
 

@@ -11,11 +11,12 @@ import ast
 import inspect
 import itertools
 import re
+import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, TypeVar, final
 
 from infex import schedules
-from infex.errors import InfexError, InvalidExpression
+from infex.errors import InfexError, InfexWarning, InvalidExpression
 from infex.experiments.loading import call, loaded
 from infex.experiments.naming import hint
 from infex.records import catalog, registry
@@ -30,6 +31,7 @@ CATALOGUE = {
 }
 KINDS_ASKED = {"base": "policy", "schedule": "schedule", "when": "schedule"}  # by names of arguments
 LIST_TAKERS = ("listed",)  # whose own value is a list
+Made = TypeVar("Made")
 Kind = str  # "policy", "schedule", "estimator"
 
 
@@ -85,10 +87,17 @@ def canonical(text: str, kind: Kind = "policy") -> str | None:
     ('Infex(LinUCB, always())', None)
     """
     try:
-        found = read(text, kind)
+        found = quietly(read, text, kind)
     except InfexError:
         return None
     return found[0].label if len(found) == 1 else None
+
+
+def quietly(make: Callable[..., Made], *given: object) -> Made:
+    """What a function gives, without infex's warnings: whoever played a policy has been warned of it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InfexWarning)
+        return make(*given)
 
 
 def _tree(text: str) -> tuple[ast.expr, dict[str, str]]:
@@ -163,9 +172,11 @@ class _Reader:
 
     def reading(self, node: ast.expr, varied: tuple[str, ...], kind: Kind) -> Reading:
         """One thing of those that the text names."""
-        base, schedule = self._parts(node)
-        varied = tuple(self._named_back(word) for word in varied)
-        return Reading(self._label(node), base, schedule, varied, lambda: self._thing(node, kind))
+        parts, words = self._parts(node), tuple(self._named_back(word) for word in varied)
+        if self._holds(node):
+            return Reading(self._label(node), *parts, words, lambda: self._thing(node, kind))
+        thing = catalog.read_node(node, self._text)
+        return Reading(label_of(thing), *parts, words, lambda: thing)
 
     def called(self, node: ast.expr, varied: tuple[str, ...]) -> Called:
         """A call with named settings, or a name alone."""

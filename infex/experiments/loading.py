@@ -7,8 +7,8 @@ import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from infex.checks import told
 from infex.errors import InvalidSetting
-from infex.records.thing_labels import shown
 
 VERBS = {"policy": "choose", "schedule": "explores", "estimator": "start"}
 
@@ -35,11 +35,11 @@ def loaded(reference: str, kind: str | None) -> Any:
 def call(reference: str, given: Sequence[Any], named: Mapping[str, Any]) -> Any:
     """What the function or class of a name makes with these settings."""
     source = load(reference)
-    words = [*map(shown, given), *(f"{name}={shown(value)}" for name, value in named.items())]
-    told = f"with {', '.join(words)}" if words else "without arguments"
+    words = [*map(told, given), *(f"{name}={told(value)}" for name, value in named.items())]
+    how = f"with {', '.join(words)}" if words else "without arguments"
     if not callable(source):
-        raise InvalidSetting(f"{reference!r} takes no settings: it is {shown(source)}")
+        raise InvalidSetting(f"{reference!r} takes no settings: it is {told(source)}")
     try:
         return source(*given, **named)
     except Exception as error:  # a user's code may raise anything
-        raise InvalidSetting(f"{reference!r} cannot be made {told}: {error}") from error
+        raise InvalidSetting(f"{reference!r} cannot be made {how}: {error}") from error

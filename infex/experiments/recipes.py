@@ -135,11 +135,12 @@ def _of_reference(reference: str, settings: dict[str, Any], texts: dict[str, str
 
 def _refuse_unknown(reference: str, source: Callable[..., Any], settings: dict[str, Any]) -> None:
     taken = inspect.signature(source).parameters
-    known = [*(name for name in taken if name != "seed"), *TABLE_WORDS]
+    known = [name for name in taken if name != "seed"]
     for name in settings:
         if name not in taken and not any(each.kind is each.VAR_KEYWORD for each in taken.values()):
             raise InvalidSetting(
-                f"{reference} has no setting {name!r}{hint(name, known)}; known are {', '.join(known)}"
+                f"{reference} has no setting {name!r}{hint(name, [*known, *TABLE_WORDS])}; "
+                f"it has {', '.join(known) or 'none'}"
             )
 
 

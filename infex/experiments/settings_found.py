@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, final
 
 import numpy as np
 import pyarrow as pa
 
-from infex.errors import InfexError, InfexWarning, InvalidSetting
-from infex.experiments.expressions import canonical
+from infex.errors import InfexError, InvalidSetting
+from infex.experiments.expressions import canonical, quietly
 from infex.experiments.naming import hint
 from infex.experiments.recipes import recipes
 from infex.experiments.runs_table import RUN_COLUMNS, Table
@@ -47,7 +46,7 @@ def _thing(meant: str | None, policy: str | Policy) -> Policy | None:
     """The policy that is meant; None of a text with a user's objects, which are not loaded for it."""
     if not isinstance(policy, str):
         return policy
-    return None if meant is None or ":" in meant else cast(Policy, parse(meant))
+    return None if meant is None or ":" in meant else cast(Policy, quietly(parse, meant))
 
 
 def _alike(policy: Policy, about: Mapping[str, Any], records: Sequence[Facts]) -> Iterator[str]:
@@ -75,9 +74,8 @@ def told_by_labels(labels: Iterable[tuple[str, int]], problems: Iterable[str]) -
 
 
 def _facts_of_policy(label: str) -> Facts:
-    with warnings.catch_warnings():  # whoever played it has been warned
-        warnings.simplefilter("ignore", InfexWarning)
-        return {} if (policy := _thing(canonical(label), label)) is None else of_policy(policy)
+    policy = _thing(canonical(label), label)
+    return {} if policy is None else of_policy(policy)
 
 
 def _facts_of_problem(label: str) -> Facts:
@@ -169,8 +167,25 @@ def _others(setting: str, known: Iterable[str]) -> list[str]:
         told = ["policy", *(mine if setting != "environment" else ())]
     else:
         told = [name for name in known if name not in NAMING_COLUMNS and not name.startswith("environment_")]
-        told = told if setting != "policy" else ["environment", *PROBLEM_SETTINGS]
-    return [name for name in told if name != setting]
+    return [name for name in told if name != setting and not _is_within(name, setting)]
+
+
+def _is_within(name: str, setting: str) -> bool:
+    """Is a column a part of what the label of another says?"""
+    of_schedule, of_estimator = (
+        name == "period" or name.startswith("schedule_"),
+        name.startswith("estimator_"),
+    )
+    of_run = name in ("environment", *PROBLEM_SETTINGS)
+    return {
+        "policy": not of_run,
+        "base": not of_run
+        and not of_schedule
+        and name not in ("data", "kind", "penalty")
+        and not of_estimator,
+        "schedule": of_schedule,
+        "estimator": of_estimator,
+    }.get(setting, False)
 
 
 def _told_apart(columns: list[str], groups: list[tuple[Any, ...]]) -> list[str]:

@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar, final
 
-from infex.checks import real, whole
+from infex.checks import real, told, whole
 from infex.errors import InfexError, InvalidSetting
 from infex.experiments.engines import Engine, outcomes_of
 from infex.experiments.entrants import LabelledPolicy, Named, combined, entrants, named
@@ -24,7 +24,6 @@ from infex.experiments.results import Results
 from infex.experiments.setting_columns import settings_of
 from infex.experiments.sweep_log import Progress, SweepLog
 from infex.experiments.tasks import Task, chunked
-from infex.records.thing_labels import shown
 from infex.simulation.batch import compile_loop
 from infex.simulation.playing import checked_horizon
 
@@ -187,12 +186,12 @@ class Sweep:
 def _listed(name: str, given: object) -> Any:
     """A list as a tuple; a dict, whose keys are names, as it is."""
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise InvalidSetting(f"{name} must be a list, got {shown(given)}")
+        raise InvalidSetting(f"{name} must be a list, got {told(given)}")
     if not isinstance(given, Mapping):
         return tuple(given)
     for key in given:
         if not isinstance(key, str) or not key:
-            raise InvalidSetting(f"the keys of {name} must be names, got {shown(key)}")
+            raise InvalidSetting(f"the keys of {name} must be names, got {told(key)}")
     return dict(given)
 
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 from numpy.typing import NDArray
 
 from infex.arrays import Floats, Integers
+from infex.checks import told
 from infex.errors import InvalidSetting
 from infex.linear.known import Known
 
@@ -62,5 +63,5 @@ def checked_estimator(estimator: object) -> Estimator | None:
     if estimator is None:
         return None
     if isinstance(estimator, type) or not isinstance(estimator, Estimator):
-        raise InvalidSetting(f"estimator must be one of infex.estimators, got {estimator!r}")
+        raise InvalidSetting(f"estimator must be one of infex.estimators, got {told(estimator)}")
     return estimator

@@ -96,7 +96,8 @@ def arm_of(choice: object, arms: int) -> int:
     if type(arm) is not int:
         arm = whole("the arm of a Choice", arm, error=InvalidChoice)
     if not 0 <= arm < arms:
-        raise InvalidChoice(f"the arm of a Choice must be from 0 to {arms - 1}, got {arm}")
+        hint = "; is a score NaN?" if arm == -1 else ""
+        raise InvalidChoice(f"the arm of a Choice must be from 0 to {arms - 1}, got {arm}{hint}")
     return arm
 
 

@@ -4,7 +4,7 @@ import warnings
 from dataclasses import dataclass
 
 from infex import kernels
-from infex.checks import one_of, real
+from infex.checks import one_of, real, told
 from infex.errors import LargeReward
 from infex.kernels import bases
 from infex.linear import Evidence
@@ -69,8 +69,8 @@ DEFAULT = Confidence()
 def warn_of_large(policy: Policy, reward: float, stacklevel: int) -> None:
     """Warns that exploring rounds will hardly explore."""
     warnings.warn(
-        f"a reward of {reward:g} is far beyond the noise and bound of {policy!r}: its exploring rounds will "
-        "hardly explore. Set both in the unit of the rewards, or bring rewards to about -1 to 1.",
+        f"a reward of {reward:g} is far beyond the noise and bound of {told(policy)}: its exploring rounds "
+        "will hardly explore. Set both in the unit of the rewards, or bring rewards to about -1 to 1.",
         LargeReward,
         stacklevel=stacklevel + 1,
     )

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Floats, columns_of
-from infex.checks import whole
+from infex.checks import told, whole
 from infex.errors import InvalidSetting
 from infex.kernels import TIE
 from infex.linear import Evidence
@@ -49,7 +49,7 @@ class ContextReduction:
 
     def __post_init__(self) -> None:
         if traits_of(checked("base", self.base)).uses_explored:
-            raise InvalidSetting(f"the base must not keep exploring rounds apart: {self.base!r}")
+            raise InvalidSetting(f"the base must not keep exploring rounds apart: {told(self.base)}")
         object.__setattr__(self, "directions", whole("directions", self.directions, least=1))
         object.__setattr__(self, "seed", whole("seed", self.seed))
         if self.samples is not None:
@@ -62,6 +62,9 @@ class ContextReduction:
             object.__setattr__(self, "content", hashlib.blake2b(samples.tobytes()).hexdigest())
             object.__setattr__(self, "towards", towards)
             object.__setattr__(self, "actions", np.ascontiguousarray(_means(samples, towards).T))
+
+    def __repr__(self) -> str:
+        return f"ContextReduction({told(self.base)}, directions={self.directions}, seed={self.seed})"
 
     def informed(self, instance: Played, horizon: int) -> ContextReduction:
         """The policy once a simulation has shown it arm sets that it will not meet."""

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from infex.checks import real, whole
+from infex.checks import real, told_settings, whole
 from infex.linear import Evidence
 from infex.policies.choice import Choice
 from infex.policies.greedy import GREEDIES
@@ -60,6 +60,9 @@ class GreedyFirst:
         if not isinstance(note, FirstNote) or revives is None or note.base is None:
             return note
         return note._replace(base=revives(note.base))
+
+    def __repr__(self) -> str:
+        return told_settings(self)
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The greedy arm, or the base's."""

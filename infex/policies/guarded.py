@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, final
 
-from infex.checks import real, whole
+from infex.checks import real, told, whole
 from infex.linear import Evidence
 from infex.policies.choice import Reason
 from infex.policies.gate import Control, State
@@ -52,7 +52,7 @@ class Guarded(Control):
 
     def __repr__(self) -> str:
         window = "" if self.window is None else f", window={self.window}"
-        return f"guarded({self.schedule!r}, {self.cost_limit!r}{window})"
+        return f"guarded({told(self.schedule)}, {self.cost_limit!r}{window})"
 
 
 def guarded(schedule: Schedule | Control, cost_limit: float, window: int | None = None) -> Guarded:

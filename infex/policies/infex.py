@@ -6,7 +6,7 @@ from typing import Literal, final
 
 import numpy as np
 
-from infex.checks import one_of, quick
+from infex.checks import callers_level, one_of, quick, told, told_settings
 from infex.errors import InvalidSetting, SparseExploration
 from infex.linear import Evidence
 from infex.policies.choice import Choice, Reason, Turn, arm_of
@@ -48,6 +48,9 @@ class Infex:
         object.__setattr__(self, "gate", gate)
         object.__setattr__(self, "_begin", InfexNote(gate.begin()))
         object.__setattr__(self, "_likelihood", Likelihood(gate, traits, self.data == "own", self.ties))
+
+    def __repr__(self) -> str:
+        return told_settings(self)
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The base's arm in the rounds of the schedule, the greedy arm in all others."""
@@ -159,20 +162,20 @@ def _checked(infex: Infex) -> tuple[Gate, Traits]:
     traits, schedule = traits_of(checked("base", infex.base)), infex.schedule
     one_of("ties", infex.ties, TIES)
     if one_of("data", infex.data, ("shared", "own")) == "own" and traits.uses_explored:
-        raise InvalidSetting(f"own data cannot be kept for a base that keeps its own: {infex.base!r}")
+        raise InvalidSetting(f"own data cannot be kept for a base that keeps its own: {told(infex.base)}")
     inner = [layer for gate in traits.gates for layer in gate.layers]
     if any(layer.missed == "make up" for layer in inner):
         raise InvalidSetting(
-            f"only the outermost schedule can make up for rounds, not that of {infex.base!r}"
+            f"only the outermost schedule can make up for rounds, not that of {told(infex.base)}"
         )
     if isinstance(schedule, type) or not has(schedule, "explores"):
-        raise InvalidSetting(f"schedule must be an object with a method explores, got {schedule!r}")
+        raise InvalidSetting(f"schedule must be an object with a method explores, got {told(schedule)}")
     if has(schedule, "grows") and schedule.grows is False:
         warnings.warn(
-            f"{schedule!r} explores too rarely to keep the regret low for ever: its count does not grow "
+            f"{told(schedule)} explores too rarely to keep the regret low for ever: its count does not grow "
             "faster than log t. For a short horizon that may be just what you want; then filter out "
             "infex.SparseExploration.",
             SparseExploration,
-            stacklevel=4,
+            stacklevel=callers_level(),
         )
     return Gate(schedule), traits

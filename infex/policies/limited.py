@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final, overload
 
-from infex.checks import whole
+from infex.checks import told, whole
 from infex.linear import Evidence
 from infex.policies.choice import Reason
 from infex.policies.gate import Control, State
@@ -46,7 +46,7 @@ class Limited(Control):
 
     def __repr__(self) -> str:
         window = "" if self.window is None else f", window={self.window}"
-        return f"budget({self.schedule!r}, {self.limit}{window})"
+        return f"budget({told(self.schedule)}, {self.limit}{window})"
 
 
 @overload

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from infex.checks import told
 from infex.errors import InvalidArms, InvalidChoice
 from infex.linear import Evidence
 from infex.policies.choice import Choice, Reason, Turn, arm_of, checked_choice
@@ -30,7 +31,7 @@ def choose_allowed(
         return Choice(evidence.greedy, False, None, Reason.NO_ARM_ALLOWED, None, 1.0, 0.0, None, turn)
     if traits.learner is not None:
         raise InvalidArms(
-            f"{policy!r} knows arms by their indices, which `allowed` would change; let it read "
+            f"{told(policy)} knows arms by their indices, which `allowed` would change; let it read "
             "evidence.allowed itself, and say heeds_allowed = True"
         )
     seen, places = evidence.among(evidence.allowed)

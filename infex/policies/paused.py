@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
-from infex.checks import one_of, real
+from infex.checks import one_of, real, told
 from infex.errors import InvalidSetting
 from infex.linear import Evidence
 from infex.policies.choice import Reason
@@ -28,7 +28,9 @@ class Paused(Control):
     def __post_init__(self) -> None:
         Control.__post_init__(self)
         if not self.by_rounds and not callable(self.when):
-            raise InvalidSetting(f"when must be a function of the round, or a schedule, got {self.when!r}")
+            raise InvalidSetting(
+                f"when must be a function of the round, or a schedule, got {told(self.when)}"
+            )
         one_of("missed", self.missed, ("drop", "make up"))
         object.__setattr__(self, "at_most", real("at_most", self.at_most, above=0, most=1))
 
@@ -51,7 +53,7 @@ class Paused(Control):
 
     def __repr__(self) -> str:
         spread = "" if self.at_most == 1.0 else f", at_most={self.at_most!r}"
-        return f"paused({self.schedule!r}, {self.when!r}, missed={self.missed!r}{spread})"
+        return f"paused({told(self.schedule)}, {told(self.when)}, missed={self.missed!r}{spread})"
 
 
 def paused(

@@ -5,7 +5,7 @@ from typing import Any, final
 
 import numpy as np
 
-from infex.checks import real
+from infex.checks import real, told, told_settings
 from infex.errors import InvalidSetting
 from infex.linear import Evidence
 from infex.policies.choice import Choice, arm_of
@@ -40,7 +40,7 @@ class Softened:
         traits = traits_of(checked("base", self.base))
         if traits.gates or traits.uses_explored:
             raise InvalidSetting(
-                f"a base that says itself when it explores cannot be softened: {self.base!r}; "
+                f"a base that says itself when it explores cannot be softened: {told(self.base)}; "
                 "put Softened inside, as in Infex(Softened(LinUCB()), every(20))"
             )
         object.__setattr__(self, "share", real("share", self.share, above=0, most=1))
@@ -52,6 +52,9 @@ class Softened:
     def accepts(self, note: Any, dim: int) -> bool:
         """What the base accepts."""
         return self._traits.accepts is None or self._traits.accepts(note, dim)
+
+    def __repr__(self) -> str:
+        return told_settings(self)
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """A uniform arm with probability `share`, else the base's."""

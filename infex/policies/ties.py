@@ -23,8 +23,10 @@ def best(scores: Floats) -> int:
     1
     """
     given = np.ascontiguousarray(scores, dtype=np.float64)
-    if given.ndim != 1 or given.size == 0 or np.isnan(given).any():
-        raise InvalidChoice(f"scores must be one number for each arm, got {scores!r}")
+    if given.ndim != 1 or given.size == 0:
+        raise InvalidChoice(f"scores must be one number for each arm, got an array of shape {given.shape}")
+    if np.isnan(given).any():
+        raise InvalidChoice(f"a score is NaN: that of arm {int(np.argmax(np.isnan(given)))}")
     return kernels.best(given)
 
 

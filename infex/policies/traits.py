@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_check
 import numpy as np
 
 from infex.arrays import Floats
+from infex.checks import told
 from infex.errors import InfexWarning, InvalidSetting
 from infex.linear import Evidence
 from infex.policies.choice import Choice
@@ -265,7 +266,9 @@ def checked(name: str, policy: object) -> Policy:
     if not callable(_own(policy, "choose")):
         called = _own(policy, "__name__") if callable(policy) else None
         hint = "" if called is None else f", say {called}()"
-        raise InvalidSetting(f"{name} must be a policy, an object with a method choose; got {policy!r}{hint}")
+        raise InvalidSetting(
+            f"{name} must be a policy, an object with a method choose; got {told(policy)}{hint}"
+        )
     return cast(Policy, policy)
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import changed_settings
+from infex.checks import changed_settings, told
 from infex.linear import Evidence
 from infex.policies.choice import Reason
 from infex.policies.confidence import Confidence
@@ -64,7 +64,7 @@ class UntilCertain(Control):
         return Confidence(delta=self.delta, noise=self.noise, bound=self.bound, scale=self.scale)
 
     def __repr__(self) -> str:
-        return f"until_certain({', '.join([repr(self.schedule), *changed_settings(self)])})"
+        return f"until_certain({', '.join([told(self.schedule), *changed_settings(self)])})"
 
 
 def until_certain(

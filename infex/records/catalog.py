@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from infex import schedules
-from infex.checks import plain
+from infex.checks import plain, told
 from infex.errors import InfexError, InvalidExpression
 from infex.records import registry
 from infex.records.registry import Row, Settings, row_of
@@ -52,11 +52,11 @@ def expression(thing: object, unsaid: Unsaid = NOTHING_UNSAID) -> str:
 
 
 def shown(thing: object) -> str:
-    """A thing in a line: its expression, or its own repr if it is not in the catalogue."""
+    """A thing in a line: its expression, or what can be told of it if it is not in the catalogue."""
     try:
         return expression(thing)
     except InvalidExpression:
-        return repr(thing)
+        return told(thing)
 
 
 def _written(row: Row, settings: Settings, unsaid: Unsaid) -> str:

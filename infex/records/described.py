@@ -12,8 +12,9 @@ import inspect
 import types
 from typing import Any, NamedTuple
 
+from infex.checks import settings_by_name
 from infex.policies import KernelPolicy
-from infex.records.registry import Settings, fields_of, row_of
+from infex.records.registry import Settings, row_of
 
 
 class Described(NamedTuple):
@@ -39,7 +40,7 @@ def described(thing: object) -> Described:
         settings = dict(zip(thing.kernel.defaults, thing.settings, strict=True))
         return Described(thing.kernel.__qualname__, settings, dict(thing.kernel.defaults))
     if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
-        return Described(kind.__qualname__, fields_of(thing), _field_defaults(kind))
+        return Described(kind.__qualname__, settings_by_name(thing), _field_defaults(kind))
     if isinstance(thing, types.FunctionType | type):
         return Described(thing.__qualname__, {}, {})
     return Described(kind.__qualname__, _kept(thing), defaults_of(kind))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_type_hints
 import numpy as np
 
 from infex import environments, estimators, features, policies, schedules
+from infex.checks import settings_by_name
 from infex.policies.guarded import Guarded
 from infex.policies.limited import Limited
 from infex.policies.paused import Paused
@@ -22,7 +23,7 @@ from infex.policies.until_certain import UntilCertain
 from infex.schedules.counted import Logarithmic, Power, Stretched
 
 if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
+    pass
 
 Settings = dict[str, Any]
 
@@ -39,11 +40,6 @@ class Row(NamedTuple):
     settings: Callable[[Any], Settings | None]
 
 
-def fields_of(thing: DataclassInstance) -> Settings:
-    """The settings of a dataclass, by name."""
-    return {field.name: getattr(thing, field.name) for field in dataclasses.fields(thing) if field.init}
-
-
 def _listed_in(room: ModuleType, verb: str) -> dict[str, Row]:
     """The dataclasses that a room lists and that have a verb."""
     kinds = [
@@ -52,7 +48,7 @@ def _listed_in(room: ModuleType, verb: str) -> dict[str, Row]:
     own = [
         kind for kind in kinds if callable(getattr(kind, verb, None)) and kind is not policies.KernelPolicy
     ]
-    return {kind.__name__: Row(kind.__name__, kind, kind, fields_of) for kind in own}
+    return {kind.__name__: Row(kind.__name__, kind, kind, settings_by_name) for kind in own}
 
 
 def _target(kind: type[Stretched | Power | Logarithmic]) -> Callable[[Any], Settings | None]:
@@ -70,7 +66,7 @@ def _blocks(interactions: features.Interactions) -> Settings | None:
 
 
 def _paused(paused: Paused) -> Settings | None:
-    return fields_of(paused) if paused.by_rounds else None
+    return settings_by_name(paused) if paused.by_rounds else None
 
 
 MADE = (
@@ -86,13 +82,13 @@ MADE = (
         lambda members: schedules.union(*members),
         lambda u: {"members": list(u.members)},
     ),
-    Row("budget", schedules.Budget, policies.budget, lambda b: fields_of(b) | {"window": None}),
-    Row("budget", Limited, policies.budget, fields_of),
-    Row("guarded", Guarded, policies.guarded, fields_of),
-    Row("until_certain", UntilCertain, policies.until_certain, fields_of),
+    Row("budget", schedules.Budget, policies.budget, lambda b: settings_by_name(b) | {"window": None}),
+    Row("budget", Limited, policies.budget, settings_by_name),
+    Row("guarded", Guarded, policies.guarded, settings_by_name),
+    Row("until_certain", UntilCertain, policies.until_certain, settings_by_name),
     Row("paused", Paused, policies.paused, _paused),
     Row("disjoint", features.Interactions, features.disjoint, _blocks),
-    Row("interactions", features.Interactions, features.interactions, fields_of),
+    Row("interactions", features.Interactions, features.interactions, settings_by_name),
 )
 
 NATURE = (

@@ -6,18 +6,16 @@ No `repr` of a user's object is called: it may raise anything, or show an addres
 from __future__ import annotations
 
 import contextlib
-import types
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from infex.checks import plain
+from infex.checks import DATA_KINDS, plain
 from infex.errors import InvalidExpression
 from infex.records import catalog
 from infex.records.described import described
 
-PLAIN_DATA = (bool, int, float, str, bytes, type(None))
 LONGEST_TEXT = 60  # characters of a setting that is shown
 DEEPEST = 6  # things in things that are shown
 
@@ -30,21 +28,6 @@ def label_of(thing: object) -> str:
     'Infex(LinUCB(scale=0.5), every(20), data=own)'
     """
     return _label(thing, DEEPEST)
-
-
-def shown(value: object) -> str:
-    """A value in a message: data as Python writes them, anything else by its kind.
-
-    >>> shown("LinUCB"), shown(3), shown(object())
-    ("'LinUCB'", '3', 'an object')
-    """
-    if _is_data(value):
-        text = repr(value)
-        return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 3]}..."
-    if isinstance(value, type | types.FunctionType):
-        return value.__qualname__
-    name = type(value).__name__
-    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
 
 
 def setting_text(value: object) -> str:
@@ -75,19 +58,23 @@ def _words(thing: object, depth: int) -> Iterator[str]:
 def _setting(value: object, depth: int) -> str:
     """A setting as text."""
     if isinstance(value, str):
-        return value if value.isidentifier() else shown(value)
+        return value if value.isidentifier() else _cut(repr(value))
     if type(value) is int or type(value) is float:
         return plain(value) if abs(value) < float("inf") else repr(value)
     if _is_data(value):
-        return shown(value)
+        return _cut(repr(value))
     if isinstance(value, np.ndarray):
         return f"array{value.shape}".replace(",)", ")")
     return _label(value, depth - 1)
 
 
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 3]}..."
+
+
 def _is_data(value: object) -> bool:
     """Is it made of numbers and texts alone, so that Python's own `repr` writes all of it?"""
-    if type(value) in PLAIN_DATA or isinstance(value, np.generic):
+    if type(value) in DATA_KINDS or isinstance(value, np.generic):
         return True
     parts: Any = [*value, *value.values()] if type(value) is dict else value
     return type(value) in (list, tuple, dict) and all(map(_is_data, parts))

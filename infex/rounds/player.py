@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from infex.arrays import Bools, Floats
-from infex.checks import quick
+from infex.checks import quick, told
 from infex.errors import NotKept
 from infex.linear import Evidence, Memory, RidgeStatistics
 from infex.policies.choice import Choice, arm_of, checked_choice
@@ -54,7 +54,7 @@ class Player:
         policy = settled(checked("policy", policy), UNSAID_DELTA)
         traits = traits_of(policy)
         if traits.uses_explored and self._memory.explored is None:
-            raise NotKept(f"{policy!r} needs exploring rounds kept apart, which was not done")
+            raise NotKept(f"{told(policy)} needs exploring rounds kept apart, which was not done")
         self.account.look_back(traits.span)
         self.account.scheduled |= traits.gate is not None
         self._policy, self.traits = policy, traits

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import final
 
-from infex.checks import whole
+from infex.checks import told, whole
 from infex.schedules.protocol import Family, Schedule, a_horizon, a_round, an_order, chance, checked, is_drawn
 
 
@@ -48,4 +48,4 @@ class Budget(Family):
         return chance(self.schedule, t) if self.schedule.count(a_round(t) - 1) < self.limit else 0.0
 
     def __repr__(self) -> str:
-        return f"budget({self.schedule!r}, {self.limit})"
+        return f"budget({told(self.schedule)}, {self.limit})"

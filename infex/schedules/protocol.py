@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Protocol, cast, runtime_checkable
 
-from infex.checks import real, whole
+from infex.checks import real, told, whole
 from infex.errors import InvalidRound, InvalidSetting
 
 
@@ -86,7 +86,7 @@ def checked(schedule: object) -> Schedule:
             "the whole"
         )
     if missing:
-        raise InvalidSetting(f"a schedule needs {', '.join(missing)}, which {schedule!r} does not have")
+        raise InvalidSetting(f"a schedule needs {', '.join(missing)}, which {told(schedule)} does not have")
     return cast(Schedule, schedule)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import final
 
+from infex.checks import told
 from infex.errors import OutOfReach
 from infex.schedules.every import Every, meeting
 from infex.schedules.jittered import Jittered
@@ -60,7 +61,7 @@ class Extras:
             first, last = schedule.count(start) + 1, schedule.count(stop)
             if last > ROUNDS_LISTED:
                 raise OutOfReach(
-                    f"{schedule!r} explores {last:,} times up to round {stop:,}: too many to join"
+                    f"{told(schedule)} explores {last:,} times up to round {stop:,}: too many to join"
                 )
             for n in range(first, last + 1):
                 t = int(schedule.when(n))
@@ -134,7 +135,7 @@ class Union(Family):
         return total
 
     def __repr__(self) -> str:
-        return " | ".join(repr(member) for member in self.members)
+        return " | ".join(told(member) for member in self.members)
 
 
 def union(*schedules: Schedule) -> Schedule:

@@ -136,4 +136,5 @@ def wrong(course: Course, arms: int, arm: int, t: int) -> str:
             f"no arm has a finite score in round {t}: are the settings of the policy too large, or is the "
             "penalty too small?"
         )
-    return f"the kernel chose arm {arm} in round {t}; there are arms 0 to {arms - 1}"
+    hint = "; is a score NaN?" if arm == -1 else ""
+    return f"the kernel chose arm {arm} in round {t}; there are arms 0 to {arms - 1}{hint}"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from infex.checks import one_of, real
+from infex.checks import one_of, real, told
 from infex.errors import InvalidSetting
 from infex.schedules import Schedule
 from infex.schedules.protocol import checked
@@ -94,7 +94,7 @@ def infex(setting: Setting, schedule: Schedule, horizon: int, base: str = "LinUC
 
     volume = setting.settled_volume(horizon, lambda alpha: first + fixed + growing(alpha))
     return InfexBound(
-        f"Infex({base}, {schedule!r}, data=own)",
+        f"Infex({base}, {told(schedule)}, data=own)",
         first,
         fixed,
         float(growing(volume)),
@@ -137,7 +137,7 @@ def constants(setting: Setting, schedule: Schedule, base: str, delta: float) -> 
     start = schedule.when(int(first.rounds)) if first.rounds < math.inf else math.inf
     if start < math.inf and abs(schedule.count(int(start)) - first.rounds) > 1e-9 * first.rounds:
         raise InvalidSetting(
-            f"count and when of {schedule!r} disagree: when({first.rounds}) is {start}, where count is "
+            f"count and when of {told(schedule)} disagree: when({first.rounds}) is {start}, where count is "
             f"{schedule.count(int(start))}"
         )
     if start == math.inf:

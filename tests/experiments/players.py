@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from infex import Choice, LinUCB
+from infex import Choice, LinUCB, best
 from infex.environments import LinearInstance, gaussian
+from infex.estimators import Discounted
 from tests.waiting import until
 
 
@@ -147,3 +148,75 @@ odd, even = Choosy(1), Choosy(0)
 
 class Styled(Middle):
     """Has a name of its own."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """Plays one arm, the same each time."""
+
+    arm: int = 0
+    size: float = 1.0
+
+    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
+        return Choice(self.arm % len(evidence))
+
+
+@dataclass(frozen=True)
+class Optimist:
+    """LinUCB written by a user, who says no delta."""
+
+    delta: float | None = None
+
+    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
+        assert self.delta is not None
+        radius = np.sqrt(evidence.volume + 2 * np.log(1 / self.delta)) + 1
+        return Choice(best(evidence.upper(radius)))
+
+
+@dataclass(frozen=True)
+class Doubling:
+    """A schedule of a user's: rounds c, 2c, 4c, ..."""
+
+    c: int = 1
+
+    def explores(self, t: int) -> bool:
+        return t % self.c == 0 and (t // self.c).bit_count() == 1
+
+    def count(self, t: int) -> int:
+        return (t // self.c).bit_length()
+
+
+def gapped(seed: int, gap: float = 0.1, dim: int = 2) -> LinearInstance:
+    """A problem of a user's with settings."""
+    theta = np.zeros(dim)
+    theta[seed % dim] = gap
+    return LinearInstance(np.eye(dim), theta)
+
+
+def constant(gap: float) -> LinearInstance:
+    """A problem that is the same for all seeds."""
+    return LinearInstance(np.eye(2), [gap, 0.0])
+
+
+def forgetting(rate: float = 0.9) -> Discounted:
+    """An estimator of a user's."""
+    return Discounted(rate=rate)
+
+
+class Silent:
+    """A policy whose repr raises, as river's empty models do."""
+
+    def __init__(self, arm: int = 0) -> None:
+        self.arm = arm
+        self.model = Broken()
+
+    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
+        return Choice(self.arm)
+
+    def __repr__(self) -> str:
+        raise ValueError("max() arg is an empty sequence")
+
+
+class Broken:
+    def __repr__(self) -> str:
+        raise ValueError("max() arg is an empty sequence")

@@ -78,7 +78,7 @@ def test_a_sweep_file_is_a_grid(tmp_path: Path) -> None:
         (
             'label = "small ones"',
             'lable = "small ones"',
-            r"did you mean label\?\); known are kind, object, label",
+            r"small has no setting 'lable' \(did you mean label\?\); it has none",
         ),
         ('data = ["own"]', 'data = "own"', "Expected a list, got `str` - at `data`"),
         (

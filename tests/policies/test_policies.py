@@ -163,7 +163,9 @@ def test_ties_within_rounding_go_to_the_lowest_index() -> None:
     assert best(np.array([5e11, 5e11 + 0.4])) == 0
     assert best(np.array([0.1, np.inf, np.inf])) == 1
     assert best(np.array([-np.inf, -np.inf])) == 0
-    for scores in (np.array([0.3, np.nan]), np.array([]), np.eye(2)):
+    with pytest.raises(InvalidChoice, match="a score is NaN: that of arm 1"):
+        best(np.array([0.3, np.nan]))
+    for scores in (np.array([]), np.eye(2)):
         with pytest.raises(InvalidChoice, match="scores must be one number for each arm"):
             best(scores)
 
