@@ -196,7 +196,9 @@ def show(results: Results) -> None:
 
 
 def _head(results: Results, cell: Cell) -> str:
-    return f"K = {cell.arms}" if results.shapes_are_distinct else f"#{results.cells.index(cell) + 1}"
+    if not results.shapes_are_distinct:
+        return f"#{results.cells.index(cell) + 1}"
+    return f"K = {cell.arms}" if cell.horizon is None else f"K = {cell.arms}, T = {cell.horizon:,}"
 
 
 def _regret(results: Results, cell: Cell, policy: str) -> str:

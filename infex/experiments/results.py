@@ -273,6 +273,7 @@ class Results:
             if self.has(cell, policy)
         ]
         more = [] if self.shapes_are_distinct else [pa.field("environment", pa.string())]
+        more += [pa.field("horizon", pa.int64())] if any(cell.horizon for cell in self.cells) else []
         return pa.Table.from_pylist(rows, schema=pa.schema([*SUMMARY_COLUMNS, *more]))
 
     def _summary_row(self, cell: Cell, policy: str) -> dict[str, Any]:
@@ -286,7 +287,9 @@ class Results:
             "regret_std": regret.std if regret.runs > 1 else None,
             "regret_median": regret.median,
             "seconds_median": float(np.median(self.seconds(cell, policy))),
-        } | ({} if self.shapes_are_distinct else {"environment": cell.environment})
+            "environment": cell.environment,
+            "horizon": cell.horizon,
+        }
 
     def write(self, folder: Path) -> None:
         """Writes `results.parquet` and `summary.csv`."""

@@ -160,14 +160,18 @@ def _places(table: pa.Table, keys: tuple[str, ...], records: Sequence[Facts]) ->
     mixed = np.zeros(table.num_rows, dtype=np.int64)
     for indices, values in parts:
         mixed = mixed * len(values) + indices
-    places = np.empty(table.num_rows, dtype=np.int64)
-    for number in np.unique(mixed):
-        rest, told = int(number), []
-        for _, values in reversed(parts):
-            rest, place = divmod(rest, len(values))
-            told.append(values[place])
-        places[mixed == number] = known.get(tuple(reversed(told)), len(records))
-    return places
+    numbers, inverse = np.unique(mixed, return_inverse=True)
+    found = [known.get(_told(int(number), parts), len(records)) for number in numbers]
+    return np.array(found, dtype=np.int64)[inverse.reshape(-1)]
+
+
+def _told(number: int, parts: Sequence[tuple[Any, list[Any]]]) -> tuple[Any, ...]:
+    """The values of the keys that a mixed number stands for."""
+    told: list[Any] = []
+    for _, values in reversed(parts):
+        number, place = divmod(number, len(values))
+        told.insert(0, values[place])
+    return tuple(told)
 
 
 def _array(values: list[Any], wanted: pa.DataType | None) -> pa.Array:

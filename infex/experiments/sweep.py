@@ -120,16 +120,18 @@ class Sweep:
 
     def about(self) -> dict[str, Any]:
         """The settings, seeds, versions and the machine, for a report."""
+        told = settings_of(self.players, self.problems)
         return {
             "title": self.title,
             "environments": [each.label for each in self.problems],
             "policies": list(dict.fromkeys(each.label for each in self.players)),
             "bases": {each.label: each.base for each in self.players if each.base is not None},
-            "horizon": self.horizon,
             "seeds": list(self.seeds),
-            "penalty": self.penalty,
-            "delta": self.delta,
-            "settings": settings_of(self.players, self.problems),
+            "horizon": _as_json(self.horizon),
+            "penalty": _as_json(self.penalty),
+            "delta": _as_json(self.delta),
+            "estimator": list(dict.fromkeys(each["estimator"] for each in told["policies"])),
+            "settings": told,
             "names": self._names(),
             "versions": {name: version(name) for name in ("infex", "numpy", "numba", "joblib", "pyarrow")}
             | {"python": platform.python_version()},
@@ -208,6 +210,10 @@ def _one_or_more(name: str, given: object, check: Callable[[Any], Made]) -> Made
 
 def _all(given: Any) -> tuple[Any, ...]:
     return given if isinstance(given, tuple) else (given,)
+
+
+def _as_json(given: Any) -> Any:
+    return list(given) if isinstance(given, tuple) else given
 
 
 def _delta(given: object) -> float | str:

@@ -235,6 +235,7 @@ def _about(about: dict[str, Any]) -> str:
         "Seeds": _seeds(seeds),
         "Ridge penalty": about.get("penalty", ""),
         "delta of policies that say none": about.get("delta", ""),
+        "Estimator": "; ".join(about.get("estimator", [])),
         "Versions": versions,
         "Machine": about.get("machine", ""),
         "Command": about.get("command", ""),

@@ -56,8 +56,8 @@ class PolicyContract:
 
     def test_choosing_changes_nothing(self) -> None:
         for given in self.problems():
-            policy = self.make()
-            player = self.learnt(policy, given)
+            player = self.learnt(self.make(), given)
+            policy = player.policy
             before = player.evidence().estimates.copy(), player.evidence().widths.copy()
             rounds = Rounds(1, "contract")
             first = policy.choose(9, player.evidence(), rounds.at(9))
@@ -86,8 +86,8 @@ class PolicyContract:
 
     def test_a_choice_says_the_probability_that_the_policy_tells(self) -> None:
         for given in self.problems():
-            policy = self.make()
-            player, traits = self.learnt(policy, given), traits_of(policy)
+            player = self.learnt(self.make(), given)
+            policy, traits = player.policy, player.traits
             evidence = player.evidence()
             choice = policy.choose(9, evidence, Rounds(2, "contract").at(9))
             told = law_allowed(traits, 9, evidence, choice.arm)
@@ -97,9 +97,10 @@ class PolicyContract:
 
     def test_probabilities_add_up_to_one(self) -> None:
         for given in self.problems():
-            policy = self.make()
-            player, traits = self.learnt(policy, given), traits_of(policy)
-            chances = [law_allowed(traits, 9, player.evidence(), arm) for arm in range(len(given.arms))]
+            player = self.learnt(self.make(), given)
+            chances = [
+                law_allowed(player.traits, 9, player.evidence(), arm) for arm in range(len(given.arms))
+            ]
             known = [chance for chance in chances if chance is not None]
             assert not known or abs(sum(known) - 1) < 1e-9, f"probabilities are {chances}"
             assert all(-1e-12 <= chance <= 1 + 1e-12 for chance in known), f"probabilities are {chances}"

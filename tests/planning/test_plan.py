@@ -192,7 +192,8 @@ def test_students_quantiles(freedom: int, chance: float) -> None:
 def test_short_runs_are_the_beginning_of_long_ones() -> None:
     """So what a candidate has lost by then is at most what it loses in the end."""
     race = Race(belief(None, None, 3, 8, 1.0, 1.0, None), 4000, 0, 1, Limits(4000), 0.1, 60.0)
-    for policy in (infex.LinTS(), infex.Infex(infex.LinUCB(), infex.power(0.5), data="own")):
+    own = infex.Infex(infex.LinUCB(delta=1e-3), infex.power(0.5), data="own")
+    for policy in (infex.LinTS(delta=1e-3), own):
         short, long = Lane(Candidate(policy, 1)), Lane(Candidate(policy, 1))
         race.run(short, 5, 1000)
         race.run(long, 5, 4000)
