@@ -130,11 +130,11 @@ def alternatives(node: ast.expr, text: str) -> list[Alternative]:
 
 def _calls(node: ast.Call, text: str) -> Iterator[Alternative]:
     """A call with every value of each of its arguments."""
-    names = [None, *(word.arg for word in node.keywords)]
-    given = [*((None, each) for each in node.args), *((word.arg, word.value) for word in node.keywords)]
-    for chosen in itertools.product(*(_values(value, text, name) for name, value in given)):
-        values, count = [value for value, _ in chosen], len(node.args)
-        words = [ast.keyword(*pair) for pair in zip(names[1:], values[count:], strict=True)]
+    called, count = ast.unparse(node.func), len(node.args)
+    given = [(None, each) for each in node.args] + [(word.arg, word.value) for word in node.keywords]
+    for chosen in itertools.product(*(_values(value, text, called, name) for name, value in given)):
+        values, names = [value for value, _ in chosen], [word.arg for word in node.keywords]
+        words = [ast.keyword(*pair) for pair in zip(names, values[count:], strict=True)]
         yield (
             ast.Call(node.func, values[:count], words),
             tuple(itertools.chain(*(each for _, each in chosen))),
@@ -145,21 +145,25 @@ def _takes_lists(node: ast.Call) -> bool:
     return isinstance(node.func, ast.Name) and node.func.id in LIST_TAKERS
 
 
-def _values(node: ast.expr, text: str, name: str | None) -> list[Alternative]:
+def _values(node: ast.expr, text: str, called: str, name: str | None) -> list[Alternative]:
     """The values that one argument takes in turn; a list in a list is one value."""
     if not isinstance(node, ast.List):
         return alternatives(node, text)
     if not node.elts:
         raise InvalidExpression(f"an empty list in {text!r}; say one value or more")
     return [
-        (value, (_varied(name, value), *varied))
+        (value, (_varied(called, name, value), *varied))
         for item in node.elts
         for value, varied in ([(item, ())] if isinstance(item, ast.List) else alternatives(item, text))
     ]
 
 
-def _varied(name: str | None, value: ast.expr) -> str:
-    return ast.unparse(value) if name is None else f"{name}={ast.unparse(value)}"
+def _varied(called: str, name: str | None, value: ast.expr) -> str:
+    """What a list gave: `scale=0.1`, or `every(5)` where it has no name."""
+    written = ast.unparse(value)
+    if name is not None:
+        return f"{name}={written}"
+    return written if called == "Infex" else f"{called}({written})"
 
 
 @final

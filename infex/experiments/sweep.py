@@ -225,7 +225,9 @@ def _estimators(given: object) -> Any:
 
 
 def _estimator(given: object, name: str | None = None) -> list[Named | None]:
-    return [None] if given is None else list(named(given, "estimator", name))
+    if given is None and name is None:
+        return [None]
+    return list(named("Ridge" if given is None else given, "estimator", name))
 
 
 def _each(name: str, given: Any, make: Callable[..., list[Made]]) -> list[Made]:

@@ -116,7 +116,7 @@ def test_bad_settings_are_refused_before_anything_runs(given: Any, message: str)
 def test_a_dict_gives_names() -> None:
     given = Sweep(
         environments={"hard": lower_bound(0.1), "easy": "gaussian(dim=[2, 3], arms=5)"},
-        policies={"ours": Infex(LinUCB(), every(5)), "narrow": "LinUCB(scale=[0.1, 0.2])"},
+        policies={"ours": Infex(LinUCB(), every(5)), "narrow": "Infex(LinUCB(scale=[0.1, 0.2]), every([5]))"},
         bases={"base": players.Level(1)},
         schedules={"doubling": players.Doubling(2)},
         estimator={"short": Discounted(rate=0.5), "plain": None},
@@ -126,12 +126,19 @@ def test_a_dict_gives_names() -> None:
     assert [problem.label for problem in given.problems] == ["hard", "easy(dim=2)", "easy(dim=3)"]
     assert [player.label for player in given.players][::2] == [
         f"{name} [estimator=short]"
-        for name in ("ours", "narrow(scale=0.1)", "narrow(scale=0.2)", "Infex(base, doubling)")
+        for name in (
+            "ours",
+            "narrow(scale=0.1, every(5))",
+            "narrow(scale=0.2, every(5))",
+            "Infex(base, doubling)",
+        )
     ]
     results = given.run(workers=1)
     facts = results.finals.to_pylist()
     assert {row["schedule"] for row in facts if row["policy"].startswith("Infex(base")} == {"doubling"}
-    assert {row["base"] for row in facts if row["kind"] == "LinUCB"} == {None}
+    assert {row["base"] for row in facts if row["policy"].startswith("Infex(base")} == {
+        f"base [estimator={name}]" for name in ("short", "plain")
+    }
     with pytest.raises(
         InvalidSetting, match=r"'ours' names several policies here:\n  ours \[estimator=short\]"
     ):
@@ -461,3 +468,18 @@ def test_an_edit_of_a_helper_is_another_run(
     (tmp_path / f"{module}.py").write_text(MODULES[module].replace(old, new))
     after = digests()
     assert {name for name in before if before[name] != after[name]} == changed
+
+
+def test_names_of_a_file_are_keys_of_tables(tmp_path: Path) -> None:
+    path = tmp_path / "sweep.toml"
+    path.write_text(
+        "seeds = 1\nhorizon = 20\npolicies = ['Greedy']\nestimator = {short = 'Windowed(size=5)'}\n"
+        "[environments]\nhard = 'lower_bound(gap=0.1)'\n"
+        "[environments.wide]\nkind = 'gaussian'\ndim = 2\narms = [5, 6]\n"
+    )
+    sweep = read_sweep(path)
+    assert [problem.label for problem in sweep.problems] == ["hard", "wide(arms=5)", "wide(arms=6)"]
+    assert {row["estimator"] for row in sweep.run(workers=1).finals.to_pylist()} == {"short"}
+    path.write_text("seeds = 1\npolicies = ['Greedy']\n[environments.wide]\nkind = 'gaussian'\ndim = 2\n")
+    with pytest.raises(InfexError, match=r"gaussian needs arms, .* - at `environments\['wide'\]`"):
+        read_sweep(path)
