@@ -12,7 +12,7 @@ import inspect
 import itertools
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, final
 
 from infex import schedules
@@ -20,8 +20,7 @@ from infex.errors import InfexError, InfexWarning, InvalidExpression
 from infex.experiments.loading import call, loaded
 from infex.experiments.naming import hint
 from infex.records import catalog, registry
-from infex.records.described import defaults_of
-from infex.records.thing_labels import label_of
+from infex.records.thing_labels import label_of, setting_text
 
 REFERENCE = re.compile(r"""('[^']*'|"[^"]*")|([\w.]+:[\w.]+)""")
 CATALOGUE = {
@@ -227,16 +226,26 @@ class _Reader:
             case ast.BinOp(left=left, right=right):
                 return f"{self._label(left)} | {self._label(right)}"
             case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
-                words = [*map(self._word, args), *self._said(name, keywords)]
+                named = {str(word.arg): word.value for word in keywords}
+                words = list(self._said(name, args, named))
                 called = self._references.get(name, name)
                 return f"{called}({', '.join(words)})" if words else called
         raise InvalidExpression(f"cannot read {self._text!r}: an object of yours stands where none can")
 
-    def _said(self, name: str, keywords: list[ast.keyword]) -> list[str]:
-        """Named settings as text; of what is built in, those that are not defaults."""
-        defaults = {} if name in self._references else defaults_of(catalog.NAMES[name])
-        said = [(str(word.arg), self._word(word.value)) for word in keywords]
-        return [f"{word}={text}" for word, text in said if text != str(defaults.get(word))]
+    def _said(self, name: str, args: list[ast.expr], named: dict[str, ast.expr]) -> Iterator[str]:
+        """What stands in the brackets; of what is built in, in its own order and without defaults."""
+        order = [] if name in self._references else list(_taken(name))
+        given = dict(zip(order, args, strict=False)) | named
+        yield from (self._word(each) for each in args[len(order) :])
+        for word in [
+            *(each for each in order if each in given),
+            *(each for each in given if each not in order),
+        ]:
+            text, default = self._word(given[word]), _taken(name)[word].default if word in order else None
+            if word in order and default is inspect.Parameter.empty:
+                yield text
+            elif word not in order or text != setting_text(default):
+                yield f"{word}={text}"
 
     def _word(self, node: ast.expr) -> str:
         """An argument: a thing by its label, a bare word as it is, data as Python writes them."""
@@ -282,10 +291,13 @@ class _Reader:
             raise InvalidExpression(f"in {self._text!r}: {error}") from None
 
 
+def _taken(name: str) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(catalog.NAMES[name]).parameters
+
+
 def _asked(name: str) -> dict[int | str | None, Kind]:
     """Which kinds of things the arguments of a name of the catalogue are, by place and by name."""
-    parameters = inspect.signature(catalog.NAMES[name]).parameters
-    known = [(place, word) for place, word in enumerate(parameters) if word in KINDS_ASKED]
+    known = [(place, word) for place, word in enumerate(_taken(name)) if word in KINDS_ASKED]
     return {each: KINDS_ASKED[pair[1]] for pair in known for each in pair}
 
 

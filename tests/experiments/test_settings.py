@@ -17,6 +17,7 @@ from infex.errors import InfexError, InvalidSetting
 from infex.estimators import Discounted
 from infex.experiments import paper
 from infex.experiments.content import digest
+from infex.experiments.expressions import canonical
 from infex.experiments.folder import read
 from infex.experiments.sweep_files import read_sweep
 from infex.reports.styles import styles
@@ -253,6 +254,8 @@ def test_a_name_that_was_given_finds_its_runs() -> None:
     for text in ("Infex(LinUCB, every(1))", "Infex(LinUCB,always())", "Infex(LinUCB(scale=1.0), every(m=1))"):
         assert results.known(text) == "Infex(LinUCB, always())"
     assert results.known("Infex( LinUCB, every( 20 ) )") == "Infex(LinUCB, every(20))"
+    named = f"Infex(schedule={HERE}:Doubling(c=2), ties=lowest, base={HERE}:Level)"
+    assert canonical(named) == f"Infex({HERE}:Level, {HERE}:Doubling(c=2))"
     assert results.known(f"{HERE}:Level(arm=1)") == results.known(given[2]) == f"{HERE}:Level(arm=1)"
     for policy in (given[3], Infex(LinUCB(), every(20)), Infex(LinUCB(delta=1 / 60), every(20))):
         assert results.regret(cell, policy).size == 2

@@ -459,7 +459,7 @@ def test_objects_inside_expressions_are_those_of_bases_and_schedules() -> None:
     grid = sweep(policies=[], bases=[own], schedules=["every(5)"], data=["shared", "own"])
     assert [task.key for task in found.tasks()[:6]] == [task.key for task in grid.tasks()]
     assert [player.base for player in found.players] == [own, own, narrow]
-    assert found.players[2].label == f"Infex(base={narrow}, schedule=every(3) | every(5))"
+    assert found.players[2].label == f"Infex({narrow}, every(3) | every(5))"
     assert found.players[2].policy.base.delta == 1 / 300
 
 
