@@ -18,7 +18,7 @@ from infex.bandit.explaining import estimates_of
 from infex.bandit.merging import merge
 from infex.bandit.parts import new_parts
 from infex.bandit.readable import STREAM, Readable
-from infex.checks import HEAVIEST_WEIGHT, real, told
+from infex.checks import HEAVIEST_WEIGHT, real
 from infex.errors import CannotMerge, InvalidReward
 from infex.features import FeatureMap, checked_map
 from infex.linear import Evidence

@@ -10,13 +10,13 @@ from typing import Any
 
 from infex.arrays import brief
 from infex.bandit.noting import shape
+from infex.checks import settings_by_name
 from infex.errors import CannotLoad, DamagedFile, InfexError, NoRecord, SparseExploration
 from infex.estimators import Ridge
 from infex.features import FeatureMap, checked_map
 from infex.policies.traits import Policy, checked, hook
 from infex.records import made, record
 from infex.records.catalog import shown
-from infex.records.registry import fields_of
 from infex.records.settings import Record
 
 Path = str | os.PathLike[str]
@@ -130,7 +130,7 @@ def told_of(thing: object) -> Any:
         return known
     told: dict[str, Any] = {"class": type(thing).__qualname__}
     if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
-        return told | {name: told_of(value) for name, value in fields_of(thing).items()}
+        return told | {name: told_of(value) for name, value in settings_by_name(thing).items()}
     base = hook(thing, "base")
     return told if base is None else told | {"base": told_of(base)}
 

@@ -15,11 +15,12 @@ from infex.experiments.content import digest
 from infex.experiments.expressions import read_calls
 from infex.experiments.loading import load
 from infex.experiments.naming import hint
-from infex.records.registry import GENERATORS, parameters_of
+from infex.records.registry import GENERATORS
 from infex.records.thing_labels import setting_text
 from infex.simulation.playing import checked_instance
 
 EXAMPLES = {"dim": "10", "arms": "100", "gap": "0.1"}  # what an error shows a user to type
+NO_DEFAULTS = (None, inspect.Parameter.empty)
 TABLE_WORDS = ("kind", "object", "label")  # keys of a table that are no settings
 
 
@@ -176,7 +177,7 @@ def _choices(name: str, value: object) -> list[Any]:
 
 def of_kind(kind: str, settings: dict[str, Any], texts: dict[str, str] | None = None) -> Recipe:
     """A problem of `infex.environments` by its settings, tried at once; defaults are left out."""
-    asked = parameters_of(GENERATORS[kind])
+    asked = environments.settings_of(GENERATORS[kind])
     _refuse_other(kind, asked, settings)
     Recipe(kind, tuple(settings.items())).make(seed=0)
     named = [name for name in asked if name in settings and not _is_default(settings[name], asked[name])]
@@ -203,16 +204,14 @@ def kinds() -> list[str]:
     """The problems of `infex.environments`, each with its settings and their defaults.
 
     >>> kinds()[0]
-    'changing(dim, arms, best=moving, gap=0.1, rewards=sign)'
+    'changing(dim, arms, best=moving, gap=0.1, rewards, noise, degrees, link, moves, late)'
     """
     return [f"{kind}({', '.join(_asked_of(GENERATORS[kind]))})" for kind in sorted(GENERATORS)]
 
 
 def _asked_of(make: Callable[..., Any]) -> list[str]:
-    return [
-        name if default in (None, inspect.Parameter.empty) else f"{name}={setting_text(default)}"
-        for name, default in parameters_of(make).items()
-    ]
+    asked = environments.settings_of(make).items()
+    return [name if each in NO_DEFAULTS else f"{name}={setting_text(each)}" for name, each in asked]
 
 
 def _is_default(value: object, default: object) -> bool:

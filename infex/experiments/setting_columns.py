@@ -14,13 +14,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+from infex import environments
 from infex.arrays import Integers
+from infex.checks import settings_by_name
 from infex.experiments.entrants import LabelledPolicy
 from infex.experiments.recipes import Recipe
 from infex.experiments.runs_table import RUN_COLUMNS
 from infex.policies import Policy
 from infex.records.described import described
-from infex.records.registry import GENERATORS, parameters_of
+from infex.records.registry import GENERATORS
 from infex.records.thing_labels import label_of, setting_text
 from infex.schedules.protocol import has
 
@@ -97,17 +99,23 @@ def _of_schedule(schedule: object) -> Iterator[tuple[str, Any]]:
 
 def of_problem(problem: Recipe) -> Facts:
     """The settings of a problem, those that have their defaults too; but for dimension and arms."""
-    source = problem.source
-    if isinstance(source, str):
-        asked = parameters_of(GENERATORS[source]) if problem.is_of_a_kind else {}
-        settings = {
-            name: value for name, value in asked.items() if value is not inspect.Parameter.empty
-        } | dict(problem.settings)
-    else:
-        source, settings, _ = described(source)
+    kind, settings = problem.source, dict(problem.settings)
+    if problem.is_of_a_kind:
+        settings = _all_of(problem)
+    elif not isinstance(kind, str):
+        kind, settings, _ = described(kind)
     plain = {name: _plain(value) for name, value in settings.items() if not isinstance(value, np.ndarray)}
     facts = {f"environment_{name}": value for name, value in plain.items() if name not in ("dim", "arms")}
-    return {"environment_kind": source} | facts
+    return {"environment_kind": kind} | facts
+
+
+def _all_of(problem: Recipe) -> Facts:
+    """What was said, defaults, and what an instance has where there is no default by that name."""
+    asked = environments.settings_of(GENERATORS[problem.source])
+    settings = {name: each for name, each in asked.items() if each is not inspect.Parameter.empty}
+    made = settings_by_name(problem.make(seed=0))
+    settings |= {name: made.get(name) for name, each in settings.items() if each is None}
+    return settings | dict(problem.settings)
 
 
 def _plain(value: object) -> Any:

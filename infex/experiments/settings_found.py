@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, final
 
@@ -79,10 +80,9 @@ def _facts_of_policy(label: str) -> Facts:
 
 
 def _facts_of_problem(label: str) -> Facts:
-    try:
+    with contextlib.suppress(InfexError):
         return {} if ":" in label else of_problem(recipes(label)[0])
-    except InfexError:
-        return {}
+    return {}
 
 
 class SettingLine(NamedTuple):

@@ -42,15 +42,13 @@ class Infex:
     _begin: InfexNote = field(init=False, repr=False, compare=False)
 
     heeds_allowed = True
+    __repr__ = told_settings
 
     def __post_init__(self) -> None:
         gate, traits = _checked(self)
         object.__setattr__(self, "gate", gate)
         object.__setattr__(self, "_begin", InfexNote(gate.begin()))
         object.__setattr__(self, "_likelihood", Likelihood(gate, traits, self.data == "own", self.ties))
-
-    def __repr__(self) -> str:
-        return told_settings(self)
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The base's arm in the rounds of the schedule, the greedy arm in all others."""

@@ -6,6 +6,7 @@ parameters of `__init__` that the object keeps under the same names.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import inspect
@@ -72,7 +73,6 @@ def defaults_of(make: Any) -> Settings:
 
 @functools.cache
 def _parameters(make: Any) -> dict[str, inspect.Parameter]:
-    try:
+    with contextlib.suppress(TypeError, ValueError):  # what is written in C may tell nothing
         return dict(inspect.signature(make).parameters)
-    except (TypeError, ValueError):  # what is written in C may tell nothing
-        return {}
+    return {}

@@ -7,10 +7,9 @@ is a row of `MADE`: the class, the function, and how the one's settings become t
 from __future__ import annotations
 
 import dataclasses
-import inspect
 from collections.abc import Callable, Mapping
 from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -92,10 +91,10 @@ MADE = (
 )
 
 NATURE = (
-    Row("late", environments.Late, environments.late, fields_of),
-    Row("steps", environments.Steps, environments.steps, fields_of),
-    Row("turning", environments.Turning, environments.turning, fields_of),
-    Row("walk", environments.RandomWalk, environments.walk, fields_of),
+    Row("late", environments.Late, environments.late, settings_by_name),
+    Row("steps", environments.Steps, environments.steps, settings_by_name),
+    Row("turning", environments.Turning, environments.turning, settings_by_name),
+    Row("walk", environments.RandomWalk, environments.walk, settings_by_name),
 )
 
 POLICIES: Mapping[str, Row] = _listed_in(policies, "choose")
@@ -113,16 +112,12 @@ BY_KIND: Mapping[type, tuple[Row, ...]] = {
 NAMED: Mapping[str, Row] = {row.name: row for row in ROWS}
 
 
-def _made_by(room: ModuleType) -> dict[str, tuple[Callable[..., Any], type]]:
-    """The functions that a room shows, and which of the classes that it shows each of them makes."""
+def _made_by(room: ModuleType) -> dict[str, Callable[..., Any]]:
+    """The functions that a room shows and that make one of the dataclasses that it shows."""
     shown = {name: value for name, value in vars(room).items() if not name.startswith("_")}
-    makers = {
-        name: (value, _returned(value)) for name, value in shown.items() if isinstance(value, FunctionType)
-    }
+    makers = {name: value for name, value in shown.items() if isinstance(value, FunctionType)}
     return {
-        name: (make, shown[kind])
-        for name, (make, kind) in makers.items()
-        if dataclasses.is_dataclass(shown.get(kind))
+        name: make for name, make in makers.items() if dataclasses.is_dataclass(shown.get(_returned(make)))
     }
 
 
@@ -130,26 +125,12 @@ def _returned(function: FunctionType) -> str:
     return str(function.__annotations__.get("return"))
 
 
-GENERATORS: Mapping[str, Callable[..., Any]] = {
-    name: make for name, (make, kind) in _made_by(environments).items() if callable(vars(kind).get("draws"))
-}
-"""The problems of `infex.environments` that are made from settings, and from a seed if they take one."""
+GENERATORS: Mapping[str, Callable[..., Any]] = environments.PROBLEMS
+"""The problems of `infex.environments` that are made from settings and a seed."""
 PROBLEM_PARTS: Mapping[str, Callable[..., Any]] = {
-    name: make for name, (make, _) in _made_by(environments).items() if name not in GENERATORS
+    name: make for name, make in _made_by(environments).items() if name not in GENERATORS
 }
 """What makes settings of problems, such as how a parameter moves."""
-
-
-def parameters_of(make: Callable[..., Any]) -> Settings:
-    """The settings that a generator takes beside the seed, with their defaults, or `Parameter.empty`."""
-    found: Settings = {}
-    for name, each in inspect.signature(make).parameters.items():
-        if each.kind is each.VAR_KEYWORD:
-            shared = get_args(get_type_hints(make)[name])  # Unpack[...] of a TypedDict
-            found |= dict.fromkeys(get_type_hints(shared[0])) if shared else {}
-        elif name != "seed":
-            found[name] = each.default
-    return found
 
 
 def row_of(thing: object) -> tuple[Row, Settings] | None:

@@ -12,7 +12,7 @@ import pytest
 
 import infex
 from infex import Choice, Infex, LinTS, LinUCB, Sweep, every, play
-from infex.environments import LinearInstance, gaussian, lower_bound
+from infex.environments import LinearInstance, gaussian, late, lower_bound, steps
 from infex.errors import InfexError, InvalidSetting
 from infex.estimators import Discounted
 from infex.experiments import paper
@@ -400,7 +400,7 @@ def test_no_repr_of_a_strangers_object_is_called() -> None:
     assert not results.failures
     repr(infex.play(players.square, Infex(silent, every(2)), 10))
     repr(infex.Bandit(np.eye(3), Infex(infex.Softened(silent), infex.guarded(every(2), 1.0))))
-    with pytest.raises(InvalidSetting, match="got a Silent"):
+    with pytest.raises(InvalidSetting, match="got Silent"):
         infex.play(silent, infex.Greedy(), 10)
     with pytest.raises(InvalidSetting, match=r"policy must be a policy, .* got a Broken"):
         Sweep(**ONE | {"policies": [players.Broken()]})
@@ -486,3 +486,20 @@ def test_names_of_a_file_are_keys_of_tables(tmp_path: Path) -> None:
     path.write_text("seeds = 1\npolicies = ['Greedy']\n[environments.wide]\nkind = 'gaussian'\ndim = 2\n")
     with pytest.raises(InfexError, match=r"gaussian needs arms, .* - at `environments\['wide'\]`"):
         read_sweep(path)
+
+
+def test_parts_of_problems_have_settings_in_text() -> None:
+    text = "sphere(dim=3, arms=5, gap=[0.2, 0.3], rewards=student, moves=steps(every=10), late=late(mean=2))"
+    sweep = Sweep(**ONE | {"environments": [text], "policies": ["Greedy"]})
+    rest = "rewards=student, moves=steps(every=10), late=late(mean=2))"
+    assert [each.label for each in sweep.problems] == [
+        f"sphere(dim=3, arms=5, gap={gap}, {rest}" for gap in ("0.2", "0.3")
+    ]
+    made: Any = sweep.problems[0].make(0)
+    assert (made.rewards, made.moves, made.late) == ("student", steps(every=10), late(mean=2))
+    row = sweep.run(workers=1).finals.to_pylist()[0]
+    assert (row["environment_gap"], row["environment_rewards"], row["environment_noise"]) == (
+        0.2,
+        "student",
+        1.0,
+    )
