@@ -20,6 +20,7 @@ from infex.experiments.setting_columns import Facts, wide_parquet, widened
 from infex.experiments.settings_found import Against, against, found_name, told_by_labels
 from infex.files import replace
 from infex.policies import Policy
+from infex.policies.traits import checked
 from infex.records.thing_labels import label_of
 from infex.statistics import Difference, Spread, paired, spread
 
@@ -229,7 +230,7 @@ class Results:
 
     def _name(self, policy: str | Policy) -> str:
         """The name in the table for what a user gave, or that itself."""
-        name = policy if isinstance(policy, str) else label_of(policy)
+        name = policy if isinstance(policy, str) else label_of(checked("policy", policy))
         known = name in self.policies
         return name if known else found_name(name, policy, self.about, self.settings["policies"])
 
