@@ -28,11 +28,11 @@ def test_a_paired_difference_is_one_minus_other() -> None:
     assert not found.settled
     more = paired(np.arange(12.0), np.arange(12.0) ** 1.1)
     assert more.low < more.mean < more.high
-    assert paired(np.arange(9.0), np.arange(9.0) + 5) == (9, -5, -5, -5, 9)
-    assert paired(np.arange(9.0), np.arange(9.0) + 5).settled
+    assert paired(np.arange(12.0), np.arange(12.0) + 5) == (12, -5, -5, -5, 12)
+    assert paired(np.arange(12.0), np.arange(12.0) + 5).settled
 
 
-@pytest.mark.parametrize("pairs", [1, 5, 6, 40])
+@pytest.mark.parametrize("pairs", [1, 11, 12, 40])
 def test_pairs_that_are_equal_are_not_below(pairs: int) -> None:
     rng = np.random.default_rng(pairs)
     one, other = rng.integers(3, size=(2, pairs)).astype(float)
@@ -40,7 +40,7 @@ def test_pairs_that_are_equal_are_not_below(pairs: int) -> None:
     assert paired(one, one).below == 0
 
 
-@pytest.mark.parametrize("pairs", [0, 1, 5])
+@pytest.mark.parametrize("pairs", [0, 1, 6, 11])
 def test_few_pairs_have_no_interval(pairs: int) -> None:
     found = paired(np.full(pairs, 1.0), np.full(pairs, 3.0))
     assert (found.pairs, found.below) == (pairs, pairs)
@@ -48,6 +48,7 @@ def test_few_pairs_have_no_interval(pairs: int) -> None:
     assert math.isnan(found.low)
     assert math.isnan(found.high)
     assert not found.settled
+    assert f"(too few) of {pairs} pairs" in str(found)
 
 
 def test_an_interval_turns_with_its_sign() -> None:
@@ -57,10 +58,32 @@ def test_an_interval_turns_with_its_sign() -> None:
     assert [turned.low, turned.high] == pytest.approx([-found.high, -found.low], rel=0.02)
 
 
-def test_a_bound_that_cannot_be_told_is_infinite() -> None:
-    found = paired(np.array([0.0] * 11 + [1.0]), np.zeros(12))
-    assert not found.settled
-    assert math.isinf(found.high)
+def test_an_interval_never_leaves_what_was_seen() -> None:
+    """The least and the greatest difference can be had, and so can every mean between them."""
+    reviewed = np.array([87.0, -677, -1196, 78, 66, 68])  # printed as -262 [-22,634, +115] before
+    assert str(paired(reviewed, np.zeros(6))) == "-262.3 (too few) of 6 pairs"
+    found = paired(np.tile(reviewed, 2), np.zeros(12))
+    assert -1196 <= found.low < found.mean < found.high <= 87
+    rng = np.random.default_rng(4)
+    for size in (12, 13, 20, 40):
+        for sample in rng.lognormal(sigma=3.0, size=(100, size)) * rng.choice([-1, 1], size=(100, 1)):
+            found = paired(sample, np.zeros(size))
+            assert sample.min() <= found.low <= found.mean <= found.high <= sample.max()
+    alone = paired(np.array([0.0] * 11 + [1.0]), np.zeros(12))  # its upper bound was infinite
+    assert (alone.low, alone.high) == (0, 1)
+    assert not alone.settled
+
+
+@pytest.mark.parametrize("law", ["normal", "exponential", "greedy"])
+def test_cutting_an_interval_costs_twelve_pairs_no_coverage(law: str) -> None:
+    draw, mean = LAWS[law]
+    rng = np.random.default_rng(9)
+    samples = [draw(rng)[:12] for _ in range(1000)]
+    found = mean_intervals(samples)
+    assert 0.925 <= np.mean([each.low <= mean <= each.high for each in found]) <= 0.99
+    assert (
+        np.mean([sample.min() <= mean <= sample.max() for sample in samples]) >= 0.965
+    )  # else none can hold it
 
 
 def test_many_pairs_are_drawn_in_blocks() -> None:
@@ -89,8 +112,8 @@ def test_intervals_of_many_means_are_those_of_each() -> None:
 
 def test_the_interval_of_a_mean_is_that_of_draws_taken_one_by_one() -> None:
     """Against a slow obvious bootstrap-t on the same draws."""
-    sample = np.random.default_rng(7).exponential(size=11)
-    rng, n = stream(0, "bootstrap", 11), sample.size
+    sample = np.random.default_rng(7).exponential(size=13)
+    rng, n = stream(0, "bootstrap", 13), sample.size
     mean, error = sample.mean(), sample.std(ddof=1) / math.sqrt(n)
     ratios = []
     for places in rng.integers(0, n, (10_000, n)):

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import math
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from infex.cli.options import FOLDER
 from infex.cli.output import number, say_json
+
+if TYPE_CHECKING:
+    from infex.experiments.cells import Cell
+
+TOO_FEW_PAIRS = "too few"
+SMALLEST_SHOWN = 0.001  # of p-values; smaller ones are said to be below it
 
 
 @click.command()
@@ -19,7 +26,9 @@ from infex.cli.output import number, say_json
 def compare(one: str, other: str, folder: Path, as_json: bool) -> None:
     """Two policies, pair by pair.
 
-    Final regret of ONE minus that of OTHER, paired by instance and noise, with a 95 % interval.
+    Final regret of ONE minus that of OTHER, paired by instance and noise: the mean with a 95 % interval
+    (12 pairs are the fewest), the median, and the p-value of Wilcoxon's signed ranks, corrected for the
+    number of problems.
 
     \b
     infex compare "Infex(LinUCB, every(5))" LinUCB --in reproduction
@@ -31,13 +40,37 @@ def compare(one: str, other: str, folder: Path, as_json: bool) -> None:
 
     results = read(folder)
     one, other = results.known(one), results.known(other)
-    compared = results.compare(one, other)
+    compared = results.tests(other, policy=one).to_pylist()
     if as_json:
-        say_json([asdict(cell) | found._asdict() for cell, found in compared.items()])
+        say_json(compared)
         return
     rows = []
-    for cell, found in compared.items():
-        mean, low, high = (number(value, "+,.1f") for value in (found.mean, found.low, found.high))
-        rows.append([results.title(cell), mean, f"{low} to {high}", f"{found.below} of {found.pairs}"])
+    for row in compared:
+        cell = next(each for each in results.cells if _is_of(row, each))
+        figures = [_signed(row[name]) for name in ("mean", "low", "high", "median")]
+        between = TOO_FEW_PAIRS if row["low"] is None else f"{figures[1]} to {figures[2]}"
+        below = f"{row['below']} of {row['pairs']}"
+        rows.append([results.title(cell), figures[0], between, figures[3], below, _chance(row["p_holm"])])
     title = f"final regret of {one} minus that of {other}"
-    show_table(Console(), title, ["problem", "mean", "95 % interval", "lower in"], rows)
+    show_table(Console(), title, ["problem", "mean", "95 % interval", "median", "lower in", "p (Holm)"], rows)
+
+
+def _is_of(row: dict[str, Any], cell: Cell) -> bool:
+    """Is a row that of a cell?"""
+    same = (row["environment"], row["dim"], row["arms"]) == (cell.environment, cell.dim, cell.arms)
+    return same and cell.horizon in (None, row["horizon"])
+
+
+def _signed(value: float | None) -> str:
+    return number(math.nan if value is None else value, "+,.1f")
+
+
+def _chance(p: float | None) -> str:
+    """A p-value as papers print it.
+
+    >>> _chance(0.0312), _chance(1e-7)
+    ('0.031', '< 0.001')
+    """
+    if p is not None and p < SMALLEST_SHOWN:
+        return f"< {SMALLEST_SHOWN}"
+    return number(math.nan if p is None else p, ".3f")

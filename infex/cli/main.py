@@ -13,6 +13,7 @@ from infex import __version__
 from infex.cli import INTERRUPTED_CODE
 from infex.cli.bound_command import bound
 from infex.cli.compare_command import compare
+from infex.cli.diff_command import diff
 from infex.cli.plan_command import plan
 from infex.cli.report_command import report
 from infex.cli.reproduce_command import reproduce
@@ -55,8 +56,9 @@ def main() -> None:
 
     \b
     infex reproduce                         the paper's whole experiment, in a folder with a report
-    infex run sweep.toml --out results      a sweep of your own
+    infex run sweep.toml --out results      a sweep of your own; infex run results plays it again
     infex compare LinUCB Greedy --in DIR    two policies, pair by pair
+    infex diff DIR DIR                      which runs of two folders agree bit for bit
     infex report DIR                        figures and page anew from the table
     infex plan --horizon 1e6 ...            how rarely may I explore?
     infex bound --dim 10 --gap 0.1 ...      what the theorem promises, if anything
@@ -64,5 +66,5 @@ def main() -> None:
     """
 
 
-for command in (reproduce, run, report, compare, plan, bound, verify):
+for command in (reproduce, run, report, compare, diff, plan, bound, verify):
     main.add_command(command)

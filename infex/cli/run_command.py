@@ -6,6 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from infex.cli.options import playing
 
@@ -25,7 +26,7 @@ def _kinds(context: click.Context, option: click.Parameter, asked: bool) -> None
 
 
 @click.command()
-@click.argument("sweep", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("sweep", type=click.Path(path_type=Path))
 @playing("results")
 @click.option(
     "--example",
@@ -52,11 +53,13 @@ def run(
     scheduler: str | None,
     as_json: bool,
 ) -> None:
-    """A sweep of your own, from a TOML file.
+    """A sweep of your own, from a TOML file or a folder.
 
     \b
     infex run --example > sweep.toml
     infex run sweep.toml --out results
+    infex run results                 what the folder's sweep.json says and the folder lacks
+    infex run results --out again     the same sweep in another folder; infex diff compares them
 
     Every environment is played with every policy and every seed. Keys of the file:
 
@@ -96,9 +99,14 @@ def run(
     """
     from infex.cli.sweeping import play
     from infex.experiments.sweep_files import read_sweep
+    from infex.experiments.sweep_record import sweep_in
 
+    kept = sweep.is_dir()
+    source = click.get_current_context().get_parameter_source("out")
+    if kept and source is ParameterSource.DEFAULT:
+        out = sweep
     play(
-        read_sweep(sweep),
+        sweep_in(sweep) if kept else read_sweep(sweep),
         out,
         workers=workers,
         engine=engine,

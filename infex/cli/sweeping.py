@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import time
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import click
 import numpy as np
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from infex.cli import INTERRUPTED_CODE
 from infex.cli.output import number, say_json
 from infex.cli.tables import show_table
 from infex.errors import ForeignFolder, InvalidSetting
 from infex.experiments.folder import held
+from infex.experiments.progress_bar import ProgressBar
 from infex.experiments.results import Cell, Results
 from infex.experiments.sweep import Sweep
 from infex.experiments.sweep_report import write_report
@@ -48,7 +39,7 @@ def play(
     begun = time.perf_counter()
     before = {} if force else held(out)
     try:
-        with _Bar(console) as bar:
+        with ProgressBar(console) as bar:
             results = sweep.run(
                 workers=workers, out=out, engine=engine, scheduler=scheduler, force=force, progress=bar.show
             )
@@ -71,56 +62,6 @@ def play(
     tell_failures(results, out)
     if results.failures or not drawn:
         sys.exit(1)
-
-
-class _Bar:
-    """A progress bar that begins with the first runs, and leaves no line behind if there is an error.
-
-    It also ends the sweep after a Ctrl-C that came where Python cannot raise, as while code is compiled.
-    """
-
-    def __init__(self, console: Console) -> None:
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-        )
-        self._bar = Progress(*columns, console=console)
-        self._line: TaskID | None = None
-        self._interrupted = False
-        self._before = signal.getsignal(signal.SIGINT)
-
-    def __enter__(self) -> Self:
-        if self._before is signal.default_int_handler:  # a shell may have set it to be ignored
-            signal.signal(signal.SIGINT, self._interrupt)
-        return self
-
-    def _interrupt(self, *given: object) -> None:
-        self._interrupted = True
-        raise KeyboardInterrupt
-
-    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
-        if self._before is signal.default_int_handler:
-            signal.signal(signal.SIGINT, self._before)
-        self._bar.live.transient = kind is not None and issubclass(kind, Exception)
-        if self._line is not None:
-            self._bar.stop()
-
-    def show(self, done: int, total: int, failed: int) -> None:
-        """Shows how many of all runs are done, and how many of them failed."""
-        if self._interrupted:
-            raise KeyboardInterrupt
-        if self._line is None:
-            if done == total:
-                return
-            self._line = self._bar.add_task("compiling", total=None)
-            self._bar.start()
-            return
-        name = "runs" if not failed else f"runs, [red]{failed} failed[/red]"
-        self._bar.update(self._line, completed=done, total=total, description=name)
 
 
 def _counted(results: Results, seconds: float) -> str:

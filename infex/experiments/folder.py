@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import uuid
@@ -11,6 +12,7 @@ from typing import IO, Any, Self, final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 
@@ -21,6 +23,7 @@ from infex.experiments.tasks import TaskOutcome
 from infex.files import replace
 
 SWEEP_FILE = "sweep.json"
+RESULTS_FILE = "results.parquet"
 RUNS_FOLDER = "runs"
 LOCK_FILE = ".lock"
 PART_NAME = re.compile(r"[0-9a-f]{32}\.arrow")
@@ -74,6 +77,11 @@ class Folder:
         """The names of the runs that are there."""
         return {key for table in self._tables for key in pc.unique(table["key"]).to_pylist()}
 
+    def begin(self, about: dict[str, Any]) -> None:
+        """Writes what the sweep is into a folder without results, so that it can be gone on with."""
+        if self.path is not None and not (self.path / RESULTS_FILE).exists():
+            replace(self.path / SWEEP_FILE, _written(about))
+
     def append(self, outcomes: list[TaskOutcome]) -> None:
         """Keeps the runs of one chunk: after it returns they are on disk."""
         rows = rows_of(outcomes)
@@ -95,13 +103,7 @@ class Folder:
         """Writes the table, the summary, what the sweep was, and what failed; runs go into one file."""
         if self.path is None:
             return
-        results.write(self.path)
-        replace(self.path / SWEEP_FILE, json.dumps(results.about, indent=2).encode() + b"\n")
-        failures = self.path / "failures.json"
-        if results.failures:
-            replace(failures, json.dumps(results.failures, indent=2).encode() + b"\n")
-        else:
-            failures.unlink(missing_ok=True)
+        write_results(self.path, results)
         self._forget()
         if len(self._parts) > 1:
             joined = _write_part(self.path, once(pa.concat_tables(self._tables)))
@@ -115,12 +117,44 @@ class Folder:
             self._old.pop().unlink(missing_ok=True)
 
 
+def write_results(folder: Path, results: Results) -> None:
+    """Writes the table, the summary, what the sweep was, and what failed."""
+    results.write(folder)
+    replace(folder / SWEEP_FILE, _written(results.about))
+    failures = folder / "failures.json"
+    if results.failures:
+        replace(failures, _written(results.failures))
+    else:
+        failures.unlink(missing_ok=True)
+
+
+def write_tables(folder: Path, runs: bytes, summary: pa.Table) -> None:
+    """Writes the table of runs, a Parquet file, and the summary for people."""
+    sink = pa.BufferOutputStream()
+    pyarrow.csv.write_csv(summary, sink)
+    replace(folder / RESULTS_FILE, runs)
+    replace(folder / "summary.csv", sink.getvalue().to_pybytes())
+
+
+def save(results: Results, path: str | Path, force: bool) -> None:
+    """Writes results into a folder of our own, or a new one, as a sweep would."""
+    folder = Path(path)
+    try:
+        lock = _claimed(folder, force)
+        with lock or contextlib.nullcontext():
+            write_results(folder, results)
+    except OSError as error:
+        raise InvalidSetting(f"cannot write to {folder}: {error.strerror or error}") from error
+
+
 def read(path: str | Path) -> Results:
     """The results that a folder holds."""
     folder = Path(path)
-    table, mark = folder / "results.parquet", folder / SWEEP_FILE
+    table, mark = folder / RESULTS_FILE, folder / SWEEP_FILE
     if mark.exists() and not table.exists():
-        raise InvalidSetting(f"the sweep in {folder} is unfinished: run the same command again to go on")
+        raise InvalidSetting(
+            f"the sweep in {folder} is unfinished: run the same command again to go on, or infex run {folder}"
+        )
     if not (table.exists() and mark.exists()):
         raise InvalidSetting(f"{folder} holds no results of a sweep (results.parquet and {SWEEP_FILE})")
     about: dict[str, Any] = _json(mark, dict)
@@ -217,6 +251,10 @@ REMEDIES = {
     ".parquet": "the command that played the sweep writes it anew",
     ".json": "the command that played the sweep writes it anew",
 }
+
+
+def _written(content: object) -> bytes:
+    return json.dumps(content, indent=2).encode() + b"\n"
 
 
 def _json(path: Path, kind: type) -> Any:

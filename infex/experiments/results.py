@@ -3,73 +3,42 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, final, overload
+from typing import TYPE_CHECKING, Any, Literal, final, overload
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv
 
 from infex.arrays import Floats, Integers
 from infex.errors import InvalidSetting
-from infex.experiments.naming import hint
-from infex.experiments.runs_table import RUN_COLUMNS, SUMMARY_COLUMNS, Table
-from infex.experiments.setting_columns import Facts, wide_parquet, widened
-from infex.experiments.settings_found import Against, against, found_name, told_by_labels
-from infex.files import replace
+from infex.experiments import best as choosing
+from infex.experiments import by_hand, summaries
+from infex.experiments.bands import Band, band_of, slope_of
+from infex.experiments.cells import Cell as Cell
+from infex.experiments.diffing import ResultsDiff, difference
+from infex.experiments.played import PlayedRuns
+from infex.experiments.runs_table import Table
+from infex.experiments.setting_columns import wide_parquet
+from infex.experiments.settings_found import Against, against
+from infex.experiments.sweep_log import Progress
 from infex.policies import Policy
-from infex.policies.traits import checked
-from infex.records.thing_labels import label_of
-from infex.statistics import Difference, Spread, paired, spread
+from infex.simulation import Run
+from infex.statistics import Difference, Interval, Spread, mean_intervals, paired, spread
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-
-@final
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One problem of a sweep: its label, dimension, number of arms, and the horizon if there are several."""
-
-    environment: str
-    dim: int
-    arms: int
-    horizon: int | None = None
-
-
-class Runs(NamedTuple):
-    """The runs of one policy on one problem, by seed: final regret, and seconds of computation."""
-
-    seeds: Integers
-    regret: Floats
-    seconds: Floats
-
-
-def by_cell(table: pa.Table) -> dict[tuple[Cell, str], Integers]:
-    """The rows of each cell and policy, sorted by seed and round."""
-    names = [table[name].combine_chunks().dictionary_encode() for name in ("environment", "policy")]
-    groups = [name.indices.to_numpy() for name in names]
-    groups += [table[name].to_numpy() for name in ("dim", "arms", "horizon")]
-    several = np.unique(groups[-1]).size > 1
-    order = np.lexsort((table["t"].to_numpy(), table["seed"].to_numpy(), *groups))
-    ends = np.flatnonzero(np.any([np.diff(group[order]) != 0 for group in groups], axis=0)) + 1
-    rows_of_group = {}
-    for rows in np.split(order, ends) if order.size else ():
-        environment, policy, dim, arms, horizon = (int(group[rows[0]]) for group in groups)
-        label = names[0].dictionary[environment].as_py()
-        cell = Cell(label, dim, arms, horizon if several else None)
-        rows_of_group[cell, names[1].dictionary[policy].as_py()] = rows
-    return rows_of_group
+    from infex.experiments.sweep import Sweep
+    from infex.reports.strips import Look
 
 
 @final
-class Results:
+class Results(PlayedRuns):
     """The runs of a sweep that went well, as `table()`, and those that failed, as `failures`.
 
     `bases` maps the name of a policy to that of the base it explores with. `about` tells how the runs
-    were made.
+    were made. Where a method asks for a policy, it is named as in the table or the sweep, or is the object.
     """
 
     def __init__(
@@ -79,95 +48,65 @@ class Results:
         bases: dict[str, str] | None = None,
         failures: tuple[dict[str, str], ...] = (),
         about: dict[str, Any] | None = None,
+        sweep: Sweep | None = None,
     ) -> None:
-        self._table = table
-        self.bases = bases or {}
-        self.failures = failures
-        self.about = about or {}
+        super().__init__(table, bases or {}, failures, about or {})
+        self._sweep = sweep
 
-    def __repr__(self) -> str:
-        return f"Results({len(self.finals)} runs, {len(self.failures)} failed)"
+    @staticmethod
+    def load(folder: str | Path) -> Results:
+        """The results that a folder holds, of a sweep or of `save`."""
+        from infex.experiments.folder import read
 
-    def table(self) -> Table:
-        """One row for each run and recorded round, with a column for every setting that was played."""
-        return Table(widened(self._table, self.settings))
+        return read(folder)
 
-    @functools.cached_property
-    def settings(self) -> dict[str, list[Facts]]:
-        """The settings of all policies and problems; where the sweep kept none, what their labels say."""
-        if "settings" in self.about or not set(RUN_COLUMNS.names) <= set(self._table.column_names):
-            kept: dict[str, list[Facts]] = self.about.get("settings", {})
-            return {"policies": [], "environments": []} | kept
-        pairs = self._table.select(["policy", "horizon"]).group_by(["policy", "horizon"]).aggregate([])
-        labels = [(row["policy"], row["horizon"]) for row in pairs.to_pylist()]
-        return told_by_labels(labels, pc.unique(self._table["environment"]).to_pylist())
+    @staticmethod
+    def of(
+        runs: Iterable[Run] | Mapping[str, Iterable[Run]], *, environment: by_hand.Naming = "by hand"
+    ) -> Results:
+        """Results of runs that `play` and `play_many` gave; a dict of them, {name: runs}, names policies.
 
-    @functools.cached_property
-    def rules(self) -> dict[str, str]:
-        """When each policy that has a schedule explores, and on which data its base learns."""
-        return {
-            record["policy"]: f"{record['schedule']}, {record.get('data')}"
-            for record in self.settings["policies"]
-            if record.get("schedule") is not None
-        }
+        `environment` names the problem, or is a function of a run that does. Runs with one seed on problems
+        of one name are paired, so they must be of one problem; others are refused.
 
-    def problem(self, cell: Cell) -> Facts:
-        """The settings of a problem, by the names of their columns."""
-        records = self.settings["environments"]
-        return next((each for each in records if each["environment"] == cell.environment), {})
+        >>> from infex import Greedy, LinUCB, environments, play_many
+        >>> problem = environments.gaussian(dim=3, arms=5, seed=1)
+        >>> runs = {"UCB": play_many(problem, LinUCB(), 50), "greedy": play_many(problem, Greedy(), 50)}
+        >>> Results.of(runs).policies
+        ['UCB', 'greedy']
+        """
+        made = by_hand.made_of(runs, environment)
+        bases = {policy: base for policy, base in made.bases.items() if base in made.bases}
+        return Results(made.table, bases=bases, about=by_hand.about(made))
 
-    @functools.cached_property
-    def finals(self) -> pa.Table:
-        """One row for each run: its last round, and every setting that was played."""
-        return widened(self._table.filter(pc.equal(self._table["t"], self._table["horizon"])), self.settings)
+    def save(self, folder: str | Path, *, force: bool = False) -> None:
+        """Writes table, summary, settings and failures into a folder, as `load` and all commands read it.
 
-    @functools.cached_property
-    def cells(self) -> list[Cell]:
-        """The problems, by dimension and number of arms."""
-        cells = dict.fromkeys(cell for cell, _ in self._runs)
-        return sorted(cells, key=lambda cell: (cell.dim, cell.arms, cell.environment, cell.horizon or 0))
+        A folder with other contents is written to with `force` alone.
+        """
+        from infex.experiments.folder import save
 
-    @functools.cached_property
-    def shapes_are_distinct(self) -> bool:
-        """Do dimension and number of arms tell all problems apart?"""
-        return len({(cell.dim, cell.arms, cell.horizon) for cell in self.cells}) == len(self.cells)
+        save(self, folder, force)
 
-    def title(self, cell: Cell) -> str:
-        """What a reader calls a problem: its shape, and its label where another has that shape too."""
-        shape = f"d = {cell.dim}, K = {cell.arms}" + (f", T = {cell.horizon:,}" if cell.horizon else "")
-        return shape if self.shapes_are_distinct else f"{shape}: {cell.environment}"
-
-    @functools.cached_property
-    def policies(self) -> list[str]:
-        """The names of all policies, in the order of the sweep."""
-        names = dict.fromkeys(self.finals["policy"].to_pylist())
-        order = {name: place for place, name in enumerate(self.about.get("policies", []))}
-        return sorted(names, key=lambda name: order.get(name, len(order)))
-
-    @functools.cached_property
-    def _runs(self) -> dict[tuple[Cell, str], Runs]:
-        """The runs of each cell and policy."""
-        seeds, regret, seconds = (self.finals[name].to_numpy() for name in ("seed", "regret", "seconds"))
-        groups = by_cell(self.finals)
-        return {key: Runs(seeds[rows], regret[rows], seconds[rows]) for key, rows in groups.items()}
-
-    def has(self, cell: Cell, policy: str | Policy) -> bool:
-        """Are there runs of that policy in that cell?"""
-        if isinstance(policy, str) and policy in self.policies:
-            return (cell, policy) in self._runs
-        return (cell, self._name(policy)) in self._runs
-
-    def regret(self, cell: Cell, policy: str | Policy) -> Floats:
-        """Final regret of each run, by seed."""
-        return self._of(cell, policy).regret
-
-    def seconds(self, cell: Cell, policy: str | Policy) -> Floats:
-        """Computation time of each run, by seed."""
-        return self._of(cell, policy).seconds
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the sweep, whose objects a pickle may not hold."""
+        return self.__dict__ | {"_sweep": None}
 
     def spread(self, cell: Cell, policy: str | Policy) -> Spread:
         """The spread of final regret."""
         return spread(self.regret(cell, policy))
+
+    @functools.cached_property
+    def _intervals(self) -> dict[tuple[Cell, str], Interval]:
+        """Mean final regret of each cell and policy; all share their draws."""
+        return dict(
+            zip(self._runs, mean_intervals([runs.regret for runs in self._runs.values()]), strict=True)
+        )
+
+    def interval(self, cell: Cell, policy: str | Policy) -> Interval:
+        """Mean final regret with its interval of 95 %; fewer than 12 runs are too few for one (NaN)."""
+        self._of(cell, policy)
+        return self._intervals[cell, self.known(policy)]
 
     def both(
         self,
@@ -207,54 +146,77 @@ class Results:
             if self.has(place, left) and self.has(place, right)
         }
 
-    def known(self, policy: str | Policy) -> str:
-        """The name of a policy in the table, if there are runs of it.
+    def tests(
+        self,
+        against: str | Policy,
+        *,
+        policy: str | Policy | None = None,
+        cell: Cell | None = None,
+        test: Literal["wilcoxon", "sign"] = "wilcoxon",
+    ) -> Table:
+        """Every policy, or one, less another: a row for each cell with means, medians, intervals, p-values.
 
-        It may be given by that name, by any expression that means the same, or as the policy itself.
+        `p` is two-sided, of Wilcoxon's signed ranks or of signs; `p_holm` is corrected for all rows of the
+        table (Holm). `below` counts the pairs in which the policy has less regret.
         """
-        name = self._name(policy)
-        if name in self.policies:
-            return name
-        if name in self.about.get("policies", ()):
-            raise InvalidSetting(f"all runs of {name!r} failed: see failures.json, or results.failures")
-        names = "".join(f"\n  {each}" for each in self.policies)
-        raise InvalidSetting(f"no runs of {name!r}{hint(name, self.policies)}; there are runs of{names}")
+        chosen = None if policy is None else self.known(policy)
+        if cell is not None and cell not in self.cells:
+            raise InvalidSetting(f"no runs in {cell}; results.cells are the problems that there are")
+        return summaries.tests(self, self.known(against), chosen, [cell] if cell else self.cells, test)
 
-    def names_several(self, policy: str | Policy) -> bool:
-        """Does a name stand for several policies of the table, as it says less than they do?"""
-        try:
-            self._name(policy)
-        except InvalidSetting:
-            return True
-        return False
+    def worst(self, by: Literal["regret", "ratio"] = "regret") -> Table:
+        """The problem on which each policy does worst: by mean regret, or by its ratio to the least there.
 
-    def _name(self, policy: str | Policy) -> str:
-        """The name in the table for what a user gave, or that itself."""
-        name = policy if isinstance(policy, str) else label_of(checked("policy", policy))
-        known = name in self.policies
-        return name if known else found_name(name, policy, self.about, self.settings["policies"])
+        `regret_most` is that of its worst run there, with `seed_of_most`.
+        """
+        return summaries.worst(self, by)
 
-    def _of(self, cell: Cell, policy: str | Policy) -> Runs:
-        """The runs of one policy in one cell, if there are any."""
-        name = self.known(policy)
-        if (cell, name) not in self._runs:
-            raise InvalidSetting(f"no runs of {name!r} in {cell}; results.cells and results.has tell where")
-        return self._runs[cell, name]
+    def slope(self, cell: Cell, policy: str | Policy, since: int | None = None) -> Interval:
+        """How fast mean regret grows from round `since` (a tenth of the horizon) on: 1 is linear, 0.5 a root.
 
-    @functools.cached_property
-    def _curves(self) -> dict[tuple[Cell, str], tuple[Integers, Floats]]:
-        """Rounds and regret of each cell and policy, one row for each run."""
-        t, seeds, regret = (self._table[name].to_numpy() for name in ("t", "seed", "regret"))
-        curves = {}
-        for key, rows in by_cell(self._table).items():
-            runs = np.unique(seeds[rows]).size
-            curves[key] = t[rows].reshape(runs, -1)[0], regret[rows].reshape(runs, -1)
-        return curves
+        It is the slope of its logarithm against that of the round, with an interval of 95 % over runs.
+        """
+        return slope_of(*self.curves(cell, policy), since)
 
-    def curves(self, cell: Cell, policy: str | Policy) -> tuple[Integers, Floats]:
-        """Recorded rounds, and the regret up to them, one row for each run."""
-        self._of(cell, policy)
-        return self._curves[cell, self._name(policy)]
+    def best(self, cell: Cell | None = None, of: Literal["mean", "median"] = "mean") -> choosing.Best:
+        """The policy of the lowest mean or median regret in a cell, and how many it was chosen from.
+
+        Without a cell there must be one problem alone.
+        """
+        if cell is None and len(self.cells) != 1:
+            raise InvalidSetting(f"there are {len(self.cells)} problems: name one of results.cells")
+        return choosing.best(self, self.cells[0] if cell is None else cell, of)
+
+    def confirm(
+        self,
+        seeds: int = 200,
+        *,
+        cell: Cell | None = None,
+        of: Literal["mean", "median"] = "mean",
+        neighbours: int = 4,
+        workers: int | None = None,
+        progress: Progress | bool | None = None,
+    ) -> choosing.Confirmation:
+        """Plays the best policy of a cell, and the `neighbours` that came next, on so many fresh seeds.
+
+        Seeds go on after the last of the sweep, so none of them has chosen the policy. `workers` and
+        `progress` are those of `Sweep.run`.
+        """
+        from infex.experiments.sweep_record import sweep_behind
+
+        sweep = self._sweep or sweep_behind(self.about)
+        return choosing.confirm(self.best(cell, of), sweep, seeds, neighbours, workers, progress)
+
+    def diff(self, other: Results | str | Path) -> ResultsDiff:
+        """Which runs agree bit for bit with another's, or a folder's, which do not, which are missing."""
+        return difference(self._table, (other if isinstance(other, Results) else Results.load(other))._table)
+
+    def bands(self, cell: Cell, policy: str | Policy, of: Literal["mean"] | float = "mean") -> Band:
+        """Recorded rounds, the mean or a quantile (0.5 is the median) of regret, and its interval of 95 %.
+
+        Each round has an interval of its own; fewer than 12 runs are too few for any (NaN).
+        """
+        return band_of(*self.curves(cell, policy), of)
 
     def band(self, cell: Cell, policy: str | Policy) -> tuple[Integers, Floats, Floats]:
         """Recorded rounds, mean regret up to them, and its standard deviation (0 for one run)."""
@@ -262,42 +224,24 @@ class Results:
         std = regret.std(axis=0, ddof=1) if len(regret) > 1 else np.zeros(rounds.size)
         return rounds, regret.mean(axis=0), std
 
-    def summary(self) -> pa.Table:
-        """One row for each cell and policy; with its `environment` where several have one shape.
+    def summary(self) -> Table:
+        """One row for each cell and policy: final regret with its interval and spread, and computation time.
 
-        One run has no standard deviation (null).
+        One run has no standard deviation, and fewer than 12 have no interval (null).
         """
-        rows = [
-            self._summary_row(cell, policy)
-            for cell in self.cells
-            for policy in self.policies
-            if self.has(cell, policy)
-        ]
-        more = [] if self.shapes_are_distinct else [pa.field("environment", pa.string())]
-        more += [pa.field("horizon", pa.int64())] if any(cell.horizon for cell in self.cells) else []
-        return pa.Table.from_pylist(rows, schema=pa.schema([*SUMMARY_COLUMNS, *more]))
+        return summaries.summary(self)
 
-    def _summary_row(self, cell: Cell, policy: str) -> dict[str, Any]:
-        regret = self.spread(cell, policy)
-        return {
-            "dim": cell.dim,
-            "arms": cell.arms,
-            "policy": policy,
-            "instances": regret.runs,
-            "regret_mean": regret.mean,
-            "regret_std": regret.std if regret.runs > 1 else None,
-            "regret_median": regret.median,
-            "seconds_median": float(np.median(self.seconds(cell, policy))),
-            "environment": cell.environment,
-            "horizon": cell.horizon,
-        }
+    def latex(self, of: Literal["mean", "median"] = "mean") -> str:
+        """Final regret as a LaTeX table (booktabs): a row for each policy, a column for each problem."""
+        from infex.reports.latex import latex
+
+        return latex(self, of)
 
     def write(self, folder: Path) -> None:
         """Writes `results.parquet` and `summary.csv`."""
-        replace(folder / "results.parquet", wide_parquet(self._table, self.settings))
-        sink = pa.BufferOutputStream()
-        pyarrow.csv.write_csv(self.summary(), sink)
-        replace(folder / "summary.csv", sink.getvalue().to_pybytes())
+        from infex.experiments.folder import write_tables
+
+        write_tables(folder, wide_parquet(self._table, self.settings), self.summary().arrow)
 
     def against(self, setting: str, **only: object) -> Against:
         """Final regret by the values of a setting, with a line for each mixture of the others.
@@ -308,13 +252,23 @@ class Results:
         """
         return against(self.finals, setting, only)
 
-    def plot(self, dim: int | None = None, *, against: str | None = None, **only: object) -> Figure:
+    def plot(
+        self,
+        dim: int | None = None,
+        *,
+        show: Look = "std",
+        log: bool = False,
+        against: str | None = None,
+        **only: object,
+    ) -> Figure:
         """A matplotlib figure of regret and time, for one dimension if there are several.
 
-        With `against` it is final regret against the values of that setting; `only` as in `against`.
+        `show` is "std" (means with one standard deviation), "interval" (means with intervals of 95 %) or
+        "median" (medians with quartiles); with `log`, regret and rounds have logarithmic axes. With `against`
+        it is final regret against the values of that setting; `only` as in `against`.
         """
         if against is not None:
             return self.against(against, **only).plot()
         from infex.reports import figure
 
-        return figure(self, dim)
+        return figure(self, dim, show=show, log=log)

@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 
+from infex.experiments.printed import aligned
 from infex.experiments.tasks import TaskOutcome
 
 RUN_COLUMNS = pa.schema(
@@ -27,19 +28,6 @@ RUN_COLUMNS = pa.schema(
         ("regret_exploring", pa.float64()),
         ("regret_greedy", pa.float64()),
         ("volume", pa.float64()),
-    ]
-)
-
-SUMMARY_COLUMNS = pa.schema(
-    [
-        ("dim", pa.int64()),
-        ("arms", pa.int64()),
-        ("policy", pa.string()),
-        ("instances", pa.int64()),
-        ("regret_mean", pa.float64()),
-        ("regret_std", pa.float64()),
-        ("regret_median", pa.float64()),
-        ("seconds_median", pa.float64()),
     ]
 )
 
@@ -63,7 +51,7 @@ def rows_of(outcomes: Iterable[TaskOutcome]) -> pa.Table:
 
 @final
 class Table:
-    """An Arrow table, with ways to Polars and pandas."""
+    """An Arrow table that prints as one, with ways to Polars and pandas."""
 
     def __init__(self, arrow: pa.Table) -> None:
         self.arrow = arrow
@@ -79,8 +67,12 @@ class Table:
         """For every library that reads Arrow."""
         return self.arrow.__arrow_c_stream__(requested_schema)
 
+    def __getitem__(self, name: str) -> Any:
+        """A column."""
+        return self.arrow[name]
+
     def __repr__(self) -> str:
-        return f"Table({self.arrow.num_rows} rows: {', '.join(self.arrow.column_names)})"
+        return aligned(self.arrow)
 
     def to_polars(self) -> Any:
         """The table as a Polars data frame."""

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar, final
 
@@ -19,6 +18,9 @@ from infex.errors import InfexError, InvalidSetting
 from infex.experiments.engines import Engine, outcomes_of
 from infex.experiments.entrants import LabelledPolicy, Named, combined, entrants, named
 from infex.experiments.folder import Folder
+from infex.experiments.narrowing import narrow
+from infex.experiments.progress_bar import showing
+from infex.experiments.provenance import commit, versions
 from infex.experiments.recipes import Recipe, recipes
 from infex.experiments.results import Results
 from infex.experiments.setting_columns import settings_of
@@ -47,6 +49,7 @@ class Sweep:
     `infex.estimators`, or text; None is ridge regression) may be lists, of which everything is played with
     every one. `delta` is for policies that say none, a user's too; "1/T" is one over the horizon, as in the
     paper. A delta that is said is the one that is played. `title` is that of the report.
+    `only` are names in tables, and keeps these policies and environments alone.
 
     >>> sweep = Sweep(environments=["gaussian(dim=3, arms=5)"], policies=["Greedy"], horizon=100, seeds=2)
     >>> len(sweep.tasks())
@@ -64,6 +67,7 @@ class Sweep:
     delta: Any = "1/T"
     estimator: Any = None
     title: str = ""
+    only: Any = ()
     players: tuple[LabelledPolicy, ...] = field(init=False, repr=False)
     problems: tuple[Recipe, ...] = field(init=False, repr=False)
 
@@ -82,6 +86,7 @@ class Sweep:
             object.__setattr__(self, name, value)
         object.__setattr__(self, "problems", tuple(_each("environments", self.environments, recipes)))
         object.__setattr__(self, "players", tuple(self._all_players()))
+        narrow(self)
         if not (self.players and self.problems and self.seeds):
             raise InvalidSetting(
                 f"an empty sweep: {len(self.problems)} environments, {len(self.players)} policies, "
@@ -119,7 +124,9 @@ class Sweep:
         ]
 
     def about(self) -> dict[str, Any]:
-        """The settings, seeds, versions and the machine, for a report."""
+        """The settings, seeds, versions and the machine, for a report; and the sweep itself, as data."""
+        from infex.experiments.sweep_record import sweep_record  # which makes sweeps
+
         told = settings_of(self.players, self.problems)
         return {
             "title": self.title,
@@ -133,10 +140,11 @@ class Sweep:
             "estimator": list(dict.fromkeys(each["estimator"] for each in told["policies"])),
             "settings": told,
             "names": self._names(),
-            "versions": {name: version(name) for name in ("infex", "numpy", "numba", "joblib", "pyarrow")}
-            | {"python": platform.python_version()},
+            "versions": versions(),
+            "commit": commit(),
             "machine": f"{platform.system()} {platform.machine()}, {_processor()}",
             "command": shlex.join(["infex", *sys.argv[1:]]) if sys.argv[0].endswith("infex") else "",
+            "sweep": sweep_record(self),
         }
 
     def _names(self) -> dict[str, list[str]]:
@@ -156,7 +164,7 @@ class Sweep:
         engine: Engine | str = "local",
         scheduler: str | None = None,
         force: bool = False,
-        progress: Progress | None = None,
+        progress: Progress | bool | None = None,
     ) -> Results:
         """Plays what is missing, on all cores or so many workers, and gives all results.
 
@@ -164,14 +172,16 @@ class Sweep:
         not played again; the same call after an interruption goes on. Without it nothing is kept.
         Warnings that infex gave in runs are repeated once, at the end; if runs failed, there is a
         RuntimeWarning too. The table, the summary and `sweep.json` are of this sweep alone, whatever
-        other runs the folder keeps.
+        other runs the folder keeps. `progress` is True for a bar on stderr, or a function that is told how
+        many runs are done, how many there are, and how many failed.
         """
         where = Engine.of(engine, scheduler, workers)
         tasks = {task.key: task for task in self.tasks()}
-        with Folder(out, force=force) as folder:
+        with showing(progress) as told, Folder(out, force=force) as folder:
             done = folder.keys() & tasks.keys()
-            log = SweepLog(tasks, len(done), progress)
+            log = SweepLog(tasks, len(done), told)
             if len(done) < len(tasks):
+                folder.begin(self.about())
                 compile_loop()
             missing = [task for key, task in tasks.items() if key not in done]
             for outcomes in outcomes_of(chunked(missing), where):
@@ -179,7 +189,7 @@ class Sweep:
                 log.enter(outcomes)
             about = self.about() | where.about() | {"earlier": len(done)}
             rows = folder.table(list(tasks))
-            results = Results(rows, bases=about["bases"], failures=log.failures(), about=about)
+            results = Results(rows, bases=about["bases"], failures=log.failures(), about=about, sweep=self)
             folder.finish(results)
         log.warn(stacklevel=2)
         return results

@@ -12,6 +12,7 @@ from infex.experiments import changing_arms, paper
 from infex.experiments.results import Results
 from infex.files import replace
 from infex.reports import draw, page
+from infex.reports.strips import Look
 from infex.simulation.many import cores
 
 Picture = TypeVar("Picture")
@@ -19,9 +20,9 @@ Picture = TypeVar("Picture")
 DEFAULT_TITLE = "Infrequent exploration in linear bandits"
 
 
-def write_report(results: Results, folder: Path) -> list[Path]:
-    """Writes the figures and `report.html` in place of earlier ones; the files."""
-    written = draw(results, folder, paper.figures(results), _on_all_cores)
+def write_report(results: Results, folder: Path, show: Look = "std", log: bool = False) -> list[Path]:
+    """Writes the figures, as `results.plot` would, and `report.html` in place of earlier ones; the files."""
+    written = draw(results, folder, paper.figures(results), _on_all_cores, show=show, log=log)
     target = folder / "report.html"
     title = results.about.get("title") or DEFAULT_TITLE
     if claims := paper.verdicts(results):

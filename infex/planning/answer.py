@@ -22,7 +22,7 @@ class Tried(NamedTuple):
     """One candidate after the race: its explorations, and its regret over the problems it met.
 
     Its runs have `rounds` rounds: a candidate that was clearly worse before the end has lost at least
-    that. `low` and `high` are the bounds of an interval of 95 % for the mean, NaN with fewer than 6
+    that. `low` and `high` are the bounds of an interval of 95 % for the mean, NaN with fewer than 12
     problems. `cost` is the part of the regret in exploring rounds. `alive` says that the candidate was not
     given up: it met all problems that were played.
     """

@@ -58,7 +58,7 @@ def plan_page(plan: Plan, svg: str) -> str:
         f'<div class="wide">{svg}</div>',
         "<h2>What it costs</h2>",
         f"<p>Regret of {plan.rounds:,} rounds over simulated problems, with intervals of 95 % by bootstrap, "
-        "which need 6 problems or more; differences are on the same problems.</p>",
+        "which need 12 problems or more; differences are on the same problems.</p>",
         _costs(plan),
         *(["<h2>Arms that were most often the best</h2>", _arms(plan)] if plan.arms else []),
         "<h2>All candidates</h2>",

@@ -2,6 +2,7 @@
 // Charts of a report: regret curves with their spread, and computation times. No library, no network.
 const data = JSON.parse(document.getElementById("data").textContent);
 const hidden = new Set();
+let view = "std", logRegret = false;
 const BANDS = 9; // lines at most that have bands; of more, bands would be mud
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -66,17 +67,26 @@ function frame(host, height, left) {
   return { svg, width, height, left, right: width - 12, top: 8, bottom: height - 34 };
 }
 
+// A line and its band, as the reader has chosen to see it.
+function strip(line) {
+  if (view === "median") return { ...line, low: line.quartiles[0], mid: line.quartiles[1], high: line.quartiles[2] };
+  if (view === "interval") return { ...line, low: line.interval[0], mid: line.mean, high: line.interval[1] };
+  return { ...line, low: line.mean.map((value, i) => Math.max(0, value - line.std[i])), mid: line.mean, high: line.mean.map((value, i) => value + line.std[i]) };
+}
+
 function drawRegret(host, cell) {
-  const shown = cell.lines.filter((line) => !hidden.has(line.policy)), many = shown.length > BANDS;
+  const shown = cell.lines.filter((line) => !hidden.has(line.policy)).map(strip), many = shown.length > BANDS;
   const box = frame(host, many ? 400 : 300, 52), horizon = cell.horizon, scale = host.dataset.scale || "linear";
   const end = many ? box.right - 0.14 * (box.right - box.left) : box.right;
-  const peak = 1.04 * Math.max(1e-9, ...shown.flatMap((line) => line.mean.map((value, i) => value + line.std[i])));
+  const peak = 1.04 * Math.max(1e-9, ...shown.flatMap((line) => line.high));
+  const least = Math.max(peak * 1e-4, Math.min(peak / 2, ...shown.flatMap((line) => line.mid.filter((value) => value > 0))));
   const xOf = (t) => {
     const share = scale === "log" && horizon > 1 ? Math.log(t) / Math.log(horizon) : t / horizon;
     return box.left + share * (end - box.left);
   };
-  const yOf = (value) => box.bottom - Math.max(0, value) / peak * (box.bottom - box.top);
-  for (const value of ticks(peak)) {
+  const shareOf = (value) => logRegret ? Math.log(Math.max(value, least) / least) / Math.log(peak / least) : Math.max(0, value) / peak;
+  const yOf = (value) => box.bottom - shareOf(value) * (box.bottom - box.top);
+  for (const value of logRegret ? logTicks(least, peak) : ticks(peak)) {
     add(box.svg, "line", { class: "grid", x1: box.left, x2: box.right, y1: yOf(value), y2: yOf(value) });
     add(box.svg, "text", { class: "tick", x: box.left - 6, y: yOf(value) + 4, "text-anchor": "end" }, number(value));
   }
@@ -90,16 +100,16 @@ function drawRegret(host, cell) {
     const last = line.rounds.length - 1;
     if (many) {
       const x = end + 6 + (box.right - end - 8) * place / shown.length;
-      add(box.svg, "line", { class: "bar", x1: x, x2: x, y1: yOf(line.mean[last] - line.std[last]), y2: yOf(line.mean[last] + line.std[last]), stroke: line.colour });
-      add(box.svg, "circle", { cx: x, cy: yOf(line.mean[last]), r: 1.8, fill: line.colour });
+      add(box.svg, "line", { class: "bar", x1: x, x2: x, y1: yOf(line.low[last]), y2: yOf(line.high[last]), stroke: line.colour });
+      add(box.svg, "circle", { cx: x, cy: yOf(line.mid[last]), r: 1.8, fill: line.colour });
       return;
     }
-    const up = line.rounds.map((t, i) => `${xOf(t)},${yOf(line.mean[i] + line.std[i])}`);
-    const down = line.rounds.map((t, i) => `${xOf(t)},${yOf(line.mean[i] - line.std[i])}`).reverse();
+    const up = line.rounds.map((t, i) => `${xOf(t)},${yOf(line.high[i])}`);
+    const down = line.rounds.map((t, i) => `${xOf(t)},${yOf(line.low[i])}`).reverse();
     add(box.svg, "polygon", { class: "band", points: [...up, ...down].join(" "), fill: line.colour });
   });
   for (const line of shown) {
-    const points = line.rounds.map((t, i) => `${xOf(t)},${yOf(line.mean[i])}`).join(" ");
+    const points = line.rounds.map((t, i) => `${xOf(t)},${yOf(line.mid[i])}`).join(" ");
     add(box.svg, "polyline", { class: "line", points, stroke: line.colour, "stroke-dasharray": line.dash.join(" "), "data-policy": line.policy });
   }
   follow(host, box, shown, xOf, scale, end);
@@ -119,8 +129,8 @@ function follow(host, box, shown, xOf, scale, end) {
     cursor.setAttribute("x1", xOf(rounds[at]));
     cursor.setAttribute("x2", xOf(rounds[at]));
     cursor.setAttribute("visibility", "visible");
-    tip.textContent = `round ${rounds[at].toLocaleString("en")}: ` + [...shown].sort((a, b) => a.mean[at] - b.mean[at])
-      .map((line) => `${line.policy} ${number(line.mean[at])}`).join(" · ");
+    tip.textContent = `round ${rounds[at].toLocaleString("en")}: ` + [...shown].sort((a, b) => a.mid[at] - b.mid[at])
+      .map((line) => `${line.policy} ${number(line.mid[at])}`).join(" · ");
     tip.hidden = false;
   });
 }
@@ -168,6 +178,19 @@ document.getElementById("scale").addEventListener("click", (event) => {
   for (const host of document.querySelectorAll(".regret")) host.dataset.scale = log ? "log" : "linear";
   drawAll();
 });
+document.getElementById("regrets").addEventListener("click", (event) => {
+  logRegret = !logRegret;
+  event.target.setAttribute("aria-pressed", String(logRegret));
+  drawAll();
+});
+const views = document.querySelectorAll("button.view");
+for (const button of views) {
+  button.addEventListener("click", () => {
+    view = button.dataset.view;
+    for (const each of views) each.setAttribute("aria-pressed", String(each === button));
+    drawAll();
+  });
+}
 // Draws for the width that there is, once; drawing may change it, for a longer page may need a scroll bar.
 let width = -1;
 function fit() {

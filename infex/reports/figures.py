@@ -15,7 +15,8 @@ import numpy as np
 from infex.errors import InvalidSetting
 from infex.files import replace
 from infex.reports.figure_files import DRAWN_BY, FORMATS, picture
-from infex.reports.shown import P, Shown
+from infex.reports.shown import Floats, P, Shown
+from infex.reports.strips import LOOKS, Look, strip
 from infex.reports.styles import Style, styles
 
 if TYPE_CHECKING:
@@ -31,8 +32,11 @@ LINES_WITH_BANDS = 9  # the bands of more lines would cover each other
 FIGURE_FILE = re.compile(rf"figure\d+\.({'|'.join(FORMATS)})")
 
 
-def figure(results: Shown[P], dim: int | None = None) -> Figure:
-    """A matplotlib figure with a row for each problem of one dimension."""
+def figure(results: Shown[P], dim: int | None = None, *, show: Look = "std", log: bool = False) -> Figure:
+    """A matplotlib figure with a row for each problem of one dimension, in the `show` of `strip`.
+
+    With `log` both axes of regret are logarithmic.
+    """
     from matplotlib.figure import Figure
 
     dims = sorted({cell.dim for cell in results.cells})
@@ -49,7 +53,7 @@ def figure(results: Shown[P], dim: int | None = None) -> Figure:
     drawn = Figure(figsize=(FIGURE_WIDTH, sum(heights) + below), layout="constrained")
     axes = drawn.subplots(len(cells), 2, squeeze=False, width_ratios=(3, 2), height_ratios=heights)
     for (left, right), cell in zip(axes, cells, strict=True):
-        _regret(left, results, cell, looks)
+        _regret(left, results, cell, looks, show, log)
         _time(right, results, cell, looks)
     axes[-1][0].set_xlabel("round")
     axes[-1][1].set_xlabel("time a run: dots are medians")
@@ -94,16 +98,19 @@ def draw(
     folder: Path,
     numbers: Mapping[int, int] | None = None,
     each: Callable[..., Iterable[dict[str, bytes]]] = map,
+    *,
+    show: Look = "std",
+    log: bool = False,
 ) -> list[Path]:
     """Writes a figure for each dimension, in every format; the files. Earlier figures of ours are removed.
 
     `numbers` are those of the figures, by dimension; without them figures count from 1. `each` may be a `map`
-    that works on several cores.
+    that works on several cores. `show` and `log` are those of `figure`.
     """
     written = []
     dims = sorted({cell.dim for cell in results.cells})
     numbers = numbers or {dim: number for number, dim in enumerate(dims, 1)}
-    for dim, pictures in zip(dims, each(partial(rendered, results), dims), strict=True):
+    for dim, pictures in zip(dims, each(partial(rendered, results, show=show, log=log), dims), strict=True):
         for kind, data in pictures.items():
             path = folder / f"figure{numbers[dim]}.{kind}"
             replace(path, data)
@@ -118,12 +125,12 @@ def draw(
     return written
 
 
-def rendered(results: Shown[P], dim: int) -> dict[str, bytes]:
+def rendered(results: Shown[P], dim: int, *, show: Look = "std", log: bool = False) -> dict[str, bytes]:
     """The figure of one dimension in every format."""
     from matplotlib import rc_context
 
     with rc_context({"font.size": LETTER_SIZE}):
-        drawn = figure(results, dim)
+        drawn = figure(results, dim, show=show, log=log)
         drawn.draw_without_rendering()
         drawn.set_layout_engine("none")  # the engine would place everything anew for each format
         return {kind: picture(drawn, kind) for kind in FORMATS}
@@ -133,31 +140,58 @@ def _shown(results: Shown[P], cell: P) -> list[str]:
     return [policy for policy in results.policies if results.has(cell, policy)]
 
 
-def _regret(axes: Axes, results: Shown[P], cell: P, looks: dict[str, Style]) -> None:
-    """Mean regret, with one standard deviation about it: as a band, or at the end where lines are many."""
-    from matplotlib.ticker import MaxNLocator
-
+def _regret(axes: Axes, results: Shown[P], cell: P, looks: dict[str, Style], show: Look, log: bool) -> None:
+    """Regret with a band about each line, or with bars at the end where lines are many."""
     shown = _shown(results, cell)
-    top, spread = 0.0, False
-    for place, policy in enumerate(shown):
-        rounds, mean, std = results.band(cell, policy)
-        look, low, high = looks[policy], np.maximum(mean - std, 0), mean + std
-        axes.plot(rounds, mean, color=look.colour, dashes=look.dash or (None, None), lw=1.5, label=policy)
-        if std.any() and len(shown) <= LINES_WITH_BANDS:
-            axes.fill_between(rounds, low, high, color=look.colour, alpha=0.09, lw=0)
-        elif std.any():
-            end = rounds[-1] * (1.02 + 0.2 * place / len(shown))
-            axes.vlines(end, low[-1], high[-1], color=look.colour, lw=1.2, alpha=0.8)
-            axes.plot(end, mean[-1], ".", color=look.colour, ms=4)
-        top, spread = max(top, float(high.max())), spread or bool(std.any())
-    axes.set_ylim(0, 1.04 * top or 1)
-    axes.set_xlim(left=0)
-    last = int(rounds[-1])
-    axes.set_xticks([t for t in MaxNLocator(5, integer=True).tick_values(0, last) if t <= last])
-    how = "mean, bands of one std" if len(shown) <= LINES_WITH_BANDS else "mean; bars: one std at the end"
-    axes.set_ylabel(f"regret: {how}" if spread else "regret")
+    strips = [strip(results, cell, policy, show) for policy in shown]
+    many = len(shown) > LINES_WITH_BANDS
+    for place, (policy, each) in enumerate(zip(shown, strips, strict=True)):
+        look = looks[policy]
+        axes.plot(
+            each.rounds, each.line, color=look.colour, dashes=look.dash or (None, None), lw=1.5, label=policy
+        )
+        if each.has_band and many:
+            end = each.rounds[-1] * (1.02 + 0.2 * place / len(shown))
+            axes.vlines(end, each.low[-1], each.high[-1], color=look.colour, lw=1.2, alpha=0.8)
+            axes.plot(end, each.line[-1], ".", color=look.colour, ms=4)
+        elif each.has_band:
+            axes.fill_between(each.rounds, each.low, each.high, color=look.colour, alpha=0.09, lw=0)
+    last = int(strips[-1].rounds[-1])
+    top = max(float(each.high.max()) for each in strips)
+    if log and top > 0:  # no logarithm shows what is nil throughout
+        _log_axes(axes, min(_least(each.line, top) for each in strips), top)
+    else:
+        _plain_axes(axes, last, top)
+    if any(each.has_band for each in strips):
+        centre, spread = LOOKS[show].split(", ")
+        axes.set_ylabel(
+            f"regret: {centre}; bars: {spread} at the end" if many else f"regret: {centre}, bands of {spread}"
+        )
+    else:
+        axes.set_ylabel("regret: median" if show == "median" else "regret")
     axes.set_title(results.title(cell), loc="left", fontsize=10)
     _quiet(axes)
+
+
+def _plain_axes(axes: Axes, last: int, top: float) -> None:
+    """Both from 0, with few ticks of rounds."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.set_ylim(0, 1.04 * top or 1)
+    axes.set_xlim(left=0)
+    axes.set_xticks([t for t in MaxNLocator(5, integer=True).tick_values(0, last) if t <= last])
+
+
+def _log_axes(axes: Axes, least: float, top: float) -> None:
+    """Both logarithmic; regret from its least line on."""
+    axes.set_xscale("log")
+    axes.set_yscale("log", nonpositive="mask")
+    axes.set_ylim(least / 1.3, 1.3 * top)
+
+
+def _least(line: Floats, top: float) -> float:
+    """The least number above 0, or a ten-thousandth of the greatest of all if that is more."""
+    return max(float(np.min(line, where=line > 0, initial=top)), 1e-4 * top)
 
 
 def _time(axes: Axes, results: Shown[P], cell: P, looks: dict[str, Style]) -> None:

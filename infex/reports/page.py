@@ -11,19 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from infex.reports.citation import bibtex
 from infex.reports.shell import asset, shell
 from infex.reports.shown import Judgement, P, Shown
+from infex.reports.strips import LOOKS, strip
 from infex.reports.styles import Style, styles
 
 REGRET_EXPLAINED = (
     "Regret is the pseudo-regret: what was lost, in means, against always playing the best arm."
 )
 LINES_EXPLAINED = (
-    "Lines are means over instances. Bands are one standard deviation to each side; where more than nine "
+    "Lines are means over instances. Bands are one standard deviation to each side, the 95 % interval of the "
+    "mean, or quartiles about the median, as you choose; where more than nine "
     "lines are shown, bars behind the last round tell it in their place. Differences are paired: "
     "both policies met the same instances and the same noise; brackets hold a 95 % bootstrap interval of "
-    "the mean difference, which needs 6 pairs. Greedy's regret is a mixture of near-zero and linear runs, so "
-    "look at medians too."
+    "a mean, which needs 12 instances and is not corrected for the number of comparisons (results.tests is). "
+    "Greedy's regret is a mixture of near-zero and linear runs, so look at medians too."
 )
 MARKS_EXPLAINED = "A short mark is one run, a dot the median."
 CLAIMS_HEADING = "The paper's claims on these runs"
@@ -57,6 +60,8 @@ def page(
         _table(results),
         "<h2>How it was run</h2>",
         _about(results.about),
+        "<h2>How to cite it</h2>",
+        f'<pre id="bibtex">{escape(bibtex(results.about))}</pre>',
     ]
     data = f'<script type="application/json" id="data">{content}</script>'
     return shell(title, parts, scripts=[data, f"<script>\n{asset('chart.js')}</script>"])
@@ -71,6 +76,10 @@ def _data(results: Shown[P], looks: dict[str, Style]) -> dict[str, Any]:
             if not results.has(cell, policy):
                 continue
             rounds, mean, std = results.band(cell, policy)
+            inner, quartiles = (
+                strip(results, cell, policy, "interval"),
+                strip(results, cell, policy, "median"),
+            )
             seconds = results.seconds(cell, policy)
             lines.append(
                 {
@@ -80,6 +89,8 @@ def _data(results: Shown[P], looks: dict[str, Style]) -> dict[str, Any]:
                     "rounds": rounds.tolist(),
                     "mean": _short(mean),
                     "std": _short(std),
+                    "interval": [_short(inner.low), _short(inner.high)],
+                    "quartiles": [_short(quartiles.low), _short(quartiles.line), _short(quartiles.high)],
                     "times": _short(np.maximum(seconds, 1e-9)),
                     "time": _short(np.array([max(float(np.median(seconds)), 1e-9)]))[0],
                 }
@@ -96,7 +107,8 @@ def _short(values: NDArray[np.float64]) -> list[float]:
 def _summary(results: Shown[P]) -> str:
     runs = len(results.finals)
     cells, policies = len(results.cells), len(results.policies)
-    return f"{runs:,} runs of {_rounds(results.about)} rounds: {cells} problems, {policies} policies."
+    problems = "1 problem" if cells == 1 else f"{cells} problems"
+    return f"{runs:,} runs of {_rounds(results.about)} rounds: {problems}, {policies} policies."
 
 
 def _rounds(about: dict[str, Any]) -> str:
@@ -165,8 +177,16 @@ def _legend(policies: list[str], looks: dict[str, Style]) -> str:
         buttons.append(
             f'<button type="button" aria-pressed="true" data-policy="{name}">{line}{name}</button>'
         )
-    scale = '<button type="button" id="scale" aria-pressed="false">rounds on a log scale</button>'
-    words = f'<p class="tip">Choose a name to hide or show it. {scale}</p>'
+    scales = "".join(
+        f'<button type="button" id="{name}" aria-pressed="false">{words} on a log scale</button>'
+        for name, words in (("scale", "rounds"), ("regrets", "regret"))
+    )
+    views = "".join(
+        f'<button type="button" class="view" data-view="{name}" aria-pressed="{str(name == "std").lower()}">'
+        f"{words}</button>"
+        for name, words in LOOKS.items()
+    )
+    words = f'<p class="tip">Choose a name to hide or show it.</p><div id="views">{views}{scales}</div>'
     return f'<div id="tools"><div id="legend">{"".join(buttons)}</div>{words}</div>'
 
 
@@ -181,12 +201,12 @@ def _chart(place: int, cell: P, title: str) -> str:
 
 def _table(results: Shown[P]) -> str:
     head = (
-        "<tr><th>policy</th><th>instances</th><th>mean</th><th>std</th><th>median</th>"
+        "<tr><th>policy</th><th>instances</th><th>mean</th><th>95 % interval</th><th>std</th><th>median</th>"
         "<th>against its base</th><th>against Greedy</th><th>median time</th></tr>"
     )
     rows = []
     for cell in results.cells:
-        rows.append(f'<tr class="cell"><td colspan="8">{escape(results.title(cell))}</td></tr>')
+        rows.append(f'<tr class="cell"><td colspan="9">{escape(_cell_head(results, cell))}</td></tr>')
         for policy in results.policies:
             if results.has(cell, policy):
                 rows.append(_row(results, cell, policy))
@@ -194,10 +214,22 @@ def _table(results: Shown[P]) -> str:
     return f'<div class="wide"><table id="finals">{body}</table></div>'
 
 
+def _cell_head(results: Shown[P], cell: P) -> str:
+    """A problem, and its lowest mean as what it is: the best of so many, on the seeds that chose it."""
+    means = {
+        policy: results.spread(cell, policy).mean for policy in results.policies if results.has(cell, policy)
+    }
+    if len(means) < 2:
+        return results.title(cell)
+    lowest = min(means, key=means.__getitem__)
+    return f"{results.title(cell)}; lowest of {len(means)} on these very seeds: {lowest}"
+
+
 def _row(results: Shown[P], cell: P, policy: str) -> str:
-    regret = results.spread(cell, policy)
+    regret, mean = results.spread(cell, policy), results.interval(cell, policy)
     against = [_against(results, cell, policy, other) for other in (results.bases.get(policy), "Greedy")]
-    figures = [str(regret.runs), _number(regret.mean), _number(regret.std), _number(regret.median), *against]
+    figures = [str(regret.runs), _number(regret.mean), _ends(mean.low, mean.high)]
+    figures += [_number(regret.std), _number(regret.median), *against]
     time = _seconds(float(np.median(results.seconds(cell, policy))))
     return (
         f"<tr><td>{escape(policy)}</td>" + "".join(f"<td>{each}</td>" for each in [*figures, time]) + "</tr>"
@@ -210,8 +242,14 @@ def _against(results: Shown[P], cell: P, policy: str, other: str | None) -> str:
     gap = results.compare(cell, policy, other)
     if not gap.pairs:
         return ""
-    mean, low, high = (_number(value, sign=True) for value in (gap.mean, gap.low, gap.high))
-    return f"{mean} [{low}, {high}]"
+    return f"{_number(gap.mean, sign=True)} {_ends(gap.low, gap.high, sign=True)}"
+
+
+def _ends(low: float, high: float, sign: bool = False) -> str:
+    """An interval, or why there is none."""
+    if math.isnan(low) or math.isnan(high):
+        return "(too few)"
+    return f"[{_number(low, sign)}, {_number(high, sign)}]"
 
 
 def _number(value: float, sign: bool = False) -> str:
@@ -237,6 +275,7 @@ def _about(about: dict[str, Any]) -> str:
         "delta of policies that say none": about.get("delta", ""),
         "Estimator": "; ".join(about.get("estimator", [])),
         "Versions": versions,
+        "Commit of the folder it was run in": about.get("commit", ""),
         "Machine": about.get("machine", ""),
         "Command": about.get("command", ""),
     }

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from infex.statistics import Difference, Spread
+from infex.statistics import Difference, Interval, Spread
 
 Floats = NDArray[np.float64]
 
@@ -60,6 +60,15 @@ class Shown(Protocol[P]):
 
     def band(self, cell: P, policy: str) -> tuple[NDArray[np.int64], Floats, Floats]:
         """Rounds, mean regret up to them, and its standard deviation."""
+
+    def bands(self, cell: P, policy: str) -> tuple[NDArray[np.int64], Floats, Floats, Floats]:
+        """Rounds, mean regret up to them, and the ends of its interval; NaN where runs are too few."""
+
+    def curves(self, cell: P, policy: str) -> tuple[NDArray[np.int64], Floats]:
+        """Rounds, and regret up to them, one row for each run."""
+
+    def interval(self, cell: P, policy: str) -> Interval:
+        """Mean final regret with its interval; NaN where runs are too few."""
 
     def spread(self, cell: P, policy: str) -> Spread:
         """How final regret is spread over runs."""

@@ -163,7 +163,11 @@ def test_files_are_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
     def full(*given: Any) -> None:
         raise OSError("no space left on device")
 
-    for place in ("infex.experiments.results.replace", "pyarrow.parquet.ParquetWriter"):
+    for place in (
+        "pyarrow.csv.write_csv",
+        "infex.experiments.folder.replace",
+        "pyarrow.parquet.ParquetWriter",
+    ):
         with monkeypatch.context() as patch:
             patch.setattr(place, full)
             with pytest.raises(OSError, match="no space left"):

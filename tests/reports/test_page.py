@@ -7,10 +7,12 @@ import statistics
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from selenium.webdriver.common.by import By
 
 from infex import Sweep
+from infex.errors import InfexError
 from infex.experiments import paper
 from infex.experiments.sweep_report import write_report
 from infex.experiments.verdict import Verdict
@@ -94,6 +96,24 @@ def test_the_scale_of_rounds_can_be_changed_and_figures_are_shown_under_the_poin
 
 
 @pytest.mark.browser
+def test_medians_intervals_and_logarithms_can_be_chosen(report: Path) -> None:
+    with browser.opened(report) as driver:
+        seen = {driver.find_element(By.CSS_SELECTOR, "polygon.band").get_attribute("points")}
+        for place, name in enumerate(("interval", "median", "std"), 2):
+            browser.press(driver, driver.find_element(By.CSS_SELECTOR, f"button[data-view={name}]"))
+            pressed = driver.find_elements(By.CSS_SELECTOR, "button.view[aria-pressed=true]")
+            assert [each.get_attribute("data-view") for each in pressed] == [name]
+            seen.add(driver.find_element(By.CSS_SELECTOR, "polygon.band").get_attribute("points"))
+            assert len(seen) == min(place, 3), "the last view is the first again"
+        browser.press(driver, driver.find_element(By.ID, "regrets"))
+        logarithmic = driver.find_element(By.CSS_SELECTOR, "polygon.band").get_attribute("points")
+        assert logarithmic not in seen
+        assert "NaN" not in logarithmic
+        assert "Infinity" not in logarithmic
+        assert driver.get_log("browser") == []
+
+
+@pytest.mark.browser
 def test_charts_are_drawn_anew_for_another_width(report: Path) -> None:
     with browser.opened(report) as driver:
         sizes = "return [document.body.clientWidth, document.querySelector('.regret svg').clientWidth]"
@@ -113,6 +133,13 @@ def test_the_tables_hold_the_figures(report: Path, results: Any) -> None:
     assert "played in one process on a machine with" in text
     assert "bootstrap" in text
     for words in ("numba ", "python ", "4: 0 to 3", "gaussian(dim=2, arms=4)", "400 rounds"):
+        assert words in text
+    for words in (
+        "lee2025infrequent",
+        "@software{infex,",
+        "version = {",
+        "lowest of 4 on these very seeds: ",
+    ):
         assert words in text
     assert "http://" not in text.replace("http://www.w3.org/2000/svg", "")
     assert "https://" not in text
@@ -136,6 +163,9 @@ def test_the_charts_hold_means_one_deviation_and_median_times(report: Path, resu
             assert line["rounds"] == rounds.tolist()
             assert line["mean"] == pytest.approx([statistics.mean(each) for each in columns], rel=1e-4)
             assert line["std"] == pytest.approx([statistics.stdev(each) for each in columns], rel=1e-4)
+            quartiles = [statistics.quantiles(each, n=4, method="inclusive") for each in columns]
+            np.testing.assert_allclose(line["quartiles"], np.array(quartiles).T, rtol=1e-4, atol=1e-12)
+            assert line["interval"] == [line["mean"]] * 2, "four runs are too few for an interval"
             seconds = results.seconds(cell, line["policy"]).tolist()
             assert line["time"] == pytest.approx(statistics.median(seconds), rel=1e-4)
             assert line["times"] == pytest.approx(seconds, rel=1e-4)
@@ -149,21 +179,21 @@ def rows_of(text: str) -> list[list[str]]:
 
 def test_differences_are_the_policys_minus_the_others() -> None:
     runs = {
-        name: {seed: (value + seed % 2, 1.0) for seed in range(8)}
+        name: {seed: (value + seed % 2, 1.0) for seed in range(12)}
         for name, value in (("LinUCB", 900.0), ("Infex(LinUCB, every(5))", 600.0), ("Greedy", 1000.0))
     }
     found = made({CELL: runs})
     found.bases = {"Infex(LinUCB, every(5))": "LinUCB"}
     minus = "\N{MINUS SIGN}"
-    assert [row[5:7] for row in rows_of(page(found, "title", []))] == [
+    assert [row[6:8] for row in rows_of(page(found, "title", []))] == [
         ["", f"{minus}100 [{minus}100, {minus}100]"],
         [f"{minus}300 [{minus}300, {minus}300]", f"{minus}400 [{minus}400, {minus}400]"],
         ["", ""],
     ]
     few = {name: {seed: by_seed[seed] for seed in range(2)} for name, by_seed in runs.items()}
-    assert rows_of(page(made({CELL: few}), "title", []))[0][6] == f"{minus}100 [\N{EN DASH}, \N{EN DASH}]"
-    runs["Greedy"] = {9: (1.0, 1.0)}
-    assert rows_of(page(made({CELL: runs}), "title", []))[0][6] == ""
+    assert rows_of(page(made({CELL: few}), "title", []))[0][7] == f"{minus}100 (too few)"
+    runs["Greedy"] = {99: (1.0, 1.0)}
+    assert rows_of(page(made({CELL: runs}), "title", []))[0][7] == ""
 
 
 def test_nothing_that_a_user_names_is_read_as_html() -> None:
@@ -281,6 +311,38 @@ def test_spread_is_drawn_whole_and_said(count: int, bands: int, words: str) -> N
     assert left.get_ylim()[1] >= (mean + std).max()
     alone = made({CELL: {"A": {0: (1.0, 1.0)}}}).plot().axes[0]
     assert alone.get_ylabel() == "regret"
+
+
+@pytest.mark.parametrize(
+    ("show", "words"),
+    [("std", "bands of one std"), ("interval", "bands of 95 % interval"), ("median", "bands of quartiles")],
+)
+def test_a_figure_shows_means_or_medians_on_plain_or_logarithmic_axes(show: Any, words: str) -> None:
+    rng = np.random.default_rng(1)
+    runs = {"A": {seed: (float(each), 1.0) for seed, each in enumerate(rng.exponential(50.0, 20))}}
+    found = made({CELL: runs})
+    (cell,) = found.cells
+    for log in (False, True):
+        left = found.plot(show=show, log=log).axes[0]
+        assert words in left.get_ylabel()
+        assert left.get_xscale() == left.get_yscale() == ("log" if log else "linear")
+        drawn = np.asarray(left.get_lines()[0].get_ydata(), float)
+        curves = found.curves(cell, "A")[1]
+        np.testing.assert_allclose(
+            drawn, np.median(curves, axis=0) if show == "median" else curves.mean(axis=0)
+        )
+        bottom, top = left.get_ylim()
+        assert bottom <= min(drawn)
+        assert max(drawn) <= top
+    with pytest.raises(InfexError, match="show must be 'std' or 'interval' or 'median', got 'mean'"):
+        found.plot(show="mean")
+
+
+def test_runs_without_regret_are_drawn_on_plain_axes() -> None:
+    found = made({CELL: {"A": {0: (0.0, 1.0)}, "B": {0: (0.0, 1.0)}}})
+    for show in ("std", "interval", "median"):
+        left = found.plot(show=show, log=True).axes[0]
+        assert left.get_yscale() == "linear"
 
 
 @pytest.mark.parametrize("low", [1e-9, 3.1e-4, 0.9, 2.0])

@@ -1,7 +1,8 @@
-"""Means, spreads and paired differences, with intervals that ask for no normal law."""
+"""Means, quantiles and paired differences; pairs are drawn again for their intervals."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -14,18 +15,11 @@ MEAN_RESAMPLES = 10_000
 QUANTILE_RESAMPLES = 2000  # fewer, because a quantile takes longer than a mean
 NUMBERS_DRAWN_AT_ONCE = 1 << 18
 INTERVAL_ENDS = ((1 - 0.95) / 2, (1 + 0.95) / 2)  # the quantiles between which 95 % lie
-PAIRS_OF_AN_INTERVAL = 6  # with fewer there is none
+SLOPE_RESAMPLES = 2000
+PAIRS_OF_AN_INTERVAL = 12  # fewer are too few for an interval
+TOO_FEW = "too few"
 PAIRS_BEYOND_A_QUANTILE = 3  # on either side, which its interval needs
 RELATIVE_ROUNDING = 1e-12  # errors as small as this come of rounding alone
-
-
-class Spread(NamedTuple):
-    """How a figure is spread over runs; `std` is the sample's (n - 1), NaN for one run."""
-
-    runs: int
-    mean: float
-    std: float
-    median: float
 
 
 class Difference(NamedTuple):
@@ -42,15 +36,8 @@ class Difference(NamedTuple):
         """Is 0 outside the interval?"""
         return self.low > 0 or self.high < 0
 
-
-def spread(values: Floats) -> Spread:
-    """Count, mean, standard deviation and median.
-
-    >>> spread(np.array([1.0, 2.0, 6.0]))._asdict()
-    {'runs': 3, 'mean': 3.0, 'std': 2.6457513110645907, 'median': 2.0}
-    """
-    std = float(np.std(values, ddof=1)) if values.size > 1 else float("nan")
-    return Spread(int(values.size), float(np.mean(values)), std, float(np.median(values)))
+    def __str__(self) -> str:
+        return f"{self.mean:+,.4g} {_ends(self.low, self.high, '+,.4g')} of {self.pairs} pairs"
 
 
 def paired(one: Floats, other: Floats) -> Difference:
@@ -60,8 +47,15 @@ def paired(one: Floats, other: Floats) -> Difference:
     trusting a normal law, and each mean so drawn is measured in standard errors of its own draw
     (Efron and Tibshirani, 1993, section 12.5). Of 20 pairs such intervals hold the true mean of a
     normal law in 95 of 100 cases, of an exponential one in 94, of a mixture like greedy's in 97;
-    quantiles of the means alone would in 93, 90 and 92. The draws are the same in every call. Fewer
-    than 6 pairs have no interval (NaN), and a bound that the draws leave open is infinite.
+    quantiles of the means alone would in 93, 90 and 92, and BCa's in 93, 89 and 94. The draws are the same in
+    every call.
+
+    Far out, bootstrap-t knows no limits, so its ends are cut to the least and the greatest
+    difference that was seen. Each of these can be had, so every number between them is a mean that
+    can be had, whatever the horizon and the gaps. From 12 pairs on the cut costs no coverage that can be
+    measured: where it bites, the end was past all that was seen, and the mean is not. Fewer than 12 pairs are
+    too few for an interval (NaN). No interval knows of runs that it has not seen: where one problem in
+    twenty ruins a policy, that of 20 pairs holds the true mean in 64 of 100 cases, and so does BCa's.
     """
     gaps = np.asarray(one, dtype=np.float64) - np.asarray(other)
     below = int(np.count_nonzero(gaps < 0))
@@ -75,6 +69,18 @@ class Interval(NamedTuple):
     value: float
     low: float
     high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:,.4g} {_ends(self.low, self.high, ',.4g')}"
+
+
+def _ends(low: float, high: float, form: str) -> str:
+    """An interval in words.
+
+    >>> print(Interval(3.0, 1.5, 4.25), "and", Interval(3.0, float("nan"), float("nan")))
+    3 [1.5, 4.25] and 3 (too few)
+    """
+    return f"({TOO_FEW})" if math.isnan(low) or math.isnan(high) else f"[{low:{form}}, {high:{form}}]"
 
 
 def quantile(one: Floats, other: Floats, share: float) -> Interval:
@@ -90,16 +96,17 @@ def quantile(one: Floats, other: Floats, share: float) -> Interval:
         return Interval(value, float("nan"), float("nan"))
     differences = [
         np.quantile(one[drawn], share, axis=1) - np.quantile(other[drawn], share, axis=1)
-        for drawn in _resamples(one.size, QUANTILE_RESAMPLES)
+        for drawn in resamples(one.size, QUANTILE_RESAMPLES)
     ]
     low, high = np.quantile(np.concatenate(differences), INTERVAL_ENDS)
     return Interval(value, float(low), float(high))
 
 
-def mean_intervals(samples: Sequence[Floats]) -> list[Interval]:
+def mean_intervals(samples: Sequence[Floats], draws: int = MEAN_RESAMPLES) -> list[Interval]:
     """The mean of each sample with its bootstrap-t interval, as `paired` gives it against nil.
 
-    Samples of one size share their draws, so that hundreds of them take little longer than one.
+    Samples of one size share their draws, so that hundreds of them take little longer than one. Each mean
+    is drawn again as often as `draws` says.
 
     >>> [round(interval.value, 1) for interval in mean_intervals([np.arange(9.0), np.ones(3)])]
     [4.0, 1.0]
@@ -109,11 +116,13 @@ def mean_intervals(samples: Sequence[Floats]) -> list[Interval]:
         by_size.setdefault(sample.size, []).append(place)
     intervals: dict[int, Interval] = {}
     for places in by_size.values():
-        intervals |= zip(places, _intervals_of_means(np.array([samples[k] for k in places])), strict=True)
+        intervals |= zip(
+            places, _intervals_of_means(np.array([samples[k] for k in places]), draws), strict=True
+        )
     return [intervals[place] for place in range(len(samples))]
 
 
-def _intervals_of_means(rows: Floats) -> list[Interval]:
+def _intervals_of_means(rows: Floats, draws: int) -> list[Interval]:
     """The interval of the mean of each row."""
     count, size = rows.shape
     means = rows.mean(axis=1) if size else np.full(count, np.nan)
@@ -125,13 +134,14 @@ def _intervals_of_means(rows: Floats) -> list[Interval]:
     if spread_out.any():
         scaled = (rows[spread_out] - means[spread_out, None]) / errors[spread_out, None]
         ends[:, spread_out] = np.quantile(
-            _redrawn_means(scaled), INTERVAL_ENDS, axis=0, method="inverted_cdf"
+            _redrawn_means(scaled, draws), INTERVAL_ENDS, axis=0, method="inverted_cdf"
         )
-    lows, highs = means - ends[1] * errors, means - ends[0] * errors
+    lows = np.maximum(means - ends[1] * errors, np.minimum(rows.min(axis=1), means))
+    highs = np.minimum(means - ends[0] * errors, np.maximum(rows.max(axis=1), means))
     return [Interval(*map(float, bounds)) for bounds in zip(means, lows, highs, strict=True)]
 
 
-def _resamples(pairs: int, count: int) -> Iterator[Integers]:
+def resamples(pairs: int, count: int) -> Iterator[Integers]:
     """Indices of pairs drawn again with replacement, `count` rows of them in all, in blocks."""
     rng = stream(0, "bootstrap", pairs)
     size = max(1, NUMBERS_DRAWN_AT_ONCE // pairs)
@@ -139,14 +149,14 @@ def _resamples(pairs: int, count: int) -> Iterator[Integers]:
         yield rng.integers(0, pairs, (min(size, count - first), pairs))
 
 
-def _redrawn_means(rows: Floats) -> Floats:
+def _redrawn_means(rows: Floats, draws: int) -> Floats:
     """Means of rows drawn again, (draws, rows), in standard errors of each draw; infinite where it has none.
 
     A draw counts how often it holds each place, so that means are one product of counts and rows.
     """
     size = rows.shape[1]
     columns, parts = np.concatenate([rows, rows**2]).T, []
-    for drawn in _resamples(size, MEAN_RESAMPLES):
+    for drawn in resamples(size, draws):
         first = np.arange(len(drawn))[:, None] * size
         counts = np.bincount((drawn + first).ravel(), minlength=drawn.size).reshape(drawn.shape)
         means, squared_means = np.hsplit(counts.astype(np.float64) @ columns / size, 2)

@@ -1,0 +1,117 @@
+"""Runs that were made by hand, with `play` or `play_many`, as results."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from infex.errors import InvalidSetting
+from infex.experiments.content import digest
+from infex.experiments.provenance import commit, versions
+from infex.experiments.runs_table import rows_of
+from infex.experiments.setting_columns import Facts, of_policy
+from infex.experiments.tasks import TaskOutcome, shape_of
+from infex.policies import Infex
+from infex.records.thing_labels import label_of
+from infex.simulation import Run
+
+Naming = str | Callable[[Run], str]
+
+
+class Made(NamedTuple):
+    """Runs as a table; the bases of policies by name, in the order in which they came; and their settings."""
+
+    table: pa.Table
+    bases: dict[str, str | None]
+    settings: dict[str, list[Facts]]
+
+
+def made_of(runs: Iterable[Run] | Mapping[str, Iterable[Run]], environment: Naming) -> Made:
+    """What runs are in tables."""
+    outcomes: list[TaskOutcome] = []
+    bases: dict[str, str | None] = {}
+    facts: dict[tuple[str, int], Facts] = {}
+    checks = _Pairing({}, set())
+    for policy, run in _named(runs):
+        label = environment if isinstance(environment, str) else environment(run)
+        checks.enter(run, policy, label)
+        outcomes.append(_outcome(run, policy, label))
+        bases.setdefault(policy, label_of(run.policy.base) if isinstance(run.policy, Infex) else None)
+        named = {"policy": policy, "horizon": run.horizon}
+        facts.setdefault((policy, run.horizon), named | of_policy(run.policy))
+    return Made(rows_of(outcomes), bases, {"policies": list(facts.values()), "environments": []})
+
+
+class _Pairing(NamedTuple):
+    """What runs have been seen: problems by seed, and runs by policy and seed."""
+
+    problems: dict[tuple[object, ...], int]
+    runs: set[tuple[object, ...]]
+
+    def enter(self, run: Run, policy: str, label: str) -> None:
+        """Refuses a run that would be compared with one of another problem, or be one of two."""
+        shape = (label, *shape_of(run.instance), run.horizon)
+        if self.problems.setdefault((*shape, run.seed), run.instance.key) != run.instance.key:
+            raise InvalidSetting(
+                f"two problems with seed {run.seed} are both called {label!r}, and their runs would be "
+                "compared as if they were one: play each problem with a seed of its own "
+                "(play_many(..., paired=True)), or name them by environment=lambda run: ..."
+            )
+        if (*shape, run.seed, policy) in self.runs:
+            raise InvalidSetting(
+                f"two runs of {policy!r} on {label!r} have seed {run.seed}; "
+                "a dict of runs, {name: runs}, tells policies apart"
+            )
+        self.runs.add((*shape, run.seed, policy))
+
+
+def about(made: Made) -> dict[str, Any]:
+    """What a report says of runs that were made by hand."""
+    horizons = made.table["horizon"].unique().to_pylist()
+    return {
+        "title": "Runs made by hand",
+        "environments": made.table["environment"].unique().to_pylist(),
+        "policies": list(made.bases),
+        "horizon": horizons[0] if len(horizons) == 1 else horizons,
+        "seeds": sorted(made.table["seed"].unique().to_pylist()),
+        "settings": made.settings,
+        "versions": versions(),
+        "commit": commit(),
+    }
+
+
+def _named(runs: Iterable[Run] | Mapping[str, Iterable[Run]]) -> Iterator[tuple[str, Run]]:
+    """Every run with the name of its policy: that of its key, or the one that a sweep would give."""
+    if not isinstance(runs, Run | Iterable):
+        raise InvalidSetting(f"runs must be what play and play_many give, got a {type(runs).__name__}")
+    groups = runs.items() if isinstance(runs, Mapping) else [(None, runs)]
+    for name, some in groups:
+        for run in [some] if isinstance(some, Run) else some:
+            if not isinstance(run, Run):
+                raise InvalidSetting(f"runs must be what play and play_many give, got a {type(run).__name__}")
+            yield (label_of(run.policy) if name is None else name), run
+
+
+def _outcome(run: Run, policy: str, label: str) -> TaskOutcome:
+    rounds, regret = run.curve()
+    dim, arms = shape_of(run.instance)
+    facts: dict[str, Any] = {
+        "environment": label,
+        "dim": dim,
+        "arms": arms,
+        "policy": policy,
+        "seed": run.seed,
+        "horizon": run.horizon,
+        "seconds": run.seconds,
+        "explored": run.explored,
+        "optimal": run.optimal,
+        "regret_exploring": run.regret_exploring,
+        "regret_greedy": run.regret_greedy,
+        "volume": run.volume,
+    }
+    content = ["by hand", label, run.instance.key, policy, digest(run.policy), run.seed, run.horizon]
+    key = hashlib.blake2b(repr(content).encode(), digest_size=12).hexdigest()
+    return TaskOutcome(key, facts, rounds.tolist(), regret.tolist())

@@ -1,0 +1,91 @@
+"""Final regret as a table for a paper."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from infex.checks import one_of
+from infex.reports.shown import P, Shown
+
+SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "|": r"\textbar{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+}
+
+
+def latex(results: Shown[P], of: Literal["mean", "median"] = "mean") -> str:
+    """A table for booktabs: a row for each policy, a column for each problem, the least of a column in bold.
+
+    "mean" has the interval of 95 % of the mean beside it, where there are 12 runs; "median" stands alone.
+    """
+    one_of("of", of, ("mean", "median"))
+    least = {
+        cell: min(_value(results, cell, policy, of) for policy in _played(results, cell))
+        for cell in results.cells
+    }
+    heads = ["policy", *(escaped(results.title(cell)) for cell in results.cells)]
+    rows = [
+        [escaped(policy), *(_entry(results, cell, policy, of, least[cell]) for cell in results.cells)]
+        for policy in results.policies
+    ]
+    lines = [" & ".join(row) + r" \\" for row in (heads, *rows)]
+    what = "mean final regret with its 95 % interval" if of == "mean" else "median final regret"
+    return "\n".join(
+        [
+            f"% {what}; the least of a column is bold. Needs \\usepackage{{booktabs}}.",
+            rf"\begin{{tabular}}{{l{'r' * len(results.cells)}}}",
+            r"\toprule",
+            lines[0],
+            r"\midrule",
+            *lines[1:],
+            r"\bottomrule",
+            r"\end{tabular}",
+            "",
+        ]
+    )
+
+
+def escaped(text: str) -> str:
+    r"""Text with all that LaTeX would take for a command written out.
+
+    >>> escaped("K = 10_000 & 5 %")
+    'K = 10\\_000 \\& 5 \\%'
+    """
+    return "".join(SPECIAL.get(letter, letter) for letter in text)
+
+
+def _played(results: Shown[P], cell: P) -> list[str]:
+    return [policy for policy in results.policies if results.has(cell, policy)]
+
+
+def _value(results: Shown[P], cell: P, policy: str, of: str) -> float:
+    regret = results.spread(cell, policy)
+    return regret.mean if of == "mean" else regret.median
+
+
+def _entry(results: Shown[P], cell: P, policy: str, of: str, least: float) -> str:
+    if not results.has(cell, policy):
+        return "--"
+    value = _value(results, cell, policy, of)
+    words = f"${_number(value)}$" if value > least else rf"$\mathbf{{{_number(value)}}}$"
+    mean = results.interval(cell, policy)
+    if of == "median" or math.isnan(mean.low):
+        return words
+    return f"{words} $[{_number(mean.low)},\\,{_number(mean.high)}]$"
+
+
+def _number(value: float) -> str:
+    digits = 0 if abs(value) >= 100 else 1
+    return f"{value:,.{digits}f}".replace(",", r"{,}")
