@@ -508,4 +508,4 @@ def test_parts_of_problems_have_settings_in_text() -> None:
 def test_what_is_no_policy_is_not_looked_for() -> None:
     results = Sweep(**ONE | {"policies": ["Greedy"]}).run(workers=1)
     with pytest.raises(InvalidSetting, match=r"policy must be a policy, .* got 3"):
-        results.regret(results.cells[0], 3)  # type: ignore[arg-type]
+        results.regret(results.cells[0], 3)

@@ -10,7 +10,17 @@ from infex import Greedy, Infex, LinTS, LinUCB, environments, play, play_many
 from infex.errors import InfexError
 from infex.schedules import Every, always, every, logarithmic, never, power
 from infex.theory import tau_order
-from infex.verification import Effort, Measured, Statement, orders, ridge_runs, rounds, suite, tails, two_arms
+from infex.verification import (
+    Effort,
+    Measured,
+    Statement,
+    orders,
+    ridge_runs,
+    round_checks,
+    suite,
+    tails,
+    two_arms,
+)
 from infex.verification.replay import replay, replays
 
 EFFORT = Effort(seed=11)
@@ -135,19 +145,19 @@ def test_a_schedule_that_counts_one_off_is_found_out() -> None:
             return Every.when(self, n) + 1
 
     rng = np.random.default_rng(0)
-    assert rounds.inversions(every(20), rng) == 0
-    assert rounds.inversions(Late(20), rng) > 30
+    assert round_checks.inversions(every(20), rng) == 0
+    assert round_checks.inversions(Late(20), rng) > 30
 
 
 def test_other_schedules_and_shared_data_are_found_out() -> None:
-    arms, rewards = rounds.table(5, 120)
+    arms, rewards = round_checks.table(5, 120)
     base = LinUCB(delta=0.01)
-    assert rounds.ends(base, arms, rewards) == 0
-    assert rounds.ends(base, arms, rewards, schedules=(every(2), never())) > 0
-    assert rounds.ends(base, arms, rewards, schedules=(always(), every(10))) > 0
+    assert round_checks.ends(base, arms, rewards) == 0
+    assert round_checks.ends(base, arms, rewards, schedules=(every(2), never())) > 0
+    assert round_checks.ends(base, arms, rewards, schedules=(always(), every(10))) > 0
     for each in (base, LinTS(delta=0.01)):
-        assert rounds.own_rounds(each, every(3), arms, rewards) == 0
-        assert rounds.own_rounds(each, every(3), arms, rewards, data="shared") > 0
+        assert round_checks.own_rounds(each, every(3), arms, rewards) == 0
+        assert round_checks.own_rounds(each, every(3), arms, rewards, data="shared") > 0
 
 
 def test_the_textbooks_linucb_costs_more_than_a_greedy_round_may() -> None:
