@@ -14,9 +14,11 @@ from infex.errors import InvalidSetting
 from infex.files import replace
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from infex.planning import Plan
-    from infex.planning.answer import Tried
     from infex.planning.costs import Cost
+    from infex.planning.finish import Judged
     from infex.planning.planner import Progress
 
 BEST_ARMS_SHOWN = 3
@@ -63,8 +65,9 @@ def plan(arms: Path | None, logged: Path | None, out: Path, wants_json: bool, **
     """How rarely may I explore?
 
     Tries schedules on simulated problems like yours, and names the one that explores least while its
-    regret stays near the best. Prints it, what it costs and when it explores; the folder gets plan.html,
-    plan.png, plan.svg and plan.json.
+    regret stays near the best; beside it a short menu: the least regret, the least exploration within 10 %,
+    25 % and 50 % of it, and the knee. All figures are of fresh problems, which chose nothing. The folder gets
+    plan.html, plan.png, plan.svg and plan.json.
 
     \b
     infex plan --arms arms.csv --horizon 50000 --noise 1.0 --max-share 0.02
@@ -132,6 +135,7 @@ def _show(answer: Plan, words: str) -> None:
         often = ", ".join(f"{arm.label} {arm.best:.0%}" for arm in answer.arms[:BEST_ARMS_SHOWN])
         console.print(escape(f"most often the best arm: {often}"))
     console.print()
+    _menu(console, answer)
     title = f"regret of {answer.rounds:,} rounds, with intervals of 95 %"
     head = ["", "problems", "mean", "median", "worst decile"]
     rows = [[REFERENCE_NAMES[name], *_cells(cost, "")] for name, cost in answer.regret.items()]
@@ -139,8 +143,33 @@ def _show(answer: Plan, words: str) -> None:
         [f"it less {REFERENCE_NAMES[name]}", *_cells(cost, "+")] for name, cost in answer.against.items()
     ]
     show_table(console, title, head, rows)
-    console.print("differences are on the problems that both met\n")
+    console.print("all figures are of fresh problems; differences are on those that both met\n")
     _front(answer)
+
+
+def _menu(console: Console, answer: Plan) -> None:
+    """The menu as a table, and the policies on it as lines."""
+    from infex.cli.tables import show_table
+    from infex.planning.menu_rows import MENU_NOTE, menu_rows
+    from infex.planning.words import said, times
+
+    rows = menu_rows(answer)
+    cells = [
+        [
+            row.names,
+            f"{row.judged.explorations:,}",
+            said(row.judged.regret.value),
+            times(row.judged.ratio),
+            row.holds,
+        ]
+        for row in rows
+    ]
+    head = ["", "explores", "regret", "times the best", "within?"]
+    show_table(console, "the menu", head, cells)
+    for row in rows:
+        counts = f"{row.judged.explorations:,} explorations, {row.judged.problems:,} problems"
+        console.print(f"{counts}: {row.judged.expression}", markup=False, soft_wrap=True)
+    console.print(f"{MENU_NOTE}\n", markup=False)
 
 
 def _cells(cost: Cost, sign: str) -> list[str]:
@@ -157,29 +186,19 @@ def _cells(cost: Cost, sign: str) -> list[str]:
 
 
 def _front(answer: Plan) -> None:
-    """Regret against exploration: a picture, and the candidates that none beats in both."""
+    """Regret against exploration: a picture of what was judged."""
     from infex.cli.charts import Series, show_chart
-    from infex.planning.words import said
 
-    played = [tried for tried in answer.candidates if tried.rounds == answer.rounds]
-    early = [tried for tried in answer.candidates if tried.rounds < answer.rounds]
-    chosen, front = answer.chosen(), answer.front
-
-    def series(label: str, some: Sequence[Tried], mark: str) -> Series:
-        counts, means = [tried.explorations for tried in some], [tried.mean for tried in some]
+    def series(label: str, some: Sequence[Judged], mark: str) -> Series:
+        counts, means = [each.explorations for each in some], [each.regret.value for each in some]
         return Series(label, counts, means, False, mark)
 
-    marks = [series("recommended", [chosen], "@"), series("none better in both", front, "o")]
     show_chart(
         [
-            *marks,
-            series("other candidates", played, "."),
-            series("not played to the end: at least", early, "^"),
+            series("recommended", [answer.chosen()], "@"),
+            series("the menu", [entry.judged for entry in answer.menu], "o"),
+            series("the best of each number of explorations", answer.levels, "."),
         ],
         across=f"exploring rounds of {answer.horizon:,}",
-        upward="mean regret",
+        upward="mean regret over fresh problems",
     )
-    click.echo("\nexplorations   regret  problems  none better in both")
-    for tried in front:
-        figures = f"{tried.explorations:>12,}  {said(tried.mean):>7}  {tried.problems:>8,}"
-        click.echo(f"{figures}  {tried.expression}")

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from infex.environments import LinearInstance
-from infex.planning.beliefs import Belief
 from infex.planning.costs import Cost, against, cost
+from infex.planning.finish import Finish, Judged, MenuEntry
+from infex.planning.lanes import PROBLEMS_TO_SETTLE
+from infex.planning.pools import Pool
 from infex.planning.question import Question
-from infex.planning.race import PROBLEMS_TO_SHOW, Lane, Race, is_settled, rarer
-from infex.planning.words import assumed, code_of, divided, reasons, rounds_of
+from infex.planning.reasons import reasons
+from infex.planning.words import assumed, code_of, divided, rounds_of
 from infex.policies import Policy
-from infex.statistics import Interval, mean_intervals
 
 
 class Tried(NamedTuple):
-    """One candidate after the race: its explorations, and its regret over the problems it met.
+    """One candidate in the race: its explorations, and its mean regret over the problems it met there.
 
-    Its runs have `rounds` rounds: a candidate that was clearly worse before the end has lost at least
-    that. `low` and `high` are the bounds of an interval of 95 % for the mean, NaN with fewer than 12
-    problems. `cost` is the part of the regret in exploring rounds. `alive` says that the candidate was not
-    given up: it met all problems that were played.
+    By these figures some were chosen among hundreds, so that those look better than they are: do not quote
+    them, but the menu's. Runs have `rounds` rounds: a candidate that was clearly worse before the end has
+    lost at least that. `cost` is the part of the regret in exploring rounds. `alive` says that it was not
+    given up.
     """
 
     expression: str
@@ -32,8 +32,6 @@ class Tried(NamedTuple):
     problems: int
     rounds: int
     mean: float
-    low: float
-    high: float
     cost: float
     alive: bool
 
@@ -45,42 +43,21 @@ class Arm(NamedTuple):
     best: float
 
 
-class Finish(NamedTuple):
-    """How a race ended: all lanes, those not given up, the best, the chosen one, and two to compare with."""
-
-    race: Race
-    lanes: list[Lane]
-    alive: list[Lane]
-    best: Lane
-    chosen: Lane
-    linucb: Lane
-    greedy: Lane
-
-    @property
-    def is_settled(self) -> bool:
-        """Did all that are left play to the end, and is none better by more than the slack?"""
-        return all(lane.rounds == self.race.horizon for lane in self.alive) and is_settled(
-            self.chosen, self.alive, self.race.slack
-        )
-
-    def compared(self) -> dict[str, Lane]:
-        """The lanes whose costs the plan shows, by name; one that took too long is left out."""
-        named = {"recommended": self.chosen, "best": self.best, "LinUCB": self.linucb, "greedy": self.greedy}
-        return {name: lane for name, lane in named.items() if lane.regret.size}
-
-
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class Plan:
     """What to do, why, and what it costs.
 
     `recommended` is the policy in the words of the catalogue, `policy` itself, and `code` a line of
-    Python to paste, for arms divided by `longest`. `settled` says whether no other candidate can still
-    be better by more than `keep_within`. `regret` has the regret over `rounds` rounds of what is
-    "recommended", of the `best` candidate, of "LinUCB" in every round and of "greedy". `against` has by how
-    much the regret of the recommended one exceeds that of the best and of LinUCB; LinUCB is left out where
-    it takes too long. `open` counts the candidates that explore less and may still be as near. `arms`, if
-    they are yours, says how often each was the best. `question` is what was asked for.
+    Python to paste, for arms divided by `longest`. `menu` has the least regret, the least exploration within
+    some factors of it, and the knee; `levels` the candidate that the race puts first for each number of
+    exploring rounds. `regret` has the regret over `rounds` rounds of what is "recommended", of the `best`
+    candidate, of "LinUCB" in every round and of "greedy"; `against` by how much the regret of the recommended
+    one exceeds that of the best and of LinUCB. LinUCB is left out where it takes too long, and a level that
+    met fewer than 64 problems. All these figures are of fresh problems that chose nothing; `candidates` has
+    those of the race. `settled` says whether it is shown that no other candidate is better by more than
+    `keep_within`, `open` how many explore less and may still be as near. `arms`, if they are yours, says how
+    often each was the best. `question` is what was asked for.
     """
 
     recommended: str
@@ -94,6 +71,8 @@ class Plan:
     rounds: int
     keep_within: float
     longest: float
+    menu: tuple[MenuEntry, ...]
+    levels: tuple[Judged, ...]
     candidates: tuple[Tried, ...]
     regret: dict[str, Cost]
     against: dict[str, Cost]
@@ -104,58 +83,39 @@ class Plan:
 
     @staticmethod
     def of(question: Question, finish: Finish) -> Plan:
-        """The plan that a race comes to."""
-        race, best, chosen = finish.race, finish.best, finish.chosen
+        """The plan that a race and its judgement come to."""
+        race, chosen = finish.race, finish.chosen
         policy, compared = chosen.candidate.policy, finish.compared()
         return Plan(
             recommended=chosen.candidate.expression,
             policy=policy,
             code=code_of(policy),
-            best=best.candidate.expression,
+            best=finish.best.candidate.expression,
             settled=finish.is_settled,
-            open=rarer(chosen, finish.alive),
+            open=finish.open,
             explorations=chosen.candidate.explorations,
             horizon=race.horizon,
             rounds=chosen.rounds,
             keep_within=question.keep_within,
-            longest=race.belief.longest,
+            longest=race.pool.belief.longest,
+            menu=finish.menu(),
+            levels=_levels(finish),
             candidates=_all_tried(finish),
             regret={name: cost(lane.regret) for name, lane in compared.items()},
             against={
-                name: against(chosen.regret, compared[name].regret)
+                name: against(compared["recommended"].regret, compared[name].regret)
                 for name in ("best", "LinUCB")
                 if name in compared
             },
-            arms=_best_arms(race.belief, race.problems),
+            arms=_best_arms(finish.sitting.judge.pool),
             when=rounds_of(policy, race.horizon),
-            why=reasons(race, finish.alive, best, chosen, finish.is_settled),
+            why=reasons(finish),
             question=question,
         )
 
     def __repr__(self) -> str:
         state = "settled" if self.settled else "not settled"
         return f"<Plan: {self.recommended}, {self.explorations} of {self.horizon} rounds explore, {state}>"
-
-    @property
-    def front(self) -> tuple[Tried, ...]:
-        """The candidates that none beats both in regret and in explorations, fewest explorations first.
-
-        A candidate that was given up met fewer problems; it does not count if it seems better than the best.
-        """
-        lowest = next(tried.mean for tried in self.candidates if tried.expression == self.best)
-        limit = self.question.max_cost
-        played = [
-            tried
-            for tried in self.candidates
-            if tried.rounds == self.rounds
-            and (tried.alive or (tried.problems >= PROBLEMS_TO_SHOW and tried.mean > lowest))
-            and (limit is None or tried.cost <= limit)
-        ]
-        front: list[Tried] = []
-        for tried in sorted(played, key=lambda tried: (tried.explorations, tried.mean)):
-            if not front or tried.mean < front[-1].mean:
-                front.append(tried)
-        return tuple(front)
 
     @property
     def assumed(self) -> str:
@@ -167,9 +127,9 @@ class Plan:
         """What to do with your arms before the line of code fits them; nothing if none was longer than 1."""
         return divided(self.longest) if self.longest != 1.0 else ""
 
-    def chosen(self) -> Tried:
+    def chosen(self) -> Judged:
         """The figures of what is recommended."""
-        return next(tried for tried in self.candidates if tried.expression == self.recommended)
+        return next(entry.judged for entry in self.menu if entry.judged.expression == self.recommended)
 
     def as_data(self) -> dict[str, Any]:
         """The plan as plain data, for JSON."""
@@ -189,47 +149,44 @@ class Plan:
             "why": self.why,
             "regret": self.regret,
             "against": self.against,
+            "menu": [entry._asdict() | {"holds": entry.holds} for entry in self.menu],
+            "levels": self.levels,
             "candidates": self.candidates,
-            "front": [tried.expression for tried in self.front],
             "arms": self.arms,
             "question": asdict(self.question),
         }
 
 
+def _levels(finish: Finish) -> tuple[Judged, ...]:
+    """The figures of the lanes of each number of explorations that met enough problems, fewest first."""
+    judge = finish.sitting.judge
+    known = [lane for lane in finish.levels if judge.of(lane).regret.size >= PROBLEMS_TO_SETTLE]
+    judged = [finish.judged(lane) for lane in known]
+    return tuple(sorted(judged, key=lambda each: each.explorations))
+
+
 def _all_tried(finish: Finish) -> tuple[Tried, ...]:
     """The figures of all lanes that played, those that went farthest first, and of them the best first."""
-    played = [lane for lane in finish.lanes if lane.rounds]
     alive = {id(lane) for lane in finish.alive}
-    intervals = mean_intervals([lane.regret for lane in played])
     tried = [
-        _tried(lane, id(lane) in alive, finish.best, interval)
-        for lane, interval in zip(played, intervals, strict=True)
+        Tried(
+            lane.candidate.expression,
+            lane.candidate.explorations,
+            int(lane.regret.size),
+            lane.rounds,
+            lane.mean,
+            float(lane.cost.mean()),
+            id(lane) in alive,
+        )
+        for lane in finish.lanes
+        if lane.rounds
     ]
     return tuple(sorted(tried, key=lambda tried: (-tried.rounds, tried.mean)))
 
 
-def _tried(lane: Lane, alive: bool, best: Lane, interval: Interval) -> Tried:
-    """A lane's figures; where it met fewer problems, scaled by how hard these were for the best."""
-    n = lane.regret.size
-    scale = 1.0
-    if lane.rounds == best.rounds and 0 < n < best.regret.size:
-        there = float(best.regret[:n].mean())
-        scale = best.mean / there if there > 0.0 else 1.0
-    return Tried(
-        lane.candidate.expression,
-        lane.candidate.explorations,
-        int(n),
-        lane.rounds,
-        scale * lane.mean,
-        float(np.maximum(scale * interval.low, 0.0)),  # unlike Python's max, it gives nan for nan
-        scale * interval.high,
-        float(lane.cost.mean()),
-        alive,
-    )
-
-
-def _best_arms(known: Belief, problems: Sequence[LinearInstance]) -> tuple[Arm, ...]:
+def _best_arms(pool: Pool) -> tuple[Arm, ...]:
     """How often each arm was the best, most often first; nothing where arms are drawn for each problem."""
+    known, problems = pool.belief, pool.drawn
     if known.arms is None:
         return ()
     wins = np.bincount([int(np.argmax(problem.means)) for problem in problems], minlength=known.count)

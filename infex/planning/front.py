@@ -1,4 +1,4 @@
-"""The picture of a plan: regret against exploration."""
+"""The picture of a plan: regret against exploration, on fresh problems."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from infex.planning.answer import Plan, Tried
+from infex.planning.answer import Plan
+from infex.planning.finish import Judged
 from infex.planning.words import REFERENCE_NAMES, said
 from infex.reports.styles import BASE_COLOURS
 
@@ -19,13 +20,18 @@ SOFT_COLOUR = "#7F7F7F"
 
 
 def front_figure(plan: Plan) -> Figure:
-    """A matplotlib figure: every candidate, the front, the choice, and LinUCB and greedy beside them."""
+    """A matplotlib figure: the first of each number of explorations, the menu, and LinUCB and greedy.
+
+    Every mark is a mean over fresh problems and has its interval; what only the race has met is not drawn.
+    """
     from matplotlib.figure import Figure
 
-    drawn = Figure(figsize=(7.0, 5.4), layout="constrained")
+    drawn = Figure(figsize=(7.0, 5.0), layout="constrained")
     axes = drawn.subplots()
-    _candidates(axes, plan)
-    _choice(axes, plan.chosen())
+    _marks(axes, plan.levels, "o-", SOFT_COLOUR, 3, "the best of each number of explorations")
+    menu = list({entry.judged.expression: entry.judged for entry in plan.menu}.values())
+    _marks(axes, menu, "o", BASE_COLOURS["LinUCB"], 7, "the menu")
+    _marks(axes, [plan.chosen()], "*", "#000000", 13, "recommended")
     for name, dash in (("LinUCB", (4, 2)), ("greedy", (1, 2))):
         if name in plan.regret:
             level = plan.regret[name].mean.value
@@ -35,37 +41,25 @@ def front_figure(plan: Plan) -> Figure:
     _number_plainly(axes.xaxis, axes.get_xlim())
     _number_plainly(axes.yaxis, axes.get_ylim())
     axes.set_xlabel(f"exploring rounds in {plan.horizon:,}")
-    axes.set_ylabel(f"regret of {plan.rounds:,} rounds, mean over problems")
+    axes.set_ylabel(f"regret of {plan.rounds:,} rounds, mean over fresh problems")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25, lw=0.6)
     drawn.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8)
     return drawn
 
 
-def _candidates(axes: Axes, plan: Plan) -> None:
-    """Those played to the end, by their bases; those given up before; and the front."""
-    played = [tried for tried in plan.candidates if tried.rounds == plan.rounds]
-    for base in ("LinUCB", "LinTS"):
-        counts, means = _points([tried for tried in played if base in tried.expression])
-        colour, label = BASE_COLOURS[base], f"candidates with {base}"
-        axes.plot(counts, means, "o", color=colour, ms=4, alpha=0.45, label=label)
-    early = [tried for tried in plan.candidates if tried.rounds < plan.rounds]
-    if early:
-        label = "not played to the end: at least"
-        axes.plot(*_points(early), "^", color=SOFT_COLOUR, mfc="none", ms=4, alpha=0.5, label=label)
-    axes.plot(*_points(plan.front), "-", color="#444444", lw=1, label="front")
-
-
-def _points(candidates: Sequence[Tried]) -> tuple[list[int], list[float]]:
-    return [tried.explorations for tried in candidates], [tried.mean for tried in candidates]
-
-
-def _choice(axes: Axes, chosen: Tried) -> None:
-    """A star, with the interval of its mean where there is one."""
-    known = math.isfinite(chosen.low) and math.isfinite(chosen.high)
-    reach = [[chosen.mean - chosen.low], [chosen.high - chosen.mean]] if known else None
-    place = [chosen.explorations], [chosen.mean]
-    axes.errorbar(*place, yerr=reach, fmt="*", color="#000000", ms=13, label="recommended")
+def _marks(axes: Axes, judged: Sequence[Judged], mark: str, colour: str, size: int, label: str) -> None:
+    """Marks with the intervals of their means; those without an interval are left out."""
+    known = [each for each in judged if math.isfinite(each.regret.low) and math.isfinite(each.regret.high)]
+    if not known:
+        return
+    means = [each.regret.value for each in known]
+    reach = [
+        [each.regret.value - each.regret.low for each in known],
+        [each.regret.high - each.regret.value for each in known],
+    ]
+    counts = [each.explorations for each in known]
+    axes.errorbar(counts, means, yerr=reach, fmt=mark, color=colour, ms=size, lw=1, elinewidth=1, label=label)
 
 
 def _number_plainly(axis: Axis, ends: tuple[float, float]) -> None:

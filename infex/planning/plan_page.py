@@ -11,8 +11,9 @@ from infex.files import replace
 from infex.planning.answer import Plan
 from infex.planning.costs import Cost
 from infex.planning.front import front_figure
+from infex.planning.menu_rows import MENU_NOTE, menu_rows
 from infex.planning.question import Question
-from infex.planning.words import REFERENCE_NAMES, said
+from infex.planning.words import REFERENCE_NAMES, said, times
 from infex.reports.figure_files import picture
 from infex.reports.shell import shell, table
 from infex.statistics import Interval
@@ -54,19 +55,39 @@ def plan_page(plan: Plan, svg: str) -> str:
         f"<pre><code>{escape(plan.code)}</code></pre>",
         f"<p><b>{escape(plan.divided)}.</b></p>" if plan.divided else "",
         f"<p>{escape(plan.why)}</p>",
-        f"<p>{escape(plan.assumed)}; {escape(_asked(plan.question))}.</p>",
+        "<h2>The menu</h2>",
+        _menu(plan),
+        f"<p>{escape(MENU_NOTE)}</p>",
         f'<div class="wide">{svg}</div>',
         "<h2>What it costs</h2>",
-        f"<p>Regret of {plan.rounds:,} rounds over simulated problems, with intervals of 95 % by bootstrap, "
-        "which need 12 problems or more; differences are on the same problems.</p>",
+        f"<p>Regret of {plan.rounds:,} rounds over the same fresh problems, with intervals of 95 % by "
+        "bootstrap, which need 12 problems or more.</p>",
         _costs(plan),
         *(["<h2>Arms that were most often the best</h2>", _arms(plan)] if plan.arms else []),
-        "<h2>All candidates</h2>",
-        "<p>Where rounds are fewer than the horizon, a candidate had lost clearly more by then than the best "
-        "in all rounds, or there was no time to go on: its regret is at least that.</p>",
-        _candidates(plan),
+        f'<p class="soft">{escape(plan.assumed)}; {escape(_asked(plan.question))}. {_tried(plan)}</p>',
     ]
     return shell("How rarely to explore", parts, style=PLAN_STYLE)
+
+
+def _tried(plan: Plan) -> str:
+    """What became of all candidates."""
+    left = sum(tried.alive for tried in plan.candidates)
+    return f"Of {len(plan.candidates):,} candidates {left:,} were not given up; plan.json has all of them."
+
+
+def _menu(plan: Plan) -> str:
+    """The menu, a row for each candidate on it; the recommended one is bold."""
+    rows = [
+        [
+            f"<b>{escape(row.names)}</b>" if row.recommended else escape(row.names),
+            f"{row.judged.explorations:,}",
+            *(_figure(row.judged.regret, ""), escape(times(row.judged.ratio)), row.holds),
+            f"{row.judged.problems:,}",
+            f"<code>{escape(row.judged.expression)}</code>",
+        ]
+        for row in menu_rows(plan)
+    ]
+    return table(("", "explorations", "regret", "times the best", "within?", "problems", "policy"), rows)
 
 
 def _asked(question: Question) -> str:
@@ -108,23 +129,4 @@ def _arms(plan: Plan) -> str:
     """How often each of the arms was the best."""
     return table(
         ("arm", "best in"), ([escape(arm.label), f"{arm.best:.1%}"] for arm in plan.arms[:ARMS_LISTED])
-    )
-
-
-def _candidates(plan: Plan) -> str:
-    heads = ("policy", "explorations", "problems", "rounds", "mean regret", "95 %", "of it exploring")
-    return table(
-        heads,
-        (
-            [
-                escape(tried.expression),
-                f"{tried.explorations:,}",
-                str(tried.problems),
-                f"{tried.rounds:,}",
-                said(tried.mean),
-                f"{said(tried.low)} to {said(tried.high)}" if math.isfinite(tried.low) else "",
-                said(tried.cost),
-            ]
-            for tried in plan.candidates
-        ),
     )

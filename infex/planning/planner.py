@@ -10,14 +10,19 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from infex.errors import InvalidSetting, LargeReward
-from infex.planning.answer import Finish, Plan
+from infex.planning.answer import Plan
 from infex.planning.beliefs import Belief, belief
 from infex.planning.candidates import Candidate, candidates, greedy, plain_linucb
+from infex.planning.finish import Finish
+from infex.planning.judging import LEVEL_PROBLEMS, Judge, sittings
+from infex.planning.lanes import PROBLEMS_TO_SETTLE, Lane, is_beyond, is_within, line_up
+from infex.planning.menu import MENU_FACTORS, least, rarest
 from infex.planning.question import Question, planned_horizon
-from infex.planning.race import FIRST_HEAT, LAST_HEAT, Lane, Race, is_settled, line_up, near, rarer
+from infex.planning.race import FIRST_HEAT, Race
 from infex.simulation.batch import compile_loop
 
-RACING_SHARE = 0.9  # of the time; the rest is for LinUCB and greedy, which the choice is compared with
+RACING_SHARE, JUDGING_SHARE = 0.3, 0.92  # of the time, when the race and the last sitting are to end
+LEVEL_SHARE, REFERENCE_SHARE = 0.01, 0.03  # of the time that one lane of a level, or LinUCB, may take
 GLANCE_ROUNDS = 20_000  # enough to tell how long a whole run would take
 Progress = Callable[[str, float], None]  # what goes on, and the share of time spent
 
@@ -76,42 +81,50 @@ def plan(
 
 
 def _raced(question: Question, known: Belief, workers: int | None, progress: Progress | None) -> Finish:
-    """How the race among all candidates ends."""
+    """How the race among all candidates ends, and what its choices come to on fresh problems."""
     allowed, horizon = question.limits(), question.horizon
     lanes = line_up(candidates(horizon, known.noise, known.bound, allowed))
     compile_loop()
-    seconds = RACING_SHARE * question.seconds
-    race = Race(known, horizon, question.seed, workers, allowed, question.slack, seconds)
+    slack = max(question.keep_within, *MENU_FACTORS) - 1.0
+    race = Race(known, horizon, question.seed, workers, allowed, slack, RACING_SHARE * question.seconds)
+    begun = race.deadline - race.seconds
+    hear = progress or (lambda words, share: None)
+
+    def report(words: str) -> None:
+        hear(words, min(1.0, (time.monotonic() - begun) / question.seconds))
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LargeReward)  # belief() has warned of a log that does not fit
-        alive = _heats(race, lanes, progress)
-        best, chosen = choice(race, alive)
-        linucb, never = (
-            _reference(race, candidate, chosen, question.seconds)
-            for candidate in (plain_linucb(horizon, known.noise, known.bound), greedy())
-        )
-    return Finish(race, lanes, alive, best, chosen, linucb, never)
+        alive = _heats(race, lanes, question.slack, report)
+        fit = fitting(race, alive)
+        levels = _levels(race, lanes, fit)
+        report("judging the choice on fresh problems")
+        sitting = sittings(race, fit, levels, question.keep_within, begun + JUDGING_SHARE * question.seconds)
+        report("playing beside it what is drawn")
+        others = [plain_linucb(horizon, known.noise, known.bound), greedy()]
+        met = sitting.judge.of(sitting.chosen).regret.size
+        linucb, never = (_reference(sitting.judge, candidate, met, question.seconds) for candidate in others)
+        left = begun + question.seconds - time.monotonic()
+        sitting.judge.hear(levels, sitting.judge.affordable(levels, min(LEVEL_PROBLEMS, met), left))
+    return Finish(race, question.keep_within, lanes, alive, fit, levels, sitting, linucb, never)
 
 
-def _heats(race: Race, lanes: list[Lane], progress: Progress | None) -> list[Lane]:
-    """The lanes left when the choice is settled and none that explores less is in doubt, or time is up."""
+def _heats(race: Race, lanes: list[Lane], slack: float, report: Callable[[str], None]) -> list[Lane]:
+    """The lanes left when it is clear which to choose, or time is up."""
     alive, problems = lanes, FIRST_HEAT
     while True:
 
-        def report(count: int, problems: int = problems) -> None:
-            if progress is not None:
-                words = f"{count} of {len(lanes)} candidates, {problems} problems"
-                progress(words, min(1.0, 1.0 - race.left() / race.seconds))
+        def listen(count: int, problems: int = problems) -> None:
+            report(f"{count} of {len(lanes)} candidates, {problems} problems")
 
-        alive, complete = race.heat(alive, problems, report)
+        left, complete = race.heat(alive, problems, listen)
         if not complete:
             if problems > FIRST_HEAT:
-                _cut(alive, problems // 2)
+                _cut(left, min(lane.regret.size for lane in left))
+            return left
+        alive, problems = left, race.affordable(left, problems)
+        if not problems or _is_clear(race, alive, slack):
             return alive
-        chosen = choice(race, alive)[1]
-        if (is_settled(chosen, alive, race.slack) and not rarer(chosen, alive)) or problems >= LAST_HEAT:
-            return alive
-        problems *= 2
 
 
 def _cut(lanes: list[Lane], problems: int) -> None:
@@ -120,11 +133,23 @@ def _cut(lanes: list[Lane], problems: int) -> None:
         lane.take(lane.regret[:problems], lane.cost[:problems])
 
 
-def choice(race: Race, lanes: list[Lane]) -> tuple[Lane, Lane]:
-    """The best lane, and the one with the fewest explorations among those shown to be near it.
+def _is_clear(race: Race, lanes: list[Lane], slack: float) -> bool:
+    """Is it shown that none is better, that the choice is within the slack, and all rarer ones beyond it?"""
+    fit = [lane for lane in lanes if race.is_allowed(lane)]
+    if not fit or fit[0].regret.size < PROBLEMS_TO_SETTLE:
+        return False
+    best = least(fit)
+    chosen = rarest(fit, best, 1.0 + slack)
+    rarer = [lane for lane in fit if lane.candidate.explorations < chosen.candidate.explorations]
+    return (
+        all(lane is best or is_within(best, lane, slack) for lane in fit)
+        and (chosen is best or is_within(chosen, best, slack))
+        and all(is_beyond(lane, best, slack) for lane in rarer)
+    )
 
-    Where none was played to the end, those that went farthest count.
-    """
+
+def fitting(race: Race, lanes: list[Lane]) -> list[Lane]:
+    """The lanes to choose from: those within the limits that went farthest."""
     allowed = [lane for lane in lanes if lane.rounds and race.is_allowed(lane)]
     farthest = max((lane.rounds for lane in allowed), default=0)
     fit = [lane for lane in allowed if lane.rounds == farthest]
@@ -133,22 +158,39 @@ def choice(race: Race, lanes: list[Lane]) -> tuple[Lane, Lane]:
             f"exploring costs more than max_cost = {race.allowed.cost:g} with every schedule that was tried; "
             "a max_count lets it try rarer ones, and a schedule guarded(..., cost_limit=...) keeps any limit"
         )
-    best = min(fit, key=lambda lane: lane.careful())
-    chosen = min(near(fit, best, race.slack), key=lambda lane: (lane.candidate.explorations, lane.mean))
-    return (chosen if chosen.mean <= best.mean else best), chosen
+    return fit
 
 
-def _reference(race: Race, candidate: Candidate, chosen: Lane, seconds: float) -> Lane:
-    """A policy to compare with, on as many problems as the rest of the time allows; perhaps on none."""
-    lane = Lane(candidate)
-    begun = time.monotonic()
-    race.run(lane, 1, min(chosen.rounds, GLANCE_ROUNDS))
-    if lane.seconds * chosen.rounds / lane.rounds > max(0.2 * seconds, 2.0):
-        return Lane(candidate)
-    while lane.rounds < chosen.rounds or lane.regret.size < chosen.regret.size:
-        spent = time.monotonic() - begun
-        if lane.rounds == chosen.rounds and spent * 2 > (1.0 - RACING_SHARE) / 2 * seconds:
-            break
-        problems = min(2 * max(lane.regret.size, 1), chosen.regret.size)
-        race.run(lane, problems, chosen.rounds, race.workers)
-    return lane
+def _levels(race: Race, lanes: list[Lane], alive: list[Lane]) -> list[Lane]:
+    """For each number of explorations the lane that the race puts first, played to the end."""
+    rounds = alive[0].rounds
+    by_count: dict[int, list[Lane]] = {}
+    for lane in lanes:
+        if lane.rounds and race.is_allowed(lane):
+            by_count.setdefault(lane.candidate.explorations, []).append(lane)
+    kept = {id(lane) for lane in alive}
+    first = [
+        min(some, key=lambda lane: (id(lane) not in kept, -lane.rounds, lane.careful()))
+        for some in by_count.values()
+    ]
+    if rounds == race.horizon:
+        for lane in first:
+            _bring(race, lane)
+    return [lane for lane in first if lane.rounds == rounds]
+
+
+def _bring(race: Race, lane: Lane) -> None:
+    """Plays a lane that was given up to the end of some problems, if that takes little time."""
+    takes = PROBLEMS_TO_SETTLE * lane.seconds * race.horizon / lane.rounds / race.workers
+    if lane.regret.size < PROBLEMS_TO_SETTLE and takes < LEVEL_SHARE * race.seconds:
+        race.pool.run(lane, PROBLEMS_TO_SETTLE, race.horizon, race.workers)
+
+
+def _reference(judge: Judge, candidate: Candidate, most: int, seconds: float) -> Lane:
+    """A policy to compare with, on as many fresh problems as the time allows; on none if one takes long."""
+    glance = Lane(candidate)
+    judge.pool.run(glance, 1, min(judge.rounds, GLANCE_ROUNDS))
+    glance.seconds *= judge.rounds / glance.rounds
+    if glance.seconds <= max(0.2 * seconds, 2.0):
+        judge.hear([glance], judge.affordable([glance], most, REFERENCE_SHARE * seconds))
+    return judge.of(glance)

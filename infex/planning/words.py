@@ -7,9 +7,9 @@ from dataclasses import asdict
 from typing import cast
 
 from infex.planning.question import Question
-from infex.planning.race import PROBLEMS_TO_SETTLE, PROBLEMS_TO_SHOW, Lane, Race, rarer
 from infex.policies import Infex, LinTS, LinUCB, Policy
 from infex.schedules import Schedule
+from infex.statistics import Interval
 
 REFERENCE_NAMES = {
     "recommended": "recommended",
@@ -26,6 +26,17 @@ def said(value: float, sign: str = "") -> str:
     ('12,346', '0.0123', '-3.21')
     """
     return f"{value:{sign},.0f}" if abs(value) >= 100 else f"{value:{sign}.3g}"
+
+
+def times(ratio: Interval) -> str:
+    """A ratio with its interval, where there is one.
+
+    >>> times(Interval(1.148, 1.09, 1.21)), times(Interval(2.0, math.nan, math.nan))
+    ('1.15 [1.09, 1.21]', '2.00')
+    """
+    if not math.isfinite(ratio.low):
+        return f"{ratio.value:.2f}"
+    return f"{ratio.value:.2f} [{ratio.low:.2f}, {ratio.high:.2f}]"
 
 
 def code_of(policy: Policy) -> str:
@@ -74,52 +85,3 @@ def assumed(question: Question, longest: float) -> str:
 def divided(longest: float) -> str:
     """What to do with your arms before the line of code fits them."""
     return f"arms were divided by {longest:g}, so that none is longer than 1; divide yours too"
-
-
-def reasons(race: Race, alive: list[Lane], best: Lane, chosen: Lane, settled: bool) -> str:
-    """Why this candidate was chosen, and what is uncertain about it."""
-    within = f"{1 + race.slack:g} times"
-    tested = (
-        "is shown to be within"
-        if best.regret.size >= PROBLEMS_TO_SHOW
-        else "was tried enough to be shown within"
-    )
-    if chosen is not best:
-        words = (
-            f"It explores least of those shown to be within {within} the regret of the best: "
-            f"{said(chosen.mean)} in the mean, against {said(best.mean)} of {best.candidate.expression}."
-        )
-    elif any(lane.mean < best.mean for lane in alive if lane.rounds == best.rounds):
-        words = (
-            f"Its mean regret is {said(chosen.mean)}. Some have less on these few problems, but candidates "
-            f"much like them fail; of those that explore less none {tested} {within} of it."
-        )
-    else:
-        words = (
-            f"It has the lowest mean regret, {said(chosen.mean)}, and of those that explore less "
-            f"none {tested} {within} of it."
-        )
-    if not settled:
-        return f"{words} {_doubt(race, alive, chosen)}"
-    words = f"{words} Settled: no other is better by more than {within}."
-    count = rarer(chosen, alive)
-    if not count:
-        return words
-    return f"{words} Whether {count} that explore less are as near could not be told."
-
-
-def _doubt(race: Race, alive: list[Lane], chosen: Lane) -> str:
-    """What is missing for a settled choice."""
-    words = ["Not settled: another may still be better by more than that."]
-    waiting = sum(lane.rounds < race.horizon for lane in alive)
-    if chosen.rounds < race.horizon and race.allowed.cost < math.inf:
-        words.append(f"max_cost was held against the first {chosen.rounds:,} rounds only.")
-    if chosen.rounds < race.horizon:
-        words.append(
-            f"No candidate was played to the end: figures are of the first {chosen.rounds:,} rounds."
-        )
-    elif waiting:
-        words.append(f"{waiting} of {len(alive)} candidates that may be as good were not played to the end.")
-    elif chosen.regret.size < PROBLEMS_TO_SETTLE:
-        words.append(f"It met {chosen.regret.size} problems, too few to see what goes wrong but rarely.")
-    return " ".join([*words, "Give it more seconds."])

@@ -14,6 +14,8 @@ from infex.streams import stream
 MEAN_RESAMPLES = 10_000
 QUANTILE_RESAMPLES = 2000  # fewer, because a quantile takes longer than a mean
 NUMBERS_DRAWN_AT_ONCE = 1 << 18
+MEAN_NUMBERS, QUANTILE_NUMBERS = 1 << 24, 1 << 22  # that are drawn in all: past 1,600 pairs draws are fewer
+FEWEST_RESAMPLES = 500
 INTERVAL_ENDS = ((1 - 0.95) / 2, (1 + 0.95) / 2)  # the quantiles between which 95 % lie
 SLOPE_RESAMPLES = 2000
 PAIRS_OF_AN_INTERVAL = 12  # fewer are too few for an interval
@@ -96,7 +98,7 @@ def quantile(one: Floats, other: Floats, share: float) -> Interval:
         return Interval(value, float("nan"), float("nan"))
     differences = [
         np.quantile(one[drawn], share, axis=1) - np.quantile(other[drawn], share, axis=1)
-        for drawn in resamples(one.size, QUANTILE_RESAMPLES)
+        for drawn in resamples(one.size, QUANTILE_RESAMPLES, QUANTILE_NUMBERS)
     ]
     low, high = np.quantile(np.concatenate(differences), INTERVAL_ENDS)
     return Interval(value, float(low), float(high))
@@ -141,9 +143,13 @@ def _intervals_of_means(rows: Floats, draws: int) -> list[Interval]:
     return [Interval(*map(float, bounds)) for bounds in zip(means, lows, highs, strict=True)]
 
 
-def resamples(pairs: int, count: int) -> Iterator[Integers]:
-    """Indices of pairs drawn again with replacement, `count` rows of them in all, in blocks."""
+def resamples(pairs: int, count: int, numbers: int = MEAN_NUMBERS) -> Iterator[Integers]:
+    """Indices of pairs drawn again with replacement, `count` rows of them in all, in blocks.
+
+    There are fewer rows where they would hold more than so many numbers.
+    """
     rng = stream(0, "bootstrap", pairs)
+    count = min(count, max(FEWEST_RESAMPLES, numbers // pairs))
     size = max(1, NUMBERS_DRAWN_AT_ONCE // pairs)
     for first in range(0, count, size):
         yield rng.integers(0, pairs, (min(size, count - first), pairs))
@@ -156,7 +162,7 @@ def _redrawn_means(rows: Floats, draws: int) -> Floats:
     """
     size = rows.shape[1]
     columns, parts = np.concatenate([rows, rows**2]).T, []
-    for drawn in resamples(size, draws):
+    for drawn in resamples(size, draws, MEAN_NUMBERS):
         first = np.arange(len(drawn))[:, None] * size
         counts = np.bincount((drawn + first).ravel(), minlength=drawn.size).reshape(drawn.shape)
         means, squared_means = np.hsplit(counts.astype(np.float64) @ columns / size, 2)

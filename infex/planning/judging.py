@@ -1,0 +1,138 @@
+"""What was chosen, judged on fresh problems.
+
+The best of hundreds looks better than it is on the problems that it was chosen on. So the race chooses, and
+then the menu plays problems that none of its lanes has met; every figure that a plan shows is of these.
+How many there are follows from the time that is left, never from what they show: an interval that is looked
+at until it pleases is too narrow.
+
+If the recommended lane does not keep its promise there, it is refused, another is chosen, and that one has
+a sitting of its own, again on fresh problems: none was chosen by the problems that it is judged on. A
+lane that is beyond hope after a quarter of them is refused there and then, which favours none that stays.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from typing import NamedTuple, final
+
+from infex.planning.lanes import Lane, is_near
+from infex.planning.menu import LEAST_REGRET, menu, nearest, within_name
+from infex.planning.pools import Pool
+from infex.planning.race import Race
+
+SITTINGS = 6  # at most; in the last one the best lane is recommended
+SITTING_SHARE = 0.75  # of the time that is left
+MENU_SHARE = 0.2  # of a sitting, for the other lanes of the menu
+MOST_JUDGED, MENU_PROBLEMS = 8192, 512  # of the recommended lane and the best, and of others in the menu
+FIRST_LOOK = 0.25  # of the problems, after which a lane that is beyond hope is refused
+JUDGED_AT_ONCE = 128  # problems that all lanes play before the clock is looked at
+LEVEL_PROBLEMS = 256  # of lanes that are drawn beside the menu
+
+
+@final
+class Judge:
+    """Plays lanes on problems of its own; `rounds` as the race went."""
+
+    def __init__(self, race: Race, place: int, rounds: int) -> None:
+        self.pool = Pool(race.pool.belief, race.pool.seed, place)
+        self.rounds = rounds
+        self.workers = race.workers
+        self.lanes: dict[str, Lane] = {}
+
+    def of(self, lane: Lane) -> Lane:
+        """The runs of a lane's candidate on the fresh problems; none if it was not played."""
+        return self.lanes.get(lane.candidate.expression, Lane(lane.candidate))
+
+    def hear(self, lanes: Sequence[Lane], problems: int, deadline: float = math.inf) -> None:
+        """Plays so many problems with all lanes; past the deadline no more than it has begun."""
+        fresh = [self._fresh(lane) for lane in lanes]
+        for count in range(min(JUDGED_AT_ONCE, problems), problems + JUDGED_AT_ONCE, JUDGED_AT_ONCE):
+            for lane in fresh:
+                self.pool.run(lane, min(count, problems), self.rounds, self.workers)
+            if time.monotonic() >= deadline:
+                return
+
+    def affordable(self, lanes: Sequence[Lane], most: int, seconds: float) -> int:
+        """How many problems all lanes can play in a time: at least one, and so many at most."""
+        each = sum(lane.seconds for lane in map(self._fresh, lanes) if lane.regret.size < most) / self.workers
+        return math.floor(min(max(seconds / each if each > 0.0 else math.inf, 1.0), most))
+
+    def _fresh(self, lane: Lane) -> Lane:
+        name = lane.candidate.expression
+        return self.lanes.setdefault(name, Lane(lane.candidate, seconds=lane.seconds))
+
+
+class Sitting(NamedTuple):
+    """The lanes of the menu by their names, the recommended one, and the judge who heard them.
+
+    `nearest` comes nearest to the best of those that explore less often, where the best is recommended.
+    """
+
+    judge: Judge
+    entries: dict[str, Lane]
+    chosen: Lane
+    nearest: Lane | None
+
+    @property
+    def best(self) -> Lane:
+        """The lane that had the least regret in the race."""
+        return self.entries[LEAST_REGRET]
+
+    def holds(self, keep_within: float, race: Race, doubts: float = 0.0) -> bool:
+        """Is the recommended lane within the limits in the mean over the fresh problems?
+
+        With `doubts` it may be beyond `keep_within` by so many standard errors.
+        """
+        chosen, best = self.judge.of(self.chosen), self.judge.of(self.best)
+        return is_near(chosen, best, keep_within, doubts) and (doubts > 0.0 or race.is_allowed(chosen))
+
+
+def sittings(
+    race: Race, fit: Sequence[Lane], levels: Sequence[Lane], keep_within: float, deadline: float
+) -> Sitting:
+    """The first sitting in which the recommended lane keeps its promise, or the last one."""
+    refused: list[Lane] = []
+    for place in range(1, SITTINGS + 1):
+        entries = menu(fit, levels, keep_within, refused)
+        best = entries[LEAST_REGRET]
+        if place == SITTINGS:
+            entries[within_name(keep_within)] = best
+        chosen = entries[within_name(keep_within)]
+        rival = nearest([*fit, *levels], best) if chosen is best else None
+        sitting = Sitting(Judge(race, place, best.rounds), entries, chosen, rival)
+        if _sit(sitting, race, keep_within, SITTING_SHARE * (deadline - time.monotonic())):
+            break
+        refused.append(chosen)
+    return _unless_near(sitting, race, keep_within)
+
+
+def _unless_near(sitting: Sitting, race: Race, keep_within: float) -> Sitting:
+    """Recommends the nearest in place of the best, if it is within the limits on the same fresh problems."""
+    if sitting.nearest is None:
+        return sitting
+    other = sitting._replace(
+        chosen=sitting.nearest,
+        nearest=None,
+        entries=sitting.entries | {within_name(keep_within): sitting.nearest},
+    )
+    return other if other.holds(keep_within, race) else sitting
+
+
+def _sit(sitting: Sitting, race: Race, keep_within: float, seconds: float) -> bool:
+    """Judges the recommended lane and the best, a few problems first, and the others of the menu.
+
+    Whether it is to stay: the best is, whatever comes, and another if it keeps its promise.
+    """
+    judge, (chosen, best) = sitting.judge, (sitting.chosen, sitting.best)
+    two = list({id(lane): lane for lane in (chosen, best, sitting.nearest) if lane}.values())
+    begun = time.monotonic()
+    problems = judge.affordable(two, MOST_JUDGED, (1.0 - MENU_SHARE) * seconds)
+    judge.hear(two, math.ceil(FIRST_LOOK * problems))
+    if chosen is not best and not sitting.holds(keep_within, race, doubts=1.0):
+        return False
+    others = list({id(lane): lane for lane in sitting.entries.values()}.values())
+    judge.hear(others, judge.affordable(others, min(MENU_PROBLEMS, problems), MENU_SHARE * seconds))
+    judge.hear(two, problems, begun + seconds)
+    return chosen is best or sitting.holds(keep_within, race)

@@ -1,0 +1,15 @@
+"""Time passes in plans as rounds are played, and not otherwise."""
+
+import pytest
+
+from infex.planning import judging, planner, pools, race
+from tests.planning.pace import Pace
+
+
+@pytest.fixture(autouse=True)
+def pace(monkeypatch: pytest.MonkeyPatch) -> Pace:
+    found = Pace()
+    monkeypatch.setattr(pools, "play_many", found.play_many)
+    for module in (race, judging, planner, pools):
+        monkeypatch.setattr(module, "time", found.clock)
+    return found
