@@ -178,7 +178,7 @@ def _cells(cost: Cost, sign: str) -> list[str]:
 
     from infex.planning.words import said
 
-    return [str(cost.problems)] + [
+    return [f"{cost.problems:,}"] + [
         said(figure.value, sign)
         + (f" [{said(figure.low, sign)}, {said(figure.high, sign)}]" if isfinite(figure.low) else "")
         for figure in (cost.mean, cost.median, cost.worst_decile)

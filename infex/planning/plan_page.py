@@ -11,7 +11,7 @@ from infex.files import replace
 from infex.planning.answer import Plan
 from infex.planning.costs import Cost
 from infex.planning.front import front_figure
-from infex.planning.menu_rows import MENU_NOTE, menu_rows
+from infex.planning.menu_rows import MENU_NOTE, MenuRow, menu_rows
 from infex.planning.question import Question
 from infex.planning.words import REFERENCE_NAMES, said, times
 from infex.reports.figure_files import picture
@@ -79,15 +79,21 @@ def _menu(plan: Plan) -> str:
     """The menu, a row for each candidate on it; the recommended one is bold."""
     rows = [
         [
-            f"<b>{escape(row.names)}</b>" if row.recommended else escape(row.names),
+            _named(row),
             f"{row.judged.explorations:,}",
-            *(_figure(row.judged.regret, ""), escape(times(row.judged.ratio)), row.holds),
+            _figure(row.judged.regret, ""),
+            times(row.judged.ratio),
+            row.holds,
             f"{row.judged.problems:,}",
-            f"<code>{escape(row.judged.expression)}</code>",
         ]
         for row in menu_rows(plan)
     ]
-    return table(("", "explorations", "regret", "times the best", "within?", "problems", "policy"), rows)
+    return table(("", "explorations", "regret", "times the best", "within?", "problems"), rows)
+
+
+def _named(row: MenuRow) -> str:
+    names = f"<b>{escape(row.names)}</b>" if row.recommended else escape(row.names)
+    return f"{names}<br><small>{escape(row.judged.expression)}</small>"
 
 
 def _asked(question: Question) -> str:
@@ -115,7 +121,7 @@ def _costs(plan: Plan) -> str:
 
 def _cost_row(name: str, cost: Cost, sign: str) -> list[str]:
     figures = (cost.mean, cost.median, cost.worst_decile)
-    return [name, str(cost.problems), *(_figure(figure, sign) for figure in figures)]
+    return [name, f"{cost.problems:,}", *(_figure(figure, sign) for figure in figures)]
 
 
 def _figure(figure: Interval, sign: str) -> str:

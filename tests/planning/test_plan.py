@@ -33,6 +33,7 @@ from infex.planning.words import code_of, rounds_of
 from infex.records import catalog
 from infex.statistics import Interval
 from tests.planning.pace import Pace, lane
+from tests.reports import browser
 
 QUICK: dict[str, Any] = {"dim": 2, "arms_count": 5, "horizon": 300, "seconds": 1.0, "workers": 1}
 
@@ -465,6 +466,28 @@ def test_the_page_says_what_was_asked_for_and_leaves_out_intervals_of_few_proble
     assert "nan" not in page
     assert page.count("<!doctype html>") == 1
     assert "&lt;few&gt;" in page
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("width", "longest"), [(1280, 2400), (390, 3000)])
+def test_the_page_is_short_and_nothing_sticks_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: int, longest: int
+) -> None:
+    """It was 16,700 pixels long, 32,000 on a phone, with a table of all candidates."""
+    monkeypatch.setattr(browser, "settle", lambda driver: None)  # the page has no script to wait for
+    write_plan(plan(**QUICK | {"seconds": 0.2}), tmp_path)
+    with browser.opened(tmp_path / "plan.html", width) as driver:
+        height, across, table = driver.execute_script(
+            """
+            const page = document.documentElement, table = document.querySelector(".wide");
+            return [page.scrollHeight, page.scrollWidth - page.clientWidth,
+              table.scrollWidth - table.clientWidth];
+            """
+        )
+        assert height <= longest
+        assert across <= 0
+        assert table <= 0 or width < 600
+        assert driver.get_log("browser") == []
 
 
 def test_a_question_is_frozen_and_checked() -> None:
