@@ -5,7 +5,7 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from benchmarks import ask_tell, engine, rivals
+from benchmarks import ask_tell, engine, plans, rivals
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -15,6 +15,7 @@ def main() -> None:
     write("ask_tell", show_ask_tell())
     write("engine", show_engine())
     write("rivals", show_rivals())
+    write("plans", show_plan())
     print(f"\nwritten to {RESULTS.relative_to(Path.cwd())}/")
 
 
@@ -76,6 +77,17 @@ def show_rivals() -> list[dict[str, Any]]:
     for row in rows:
         print(f"{row.dim:3}{row.arms:6}  {row.policy:27}{row.infex:9.2f}{row.solves:11.1f}{row.ratio:8.1f}x")
     return [row._asdict() | {"ratio": row.ratio} for row in rows]
+
+
+def show_plan() -> dict[str, Any]:
+    """One plan within its time."""
+    print("\na plan at d = 10, K = 100, T = 10,000, kept within 1.25, in 30 seconds\n")
+    row = plans.settled_plan()
+    value, low, high = row.ratio
+    state = "settled" if row.settled else "NOT settled"
+    print(f"  {row.seconds:.1f} s, {state}: {row.explorations:,} explorations, {row.problems:,} problems,")
+    print(f"  {value:.2f} [{low:.2f}, {high:.2f}] times the regret of the best")
+    return row._asdict()
 
 
 def write(name: str, found: Any) -> None:

@@ -12,7 +12,7 @@ from infex.policies import Greedy, Infex, LinTS, LinUCB, Policy
 from infex.records import catalog
 from infex.schedules import Schedule, always, every, logarithmic, power, stretched
 
-TRIED_SCALES = (1.0, 0.5, 0.2, 0.1, 0.05)
+TRIED_SCALES = (1.0, 0.5, 0.25, 0.12, 0.06)  # about halved each time
 TRIED_DATA: tuple[Literal["shared", "own"], ...] = ("shared", "own")
 TRIED_PERIODS = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
 

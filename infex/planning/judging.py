@@ -23,7 +23,7 @@ from infex.planning.pools import Pool
 from infex.planning.race import Race
 
 SITTINGS = 6  # at most; in the last one the best lane is recommended
-SITTING_SHARE = 0.75  # of the time that is left
+SITTING_SHARE = 0.85  # of the time that is left
 MENU_SHARE = 0.2  # of a sitting, for the other lanes of the menu
 MOST_JUDGED, MENU_PROBLEMS = 8192, 512  # of the recommended lane and the best, and of others in the menu
 FIRST_LOOK = 0.25  # of the problems, after which a lane that is beyond hope is refused
@@ -128,11 +128,12 @@ def _sit(sitting: Sitting, race: Race, keep_within: float, seconds: float) -> bo
     judge, (chosen, best) = sitting.judge, (sitting.chosen, sitting.best)
     two = list({id(lane): lane for lane in (chosen, best, sitting.nearest) if lane}.values())
     begun = time.monotonic()
-    problems = judge.affordable(two, MOST_JUDGED, (1.0 - MENU_SHARE) * seconds)
-    judge.hear(two, math.ceil(FIRST_LOOK * problems))
+    few = math.ceil(FIRST_LOOK * judge.affordable(two, MOST_JUDGED, seconds))
+    judge.hear(two, few)
     if chosen is not best and not sitting.holds(keep_within, race, doubts=1.0):
         return False
     others = list({id(lane): lane for lane in sitting.entries.values()}.values())
-    judge.hear(others, judge.affordable(others, min(MENU_PROBLEMS, problems), MENU_SHARE * seconds))
-    judge.hear(two, problems, begun + seconds)
+    judge.hear(others, judge.affordable(others, min(MENU_PROBLEMS, few), MENU_SHARE * seconds))
+    left = begun + seconds - time.monotonic()
+    judge.hear(two, few + judge.affordable(two, MOST_JUDGED - few, left), begun + seconds)
     return chosen is best or sitting.holds(keep_within, race)

@@ -10,7 +10,7 @@ from infex.planning.lanes import Lane
 from infex.policies import Greedy
 from tests.clock import Clock
 
-SPEED = 5e6  # rounds in a second
+SPEED = 2e6  # rounds in a second
 
 
 class Pace:

@@ -144,7 +144,7 @@ def test_a_judge_plays_what_there_is_time_for_whatever_it_shows(pace: Pace) -> N
     assert judge.affordable([slow], 100, 20.0) == 40
     assert judge.affordable([slow], 30, 20.0) == 30
     assert judge.affordable([slow], 30, -1.0) == 1, "there must be an answer"
-    judge.hear([slow], 1000, pace.clock.now + 0.2)  # 5,000 rounds take a millisecond
+    judge.hear([slow], 1000, pace.clock.now + 0.5)  # 5,000 rounds take 2.5 milliseconds
     assert judge.of(slow).regret.size == 256
     assert slow.regret.size == 0
     unheard = Lane(Candidate(infex.LinTS(), 5000))

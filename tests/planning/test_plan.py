@@ -142,13 +142,13 @@ def test_a_lucky_lane_among_bad_neighbours_leads_nobody_astray() -> None:
 def test_neighbours_differ_by_one_step() -> None:
     lanes = line_up(candidates(1000, 1.0, 1.0, limits(1000, None, None, None)))
     by_name = {each.candidate.expression: each for each in lanes}
-    around = by_name["Infex(LinUCB(delta=0.001, scale=0.2), every(50))"].near
+    around = by_name["Infex(LinUCB(delta=0.001, scale=0.25), every(50))"].near
     assert {each.candidate.expression.replace("delta=0.001, ", "") for each in around} == {
         "Infex(LinUCB(scale=0.5), every(50))",
-        "Infex(LinUCB(scale=0.1), every(50))",
-        "Infex(LinUCB(scale=0.2), every(50), data=own)",
-        "Infex(LinUCB(scale=0.2), stretched(2))",
-        "Infex(LinUCB(scale=0.2), every(100))",
+        "Infex(LinUCB(scale=0.12), every(50))",
+        "Infex(LinUCB(scale=0.25), every(50), data=own)",
+        "Infex(LinUCB(scale=0.25), stretched(2))",
+        "Infex(LinUCB(scale=0.25), every(100))",
     }
     ends = by_name["LinTS(delta=0.001)"].near
     assert {each.candidate.expression.replace("delta=0.001", "") for each in ends} == {
