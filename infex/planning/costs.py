@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from infex.arrays import Floats
-from infex.statistics import INTERVAL_ENDS, RELATIVE_ROUNDING, Interval, paired, quantile
+from infex.statistics import Interval, paired, quantile
+from infex.statistics.resampling import INTERVAL_ENDS, RELATIVE_ROUNDING
 from infex.streams import stream
 
 WORST_DECILE = 0.9  # one problem in ten costs more than this quantile
