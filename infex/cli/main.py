@@ -18,6 +18,7 @@ from infex.cli.plan_command import plan
 from infex.cli.report_command import report
 from infex.cli.reproduce_command import reproduce
 from infex.cli.run_command import run
+from infex.cli.suite_command import suite
 from infex.cli.verify_command import verify
 from infex.errors import InfexError, InfexWarning
 
@@ -59,6 +60,7 @@ def main() -> None:
     infex run sweep.toml --out results      a sweep of your own; infex run results plays it again
     infex compare LinUCB Greedy --in DIR    two policies, pair by pair
     infex diff DIR DIR                      which runs of two folders agree bit for bit
+    infex suite --policy my.module:Mine     named challenges, with your policies, on one scored page
     infex report DIR                        figures and page anew from the table
     infex plan --horizon 1e6 ...            how rarely may I explore?
     infex bound --dim 10 --gap 0.1 ...      what the theorem promises, if anything
@@ -66,5 +68,5 @@ def main() -> None:
     """
 
 
-for command in (reproduce, run, report, compare, diff, plan, bound, verify):
+for command in (reproduce, run, suite, report, compare, diff, plan, bound, verify):
     main.add_command(command)

@@ -1,0 +1,189 @@
+"""Named challenges, each of which shows one thing, and scores of policies on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from infex.arrays import Floats
+from infex.errors import InvalidSetting
+from infex.experiments import paper
+from infex.experiments.naming import hint
+from infex.experiments.results import Cell, Results
+from infex.experiments.sweep import Sweep
+from infex.statistics.resampling import INTERVAL_ENDS, PAIRS_OF_AN_INTERVAL, resamples
+
+SUITE_HORIZON = 5000
+SUITE_SEEDS = 20
+SCORE_RESAMPLES = 2000
+WORST_ENTRANT = "Uniform"
+
+
+class Challenge(NamedTuple):
+    """A problem by its `name` and as an expression, and what it `shows`, in a sentence."""
+
+    name: str
+    environment: str
+    shows: str
+
+
+CHALLENGES = (
+    Challenge(
+        "the paper's",
+        "gaussian(dim=10, arms=100)",
+        "The problem of the paper: can a policy do with few explorations what others do with many?",
+    ),
+    Challenge(
+        "sparse",
+        "sparse(dim=40, arms=100, nonzero=3)",
+        "Three of forty features matter: who pays for the others?",
+    ),
+    Challenge(
+        "near ties",
+        "near_ties(dim=10, arms=50, ties=10, gap=0.01)",
+        "Ten arms are nearly the best: telling them apart costs more than it brings.",
+    ),
+    Challenge(
+        "collinear",
+        "collinear(dim=10, arms=50, spread=0.1)",
+        "All arms lie close to one line: what decides among the best is learnt from small differences.",
+    ),
+    Challenge(
+        "10,000 arms",
+        "many_arms(dim=20, arms=10000)",
+        "Very many arms, of which many are good: trying each is out of the question.",
+    ),
+    Challenge(
+        "heavy tails",
+        "gaussian(dim=10, arms=100, rewards=student, degrees=2.1)",
+        "Rewards with hardly a variance: one outlier can mislead a policy that then stops looking.",
+    ),
+    Challenge(
+        "drift",
+        "gaussian(dim=10, arms=100, moves=steps(every=1250))",
+        "The parameter jumps three times: whoever stops exploring, or remembers all, is left behind.",
+    ),
+    Challenge(
+        "misspecified",
+        "misspecified(dim=10, arms=100, error=0.3)",
+        "Means that no linear model has: confidence in the model is misplaced.",
+    ),
+    Challenge(
+        "late rewards",
+        "gaussian(dim=10, arms=100, late=late(mean=200, lost=0.1))",
+        "Rewards come 200 rounds later on average, and one in ten never: decisions are taken in the dark.",
+    ),
+    Challenge(
+        "lower bound",
+        "lower_bound(gap=0.1)",
+        "The two arms of the paper's lower bound: who explores too rarely drops the better one for good.",
+    ),
+    Challenge(
+        "recurring contexts",
+        "changing(dim=10, arms=20, best=recurring)",
+        "Three sets of arms come again and again: luck teaches nothing that is not tried.",
+    ),
+)
+
+
+def suite(policies: Iterable[Any] = (), only: Iterable[str] = (), seeds: Any = SUITE_SEEDS) -> Sweep:
+    """The sweep of all challenges, or of some by name: the paper's policies, uniform play, and `policies`."""
+    own = list(policies)
+    usual = [*paper.policies(), WORST_ENTRANT]
+    return Sweep(
+        environments={each.name: each.environment for each in chosen(only)},
+        policies=[*usual, *(policy for policy in own if policy not in usual)],
+        horizon=SUITE_HORIZON,
+        seeds=seeds,
+        title="infex suite",
+    )
+
+
+def chosen(only: Iterable[str]) -> list[Challenge]:
+    """The challenges of these names; all, if none is named."""
+    known = {each.name: each for each in CHALLENGES}
+    names = list(only) or list(known)
+    for name in names:
+        if name not in known:
+            near = hint(name, list(known))
+            raise InvalidSetting(f"no challenge is called {name!r}{near}; there are {', '.join(known)}")
+    return [known[name] for name in names]
+
+
+class Score(NamedTuple):
+    """How well a policy did on one challenge: 1 is the best entrant, 0 is uniform play.
+
+    `low` and `high` bound an interval of 95 % by resampling seeds, the best entrant chosen anew each time;
+    NaN with fewer than 12 seeds. `regret` is the mean, `milliseconds` the median time of a run.
+    """
+
+    policy: str
+    challenge: str
+    score: float
+    low: float
+    high: float
+    regret: float
+    milliseconds: float
+
+
+def scores(results: Results) -> list[Score]:
+    """The scores of all policies on all challenges of a suite that was played, in the order of the suite."""
+    order = {each.name: place for place, each in enumerate(CHALLENGES)}
+    cells = sorted(results.cells, key=lambda cell: order.get(cell.environment, len(order)))
+    return [score for cell in cells for score in _of_challenge(results, cell)]
+
+
+def _of_challenge(results: Results, cell: Cell) -> list[Score]:
+    regrets = {
+        policy: results.regret(cell, policy) for policy in results.policies if results.has(cell, policy)
+    }
+    if WORST_ENTRANT not in regrets or len({each.size for each in regrets.values()}) > 1:
+        raise InvalidSetting(
+            f"a score needs all runs, and {cell.environment} lacks some: see results.failures"
+        )
+    values = _scored(np.array([each.mean() for each in regrets.values()]), list(regrets))
+    ends = _ends(regrets)
+    return [
+        Score(
+            policy,
+            cell.environment,
+            float(values[place]),
+            float(ends[0][place]),
+            float(ends[1][place]),
+            float(regrets[policy].mean()),
+            1e3 * float(np.median(results.seconds(cell, policy))),
+        )
+        for place, policy in enumerate(regrets)
+    ]
+
+
+def _scored(means: Floats, names: list[str]) -> Floats:
+    """From the means of all entrants, (entrants,) or (draws, entrants)."""
+    worst = means[..., [names.index(WORST_ENTRANT)]]
+    span = worst - means.min(axis=-1, keepdims=True)
+    return np.asarray((worst - means) / np.where(span > 0.0, span, np.nan))
+
+
+def _ends(regrets: Mapping[str, Floats]) -> tuple[Floats, Floats]:
+    """The ends of the intervals of all scores."""
+    rows = np.array(list(regrets.values()))
+    if rows.shape[1] < PAIRS_OF_AN_INTERVAL:
+        none = np.full(len(rows), np.nan)
+        return none, none
+    drawn = [
+        _scored(rows[:, places].mean(axis=2).T, list(regrets))
+        for places in resamples(rows.shape[1], SCORE_RESAMPLES)
+    ]
+    low, high = np.nanquantile(np.concatenate(drawn), INTERVAL_ENDS, axis=0)
+    return low, high
+
+
+def overall(found: Iterable[Score]) -> dict[str, float]:
+    """Each policy's mean score over all challenges, the best first."""
+    by_policy: dict[str, list[float]] = {}
+    for score in found:
+        by_policy.setdefault(score.policy, []).append(score.score)
+    means = {policy: float(np.mean(values)) for policy, values in by_policy.items()}
+    return dict(sorted(means.items(), key=lambda item: -item[1]))

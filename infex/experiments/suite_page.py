@@ -1,0 +1,113 @@
+"""The scored page of a suite."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from html import escape
+from pathlib import Path
+
+from infex.experiments.challenges import CHALLENGES, SUITE_HORIZON, Score, overall, scores
+from infex.experiments.results import Results
+from infex.files import replace
+from infex.reports.shell import shell, table
+
+SUITE_STYLE = """
+td.score { text-align: right; white-space: nowrap; }
+.bar { display: inline-block; width: 6rem; height: .7rem; background: #8883; position: relative; }
+.bar i { position: absolute; inset: 0 auto 0 0; background: #2a78d6; display: block; }
+.bar b { position: absolute; top: 45%; height: 10%; background: currentColor; display: block; }
+p { overflow-wrap: anywhere; }
+"""
+
+
+def write_suite(results: Results, folder: Path) -> list[Path]:
+    """Writes `suite.html` and `scores.csv`; the files."""
+    found = scores(results)
+    page = suite_page(results, found)
+    files = {folder / "suite.html": page, folder / "scores.csv": _comma_separated(found)}
+    for path, text in files.items():
+        replace(path, text.encode())
+    return list(files)
+
+
+def suite_page(results: Results, found: list[Score]) -> str:
+    """One self-contained page."""
+    seeds = len(results.about.get("seeds", ()))
+    names = dict.fromkeys(each.challenge for each in found)
+    parts = [
+        "<h1>Challenges</h1>",
+        f"<p>Each challenge has {seeds} seeds of {SUITE_HORIZON:,} rounds. A score of 1 is the mean regret "
+        "of the challenge's best entrant, 0 that of uniform play; below 0 is worse than that. Intervals of "
+        "95 % come from drawing seeds again; the best entrant is chosen anew each time. A best of many looks "
+        "better than it is.</p>",
+        "<h2>All in all</h2>",
+        _all_in_all(found),
+        *(part for name in names for part in _challenge(name, found)),
+    ]
+    return shell("Challenges", parts, style=SUITE_STYLE)
+
+
+def _all_in_all(found: list[Score]) -> str:
+    """A row for each policy: its mean score, and that of every challenge."""
+    names = list(dict.fromkeys(each.challenge for each in found))
+    by_place = {(each.policy, each.challenge): each for each in found}
+    rows = [
+        [f"<code>{escape(policy)}</code>", f"<b>{_points(mean)}</b>"]
+        + [_points(by_place[policy, name].score) if (policy, name) in by_place else "" for name in names]
+        for policy, mean in overall(found).items()
+    ]
+    return table(("policy", "mean score", *map(escape, names)), rows)
+
+
+def _challenge(name: str, found: list[Score]) -> list[str]:
+    """What a challenge shows, and how all did, the best first."""
+    known = {each.name: each for each in CHALLENGES}
+    mine = sorted((each for each in found if each.challenge == name), key=lambda each: -each.score)
+    rows = [
+        [
+            f"<code>{escape(each.policy)}</code>",
+            f"{_bar(each)} {_points(each.score)}",
+            _between(each),
+            f"{each.regret:,.1f}",
+            f"{each.milliseconds:,.2f}",
+        ]
+        for each in mine
+    ]
+    about = known.get(name)
+    return [
+        f"<h2>{escape(name[:1].upper() + name[1:])}</h2>",
+        "" if about is None else f"<p>{escape(about.shows)} <code>{escape(about.environment)}</code></p>",
+        table(("policy", "score", "95 %", "regret", "ms a run"), rows),
+    ]
+
+
+def _points(score: float) -> str:
+    return "" if math.isnan(score) else f"{score:.2f}"
+
+
+def _between(each: Score) -> str:
+    return "too few seeds" if math.isnan(each.low) else f"{each.low:.2f} to {each.high:.2f}"
+
+
+def _bar(each: Score) -> str:
+    """The score as a bar from 0 to 1, and its interval as a line."""
+    width = 100.0 * _within(each.score)
+    line = ""
+    if not math.isnan(each.low):
+        left, right = 100.0 * _within(each.low), 100.0 * _within(each.high)
+        line = f'<b style="left:{left:.1f}%;width:{right - left:.1f}%"></b>'
+    return f'<span class="bar"><i style="width:{width:.1f}%"></i>{line}</span>'
+
+
+def _within(score: float) -> float:
+    return 0.0 if math.isnan(score) else min(max(score, 0.0), 1.0)
+
+
+def _comma_separated(found: list[Score]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(Score._fields)
+    writer.writerows(found)
+    return text.getvalue()
