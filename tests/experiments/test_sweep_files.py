@@ -103,7 +103,7 @@ def test_a_sweep_file_is_a_grid(tmp_path: Path) -> None:
         (
             "players:small",
             "players:not_a_policy",
-            r"one of infex.environments, got 3 - at `environments\[2\]`",
+            r"one of infex.environments, got 3; .* - at `environments\[2\]`",
         ),
         ('data = ["own"]', "data = []", "bases need data"),
         ('data = ["own"]', 'data = ["mine"]', r"Invalid enum value 'mine' - at `data\[0\]`"),
