@@ -181,19 +181,18 @@ def of_kind(kind: str, settings: dict[str, Any], texts: dict[str, str] | None = 
     asked = environments.settings_of(GENERATORS[kind])
     _refuse_other(kind, asked, settings)
     Recipe(kind, tuple(settings.items())).make(seed=0)
-    unsaid = asked | _unsaid(kind, {name: settings[name] for name in settings if asked[name] is not None})
+    unsaid = asked | _unsaid(kind, asked, settings)
     named = [name for name in asked if name in settings and not _is_default(settings[name], unsaid[name])]
     written = {name: setting_text(value) for name, value in settings.items()} | (texts or {})
     label = f"{kind}({', '.join(f'{name}={written[name]}' for name in named)})"
     return Recipe(kind, tuple((name, settings[name]) for name in named), label)
 
 
-def _unsaid(kind: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """What an instance has where nothing is said, such as the law of its rewards."""
-    made = settings_by_name(Recipe(kind, tuple(settings.items())).make(seed=0))
-    return {
-        name: value for name, value in made.items() if name not in settings and type(value) in (str, float)
-    }
+def _unsaid(kind: str, asked: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
+    """What an instance has where a setting has no default by that name, such as the law of its rewards."""
+    said = {name: value for name, value in settings.items() if asked[name] is not None}
+    made = settings_by_name(Recipe(kind, tuple(said.items())).make(seed=0))
+    return {name: value for name, value in made.items() if name in asked and asked[name] is None}
 
 
 def _refuse_other(kind: str, asked: dict[str, Any], settings: dict[str, Any]) -> None:
