@@ -321,7 +321,7 @@ def test_chunks_hold_every_task_once_and_are_short() -> None:
         ({"environments": ["gaussian(dim=3, arms=0)"]}, "arms must be at least 1, got 0"),
         (
             {"environments": ["gaussian(dim=3, arms=5, rewards=bernoulli)"]},
-            "rewards must be 'sign' or 'gaussian', got 'bernoulli'",
+            "means must be from 0 to 1 for bernoulli rewards",
         ),
         ({"environments": [3]}, "instance must be one of infex.environments, got 3"),
         ({"environments": ["no.such:thing"]}, "cannot load 'no.such:thing': No module named"),
@@ -521,8 +521,8 @@ def test_problems_that_are_called_have_names() -> None:
         Recipe(each).label for each in (partial, functools.partial(partial, rewards=object()), Caller())
     ]
     assert labels == [
-        "infex.environments.fixed_arms:gaussian(2, arms=3)",
-        "infex.environments.fixed_arms:gaussian(2, arms=3, rewards=object)",
+        "infex.environments.named:gaussian(2, arms=3)",
+        "infex.environments.named:gaussian(2, arms=3, rewards=object)",
         f"{__name__}:Caller",
     ]
     found = sweep(environments=[functools.partial(players.small), Caller()], policies=["Greedy"]).run(
