@@ -10,7 +10,7 @@ import numpy as np
 
 from infex.planning.costs import Cost, against, cost
 from infex.planning.finish import Finish, Judged, MenuEntry
-from infex.planning.lanes import PROBLEMS_TO_SETTLE
+from infex.planning.lanes import PROBLEMS_TO_SETTLE, Lane
 from infex.planning.pools import Pool
 from infex.planning.question import Question
 from infex.planning.reasons import reasons
@@ -167,21 +167,13 @@ def _levels(finish: Finish) -> tuple[Judged, ...]:
 
 def _all_tried(finish: Finish) -> tuple[Tried, ...]:
     """The figures of all lanes that played, those that went farthest first, and of them the best first."""
-    alive = {id(lane) for lane in finish.alive}
-    tried = [
-        Tried(
-            lane.candidate.expression,
-            lane.candidate.explorations,
-            int(lane.regret.size),
-            lane.rounds,
-            lane.mean,
-            float(lane.cost.mean()),
-            id(lane) in alive,
-        )
-        for lane in finish.lanes
-        if lane.rounds
-    ]
+    tried = [_tried(lane, lane in finish.alive) for lane in finish.lanes if lane.rounds]
     return tuple(sorted(tried, key=lambda tried: (-tried.rounds, tried.mean)))
+
+
+def _tried(lane: Lane, alive: bool) -> Tried:
+    counts = lane.candidate.explorations, int(lane.regret.size), lane.rounds
+    return Tried(lane.candidate.expression, *counts, lane.mean, float(lane.cost.mean()), alive)
 
 
 def _best_arms(pool: Pool) -> tuple[Arm, ...]:

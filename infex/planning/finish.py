@@ -92,11 +92,9 @@ class Finish:
     @cached_property
     def open(self) -> int:
         """How many that explore less than the recommended one may be as near, as far as the race tells."""
-        slack, most = self.keep_within - 1.0, self.chosen.candidate.explorations
-        return sum(
-            lane.candidate.explorations < most and not is_beyond(lane, self.best, slack)
-            for lane in self.alive
-        )
+        most = self.chosen.candidate.explorations
+        rarer = [lane for lane in self.alive if lane.candidate.explorations < most]
+        return sum(not is_beyond(lane, self.best, self.slack) for lane in rarer)
 
     @cached_property
     def recommended(self) -> Judged:
@@ -116,11 +114,27 @@ class Finish:
         show that the recommended lane is within it; or that the nearest is beyond it, where the best is
         recommended because none that explores less is near.
         """
-        slack = self.keep_within - 1.0
-        if not (self.is_complete and self.race.is_allowed(self.sitting.judge.of(self.chosen))):
-            return False
-        if any(lane is not self.best and not is_within(self.best, lane, slack) for lane in self.fit):
-            return False
+        return self.is_complete and self.is_allowed and self.is_best_shown and self.is_choice_shown
+
+    @property
+    def slack(self) -> float:
+        """The part by which the regret may exceed that of the best."""
+        return self.keep_within - 1.0
+
+    @property
+    def is_allowed(self) -> bool:
+        """Does exploring cost no more than is allowed, on fresh problems?"""
+        return self.race.is_allowed(self.sitting.judge.of(self.chosen))
+
+    @cached_property
+    def is_best_shown(self) -> bool:
+        """Does the race show that no other is better than the best by more than `keep_within`?"""
+        others = [lane for lane in self.fit if lane is not self.best]
+        return all(is_within(self.best, lane, self.slack) for lane in others)
+
+    @cached_property
+    def is_choice_shown(self) -> bool:
+        """Do fresh problems show that the recommended lane is within `keep_within`, or the nearest beyond?"""
         if self.chosen is not self.best:
             return self.recommended.ratio.high <= self.keep_within
         return self.rival is None or (not self.open and self.rival.ratio.low > self.keep_within)

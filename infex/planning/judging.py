@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, final
 
 from infex.planning.lanes import Lane, is_near
@@ -120,19 +120,23 @@ def _unless_near(sitting: Sitting, race: Race, keep_within: float) -> Sitting:
     return other if other.holds(keep_within, race) else sitting
 
 
+def _distinct(lanes: Iterable[Lane | None]) -> list[Lane]:
+    return list({id(lane): lane for lane in lanes if lane is not None}.values())
+
+
 def _sit(sitting: Sitting, race: Race, keep_within: float, seconds: float) -> bool:
     """Judges the recommended lane and the best, a few problems first, and the others of the menu.
 
     Whether it is to stay: the best is, whatever comes, and another if it keeps its promise.
     """
     judge, (chosen, best) = sitting.judge, (sitting.chosen, sitting.best)
-    two = list({id(lane): lane for lane in (chosen, best, sitting.nearest) if lane}.values())
+    two = _distinct([chosen, best, sitting.nearest])
     begun = time.monotonic()
     few = math.ceil(FIRST_LOOK * judge.affordable(two, MOST_JUDGED, seconds))
     judge.hear(two, few)
     if chosen is not best and not sitting.holds(keep_within, race, doubts=1.0):
         return False
-    others = list({id(lane): lane for lane in sitting.entries.values()}.values())
+    others = _distinct(sitting.entries.values())
     judge.hear(others, judge.affordable(others, min(MENU_PROBLEMS, few), MENU_SHARE * seconds))
     left = begun + seconds - time.monotonic()
     judge.hear(two, few + judge.affordable(two, MOST_JUDGED - few, left), begun + seconds)

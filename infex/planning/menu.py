@@ -86,10 +86,7 @@ def knee(lanes: Sequence[Lane], best: Lane) -> Lane | None:
     It lies farthest below the straight line from the rarest lane of the front to the best, where both
     scales are logarithmic (Satopää et al., 2011). None, if no lane lies below it.
     """
-    points = [
-        (math.log(lane.candidate.explorations), math.log(relative(lane, best)), lane)
-        for lane in front(lanes, best)
-    ]
+    points = [(*_place(lane, best), lane) for lane in front(lanes, best)]
     if len(points) < 3 or points[0][1] == math.inf:
         return None
     (left, high, _), (right, low, _) = points[0], points[-1]
@@ -98,6 +95,10 @@ def knee(lanes: Sequence[Lane], best: Lane) -> Lane | None:
         ((high + slope * (x - left) - y, lane) for x, y, lane in points), key=lambda pair: pair[0]
     )
     return bend if below > 0.0 else None
+
+
+def _place(lane: Lane, best: Lane) -> tuple[float, float]:
+    return math.log(lane.candidate.explorations), math.log(relative(lane, best))
 
 
 def front(lanes: Sequence[Lane], best: Lane) -> list[Lane]:

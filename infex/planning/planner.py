@@ -141,11 +141,12 @@ def _is_clear(race: Race, lanes: list[Lane], slack: float) -> bool:
     best = least(fit)
     chosen = rarest(fit, best, 1.0 + slack)
     rarer = [lane for lane in fit if lane.candidate.explorations < chosen.candidate.explorations]
-    return (
-        all(lane is best or is_within(best, lane, slack) for lane in fit)
-        and (chosen is best or is_within(chosen, best, slack))
-        and all(is_beyond(lane, best, slack) for lane in rarer)
-    )
+    near = all(_is_shown(best, lane, slack) for lane in fit) and _is_shown(chosen, best, slack)
+    return near and all(is_beyond(lane, best, slack) for lane in rarer)
+
+
+def _is_shown(lane: Lane, other: Lane, slack: float) -> bool:
+    return lane is other or is_within(lane, other, slack)
 
 
 def fitting(race: Race, lanes: list[Lane]) -> list[Lane]:
@@ -168,15 +169,16 @@ def _levels(race: Race, lanes: list[Lane], alive: list[Lane]) -> list[Lane]:
     for lane in lanes:
         if lane.rounds and race.is_allowed(lane):
             by_count.setdefault(lane.candidate.explorations, []).append(lane)
-    kept = {id(lane) for lane in alive}
-    first = [
-        min(some, key=lambda lane: (id(lane) not in kept, -lane.rounds, lane.careful()))
-        for some in by_count.values()
-    ]
+    first = [_first(some, alive) for some in by_count.values()]
     if rounds == race.horizon:
         for lane in first:
             _bring(race, lane)
     return [lane for lane in first if lane.rounds == rounds]
+
+
+def _first(lanes: list[Lane], alive: list[Lane]) -> Lane:
+    """The best of those not given up; where there is none, of those that went farthest."""
+    return min(lanes, key=lambda lane: (lane not in alive, -lane.rounds, lane.careful()))
 
 
 def _bring(race: Race, lane: Lane) -> None:

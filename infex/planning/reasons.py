@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from infex.planning.finish import Finish, Judged
-from infex.planning.lanes import PROBLEMS_TO_SETTLE, PROBLEMS_TO_SHOW
+from infex.planning.lanes import PROBLEMS_TO_SHOW
 from infex.planning.words import said, times
 
 
@@ -65,22 +65,31 @@ def _shown(finish: Finish) -> str:
 
 def _doubt(finish: Finish) -> str:
     """What is missing for a settled choice."""
+    if not finish.is_complete:
+        return _cut_short(finish)
+    if not finish.is_allowed:
+        return _dear(finish)
+    if finish.is_choice_shown:
+        return "another may still be better by more than that."
+    if finish.chosen is not finish.best:
+        return f"the interval goes beyond {finish.keep_within:g}."
+    return (
+        f"{finish.open} that explore less may be as near." if finish.open else "the nearest may be as near."
+    )
+
+
+def _dear(finish: Finish) -> str:
+    limit, cost = finish.race.allowed.cost, finish.recommended.cost
+    return f"exploring cost {said(cost)} there, more than max_cost = {limit:g}."
+
+
+def _cut_short(finish: Finish) -> str:
+    """What the race had no time for."""
     rounds, horizon = finish.chosen.rounds, finish.race.horizon
     waiting = sum(lane.rounds < horizon for lane in finish.alive)
-    fresh = finish.sitting.judge.of(finish.chosen)
     if rounds < horizon:
         words = f"no candidate was played to the end, figures are of the first {rounds:,} rounds."
-        limited = finish.race.allowed.cost < math.inf
-        return words + " max_cost was held against these only." * limited
+        return words + " max_cost was held against these only." * (finish.race.allowed.cost < math.inf)
     if waiting:
         return f"{waiting} of {len(finish.alive)} candidates that may be as good were not played to the end."
-    if not finish.race.is_allowed(fresh):
-        limit = finish.race.allowed.cost
-        return f"exploring cost {said(float(fresh.cost.mean()))} there, more than max_cost = {limit:g}."
-    if finish.best.regret.size < PROBLEMS_TO_SETTLE:
-        return f"{finish.best.regret.size} problems chose it, too few to see what goes wrong but rarely."
-    if finish.chosen is not finish.best and not finish.recommended.ratio.high <= finish.keep_within:
-        return f"the interval goes beyond {finish.keep_within:g}."
-    if finish.chosen is finish.best and finish.open:
-        return f"{finish.open} that explore less may be as near."
-    return "another may still be better by more than that."
+    return f"{finish.best.regret.size} problems chose it, too few to see what goes wrong but rarely."
