@@ -16,6 +16,7 @@ from infex.planning.menu import MENU_FACTORS, within_name
 from infex.planning.race import Race
 from infex.statistics import Interval, mean_intervals
 
+FRESH_TO_SETTLE = 256  # problems; after several sittings few are left to one that was lucky
 Holds = Literal["yes", "no", "open", ""]
 
 
@@ -135,6 +136,8 @@ class Finish:
     @cached_property
     def is_choice_shown(self) -> bool:
         """Do fresh problems show that the recommended lane is within `keep_within`, or the nearest beyond?"""
+        if self.recommended.problems < FRESH_TO_SETTLE:
+            return False
         if self.chosen is not self.best:
             return self.recommended.ratio.high <= self.keep_within
         return self.rival is None or (not self.open and self.rival.ratio.low > self.keep_within)

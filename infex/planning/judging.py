@@ -7,7 +7,7 @@ at until it pleases is too narrow.
 
 If the recommended lane does not keep its promise there, it is refused, another is chosen, and that one has
 a sitting of its own, again on fresh problems: none was chosen by the problems that it is judged on. A
-lane that is beyond hope after a quarter of them is refused there and then, which favours none that stays.
+lane that is beyond hope after a part of them is refused there and then, which favours none that stays.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ SITTINGS = 6  # at most; in the last one the best lane is recommended
 SITTING_SHARE = 0.85  # of the time that is left
 MENU_SHARE = 0.2  # of a sitting, for the other lanes of the menu
 MOST_JUDGED, MENU_PROBLEMS = 8192, 512  # of the recommended lane and the best, and of others in the menu
-FIRST_LOOK = 0.25  # of the problems, after which a lane that is beyond hope is refused
+LOOKS = (
+    (1 / 16, 2.0),
+    (1 / 4, 1.0),
+)  # parts of the problems; a lane so many standard errors beyond is refused
 JUDGED_AT_ONCE = 128  # problems that all lanes play before the clock is looked at
 LEVEL_PROBLEMS = 256  # of lanes that are drawn beside the menu
 
@@ -132,10 +135,12 @@ def _sit(sitting: Sitting, race: Race, keep_within: float, seconds: float) -> bo
     judge, (chosen, best) = sitting.judge, (sitting.chosen, sitting.best)
     two = _distinct([chosen, best, sitting.nearest])
     begun = time.monotonic()
-    few = math.ceil(FIRST_LOOK * judge.affordable(two, MOST_JUDGED, seconds))
-    judge.hear(two, few)
-    if chosen is not best and not sitting.holds(keep_within, race, doubts=1.0):
-        return False
+    problems = judge.affordable(two, MOST_JUDGED, seconds)
+    for part, doubts in LOOKS:
+        few = math.ceil(part * problems)
+        judge.hear(two, few)
+        if chosen is not best and not sitting.holds(keep_within, race, doubts):
+            return False
     others = _distinct(sitting.entries.values())
     judge.hear(others, judge.affordable(others, min(MENU_PROBLEMS, few), MENU_SHARE * seconds))
     left = begun + seconds - time.monotonic()

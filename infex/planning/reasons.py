@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from infex.planning.finish import Finish, Judged
+from infex.planning.finish import FRESH_TO_SETTLE, Finish, Judged
 from infex.planning.lanes import PROBLEMS_TO_SHOW
 from infex.planning.words import said, times
 
@@ -71,6 +71,8 @@ def _doubt(finish: Finish) -> str:
         return _dear(finish)
     if finish.is_choice_shown:
         return "another may still be better by more than that."
+    if finish.recommended.problems < FRESH_TO_SETTLE:
+        return f"{finish.recommended.problems} fresh problems are too few."
     if finish.chosen is not finish.best:
         return f"the interval goes beyond {finish.keep_within:g}."
     return (
