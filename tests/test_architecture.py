@@ -21,7 +21,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "files": set(),
     "streams": {"checks", "arrays"},
     "statistics": GROUND | {"streams"},
-    "kernels": {"arrays"},
+    "kernels": {"errors", "arrays"},  # errors: a kernel refuses by the names that Python has
     "schedules": GROUND | {"streams"},
     "linear": GROUND | {"kernels"},
     "estimators": GROUND | {"kernels", "linear"},
@@ -41,14 +41,14 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     | {"streams", "schedules", "linear", "policies", "rounds", "environments", "simulation", "theory"},
     "reports": GROUND | {"files", "statistics"},
     "experiments": GROUND
-    | {"files", "statistics", "schedules", "linear", "policies", "environments", "records", "simulation"}
-    | {"reports"},
+    | {"files", "statistics", "schedules", "linear", "estimators", "policies", "environments", "records"}
+    | {"simulation", "reports"},
     "planning": GROUND
     | {"files", "streams", "statistics", "schedules", "linear", "policies", "environments", "records"}
     | {"simulation", "reports"},
     "cli": {"errors", "files", "schedules", "theory", "verification", "reports", "experiments", "planning"},
     "__main__": {"cli"},
-    "testing": GROUND
+    "testing": GROUND  # simulation: `agree` compares whole runs
     | {"streams", "schedules", "linear", "policies", "rounds", "environments", "simulation"},
 }
 

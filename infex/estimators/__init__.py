@@ -2,6 +2,7 @@
 
 from infex.estimators.discounted import Discounted
 from infex.estimators.fit import Fit
+from infex.estimators.fit_kernel import fit_kernel
 from infex.estimators.lasso import Lasso
 from infex.estimators.logistic import Logistic
 from infex.estimators.ridge import Ridge
@@ -9,4 +10,14 @@ from infex.estimators.solution import Solution
 from infex.estimators.weighted import Weighted
 from infex.estimators.windowed import Windowed
 
-__all__ = ["Discounted", "Fit", "Lasso", "Logistic", "Ridge", "Solution", "Weighted", "Windowed"]
+__all__ = [
+    "Discounted",
+    "Fit",
+    "Lasso",
+    "Logistic",
+    "Ridge",
+    "Solution",
+    "Weighted",
+    "Windowed",
+    "fit_kernel",
+]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
@@ -12,7 +12,9 @@ from infex.checks import real
 from infex.estimators.fit import Fit
 from infex.estimators.solution import Solution
 from infex.estimators.sums import Sums
-from infex.linear.estimating import Arrays
+from infex.kernels.calling import address_of, fitter_arguments
+from infex.kernels.fitters import fit_discounted, spread
+from infex.linear.estimating import Arrays, FitForm
 
 
 @final
@@ -41,6 +43,12 @@ class Discounted:
     def __post_init__(self) -> None:
         object.__setattr__(self, "rate", real("rate", self.rate, above=0, most=1))
 
+    def compiled(self) -> FitForm:
+        """The same in compiled loops."""
+        fitter = address_of(fit_discounted, fitter_arguments())
+        settings = np.array([self.rate, self.rate**2])
+        return FitForm(fitter, settings, lambda dim, arms, horizon: 4 * (dim + 1) * dim)
+
     def start(self, columns: Floats, penalty: float) -> DiscountedFit:
         """Statistics over these arms, with nothing learnt."""
         return DiscountedFit(columns, penalty, self)
@@ -63,10 +71,9 @@ class DiscountedFit(Fit):
         self._squares.add(x, 0.0, weight)
 
     def solve(self, start: Floats) -> Solution:
-        """With W = L L', the factor of V^-1 W V^-1 is L'V^-1."""
-        mean, noise = self._sums.solve(), self._squares.solve()
-        root: Any = np.linalg.solve(noise.factor.T, mean.factor.T @ mean.factor)
-        return mean.spread(root, noise.volume)
+        """The covariance is V^-1 W V^-1."""
+        solution = Solution.blank(self.dim)
+        return solution.grown(spread(self._sums.truth, self._squares.truth, self.penalty, solution.solved))
 
     def kept(self) -> Arrays:
         return {"faded": self._sums.truth.copy(), "faded twice": self._squares.truth.copy()}

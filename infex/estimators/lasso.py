@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
+import numpy as np
+
 from infex.arrays import Floats
 from infex.checks import real
 from infex.estimators.solution import Solution
 from infex.estimators.summed import SummedFit
+from infex.kernels.calling import address_of, fitter_arguments
+from infex.kernels.fitters import fit_lasso
+from infex.linear.estimating import FitForm
 from infex.linear.moments import Moments
 
 
@@ -35,6 +40,13 @@ class Lasso:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "strength", real("strength", self.strength, above=0))
+
+    def compiled(self) -> FitForm:
+        """The same in compiled loops."""
+        fitter = address_of(fit_lasso, fitter_arguments())
+        return FitForm(
+            fitter, np.array([self.strength]), lambda dim, arms, horizon: 1 + dim + 2 * (dim + 1) * dim
+        )
 
     def start(self, columns: Floats, penalty: float) -> LassoFit:
         """Statistics over these arms, with nothing learnt."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Self, final
 
@@ -12,12 +11,11 @@ from infex.arrays import MOST_COUNTED, Floats, fitting_rows, within
 from infex.errors import DamagedFile, InvalidReward
 from infex.estimators.fit import Fit
 from infex.estimators.solution import Solution
-from infex.linear.estimating import Arrays
-from infex.linear.known import LOGISTIC, chance
+from infex.kernels.calling import address_of, fitter_arguments
+from infex.kernels.fitters import fit_logistic, logistic
+from infex.linear.estimating import Arrays, FitForm
+from infex.linear.known import LOGISTIC
 from infex.linear.regression import checked_penalty
-
-STEPS = 100
-SHORTEST_STEP = 1e-26  # the squared length of a step in H, for each reward, at which the search stops
 
 
 @final
@@ -49,6 +47,11 @@ class Logistic:
         if self.penalty is not None:
             object.__setattr__(self, "penalty", checked_penalty(self.penalty))
 
+    def compiled(self) -> FitForm:
+        """The same in compiled loops."""
+        fitter = address_of(fit_logistic, fitter_arguments())
+        return FitForm(fitter, np.zeros(0), _room, linked=True, penalty=self.penalty)
+
     def start(self, columns: Floats, penalty: float) -> LogisticFit:
         """Statistics over these arms, with nothing learnt."""
         return LogisticFit(columns, penalty if self.penalty is None else self.penalty, self)
@@ -78,8 +81,11 @@ class LogisticFit(Fit):
         self._plays[place, int(reward)] += weight
 
     def solve(self, start: Floats) -> Solution:
-        counts = self._plays[: len(self._places)]
-        return fit(self._rows[: len(counts)], counts.sum(axis=1), counts[:, 1], self.penalty, start)
+        count = len(self._places)
+        losses, wins = self._plays[:count].T.copy()
+        solution = Solution.blank(self.dim)
+        volume = logistic(self._rows[:count], losses, wins, self.penalty, start.copy(), solution.solved)
+        return solution.grown(volume)
 
     def kept(self) -> Arrays:
         count = len(self._places)
@@ -88,7 +94,7 @@ class LogisticFit(Fit):
     def recall(self, arrays: Arrays) -> None:
         rows = fitting_rows("rows", arrays["rows"], self.dim)
         plays = within("plays", arrays["plays"], (len(rows), 2), 0.0, MOST_COUNTED)
-        places = {row.tobytes(): place for place, row in enumerate(rows)}
+        places = {(row + 0.0).tobytes(): place for place, row in enumerate(rows)}
         if len(places) < len(rows):
             raise DamagedFile("rows of logistic regression come twice")
         self._rows, self._plays, self._places = rows, plays, places
@@ -100,7 +106,7 @@ class LogisticFit(Fit):
 
     def _place(self, x: Floats) -> int:
         """Where the counts of x stand; they may move to make room."""
-        place = self._places.setdefault(x.tobytes(), len(self._places))
+        place = self._places.setdefault((x + 0.0).tobytes(), len(self._places))  # -0 is 0
         if place == len(self._rows):
             self._rows = np.vstack([self._rows, np.empty((place + 8, self.dim))])
             self._plays = np.vstack([self._plays, np.zeros((place + 8, 2))])
@@ -108,28 +114,6 @@ class LogisticFit(Fit):
         return place
 
 
-def fit(rows: Floats, plays: Floats, wins: Floats, penalty: float, start: Floats) -> Solution:
-    """The estimate and H after so many plays of each row, of which so many won, by Newton's method.
-
-    With r the largest change of any x'theta, log(1 + r)/r of a step never goes too far: along it the
-    third derivative is at most r times the second (Bach, 2010), and this minimises the bound that
-    follows from that. Near the end it is a whole step.
-    """
-    theta, still = start, SHORTEST_STEP * (1.0 + plays.sum())
-    for _ in range(STEPS):
-        chances = chance(rows @ theta)
-        slope = rows.T @ (wins - plays * chances) - penalty * theta
-        found = newton(rows, plays * chances * (1.0 - chances), slope, penalty)
-        if slope @ found.theta <= still:
-            break
-        reach = np.abs(rows @ found.theta).max()
-        theta = theta + (math.log1p(reach) / reach if reach > 0.0 else 1.0) * found.theta
-    return found.at(theta)
-
-
-def newton(rows: Floats, weights: Floats, slope: Floats, penalty: float) -> Solution:
-    """The step H^-1 slope, and the factor of H^-1, where H = penalty I + sum weight x x'."""
-    truth = np.zeros((2, slope.size + 1, slope.size))
-    truth[0, :-1] = (rows.T * weights) @ rows
-    truth[0, -1] = slope
-    return Solution.of(truth, penalty)
+def _room(dim: int, arms: int, horizon: int) -> int:
+    """How many numbers a compiled loop keeps: a count, an estimate, and of every arm losses and wins."""
+    return 1 + dim + arms * (dim + 2)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from infex import kernels
 from infex.arrays import Floats
-from infex.kernels.layout import VOLUME, blank
+from infex.kernels.layout import ARM, VOLUME, blank
 
 
 class Solution(NamedTuple):
@@ -49,11 +50,29 @@ class Solution(NamedTuple):
         """The same about another estimate."""
         return Solution(np.vstack([self.factor, theta]), self.vectors, self.run)
 
-    def spread(self, root: Floats, volume: float) -> Solution:
-        """The same estimate with the covariance root'root, and another volume."""
-        run = self.run.copy()
-        run[VOLUME] = volume
-        return Solution(np.vstack([lower(root), self.theta]), self.vectors, run)
+    @staticmethod
+    def blank(dim: int) -> Solution:
+        """Room for one, to be filled by a kernel."""
+        _, solved, _, vectors, run = blank(dim, 0)
+        run[ARM] = -1.0
+        return Solution(solved, vectors, run)
+
+    @staticmethod
+    def about(theta: npt.ArrayLike, covariance: npt.ArrayLike, volume: float) -> Solution:
+        """That of an estimate, (d,), its covariance, (d, d) and positive definite, and the volume.
+
+        >>> Solution.about([0.5], [[0.25]], volume=0.1).factor.tolist()
+        [[0.5]]
+        """
+        root: Any = np.linalg.cholesky(np.asarray(covariance, dtype=np.float64))
+        solution = Solution.blank(len(root))
+        solution.solved[:-1], solution.solved[-1] = lower(root.T), theta
+        return solution.grown(volume)
+
+    def grown(self, volume: float) -> Solution:
+        """The same with that volume, in its place."""
+        self.run[VOLUME] = volume
+        return self
 
 
 def lower(root: Floats) -> Floats:

@@ -6,11 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
+import numpy as np
+
 from infex.arrays import Floats
 from infex.checks import real
 from infex.errors import InvalidSetting
 from infex.estimators.solution import Solution
 from infex.estimators.summed import SummedFit
+from infex.kernels.calling import address_of, fitter_arguments
+from infex.kernels.fitters import fit_weighted
+from infex.linear.estimating import FitForm
 
 Weight = Callable[[Floats], float]
 
@@ -41,6 +46,18 @@ class Weighted:
         if not callable(self.weight):
             raise InvalidSetting(f"weight must be a function of an arm's features, got {self.weight!r}")
 
+    def compiled(self) -> FitForm:
+        """The same in compiled loops, with the weight of every arm."""
+        fitter = address_of(fit_weighted, fitter_arguments())
+        return FitForm(fitter, np.zeros(0), lambda dim, arms, horizon: 2 * (dim + 1) * dim, weigh=self._weigh)
+
+    def _weigh(self, columns: Floats) -> Floats:
+        return np.array([self.weight_of(x) for x in columns.T])
+
+    def weight_of(self, x: Floats) -> float:
+        """The weight of rewards of x."""
+        return real("weight(x)", self.weight(x.copy()), above=0)
+
     def start(self, columns: Floats, penalty: float) -> WeightedFit:
         """Statistics over these arms, with nothing learnt."""
         return WeightedFit(columns, penalty, self)
@@ -52,10 +69,10 @@ class WeightedFit(SummedFit):
 
     def __init__(self, columns: Floats, penalty: float, estimator: Weighted) -> None:
         super().__init__(columns, penalty, estimator)
-        self._weight = estimator.weight
+        self._weight_of = estimator.weight_of
 
     def take(self, x: Floats, reward: float, weight: float) -> None:
-        self._sums.add(x, reward, weight * real("weight(x)", self._weight(x.copy()), above=0))
+        self._sums.add(x, reward, weight * self._weight_of(x))
 
     def solve(self, start: Floats) -> Solution:
         return self._sums.solve()

@@ -14,7 +14,9 @@ from infex.errors import DamagedFile
 from infex.estimators.fit import Fit
 from infex.estimators.solution import Solution
 from infex.estimators.sums import Sums
-from infex.linear.estimating import Arrays
+from infex.kernels.calling import address_of, fitter_arguments
+from infex.kernels.fitters import WINDOW, fit_windowed
+from infex.linear.estimating import Arrays, FitForm
 
 
 @final
@@ -39,6 +41,14 @@ class Windowed:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "size", whole("size", self.size, least=1))
+
+    def compiled(self) -> FitForm:
+        """The same in compiled loops."""
+        fitter = address_of(fit_windowed, fitter_arguments())
+        return FitForm(fitter, np.array([float(self.size)]), self._room)
+
+    def _room(self, dim: int, arms: int, horizon: int) -> int:
+        return WINDOW + 2 * (dim + 1) * dim + min(self.size, horizon) * (dim + 2)
 
     def start(self, columns: Floats, penalty: float) -> WindowedFit:
         """Statistics over these arms, with nothing learnt."""

@@ -16,6 +16,7 @@ import numpy as np
 from infex.checks import DATA_KINDS
 from infex.environments import ChangingInstance, Instance
 from infex.errors import InvalidExpression
+from infex.estimators.fit_kernel import FitKernel
 from infex.experiments.code_names import imported_modules, used_names
 from infex.policies.kernel import Kernel
 from infex.records import catalog
@@ -98,8 +99,8 @@ def _parts(thing: object) -> Iterator[tuple[bool, object]]:
     elif isinstance(thing, dict):
         yield False, type(thing).__name__
         yield from ((True, each) for pair in thing.items() for each in pair)
-    elif isinstance(thing, Kernel):
-        yield from ((True, each) for each in (thing.function, thing.defaults))
+    elif isinstance(thing, Kernel | FitKernel):
+        yield from ((True, each) for each in thing.parts)
     elif isinstance(thing, types.MethodType):
         yield from ((True, each) for each in (thing.__func__, thing.__self__))
     elif isinstance(thing, property):

@@ -13,6 +13,9 @@ from infex.kernels.view import View
 
 GREEDY, UNIFORM, EPSILON, LINUCB, LINTS, LINTS_SPHERICAL, KERNEL, ROBIN, HYBRID = range(9)
 
+# Those that read pulls or keep notes, which `choosing` plays and no loop without a state.
+UCB1, GAUSSIAN_TS, PLAIN_HYBRID, SWITCHING = range(9, 13)
+
 # How much of the board a base reads: nothing, its scores, or widths too.
 READS_NOTHING, READS_SCORES, READS_WIDTHS = range(3)
 
@@ -34,7 +37,7 @@ class Base(NamedTuple):
     bound: float = 0.0
     delta: float = 1.0
     scale: float = 0.0
-    rate: float = 0.0  # of epsilon-greedy (below 0 it is t^(-1/3)) and of sampling in a share of rounds
+    rate: float = 0.0  # of epsilon-greedy (below 0 it is t^(-1/3)), of sampling, or growth between switches
     bonus: float = 0.0  # a radius beside that of the theory
     random_ties: bool = False
     address: Any = 0  # of a kernel
@@ -120,7 +123,7 @@ def base_arm(base: Base, t: int, seen: View, rng: np.random.Generator) -> tuple[
         return optimistic_arm(base, seen.penalty, board, run, rng, scores, seen.places), True, 0
     if kind == KERNEL:
         arm, fault = call(base.address, t, seen, rng)
-        return arm, True, fault
+        return (arm, True, fault) if arm >= -1 else (-2 - arm, False, fault)
     if kind not in (LINTS, LINTS_SPHERICAL, HYBRID):
         raise NoSuchKind(kind)
     arm = sampled_arm(

@@ -1,4 +1,9 @@
-"""How a compiled loop calls a user's kernel: at its native address."""
+"""How a compiled loop calls a kernel that is chosen at run time: at its native address.
+
+There are three kinds: a chooser gives the arm of a round, a learner takes a reward into a policy's own
+state, and a fitter takes one into an estimator. A loop that calls them stays the same, and cached,
+whatever they are; and each is compiled only where it is used.
+"""
 
 import functools
 from collections.abc import Callable
@@ -13,30 +18,72 @@ from numba.core.cpu import CPUContext
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 
-from infex.arrays import shown
+from infex.arrays import Floats, shown
 from infex.kernels.compiling import Intrinsic, Values, compiled, plain_python
 from infex.kernels.view import View, viewed
 
-Chooser = Callable[[int, View, np.random.Generator], int]  # a user's kernel
+Chooser = Callable[[int, View, np.random.Generator], int]
+LearnKernel = Callable[[Floats, Floats, Floats, int, Floats, float, bool], None]
+Fitter = Callable[[Floats, float, float, float, Floats, Floats, Floats], float]
+Emitter = Callable[[CPUContext, ir.IRBuilder, Signature, Values], ir.Value]
+
 ANSWER: Any = types.UniTuple(types.int64, 2)  # type: ignore[no-untyped-call]
+FITTED: Any = types.Tuple((types.float64, types.int64))  # type: ignore[no-untyped-call]
 
 
 @functools.cache
-def arguments() -> tuple[Any, ...]:
-    """The types of a kernel's arguments: the state is such that it cannot be written to.
+def arguments(built_in: bool = False) -> tuple[Any, ...]:
+    """The types of a chooser's arguments: those of a user's are such that they cannot be written to.
 
     A compiled loop hands over arrays that it writes to itself; in memory they are the same.
     """
-    matrix, vector = shown(np.zeros((1, 1))), shown(np.zeros(1))
-    seen = viewed(matrix, vector, 1.0, matrix, vector, matrix, matrix)
+    matrix, vector, truth = np.zeros((1, 1)), np.zeros(1), np.zeros((1, 1, 1))
+    if not built_in:
+        matrix, vector, truth = shown(matrix), shown(vector), shown(truth)
+    seen = viewed(matrix, vector, 1.0, matrix, vector, matrix, matrix, matrix, vector, truth)
     typeof: Any = numba.typeof
     return types.int64, typeof(seen), typeof(np.random.default_rng(0))
 
 
-def _call(
-    typing_context: object, address: types.Type, t: types.Type, view: types.NamedTuple, rng: types.Type
-) -> Intrinsic:
-    """Calls the kernel at `address`, by Numba's own convention: its arm and 0, or -1 and a fault.
+@functools.cache
+def learner_arguments() -> tuple[Any, ...]:
+    """The types of a learner's: its state, settings, the arms, the arm, its features, reward, explored."""
+    typeof: Any = numba.typeof
+    vector, matrix, state = shown(np.zeros(1)), shown(np.zeros((1, 1))), np.zeros(1)
+    given = typeof(state), typeof(vector), typeof(matrix)
+    return *given, types.int64, typeof(vector), types.float64, types.boolean
+
+
+@functools.cache
+def fitter_arguments() -> tuple[Any, ...]:
+    """The types of a fitter's: x, reward, weight, penalty, settings, memory, what is solved."""
+    typeof: Any = numba.typeof
+    vector = typeof(shown(np.zeros(1)))
+    numbers = types.float64, types.float64, types.float64
+    return vector, *numbers, vector, typeof(np.zeros(1)), typeof(np.zeros((1, 1)))
+
+
+def address_of(kernel: Any, kinds: tuple[Any, ...]) -> Any:
+    """Where a kernel for arguments of these types stands in memory; good as long as the kernel lives."""
+    if plain_python:
+        return kernel
+    code = compiled_for(kernel, kinds)
+    return code.library.get_pointer_to_function(code.fndesc.llvm_func_name)
+
+
+def compiled_for(kernel: Any, kinds: tuple[Any, ...]) -> Any:
+    """What Numba knows of a kernel once it is compiled for arguments of these types."""
+    kernel.compile(kinds)
+    return kernel.overloads[kinds]
+
+
+def result_of(kernel: Any, kinds: tuple[Any, ...]) -> Any:
+    """The type of what a kernel returns."""
+    return types.unliteral(compiled_for(kernel, kinds).signature.return_type)  # type: ignore[no-untyped-call]
+
+
+def _calling(result: Any) -> Emitter:
+    """The code of a call by Numba's own convention: what the kernel gives and 0, or -1 and a fault.
 
     An exception that passes through a compiled function leaves it at once, and all arrays that the
     function holds are never given back. So what the kernel raised becomes a number, the address of
@@ -45,32 +92,63 @@ def _call(
 
     def emit(context: CPUContext, builder: ir.IRBuilder, signature: Signature, given: Values) -> ir.Value:
         convention, kinds = context.call_conv, signature.args[1:]
-        shape = convention.get_function_type(types.int64, kinds)
+        shape = convention.get_function_type(result, kinds)
         pointer = builder.inttoptr(given[0], shape.as_pointer())
-        values = given[1], _lent(context, builder, view, given[2]), given[3]
-        status, arm = convention.call_function(builder, pointer, types.int64, kinds, values)
-        raised = status.is_user_exc
+        values = [_lent(context, builder, *each) for each in zip(kinds, given[1:], strict=True)]
+        status, answer = convention.call_function(builder, pointer, result, kinds, values)
+        raised, word = status.is_user_exc, ir.IntType(64)
         with builder.if_then(builder.and_(status.is_error, builder.not_(raised)), likely=False):
             convention.return_status_propagate(builder, status)  # Python knows of it already
-        fault = builder.ptrtoint(status.excinfoptr, arm.type)
-        chosen = builder.select(raised, arm.type(-1), arm), builder.select(raised, fault, arm.type(0))
-        return context.make_tuple(builder, signature.return_type, chosen)  # type: ignore[no-untyped-call]
+        fault = builder.select(raised, builder.ptrtoint(status.excinfoptr, word), word(0))
+        if result is types.none:
+            return fault
+        given = builder.select(raised, answer.type(-1), answer), fault
+        return context.make_tuple(builder, signature.return_type, given)  # type: ignore[no-untyped-call]
 
-    return ANSWER(types.intp, types.int64, view, rng), emit
-
-
-def _lent(context: CPUContext, builder: ir.IRBuilder, kind: types.NamedTuple, view: ir.Value) -> ir.Value:
-    """The view with arrays whose references nobody counts: a kernel that raises would keep some for ever."""
-    for place, part in enumerate(kind.types):
-        if isinstance(part, types.Array):
-            make = context.make_array(part)  # type: ignore[no-untyped-call]
-            array = make(context, builder, builder.extract_value(view, place))
-            array.meminfo = array.meminfo.type(None)
-            view = builder.insert_value(view, array._getvalue(), place)
-    return view
+    return emit
 
 
-READ_ALONE = ("arms", "settings", "board", "run", "solved", "vectors")
+def _lent(context: CPUContext, builder: ir.IRBuilder, kind: Any, value: ir.Value) -> ir.Value:
+    """Arrays whose references nobody counts: a kernel that raises would keep some for ever."""
+    if isinstance(kind, types.Array):
+        make = context.make_array(kind)  # type: ignore[no-untyped-call]
+        array = make(context, builder, value)
+        array.meminfo = array.meminfo.type(None)
+        return array._getvalue()
+    if isinstance(kind, types.BaseTuple):
+        for place, part in enumerate(kind.types):  # type: ignore[attr-defined]
+            if isinstance(part, types.Array):
+                lent = _lent(context, builder, part, builder.extract_value(value, place))
+                value = builder.insert_value(value, lent, place)
+    return value
+
+
+def _call(
+    typing_context: object, address: types.Type, t: types.Type, view: types.NamedTuple, rng: types.Type
+) -> Intrinsic:
+    """Calls the chooser at `address`."""
+    return ANSWER(types.intp, types.int64, view, rng), _calling(types.int64)
+
+
+def _call_learner(
+    typing_context: object, address: types.Type, state: types.Type, settings: types.Type, arms: types.Type,
+    arm: types.Type, x: types.Type, reward: types.Type, explored: types.Type,
+) -> Intrinsic:  # fmt: skip
+    """Calls the learner at `address`."""
+    given = state, settings, arms, types.int64, x, types.float64, types.boolean
+    return types.int64(types.intp, *given), _calling(types.none)
+
+
+def _call_fitter(
+    typing_context: object, address: types.Type, x: types.Type, reward: types.Type, weight: types.Type,
+    penalty: types.Type, settings: types.Type, memory: types.Type, solved: types.Type,
+) -> Intrinsic:  # fmt: skip
+    """Calls the fitter at `address`."""
+    numbers = types.float64, types.float64, types.float64
+    return FITTED(types.intp, x, *numbers, settings, memory, solved), _calling(types.float64)
+
+
+READ_ALONE = ("arms", "settings", "board", "run", "solved", "vectors", "counts", "truth")
 
 
 def _call_plainly(function: Chooser, t: int, view: View, rng: np.random.Generator) -> tuple[int, int]:
@@ -78,7 +156,24 @@ def _call_plainly(function: Chooser, t: int, view: View, rng: np.random.Generato
     return int(function(t, view._replace(**state), rng)), 0
 
 
+def _call_learner_plainly(
+    function: LearnKernel, state: Floats, settings: Floats, arms: Floats, arm: int, x: Floats, reward: float,
+    explored: bool,
+) -> int:  # fmt: skip
+    function(state, shown(settings), shown(arms), arm, shown(x), reward, explored)
+    return 0
+
+
+def _call_fitter_plainly(
+    function: Fitter, x: Floats, reward: float, weight: float, penalty: float, settings: Floats,
+    memory: Floats, solved: Floats,
+) -> tuple[float, int]:  # fmt: skip
+    return function(shown(x), reward, weight, penalty, shown(settings), memory, solved), 0
+
+
 call: Any = _call_plainly if plain_python else intrinsic(_call)
+call_learner: Any = _call_learner_plainly if plain_python else intrinsic(_call_learner)
+call_fitter: Any = _call_fitter_plainly if plain_python else intrinsic(_call_fitter)
 
 Rewarder = Callable[[float, np.random.Generator], float]  # a user's law of rewards
 GAIN: Any = types.Tuple((types.float64, types.int64))  # type: ignore[no-untyped-call]

@@ -36,12 +36,13 @@ def play_block(
     reads them; greedy rounds need the scores alone. There is a row of means for each round.
     """
     exploring, always, own, random_ties = rule
-    _, solved, _, _, vectors, run, penalty = state
-    _, own_solved, _, _, own_vectors, own_run, _ = apart
+    truth, solved, _, _, vectors, run, penalty = state
+    own_truth, own_solved, _, _, own_vectors, own_run, _ = apart
     count, turn, own_clock = block.shape[2], 0, int(outcome.tally[regret.EXPLORED])
     board, gaps, x = np.zeros((4, count)), np.empty(count), np.empty(block.shape[1])
-    seen = viewed(block[0], settings, penalty, board, run, solved, vectors)
-    scores, places, sample = seen.scores, seen.places, seen.sample
+    nothing, no_counts = np.empty(0), np.empty((2, 0))
+    seen = viewed(block[0], settings, penalty, board, run, solved, vectors, no_counts, nothing, truth)
+    room = seen.scores, seen.places, seen.sample
     for b in range(block.shape[0]):
         columns, now, fault = block[b], t + b, 0
         explores = always or (turn < exploring.size and exploring[turn] == now)
@@ -49,10 +50,13 @@ def play_block(
             turn += 1
             if own:
                 clock, factor, vector, here = own_clock + turn, own_solved, own_vectors, own_run
+                total = own_truth
             else:
-                clock, factor, vector, here = now, solved, vectors, run
+                clock, factor, vector, here, total = now, solved, vectors, run, truth
             score(base.reads, factor, columns, board)
-            seen = View(columns, settings, penalty, board, here, factor, vector, scores, places, sample)
+            seen = View(
+                columns, settings, penalty, board, here, factor, vector, no_counts, nothing, total, *room
+            )
             arm, explores, fault = base_arm(base, clock, seen, rng)
             explores = explores or not always
         else:

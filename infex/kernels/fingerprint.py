@@ -26,6 +26,25 @@ def fingerprint(function: object) -> str | None:
     return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
 
+def mentions(function: object, *words: str) -> bool:
+    """May a function, or one that it calls, name one of these words? Yes, if that cannot be told."""
+    python = _python(function)
+    assert isinstance(python, types.FunctionType)
+    try:
+        return not set(words).isdisjoint(_texts(list(_parts(python, set()))))
+    except LookupError:
+        return True
+
+
+def _texts(parts: object) -> Iterator[str]:
+    """All texts in nested lists and tuples."""
+    if isinstance(parts, str):
+        yield parts
+    elif isinstance(parts, tuple | list):
+        for part in parts:
+            yield from _texts(part)
+
+
 def _parts(function: types.FunctionType, seen: set[int]) -> Iterator[Any]:
     if id(function) in seen:
         return

@@ -147,9 +147,13 @@ def play_rounds(
     own_truth, own_solved, own_columns, own_board, own_vectors, own_run, _ = apart
     law, noise, means, gaps = problem
     checkpoints, curve, tally, counts, arms, rewards, _ = outcome
-    seen = viewed(columns, settings, penalty, board, run, solved, vectors)
+    nothing, no_counts = np.empty(0), np.full((2, columns.shape[1]), np.nan)  # as nobody reads them
+    seen = viewed(columns, settings, penalty, board, run, solved, vectors, no_counts, nothing, truth)
     if own:
-        seen = viewed(own_columns, settings, penalty, own_board, own_run, own_solved, own_vectors)
+        seen = viewed(
+            own_columns, settings, penalty, own_board, own_run, own_solved, own_vectors, no_counts, nothing,
+            own_truth,
+        )  # fmt: skip
     scores, places = seen.scores[2], seen.places
     direction, theta, work = seen.sample[0], seen.sample[1], seen.sample[2]
     mark, turn, own_clock = 0, 0, int(tally[EXPLORED])

@@ -87,6 +87,19 @@ def add_truth(truth: Floats, more: Floats) -> None:
             truth[0, i, j], truth[1, i, j] = add(truth[0, i, j], carry, more[0, i, j])
 
 
+@inlined
+def settle(truth: Floats, penalty: float, solved: Floats) -> float:
+    """The volume, and in `solved` M and theta, from the truth alone."""
+    if penalty < FINE:
+        volume = factor_finely(truth, penalty, solved)
+        invert(solved)
+    else:
+        volume = factor(truth, penalty, solved)
+        invert(solved)
+        estimate(truth, solved)
+    return max(volume, 0.0)  # rounding may not go below it
+
+
 @compiled
 def refresh(
     truth: Floats, penalty: float, solved: Floats, columns: Floats, board: Floats, run: Floats
@@ -95,17 +108,11 @@ def refresh(
 
     Cholesky V = L L', then M = L^-1 in its place, and theta = M'(M b).
     """
-    if penalty < FINE:
-        volume = factor_finely(truth, penalty, solved)
-        invert(solved)
-    else:
-        volume = factor(truth, penalty, solved)
-        invert(solved)
-        estimate(truth, solved)
+    volume = settle(truth, penalty, solved)
     direct(solved, columns, board)
     run[:] = 0.0
     run[ARM] = -1.0
-    run[VOLUME] = max(volume, 0.0)  # rounding may not go below it
+    run[VOLUME] = volume
 
 
 @compiled

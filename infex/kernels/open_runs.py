@@ -45,11 +45,15 @@ def play_open_rounds(
 ) -> int:
     """Plays rounds t to end; 0, or the fault of a kernel that raised."""
     exploring, always, own, random_ties = rule
-    _, solved, columns, board, vectors, run, penalty = state
-    seen = viewed(columns, settings, penalty, board, run, solved, vectors)
+    truth, solved, columns, board, vectors, run, penalty = state
+    nothing, no_counts = np.empty(0), np.full((2, columns.shape[1]), np.nan)  # as nobody reads them
+    seen = viewed(columns, settings, penalty, board, run, solved, vectors, no_counts, nothing, truth)
     if own:
-        _, own_solved, own_columns, own_board, own_vectors, own_run, _ = apart
-        seen = viewed(own_columns, settings, penalty, own_board, own_run, own_solved, own_vectors)
+        own_truth, own_solved, own_columns, own_board, own_vectors, own_run, _ = apart
+        seen = viewed(
+            own_columns, settings, penalty, own_board, own_run, own_solved, own_vectors, no_counts, nothing,
+            own_truth,
+        )  # fmt: skip
     scores, gaps = seen.scores[2], np.empty(columns.shape[1])
     row, turn, own_clock = -1, 0, int(outcome.tally[regret.EXPLORED])
     for now in range(t, end + 1):

@@ -3,6 +3,7 @@
 import math
 
 from infex.arrays import Floats, Integers
+from infex.kernels.algebra import row_dot
 from infex.kernels.compiling import compiled, inlined, larger
 from infex.kernels.layout import ARM, HUGE, PHI, PSI, SCREEN, TIE, VOLUME, N, Q
 
@@ -156,6 +157,51 @@ def best_upper(board: Floats, run: Floats, beta: float, guess: int, work: Floats
         if work[i] >= bar:
             return int(places[i])
     return -1
+
+
+@inlined
+def parameter(solved: Floats, vectors: Floats, run: Floats, out: Floats) -> None:
+    """theta after the run under way."""
+    d, phi = out.size, run[PHI]
+    for i in range(d):
+        out[i] = solved[d, i] + phi * vectors[2, i]
+
+
+@compiled
+def solve(solved: Floats, vectors: Floats, run: Floats, x: Floats, out: Floats) -> float:
+    """The width |x| in V^-1 of any x, and in `out` V^-1 x = M'M x - psi u u'x."""
+    d, psi = out.size, run[PSI]
+    square, along = 0.0, 0.0
+    for j in range(d):
+        out[j] = 0.0
+        along += vectors[2, j] * x[j]
+    for i in range(d):
+        part = row_dot(solved, i, x, i + 1)
+        square += part * part
+        for j in range(i + 1):
+            out[j] += part * solved[i, j]
+    if psi == 0.0:
+        return math.sqrt(square)
+    for j in range(d):
+        out[j] -= psi * along * vectors[2, j]
+    return width(square, along, psi)
+
+
+@compiled
+def optimistic(solved: Floats, vectors: Floats, run: Floats, x: Floats, beta: float, out: Floats) -> None:
+    """theta + beta V^-1 x/|x| in V^-1: where within so many widths the mean of x is largest."""
+    length, d = solve(solved, vectors, run, x, out), x.size
+    share = beta / length if length > 0.0 else 0.0
+    for i in range(d):
+        out[i] = solved[d, i] + run[PHI] * vectors[2, i] + (share * out[i] if length > 0.0 else 0.0)
+
+
+@compiled
+def to_chances(odds: Floats) -> None:
+    """1/(1 + exp(-z)) of every z, in its place."""
+    for k in range(odds.size):
+        small = math.exp(-abs(odds[k]))
+        odds[k] = 1.0 / (1.0 + small) if odds[k] >= 0.0 else small / (1.0 + small)
 
 
 @inlined

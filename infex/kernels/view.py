@@ -2,7 +2,7 @@
 
 They have the names that `Evidence` has in Python, and are compiled into the kernel that calls
 them. Each returns an array that stands in the view and is good until the same one is called
-again: `estimates`, `widths`, and one for `upper` and `perturbed`.
+again: `estimates`, `widths`, one for `upper` and `perturbed`, one for `theta`, one for `solve`.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,8 @@ from numba.extending import register_jitable
 
 from infex import kernels
 from infex.arrays import Floats, Integers
-from infex.kernels import ARM
+from infex.errors import NotKept
+from infex.kernels import ARM, learning
 from infex.kernels.compiling import inlined
 
 __all__ = [
@@ -32,8 +33,9 @@ __all__ = [
 class View(NamedTuple):
     """A ridge over the K arms on offer, room for scores, and the settings of the policy.
 
-    `arms` is (d, K): one column for each arm. `settings` are the policy's, in their order. The
-    rest is what the functions of this module read; a kernel changes none of it.
+    `arms` is (d, K): one column for each arm. `settings` are the policy's, in their order, and `state` is
+    what its `learn` kernel remembers. The rest is what the functions of this module read; a kernel
+    changes none of it.
     """
 
     arms: Floats
@@ -43,9 +45,12 @@ class View(NamedTuple):
     run: Floats
     solved: Floats
     vectors: Floats
+    counts: Floats  # (2, K), or (2, 0) where arms change in every round
+    state: Floats  # what a `learn` kernel remembers
+    truth: Floats
     scores: Floats  # (4, K)
     places: Integers  # (K,)
-    sample: Floats  # (3, d)
+    sample: Floats  # (4, d)
 
 
 @register_jitable
@@ -57,11 +62,14 @@ def viewed(
     run: Floats,
     solved: Floats,
     vectors: Floats,
+    counts: Floats,
+    state: Floats,
+    truth: Floats,
 ) -> View:
     """A view with room of its own."""
     dim, count = arms.shape
-    room = np.empty((4, count)), np.empty(count, dtype=np.int64), np.empty((3, dim))
-    return View(arms, settings, penalty, board, run, solved, vectors, *room)
+    room = np.empty((4, count)), np.empty(count, dtype=np.int64), np.empty((4, dim))
+    return View(arms, settings, penalty, board, run, solved, vectors, counts, state, truth, *room)
 
 
 @inlined
@@ -111,6 +119,64 @@ def perturbed(view: View, scale: float, rng: np.random.Generator) -> Floats:
     kernels.perturb(view.solved, view.vectors, view.run, scale, direction, theta, view.sample[2])
     kernels.product(view.arms, theta, out)
     return out
+
+
+@inlined
+def pulls(view: View) -> Floats:
+    """How many rewards every fixed arm was told, (K,)."""
+    counts = view.counts
+    if counts.shape[1] != view.arms.shape[1]:
+        raise NotKept("arms that change every round have no pulls of their own")
+    return counts[0]  # type: ignore[no-any-return]
+
+
+@inlined
+def sums(view: View) -> Floats:
+    """Every fixed arm's rewards added up, (K,)."""
+    counts = view.counts
+    if counts.shape[1] != view.arms.shape[1]:
+        raise NotKept("arms that change every round have no sums of their own")
+    return counts[1]  # type: ignore[no-any-return]
+
+
+@inlined
+def theta(view: View) -> Floats:
+    """The estimated parameter, (d,)."""
+    out: Floats = view.sample[1]
+    kernels.parameter(view.solved, view.vectors, view.run, out)
+    return out
+
+
+@inlined
+def solve(view: View, x: Floats) -> Floats:
+    """V^-1 x, (d,)."""
+    out: Floats = view.sample[3]
+    kernels.solve(view.solved, view.vectors, view.run, x, out)
+    return out
+
+
+@inlined
+def width(view: View, x: Floats) -> float:
+    """The width |x| in V^-1 of any x, (d,)."""
+    return kernels.solve(view.solved, view.vectors, view.run, x, view.sample[3])
+
+
+@inlined
+def unexplored(arm: int) -> int:
+    """What a kernel returns to play an arm in a round that is not to count as exploring."""
+    return -2 - arm
+
+
+@inlined
+def add(sums: Floats, penalty: float, x: Floats, reward: float, weight: float) -> None:
+    """Adds a reward of x to sums of x x' and y x, (2, d + 1, d), which lose nothing: for an estimator."""
+    kernels.add_pulls(sums, penalty, x, weight, weight * reward)
+
+
+@inlined
+def settle(sums: Floats, penalty: float, solved: Floats) -> float:
+    """Ridge regression by such sums: its factor and parameter in `solved`, (d + 1, d), and the volume."""
+    return learning.settle(sums, penalty, solved)
 
 
 @inlined

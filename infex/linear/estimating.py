@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, Self, runtime_checkable
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 from numpy.typing import NDArray
 
@@ -56,6 +57,37 @@ class Estimator(Protocol):
 
     def start(self, columns: Floats, penalty: float) -> Statistics:
         """Statistics over these arms, with nothing learnt."""
+
+
+class FitForm(NamedTuple):
+    """An estimator in the terms of compiled loops.
+
+    `fitter` is the address of a kernel (see `kernels.calling`), `settings` are what it reads, and `room`
+    says how many numbers it keeps, by dimension, arms and horizon. With `linked` scores are log-odds.
+    `weigh` gives the weight of rewards of each arm, from the arms, (d, K). `penalty` goes before the run's.
+    """
+
+    fitter: Any
+    settings: Floats
+    room: Callable[[int, int, int], int]
+    linked: bool = False
+    weigh: Callable[[Floats], Floats] | None = None
+    penalty: float | None = None
+
+
+@runtime_checkable
+class CompiledEstimator(Protocol):
+    """An estimator that compiled loops can play."""
+
+    def compiled(self) -> FitForm | None:
+        """How they do; None if they cannot."""
+
+
+def fit_of(estimator: Estimator) -> FitForm | None:
+    """How compiled loops play an estimator, if they can; a subclass must say so itself."""
+    if not isinstance(estimator, CompiledEstimator) or "compiled" not in vars(type(estimator)):
+        return None
+    return estimator.compiled()
 
 
 def checked_estimator(estimator: object) -> Estimator | None:

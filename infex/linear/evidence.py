@@ -32,8 +32,11 @@ class Spent(NamedTuple):
 
     def since(self, t: int) -> tuple[int, float]:
         """How many explorations there were from round t on, and what they cost."""
-        losses = [loss for at, loss in self.recent if at >= t]
-        return len(losses), sum(losses)
+        count, cost = 0, 0.0
+        for at, loss in self.recent:
+            if at >= t:  # added up one by one: `sum` differs in its last bit between versions of Python
+                count, cost = count + 1, cost + loss
+        return count, cost
 
 
 NOTHING = Spent()
@@ -181,9 +184,11 @@ class Evidence:
 
         That is theta + radius V^-1 x/|x| in V^-1, and theta for an arm of width 0.
         """
-        towards = self._known.factor @ self._known.columns[:, arm]
-        length = float(np.linalg.norm(towards))
-        return self._known.theta if length == 0.0 else self._known.parameter(radius, towards / length)
+        return self._known.optimistic(arm, radius)
+
+    def scores(self, theta: Floats) -> Floats:
+        """Every arm's x'theta under any parameter, (K,)."""
+        return self._known.scores(theta)
 
     def noted(self, note: object) -> Evidence:
         """The same, with another note."""
@@ -213,6 +218,6 @@ class Evidence:
         """
         return self._known.perturbed(scale, draw(self._known.columns.shape[0], rng, sampling))
 
-    def view(self, settings: Floats) -> View:
-        """What a policy written as a kernel sees, with its settings."""
-        return self._known.view(settings)
+    def view(self, settings: Floats, state: Floats) -> View:
+        """What a policy written as a kernel sees, with its settings and what it remembers."""
+        return self._known.view(settings, state)

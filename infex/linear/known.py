@@ -56,7 +56,8 @@ class Learnt(NamedTuple):
 
 def chance(odds: Floats) -> Floats:
     """1/(1 + exp(-odds)), for odds of any size."""
-    chances: Floats = np.exp(-np.logaddexp(0.0, -odds))
+    chances: Floats = np.array(odds, dtype=np.float64)
+    kernels.to_chances(chances)
     return chances
 
 
@@ -175,6 +176,19 @@ class Known:
         """theta + scale M'direction, (d,)."""
         return self._learnt.perturbed(scale, direction)
 
+    def optimistic(self, arm: int, radius: float) -> Floats:
+        """The parameter within so many widths for which an arm's mean is largest, (d,)."""
+        learnt, x = self._learnt, self.columns[:, arm].copy()
+        out = np.empty(x.size)
+        kernels.optimistic(learnt.solved, learnt.vectors, learnt.run, x, radius, out)
+        return out
+
+    def scores(self, theta: Floats) -> Floats:
+        """Every arm's x'theta under any parameter, (K,)."""
+        out = np.empty(self.columns.shape[1])
+        kernels.product(self.columns, np.ascontiguousarray(theta), out)
+        return out
+
     def on(self, columns: Floats, counts: Floats | None = None) -> Known:
         """What is known of other arms."""
         return Known(self._learnt, np.ascontiguousarray(columns), self._told, counts=counts, source=self)
@@ -203,14 +217,16 @@ class Known:
         )
         return Moments.of(truth, self._told)
 
-    def view(self, settings: Floats) -> View:
+    def view(self, settings: Floats, state: Floats) -> View:
         """What a policy written as a kernel sees; it cannot write to it."""
         if self._learnt.link == LOGISTIC:
             raise NotKept(
                 "a kernel reads linear scores; these are chances of a reward of 1: write the policy in Python"
             )
         learnt, board = self._learnt, self._scored()
-        arrays = (board, learnt.run, learnt.solved, learnt.vectors)
+        counts = np.zeros((2, 0)) if self._counts is None else self._counts
+        truth = np.zeros((2, 0, 0)) if learnt.truth is None else learnt.truth
+        arrays = (board, learnt.run, learnt.solved, learnt.vectors, counts, state, truth)
         return viewed(shown(self.columns), shown(settings), learnt.penalty, *map(shown, arrays))
 
     def _scored(self) -> Floats:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from infex.arrays import Floats
+from infex.kernels.eigenvalues import least_eigenvalue
 from infex.kernels.least_squares import descend, least_squares
 
 
@@ -42,6 +43,6 @@ class Moments(NamedTuple):
             descend(self.gram / self.told, self.moment / self.told, strength, theta)
         return theta
 
-    def least_eigenvalue(self) -> float:
-        """The smallest eigenvalue of sum x x'."""
-        return float(np.linalg.eigvalsh(self.gram)[0])
+    def least_eigenvalue(self) -> tuple[float, float]:
+        """The smallest eigenvalue of sum x x', and the trace."""
+        return least_eigenvalue(self.gram)

@@ -1,6 +1,5 @@
 """The LASSO bandit that need not know how sparse the parameter is."""
 
-import math
 from dataclasses import dataclass
 from typing import final
 
@@ -8,8 +7,10 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import one_of, real
+from infex.kernels.sparse_runs import fading_strength
 from infex.linear import Evidence
 from infex.policies.choice import Choice, Reason
+from infex.policies.form import LassoForm
 from infex.policies.ties import TIES, Ties, picked, share
 
 
@@ -31,6 +32,10 @@ class AgnosticLassoBandit:
         object.__setattr__(self, "strength", real("strength", self.strength, least=0))
         one_of("ties", self.ties, TIES)
 
+    def compiled(self) -> LassoForm:
+        """LASSO in every round, in a loop of its own."""
+        return LassoForm(False, later=self.strength, of_n=4.0, of_d=2.0, random_ties=self.ties == "random")
+
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The best arm of the estimate."""
         arm, share = picked(self._scores(evidence), self.ties, rng)
@@ -42,7 +47,5 @@ class AgnosticLassoBandit:
 
     def _scores(self, evidence: Evidence) -> Floats:
         moments = evidence.moments
-        n, dim = max(moments.told, 1), moments.moment.size
-        strength = self.strength * math.sqrt((4.0 * math.log(n) + 2.0 * math.log(dim)) / n)
-        scores: Floats = evidence.arms @ moments.lasso(strength)
-        return scores
+        strength = fading_strength(self.strength, 4.0, 2.0, moments.told, moments.moment.size)
+        return evidence.scores(moments.lasso(strength))

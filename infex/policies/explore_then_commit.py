@@ -9,9 +9,10 @@ import numpy as np
 from infex.checks import one_of, whole
 from infex.errors import InvalidSetting
 from infex.kernels import bases
+from infex.kernels.choosing import COMMITS
 from infex.linear import Evidence
 from infex.policies.choice import Choice, explored
-from infex.policies.form import Form
+from infex.policies.form import Form, Wrap
 from infex.policies.greedy import GREEDIES
 from infex.policies.ties import TIES, Ties
 from infex.policies.traits import Played
@@ -76,9 +77,12 @@ class ExploreThenCommit:
 
     def compiled(self) -> Form | None:
         """Exploring at first and greedy for good, if the length is known."""
-        if self.rounds is None or self.then == "commit":
+        if self.rounds is None:
             return None
         base = bases.Base(bases.UNIFORM if self.order == "uniform" else bases.ROBIN, bases.READS_NOTHING)
+        if self.then == "commit":
+            wrap = Wrap(COMMITS, second=self.rounds, random_ties=self.ties == "random")
+            return Form(base, is_base=False, wrap=wrap, apart=True)
         first = Budget(always(), self.rounds)
         return Form(base, schedule=first, random_ties=self.ties == "random", is_base=False)
 

@@ -13,8 +13,10 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, NamedTuple, final
 
 from infex.errors import InvalidChoice
+from infex.kernels import gating
 from infex.linear import Evidence
 from infex.policies.choice import Reason, Turn
+from infex.policies.form import ControlForm, ControlsForm
 from infex.policies.masks import none_allowed
 from infex.schedules.budgeting import Budget
 from infex.schedules.protocol import Schedule, chance, checked, has, is_drawn
@@ -113,6 +115,10 @@ class Control:
         """The state after a round that explored, with its estimated loss."""
         return state
 
+    def compiled(self) -> ControlForm | None:
+        """How a compiled loop looks after it; None if only Python can."""
+        return None
+
 
 @final
 class Limit(Control):
@@ -131,6 +137,9 @@ class Limit(Control):
 
     def ends(self, evidence: Evidence, state: State) -> bool:
         return evidence.spent.done >= self.budget.limit
+
+    def compiled(self) -> ControlForm:
+        return ControlForm(gating.LIMITS, limit=self.budget.limit)
 
 
 class Opening(NamedTuple):
@@ -257,6 +266,15 @@ class Gate:
         first = max([t + 1, *(layer.earliest(t, evidence) for layer in self.layers)])
         due = self.plan.when(self.plan.count(first - 1) + 1)
         return None if math.isinf(due) else int(due)
+
+    def compiled(self) -> ControlsForm | None:
+        """How a compiled loop looks after the controls; None if one of them needs Python."""
+        rows = [
+            layer.compiled() if "compiled" in vars(type(layer)) else None  # a subclass may judge otherwise
+            for layer in self.layers
+        ]
+        found = tuple(row for row in rows if row is not None)
+        return ControlsForm(found, self.spacing, self.span) if len(found) == len(rows) else None
 
     def _may_make_up(self, t: int, evidence: Evidence) -> bool:
         return self.spacing == 1 or evidence.spent.since(t - self.spacing + 1)[0] == 0

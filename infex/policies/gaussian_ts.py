@@ -7,8 +7,11 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import one_of, real
+from infex.kernels import bases
+from infex.kernels import plain_arms as kernels
 from infex.linear import Evidence
 from infex.policies.choice import Choice
+from infex.policies.form import Form
 from infex.policies.ties import TIES, Ties, picked
 
 
@@ -29,6 +32,11 @@ class GaussianTS:
         object.__setattr__(self, "noise", real("noise", self.noise, least=0))
         one_of("ties", self.ties, TIES)
 
+    def compiled(self) -> Form:
+        """A sample in every round."""
+        tied = self.ties == "random"
+        return Form(bases.Base(bases.GAUSSIAN_TS, bases.READS_NOTHING, noise=self.noise, random_ties=tied))
+
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The best arm of one sample."""
         return Choice(picked(sampled_means(evidence, self.noise, rng), self.ties, rng)[0], chance=1.0)
@@ -36,6 +44,6 @@ class GaussianTS:
 
 def sampled_means(evidence: Evidence, noise: float, rng: np.random.Generator) -> Floats:
     """One draw of every arm's mean."""
-    weights = evidence.pulls + 1.0
-    found: Floats = evidence.sums / weights + noise / np.sqrt(weights) * rng.standard_normal(weights.size)
+    found: Floats = rng.standard_normal(len(evidence))
+    kernels.sampled_means(evidence.pulls.astype(np.float64), evidence.sums, noise, found)
     return found

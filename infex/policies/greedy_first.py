@@ -6,8 +6,10 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from infex.checks import real, told_settings, whole
+from infex.kernels.choosing import GREEDY_FIRST, SINGULAR
 from infex.linear import Evidence
 from infex.policies.choice import Choice
+from infex.policies.form import Form, Wrap, wrapped
 from infex.policies.greedy import GREEDIES
 from infex.policies.linucb import LinUCB
 from infex.policies.masks import choose_allowed, law_allowed
@@ -15,7 +17,6 @@ from infex.policies.traits import Policy, Traits, checked, hook, traits_of
 
 SECOND_BASE = LinUCB()
 NO_LEVEL = -1.0
-SINGULAR = 1e-12  # of the trace, below which rounding would decide
 
 
 class FirstNote(NamedTuple):
@@ -48,6 +49,11 @@ class GreedyFirst:
             object.__setattr__(self, "level", real("level", self.level, least=0))
         if self.wait is not None:
             object.__setattr__(self, "wait", whole("wait", self.wait, least=0))
+
+    def compiled(self) -> Form | None:
+        """Greedy until it switches, if compiled loops can play the base."""
+        level = -1.0 if self.level is None else self.level
+        return wrapped(self.base, Wrap(GREEDY_FIRST, level, -1.0 if self.wait is None else self.wait))
 
     def accepts(self, note: object, dim: int) -> bool:
         """One of its own."""
@@ -90,8 +96,7 @@ class GreedyFirst:
         wait = 8 * moments.moment.size if self.wait is None else self.wait
         if moments.told <= wait:
             return False, level, inner
-        least = moments.least_eigenvalue()
+        least, trace = moments.least_eigenvalue()
         if level == NO_LEVEL:
             level = least / moments.told / 2.0
-        singular = least <= SINGULAR * float(np.trace(moments.gram))
-        return least < level * moments.told / 4.0 or singular, level, inner
+        return least < level * moments.told / 4.0 or least <= SINGULAR * trace, level, inner

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import NamedTuple, final
 
 from infex.checks import real, told, whole
+from infex.kernels import gating
 from infex.linear import Evidence
 from infex.policies.choice import Reason
+from infex.policies.form import ControlForm
 from infex.policies.gate import Control, State
 from infex.schedules.protocol import Schedule
 
@@ -49,6 +51,9 @@ class Guarded(Control):
 
     def skipped(self, evidence: Evidence, state: State) -> State:
         return GuardedState(stopped=self.window is None)
+
+    def compiled(self) -> ControlForm:
+        return ControlForm(gating.GUARDS, limit=self.cost_limit, over=self.window or 0)
 
     def __repr__(self) -> str:
         window = "" if self.window is None else f", window={self.window}"

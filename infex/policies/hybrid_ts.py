@@ -37,10 +37,10 @@ class HybridTS(Confidence):
         object.__setattr__(self, "p", real("p", self.p, least=0, most=1))
         one_of("form", self.form, ("linear", "plain"))
 
-    def compiled(self) -> Form | None:
-        """The linear form."""
-        if self.form != "linear":
-            return None
+    def compiled(self) -> Form:
+        """Its form, with this share of rounds."""
+        if self.form == "plain":
+            return Form(self.base_of(bases.PLAIN_HYBRID, bases.READS_NOTHING)._replace(rate=self.p))
         return Form(self.base_of(bases.HYBRID, bases.READS_SCORES)._replace(rate=self.p))
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:

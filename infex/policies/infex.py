@@ -78,12 +78,12 @@ class Infex:
         return self._likelihood.of(t, evidence, evidence.note or self._begin, arm)
 
     def compiled(self) -> Form | None:
-        """The base in the rounds of the schedule, if neither needs Python and no control looks at data."""
+        """The base in the rounds of the schedule, if neither it nor a control needs Python."""
         form = form_of(self.base)
-        if not isinstance(form, Form) or not form.is_base or isinstance(self.schedule, Control):
+        if not isinstance(form, Form) or not form.is_base:
             return None
-        own, tied = self.data == "own", self.ties == "random"
-        return form._replace(schedule=self.schedule, own=own, random_ties=tied, is_base=False)
+        form = form._replace(own=self.data == "own", random_ties=self.ties == "random", is_base=False)
+        return _scheduled(form, self.schedule, self.gate)
 
     @property
     def uses_explored(self) -> bool:
@@ -145,6 +145,14 @@ def _named(fresh: State, state: State) -> State:
 def loss_of(evidence: Evidence, arm: int) -> float:
     """The estimated loss of an arm: the estimate of the greedy arm minus its own, but for rounding."""
     return max(evidence.estimate(evidence.greedy) - evidence.estimate(arm), 0.0)
+
+
+def _scheduled(form: Form, schedule: Schedule | Control, gate: Gate) -> Form | None:
+    """The form with a schedule and its controls, if none of them needs Python."""
+    if not isinstance(schedule, Control):
+        return form._replace(schedule=schedule)
+    controls = gate.compiled()
+    return None if controls is None else form._replace(schedule=gate.plan, controls=controls)
 
 
 def _declined(choice: Choice, opening: Opening, note: InfexNote, shares: Shares) -> Choice:

@@ -1,14 +1,15 @@
 """The LASSO bandit with forced sampling."""
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, final
 
 from infex.arrays import Floats
 from infex.checks import real, whole
+from infex.kernels.sparse_runs import fading_strength
 from infex.linear import Evidence
 from infex.policies.choice import Reason
 from infex.policies.forced_sampling import Forced, is_forced
+from infex.policies.form import LassoForm
 
 
 @final
@@ -35,13 +36,16 @@ class LassoBandit(Forced):
         for name, value in (("keep", self.keep), ("first", self.first), ("later", self.later)):
             object.__setattr__(self, name, real(name, value, least=0))
 
+    def compiled(self) -> LassoForm:
+        """Forced sampling by LASSO, in a loop of its own."""
+        return LassoForm(True, self.q, self.keep, self.first, self.later, 1.0, 1.0)
+
     def is_forced(self, t: int, dim: int) -> bool:
         """Is round t forced?"""
         return is_forced("blocks", 2 * dim if self.q is None else self.q, t)
 
     def estimates(self, evidence: Evidence) -> tuple[Floats, Floats]:
         """Every arm's estimate from forced rounds, and from all."""
-        arms, moments = evidence.arms, evidence.moments
-        n, dim = max(moments.told, 1), arms.shape[1]
-        strength = self.later * math.sqrt((math.log(n) + math.log(dim)) / n)
-        return arms @ evidence.explored.moments.lasso(self.first), arms @ moments.lasso(strength)
+        moments, forced = evidence.moments, evidence.explored.moments.lasso(self.first)
+        strength = fading_strength(self.later, 1.0, 1.0, moments.told, moments.moment.size)
+        return evidence.scores(forced), evidence.scores(moments.lasso(strength))

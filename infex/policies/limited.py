@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import final, overload
 
 from infex.checks import told, whole
+from infex.kernels import gating
 from infex.linear import Evidence
 from infex.policies.choice import Reason
+from infex.policies.form import ControlForm
 from infex.policies.gate import Control, State
 from infex.schedules.budgeting import Budget
 from infex.schedules.protocol import Schedule
@@ -43,6 +45,9 @@ class Limited(Control):
 
     def ends(self, evidence: Evidence, state: State) -> bool:
         return self.limit == 0 or (self.window is None and evidence.spent.done >= self.limit)
+
+    def compiled(self) -> ControlForm:
+        return ControlForm(gating.LIMITS, limit=self.limit, over=self.window or 0)
 
     def __repr__(self) -> str:
         window = "" if self.window is None else f", window={self.window}"

@@ -78,6 +78,5 @@ class OLSBandit(Forced):
 
     def estimates(self, evidence: Evidence) -> tuple[Floats, Floats]:
         """Every arm's estimate from forced rounds, and from all."""
-        arms = evidence.arms
         forced, both = evidence.explored.moments.least_squares(), evidence.moments.least_squares()
-        return arms @ forced, arms @ both
+        return evidence.scores(forced), evidence.scores(both)

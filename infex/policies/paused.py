@@ -9,8 +9,10 @@ from typing import final
 
 from infex.checks import one_of, real, told
 from infex.errors import InvalidSetting
+from infex.kernels import gating
 from infex.linear import Evidence
 from infex.policies.choice import Reason
+from infex.policies.form import ControlForm
 from infex.policies.gate import Control, Missed, State
 from infex.schedules.protocol import Schedule, is_drawn
 
@@ -50,6 +52,11 @@ class Paused(Control):
     def objects(self, t: int, evidence: Evidence, state: State) -> str | None:
         pauses = self.when.explores(t) if isinstance(self.when, Schedule) else self.when(t)
         return Reason.PAUSED if pauses else None
+
+    def compiled(self) -> ControlForm | None:
+        if not isinstance(self.when, Schedule):
+            return None
+        return ControlForm(gating.PAUSES, makes_up=self.missed == "make up", pauses=self.when)
 
     def __repr__(self) -> str:
         spread = "" if self.at_most == 1.0 else f", at_most={self.at_most!r}"

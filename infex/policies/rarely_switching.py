@@ -8,12 +8,13 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import real
+from infex.kernels import bases
+from infex.kernels.choosing import ROUNDED_GROWTH
 from infex.linear import Evidence
 from infex.policies.choice import Choice, explored
 from infex.policies.confidence import Confidence
+from infex.policies.form import Form
 from infex.policies.ties import picked, share
-
-ROUNDED_GROWTH = 1e-9  # an arm of length 1 makes det V grow by exactly 2 at first: rounding may not decide
 
 
 class Switched(NamedTuple):
@@ -42,6 +43,10 @@ class RarelySwitchingUCB(Confidence):
         Confidence.__post_init__(self)
         object.__setattr__(self, "growth", real("growth", self.growth, above=0))
 
+    def compiled(self) -> Form:
+        """Optimistic at every switch, and the best arm of that in between."""
+        return Form(self.base_of(bases.SWITCHING, bases.READS_WIDTHS)._replace(rate=self.growth))
+
     def accepts(self, note: object, dim: int) -> bool:
         """One of its own, with a parameter of the right length."""
         if not isinstance(note, Switched) or not isinstance(note.theta, tuple) or len(note.theta) != dim:
@@ -69,5 +74,4 @@ class RarelySwitchingUCB(Confidence):
         )
 
     def _scores(self, evidence: Evidence) -> Floats:
-        scores: Floats = evidence.arms @ np.array(evidence.note.theta)
-        return scores
+        return evidence.scores(np.array(evidence.note.theta))

@@ -7,8 +7,10 @@ import numpy as np
 
 from infex.checks import real, told, told_settings
 from infex.errors import InvalidSetting
+from infex.kernels.choosing import SOFTENED
 from infex.linear import Evidence
 from infex.policies.choice import Choice, arm_of
+from infex.policies.form import Form, Wrap, wrapped
 from infex.policies.lints import checked_draws
 from infex.policies.masks import choose_allowed, law_allowed
 from infex.policies.traits import Policy, Traits, checked, traits_of, with_law
@@ -48,6 +50,10 @@ class Softened:
         played = with_law(self.base, self.draws)
         object.__setattr__(self, "_played", played)
         object.__setattr__(self, "_traits", traits_of(played))
+
+    def compiled(self) -> Form | None:
+        """A uniform arm in a share of rounds, if compiled loops can play the base."""
+        return wrapped(self._played, Wrap(SOFTENED, self.share))
 
     def accepts(self, note: Any, dim: int) -> bool:
         """What the base accepts."""

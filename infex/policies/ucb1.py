@@ -1,6 +1,5 @@
 """UCB1."""
 
-import math
 from dataclasses import dataclass
 from typing import final
 
@@ -8,8 +7,11 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import one_of, real
+from infex.kernels import bases
+from infex.kernels.plain_arms import ucb1_indices
 from infex.linear import Evidence
 from infex.policies.choice import Choice, explored
+from infex.policies.form import Form
 from infex.policies.ties import TIES, Ties, picked, share
 
 
@@ -33,6 +35,11 @@ class UCB1:
         object.__setattr__(self, "noise", real("noise", self.noise, least=0))
         one_of("ties", self.ties, TIES)
 
+    def compiled(self) -> Form:
+        """The largest index in every round."""
+        tied = self.ties == "random"
+        return Form(bases.Base(bases.UCB1, bases.READS_NOTHING, noise=self.noise, random_ties=tied))
+
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The arm of the largest index."""
         return explored(*picked(self.indices(evidence), self.ties, rng))
@@ -43,9 +50,6 @@ class UCB1:
 
     def indices(self, evidence: Evidence) -> Floats:
         """Every arm's index; infinite for one that was never told a reward."""
-        pulls, sums = evidence.pulls, evidence.sums
-        played = np.maximum(pulls, 1)
-        total = max(int(pulls.sum()), 1)
-        found: Floats = sums / played + self.noise * np.sqrt(8.0 * math.log(total) / played)
-        found[pulls == 0] = math.inf
+        found = np.empty(len(evidence))
+        ucb1_indices(evidence.pulls.astype(np.float64), evidence.sums, self.noise, found)
         return found

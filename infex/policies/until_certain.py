@@ -11,9 +11,11 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import changed_settings, told
+from infex.kernels import gating
 from infex.linear import Evidence
 from infex.policies.choice import Reason
 from infex.policies.confidence import Confidence
+from infex.policies.form import ControlForm
 from infex.policies.gate import Control, State
 from infex.schedules.protocol import Schedule
 
@@ -62,6 +64,10 @@ class UntilCertain(Control):
 
     def _confidence(self) -> Confidence:
         return Confidence(delta=self.delta, noise=self.noise, bound=self.bound, scale=self.scale)
+
+    def compiled(self) -> ControlForm:
+        radius = self.noise, self.bound, self._confidence().failure, self.scale
+        return ControlForm(gating.CERTAINTY, False, 0.0, 0, *radius)
 
     def __repr__(self) -> str:
         return f"until_certain({', '.join([told(self.schedule), *changed_settings(self)])})"

@@ -6,6 +6,7 @@ import contextlib
 
 from infex.errors import InvalidExpression
 from infex.policies import Infex, KernelPolicy
+from infex.policies.kernel import KernelLearner
 from infex.policies.settling import UNSAID_DELTA
 from infex.policies.traits import hook
 from infex.records import catalog
@@ -18,7 +19,7 @@ def stream_name(thing: object) -> str:
     """
     with contextlib.suppress(InvalidExpression):
         return catalog.expression(thing, {"delta": UNSAID_DELTA})
-    if isinstance(thing, KernelPolicy):
+    if isinstance(thing, KernelPolicy | KernelLearner):
         return repr(thing)
     kind = type(thing).__qualname__
     if isinstance(thing, Infex):

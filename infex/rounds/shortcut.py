@@ -50,7 +50,14 @@ class Shortcut:
     def of(policy: Policy, memory: Memory) -> Shortcut | None:
         """That of a policy over fixed arms; None if it draws, looks at limits, or keeps data apart."""
         form, gate, arms = form_of(policy), traits_of(policy).gate, memory.columns.shape[1]
-        if not isinstance(form, Form) or arms == 0 or form.own or form.random_ties or form.base.random_ties:
+        if (
+            not isinstance(form, Form)
+            or not form.is_hot
+            or arms == 0
+            or form.own
+            or form.random_ties
+            or form.base.random_ties
+        ):
             return None
         plain = gate is None or (isinstance(gate.plan, Family) and not (gate.layers or gate.drawn))
         if not plain or form.base.kind not in (bases.LINUCB, bases.GREEDY):

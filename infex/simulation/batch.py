@@ -78,7 +78,7 @@ def _play(tasks: Sequence[Task], label: str, course: Course, penalty: float, led
     problems = list(dict.fromkeys(instance for instance, _ in tasks))
     places = {problem: place for place, problem in enumerate(problems)}
     which = np.array([places[instance] for instance, _ in tasks])
-    arrays = _stacked(problems)
+    arrays = stacked(problems)
     law, noise = instance.law.kind, instance.noise
     reward_rng, rng, memory, starts = generators_of(tasks, label, alone=ledger.horizon > CHUNK)
     for t in range(1, ledger.horizon + 1, CHUNK):
@@ -104,7 +104,7 @@ def scratch(instance: LinearInstance, penalty: float) -> fixed_runs.State:
     return fixed_runs.State(truth, solved, np.zeros((dim, 0)), board, vectors, run, checked_penalty(penalty))
 
 
-def _stacked(problems: list[LinearInstance]) -> tuple[Floats, Floats, Floats]:
+def stacked(problems: list[LinearInstance]) -> tuple[Floats, Floats, Floats]:
     """Columns, means and gaps of all problems."""
     (columns,) = aligned((len(problems), *problems[0].arms.T.shape))
     for place, problem in enumerate(problems):

@@ -10,6 +10,9 @@ import numpy as np
 
 from infex.arrays import Integers
 from infex.errors import NoRecord, OutOfReach
+from infex.kernels.bases import KERNEL
+from infex.kernels.choosing import GREEDY_FIRST
+from infex.linear.estimating import Estimator, FitForm, fit_of
 from infex.policies.form import Form, form_of
 from infex.policies.traits import Policy
 from infex.records import record
@@ -18,10 +21,26 @@ from infex.schedules.protocol import Family
 
 
 class Course(NamedTuple):
-    """A policy in the terms of the compiled loop, and all rounds of its schedule, if they are at hand."""
+    """A policy in the terms of the compiled loop, and all rounds of its schedule, if they are at hand.
+
+    `fit` is the estimator in the place of ridge, in the same terms.
+    """
 
     form: Form
     listed: Integers | None = None
+    fit: FitForm | None = None
+
+    @property
+    def is_hot(self) -> bool:
+        """Can the hot loop over fixed arms play it, which keeps neither notes nor pulls, and ridge alone?"""
+        return self.form.is_hot and self.fit is None
+
+    def calls_user(self, in_parts: bool) -> bool:
+        """Would a batch of runs call a user's code: a weight, a pause, or for long runs a schedule?"""
+        rows = () if self.form.controls is None else self.form.controls.rows
+        asked = [row.pauses for row in rows] + [self.form.schedule if in_parts else None]
+        weighs = self.fit is not None and self.fit.weigh is not None
+        return weighs or not all(each is None or is_built_in(each) for each in asked)
 
     def exploring(self, start: int, stop: int) -> Integers:
         """The rounds of the base from start to stop."""
@@ -31,10 +50,17 @@ class Course(NamedTuple):
         return self.listed[first:last]
 
 
-def course_of(policy: Policy) -> Course | None:
-    """How the compiled loop plays a policy; None for what only Python can evaluate."""
+def course_of(policy: Policy, estimator: Estimator | None = None, hot: bool = False) -> Course | None:
+    """How compiled loops play a policy, or `hot` loops alone, without notes and pulls; None if none can."""
     form = form_of(policy)
-    return Course(form) if isinstance(form, Form) else None
+    if not isinstance(form, Form) or (hot and not (form.is_hot and estimator is None)):
+        return None
+    if estimator is None:
+        return Course(form)
+    fit = fit_of(estimator)
+    if fit is None or form.wrap.kind == GREEDY_FIRST or (fit.linked and form.base.kind == KERNEL):
+        return None
+    return Course(form, fit=fit)
 
 
 def exploring_rounds(schedule: Schedule | None, start: int, stop: int) -> Integers:

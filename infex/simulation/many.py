@@ -21,9 +21,10 @@ from infex.policies.settling import settled
 from infex.policies.traits import Policy, checked
 from infex.records.stream_names import stream_name
 from infex.simulation.batch import CHUNK, Task, play_batch
-from infex.simulation.course import course_of, exploring_rounds, is_built_in
+from infex.simulation.course import course_of, exploring_rounds
 from infex.simulation.playing import checked_horizon, checked_instance, plain_ridge, play, warn_of_means
 from infex.simulation.run import Run
+from infex.simulation.stateful import play_stateful
 
 # What one compiled call may hold: runs, rounds, and numbers in the arms of its problems.
 RUNS_IN_A_CALL = 64
@@ -77,23 +78,24 @@ def play_many(
     threads = whole("workers", cores() if workers is None else workers, least=1)
     horizon = checked_horizon(horizon)
     policy = settled(checked("policy", policy), 1.0 / horizon)
-    course = course_of(policy)
     penalty, estimator = plain_ridge(penalty, checked_estimator(estimator))
-    if course is None or estimator is not None:
+    plain = all(isinstance(problem, LinearInstance) and problem.is_plain for problem in problems)
+    course = course_of(checked("policy", policy), estimator, hot=not plain)
+    if course is None:
         return [_alone(policy, task, horizon, penalty, record, estimator) for task in tasks]
     for problem in problems:
         warn_of_means(problem, policy)
     if horizon <= CHUNK:
         course = course._replace(listed=exploring_rounds(course.form.schedule, 1, horizon))
 
+    play_some = play_batch if course.is_hot else play_stateful
+
     def some(batch: list[Task]) -> list[Run]:
         if len(batch) == 1:
-            return [_alone(policy, batch[0], horizon, penalty, record)]
-        return play_batch(batch, policy, stream_name(policy), course, horizon, penalty, record)
+            return [_alone(policy, batch[0], horizon, penalty, record, estimator)]
+        return play_some(batch, policy, stream_name(policy), course, horizon, penalty, record)
 
-    if any(has_own_code(problem) for problem in problems) or not (
-        course.form.schedule is None or horizon <= CHUNK or is_built_in(course.form.schedule)
-    ):
+    if any(has_own_code(problem) for problem in problems) or course.calls_user(horizon > CHUNK):
         threads = 1  # a user's code is not called from several threads at once
     batches = batched(tasks, horizon, threads)
     if threads == 1:

@@ -18,17 +18,19 @@ from infex.linear import Memory
 from infex.linear.estimating import Estimator, checked_estimator
 from infex.policies import OLSBandit
 from infex.policies.confidence import warn_of_large
-from infex.policies.form import ForcedForm, Form, form_of
+from infex.policies.form import ForcedForm, LassoForm, form_of
 from infex.policies.settling import settled
 from infex.policies.traits import Policy, checked, informed, traits_of
 from infex.records.stream_names import stream_name
 from infex.rounds import Player, play_round
 from infex.simulation.batch import CHUNK, play_batch
-from infex.simulation.course import Course
+from infex.simulation.course import course_of
+from infex.simulation.lasso_plays import play_sparse
 from infex.simulation.ledger import Ledger
 from infex.simulation.ols_runs import play_forced
 from infex.simulation.opened import play_open
 from infex.simulation.run import Run
+from infex.simulation.stateful import play_stateful
 from infex.streams import stream
 
 MOST_ROUNDS = 10**15  # floats count them exactly
@@ -47,12 +49,13 @@ def play(
     """One run of a policy; the same seed gives the same run, and all policies meet the same noise.
 
     `instance` is a problem of `infex.environments`, or one of your own (`infex.environments.Environment`).
-    Built-in policies and kernels, alone or as a base of `Infex`, run in one compiled loop; any other, and
-    a rate that only Python can evaluate, in a plain loop that does the same step by step. So does every
-    policy with an `estimator`, one of `infex.estimators` in the place of ridge regression. `penalty` is
-    that of the ridge; with `record` the run keeps every round. A policy that learns by itself is copied
-    first, and so left as it is. A `delta` that is not said is 1/`horizon`. A policy's own draws come from
-    a stream named for the policy and its settings.
+    Built-in policies and kernels, alone or as a base of `Infex`, run in compiled loops, also with an
+    `estimator`, one of `infex.estimators` in the place of ridge regression; any other, and a rate that only
+    Python can evaluate, in a plain loop that does the same step by step. So do, unless arms are fixed and
+    rewards of a plain law come at once, estimators, controls, and policies that keep notes or read pulls.
+    `penalty` is that of the ridge; with `record` the run keeps every round. A policy that learns by itself
+    is copied first, and so left as it is. A `delta` that is not said is 1/`horizon`. A policy's own draws
+    come from a stream named for the policy and its settings.
 
     >>> from infex import Infex, LinUCB, environments, every
     >>> instance = environments.gaussian(dim=5, arms=50, seed=3)
@@ -66,9 +69,17 @@ def play(
     policy = settled(policy, 1.0 / horizon)
     warn_of_means(instance, policy)
     penalty, estimator = plain_ridge(penalty, checked_estimator(estimator))
-    label, played = stream_name(policy), informed(fresh(policy), instance, horizon)
-    run = _play(instance, played, label, horizon, seed, penalty, record, estimator)
+    played = informed(fresh(policy), instance, horizon)
+    run = _play(instance, played, stream_name(policy), horizon, seed, penalty, record, estimator)
     return run if run.policy is policy else dataclasses.replace(run, policy=policy)
+
+
+def play_named(
+    instance: Instance, policy: Policy, label: str, horizon: int, seed: int, record: bool = False
+) -> Run:
+    """The same with draws that are named by a label: two policies with one label draw the same numbers."""
+    played = informed(fresh(policy), instance, horizon)
+    return _play(instance, played, label, horizon, seed, 1.0, record, None)
 
 
 def fresh(policy: Policy) -> Policy:
@@ -94,14 +105,18 @@ def _play(
     estimator: Estimator | None,
 ) -> Run:
     """One run of a policy whose draws are named by a label."""
-    form = form_of(policy) if estimator is None else None
-    course = Course(form) if isinstance(form, Form) else None
     if not (isinstance(instance, LinearInstance) and instance.is_plain):
+        course = course_of(policy, estimator, hot=True)
         return play_open(instance, policy, label, course, horizon, seed, penalty, record, estimator)
+    course = course_of(policy, estimator)
+    form = form_of(policy) if estimator is None else None
     if isinstance(form, ForcedForm) and isinstance(policy, OLSBandit):
         return play_forced(instance, policy, label, horizon, seed, penalty, record)
+    if isinstance(form, LassoForm):
+        return play_sparse(instance, policy, form, label, horizon, seed, penalty, record)
     if course is not None:
-        return play_batch([(instance, seed)], policy, label, course, horizon, penalty, record)[0]
+        play_some = play_batch if course.is_hot else play_stateful
+        return play_some([(instance, seed)], policy, label, course, horizon, penalty, record)[0]
     apart = traits_of(policy).uses_explored
     player = Player(policy, Memory.empty(np.ascontiguousarray(instance.arms.T), penalty, apart, estimator))
     ledger = Ledger(1, len(instance.arms), horizon, record)

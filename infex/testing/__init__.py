@@ -1,5 +1,6 @@
 """Contracts for policies, schedules, controls and environments, and slow obvious versions to compare with."""
 
+from infex.testing.agreeing import agree
 from infex.testing.controls import ControlContract
 from infex.testing.environments import EnvironmentContract
 from infex.testing.loop import play
@@ -15,6 +16,7 @@ __all__ = [
     "Problem",
     "ScheduleContract",
     "SlowRidge",
+    "agree",
     "odd_boards",
     "play",
     "problem",

@@ -49,11 +49,11 @@ def kinds_in(room: ModuleType, verb: str) -> dict[str, type]:
 
 
 def test_every_policy_in_its_room_is_a_row() -> None:
-    assert set(kinds_in(policies, "choose")) - {"KernelPolicy"} == set(registry.POLICIES)
+    assert set(kinds_in(policies, "choose")) - {"KernelPolicy", "KernelLearner"} == set(registry.POLICIES)
 
 
 def test_every_estimator_in_its_room_is_a_row() -> None:
-    assert set(kinds_in(estimators, "start")) == set(registry.ESTIMATORS)
+    assert set(kinds_in(estimators, "start")) - {"KernelEstimator"} == set(registry.ESTIMATORS)
 
 
 def test_every_environment_in_its_room_is_a_row() -> None:
@@ -196,7 +196,8 @@ def test_every_method_speaks_of_its_arguments(kind: Any) -> None:
 def test_a_kind_that_no_compiled_loop_knows_raises() -> None:
     """It played as LinTS, without a word."""
     board, run, solved = np.zeros((4, 2)), np.zeros(10), np.zeros((3, 2))
-    seen = viewed(np.eye(2), np.zeros(0), 1.0, board, run, solved, np.zeros((4, 2)))
+    room = np.zeros((4, 2)), np.zeros((2, 2)), np.zeros(0), np.zeros((2, 3, 2))
+    seen = viewed(np.eye(2), np.zeros(0), 1.0, board, run, solved, *room)
     with pytest.raises(NoSuchKind):
         base_arm(Base(99, READS_SCORES), 1, seen, stream(1))
 

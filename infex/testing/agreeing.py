@@ -1,0 +1,95 @@
+"""Do two policies choose alike? For a kernel and the same in Python."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Sequence
+
+from infex.environments import LinearInstance, gaussian
+from infex.errors import InvalidSetting
+from infex.policies import Infex, Policy
+from infex.policies.traits import checked, traits_of
+from infex.schedules import every
+from infex.simulation import Run
+from infex.simulation.playing import play_named
+from infex.streams import Rounds
+from infex.testing.loop import play
+
+Wrapper = Callable[[Policy], Policy]
+WRAPPERS: dict[str, Wrapper] = {
+    "alone": lambda policy: policy,
+    "Infex(..., every(3))": lambda policy: Infex(policy, every(3)),
+    "Infex(..., every(3), data='own')": lambda policy: Infex(policy, every(3), data="own"),
+}
+SAMPLES = tuple(gaussian(dim=dim, arms=arms, seed=7) for dim, arms in ((1, 1), (2, 3), (4, 12), (6, 40)))
+
+
+def agree(
+    kernel: Policy,
+    policy: Policy,
+    *,
+    instances: Iterable[LinearInstance] = SAMPLES,
+    horizon: int = 300,
+    seeds: Iterable[int] = range(2),
+) -> None:
+    """Raises AssertionError in the first round in which two policies differ; they meet the same draws.
+
+    They play `horizon` rounds of all `instances` from all `seeds`, alone and as bases of `Infex` with
+    shared and own data: round by round, with draws of each round's own, as in a `Bandit`; and in whole
+    runs as `infex.play` has them, which for a kernel are compiled. Both draw the same numbers in the same
+    order if they agree.
+
+    >>> import infex
+    >>> from infex import view
+    >>> @infex.kernel(bonus=1.0)
+    ... def optimist(t, seen, rng):
+    ...     return view.best(view.upper(seen, seen.settings[0]))
+    >>> infex.testing.agree(optimist(bonus=0.5), infex.FixedBonusUCB(bonus=0.5), horizon=50)
+    """
+    pair = checked("kernel", kernel), checked("policy", policy)
+    numbers = list(seeds)
+    problems = [_checked_instance(each) for each in instances]
+    for how, wrap in WRAPPERS.items():
+        if "own" in how and any(traits_of(each).uses_explored for each in pair):
+            continue
+        for instance in problems:
+            for seed in numbers:
+                where = f"{how}, {instance!r}, seed {seed}"
+                _by_rounds([wrap(copy.deepcopy(each)) for each in pair], instance, horizon, seed, where)
+                _by_runs([wrap(copy.deepcopy(each)) for each in pair], instance, horizon, seed, where)
+
+
+def _checked_instance(instance: object) -> LinearInstance:
+    if not isinstance(instance, LinearInstance):
+        raise InvalidSetting(f"instances must be problems with fixed arms, got {instance!r}")
+    return instance
+
+
+def _by_rounds(pair: list[Policy], instance: LinearInstance, horizon: int, seed: int, where: str) -> None:
+    runs = [_choices(policy, instance, horizon, seed) for policy in pair]
+    _same(runs, pair, f"round by round, {where}")
+
+
+def _choices(policy: Policy, instance: LinearInstance, horizon: int, seed: int) -> list[tuple[int, bool]]:
+    rng, draws = instance.draws(seed), Rounds(seed, "agree").at
+    found = play(policy, instance.arms, lambda t, arm: instance.reward(arm, rng), draws, horizon)
+    return [(choice.arm, choice.explored) for choice in found]
+
+
+def _by_runs(pair: list[Policy], instance: LinearInstance, horizon: int, seed: int, where: str) -> None:
+    runs = [play_named(instance, policy, "agree", horizon, seed, record=True) for policy in pair]
+    _same([_arms(run) for run in runs], pair, f"in play, {where}")
+    explored = [run.explored for run in runs]
+    assert explored[0] == explored[1], f"in play, {where}: {explored} rounds explored"
+
+
+def _arms(run: Run) -> list[int]:
+    assert run.arms is not None
+    arms: list[int] = run.arms.tolist()
+    return arms
+
+
+def _same(runs: Sequence[Sequence[object]], pair: list[Policy], where: str) -> None:
+    one, other = runs
+    for t, (mine, theirs) in enumerate(zip(one, other, strict=True), 1):
+        assert mine == theirs, f"{where}: round {t}: {pair[0]!r} has {mine}, {pair[1]!r} has {theirs}"
