@@ -43,10 +43,7 @@ class Lasso:
 
     def compiled(self) -> FitForm:
         """The same in compiled loops."""
-        fitter = address_of(fit_lasso, fitter_arguments())
-        return FitForm(
-            fitter, np.array([self.strength]), lambda dim, arms, horizon: 1 + dim + 2 * (dim + 1) * dim
-        )
+        return FitForm(address_of(fit_lasso, fitter_arguments()), np.array([self.strength]), _room)
 
     def start(self, columns: Floats, penalty: float) -> LassoFit:
         """Statistics over these arms, with nothing learnt."""
@@ -66,3 +63,8 @@ class LassoFit(SummedFit):
 
     def solve(self, start: Floats) -> Solution:
         return self._sums.solve().at(Moments.of(self._sums.truth, self.told).lasso(self._strength, start))
+
+
+def _room(dim: int, arms: int, horizon: int) -> int:
+    """How many numbers a compiled loop keeps: how many rewards, an estimate and the sums."""
+    return 1 + dim + 2 * (dim + 1) * dim

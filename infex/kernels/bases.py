@@ -14,7 +14,7 @@ from infex.kernels.view import View
 GREEDY, UNIFORM, EPSILON, LINUCB, LINTS, LINTS_SPHERICAL, KERNEL, ROBIN, HYBRID = range(9)
 
 # Those that read pulls or keep notes, which `choosing` plays and no loop without a state.
-UCB1, GAUSSIAN_TS, PLAIN_HYBRID, SWITCHING = range(9, 13)
+PLAIN_UCB, GAUSSIAN_TS, PLAIN_HYBRID, SWITCHING = range(9, 13)
 
 # How much of the board a base reads: nothing, its scores, or widths too.
 READS_NOTHING, READS_SCORES, READS_WIDTHS = range(3)

@@ -65,10 +65,11 @@ def fitter_arguments() -> tuple[Any, ...]:
 
 def address_of(kernel: Any, kinds: tuple[Any, ...]) -> Any:
     """Where a kernel for arguments of these types stands in memory; good as long as the kernel lives."""
-    if plain_python:
-        return kernel
-    code = compiled_for(kernel, kinds)
-    return code.library.get_pointer_to_function(code.fndesc.llvm_func_name)
+    return kernel if plain_python else _pointer(compiled_for(kernel, kinds))
+
+
+def _pointer(code: Any) -> int:
+    return code.library.get_pointer_to_function(code.fndesc.llvm_func_name)  # type: ignore[no-any-return]
 
 
 def compiled_for(kernel: Any, kinds: tuple[Any, ...]) -> Any:

@@ -17,9 +17,9 @@ from infex.kernels.bases import (
     LINTS_SPHERICAL,
     LINUCB,
     PLAIN_HYBRID,
+    PLAIN_UCB,
     ROBIN,
     SWITCHING,
-    UCB1,
     UNIFORM,
     Base,
     NoSuchKind,
@@ -43,7 +43,7 @@ UNWRAPPED, GREEDY_FIRST, SOFTENED, COMMITS = range(4)
 
 # The notes: of Greedy-First (has it switched, is its level known, the level, an eigenvalue seen before),
 # and of rare switches (was there one, the volume at the last, and the parameter that it found).
-SWITCHED, LEVELLED, LEVEL, SEEN_LEAST, FOUND, AT_VOLUME, NOTES = range(7)
+SWITCHED, LEVELLED, LEVEL, SEEN_LEAST, FOUND, AT_VOLUME, NOTE_ROOM = range(7)
 
 SINGULAR = 1e-12  # of the trace, below which rounding would decide
 FAR_FROM_SINGULAR = 1e-11
@@ -76,7 +76,7 @@ def choose_built_in(t: int, seen: View, rng: np.random.Generator) -> int:
 def own_arm(base: Base, t: int, seen: View, linked: bool, rng: np.random.Generator) -> tuple[int, bool]:
     """The arm of the base, and whether it calls that exploring."""
     kind, count = base.kind, seen.arms.shape[1]
-    if kind in (UCB1, GAUSSIAN_TS, PLAIN_HYBRID):
+    if kind in (PLAIN_UCB, GAUSSIAN_TS, PLAIN_HYBRID):
         return plain_arm(base, seen, rng)
     if kind == SWITCHING:
         return switching_arm(base, seen, linked, rng), True
@@ -140,7 +140,7 @@ def linked_sample(base: Base, seen: View, linked: bool, rng: np.random.Generator
 def plain_arm(base: Base, seen: View, rng: np.random.Generator) -> tuple[int, bool]:
     """The arm of a policy that looks at pulls and rewards alone, and whether it calls that exploring."""
     pulls, sums, scores = seen.counts[0], seen.counts[1], seen.scores[2]
-    if base.kind == UCB1:
+    if base.kind == PLAIN_UCB:
         ucb1_indices(pulls, sums, base.noise, scores)
         return pick(scores, base.random_ties, rng), True
     if base.kind == PLAIN_HYBRID:
@@ -160,12 +160,12 @@ def switching_arm(base: Base, seen: View, linked: bool, rng: np.random.Generator
     notes, scores = seen.state, seen.scores[2]
     volume = kernels.volume(seen.run)
     if notes[FOUND] > 0.0 and not volume > notes[AT_VOLUME] + math.log1p(base.rate) + ROUNDED_GROWTH:
-        kernels.product(seen.arms, notes[NOTES:], scores)
+        kernels.product(seen.arms, notes[NOTE_ROOM:], scores)
         return pick(scores, base.random_ties, rng)
     arm = linked_optimist(base, seen, linked, rng)
     if arm >= 0:
         x, beta = seen.arms[:, arm].copy(), radius(base, seen.penalty, seen.run)
-        kernels.optimistic(seen.solved, seen.vectors, seen.run, x, beta, notes[NOTES:])
+        kernels.optimistic(seen.solved, seen.vectors, seen.run, x, beta, notes[NOTE_ROOM:])
         notes[FOUND], notes[AT_VOLUME] = 1.0, volume
     return arm
 

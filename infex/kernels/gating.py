@@ -18,7 +18,7 @@ CONTROL, MAKES_UP, MOST_SPENT, OVER, NOISE, BOUND, DELTA, SCALE, FROM, TO, CONTR
 
 # What exploring has taken so far: how many, their summed loss, how many are owed; where the latest of
 # `recent` stands, and how many are there; then for each control, has it stopped for good?
-DONE, COST, OWED, LATEST, KEPT, STOPPED = range(6)
+DONE, COST, STILL_OWED, LATEST, HELD, STOPPED = range(6)
 
 OPEN, RESTS = -1, -2
 
@@ -42,7 +42,7 @@ class Spending(NamedTuple):
 def since(spending: Spending, t: int) -> tuple[int, float]:
     """How many explorations there were from round t on, and what they cost, summed from the first on."""
     totals, recent = spending
-    size, kept, found = recent.shape[1], int(totals[KEPT]), 0
+    size, kept, found = recent.shape[1], int(totals[HELD]), 0
     latest = int(totals[LATEST])
     while found < kept and recent[0, (latest - found) % size] >= t:
         found += 1
@@ -70,7 +70,9 @@ def opening(
     """OPEN if round t may explore, RESTS if nothing was to happen, else the control that objects."""
     table, pauses, spacing = controls
     totals = spending.totals
-    if not due and (totals[OWED] == 0.0 or not (spacing == 1 or since(spending, t - spacing + 1)[0] == 0)):
+    if not due and (
+        totals[STILL_OWED] == 0.0 or not (spacing == 1 or since(spending, t - spacing + 1)[0] == 0)
+    ):
         return RESTS
     for place in range(table.shape[0]):
         kind = int(table[place, CONTROL])
@@ -152,7 +154,7 @@ def skip(place: int, due: bool, table: Floats, totals: Floats) -> None:
     if kind == CERTAINTY or (kind == GUARDS and table[place, OVER] == 0.0):
         totals[STOPPED + place] = 1.0
     if due and table[place, MAKES_UP] > 0.0:
-        totals[OWED] += 1.0
+        totals[STILL_OWED] += 1.0
 
 
 @compiled
@@ -162,10 +164,10 @@ def explore(t: int, due: bool, loss: float, spending: Spending) -> None:
     totals[DONE] += 1.0
     totals[COST] += loss
     if not due:
-        totals[OWED] -= 1.0
+        totals[STILL_OWED] -= 1.0
     size = recent.shape[1]
     if size > 0:
         latest = (int(totals[LATEST]) + 1) % size
         recent[0, latest], recent[1, latest] = t, loss
         totals[LATEST] = latest
-        totals[KEPT] = min(totals[KEPT] + 1.0, float(size))
+        totals[HELD] = min(totals[HELD] + 1.0, float(size))

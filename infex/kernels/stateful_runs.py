@@ -15,7 +15,18 @@ from infex.kernels.bases import NoSuchArm, pick
 from infex.kernels.calling import call, call_fitter, call_learner
 from infex.kernels.compiling import compiled, inlined, ticks
 from infex.kernels.fixed_runs import GeneratorMemory, Outcome, Rewarding, Rule, State, begun, set_generators
-from infex.kernels.gating import DONE, OPEN, OWED, Controls, Spending, explore, greedy, opening, refusal, skip
+from infex.kernels.gating import (
+    DONE,
+    OPEN,
+    STILL_OWED,
+    Controls,
+    Spending,
+    explore,
+    greedy,
+    opening,
+    refusal,
+    skip,
+)
 from infex.kernels.layout import RUNS, VOLUME
 from infex.kernels.regret import close_stretch, note, regret
 from infex.kernels.rewards import draw_of, reward_of
@@ -151,7 +162,7 @@ def play_stateful_rounds(
         due = always or (turn < exploring.size and exploring[turn] == t)
         turn += 1 if due else 0
         place, arm, explores, loss = OPEN, -1, False, 0.0
-        if controlled and fitted and (due or totals[OWED] > 0.0):
+        if controlled and fitted and (due or totals[STILL_OWED] > 0.0):
             widen(learning.ridge)
         if not due or controlled:
             place = opening(t, due, controls, spending, penalty, board, run, linked, scores)

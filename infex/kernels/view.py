@@ -122,21 +122,24 @@ def perturbed(view: View, scale: float, rng: np.random.Generator) -> Floats:
 
 
 @inlined
+def counts(view: View) -> Floats:
+    """Pulls and summed rewards of every fixed arm, (2, K)."""
+    found = view.counts
+    if found.shape[1] != view.arms.shape[1]:
+        raise NotKept("arms that change every round have no pulls of their own")
+    return found
+
+
+@inlined
 def pulls(view: View) -> Floats:
     """How many rewards every fixed arm was told, (K,)."""
-    counts = view.counts
-    if counts.shape[1] != view.arms.shape[1]:
-        raise NotKept("arms that change every round have no pulls of their own")
-    return counts[0]  # type: ignore[no-any-return]
+    return counts(view)[0]  # type: ignore[no-any-return]
 
 
 @inlined
 def sums(view: View) -> Floats:
     """Every fixed arm's rewards added up, (K,)."""
-    counts = view.counts
-    if counts.shape[1] != view.arms.shape[1]:
-        raise NotKept("arms that change every round have no sums of their own")
-    return counts[1]  # type: ignore[no-any-return]
+    return counts(view)[1]  # type: ignore[no-any-return]
 
 
 @inlined

@@ -219,5 +219,5 @@ class Evidence:
         return self._known.perturbed(scale, draw(self._known.columns.shape[0], rng, sampling))
 
     def view(self, settings: Floats, state: Floats) -> View:
-        """What a policy written as a kernel sees, with its settings and what it remembers."""
+        """What a policy written as a kernel sees, with its settings and the state that it remembers."""
         return self._known.view(settings, state)

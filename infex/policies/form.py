@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from infex.arrays import Floats
-from infex.kernels.bases import KERNEL, UCB1, Base
+from infex.kernels.bases import KERNEL, PLAIN_UCB, Base
 from infex.kernels.choosing import UNWRAPPED
 from infex.policies.traits import Policy, hook
 from infex.schedules.protocol import Schedule
@@ -72,7 +72,7 @@ class Form(NamedTuple):
     @property
     def is_plain(self) -> bool:
         """Can a loop play it that keeps neither notes nor pulls, and looks at no control?"""
-        own = self.base.kind < UCB1 and self.wrap.kind == UNWRAPPED
+        own = self.base.kind < PLAIN_UCB and self.wrap.kind == UNWRAPPED
         return own and self.controls is None and self.room is None and not self.apart
 
     @property

@@ -38,7 +38,7 @@ class UCB1:
     def compiled(self) -> Form:
         """The largest index in every round."""
         tied = self.ties == "random"
-        return Form(bases.Base(bases.UCB1, bases.READS_NOTHING, noise=self.noise, random_ties=tied))
+        return Form(bases.Base(bases.PLAIN_UCB, bases.READS_NOTHING, noise=self.noise, random_ties=tied))
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The arm of the largest index."""

@@ -153,7 +153,7 @@ def room_of(form: Form, dim: int, arms: int) -> int:
     if form.room is not None:
         return form.room(dim, arms)
     keeps = form.base.kind == bases.SWITCHING or form.wrap.kind == choosing.GREEDY_FIRST
-    return choosing.NOTES + dim if keeps else 0
+    return choosing.NOTE_ROOM + dim if keeps else 0
 
 
 def _play(tasks: Sequence[Task], label: str, setup: Setup, ledger: Ledger) -> None:
