@@ -79,6 +79,16 @@ def _on_sphere(rng: np.random.Generator, arms: int, dim: int) -> Floats:
     return np.asarray(rows / np.linalg.norm(rows, axis=1)[:, None])
 
 
+def _within_ball(rows: Floats) -> Floats:
+    """Rows no longer than 1, by rounding at most."""
+    return np.asarray(rows / np.linalg.norm(rows, axis=1).clip(1.0)[:, None])
+
+
+def _refuse_more(name: str, number: int, other: str, most: int) -> None:
+    if whole(name, number, least=1) > most:
+        raise InvalidSetting(f"{name} must be at most {other} ({most}), got {number}")
+
+
 def lower_bound(
     gap: float, which: Literal[1, 2] = 2, seed: int = 0, **nature: Unpack[Nature]
 ) -> LinearInstance:
@@ -106,8 +116,7 @@ def sparse(dim: int, arms: int, seed: int, *, nonzero: int = 2, **nature: Unpack
     3
     """
     dim, arms = whole("dim", dim, least=1), whole("arms", arms, least=1)
-    if whole("nonzero", nonzero, least=1) > dim:
-        raise InvalidSetting(f"nonzero must be at most dim ({dim}), got {nonzero}")
+    _refuse_more("nonzero", nonzero, "dim", dim)
     rng = stream(seed, "sparse", dim, arms, nonzero)
     theta = np.zeros(dim)
     theta[rng.choice(dim, nonzero, replace=False)] = directed(rng, nonzero)
@@ -130,7 +139,7 @@ def sphere(dim: int, arms: int, seed: int, *, gap: float = 0.1, **nature: Unpack
     while (near := rows @ theta > 1.0 - gap).any():
         rows[near] = _on_sphere(rng, int(near.sum()), dim)
     rows[rng.integers(arms)] = theta
-    return LinearInstance(rows / np.linalg.norm(rows, axis=1).clip(1.0)[:, None], theta, **nature)
+    return LinearInstance(_within_ball(rows), theta, **nature)
 
 
 def near_ties(
@@ -143,8 +152,7 @@ def near_ties(
     """
     dim, arms = whole("dim", dim, least=2), whole("arms", arms, least=1)
     ties, gap = whole("ties", ties, least=1), real("gap", gap, above=0)
-    if ties > arms:
-        raise InvalidSetting(f"ties must be at most arms ({arms}), got {ties}")
+    _refuse_more("ties", ties, "arms", arms)
     rng = stream(seed, "near_ties", dim, arms)
     theta = directed(rng, dim)
     rows = _cut(rng, arms, dim)
@@ -160,8 +168,7 @@ def near_ties(
     rows[:ties] = means[:, None] * theta + across * np.minimum(room, 1.0)[:, None]
     rest = rows[ties:]
     rest -= np.maximum(rest @ theta - (top - gap * ties), 0.0)[:, None] * theta
-    rows /= np.linalg.norm(rows, axis=1).clip(1.0)[:, None]
-    return LinearInstance(rows, theta, **nature)
+    return LinearInstance(_within_ball(rows), theta, **nature)
 
 
 def collinear(
@@ -180,9 +187,7 @@ def collinear(
     line = directed(rng, dim)
     rows = rng.uniform(-0.9, 0.9, arms)[:, None] * line
     rows = rows + spread * rng.standard_normal((arms, dim)) / np.sqrt(dim)
-    return LinearInstance(
-        rows / np.linalg.norm(rows, axis=1).clip(1.0)[:, None], directed(rng, dim), **nature
-    )
+    return LinearInstance(_within_ball(rows), directed(rng, dim), **nature)
 
 
 def many_arms(dim: int = 20, arms: int = 10_000, seed: int = 0, **nature: Unpack[Nature]) -> LinearInstance:
@@ -194,8 +199,7 @@ def many_arms(dim: int = 20, arms: int = 10_000, seed: int = 0, **nature: Unpack
     dim, arms = whole("dim", dim, least=1), whole("arms", arms, least=1)
     rng = stream(seed, "many_arms", dim, arms)
     rows = _on_sphere(rng, arms, dim)
-    rows /= np.linalg.norm(rows, axis=1).clip(1.0)[:, None]
-    return LinearInstance(rows, directed(rng, dim), **nature)
+    return LinearInstance(_within_ball(rows), directed(rng, dim), **nature)
 
 
 @final

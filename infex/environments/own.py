@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Floats, columns_of, shown
+from infex.checks import whole
 from infex.environments.fixed_arms import BLOCK, key_of
 from infex.environments.lateness import Late, checked_late
 from infex.environments.reward_laws import RewardLaw, name_of, reward_law
@@ -68,9 +69,7 @@ class OwnInstance:
             raise InvalidSetting(
                 f"{name_of(self.environment)} must have either reward or rewards, it has both"
             )
-        own = found.get("key", key_of(name_of(self.environment).encode()))
-        if isinstance(own, bool) or not isinstance(own, int):
-            raise InvalidSetting(f"the key of an environment must be a whole number, got {own!r}")
+        own = whole("the key of an environment", found.get("key", _own_key(self.environment)))
         first = self._first(found, own)
         law = reward_law(
             found.get("reward", found.get("rewards", "sign")),
@@ -158,6 +157,11 @@ class OwnInstance:
         except InvalidSetting as error:
             raise InvalidSetting(f"the means of round {t}: {error}") from None
         return means
+
+
+def _own_key(environment: object) -> int:
+    """What names the draws of an environment that names none."""
+    return key_of(name_of(environment).encode())
 
 
 def _found(environment: object) -> dict[str, Any]:

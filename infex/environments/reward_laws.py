@@ -26,6 +26,7 @@ NamedLaw = Literal["sign", "bernoulli", "gaussian", "student"]
 Rewards = NamedLaw | Callable[[float, np.random.Generator], float]
 NOISY = ("gaussian", "student")  # the named laws that read a noise
 RANGES = {"sign": (-1.0, 1.0), "bernoulli": (0.0, 1.0)}
+ENDLESS_RANGE = (-math.inf, math.inf)
 NO_MEMORY = np.zeros(8, dtype=np.uint64)
 
 
@@ -139,11 +140,14 @@ class RewardLaw:
         law = Law(self.kind, self.degrees, 0, NO_MEMORY[:4], NO_MEMORY)
         return float(rewarded(law, mean, float(self.noises[arm]), 0, rng)[0])
 
+    @property
+    def range(self) -> tuple[float, float]:
+        """Between which numbers means must lie."""
+        return RANGES.get(self.rewards, ENDLESS_RANGE) if self.kind != OWN else ENDLESS_RANGE
+
     def refuse(self, means: Floats) -> None:
         """Refuses means, (K,) or (rounds, K), that no reward of this law can have."""
-        low, high = (
-            RANGES.get(self.rewards, (-math.inf, math.inf)) if self.kind != OWN else (-math.inf, math.inf)
-        )
+        low, high = self.range
         slack = 1e-9
         bad = ~((means >= low - slack) & (means <= high + slack) & np.isfinite(means))
         if bad.any():

@@ -93,12 +93,13 @@ def _between(each: Score) -> str:
 
 def _bar(each: Score) -> str:
     """The score as a bar from 0 to 1, and its interval as a line."""
-    width = 100.0 * _within(each.score)
-    line = ""
-    if not math.isnan(each.low):
-        left, right = 100.0 * _within(each.low), 100.0 * _within(each.high)
-        line = f'<b style="left:{left:.1f}%;width:{right - left:.1f}%"></b>'
-    return f'<span class="bar"><i style="width:{width:.1f}%"></i>{line}</span>'
+    line = "" if math.isnan(each.low) else _line(each)
+    return f'<span class="bar"><i style="width:{100.0 * _within(each.score):.1f}%"></i>{line}</span>'
+
+
+def _line(each: Score) -> str:
+    left, right = 100.0 * _within(each.low), 100.0 * _within(each.high)
+    return f'<b style="left:{left:.1f}%;width:{right - left:.1f}%"></b>'
 
 
 def _within(score: float) -> float:

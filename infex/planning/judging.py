@@ -26,7 +26,7 @@ SITTINGS = 6  # at most; in the last one the best lane is recommended
 SITTING_SHARE = 0.85  # of the time that is left
 MENU_SHARE = 0.2  # of a sitting, for the other lanes of the menu
 MOST_JUDGED, MENU_PROBLEMS = 8192, 512  # of the recommended lane and the best, and of others in the menu
-LOOKS = (
+TIMES_LOOKED = (
     (1 / 16, 2.0),
     (1 / 4, 1.0),
 )  # parts of the problems; a lane so many standard errors beyond is refused
@@ -136,7 +136,7 @@ def _sit(sitting: Sitting, race: Race, keep_within: float, seconds: float) -> bo
     two = _distinct([chosen, best, sitting.nearest])
     begun = time.monotonic()
     problems = judge.affordable(two, MOST_JUDGED, seconds)
-    for part, doubts in LOOKS:
+    for part, doubts in TIMES_LOOKED:
         few = math.ceil(part * problems)
         judge.hear(two, few)
         if chosen is not best and not sitting.holds(keep_within, race, doubts):

@@ -139,22 +139,29 @@ class Interpreter:
             self._due[t + delay].append(gained)
 
 
+def _arrivals(delays: Integers) -> tuple[Integers, Integers]:
+    """The rounds whose rewards come, in the order of arrival, and the rounds after which they are there."""
+    told = np.flatnonzero(delays != NEVER)
+    order = np.argsort(told + 1 + delays[told], kind="stable")
+    return told[order], told[order] + 1 + delays[told[order]]
+
+
+def _no_post() -> Post:
+    none, never = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)
+    return Post(none, none, np.zeros(1, np.int64), none, np.zeros(0), never, np.zeros((0, 0)))
+
+
 def post_of(delays: Integers | None, dim: int) -> Post:
     """Room for rewards on their way, in the order in which they arrive; none where all come at once."""
     if delays is None:
-        none = np.zeros(0, dtype=np.int64)
-        return Post(
-            none, none, np.zeros(1, np.int64), none, np.zeros(0), np.zeros(0, np.bool_), np.zeros((0, 0))
-        )
+        return _no_post()
     horizon = delays.size
-    told = np.flatnonzero(delays != NEVER)
-    arrival = told + 1 + delays[told]
-    order = np.argsort(arrival, kind="stable")
+    told, arrival = _arrivals(delays)
     if not told.size:
-        told, arrival, order = np.zeros(1, np.int64), np.array([horizon + 1]), np.zeros(1, np.int64)
+        told, arrival = np.zeros(1, np.int64), np.array([horizon + 1])  # one that never arrives
     return Post(
-        told[order],
-        arrival[order],
+        told,
+        arrival,
         np.zeros(1, dtype=np.int64),
         np.zeros(horizon, dtype=np.int64),
         np.zeros(horizon),

@@ -1,0 +1,96 @@
+"""The suite of challenges, and its scores."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from infex import Sweep, play
+from infex.cli.main import main
+from infex.errors import InvalidSetting
+from infex.experiments import challenges
+from infex.experiments.challenges import CHALLENGES, overall, scores, suite
+from infex.experiments.recipes import recipes
+from infex.experiments.suite_page import suite_page, write_suite
+
+
+@pytest.mark.parametrize("challenge", CHALLENGES, ids=lambda each: each.name)
+def test_every_challenge_can_be_played(challenge: Any) -> None:
+    (recipe,) = recipes(challenge.environment)
+    run = play(recipe.make(3), suite().players[0].policy, 20, seed=3)
+    assert run.horizon == 20
+    assert challenge.shows.endswith(("?", "."))
+
+
+def small(**more: Any) -> Any:
+    named = {"easy": "gaussian(dim=2, arms=5)", "drift": "gaussian(dim=2, arms=5, moves=steps(every=30))"}
+    policies = ["Greedy", "LinUCB", "Uniform"]
+    return Sweep(environments=named, policies=policies, horizon=200, **more).run(workers=1)
+
+
+def test_scores_lie_between_the_best_and_uniform_play() -> None:
+    results = small(seeds=14)
+    found = scores(results)
+    for cell in results.cells:
+        means = {policy: results.regret(cell, policy).mean() for policy in results.policies}
+        best, worst = min(means.values()), means["Uniform"]
+        mine = {each.policy: each for each in found if each.challenge == cell.environment}
+        for policy, mean in means.items():
+            assert mine[policy].score == pytest.approx((worst - mean) / (worst - best))
+            assert mine[policy].low <= mine[policy].score + 1e-12
+            assert mine[policy].score <= mine[policy].high + 1e-12
+            assert mine[policy].regret == pytest.approx(mean)
+        assert max(each.score for each in mine.values()) == 1.0
+        assert mine["Uniform"].score == mine["Uniform"].low == mine["Uniform"].high == 0.0
+    means = overall(found)
+    assert list(means.values()) == sorted(means.values(), reverse=True)
+    assert means["LinUCB"] == pytest.approx(
+        np.mean([each.score for each in found if each.policy == "LinUCB"])
+    )
+
+
+def test_few_seeds_have_no_interval() -> None:
+    assert all(np.isnan([each.low, each.high]).all() for each in scores(small(seeds=11)))
+
+
+def test_a_suite_that_lacks_runs_is_refused() -> None:
+    named = {"easy": "gaussian(dim=2, arms=5)"}
+    results = Sweep(environments=named, policies=["Greedy"], horizon=20, seeds=2).run(workers=1)
+    with pytest.raises(InvalidSetting, match="a score needs all runs, and easy lacks some"):
+        scores(results)
+
+
+def test_the_page_has_every_challenge_and_policy(tmp_path: Path) -> None:
+    results = small(seeds=12)
+    page = suite_page(results, scores(results))
+    for word in ("Easy", "Drift", "LinUCB", "Greedy", "Uniform", "12 seeds"):
+        assert word in page
+    assert "http" not in page.replace("http://www.w3.org", "")
+    write_suite(results, tmp_path)
+    rows = (tmp_path / "scores.csv").read_text().splitlines()
+    assert rows[0] == "policy,challenge,score,low,high,regret,milliseconds"
+    assert len(rows) == 1 + 6
+
+
+def test_challenges_are_chosen_by_name() -> None:
+    assert [problem.label for problem in suite(only=["drift"]).problems] == ["drift"]
+    with pytest.raises(InvalidSetting, match=r"no challenge is called 'drif' .did you mean drift.*there are"):
+        suite(only=["drif"])
+    with_own = suite(policies=["LinUCB", "LinUCB(scale=0.2)"], only=["drift"])
+    assert [player.label for player in with_own.players].count("LinUCB") == 1
+    assert with_own.players[-1].label == "LinUCB(scale=0.2)"
+
+
+def test_the_command_writes_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(challenges, "SUITE_HORIZON", 50)
+    out = tmp_path / "suite"
+    given = ["suite", "--only", "lower bound", "--seeds", "2", "--workers", "1", "--out", str(out)]
+    found = CliRunner().invoke(main, [*given, "--policy", "LinUCB(scale=0.2)"])
+    assert found.exit_code == 0, found.output
+    assert "LinUCB(scale=0.2)" in found.output
+    assert {"suite.html", "scores.csv", "results.parquet"} <= {path.name for path in out.iterdir()}
+    again = CliRunner().invoke(main, [*given, "--json"])
+    assert again.exit_code == 0
+    assert '"challenge": "lower bound"' in again.output
