@@ -19,6 +19,7 @@ td.score { text-align: right; white-space: nowrap; }
 .bar i { position: absolute; inset: 0 auto 0 0; background: #2a78d6; display: block; }
 .bar b { position: absolute; top: 45%; height: 10%; background: currentColor; display: block; }
 p { overflow-wrap: anywhere; }
+th { white-space: normal; vertical-align: bottom; }
 """
 
 
