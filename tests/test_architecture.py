@@ -42,7 +42,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "reports": GROUND | {"files", "statistics"},
     "experiments": GROUND
     | {"files", "statistics", "schedules", "linear", "estimators", "policies", "environments", "records"}
-    | {"simulation", "reports"},
+    | {"bandit", "simulation", "reports"},
     "planning": GROUND
     | {"files", "streams", "statistics", "schedules", "linear", "policies", "environments", "records"}
     | {"simulation", "reports"},

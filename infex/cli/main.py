@@ -20,6 +20,7 @@ from infex.cli.reproduce_command import reproduce
 from infex.cli.run_command import run
 from infex.cli.suite_command import suite
 from infex.cli.verify_command import verify
+from infex.cli.warm_command import warm
 from infex.errors import InfexError, InfexWarning
 
 
@@ -65,8 +66,9 @@ def main() -> None:
     infex plan --horizon 1e6 ...            how rarely may I explore?
     infex bound --dim 10 --gap 0.1 ...      what the theorem promises, if anything
     infex verify                            the paper's statements, checked on fresh runs
+    infex warm                              compiles all that is needed, ahead of its first use
     """
 
 
-for command in (reproduce, run, suite, report, compare, diff, plan, bound, verify):
+for command in (reproduce, run, suite, report, compare, diff, plan, bound, verify, warm):
     main.add_command(command)

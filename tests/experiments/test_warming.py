@@ -4,9 +4,11 @@ import warnings
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from infex import Choice, Infex, Sweep, environments, every
-from infex.experiments import warming
+from infex.cli.main import main
+from infex.experiments import compiling_ahead, warming
 from infex.simulation import playing
 from tests.clock import Clock
 from tests.experiments import players
@@ -69,3 +71,13 @@ def test_ctrl_c_ends_warming_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warming, "play", interrupted)
     with pytest.raises(KeyboardInterrupt):
         warming.warm(environments.gaussian(2, 3, 0), players.middle, "middle")
+
+
+@pytest.mark.compiled
+def test_all_is_compiled_ahead() -> None:
+    found = CliRunner().invoke(main, ["warm"])
+    assert found.exit_code == 0, found.output
+    lines = found.output.splitlines()
+    assert len(lines) == len(compiling_ahead.STEPS) + 1
+    assert lines[0].startswith(f"1 of {len(compiling_ahead.STEPS)}: runs over fixed arms")
+    assert lines[-1].startswith("all is compiled")
