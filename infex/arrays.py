@@ -71,9 +71,11 @@ def within(name: str, array: object, shape: tuple[int, ...], least: float, most:
     return numbers
 
 
-def fitting_counts(array: object, arms: int) -> Floats:
-    """Pulls and summed rewards of so many arms from a file, (2, K)."""
+def fitting_counts(array: object, arms: int, told: int) -> Floats:
+    """Pulls and summed rewards of so many arms from a file, (2, K), of no more than `told` rewards."""
     counts: Floats = fitting("counts", array, (2, arms))
+    if (counts[0] != np.floor(counts[0])).any() or counts[0].sum() > told:
+        raise DamagedFile(f"pulls must be whole numbers, {told} in all at most")
     within("pulls", counts[0], (arms,), 0.0, MOST_COUNTED)
     within("sums of rewards", counts[1], (arms,), -LARGEST_SUM, LARGEST_SUM)
     return counts

@@ -78,8 +78,10 @@ class DiscountedFit(Fit):
     def kept(self) -> Arrays:
         return {"faded": self._sums.truth.copy(), "faded twice": self._squares.truth.copy()}
 
-    def recall(self, arrays: Arrays) -> None:
-        sums, squares = (Sums.kept(name, arrays, self.dim, self.penalty) for name in ("faded", "faded twice"))
+    def recall(self, arrays: Arrays, told: int) -> None:
+        sums, squares = (
+            Sums.kept(name, arrays, self.dim, told, self.penalty) for name in ("faded", "faded twice")
+        )
         self._sums, self._squares = sums, squares
 
     def sums(self) -> tuple[Floats | None, int]:

@@ -12,9 +12,8 @@ from infex.errors import CannotMerge, DamagedFile
 from infex.estimators.solution import Solution
 from infex.linear.estimating import Arrays, Estimator
 from infex.linear.known import LINEAR, Known, Learnt
-from infex.linear.regression import checked_penalty
-
-FAR_FROM_HOME = 100.0  # times the largest coefficient
+from infex.linear.regression import checked_penalty, refuse_place
+from infex.linear.strange import near, refuse_no_numbers
 
 
 class Fit(ABC):
@@ -53,11 +52,19 @@ class Fit(ABC):
         """All rewards or their sums, as arrays."""
 
     @abstractmethod
-    def recall(self, arrays: Arrays) -> None:
-        """Takes them from arrays that were kept; refuses those that do not fit (`arrays.fitting`)."""
+    def recall(self, arrays: Arrays, told: int) -> None:
+        """Takes `told` rewards from arrays that were kept; refuses those that do not fit."""
+
+    def settled(self, theta: Floats) -> Floats:
+        """What rewards settle of an estimate, wherever the search for it began: mostly all of it."""
+        return theta
 
     def refuse(self, reward: float) -> None:  # noqa: B027 - most take any reward
         """Refuses a reward that cannot be taken in; changes nothing."""
+
+    def counted(self, on: int | Floats, weight: float) -> float:
+        """The weight with which a reward is to be learnt: that which was told, for most."""
+        return weight
 
     def join(self, other: Self) -> None:
         """Takes in what another of the same settings has learnt."""
@@ -68,6 +75,12 @@ class Fit(ABC):
     def sums(self) -> tuple[Floats | None, int]:
         """sum x x' and sum y x as `infex.kernels` lays them out, None if not kept; of how many rewards."""
         return None, self.told
+
+    def row(self, on: int | Floats) -> Floats:
+        """The features of a fixed arm, by its index, or x itself."""
+        if isinstance(on, int):
+            refuse_place(on, self.columns.shape[1])
+        return np.array(self.columns[:, on]) if isinstance(on, int) else on
 
     @property
     def dim(self) -> int:
@@ -92,7 +105,7 @@ class Fit(ABC):
 
     def learn(self, on: int | Floats, reward: float, weight: float = 1.0) -> None:
         """Takes in one reward of a fixed arm, by its index, or of any x."""
-        self.take(self.columns[:, on].copy() if isinstance(on, int) else on, reward, weight)
+        self.take(self.row(on), reward, weight)
         if isinstance(on, int):
             self.counts[:, on] += 1.0, reward
         self.told += 1
@@ -115,7 +128,7 @@ class Fit(ABC):
         known = places >= 0
         counts = np.zeros((2, places.size))
         counts[:, known] = self.counts[:, places[known]]
-        other.restore(self.arrays() | {"counts": counts})
+        other._take(self.arrays() | {"counts": counts})
         return other
 
     def arrays(self) -> Arrays:
@@ -129,23 +142,27 @@ class Fit(ABC):
 
     def restore(self, arrays: Arrays) -> None:
         """Takes what was learnt from arrays that were kept, in the place of all that is here."""
+        self._take(arrays)
+        with np.errstate(all="ignore"):  # numbers of a file may be anything
+            for start in (self._start, self._next_start):
+                self._refuse_lost(start)
+            refuse_no_numbers(self.known())
+
+    def _take(self, arrays: Arrays) -> None:
         told = int(fitting("told", arrays["told"], (), whole=True))
-        counts = fitting_counts(arrays["counts"], self.columns.shape[1])
+        counts = fitting_counts(arrays["counts"], self.columns.shape[1], told)
         nowhere = np.zeros(self.dim)  # format 1 kept none
         starts = [fitting(name, arrays.get(name, nowhere), (self.dim,)) for name in ("start", "next start")]
-        self.recall(arrays)
+        self.recall(arrays, told)
         self.told, self.counts = told, counts
-        self._start = np.zeros(self.dim)
-        self._solution = self._known = None
-        self._refuse_far(*starts)
         self._start, self._next_start = starts
-        self._solution = None
+        self._solution = self._known = None
 
-    def _refuse_far(self, *starts: Floats) -> None:
-        """Refuses starts so far from the solution that a search might not find its way."""
-        reach = FAR_FROM_HOME * (1.0 + float(np.abs(self.solution.theta).max()))
-        if not all(float(np.abs(start).max()) <= reach for start in starts):
-            raise DamagedFile("the start of a search is far from any solution")
+    def _refuse_lost(self, start: Floats) -> None:
+        """Refuses the start of a search that does not end where one from nothing does."""
+        found, expected = (self.solve(begin).theta for begin in (start, np.zeros(self.dim)))
+        if not near(self.settled(found), self.settled(expected)):
+            raise DamagedFile("the start of a search is so far from any solution that none is found")
 
     def _renew(self) -> None:
         self._start = self._next_start

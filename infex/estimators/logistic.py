@@ -91,7 +91,7 @@ class LogisticFit(Fit):
         count = len(self._places)
         return {"rows": self._rows[:count].copy(), "plays": self._plays[:count].copy()}
 
-    def recall(self, arrays: Arrays) -> None:
+    def recall(self, arrays: Arrays, told: int) -> None:
         rows = fitting_rows("rows", arrays["rows"], self.dim)
         plays = within("plays", arrays["plays"], (len(rows), 2), 0.0, MOST_COUNTED)
         places = {(row + 0.0).tobytes(): place for place, row in enumerate(rows)}

@@ -20,8 +20,8 @@ class SummedFit(Fit):
     def kept(self) -> Arrays:
         return {"truth": self._sums.truth.copy()}
 
-    def recall(self, arrays: Arrays) -> None:
-        self._sums = Sums.kept("truth", arrays, self.dim, self.penalty)
+    def recall(self, arrays: Arrays, told: int) -> None:
+        self._sums = Sums.kept("truth", arrays, self.dim, told, self.penalty)
 
     def join(self, other: Self) -> None:
         self._sums.merge(other._sums)

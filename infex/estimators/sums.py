@@ -7,9 +7,10 @@ from typing import final
 import numpy as np
 
 from infex import kernels
-from infex.arrays import Floats, fitting
+from infex.arrays import Floats
 from infex.estimators.solution import Solution
 from infex.linear.estimating import Arrays
+from infex.linear.strange import fitting_sums
 
 
 @final
@@ -42,8 +43,8 @@ class Sums:
         return Solution.of(self.truth, self.penalty)
 
     @staticmethod
-    def kept(name: str, arrays: Arrays, dim: int, penalty: float) -> Sums:
-        """Those that were kept under a name."""
+    def kept(name: str, arrays: Arrays, dim: int, told: int, penalty: float) -> Sums:
+        """Those of `told` rewards that were kept under a name."""
         sums = Sums(dim, penalty)
-        sums.truth = fitting(name, arrays[name], sums.truth.shape)
+        sums.truth = fitting_sums(name, arrays[name], dim, told, penalty)
         return sums

@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import real
+from infex.checks import HEAVIEST_WEIGHT, real
 from infex.errors import InvalidSetting
 from infex.estimators.solution import Solution
 from infex.estimators.summed import SummedFit
@@ -71,8 +71,12 @@ class WeightedFit(SummedFit):
         super().__init__(columns, penalty, estimator)
         self._weight_of = estimator.weight_of
 
+    def counted(self, on: int | Floats, weight: float) -> float:
+        own = self._weight_of(self.row(on))
+        return real("weight(x), with the weight that was told,", weight * own, above=0, most=HEAVIEST_WEIGHT)
+
     def take(self, x: Floats, reward: float, weight: float) -> None:
-        self._sums.add(x, reward, weight * self._weight_of(x))
+        self._sums.add(x, reward, weight)
 
     def solve(self, start: Floats) -> Solution:
         return self._sums.solve()

@@ -8,9 +8,9 @@ from typing import final
 
 import numpy as np
 
-from infex.arrays import Floats, fitting, fitting_rows, within
+from infex.arrays import MOST_COUNTED, Floats, fitting, fitting_rows, within
 from infex.checks import HEAVIEST_WEIGHT, LARGEST_REWARD, whole
-from infex.errors import DamagedFile
+from infex.errors import DamagedFile, InvalidSetting
 from infex.estimators.fit import Fit
 from infex.estimators.solution import Solution
 from infex.estimators.sums import Sums
@@ -41,6 +41,8 @@ class Windowed:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "size", whole("size", self.size, least=1))
+        if self.size > MOST_COUNTED:
+            raise InvalidSetting(f"size must be at most {MOST_COUNTED:g}, got {self.size}")
 
     def compiled(self) -> FitForm:
         """The same in compiled loops."""
@@ -92,7 +94,7 @@ class WindowedFit(Fit):
             "dropped": np.array(self._dropped),
         }
 
-    def recall(self, arrays: Arrays) -> None:
+    def recall(self, arrays: Arrays, told: int) -> None:
         rows = fitting_rows("rows", arrays["rows"], self.dim)
         rewards = within("rewards", arrays["rewards"], (len(rows),), -LARGEST_REWARD, LARGEST_REWARD)
         weights = within("weights", arrays["weights"], (len(rows),), 0.0, HEAVIEST_WEIGHT)
@@ -101,13 +103,18 @@ class WindowedFit(Fit):
         sums, dropped = None, 0
         if "truth" in arrays and len(window) == len(rows):  # format 1, or another size: added up anew
             sums, dropped = (
-                Sums.kept("truth", arrays, self.dim, self.penalty),
+                Sums.kept("truth", arrays, self.dim, told, self.penalty),
                 int(fitting("dropped", arrays["dropped"], (), whole=True)),
             )
         self._last = deque(window)
         self._sum_anew()
         if sums is not None:
-            if not np.allclose(sums.truth.sum(axis=0), self._sums.truth.sum(axis=0), rtol=1e-6, atol=1e-6):
+            if not np.allclose(
+                sums.truth.sum(axis=0),
+                self._sums.truth.sum(axis=0),
+                rtol=1e-6,
+                atol=1e-6 * (1.0 + self.penalty),
+            ):
                 raise DamagedFile("the sums of the window are not those of its rewards")
             self._sums, self._dropped = sums, dropped
 

@@ -28,7 +28,10 @@ fall by itself, or after MOST_PULLS pulls, as its reward sum S has no carry.
 
 V is all penalty in a direction that no arm has. If the penalty is below FINE, sums of 10^8 pulls would
 hide it under their rounding; so the truth then keeps what rounding takes from products, too, and
-its factor is computed with 32 digits (`pairs`).
+its factor is computed with 32 digits (`pairs`). So it is for runs and weights that are HEAVY against a
+larger penalty, and for the factor of sums that are. Where V is STEEP, each x that comes by itself has
+all computed anew: updates would leave their rounding in theta across the arms, far below a width but
+large for whoever reads other arms.
 """
 
 from infex.arrays import Floats, Integers
@@ -36,11 +39,13 @@ from infex.kernels.algebra import add, dot, product, project, rank_one, row_dot,
 from infex.kernels.layout import ARM, LONGEST, PHI, PSI, RUN, START, SUM, TIE, N, Q
 from infex.kernels.learning import (
     absorb,
+    absorb_weighted,
     add_pulls,
     add_truth,
     close_run,
     direct,
     is_long,
+    is_steep,
     learn,
     learn_counted,
     open_run,
@@ -88,6 +93,7 @@ __all__ = [
     "N",
     "Q",
     "absorb",
+    "absorb_weighted",
     "add",
     "add_pulls",
     "add_truth",
@@ -101,6 +107,7 @@ __all__ = [
     "glance",
     "greedy_glance",
     "is_long",
+    "is_steep",
     "learn",
     "learn_counted",
     "look",

@@ -1,4 +1,8 @@
-"""The compiled loop of forced sampling: sums alone are kept, and solved where they are read."""
+"""The compiled loop of forced sampling: two ridges without a board, their sums solved where they are read.
+
+Least squares of arms that differ much in length hangs on the last bits of sums. So rewards are added up
+by runs, just as `RidgeStatistics` adds them.
+"""
 
 import numpy as np
 
@@ -6,7 +10,7 @@ from infex import kernels
 from infex.arrays import Bools, Floats
 from infex.kernels.compiling import compiled, inlined
 from infex.kernels.fixed_runs import Outcome, Rewarding
-from infex.kernels.layout import TIE
+from infex.kernels.layout import RUN, SUM, TIE, N
 from infex.kernels.least_squares import least_squares
 from infex.kernels.regret import close_stretch, note, regret
 from infex.kernels.rewards import draw_of, reward_of
@@ -38,8 +42,12 @@ def play_forced_rounds(
     law, noise, means, gaps = problem
     checkpoints, curve, tally, counts, arms, rewards, _ = outcome
     dim, count = columns.shape
-    theta, x, scores = np.empty(dim), np.empty(dim), np.empty(count)
-    kept, sums, stale = np.empty(count), np.empty((dim + 1, dim)), True
+    theta, scores, board = np.empty(dim), np.empty(count), np.empty((4, 0))
+    kept, sums, stale = np.empty(count), np.empty((2, dim + 1, dim)), True
+    solved, vectors, run = np.zeros((dim + 1, dim)), np.zeros((4, dim)), np.zeros(RUN)
+    own_solved, own_vectors, own_run = np.zeros((dim + 1, dim)), np.zeros((4, dim)), np.zeros(RUN)
+    kernels.refresh(truth, penalty, solved, columns, board, run)
+    kernels.refresh(own_truth, penalty, own_solved, columns, board, own_run)
     mark = np.searchsorted(checkpoints, t)
     for place in range(forced.size):
         if forced[place]:
@@ -47,19 +55,18 @@ def play_forced_rounds(
             stale = True
         else:
             if stale:
-                keep_arms(columns, own_truth, keep, sums, theta, kept)
+                solve_sums(own_truth, penalty, own_vectors, own_run, sums, theta)
+                keep_arms(columns, theta, keep, kept)
                 stale = False
-            solve_sums(truth, sums, theta)
+            solve_sums(truth, penalty, vectors, run, sums, theta)
             kernels.product(columns, theta, scores)
             for k in range(count):
                 scores[k] = scores[k] if kept[k] > 0.0 else RULED_OUT
             arm = kernels.best(scores)
         reward = reward_of(law, means[arm], noise, draw_of(law, reward_rng))
-        for i in range(dim):
-            x[i] = columns[i, arm]
-        kernels.add_pulls(truth, penalty, x, 1.0, reward)
+        kernels.learn(truth, penalty, solved, columns, board, vectors, run, arm, reward)
         if forced[place]:
-            kernels.add_pulls(own_truth, penalty, x, 1.0, reward)
+            kernels.learn(own_truth, penalty, own_solved, columns, board, own_vectors, own_run, arm, reward)
         if arms.size > 0:
             arms[t - 1] = arm
             rewards[t - 1] = reward
@@ -70,24 +77,27 @@ def play_forced_rounds(
             mark += 1
         t += 1
     close_stretch(tally, counts, gaps)
+    kernels.close_run(truth, penalty, solved, columns, board, vectors, run)
+    kernels.close_run(own_truth, penalty, own_solved, columns, board, own_vectors, own_run)
 
 
 @compiled
-def solve_sums(truth: Floats, sums: Floats, theta: Floats) -> None:
-    """Least squares of a truth, with its carry."""
+def solve_sums(
+    truth: Floats, penalty: float, vectors: Floats, run: Floats, sums: Floats, theta: Floats
+) -> None:
+    """Least squares of a truth with its carry, and the run under way in it."""
     dim = theta.size
+    sums[:] = truth
+    kernels.add_pulls(sums, penalty, vectors[0], run[N], run[SUM])
     for i in range(dim + 1):
         for j in range(dim):
-            sums[i, j] = truth[0, i, j] + truth[1, i, j]
-    least_squares(sums[:dim], sums[dim], theta)
+            sums[0, i, j] += sums[1, i, j]
+    least_squares(sums[0, :dim], sums[0, dim], theta)
 
 
 @compiled
-def keep_arms(
-    columns: Floats, own_truth: Floats, keep: float, sums: Floats, theta: Floats, kept: Floats
-) -> None:
+def keep_arms(columns: Floats, theta: Floats, keep: float, kept: Floats) -> None:
     """1 for each arm that the estimate from forced rounds keeps, as `policies.forced` has it."""
-    solve_sums(own_truth, sums, theta)
     kernels.product(columns, theta, kept)
     limit = keep_from(np.max(kept), keep)
     for k in range(kept.size):

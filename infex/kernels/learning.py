@@ -1,19 +1,21 @@
 """How a ridge takes in rewards; see `kernels`."""
 
 from infex.arrays import Floats
-from infex.kernels.algebra import add, product, project, rank_one, row_dot
+from infex.kernels.algebra import add, dot, product, project, rank_one, row_dot
 from infex.kernels.compiling import compiled, inlined, larger
 from infex.kernels.factoring import estimate, factor, factor_finely, invert
 from infex.kernels.layout import (
     ARM,
     CLOSED,
     FINE,
+    HEAVY,
     LONGEST,
     MOST_PULLS,
     PHI,
     PSI,
     RUNS,
     START,
+    STEEP,
     SUM,
     VOLUME,
     N,
@@ -52,11 +54,11 @@ def add_pulls(truth: Floats, penalty: float, x: Floats, n: float, total: float) 
     """The truth after n pulls of x with reward sum `total`.
 
     A million plain additions would leave an error of 1e-10 in V relative to its largest entry,
-    which near-collinear arms blow up to 1e-5 in theta. A small penalty asks for more: for what
-    rounding takes from the products, too.
+    which near-collinear arms blow up to 1e-5 in theta. A small penalty, or a weight that is large
+    against it, asks for more: for what rounding takes from the products, too.
     """
     d = x.size
-    if penalty < FINE:
+    if penalty < FINE or n * dot(x, x, d) > HEAVY * penalty:
         for i in range(d):
             add_product(truth, d, i, total, x[i])
             scaled, lost = exact_product(n, x[i])
@@ -88,9 +90,18 @@ def add_truth(truth: Floats, more: Floats) -> None:
 
 
 @inlined
+def trace(truth: Floats) -> float:
+    """That of sum x x'."""
+    total = 0.0
+    for i in range(truth.shape[2]):
+        total += truth[0, i, i]
+    return total
+
+
+@inlined
 def settle(truth: Floats, penalty: float, solved: Floats) -> float:
     """The volume, and in `solved` M and theta, from the truth alone."""
-    if penalty < FINE:
+    if penalty < FINE or trace(truth) > STEEP * penalty:
         volume = factor_finely(truth, penalty, solved)
         invert(solved)
     else:
@@ -98,6 +109,15 @@ def settle(truth: Floats, penalty: float, solved: Floats) -> float:
         invert(solved)
         estimate(truth, solved)
     return max(volume, 0.0)  # rounding may not go below it
+
+
+@compiled
+def is_steep(truth: Floats, solved: Floats) -> bool:
+    """Is V so much larger in some directions than in others that updates lose theta in the latter?"""
+    largest = 0.0
+    for i in range(solved.shape[1]):
+        largest = larger(largest, solved[i, i])
+    return trace(truth) * largest * largest > STEEP
 
 
 @compiled
@@ -249,8 +269,28 @@ def absorb(
     reward: float,
 ) -> None:
     """Takes in one reward of any x, an arm on the board or not."""
+    absorb_weighted(truth, penalty, solved, columns, board, vectors, run, x, reward, 1.0)
+
+
+@compiled
+def absorb_weighted(
+    truth: Floats,
+    penalty: float,
+    solved: Floats,
+    columns: Floats,
+    board: Floats,
+    vectors: Floats,
+    run: Floats,
+    x: Floats,
+    reward: float,
+    weight: float,
+) -> None:
+    """The same for a reward with a weight: so many pulls, as sqrt(weight) x would not lie quite along x."""
     close_run(truth, penalty, solved, columns, board, vectors, run)
     vectors[0] = x
     open_run(solved, columns, board, vectors, run, -1)
-    pull(run, reward)
+    run[N], run[SUM] = weight, weight * reward
+    run[PHI], run[PSI] = shift(run[N], run[SUM], run[START], run[Q])
     close_run(truth, penalty, solved, columns, board, vectors, run)
+    if run[RUNS] > 0.0 and is_steep(truth, solved):
+        refresh(truth, penalty, solved, columns, board, run)

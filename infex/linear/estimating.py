@@ -32,8 +32,14 @@ class Statistics(Protocol):
     def refuse(self, reward: float) -> None:
         """Refuses a reward that could not be taken in; changes nothing."""
 
+    def counted(self, on: int | Floats, weight: float) -> float:
+        """The weight with which a reward of a fixed arm, or of any x, is to be learnt; changes nothing.
+
+        Where a user's function says it, it is asked here alone.
+        """
+
     def learn(self, on: int | Floats, reward: float, weight: float = 1.0) -> None:
-        """Takes in a reward of a fixed arm, by its index, or of any x."""
+        """Takes in a reward of a fixed arm, or of any x, with the weight that `counted` gave."""
 
     def entered(self) -> None:
         """A decision was taken on what is known now: a search may start from its estimate next time."""

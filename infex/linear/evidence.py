@@ -22,16 +22,23 @@ class Spent(NamedTuple):
 
     `done`: decisions that explored; `cost`: their summed estimated loss; `owed`: explorations that
     were due, did not happen and are to be made up for; `recent`: the round and the estimated loss of
-    each exploration in the last rounds, as many as the windows of the policy's limits look back.
+    each exploration in the last rounds, as many as the windows of the policy's limits look back, which
+    is from round `whole_from` on.
     """
 
     done: int = 0
     cost: float = 0.0
     owed: int = 0
     recent: tuple[tuple[int, float], ...] = ()
+    whole_from: int = 1
 
     def since(self, t: int) -> tuple[int, float]:
         """How many explorations there were from round t on, and what they cost."""
+        if max(t, 1) < self.whole_from:
+            raise NotKept(
+                f"explorations were kept one by one from round {self.whole_from} on, not from {t}: a control "
+                "that looks back says so by its `window`, and a policy that holds another by `base`"
+            )
         count, cost = 0, 0.0
         for at, loss in self.recent:
             if at >= t:  # added up one by one: `sum` differs in its last bit between versions of Python
@@ -56,7 +63,7 @@ class Evidence:
 
     `known` is what all rounds have taught, and `explored` what exploring rounds have, if they are kept
     apart; `note` what the policy noted in its last choice, `allowed` the arms that exploring may try,
-    and `spent` what exploring has taken so far.
+    `spent` what exploring has taken so far, and `best` the largest estimate, where these arms are but some.
 
     >>> from infex.linear import RidgeStatistics
     >>> ridge = RidgeStatistics(np.array([[1.0, 0.0], [0.0, 1.0]]))
@@ -66,7 +73,7 @@ class Evidence:
     (1, [0.0, 0.5])
     """
 
-    __slots__ = ("_allowed", "_explored", "_known", "_note", "_spent")
+    __slots__ = ("_allowed", "_best", "_explored", "_known", "_note", "_spent")
 
     def __init__(
         self,
@@ -75,8 +82,10 @@ class Evidence:
         note: object = None,
         allowed: Bools | None = None,
         spent: Spent = NOTHING,
+        best: float | None = None,
     ) -> None:
         self._known = known
+        self._best = best  # that of all arms, where these are but some of them
         self._explored = explored
         self._note = note
         self._allowed = allowed
@@ -95,6 +104,11 @@ class Evidence:
     def greedy(self) -> int:
         """The arm of the largest estimate, the lowest index among ties."""
         return self._known.greedy
+
+    @property
+    def best(self) -> float:
+        """The largest estimate; of all arms, where a mask hides some: what exploring costs counts from it."""
+        return self._known.estimate(self._known.greedy) if self._best is None else self._best
 
     @property
     def estimates(self) -> Floats:
@@ -172,7 +186,7 @@ class Evidence:
         """What is known of the `allowed` arms alone, and which they are."""
         places = np.flatnonzero(allowed)
         explored = None if self._explored is None else self._explored.among(places)
-        return Evidence(self._known.among(places), explored, self._note, None, self._spent), places
+        return Evidence(self._known.among(places), explored, self._note, None, self._spent, self.best), places
 
     def on(self, columns: Floats) -> Evidence:
         """What is known of other arms, as `columns`, (d, K)."""
@@ -192,11 +206,11 @@ class Evidence:
 
     def noted(self, note: object) -> Evidence:
         """The same, with another note."""
-        return Evidence(self._known, self._explored, note, self._allowed, self._spent)
+        return self.seen_by(note, self._spent)
 
     def seen_by(self, note: Any, spent: Spent) -> Evidence:
         """The same, with another `note` and other limits `spent`, for a policy inside another."""
-        return Evidence(self._known, self._explored, note, self._allowed, spent)
+        return Evidence(self._known, self._explored, note, self._allowed, spent, self._best)
 
     def estimate(self, arm: int) -> float:
         """One arm's estimate."""

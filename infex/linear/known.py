@@ -9,6 +9,7 @@ import numpy as np
 from infex import kernels
 from infex.arrays import Floats, Integers, shown
 from infex.errors import NotKept
+from infex.kernels.layout import RUNS, blank
 from infex.kernels.view import View, viewed
 from infex.linear.moments import Moments
 
@@ -46,12 +47,35 @@ class Learnt(NamedTuple):
         dim = self.vectors.shape[1]
         if self.run[kernels.N] == 0.0:
             return self.solved[:dim].copy()
-        return np.array([self.perturbed(1.0, unit) for unit in np.eye(dim)]) - self.theta
+        at_zero = self._at_zero()  # theta, if it is large, would round M away
+        return np.array([at_zero.perturbed(1.0, unit) for unit in np.eye(dim)])
 
     @property
     def volume(self) -> float:
         """alpha = log(det V/det V_0)."""
         return kernels.volume(self.run)
+
+    def settled(self) -> Learnt:
+        """The same for arms that are not kept up: computed anew where updates may have lost theta there."""
+        updated = self.run[RUNS] > 0.0 or self.run[kernels.N] > 0.0
+        if self.truth is None or not updated or not kernels.is_steep(self.truth, self.solved):
+            return self
+        truth, dim = self.whole_truth(), self.vectors.shape[1]
+        _, solved, board, vectors, run = blank(dim, 0)
+        kernels.refresh(truth, self.penalty, solved, np.zeros((dim, 0)), board, run)
+        return Learnt(solved, vectors, run, self.penalty, truth, self.link)
+
+    def _at_zero(self) -> Learnt:
+        """The same about a theta of 0."""
+        solved, run = self.solved.copy(), self.run.copy()
+        solved[-1], run[kernels.PHI] = 0.0, 0.0
+        return self._replace(solved=solved, run=run)
+
+    def whole_truth(self) -> Floats:
+        """A copy of the sums, with the run under way in them."""
+        truth, run = np.array(self.truth), self.run
+        kernels.add_pulls(truth, self.penalty, self.vectors[0], run[kernels.N], run[kernels.SUM])
+        return truth
 
 
 def chance(odds: Floats) -> Floats:
@@ -122,7 +146,7 @@ class Known:
     @property
     def theta(self) -> Floats:
         """The estimate, (d,)."""
-        return self._learnt.theta
+        return self._learnt.settled().theta
 
     @property
     def factor(self) -> Floats:
@@ -158,7 +182,7 @@ class Known:
             return float(self.widths[arm])
         if self._board is not None:
             return kernels.arm_width(self._board, self._learnt.run, arm)
-        return self.on(self.columns[:, arm : arm + 1]).widths.item()
+        return self._over(self._learnt, self.columns[:, arm : arm + 1]).widths.item()
 
     def upper(self, beta: float) -> Floats:
         """Every arm's upper bound: estimate + beta width; for chances, that of the log-odds."""
@@ -168,9 +192,14 @@ class Known:
 
     def perturbed(self, scale: float, direction: Floats) -> Floats:
         """Every arm's mean under the parameter theta + scale M'direction, (K,)."""
-        out = np.empty(self.columns.shape[1])
-        kernels.product(self.columns, self._learnt.perturbed(scale, direction), out)
+        out = self.scores(self._learnt.perturbed(scale, direction))
         return chance(out) if self._learnt.link == LOGISTIC else out
+
+    def scores(self, theta: Floats) -> Floats:
+        """Every arm's x'theta under any parameter, (K,), to the last bit as compiled loops have it."""
+        out = np.empty(self.columns.shape[1])
+        kernels.product(self.columns, np.ascontiguousarray(theta), out)
+        return out
 
     def parameter(self, scale: float, direction: Floats) -> Floats:
         """theta + scale M'direction, (d,)."""
@@ -183,20 +212,17 @@ class Known:
         kernels.optimistic(learnt.solved, learnt.vectors, learnt.run, x, radius, out)
         return out
 
-    def scores(self, theta: Floats) -> Floats:
-        """Every arm's x'theta under any parameter, (K,)."""
-        out = np.empty(self.columns.shape[1])
-        kernels.product(self.columns, np.ascontiguousarray(theta), out)
-        return out
-
-    def on(self, columns: Floats, counts: Floats | None = None) -> Known:
+    def on(self, columns: Floats) -> Known:
         """What is known of other arms."""
-        return Known(self._learnt, np.ascontiguousarray(columns), self._told, counts=counts, source=self)
+        return self._over(self._learnt.settled(), columns)
 
     def among(self, places: Integers) -> Known:
         """What is known of some of the arms, at these places."""
         counts = None if self._counts is None else self._counts[:, places]
-        return self.on(self.columns[:, places], counts)
+        return self._over(self._learnt, self.columns[:, places], counts)
+
+    def _over(self, learnt: Learnt, columns: Floats, counts: Floats | None = None) -> Known:
+        return Known(learnt, np.ascontiguousarray(columns), self._told, counts=counts, source=self)
 
     @property
     def counts(self) -> Floats:
@@ -210,12 +236,7 @@ class Known:
         """What was learnt, as sums."""
         if self._learnt.truth is None:
             raise NotKept("the estimator keeps no sums of x x' and y x, which the policy asks for")
-        truth = self._learnt.truth.copy()
-        run = self._learnt.run
-        kernels.add_pulls(
-            truth, self._learnt.penalty, self._learnt.vectors[0], run[kernels.N], run[kernels.SUM]
-        )
-        return Moments.of(truth, self._told)
+        return Moments.of(self._learnt.whole_truth(), self._told)
 
     def view(self, settings: Floats, state: Floats) -> View:
         """What a policy written as a kernel sees; it cannot write to it."""
@@ -227,7 +248,8 @@ class Known:
         counts = np.zeros((2, 0)) if self._counts is None else self._counts
         truth = np.zeros((2, 0, 0)) if learnt.truth is None else learnt.truth
         arrays = (board, learnt.run, learnt.solved, learnt.vectors, counts, state, truth)
-        return viewed(shown(self.columns), shown(settings), learnt.penalty, *map(shown, arrays))
+        kept = (shown(array.copy()) for array in arrays)  # which may outlive this object
+        return viewed(shown(self.columns), shown(settings), learnt.penalty, *kept)
 
     def _scored(self) -> Floats:
         board = self._board

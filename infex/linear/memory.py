@@ -51,14 +51,19 @@ class Memory:
         explored = None if self.explored is None else self.explored.known().on(columns)
         return Evidence(self.all.known().on(columns), explored, note, allowed, spent)
 
-    def refuse(self, reward: float, weight: float = 1.0) -> None:
-        """Refuses what the statistics could not take in; changes nothing."""
+    def counted(self, on: int | Floats, reward: float, weight: float = 1.0) -> float:
+        """The weight with which a reward is to be learnt; refuses what cannot be, and changes nothing."""
         if weight != 1.0 and not self.all.squares:
             raise InvalidSetting(f"a weight ({weight:g}) needs an estimator of least squares")
         self.all.refuse(reward)
+        return self.all.counted(on, weight)
 
     def learn(self, on: int | Floats, reward: float, explored: bool, weight: float = 1.0) -> None:
-        """Takes in a reward of a fixed arm, by its index, or of any x."""
+        """Takes in a reward of a fixed arm, by its index, or of any x, or refuses it and changes nothing."""
+        self.take(on, reward, explored, self.counted(on, reward, weight))
+
+    def take(self, on: int | Floats, reward: float, explored: bool, weight: float) -> None:
+        """Takes in a reward with the weight that `counted` gave: nothing of it can fail."""
         self.all.learn(on, reward, weight)
         if explored and self.explored is not None:
             self.explored.learn(on, reward, weight)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from sys import getrefcount
 from typing import final
 
@@ -11,13 +10,13 @@ import numpy as np
 from infex import kernels
 from infex.arrays import Floats, Integers, fitting, fitting_counts, moved
 from infex.checks import real
-from infex.errors import DamagedFile
-from infex.kernels.layout import CLOSED, RUNS, VOLUME, blank
+from infex.errors import UnknownArm
+from infex.kernels.layout import blank
 from infex.linear.estimating import Arrays
 from infex.linear.known import Known, Learnt
+from infex.linear.strange import fitting_sums, refuse_no_numbers, refuse_run, refuse_strange
 
 LEAST_PENALTY = 1e-10  # with which V can still be factored when arms lie in a plane
-NEAR = 1e-6  # how far a kept figure may be from one that is computed anew
 
 
 def checked_penalty(penalty: float) -> float:
@@ -97,11 +96,17 @@ class RidgeStatistics:
     def refuse(self, reward: float) -> None:
         """Any finite reward can be taken in."""
 
+    def counted(self, on: int | Floats, weight: float) -> float:
+        """The weight itself."""
+        return weight
+
     def entered(self) -> None:
         """Nothing is searched for."""
 
     def learn(self, on: int | Floats, reward: float, weight: float = 1.0) -> None:
         """Takes in a reward of an arm, O(1) while the same arm goes on, or of any x."""
+        if isinstance(on, int) and (on != self._arm or on < 0):
+            refuse_place(on, self.columns.shape[1])  # else compiled code would write beyond its arrays
         if self._known is not None and not self._stale:
             self._part()
         self.told += 1
@@ -124,10 +129,9 @@ class RidgeStatistics:
             x: Floats = self.columns[:, on].copy()
         else:
             x = on
-        root = math.sqrt(weight)
-        kernels.absorb(
+        kernels.absorb_weighted(
             self.truth, self.penalty, learnt.solved, self.columns, self._board, learnt.vectors, learnt.run,
-            x if weight == 1.0 else root * x, reward if weight == 1.0 else root * reward,
+            x, reward, float(weight),
         )  # fmt: skip
 
     def add(self, other: RidgeStatistics, places: Integers) -> None:
@@ -161,11 +165,12 @@ class RidgeStatistics:
         """Takes the place of all that is here; what is derived must follow from the truth."""
         kept = self.arrays()
         told = int(fitting("told", arrays["told"], (), whole=True))
-        truth = fitting("truth", arrays["truth"], kept["truth"].shape)
-        counts = fitting_counts(arrays["counts"], self.columns.shape[1])
+        truth = fitting_sums("truth", arrays["truth"], self.dim, told, self.penalty)
+        counts = fitting_counts(arrays["counts"], self.columns.shape[1], told)
         if "closed" not in arrays:  # of format 1, or of another estimator
             self._begin(truth, told)
             self.counts[:] = counts
+            refuse_no_numbers(self.known())
             return
         names = ("closed", "solved", "vectors", "run", "board")
         closed, solved, vectors, run, board = (
@@ -175,18 +180,16 @@ class RidgeStatistics:
         other._take(closed, solved, vectors, run)
         other._board, other.counts, other.told = board, counts, told
         with np.errstate(all="ignore"):  # numbers of a file may be anything
-            other._refuse_strange(truth)
+            refuse_run(other._learnt, other.columns, board, other.snapshot(), truth)
+            fresh = other.over(other.columns, np.full(other.columns.shape[1], -1))
+            refuse_strange(other.known(), other._learnt.theta, fresh.known())
         self.told, self.counts, self._board = told, counts, board
         self._known, self._stale = None, False
         self._take(closed, solved, vectors, run)
 
     def snapshot(self) -> Floats:
         """A copy of the truth with the run under way in it, which goes on as it is."""
-        truth, learnt = self.truth.copy(), self._learnt
-        kernels.add_pulls(
-            truth, self.penalty, learnt.vectors[0], learnt.run[kernels.N], learnt.run[kernels.SUM]
-        )
-        return truth
+        return self._learnt.whole_truth()
 
     def _begin(self, truth: Floats, told: int) -> None:
         """Starts from a truth, with no run under way."""
@@ -214,55 +217,6 @@ class RidgeStatistics:
             self._board, self.counts = self._board.copy(), self.counts.copy()
             self._take(self.truth.copy(), learnt.solved.copy(), learnt.vectors.copy(), learnt.run.copy())
 
-    def _refuse_strange(self, truth: Floats) -> None:
-        """Refuses numbers that do not follow from the truth, before a loop reads them."""
-        run, arm = self._learnt.run, self._learnt.run[kernels.ARM]
-        if arm != int(arm) or not -1 <= arm < self.columns.shape[1] or run[kernels.N] < 0.0:
-            raise DamagedFile(f"a run of arm {arm:g} with {run[kernels.N]:g} pulls cannot be")
-        if arm >= 0 and not np.array_equal(self._learnt.vectors[0], self.columns[:, int(arm)]):
-            raise DamagedFile("the run under way is not of the arm that it names")
-        if not np.array_equal(self.snapshot(), truth):
-            raise DamagedFile("the run under way is not what its sums lack")
-        self._refuse_run()
-        fresh = self.over(self.columns, np.full(self.columns.shape[1], -1)).known()
-        mine = self.known()
-        pairs: dict[str, tuple[Floats | float, Floats | float]] = {
-            "theta": (mine.theta, fresh.theta),
-            "factor": (mine.factor, fresh.factor),
-            "estimates": (mine.estimates, fresh.estimates),
-            "widths": (mine.widths, fresh.widths),
-            "volume": (mine.volume, fresh.volume),
-        }
-        for name, (kept, anew) in pairs.items():
-            if not _near(kept, anew):
-                raise DamagedFile(f"its {name} does not follow from what was learnt")
-
-    def _refuse_run(self) -> None:
-        """Refuses a run whose scalars and vectors do not follow from the factor and its x."""
-        solved, vectors, run, *_ = self._learnt
-        x, n = vectors[0], run[kernels.N]
-        p = solved[:-1] @ x if n > 0.0 else np.zeros(x.size)
-        u, q = solved[:-1].T @ p, float(p @ p)
-        start = float(x @ solved[-1]) if n > 0.0 else 0.0
-        phi, psi = (run[kernels.SUM] - n * start) / (1.0 + n * q), n / (1.0 + n * q)
-        pairs = [
-            (run[kernels.Q], q),
-            (run[kernels.START], start),
-            (run[kernels.PHI], phi),
-            (run[kernels.PSI], psi),
-        ]
-        if n > 0.0:
-            pairs += [(vectors[1], p), (vectors[2], u), (self._board[2], self.columns.T @ u)]
-        if not all(_near(kept, anew) for kept, anew in pairs):
-            raise DamagedFile("the run under way does not follow from what was learnt before it")
-        if (
-            run[RUNS] < 0.0
-            or run[RUNS] > CLOSED * self.dim
-            or run[VOLUME] < 0.0
-            or (self._board[3] < 0.0).any()
-        ):
-            raise DamagedFile("the counts of runs in it cannot be")
-
     def _close(self) -> None:
         self._arm = -1
         learnt = self._learnt
@@ -276,9 +230,10 @@ class RidgeStatistics:
         kernels.refresh(self.truth, self.penalty, learnt.solved, self.columns, self._board, learnt.run)
 
 
-def _near(kept: Floats | float, anew: Floats | float) -> bool:
-    """Is every kept number as good as the one computed anew? Never of one that is no number."""
-    return bool(np.all(np.abs(kept - anew) <= NEAR * (1.0 + np.max(np.abs(anew), initial=0.0))))
+def refuse_place(on: int, arms: int) -> None:
+    """Refuses the index of an arm that is not there."""
+    if not 0 <= on < arms:
+        raise UnknownArm(f"a reward cannot be learnt on arm {on} of {arms}")
 
 
 def _count_of_one_name() -> int:

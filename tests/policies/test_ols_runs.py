@@ -1,0 +1,30 @@
+"""OLSBandit plays the same arms in its compiled loop and in Python, also where arms differ much in length."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import infex
+from infex import OLSBandit, environments
+from infex.simulation import playing
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("seed", [1, 7, 13, 21, 34, 42, 55, 63, 77, 81, 90, 99])
+@pytest.mark.parametrize(("rule", "scale", "keep"), [("blocks", 3.0, 0.95), ("log", 4.0, 0.1)])
+def test_both_loops_play_the_same_arms(
+    seed: int, rule: Any, scale: float, keep: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sums were added up pull by pull in one and by runs in the other, and products in another order."""
+    rng = np.random.default_rng(seed)
+    arms = rng.standard_normal((9, 9)) * 10.0 ** rng.uniform(-8, 0, size=(9, 1))
+    arms /= np.linalg.norm(arms, axis=1).max() * 1.0001
+    theta = rng.standard_normal(9)
+    instance = environments.LinearInstance(arms, theta / np.linalg.norm(theta))
+    policy = OLSBandit(rule=rule, scale=scale, keep=keep)
+    compiled = infex.play(instance, policy, 300, seed, record=True)
+    monkeypatch.setattr(playing, "form_of", lambda policy: None)
+    plain = infex.play(instance, policy, 300, seed, record=True)
+    np.testing.assert_array_equal(compiled.arms, plain.arms)
+    np.testing.assert_array_equal(compiled.rewards, plain.rewards)
