@@ -11,8 +11,10 @@ all arms of the map are on offer in every round.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Protocol, final, runtime_checkable
 
 import numpy as np
@@ -218,10 +220,24 @@ def _vector(name: str, given: object, dim: int, longest: float) -> Floats:
         ):
             raise ValueError
     except (TypeError, ValueError, OverflowError):
-        raise InvalidContext(f"{name} must be {dim} finite numbers, got {given!r}") from None
+        raise InvalidContext(f"{name} must be {dim} finite numbers{_wrong(given, dim)}") from None
     length = float(np.linalg.norm(found))
     if length > longest * (1.0 + ROUNDING):
         raise InvalidContext(
             f"{name} must be no longer than longest={longest:g}, got one of length {length:.6g}"
         )
     return found / max(longest, length)
+
+
+def _wrong(given: object, dim: int) -> str:
+    """What is wrong with a context, and where; never what it holds, which is somebody's data."""
+    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
+        return f", got a {type(given).__name__}"
+    if len(given) != dim:
+        return f", got {len(given)}"
+    for place, feature in enumerate(given):
+        if isinstance(feature, bool | np.bool_) or not isinstance(feature, Real):
+            return f"; feature {place} is a {type(feature).__name__}"
+        if not math.isfinite(feature):
+            return f"; feature {place} is {float(feature)}"
+    return ""

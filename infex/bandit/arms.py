@@ -166,6 +166,10 @@ class Mapped:
     def offer(self, asked: Asked) -> Offered:
         rows = rows_in(self.features, asked.context, asked.arms, asked.labels)
         columns = columns_of(rows, dim=self.dim)
+        if columns.shape[1] != self.features.count:
+            raise InvalidContext(
+                f"the feature map has {self.features.count} arms, and gave {columns.shape[1]} rows"
+            )
         return Offered(columns, self.labels, both(self.allowed, asked.allowed, columns.shape[1]))
 
     def allow(self, allowed: npt.ArrayLike | None) -> None:

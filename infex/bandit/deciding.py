@@ -6,17 +6,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from infex.arrays import fitting_rows
+from infex.arrays import Floats, brief, fitting_rows
 from infex.bandit.arms import Asked, Fixed
 from infex.bandit.decision import Decided, Decision
 from infex.bandit.explaining import explained
 from infex.bandit.lives import key_of
-from infex.bandit.noting import fits, revived
+from infex.bandit.noting import fits
 from infex.bandit.waiting import Pending
 from infex.checks import LARGEST_REWARD, quick, real
 from infex.errors import InvalidChoice, InvalidReward, InvalidRound, UnknownDecision
-from infex.policies.choice import checked_choice
+from infex.policies.choice import Choice, checked_choice
 from infex.policies.confidence import warn_of_large
+from infex.policies.masks import refuse_turn
+from infex.policies.reviving import revived
+from infex.policies.traits import Traits
 from infex.rounds import Taken
 
 if TYPE_CHECKING:
@@ -70,7 +73,7 @@ def enter(bandit: Bandit, decided: Decided) -> None:
         raise InvalidChoice(f"enter takes what `decide` gave, a Decided; got a {type(decided).__name__}")
     decision, taken, own_id, changes, played = decided
     player = bandit._player
-    if taken.t != bandit.t + 1:
+    if type(taken.t) is not int or taken.t != bandit.t + 1:
         raise InvalidRound(
             f"{decision.id!r} was decided as round {taken.t}, and round {bandit.t + 1} is next: another "
             "decision was taken since, or one is missing; decide anew"
@@ -83,7 +86,9 @@ def enter(bandit: Bandit, decided: Decided) -> None:
     entered = _checked_taken(bandit, taken)
     if played is not None and played != features_at(bandit, entered.choice.arm):
         raise InvalidRound(f"{decision.id!r} was decided among other arms: decide anew")
-    if not own_id:
+    if own_id:
+        bandit._lives.checked(decision.id)
+    else:
         bandit._lives.adopt(decision.id, taken.t)
     player.enter(entered)
     bandit._waiting.add(decision, entered.on)
@@ -102,6 +107,9 @@ def _checked_taken(bandit: Bandit, taken: Taken) -> Taken:
     arms, policy = bandit._arms, bandit.policy
     count = arms.columns.shape[1] if isinstance(arms, Fixed) else taken.choice.arm + 1
     choice = checked_choice(taken.choice, max(count, 1), arms.dim)
+    refuse_turn(choice, bandit._player.account.owed)
+    if not _has_turns(bandit._player.traits, choice.turn is not None):
+        raise InvalidChoice(f"the turn {choice.turn!r} cannot be one of {type(policy).__name__}'s")
     note = revived(policy, choice.note)
     if not fits(policy, note, arms.dim):
         raise InvalidChoice(f"the note of round {taken.t} is not one of {type(policy).__name__}'s")
@@ -112,8 +120,24 @@ def _checked_taken(bandit: Bandit, taken: Taken) -> Taken:
         raise InvalidChoice(
             f"a reward cannot be learnt on arm {on} of {count if isinstance(arms, Fixed) else 0}"
         )
-    loss = real("loss", taken.loss, least=0, error=InvalidChoice)
-    return Taken(taken.t, choice._replace(note=note), on, loss, bool(taken.different))
+    if not _is_learnt_on(on, choice, isinstance(arms, Fixed)):
+        raise InvalidChoice(f"the reward of arm {choice.arm} cannot be learnt on {brief(on)}")
+    loss = real("loss", taken.loss, least=0, most=None if choice.explored else 0.0, error=InvalidChoice)
+    return Taken(taken.t, choice._replace(note=note), on, loss, taken.different)
+
+
+def _has_turns(traits: Traits, has: bool) -> bool:
+    """Can a policy's choice have a turn, or none? With a schedule it has one, and infex's own only then."""
+    if traits.gate is not None:
+        return has
+    return not (has and traits.trusted and not traits.gates)
+
+
+def _is_learnt_on(on: int | Floats, choice: Choice, fixed: bool) -> bool:
+    """Can the reward of a choice be learnt on that? Of arms that change, nothing but the row is known."""
+    if choice.features is not None:
+        return not isinstance(on, int) and np.array_equal(on, choice.features)
+    return on == choice.arm if fixed and isinstance(on, int) else not fixed
 
 
 def stamp(bandit: Bandit) -> tuple[int, int, int]:

@@ -57,5 +57,10 @@ class Decided(NamedTuple):
     @property
     def agrees(self) -> bool:
         """Is the decision of what was taken?"""
-        (t, choice, *_), decision = self.taken, self.decision
-        return (t, choice.arm, choice.explored) == (decision.t, decision.arm, decision.explored)
+        (t, choice, _, _, different), decision = self.taken, self.decision
+        shares = choice.probability, choice.chance, choice.law
+        return (
+            (t, choice.arm, choice.explored) == (decision.t, decision.arm, decision.explored)
+            and shares == (decision.probability, decision.chance, decision.law)
+            and different == (decision.explored and decision.arm != decision.greedy)
+        )

@@ -13,7 +13,8 @@ from infex.bandit.noting import shape
 from infex.checks import settings_by_name
 from infex.errors import CannotLoad, DamagedFile, InfexError, NoRecord, SparseExploration
 from infex.estimators import Ridge
-from infex.features import FeatureMap, checked_map
+from infex.features import FeatureMap, Joined, checked_map
+from infex.policies.kernel import Kernel
 from infex.policies.traits import Policy, checked, hook
 from infex.records import made, record
 from infex.records.catalog import shown
@@ -75,8 +76,23 @@ def _apart(held: Any, told: Any, name: str = "it") -> str:
 def map_record(features: FeatureMap) -> Any:
     """A map, or what can be told of one that holds a user's function."""
     labels = None if features.labels is None else list(features.labels)
-    told = {"shown": shown_as(features), "labels": labels, "count": features.count}
+    told: dict[str, Any] = {"shown": shown_as(features), "labels": labels, "count": features.count}
+    if isinstance(features, Joined):
+        told |= {"longest": features.longest}
     return record_of(features) or told
+
+
+def _refuse_other_map(path: Path, kept: Record, now: Record) -> None:
+    """Refuses a map that is told otherwise than the one in the file, which holds a user's code."""
+    names = [name for name in kept if now.get(name) != kept[name]]
+    if not names:
+        return
+    told = _apart({name: kept[name] for name in names}, {name: now.get(name) for name in names})
+    if "count" in names or "labels" in names:
+        told = (
+            f"{kept['count']} arms {kept['labels'] or ''}, not {now.get('count')} {now.get('labels') or ''}"
+        )
+    raise CannotLoad(f"{path} holds another feature map: {told}; say adopt=True to go on with it")
 
 
 def _difference(kept: Record | None, now: Record | None, old: str | None, new: str | None) -> str:
@@ -128,6 +144,10 @@ def told_of(thing: object) -> Any:
         return thing
     if (known := record_of(thing)) is not None:
         return known
+    if isinstance(thing, tuple | list):
+        return [told_of(part) for part in thing]
+    if isinstance(thing, Kernel):
+        return {"class": "Kernel", "name": thing.__qualname__}
     told: dict[str, Any] = {"class": type(thing).__qualname__}
     if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
         return told | {name: told_of(value) for name, value in settings_by_name(thing).items()}
@@ -151,9 +171,8 @@ def map_of(path: Path, kept: Record, given: FeatureMap | None, dim: int, adopt: 
     if given.dim != dim:
         raise CannotLoad(f"{path} holds a bandit with a map of {dim} features, got {given!r}")
     now = map_record(given)
-    if "shown" in kept and "count" in kept and now != kept and not adopt:
-        told = f"{kept['count']} arms {kept['labels'] or ''}, not {given.count} {given.labels or ''}"
-        raise CannotLoad(f"{path} holds another feature map: {told}; say adopt=True to go on with it")
+    if "shown" in kept and not adopt:
+        _refuse_other_map(path, kept, now)
     if "shown" not in kept and now != kept and now != record_of(made(kept)) and not adopt:
         raise CannotLoad(
             f"{path} holds another feature map: {_difference(kept, now, kept['kind'], shown_as(given))}; "

@@ -5,21 +5,20 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from infex.arrays import Bools, Label, shown
+from infex.arrays import Bools, Label, brief, shown
 from infex.checks import whole
 from infex.errors import InvalidArms, UnknownArm
 
 
 def mask_of(allowed: npt.ArrayLike, count: int) -> Bools:
     """One True or False for each of so many arms."""
+    must = f"allowed must be True or False for each of {count} arms"
     try:
         mask = np.array(allowed)
-        if mask.dtype != np.bool_ or mask.shape != (count,):
-            raise ValueError
     except ValueError:
-        raise InvalidArms(
-            f"allowed must be True or False for each of {count} arms, got {allowed!r}"
-        ) from None
+        raise InvalidArms(f"{must}, got {brief(allowed)}") from None
+    if mask.dtype != np.bool_ or mask.shape != (count,):
+        raise InvalidArms(f"{must}, got {mask.dtype} of the shape {mask.shape}: {brief(mask.tolist())}")
     return shown(mask)
 
 

@@ -8,7 +8,7 @@ import secrets
 from typing import final
 
 from infex.checks import whole
-from infex.errors import AlreadyTold, InvalidSetting, UnknownDecision
+from infex.errors import AlreadyTold, InvalidChoice, InvalidSetting, UnknownDecision
 
 LONGEST_ID = 200  # characters
 forks = [0]  # how often this process was forked off another since infex was imported
@@ -44,7 +44,7 @@ class Lives:
 
     def adopt(self, key: str, t: int) -> None:
         """Another life gave round t this id, which is entered here."""
-        name, _, _ = key.rpartition("-")
+        name = named(key, t)
         if name != self.name:
             self.past[name] = max(self.past.get(name, 0), t)
 
@@ -79,6 +79,14 @@ class Lives:
     def _renew(self, t: int) -> None:
         self.past[self.name] = t
         self.name, self._forks = secrets.token_hex(5), forks[0]
+
+
+def named(key: str, t: int) -> str:
+    """The life that gave round t this id."""
+    name, _, number = key.rpartition("-")
+    if not name or number != str(t):
+        raise InvalidChoice(f"the id {key!r} is not one that a bandit gives to its round {t}")
+    return name
 
 
 def key_of(given: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from infex.policies.traits import Policy, hook, traits_of
+from infex.policies.traits import Policy, traits_of
 
 
 def shape(policy: Policy) -> list[str]:
@@ -21,9 +21,3 @@ def fits(policy: Policy, note: Any, dim: int) -> bool:
     """Can the policy read a note? One that says nothing of its notes reads any."""
     accepts = traits_of(policy).accepts
     return note is None or accepts is None or accepts(note, dim)
-
-
-def revived(policy: Policy, note: Any) -> Any:
-    """A note from plain data, with the named tuples of the policy's own controls."""
-    revives = hook(policy, "revived")
-    return note if note is None or revives is None else revives(note)

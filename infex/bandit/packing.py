@@ -41,8 +41,7 @@ def decision_of(kept: object) -> Decision:
         raise DamagedFile("a decision has an id or a reason that is no text")
     if label is not None and not isinstance(label, str):
         whole("a label", label, error=DamagedFile)
-    if not isinstance(kept["explored"], bool):
-        raise DamagedFile(f"a decision has {kept['explored']!r} for explored")
+    _truth("explored", kept["explored"])
     counts = {name: _whole(name, kept[name]) for name in ("arm", "greedy")}
     figures = {"estimate": _real("estimate", kept["estimate"], -LARGEST_FLOAT)}
     figures |= {
@@ -67,15 +66,17 @@ def decided_record(decided: Decided) -> dict[str, Any]:
 
 def decided_of(kept: dict[str, Any]) -> Decided:
     """What a record says was decided."""
+    if not isinstance(kept, dict):
+        raise InvalidRecord(f"a decision to be entered must be a mapping, got a {type(kept).__name__}")
     if kept.get("kind") != "Decided" or kept.get("version") != DECIDED_VERSION:
         found = f"{kept.get('kind')!r} of version {kept.get('version')!r}"
         raise InvalidRecord(f"a decision to be entered must be of version {DECIDED_VERSION}, got {found}")
     try:
-        own_id, changes = bool(kept["own_id"]), _whole("changes", kept["changes"])
+        own_id, changes = _truth("own_id", kept["own_id"]), _whole("changes", kept["changes"])
         row = kept.get("played")
         played = None if row is None else tuple(_real("a feature", x, -LARGEST_FLOAT) for x in row)
         decided = Decided(decision_of(kept["decision"]), taken_of(kept["taken"]), own_id, changes, played)
-    except (KeyError, TypeError, ValueError, InfexError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError, InfexError) as error:
         raise InvalidRecord(f"what was decided cannot be read: {error}") from None
     if not decided.agrees:
         raise InvalidRecord(f"the decision {decided.decision.id!r} is not what was taken")
@@ -191,6 +192,12 @@ def lives_kept(kept: object) -> dict[str, int]:
 
 def _ended(end: float) -> float | str:
     return end if math.isfinite(end) else str(end)
+
+
+def _truth(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise DamagedFile(f"{name} must be True or False, got {value!r}")
+    return value
 
 
 def _whole(name: str, value: object) -> int:

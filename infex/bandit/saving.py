@@ -23,7 +23,7 @@ from infex.bandit.differing import (
     told_of,
 )
 from infex.bandit.lives import Lives
-from infex.bandit.noting import fits, revived, shape
+from infex.bandit.noting import fits, shape
 from infex.bandit.parts import Parts
 from infex.bandit.upgrading import from_format_1
 from infex.checks import told
@@ -37,6 +37,7 @@ from infex.errors import (
 from infex.features import FeatureMap
 from infex.linear import Memory
 from infex.linear.estimating import Arrays, Estimator, checked_estimator
+from infex.policies.reviving import revived
 from infex.policies.settling import UNSAID_DELTA, settled
 from infex.policies.traits import Policy, checked, traits_of
 from infex.records.notes import note_of, note_record
@@ -55,6 +56,7 @@ BAD_CONTENT = (
     AttributeError,
     OverflowError,
     RecursionError,
+    MemoryError,
 )
 SOURCES = {Fixed: "fixed", Changing: "changing", Mapped: "mapped"}
 

@@ -27,8 +27,8 @@ def remove_arms(bandit: Bandit, which: object) -> None:
     if bandit._player.traits.learner is not None:
         raise InvalidArms(f"{told(bandit.policy)} knows arms by their indices, which would change")
     source, places = before.removed(which)
-    bandit._waiting.move(places, before.columns)
     _replace(bandit, source, places)
+    bandit._waiting.move(places, before.columns)
 
 
 def _replace(bandit: Bandit, source: Fixed, places: Integers) -> None:

@@ -122,7 +122,7 @@ class KernelFit(Fit):
         volume = np.array(self._volume)
         return {"memory": self._memory.copy(), "solved": self._solved.copy(), "volume": volume}
 
-    def recall(self, arrays: Arrays) -> None:
+    def recall(self, arrays: Arrays, told: int) -> None:
         memory = fitting("memory", arrays["memory"], self._memory.shape)
         solved = fitting("solved", arrays["solved"], self._solved.shape)
         self._volume = float(fitting("volume", arrays["volume"], ()))

@@ -86,13 +86,19 @@ def solve_sums(
     truth: Floats, penalty: float, vectors: Floats, run: Floats, sums: Floats, theta: Floats
 ) -> None:
     """Least squares of a truth with its carry, and the run under way in it."""
-    dim = theta.size
     sums[:] = truth
     kernels.add_pulls(sums, penalty, vectors[0], run[N], run[SUM])
+    solve_whole(sums, sums[0], theta)
+
+
+@compiled
+def solve_whole(truth: Floats, sums: Floats, theta: Floats) -> None:
+    """Least squares of a truth with its carry; `sums`, (d + 1, d), may be its first part."""
+    dim = theta.size
     for i in range(dim + 1):
         for j in range(dim):
-            sums[0, i, j] += sums[1, i, j]
-    least_squares(sums[0, :dim], sums[0, dim], theta)
+            sums[i, j] = truth[0, i, j] + truth[1, i, j]
+    least_squares(sums[:dim], sums[dim], theta)
 
 
 @compiled

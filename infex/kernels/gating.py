@@ -74,12 +74,15 @@ def opening(
         totals[STILL_OWED] == 0.0 or not (spacing == 1 or since(spending, t - spacing + 1)[0] == 0)
     ):
         return RESTS
+    for place in range(table.shape[0]):  # first of all those that say which rounds are due
+        limits = int(table[place, CONTROL]) == LIMITS
+        if limits and spent(t, table[place], spending)[0] >= table[place, MOST_SPENT]:
+            return RESTS
     for place in range(table.shape[0]):
         kind = int(table[place, CONTROL])
         if kind == LIMITS:
-            if spent(t, table[place], spending)[0] >= table[place, MOST_SPENT]:
-                return RESTS
-        elif kind == PAUSES:
+            continue
+        if kind == PAUSES:
             if pauses_at(pauses, int(table[place, FROM]), int(table[place, TO]), t):
                 return place
         elif totals[STOPPED + place] > 0.0 or (

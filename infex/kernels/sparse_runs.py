@@ -11,7 +11,7 @@ from infex.kernels.bases import pick
 from infex.kernels.compiling import compiled
 from infex.kernels.fitters import lasso
 from infex.kernels.fixed_runs import Outcome, Rewarding, State
-from infex.kernels.forced_runs import RULED_OUT, keep_from, solve_sums
+from infex.kernels.forced_runs import RULED_OUT, keep_from, solve_whole
 from infex.kernels.regret import close_stretch, note, regret
 from infex.kernels.rewards import draw_of, reward_of
 
@@ -41,7 +41,7 @@ def sparse_scores(
 ) -> None:
     """Every arm's score by LASSO, or by least squares if the strength is 0."""
     if strength == 0.0:
-        solve_sums(truth, sums, theta)
+        solve_whole(truth, sums, theta)
     else:
         theta[:] = 0.0
         lasso(truth, float(told), strength, theta)

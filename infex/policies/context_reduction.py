@@ -17,10 +17,11 @@ from infex.linear import Evidence
 from infex.policies.choice import Choice, arm_of
 from infex.policies.linucb import LinUCB
 from infex.policies.ties import best
-from infex.policies.traits import Played, PlayedChanging, Policy, checked, informed, traits_of
+from infex.policies.traits import Played, PlayedChanging, Policy, Traits, checked, informed, traits_of
 from infex.streams import stream
 
 REDUCED_BASE = LinUCB()
+MOST_DIRECTIONS = 10**6
 LOGGED = 200  # arm sets that a simulation shows it
 
 
@@ -46,11 +47,11 @@ class ContextReduction:
     content: str = field(init=False, repr=False, default="")
     actions: Any = field(init=False, repr=False, compare=False, default=None)
     towards: Any = field(init=False, repr=False, compare=False, default=None)
+    _traits: Any = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
-        if traits_of(checked("base", self.base)).uses_explored:
-            raise InvalidSetting(f"the base must not keep exploring rounds apart: {told(self.base)}")
-        object.__setattr__(self, "directions", whole("directions", self.directions, least=1))
+        object.__setattr__(self, "_traits", _checked_base(self.base))
+        object.__setattr__(self, "directions", _checked_directions(self.directions))
         object.__setattr__(self, "seed", whole("seed", self.seed))
         if self.samples is not None:
             samples = _checked_samples(self.samples)
@@ -76,6 +77,10 @@ class ContextReduction:
         sets = [columns.T for _, block in instance.blocks(self.seed + 2**40, LOGGED) for columns in block]
         return replace(self, base=base, samples=np.array(sets))
 
+    def accepts(self, note: object, dim: int) -> bool:
+        """What the base accepts."""
+        return self._traits.accepts is None or bool(self._traits.accepts(note, dim))
+
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The arm towards which the base's action points; the reward is learnt on the action."""
         if self.actions is None:
@@ -88,6 +93,24 @@ class ContextReduction:
         action = arm_of(choice, self.directions)
         arm = best(evidence.arms @ self.towards[action])
         return Choice(arm, choice.explored, choice.note, choice.reason, self.actions[:, action].copy())
+
+
+def _checked_base(base: Policy) -> Traits:
+    traits = traits_of(checked("base", base))
+    if traits.uses_explored:
+        raise InvalidSetting(f"the base must not keep exploring rounds apart: {told(base)}")
+    if traits.gates:  # whose losses would be those of actions, not of the arms that are played
+        raise InvalidSetting(
+            f"the base must not say itself when it explores: {told(base)}; put ContextReduction inside, as "
+            "in Infex(ContextReduction(LinUCB()), every(20))"
+        )
+    return traits
+
+
+def _checked_directions(directions: object) -> int:
+    if (count := whole("directions", directions, least=1)) > MOST_DIRECTIONS:
+        raise InvalidSetting(f"directions must be at most {MOST_DIRECTIONS}, got {count}")
+    return count
 
 
 def _checked_samples(samples: npt.ArrayLike) -> Floats:

@@ -12,14 +12,14 @@ import math
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, NamedTuple, final
 
-from infex.errors import InvalidChoice
+from infex.errors import InvalidChoice, OutOfReach
 from infex.kernels import gating
 from infex.linear import Evidence
 from infex.policies.choice import Reason, Turn
 from infex.policies.form import ControlForm, ControlsForm
 from infex.policies.masks import none_allowed
 from infex.schedules.budgeting import Budget
-from infex.schedules.protocol import Schedule, chance, checked, has, is_drawn
+from infex.schedules.protocol import Family, Schedule, chance, checked, has, is_drawn
 from infex.schedules.union import Union
 
 State = tuple[Any, ...]  # of numbers and texts
@@ -167,7 +167,9 @@ States = tuple[State, ...]
 class Gate:
     """A schedule with its controls, the inner ones first; settings, read off once."""
 
-    __slots__ = ("drawn", "hidden", "layers", "plan", "refusing", "schedule", "spacing", "span")
+    __slots__ = (
+        "_asked", "_empty", "drawn", "hidden", "layers", "plan", "refusing", "schedule", "spacing", "span",
+    )  # fmt: skip
 
     def __init__(self, schedule: Schedule | Control) -> None:
         self.schedule = schedule
@@ -176,6 +178,9 @@ class Gate:
         self.drawn = is_drawn(self.plan) or self.hidden
         self.refusing = any(type(layer).refuses is not Control.refuses for layer in self.layers)
         self.spacing = max((layer.spacing for layer in self.layers), default=1)
+        order = sorted(range(len(self.layers)), key=lambda place: not self.layers[place].plans)
+        self._asked = tuple(order)  # first of all those that say which rounds are due
+        self._empty = isinstance(self.plan, Family) and math.isinf(self.plan.when(1))
         windows = [layer.window for layer in self.layers if layer.window is not None]
         self.span = max([self.spacing if self.spacing > 1 else 0, *windows])
 
@@ -201,7 +206,8 @@ class Gate:
             owed = evidence.spent.owed
             if not owed or not self._may_make_up(t, evidence):
                 return REST
-        for place, layer in enumerate(self.layers):
+        for place in self._asked:
+            layer = self.layers[place]
             if reason := layer.objects(t, evidence, states[place]):
                 _refuse_reason(layer, "objects", reason)
                 if layer.plans:  # then it was never due
@@ -261,10 +267,8 @@ class Gate:
             return None
         if evidence.spent.owed and self._may_make_up(t + 1, evidence):
             return t + 1
-        if not (has(self.plan, "count") and has(self.plan, "when")):
-            return None
         first = max([t + 1, *(layer.earliest(t, evidence) for layer in self.layers)])
-        due = self.plan.when(self.plan.count(first - 1) + 1)
+        due = min(self._planned_from(first), self._made_up_from(evidence))
         return None if math.isinf(due) else int(due)
 
     def compiled(self) -> ControlsForm | None:
@@ -276,7 +280,24 @@ class Gate:
         found = tuple(row for row in rows if row is not None)
         return ControlsForm(found, self.spacing, self.span) if len(found) == len(rows) else None
 
+    def _planned_from(self, first: int) -> float:
+        """The first round of the plan from `first` on; inf if there is none, or it cannot be told."""
+        if not (has(self.plan, "count") and has(self.plan, "when")):
+            return math.inf
+        try:
+            return self.plan.when(self.plan.count(first - 1) + 1)
+        except OutOfReach:  # of a union that is too dense to be counted: the bandit plays on all the same
+            return math.inf
+
+    def _made_up_from(self, evidence: Evidence) -> float:
+        """The first round that may make up for what is owed, if none explores before; inf if none may."""
+        spent = evidence.spent
+        waits = spent.owed and spent.recent and not self._empty
+        return spent.recent[-1][0] + self.spacing if waits else math.inf
+
     def _may_make_up(self, t: int, evidence: Evidence) -> bool:
+        if self._empty:  # as `never` has no rounds at all
+            return False
         return self.spacing == 1 or evidence.spent.since(t - self.spacing + 1)[0] == 0
 
 

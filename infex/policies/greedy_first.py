@@ -13,7 +13,8 @@ from infex.policies.form import Form, Wrap, wrapped
 from infex.policies.greedy import GREEDIES
 from infex.policies.linucb import LinUCB
 from infex.policies.masks import choose_allowed, law_allowed
-from infex.policies.traits import Policy, Traits, checked, hook, traits_of
+from infex.policies.reviving import revived
+from infex.policies.traits import Policy, Traits, checked, traits_of
 
 SECOND_BASE = LinUCB()
 NO_LEVEL = -1.0
@@ -62,10 +63,7 @@ class GreedyFirst:
 
     def revived(self, note: Any) -> Any:
         """A note of its own, with the base's."""
-        revives = hook(self.base, "revived")
-        if not isinstance(note, FirstNote) or revives is None or note.base is None:
-            return note
-        return note._replace(base=revives(note.base))
+        return note._replace(base=revived(self.base, note.base)) if isinstance(note, FirstNote) else note
 
     def __repr__(self) -> str:
         return told_settings(self)

@@ -15,8 +15,9 @@ from infex.policies.gate import Control, Gate, Opening, State
 from infex.policies.greedy import GREEDIES
 from infex.policies.likelihood import UNKNOWN, InfexNote, Likelihood, Shares
 from infex.policies.masks import choose_allowed
+from infex.policies.reviving import revived
 from infex.policies.ties import TIES, Ties
-from infex.policies.traits import Policy, Traits, checked, hook, traits_of
+from infex.policies.traits import Policy, Traits, checked, traits_of
 from infex.schedules.protocol import Schedule, has
 
 
@@ -105,9 +106,7 @@ class Infex:
         if not isinstance(note, InfexNote) or len(note.states) != len(begin):
             return note
         states = (_named(fresh, state) for fresh, state in zip(begin, note.states, strict=True))
-        revives = hook(self.base, "revived")
-        inner = note.base if revives is None or note.base is None else revives(note.base)
-        return InfexNote(tuple(states), inner)
+        return InfexNote(tuple(states), revived(self.base, note.base))
 
     def passes_on(self, explored: bool) -> bool:
         """Does a base that learns by itself hear of the reward: of all, or of its own rounds alone?"""
@@ -139,12 +138,13 @@ class Infex:
 def _named(fresh: State, state: State) -> State:
     """A state as the control's own kind of tuple, if it has as many fields."""
     made = getattr(type(fresh), "_make", None)
-    return state if made is None or len(fresh) != len(state) else made(state)
+    fits = isinstance(state, tuple) and len(fresh) == len(state)  # a file's may be anything
+    return made(state) if fits and made is not None else state
 
 
 def loss_of(evidence: Evidence, arm: int) -> float:
-    """The estimated loss of an arm: the estimate of the greedy arm minus its own, but for rounding."""
-    return max(evidence.estimate(evidence.greedy) - evidence.estimate(arm), 0.0)
+    """The estimated loss of an arm: the best estimate of all arms minus its own, but for rounding."""
+    return max(evidence.best - evidence.estimate(arm), 0.0)
 
 
 def _scheduled(form: Form, schedule: Schedule | Control, gate: Gate) -> Form | None:
@@ -167,13 +167,8 @@ def _checked(infex: Infex) -> tuple[Gate, Traits]:
     """The gate and the traits of the base, if all settings fit."""
     traits, schedule = traits_of(checked("base", infex.base)), infex.schedule
     one_of("ties", infex.ties, TIES)
-    if one_of("data", infex.data, ("shared", "own")) == "own" and traits.uses_explored:
-        raise InvalidSetting(f"own data cannot be kept for a base that keeps its own: {told(infex.base)}")
-    inner = [layer for gate in traits.gates for layer in gate.layers]
-    if any(layer.missed == "make up" for layer in inner):
-        raise InvalidSetting(
-            f"only the outermost schedule can make up for rounds, not that of {told(infex.base)}"
-        )
+    _refuse_data(infex, traits)
+    _refuse_inner(infex, traits)
     if isinstance(schedule, type) or not has(schedule, "explores"):
         raise InvalidSetting(f"schedule must be an object with a method explores, got {told(schedule)}")
     if has(schedule, "grows") and schedule.grows is False:
@@ -185,3 +180,29 @@ def _checked(infex: Infex) -> tuple[Gate, Traits]:
             stacklevel=callers_level(),
         )
     return Gate(schedule), traits
+
+
+def _refuse_data(infex: Infex, traits: Traits) -> None:
+    """Refuses own data for a base that cannot be played by itself."""
+    if one_of("data", infex.data, ("shared", "own")) == "shared":
+        return
+    if traits.uses_explored:
+        raise InvalidSetting(f"own data cannot be kept for a base that keeps its own: {told(infex.base)}")
+    if traits.span > 0:
+        raise InvalidSetting(
+            "with own data a base counts its own rounds, and its windows would look back at others: "
+            f"{told(infex.base)}"
+        )
+
+
+def _refuse_inner(infex: Infex, traits: Traits) -> None:
+    """Refuses controls inside the base that only the outermost schedule can keep."""
+    if any(layer.missed == "make up" for gate in traits.gates for layer in gate.layers):
+        raise InvalidSetting(
+            f"only the outermost schedule can make up for rounds, not that of {told(infex.base)}"
+        )
+    if any(gate.refusing for gate in traits.gates):
+        raise InvalidSetting(
+            "only the outermost schedule can refuse arms for their cost, as all that its base plays is "
+            f"charged to it: put the limit around {told(infex.schedule)}, not into {told(infex.base)}"
+        )

@@ -23,6 +23,7 @@ from infex.linear import Evidence
 from infex.policies.choice import Choice
 from infex.policies.form import Form
 from infex.policies.settling import UNSAID_DELTA
+from infex.policies.traits import HOOKS
 
 Room = Callable[[int, int], int]
 NO_STATE = np.zeros(0)
@@ -215,8 +216,8 @@ class KernelPolicy:
         return self.kernel.chosen(t, evidence, rng, self._numbers(), NO_STATE)
 
     def __getattr__(self, name: str) -> float | None:
-        """A setting by its name."""
-        if name.startswith("_") or name in FIELDS:
+        """A setting by its name; what is read off any policy by a name is no setting."""
+        if name.startswith("_") or name in FIELDS or name in HOOKS:
             raise AttributeError(name)
         return self.kernel.setting(name, self.settings)
 
@@ -266,7 +267,7 @@ class KernelLearner:
 
     def __getattr__(self, name: str) -> float | None:
         """A setting by its name."""
-        if name.startswith("_") or name in FIELDS:
+        if name.startswith("_") or name in FIELDS or name in HOOKS:
             raise AttributeError(name)
         return self.kernel.setting(name, self.settings)
 

@@ -61,8 +61,13 @@ class Likelihood(NamedTuple):
         opens = self._chance(t, evidence, opening, note)
         greedy = None if opens in (1.0, None) else GREEDIES[self.ties].probability(t, evidence, choice.arm)
         probability = mixed(opens, choice.probability, greedy)
+        mixes = opens not in (0.0, 1.0)  # might this round have been drawn as the other kind?
+        if mixes and self.base.probability is None:
+            probability = None  # as greedy rounds, for which the hook is asked, cannot tell it either
         if not self.base.tells_explored:
             return Shares(probability, opens, choice.probability)
+        if mixes:
+            return Shares(probability, None, None)  # as greedy rounds cannot ask the base whether it explores
         known = opens is not None and choice.chance is not None
         return Shares(probability, opens * choice.chance if known else None, choice.law)  # type: ignore[operator]
 

@@ -5,7 +5,6 @@ from typing import Literal, final
 
 import numpy as np
 
-from infex import kernels
 from infex.arrays import Floats
 from infex.checks import one_of, whole
 from infex.errors import InvalidSetting
@@ -15,7 +14,7 @@ from infex.linear.evidence import SAMPLINGS
 from infex.policies.choice import Choice, explored
 from infex.policies.confidence import Confidence
 from infex.policies.form import Form
-from infex.policies.ties import picked, tied
+from infex.policies.ties import lowest, picked, tied
 from infex.streams import stream
 
 MOST_DRAWS = 10**6  # of which a law is made in a round
@@ -85,6 +84,6 @@ class LinTS(Confidence):
         beta, counts = self.radius(evidence), np.zeros(columns.shape[1])
         for _ in range(self.law):
             scores = evidence.perturbed(beta, rng, self.sampling)
-            best = tied(scores) if self.ties == "random" else [kernels.best(scores)]
+            best = tied(scores) if self.ties == "random" else [lowest(scores)]
             counts[best] += 1.0 / len(best)
         return counts / self.law

@@ -44,11 +44,16 @@ def _checked(choice: Choice, traits: Traits, evidence: Evidence) -> Choice:
     if traits.trusted:
         return choice
     whole = checked_choice(choice, len(evidence), evidence.arms.shape[1])
-    if whole.turn is not None and whole.explored != (whole.turn in (Turn.DUE, Turn.MADE_UP)):
-        raise InvalidChoice(f"a Choice with explored={whole.explored} cannot have the turn {whole.turn!r}")
-    if whole.turn is Turn.MADE_UP and not evidence.spent.owed:
-        raise InvalidChoice("no exploration is owed that a Choice could make up for")
+    refuse_turn(whole, evidence.spent.owed)
     return whole
+
+
+def refuse_turn(choice: Choice, owed: int) -> None:
+    """Refuses a turn that cannot be that of the choice, where so many explorations are owed."""
+    if choice.turn is not None and choice.explored != (choice.turn in (Turn.DUE, Turn.MADE_UP)):
+        raise InvalidChoice(f"a Choice with explored={choice.explored} cannot have the turn {choice.turn!r}")
+    if choice.turn is Turn.MADE_UP and not owed:
+        raise InvalidChoice("no exploration is owed that a Choice could make up for")
 
 
 def law_allowed(traits: Traits, t: int, evidence: Evidence, arm: int, trusted: bool = True) -> float | None:

@@ -16,6 +16,8 @@ from infex.policies.form import ControlForm
 from infex.policies.gate import Control, Missed, State
 from infex.schedules.protocol import Schedule, is_drawn
 
+LEAST_SHARE = 1e-12  # of rounds that make up: more rounds between them than anybody plays
+
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
@@ -34,7 +36,7 @@ class Paused(Control):
                 f"when must be a function of the round, or a schedule, got {told(self.when)}"
             )
         one_of("missed", self.missed, ("drop", "make up"))
-        object.__setattr__(self, "at_most", real("at_most", self.at_most, above=0, most=1))
+        object.__setattr__(self, "at_most", _share(self.at_most))
 
     @property
     def by_rounds(self) -> bool:
@@ -61,6 +63,10 @@ class Paused(Control):
     def __repr__(self) -> str:
         spread = "" if self.at_most == 1.0 else f", at_most={self.at_most!r}"
         return f"paused({told(self.schedule)}, {told(self.when)}, missed={self.missed!r}{spread})"
+
+
+def _share(at_most: object) -> float:
+    return real("at_most", real("at_most", at_most, above=0, most=1), least=LEAST_SHARE)
 
 
 def paused(

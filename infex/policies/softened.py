@@ -68,8 +68,7 @@ class Softened:
         uniform = int(rng.integers(len(evidence)))
         choice = choose_allowed(self._played, self._traits, t, evidence, rng)
         arm = uniform if tries else arm_of(choice, len(evidence))
-        inner = choice.probability if arm == choice.arm else self._inner(t, evidence, arm, choice)
-        law = self._softened(inner, len(evidence))
+        law = self._softened(self._inner(t, evidence, arm, choice), len(evidence))
         features = choice.features if arm == choice.arm else None
         return Choice(arm, True, choice.note, "", features, law, 1.0, law)
 
@@ -78,8 +77,12 @@ class Softened:
         return self._softened(law_allowed(self._traits, t, evidence, arm), len(evidence))
 
     def _inner(self, t: int, evidence: Evidence, arm: int, choice: Choice) -> float | None:
-        """The base's probability of another arm than it chose."""
-        return 0.0 if choice.probability == 1.0 else law_allowed(self._traits, t, evidence, arm)
+        """The base's probability of an arm: known of all arms, or of none."""
+        if choice.probability == 1.0:
+            return float(arm == choice.arm)
+        if choice.probability is not None and arm == choice.arm and self._traits.probability is not None:
+            return choice.probability
+        return law_allowed(self._traits, t, evidence, arm)
 
     def _softened(self, law: float | None, arms: int) -> float | None:
         return None if law is None else self.share / arms + (1.0 - self.share) * law

@@ -30,26 +30,36 @@ def best(scores: Floats) -> int:
     return kernels.best(given)
 
 
+def lowest(scores: Floats) -> int:
+    """The same of scores that are an array of floats; refuses them if one is no number."""
+    if (arm := kernels.best(scores)) < 0:
+        raise InvalidChoice("no arm has a finite score: are the settings of the policy too large?")
+    return arm
+
+
 def tied(scores: Floats) -> list[int]:
     """All arms of the largest score.
 
     >>> tied(np.array([0.1, 0.3, 0.3 + 1e-15]))
     [1, 2]
     """
+    lowest(scores)  # which refuses scores that are no numbers
     return [int(k) for k in np.flatnonzero(scores >= kernels.tie_limit(scores))]
 
 
 def picked(scores: Floats, ties: Ties, rng: np.random.Generator) -> tuple[int, float]:
     """The best arm, among ties the lowest index or one drawn uniformly; and with which probability."""
     if ties == "lowest":
-        return kernels.best(scores), 1.0
+        return lowest(scores), 1.0
     count = kernels.tied_count(scores)
-    return kernels.tied_arm(scores, int(rng.integers(count)) if count > 1 else 0), 1.0 / max(count, 1)
+    if count < 2:
+        return lowest(scores), 1.0
+    return kernels.tied_arm(scores, int(rng.integers(count))), 1.0 / count
 
 
 def share(scores: Floats, ties: Ties, arm: int) -> float:
     """The probability that `picked` picks `arm`."""
     if ties == "lowest":
-        return float(arm == kernels.best(scores))
+        return float(arm == lowest(scores))
     arms = tied(scores)
     return (arm in arms) / len(arms)

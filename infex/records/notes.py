@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from infex.arrays import fitting
+from infex.checks import whole
 from infex.errors import InvalidRecord
 from infex.policies.choice import Choice, Reason, Turn, refuse_note
 from infex.policies.greedy_first import FirstNote
@@ -58,13 +59,16 @@ def note_of(kept: object) -> Any:
     except TypeError as error:
         raise InvalidRecord(f"the note {kind} cannot be read: {error}") from None
     for name, hint in get_type_hints(NOTES[kind]).items():
-        if not any(_is_of(note._asdict()[name], part) for part in get_args(hint) or (hint,)):
+        hints = (hint,) if get_origin(hint) is tuple else get_args(hint) or (hint,)
+        if not any(_is_of(note._asdict()[name], part) for part in hints):
             raise InvalidRecord(f"{name} of the note {kind} cannot be {note._asdict()[name]!r}")
     return note
 
 
 def _is_of(value: object, hint: Any) -> bool:
-    """Is a part of a note of its kind? A whole number is a float too; what is not plain is not looked at."""
+    """Is a part of a note of its kind? A whole number is a float too; of `Any` nothing is asked."""
+    if get_origin(hint) is tuple:
+        return isinstance(value, tuple)
     if hint not in PLAIN_KINDS:
         return True
     if isinstance(value, bool):
@@ -93,8 +97,12 @@ def taken_of(kept: dict[str, Any]) -> Taken:
         None if choice["features"] is None else np.array(choice["features"], dtype=np.float64)
     )
     choice["turn"] = None if choice["turn"] is None else Turn(choice["turn"])
-    on = kept["on"] if isinstance(kept["on"], int) else fitting("on", kept["on"], (-1,))
-    return Taken(kept["t"], Choice(**choice), on, kept["loss"], kept["different"])
+    row = isinstance(kept["on"], list)
+    on = fitting("on", kept["on"], (-1,)) if row else whole("on", kept["on"], error=InvalidRecord)
+    if not isinstance(kept["different"], bool):
+        raise InvalidRecord(f"different must be True or False, got {kept['different']!r}")
+    t = whole("t", kept["t"], least=1, error=InvalidRecord)
+    return Taken(t, Choice(**choice), on, kept["loss"], kept["different"])
 
 
 def reason_of(text: str) -> Reason | str:

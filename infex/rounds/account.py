@@ -95,6 +95,8 @@ class Account:
     @property
     def spent(self) -> Spent:
         """What limits look at."""
+        if self._spent.whole_from <= self.t - self.span:  # rounds have gone by in which nothing was due
+            self._renew()
         return self._spent
 
     def look_back(self, span: int) -> None:
@@ -152,7 +154,9 @@ class Account:
             self.forgotten = recent.popleft()[0]
 
     def _renew(self) -> None:
-        self._spent = quick(Spent, (self.done, self.cost, self.owed, self._window() if self.span else ()))
+        window = self._window() if self.span else ()
+        whole_from = max(self.t - self.span, self.forgotten) + 1
+        self._spent = quick(Spent, (self.done, self.cost, self.owed, window, whole_from))
 
     def _window(self) -> tuple[tuple[int, float], ...]:
         """The explorations that limits look back at."""

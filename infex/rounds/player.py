@@ -41,8 +41,8 @@ class Player:
 
     @memory.setter
     def memory(self, memory: Memory) -> None:
-        self._memory = memory
-        self.shortcut = Shortcut.of(self._policy, memory)
+        shortcut = Shortcut.of(self._policy, memory)  # which asks a user's code: nothing has changed yet
+        self._memory, self.shortcut = memory, shortcut
 
     @property
     def policy(self) -> Policy:
@@ -55,11 +55,10 @@ class Player:
         traits = traits_of(policy)
         if traits.uses_explored and self._memory.explored is None:
             raise NotKept(f"{told(policy)} needs exploring rounds kept apart, which was not done")
-        self.account.look_back(traits.span)
+        shortcut = Shortcut.of(policy, self._memory)
+        self.account.look_back(traits.span)  # the last that may raise
         self.account.scheduled |= traits.gate is not None
-        self._policy, self.traits = policy, traits
-        self.shortcut = Shortcut.of(policy, self._memory)
-        self.note = None
+        self._policy, self.traits, self.shortcut, self.note = policy, traits, shortcut, None
 
     def evidence(self, columns: Floats | None = None, allowed: Bools | None = None) -> Evidence:
         """What the policy reads now: of the fixed arms, or of those on offer, (d, K)."""
@@ -112,11 +111,11 @@ class Player:
         """Takes in the reward of a decision."""
         memory = self._memory
         if memory.searches or weight != 1.0:
-            memory.refuse(reward, weight)  # before a learner has taken it in
+            weight = memory.counted(on, reward, weight)  # asks and refuses before anybody has learnt
         if self.traits.learner is not None:
             features = memory.columns[:, on] if isinstance(on, int) else on
             self.traits.teach(arm, features.copy(), reward, explored)
-        memory.learn(on, reward, explored, weight)
+        memory.take(on, reward, explored, weight)
 
     def exploration(self, evidence: Evidence) -> Exploration:
         """How much was planned, done and skipped; the evidence is of the fixed arms, if there are any."""

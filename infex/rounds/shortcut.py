@@ -50,6 +50,8 @@ class Shortcut:
     def of(policy: Policy, memory: Memory) -> Shortcut | None:
         """That of a policy over fixed arms; None if it draws, looks at limits, or keeps data apart."""
         form, gate, arms = form_of(policy), traits_of(policy).gate, memory.columns.shape[1]
+        if not traits_of(policy).trusted:  # a user's schedule may ask or change its own bandit
+            return None
         if (
             not isinstance(form, Form)
             or not form.is_hot
