@@ -10,8 +10,9 @@ from infex import kernels
 from infex.arrays import Bools, Floats
 from infex.kernels.compiling import compiled, inlined
 from infex.kernels.fixed_runs import Outcome, Rewarding
-from infex.kernels.layout import RUN, SUM, TIE, N
+from infex.kernels.layout import RUN, SUM, N
 from infex.kernels.least_squares import least_squares
+from infex.kernels.reading import tie_bar
 from infex.kernels.regret import close_stretch, note, regret
 from infex.kernels.rewards import draw_of, reward_of
 
@@ -21,7 +22,7 @@ RULED_OUT = -1e150
 @inlined
 def keep_from(top: float, keep: float) -> float:
     """The estimate from forced rounds from which on an arm is kept: within keep/2 of the best, or a tie."""
-    return top - keep / 2.0 - TIE * (1.0 + abs(top))
+    return tie_bar(top) - keep / 2.0
 
 
 @compiled

@@ -24,12 +24,18 @@ def radii(
 
 
 @inlined
+def tie_bar(top: float) -> float:
+    """The score from which on an arm counts as tied with the best, which has `top`: the one tie rule."""
+    return top if math.isinf(top) else top - TIE * (1.0 + abs(top))
+
+
+@inlined
 def tie_limit(scores: Floats) -> float:
-    """The score from which on an arm counts as tied with the best: max - 1e-12 (1 + |max|)."""
+    """That of these scores: max - 1e-12 (1 + |max|)."""
     top = float(scores[0])
     for k in range(1, scores.size):
         top = larger(top, scores[k])
-    return top if math.isinf(top) else top - TIE * (1.0 + abs(top))
+    return tie_bar(top)
 
 
 @inlined
@@ -152,7 +158,7 @@ def best_upper(board: Floats, run: Floats, beta: float, guess: int, work: Floats
                 found += 1
                 top = larger(top, score)
             k += 1
-    bar = top - TIE * (1.0 + abs(top))
+    bar = tie_bar(top)
     for i in range(found):
         if work[i] >= bar:
             return int(places[i])
@@ -211,7 +217,7 @@ def greedy_scan(board: Floats, run: Floats) -> int:
     top = scores[0] + phi * along[0]
     for k in range(1, scores.size):
         top = larger(top, scores[k] + phi * along[k])
-    limit = top if math.isinf(top) else top - TIE * (1.0 + abs(top))
+    limit = tie_bar(top)
     for k in range(scores.size):
         if scores[k] + phi * along[k] >= limit:
             return k

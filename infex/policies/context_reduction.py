@@ -12,11 +12,10 @@ import numpy.typing as npt
 from infex.arrays import Floats, columns_of
 from infex.checks import told, whole
 from infex.errors import InvalidSetting
-from infex.kernels import TIE
 from infex.linear import Evidence
 from infex.policies.choice import Choice, arm_of
 from infex.policies.linucb import LinUCB
-from infex.policies.ties import best
+from infex.policies.ties import best, lowest
 from infex.policies.traits import Played, PlayedChanging, Policy, Traits, checked, informed, traits_of
 from infex.streams import stream
 
@@ -128,8 +127,6 @@ def _means(samples: Floats, towards: Floats) -> Floats:
     """g(w) of every direction: the mean, over arm sets, of the arm that `best` finds by x'w."""
     found = np.empty_like(towards)
     for place, direction in enumerate(towards):
-        scores = samples @ direction
-        top = scores.max(axis=1, keepdims=True)
-        tops = np.argmax(scores >= top - TIE * (1.0 + np.abs(top)), axis=1)
+        tops = [lowest(scores) for scores in np.ascontiguousarray(samples @ direction)]
         found[place] = samples[np.arange(len(samples)), tops].mean(axis=0)
     return found

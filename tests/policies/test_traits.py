@@ -19,7 +19,6 @@ from infex import (
     LinUCB,
     Softened,
     every,
-    guarded,
     jittered,
 )
 from infex.environments import gaussian
@@ -129,7 +128,7 @@ def test_the_contract_refuses_what_looks_like_a_hook_and_is_none() -> None:
 
 
 def test_limits_of_nested_policies_look_back_as_far_as_the_longest_window() -> None:
-    inner = Infex(LinUCB(), guarded(every(2), 1.0, window=50))
+    inner = Infex(LinUCB(), infex.budget(every(2), 1, window=50))
     outer = Infex(inner, infex.budget(every(2), 3, window=70))
     assert traits_of(outer).span == 70
     assert traits_of(Plain(inner)).span == 50
