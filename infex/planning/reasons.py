@@ -65,10 +65,10 @@ def _shown(finish: Finish) -> str:
 
 def _doubt(finish: Finish) -> str:
     """What is missing for a settled choice."""
+    if not finish.is_allowed:  # what is promised comes first
+        return _dear(finish)
     if not finish.is_complete:
         return _cut_short(finish)
-    if not finish.is_allowed:
-        return _dear(finish)
     if finish.is_choice_shown:
         return "another may still be better by more than that."
     if finish.recommended.problems < FRESH_TO_SETTLE:

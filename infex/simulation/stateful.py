@@ -175,6 +175,8 @@ def _play(tasks: Sequence[Task], label: str, setup: Setup, ledger: Ledger) -> No
             )  # fmt: skip
         except bases.NoSuchArm as error:
             raise InvalidChoice(wrong(setup.course, len(instance.arms), *error.args)) from None
+        except InvalidReward as error:  # where kernels are plain Python
+            raise _in_words(error) from None
         if fault:
             _raise(fault)
 
@@ -183,4 +185,8 @@ def _raise(fault: int) -> None:
     try:
         throw(fault)
     except InvalidReward as error:
-        raise InvalidReward(" ".join(map(str, error.args))) from None
+        raise _in_words(error) from None
+
+
+def _in_words(error: InvalidReward) -> InvalidReward:
+    return InvalidReward(" ".join(map(str, error.args)))
