@@ -81,7 +81,7 @@ def test_a_policy_is_found_by_its_object_and_by_any_spelling(played: tuple[Resul
     assert not results.has(cell, Infex(LinUCB(), every(7)))
     with pytest.raises(InfexError, match=r"no runs of 'Infex\(LinUCB, every\(7\)\)' \(did you mean Infex"):
         results.regret(cell, Infex(LinUCB(), every(7)))
-    with pytest.raises(InfexError, match="policy must be a policy, .* got 3"):
+    with pytest.raises(InfexError, match=r"policy must be a policy, .* got 3"):
         results.regret(cell, 3)
 
 
