@@ -143,10 +143,8 @@ def _head(results: Results, cell: Cell) -> str:
 
 
 def _regret(results: Results, cell: Cell, policy: str) -> str:
-    if not results.has(cell, policy):
-        return ""
-    regret = results.spread(cell, policy)
-    return f"{number(regret.mean, ',.0f')} ± {number(regret.std, ',.0f')}"
+    regret = results.spread(cell, policy) if results.has(cell, policy) else None
+    return "" if regret is None else f"{number(regret.mean, ',.0f')} ± {number(regret.std, ',.0f')}"
 
 
 def _time(results: Results, cell: Cell, policy: str) -> str:

@@ -14,13 +14,13 @@ def warm(as_json: bool) -> None:
     them at once, with a line for each; a second time it takes a few seconds.
     """
     from infex.cli.output import say_json
-    from infex.experiments.compiling_ahead import STEPS, compile_all
+    from infex.experiments.compiling_ahead import COMPILED_AHEAD, compile_all
 
     done = []
     for step in compile_all():
         done.append(step)
         if not as_json:
-            click.echo(f"{len(done)} of {len(STEPS)}: {step.name}, {step.seconds:.1f} s")
+            click.echo(f"{len(done)} of {len(COMPILED_AHEAD)}: {step.name}, {step.seconds:.1f} s")
     if as_json:
         say_json([step._asdict() for step in done])
     else:

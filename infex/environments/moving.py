@@ -69,8 +69,7 @@ class Steps:
         """The rounds from first to last that have a new parameter."""
         if self.every is None:
             return [t for t in self.at if first <= t <= last]
-        start = max(first, 2) + -(max(first, 2) - 1) % self.every
-        return list(range(start, last + 1, self.every))
+        return list(range(max(first, 2) + -(max(first, 2) - 1) % self.every, last + 1, self.every))
 
 
 class _Stepping:

@@ -123,10 +123,9 @@ class KernelFit(Fit):
         return {"memory": self._memory.copy(), "solved": self._solved.copy(), "volume": volume}
 
     def recall(self, arrays: Arrays, told: int) -> None:
-        memory = fitting("memory", arrays["memory"], self._memory.shape)
-        solved = fitting("solved", arrays["solved"], self._solved.shape)
-        self._volume = float(fitting("volume", arrays["volume"], ()))
-        self._memory, self._solved = memory, solved
+        shapes = {"memory": self._memory.shape, "solved": self._solved.shape, "volume": ()}
+        memory, solved, volume = (fitting(name, arrays[name], shape) for name, shape in shapes.items())
+        self._memory, self._solved, self._volume = memory, solved, float(volume)
 
     def _call(self, x: Floats, reward: float, weight: float) -> None:
         given = float(reward), float(weight), self.penalty, self._settings, self._memory, self._solved

@@ -25,19 +25,19 @@ from infex.simulation.playing import play
 Step = Callable[[], object]
 
 
-class Compiled(NamedTuple):
+class CompiledStep(NamedTuple):
     """What was compiled, or read from the disk, and the seconds of processor time it took."""
 
     name: str
     seconds: float
 
 
-def compile_all() -> Iterator[Compiled]:
+def compile_all() -> Iterator[CompiledStep]:
     """Compiles one thing after the other, as it is asked for the next."""
-    for name, step in STEPS.items():
+    for name, step in COMPILED_AHEAD.items():
         begun = time.process_time()
         step()
-        yield Compiled(name, time.process_time() - begun)
+        yield CompiledStep(name, time.process_time() - begun)
 
 
 def _bandit() -> None:
@@ -72,7 +72,7 @@ def _estimators() -> None:
         _briefly(LinUCB(), estimator)
 
 
-STEPS: dict[str, Step] = {
+COMPILED_AHEAD: dict[str, Step] = {
     "runs over fixed arms": compile_loop,
     "Bandit": _bandit,
     "means that move, rewards that are late, any law": functools.partial(compile_open, False),

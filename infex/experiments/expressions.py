@@ -160,9 +160,8 @@ def _values(node: ast.expr, text: str, called: str, name: str | None) -> list[Al
 def _varied(called: str, name: str | None, value: ast.expr) -> str:
     """What a list gave: `scale=0.1`, or `every(5)` where it has no name."""
     written = ast.unparse(value)
-    if name is not None:
-        return f"{name}={written}"
-    return written if called == "Infex" else f"{called}({written})"
+    alone = written if called == "Infex" else f"{called}({written})"
+    return alone if name is None else f"{name}={written}"
 
 
 @final

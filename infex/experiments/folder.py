@@ -130,8 +130,7 @@ def write_results(folder: Path, results: Results) -> None:
 
 def write_tables(folder: Path, runs: bytes, summary: pa.Table) -> None:
     """Writes the table of runs, a Parquet file, and the summary for people."""
-    sink = pa.BufferOutputStream()
-    pyarrow.csv.write_csv(summary, sink)
+    pyarrow.csv.write_csv(summary, sink := pa.BufferOutputStream())
     replace(folder / RESULTS_FILE, runs)
     replace(folder / "summary.csv", sink.getvalue().to_pybytes())
 

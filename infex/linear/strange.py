@@ -13,7 +13,7 @@ from infex.linear.known import Known, Learnt
 from infex.linear.moments import Moments
 
 NEAR = 1e-6  # how far a kept figure may be from one that is computed anew
-ROUNDED = 1e-12  # of the trace, how far rounding may bring an eigenvalue below 0
+ROUNDED_OFF = 1e-12  # of the trace, how far rounding may bring an eigenvalue below 0
 LAST_BITS = 1e-15  # of what is added up, how far two orders of adding may differ
 
 
@@ -25,16 +25,15 @@ def fitting_sums(name: str, array: object, dim: int, told: int, penalty: float) 
         trace = float(np.trace(gram))
     if not trace <= told * HEAVIEST_WEIGHT * (1.0 + NEAR):
         raise DamagedFile(f"{name} is more than {told} rewards add up to")
-    if not float(np.linalg.eigvalsh(gram)[0]) >= -(NEAR * penalty + ROUNDED * trace):
+    if not float(np.linalg.eigvalsh(gram)[0]) >= -(NEAR * penalty + ROUNDED_OFF * trace):
         raise DamagedFile(f"{name} is no sum of x x'")
     return truth
 
 
 def refuse_no_numbers(known: Known) -> None:
     """Refuses what leads to no numbers: sums of a file may be anything."""
-    figures = {"theta": known.theta} | _figures(known)
-    for name in figures:
-        if not np.isfinite(figures[name]).all():
+    for name, numbers in ({"theta": known.theta} | _figures(known)).items():
+        if not np.isfinite(numbers).all():
             raise DamagedFile(f"its {name} would be no numbers")
 
 

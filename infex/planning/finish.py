@@ -144,8 +144,7 @@ class Finish:
 
     def judged(self, lane: Lane) -> Judged:
         """A lane's figures on fresh problems."""
-        name = lane.candidate.expression
-        if name not in self.known:
+        if (name := lane.candidate.expression) not in self.known:
             self.known[name] = self._judge(lane)
         return self.known[name]
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SETTING_COLOURS = ("#0072B2", "#D55E00", "#009E73", *OTHER_COLOURS)
 MOST_TICKS = 12  # values that are all written at the axis
-STEEP = 20.0  # the largest value over the least, from which a logarithmic axis is used
+STEEPEST = 20.0  # the largest value over the least, from which a logarithmic axis is used
 
 Drawn = tuple[str, Sequence[Any], Sequence[Spread]]
 
@@ -44,7 +44,7 @@ def setting_figure(setting: str, lines: Sequence[Drawn]) -> Figure:
 def _scale(axes: Axes, words: list[str], values: list[Any]) -> None:
     if words:
         axes.set_xticks(range(len(words)), words, rotation=20, ha="right", fontsize=8)
-    elif min(values) > 0 and max(values) >= STEEP * min(values):
+    elif min(values) > 0 and max(values) >= STEEPEST * min(values):
         axes.set_xscale("log")
         if len(set(values)) <= MOST_TICKS:
             axes.set_xticks(sorted(set(values)), [f"{value:g}" for value in sorted(set(values))])

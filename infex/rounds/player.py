@@ -29,8 +29,7 @@ class Player:
     __slots__ = ("_memory", "_policy", "account", "note", "shortcut", "traits")
 
     def __init__(self, policy: Policy, memory: Memory) -> None:
-        self.account = Account()
-        self._memory = memory
+        self.account, self._memory = Account(), memory
         self.note: Any = None
         self.policy = policy
 

@@ -60,9 +60,8 @@ def paired(one: Floats, other: Floats) -> Difference:
     twenty ruins a policy, that of 20 pairs holds the true mean in 64 of 100 cases, and so does BCa's.
     """
     gaps = np.asarray(one, dtype=np.float64) - np.asarray(other)
-    below = int(np.count_nonzero(gaps < 0))
     (interval,) = mean_intervals([gaps])
-    return Difference(int(gaps.size), *interval, below)
+    return Difference(int(gaps.size), *interval, int(np.count_nonzero(gaps < 0)))
 
 
 class Interval(NamedTuple):

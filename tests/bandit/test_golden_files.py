@@ -81,12 +81,19 @@ def figures(bandit: Bandit) -> Any:
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("format-2-*.infex")))
-def test_a_file_of_format_2_goes_on_bit_for_bit_with_what_stands_beside_it(name: str) -> None:
+def test_a_file_of_format_2_goes_on_with_what_stands_beside_it(name: str) -> None:
+    """To the last bit but for rounding: a formula that is computed in another order is still the same."""
     expected = json.loads((FOLDER / f"{name}.json").read_text())
     bandit = Bandit.load(FOLDER / f"{name}.infex")
     decisions = go_on(name.removeprefix("format-2-"), bandit, 60)
-    assert [list(row) for row in rows(decisions)] == expected["then"]
-    assert list(bandit.exploration()) == expected["exploration"]
+    for row, other in zip(rows(decisions), expected["then"], strict=True):
+        assert list(row) == rounded(other)
+    assert list(bandit.exploration()) == rounded(expected["exploration"])
+
+
+def rounded(row: Any) -> list[Any]:
+    """A row, with its floats as they are but for rounding."""
+    return [pytest.approx(each, rel=1e-12, abs=1e-12) if isinstance(each, float) else each for each in row]
 
 
 def rows(decisions: list[Decision]) -> list[tuple[Any, ...]]:

@@ -164,7 +164,7 @@ def test_load_compares_the_settings_of_ones_own_dataclasses(tmp_path: Path) -> N
 def test_policies_that_differ_are_named_as_they_are_written(tmp_path: Path) -> None:
     path = tmp_path / "own.infex"
     Bandit(ARMS, Infex(Softened(LinTS(), 0.1), every(5))).save(path)
-    with pytest.raises(CannotLoad, match=r"base is Softened\(LinTS\), not LinUCB"):
+    with pytest.raises(CannotLoad, match=r"base is Softened\(LinTS\(delta=0.01\)\), not LinUCB"):
         Bandit.load(path, Infex(LinUCB(), every(5)))
 
 
