@@ -62,6 +62,7 @@ NATURES: list[dict[str, Any]] = [
 @contextmanager
 def in_python(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as patch:
+        patch.setattr(infex.simulation.playing, "course_of", lambda *asked, **also: None)
         patch.setattr(infex.simulation.playing, "form_of", lambda policy: None)
         yield
 
