@@ -37,7 +37,7 @@ def suite(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Named challenges, with the paper's policies and yours, on one scored page.
+    """Named challenges, with policies of yours, on one scored page.
 
     \b
     infex suite
