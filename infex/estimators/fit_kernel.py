@@ -150,7 +150,7 @@ def fit_kernel(room: int | FitRoom, **settings: float) -> Callable[[Fitter], Fit
     ...         view.add(sums, penalty, x, min(max(reward, -settings[0]), settings[0]), weight)
     ...     return view.settle(sums, penalty, solved)
     >>> problem = infex.environments.gaussian(dim=3, arms=9, seed=1, rewards="gaussian")
-    >>> infex.play(problem, infex.LinUCB(), 100, estimator=clipped(most=2.0)).counts.sum()
+    >>> int(infex.play(problem, infex.LinUCB(), 100, estimator=clipped(most=2.0)).counts.sum())
     100
     """
     if not callable(room):

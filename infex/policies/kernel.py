@@ -74,7 +74,7 @@ class Kernel:
         >>> @steady.learns(room=1)
         ... def after(state, settings, arms, arm, x, reward, explored):
         ...     state[0] = arm if reward > 0 else (arm + 1) % arms.shape[1]
-        >>> infex.play(infex.environments.gaussian(dim=2, arms=3, seed=1), steady(), 100).counts.sum()
+        >>> infex.play(infex.environments.gaussian(dim=2, arms=3, seed=1), steady(), 100).horizon
         100
         """
         if not callable(room):
