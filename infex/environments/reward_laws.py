@@ -17,8 +17,8 @@ from numba.core import types
 from infex.arrays import Floats, shown
 from infex.checks import one_of, real
 from infex.errors import InvalidReward, InvalidSetting
-from infex.kernels.calling import Rewarder, law_arguments
-from infex.kernels.compiling import compiled_for_user, plain_python
+from infex.kernels.calling import Rewarder, law_arguments, users_address
+from infex.kernels.compiling import compiled_for_user
 from infex.kernels.rewards import LAWS, OWN, STUDENT, Law, draw_of, reward_of, rewarded
 from infex.streams import Rounds, stream
 
@@ -62,19 +62,7 @@ class RewardKernel:
     @functools.cached_property
     def address(self) -> Any:
         """Where the compiled law stands in memory; good as long as this object lives."""
-        if plain_python:
-            return self.code
-        kernel: Any = self.code
-        try:
-            kernel.compile(law_arguments())
-        except Exception as error:  # Numba raises more kinds than its own
-            raise InvalidSetting(f"{self!r} cannot be compiled: {error}") from error
-        code = kernel.overloads[law_arguments()]
-        if types.unliteral(code.signature.return_type) != types.float64:  # type: ignore[no-untyped-call]
-            raise InvalidSetting(
-                f"{self!r} must return a reward, a float; it returns {code.signature.return_type}"
-            )
-        return code.library.get_pointer_to_function(code.fndesc.llvm_func_name)
+        return users_address(repr(self), self.code, law_arguments(), types.float64, "a reward, a float")
 
 
 def reward_kernel(function: Rewarder) -> RewardKernel:

@@ -16,8 +16,8 @@ from infex.checks import real, whole
 from infex.errors import InvalidSetting
 from infex.estimators.fit import Fit
 from infex.estimators.solution import Solution
-from infex.kernels.calling import Fitter, address_of, fitter_arguments, result_of
-from infex.kernels.compiling import compiled_for_user, plain_python
+from infex.kernels.calling import Fitter, fitter_arguments, users_address
+from infex.kernels.compiling import compiled_for_user
 from infex.linear.estimating import Arrays, FitForm
 
 FitRoom = Callable[[int], int]
@@ -63,16 +63,8 @@ class FitKernel:
     @functools.cached_property
     def address(self) -> Any:
         """Where the compiled kernel stands in memory."""
-        name = self.__name__  # type: ignore[attr-defined]
-        if plain_python:
-            return self.code
-        try:
-            given = result_of(self.code, fitter_arguments())
-        except Exception as error:  # Numba raises more kinds than its own
-            raise InvalidSetting(f"{name} cannot be compiled: {error}") from error
-        if given != types.float64:
-            raise InvalidSetting(f"{name} must return the volume, a number; it returns {given}")
-        return address_of(self.code, fitter_arguments())
+        name: str = self.__name__  # type: ignore[attr-defined]
+        return users_address(name, self.code, fitter_arguments(), types.float64, "the volume, a number")
 
 
 @final

@@ -19,6 +19,7 @@ from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 
 from infex.arrays import Floats, shown
+from infex.errors import InvalidSetting
 from infex.kernels.compiling import Intrinsic, Values, compiled, plain_python
 from infex.kernels.view import View, viewed
 
@@ -81,6 +82,20 @@ def compiled_for(kernel: Any, kinds: tuple[Any, ...]) -> Any:
 def result_of(kernel: Any, kinds: tuple[Any, ...]) -> Any:
     """The type of what a kernel returns."""
     return types.unliteral(compiled_for(kernel, kinds).signature.return_type)  # type: ignore[no-untyped-call]
+
+
+def users_address(named: str, kernel: Any, kinds: tuple[Any, ...], result: object, wanted: str) -> Any:
+    """Where a user's kernel stands in memory, if it can be compiled and returns what is wanted."""
+    if plain_python:
+        return kernel
+    try:
+        given = result_of(kernel, kinds)
+    except Exception as error:  # Numba raises more kinds than its own
+        hint = " (what a kernel is given can be read alone)" if "readonly array" in str(error) else ""
+        raise InvalidSetting(f"{named} cannot be compiled{hint}: {error}") from error
+    if given != result:
+        raise InvalidSetting(f"{named} must return {wanted}; it returns {given}")
+    return address_of(kernel, kinds)
 
 
 def _calling(result: Any) -> Emitter:

@@ -16,8 +16,8 @@ from infex.arrays import Floats, shown
 from infex.checks import real, whole
 from infex.errors import InvalidSetting
 from infex.kernels import bases
-from infex.kernels.calling import Chooser, LearnKernel, address_of, arguments, learner_arguments, result_of
-from infex.kernels.compiling import compiled_for_user, plain_python
+from infex.kernels.calling import Chooser, LearnKernel, arguments, learner_arguments, users_address
+from infex.kernels.compiling import compiled_for_user
 from infex.kernels.fingerprint import mentions
 from infex.linear import Evidence
 from infex.policies.choice import Choice
@@ -153,16 +153,7 @@ class Kernel:
         return self._address(self.learner, learner_arguments(), types.none, "nothing")
 
     def _address(self, code: object, kinds: tuple[Any, ...], result: object, wanted: str) -> Any:
-        if plain_python:
-            return code
-        try:
-            given = result_of(code, kinds)
-        except Exception as error:  # Numba raises more kinds than its own
-            hint = " (what a kernel is given can be read alone)" if "readonly array" in str(error) else ""
-            raise InvalidSetting(f"{self!r} cannot be compiled{hint}: {error}") from error
-        if given != result:
-            raise InvalidSetting(f"{self!r} must return {wanted}; it returns {given}")
-        return address_of(code, kinds)
+        return users_address(repr(self), code, kinds, result, wanted)
 
     def state_of(self, dim: int, arms: int) -> int:
         """How many numbers it remembers."""
