@@ -12,7 +12,8 @@ from infex.arrays import Bools, Floats, Integers, Label, columns_of, labels_of, 
 from infex.bandit.labels import mask_of, places_of
 from infex.checks import whole
 from infex.errors import InvalidArms, InvalidContext, InvalidSetting
-from infex.features import FeatureMap, rows_in
+from infex.features import FeatureMap
+from infex.features.feature_map import rows_in
 
 Labels = tuple[Label, ...] | None
 

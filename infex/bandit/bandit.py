@@ -20,7 +20,8 @@ from infex.bandit.parts import new_parts
 from infex.bandit.readable import STREAM, Readable
 from infex.checks import HEAVIEST_WEIGHT, real
 from infex.errors import CannotMerge, InvalidReward
-from infex.features import FeatureMap, checked_map
+from infex.features import FeatureMap
+from infex.features.feature_map import checked_map
 from infex.linear import Evidence
 from infex.linear.estimating import Estimator
 from infex.policies.traits import Policy

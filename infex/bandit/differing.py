@@ -13,7 +13,8 @@ from infex.bandit.noting import shape
 from infex.checks import settings_by_name
 from infex.errors import CannotLoad, DamagedFile, InfexError, NoRecord, SparseExploration
 from infex.estimators import Ridge
-from infex.features import FeatureMap, Joined, checked_map
+from infex.features import FeatureMap, Joined
+from infex.features.feature_map import checked_map
 from infex.policies.kernel import Kernel
 from infex.policies.traits import Policy, checked, hook
 from infex.records import made, record

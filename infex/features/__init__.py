@@ -1,0 +1,16 @@
+"""Feature maps: what a context and each arm are together, as one row of features for each arm.
+
+For people used to libraries of contexts and arms: a bandit with a map is asked with a context, and
+all arms of the map are on offer in every round.
+
+>>> from infex import Bandit, LinUCB
+>>> bandit = Bandit(features=disjoint(["tea", "coffee"], context_dim=2), policy=LinUCB())
+>>> bandit.ask(context=[0.6, 0.8]).label
+'tea'
+"""
+
+from infex.features.feature_map import FeatureMap
+from infex.features.interactions import Interactions, disjoint, interactions
+from infex.features.joining import Joined, joined
+
+__all__ = ["FeatureMap", "Interactions", "Joined", "disjoint", "interactions", "joined"]

@@ -1,0 +1,46 @@
+"""Contexts as numbers: checked, and never told."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Real
+
+import numpy as np
+
+from infex.arrays import ROUNDING, Floats
+from infex.errors import InvalidContext
+
+
+def vector_of(name: str, given: object, dim: int, longest: float) -> Floats:
+    """`given` as so many finite numbers, divided by `longest`, than which it may not be longer."""
+    try:
+        found = np.asarray(given, dtype=np.float64)
+        if (
+            found.shape != (dim,)
+            or not np.isfinite(found).all()
+            or np.asarray(given).dtype.kind not in "iufO"
+        ):
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidContext(f"{name} must be {dim} finite numbers{_wrong(given, dim)}") from None
+    length = float(np.linalg.norm(found))
+    if length > longest * (1.0 + ROUNDING):
+        raise InvalidContext(
+            f"{name} must be no longer than longest={longest:g}, got one of length {length:.6g}"
+        )
+    return found / max(longest, length)
+
+
+def _wrong(given: object, dim: int) -> str:
+    """What is wrong with a context, and where; never what it holds, which is somebody's data."""
+    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
+        return f", got a {type(given).__name__}"
+    if len(given) != dim:
+        return f", got {len(given)}"
+    for place, feature in enumerate(given):
+        if isinstance(feature, bool | np.bool_) or not isinstance(feature, Real):
+            return f"; feature {place} is a {type(feature).__name__}"
+        if not math.isfinite(feature):
+            return f"; feature {place} is {float(feature)}"
+    return ""

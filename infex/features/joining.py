@@ -1,0 +1,73 @@
+"""Rows that a user's function makes of a context and an arm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from infex.arrays import Floats, Label, labels_of
+from infex.checks import real, whole
+from infex.errors import InvalidArms, InvalidSetting
+from infex.features.context_vectors import vector_of
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Joined:
+    """What a function makes of a context and each arm."""
+
+    function: Callable[[Any, Any], Any]
+    arms: tuple[Any, ...]
+    dim: int
+    labels: tuple[Label, ...] | None
+    longest: float
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise InvalidSetting(f"function must be one of a context and an arm, got {self.function!r}")
+        if not self.arms:
+            raise InvalidArms("there must be at least one arm, got none")
+        object.__setattr__(self, "dim", whole("dim", self.dim, least=1))
+        object.__setattr__(self, "labels", labels_of(self.labels, len(self.arms)))
+        object.__setattr__(self, "longest", real("longest", self.longest, above=0))
+
+    @property
+    def count(self) -> int:
+        return len(self.arms)
+
+    def __call__(self, context: object) -> Floats:
+        rows = [
+            vector_of(f"the features of arm {place}", self.function(context, arm), self.dim, self.longest)
+            for place, arm in enumerate(self.arms)
+        ]
+        return np.array(rows)
+
+    def __repr__(self) -> str:
+        name = getattr(self.function, "__qualname__", repr(self.function))
+        return f"Joined({name}, {self.count} arms, {self.dim} features)"
+
+
+def joined(
+    function: Callable[[Any, Any], Any],
+    arms: Iterable[Any],
+    dim: int,
+    *,
+    labels: Iterable[Label] | None = None,
+    longest: float = 1.0,
+) -> Joined:
+    """The rows `function(context, arm)`, of `dim` features, for arms and contexts of any kind.
+
+    `longest` is the greatest length of a row that the function gives, by which rows are divided.
+    Arms that are texts or whole numbers are their own labels. A file holds no function: such a
+    bandit is loaded with `features=`.
+
+    >>> joined(lambda hour, price: [hour / 24, price, 1.0], [0.5, 0.9], dim=3, longest=2)(12).tolist()
+    [[0.25, 0.25, 0.5], [0.25, 0.45, 0.5]]
+    """
+    found = tuple(arms)
+    if labels is None and all(isinstance(arm, str | int) and not isinstance(arm, bool) for arm in found):
+        labels = found
+    return Joined(function, found, dim, None if labels is None else tuple(labels), longest)
