@@ -52,7 +52,7 @@ def _refuse_strangers(bandit: Bandit, other: Bandit) -> None:
         raise CannotMerge(f"feature maps must agree, got {bandit.features!r} and {other.features!r}")
     if mine.explored is not None and theirs.explored is None:
         raise CannotMerge(f"{told(bandit.policy)} keeps exploring rounds apart, the other bandit does not")
-    if bandit._player.traits.learner is not None:
+    if bandit._player.traits.pupils:
         raise CannotMerge(f"{told(bandit.policy)} keeps a state of its own, which cannot be merged")
 
 

@@ -63,7 +63,7 @@ SOURCES = {Fixed: "fixed", Changing: "changing", Mapped: "mapped"}
 
 def save(bandit: Bandit, path: Path) -> None:
     """Writes all of a bandit; nothing of it changes, and what is loaded goes on bit for bit."""
-    if bandit._player.traits.learner is not None:
+    if bandit._player.traits.pupils:
         raise CannotSave(f"{told(bandit.policy)} keeps a state of its own, which a file cannot hold")
     archive.write(path, *_content(bandit))
 

@@ -24,7 +24,7 @@ def add_arms(bandit: Bandit, arms: npt.ArrayLike, labels: Iterable[Label] | None
 def remove_arms(bandit: Bandit, which: object) -> None:
     """Takes arms away; pending decisions for them can still be told."""
     before = _fixed(bandit)
-    if bandit._player.traits.learner is not None:
+    if bandit._player.traits.pupils:
         raise InvalidArms(f"{told(bandit.policy)} knows arms by their indices, which would change")
     source, places = before.removed(which)
     _replace(bandit, source, places)

@@ -204,6 +204,10 @@ class Evidence:
         """Every arm's x'theta under any parameter, (K,)."""
         return self._known.scores(theta)
 
+    def exploited(self) -> Evidence:
+        """The same for a policy that does not explore: every arm may be played, and nothing was noted."""
+        return Evidence(self._known, self._explored, None, None, self._spent, self._best)
+
     def noted(self, note: object) -> Evidence:
         """The same, with another note."""
         return self.seen_by(note, self._spent)

@@ -1,5 +1,6 @@
 """INFEX: infrequent exploration (Lee and Oh, NeurIPS 2025, Algorithm 1)."""
 
+import functools
 import warnings
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal, final
@@ -11,11 +12,11 @@ from infex.errors import InvalidSetting, SparseExploration
 from infex.linear import Evidence
 from infex.policies.choice import Choice, Reason, Turn, arm_of
 from infex.policies.form import Form, form_of
-from infex.policies.gate import Control, Gate, Opening, State
-from infex.policies.greedy import GREEDIES
+from infex.policies.gate import Control, Gate, Opening
+from infex.policies.greedy_model import exploited, refuse_model, share_of
 from infex.policies.likelihood import UNKNOWN, InfexNote, Likelihood, Shares
 from infex.policies.masks import choose_allowed
-from infex.policies.reviving import revived
+from infex.policies.reviving import fits_note, revived_note
 from infex.policies.ties import TIES, Ties
 from infex.policies.traits import Policy, Traits, checked, traits_of
 from infex.schedules.protocol import Schedule, has
@@ -31,6 +32,9 @@ class Infex:
     itself; the greedy rounds use all data either way.
 
     `ties` go to the "lowest" index, or at "random".
+
+    `greedy` is a policy that decides where the base does not, in the place of the ridge's greedy arm, such as
+    a model whose samples the base plays; a learner hears of all rewards. Costs stay those of the ridge.
     """
 
     base: Policy
@@ -38,6 +42,7 @@ class Infex:
     _: KW_ONLY
     data: Literal["shared", "own"] = "shared"
     ties: Ties = "lowest"
+    greedy: Policy | None = None
     gate: Gate = field(init=False, repr=False, compare=False)
     _likelihood: Likelihood = field(init=False, repr=False, compare=False)
     _begin: InfexNote = field(init=False, repr=False, compare=False)
@@ -49,7 +54,10 @@ class Infex:
         gate, traits = _checked(self)
         object.__setattr__(self, "gate", gate)
         object.__setattr__(self, "_begin", InfexNote(gate.begin()))
-        object.__setattr__(self, "_likelihood", Likelihood(gate, traits, self.data == "own", self.ties))
+        likelihood = Likelihood(
+            gate, traits, self.data == "own", functools.partial(share_of, self.greedy, self.ties)
+        )
+        object.__setattr__(self, "_likelihood", likelihood)
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The base's arm in the rounds of the schedule, the greedy arm in all others."""
@@ -81,7 +89,7 @@ class Infex:
     def compiled(self) -> Form | None:
         """The base in the rounds of the schedule, if neither it nor a control needs Python."""
         form = form_of(self.base)
-        if not isinstance(form, Form) or not form.is_base:
+        if not isinstance(form, Form) or not form.is_base or self.greedy is not None:
             return None
         form = form._replace(own=self.data == "own", random_ties=self.ties == "random", is_base=False)
         return _scheduled(form, self.schedule, self.gate)
@@ -89,24 +97,21 @@ class Infex:
     @property
     def uses_explored(self) -> bool:
         """Must the exploring rounds be kept apart?"""
-        return self.data == "own" or self._likelihood.base.uses_explored
+        beside = self.greedy is not None and traits_of(self.greedy).uses_explored
+        return self.data == "own" or self._likelihood.base.uses_explored or beside
+
+    @property
+    def exploiter(self) -> Policy | None:
+        """Who decides where the base does not."""
+        return self.greedy
 
     def accepts(self, note: object, dim: int) -> bool:
         """One of its own, with a state for each control."""
-        fresh, inner = self._begin.states, self._likelihood.base.accepts
-        return (
-            isinstance(note, InfexNote)
-            and [type(state) for state in note.states] == [type(state) for state in fresh]
-            and (note.base is None or inner is None or inner(note.base, dim))
-        )
+        return fits_note(self._begin, self._likelihood.base, note, dim)
 
     def revived(self, note: object) -> object:
         """A note of its own with the states of its controls as these have them, and the base's note."""
-        begin = self._begin.states
-        if not isinstance(note, InfexNote) or len(note.states) != len(begin):
-            return note
-        states = (_named(fresh, state) for fresh, state in zip(begin, note.states, strict=True))
-        return InfexNote(tuple(states), revived(self.base, note.base))
+        return revived_note(self._begin, self.base, note)
 
     def passes_on(self, explored: bool) -> bool:
         """Does a base that learns by itself hear of the reward: of all, or of its own rounds alone?"""
@@ -122,9 +127,7 @@ class Infex:
         refused: float | None = 1.0,
     ) -> Choice:
         """The greedy arm; `refused` is the probability with which the base chose an arm that was refused."""
-        arm, share = evidence.greedy, 1.0
-        if self.ties == "random":
-            arm, share = GREEDIES["random"].picked(evidence, rng)
+        arm, share = exploited(self.greedy, self.ties, t, evidence, rng)
         if opening.place is None and not self.gate.drawn:  # no control has objected, and no round was drawn
             return quick(Choice, (arm, False, None, opening.reason, None, share, 0.0, None, opening.turn))
         shares = UNKNOWN
@@ -133,13 +136,6 @@ class Infex:
         states = self.gate.after_skip(opening, evidence, note.states)
         kept = None if states is note.states else InfexNote(states, note.base)
         return Choice(arm, False, kept, opening.reason, None, *shares, opening.turn)
-
-
-def _named(fresh: State, state: State) -> State:
-    """A state as the control's own kind of tuple, if it has as many fields."""
-    made = getattr(type(fresh), "_make", None)
-    fits = isinstance(state, tuple) and len(fresh) == len(state)  # a file's may be anything
-    return made(state) if fits and made is not None else state
 
 
 def loss_of(evidence: Evidence, arm: int) -> float:
@@ -168,6 +164,7 @@ def _checked(infex: Infex) -> tuple[Gate, Traits]:
     traits, schedule = traits_of(checked("base", infex.base)), infex.schedule
     one_of("ties", infex.ties, TIES)
     _refuse_data(infex, traits)
+    refuse_model(infex.greedy, infex.ties, traits, infex.data == "own")
     _refuse_inner(infex, traits)
     if isinstance(schedule, type) or not has(schedule, "explores"):
         raise InvalidSetting(f"schedule must be an object with a method explores, got {told(schedule)}")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, final
 
 from infex.linear import Evidence
 from infex.policies.choice import Choice, mixed
 from infex.policies.gate import Gate, Opening, States
-from infex.policies.greedy import GREEDIES
 from infex.policies.masks import law_allowed
-from infex.policies.ties import Ties
 from infex.policies.traits import Traits
 
 
@@ -38,7 +37,7 @@ class Likelihood(NamedTuple):
     gate: Gate
     base: Traits
     own: bool
-    ties: Ties
+    greedy: Callable[[int, Evidence, int], float | None]
 
     def seen(self, t: int, evidence: Evidence, note: InfexNote) -> tuple[int, Evidence]:
         """The round and the evidence as the base sees them; with own data it counts its own rounds.
@@ -59,7 +58,7 @@ class Likelihood(NamedTuple):
         if self.gate.refusing and (choice.probability != 1.0 or self.gate.drawn):
             return UNKNOWN  # another arm might have been refused
         opens = self._chance(t, evidence, opening, note)
-        greedy = None if opens in (1.0, None) else GREEDIES[self.ties].probability(t, evidence, choice.arm)
+        greedy = None if opens in (1.0, None) else self.greedy(t, evidence, choice.arm)
         probability = mixed(opens, choice.probability, greedy)
         mixes = opens not in (0.0, 1.0)  # might this round have been drawn as the other kind?
         if mixes and self.base.probability is None:
@@ -72,7 +71,7 @@ class Likelihood(NamedTuple):
         return Shares(probability, opens * choice.chance if known else None, choice.law)  # type: ignore[operator]
 
     def of_greedy(
-        self, t: int, evidence: Evidence, opening: Opening, note: InfexNote, arm: int, share: float
+        self, t: int, evidence: Evidence, opening: Opening, note: InfexNote, arm: int, share: float | None
     ) -> Shares:
         """Those of a round that did not explore; `share` is that of the greedy arm among its ties."""
         if not self.gate.drawn:
@@ -95,7 +94,7 @@ class Likelihood(NamedTuple):
         law = None if chance in (0.0, None) else self._law(t, evidence, arm, note)
         if self.gate.refusing and law is not None:
             return None  # an arm may be refused, and the greedy one played in its place
-        return mixed(chance, law, GREEDIES[self.ties].probability(t, evidence, arm))
+        return mixed(chance, law, self.greedy(t, evidence, arm))
 
     def _chance(self, t: int, evidence: Evidence, opening: Opening, note: InfexNote) -> float | None:
         chance = self.gate.chance(t, evidence, opening, note.states)

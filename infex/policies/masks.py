@@ -29,7 +29,7 @@ def choose_allowed(
     if none_allowed(evidence):
         turn = None if traits.gate is None else Turn.DROPPED
         return Choice(evidence.greedy, False, None, Reason.NO_ARM_ALLOWED, None, 1.0, 0.0, None, turn)
-    if traits.learner is not None:
+    if traits.pupils:
         raise InvalidArms(
             f"{told(policy)} knows arms by their indices, which `allowed` would change; let it read "
             "evidence.allowed itself, and say heeds_allowed = True"

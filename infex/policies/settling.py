@@ -36,6 +36,14 @@ class HoldsPolicy(Protocol):
 
 
 @runtime_checkable
+class HoldsGreedy(Protocol):
+    """A policy with one that decides where it does not explore."""
+
+    exploiter: Any
+    greedy: Any
+
+
+@runtime_checkable
 class HoldsSchedule(Protocol):
     """A policy or a control around a schedule."""
 
@@ -110,6 +118,8 @@ def _filled(part: Any, delta: float, above: tuple[Any, ...] = ()) -> Any:
 def _held(part: object) -> Iterator[tuple[str, object]]:
     if isinstance(part, HoldsPolicy):
         yield "base", part.base
+    if isinstance(part, HoldsGreedy):
+        yield "greedy", part.greedy
     if isinstance(part, HoldsSchedule):
         yield "schedule", part.schedule
 

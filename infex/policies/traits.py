@@ -78,10 +78,11 @@ class Hooks(Policy, Protocol):
     calls explored? That of `uses_explored` if it is not there. `heeds_allowed`: does it read
     `evidence.allowed` itself? Any other policy is shown the allowed arms alone. `greatest`: the largest
     reward that fits its settings; a larger one is warned of. `gate`: when it explores, for a policy with a
-    schedule.
+    schedule. `exploiter`: who decides where it does not explore; None is the greedy arm.
     """
 
     base: Policy
+    exploiter: Policy | None
     uses_explored: bool
     tells_explored: bool
     heeds_allowed: bool
@@ -139,13 +140,20 @@ ATTRIBUTES: dict[str, tuple[Any, str]] = {
 }
 
 
+class Pupil(NamedTuple):
+    """A learner inside a policy; it hears of a reward if all that stand around it pass it on."""
+
+    learner: Learner
+    hears: tuple[Callable[[bool], bool], ...]
+
+
 class Traits(NamedTuple):
     """What the hooks of a policy say, read once, by one walk through the policies it holds.
 
     `chain` are the policy, its base, the base of that and so on, and `gates` those that they have.
     `draws_rounds`: does one of them explore in rounds that were drawn at random? `span`: how many rounds
-    back do limits look? `hears` decide whether the learner hears of a reward. `trusted`: is all of it
-    infex's own? `lacks_delta`: is there a delta that nobody said?
+    back do limits look? `pupils` are the learners, each once. `trusted`: is all of it infex's own?
+    `lacks_delta`: is there a delta that nobody said?
     """
 
     chain: tuple[Policy, ...]
@@ -155,20 +163,20 @@ class Traits(NamedTuple):
     greatest: float | None
     radius: Callable[[Evidence], float] | None
     probability: Callable[[int, Evidence, int], float | None] | None
-    learner: Learner | None
+    pupils: tuple[Pupil, ...]
     gate: Gate | None
     gates: tuple[Gate, ...]
     draws_rounds: bool
     span: int
     accepts: Callable[[Any, int], bool] | None
     trusted: bool
-    hears: tuple[Callable[[bool], bool], ...]
     lacks_delta: bool
 
     def teach(self, arm: int, features: Floats, reward: float, explored: bool) -> None:
-        """Passes a reward on to the learner, if there is one and it hears of such rewards."""
-        if self.learner is not None and all(passes_on(explored) for passes_on in self.hears):
-            self.learner.learn(arm, features, reward, explored)
+        """Passes a reward on to the learners that hear of such rewards."""
+        for learner, hears in self.pupils:
+            if all(passes_on(explored) for passes_on in hears):
+                learner.learn(arm, features, reward, explored)
 
 
 def traits_of(policy: Policy) -> Traits:
@@ -192,11 +200,9 @@ def traits_of(policy: Policy) -> Traits:
 
 def _read(policy: Policy) -> Traits:
     chain = tuple(_walk(policy))
+    beside = _beside(chain)
     uses = bool(_first(chain, "uses_explored", False))
-    learner = next((link for link in chain if callable(_own(link, "learn"))), None)
-    above = chain if learner is None else chain[: chain.index(learner)]
     gates: list[Gate] = [gate for link in chain if (gate := _own(link, "gate")) is not None]
-    hears = [_own(link, "passes_on") for link in above]
     parts = (*chain, *(part for gate in gates for part in gate.parts()))
     return Traits(
         chain=chain,
@@ -206,16 +212,41 @@ def _read(policy: Policy) -> Traits:
         greatest=_first(chain, "greatest", None),
         radius=_first(chain, "radius", None),
         probability=_own(policy, "probability"),
-        learner=learner,
+        pupils=_pupils(chain, beside),
         gate=_own(policy, "gate"),
         gates=tuple(gates),
         draws_rounds=any(gate.drawn for gate in gates),
         span=max((gate.span for gate in gates), default=0),
         accepts=_own(policy, "accepts"),
-        trusted=all(type(part).__module__.startswith("infex.") for part in parts),
-        hears=tuple(passes_on for passes_on in hears if passes_on is not None),
-        lacks_delta=any(lacks_delta(part) for part in parts),
+        trusted=all(type(part).__module__.startswith("infex.") for part in parts)
+        and all(each.trusted for each in beside.values()),
+        lacks_delta=any(lacks_delta(part) for part in parts)
+        or any(each.lacks_delta for each in beside.values()),
     )
+
+
+def _beside(chain: tuple[Policy, ...]) -> dict[int, Traits]:
+    """The traits of those who decide where a policy of the chain does not explore, by that one's place."""
+    found = {place: _own(link, "exploiter") for place, link in enumerate(chain)}
+    return {place: traits_of(each) for place, each in found.items() if each is not None}
+
+
+def _pupils(chain: tuple[Policy, ...], beside: dict[int, Traits]) -> tuple[Pupil, ...]:
+    """The first learner of the chain, and those beside it; one that is both hears of what either does."""
+    both = [
+        Pupil(learner, _passing(chain[:place]) + hears)
+        for place, traits in beside.items()
+        for learner, hears in traits.pupils
+    ]
+    first = next((place for place, link in enumerate(chain) if callable(_own(link, "learn"))), None)
+    if first is not None:
+        both.append(Pupil(cast(Learner, chain[first]), _passing(chain[:first])))
+    return tuple({id(pupil.learner): pupil for pupil in reversed(both)}.values())
+
+
+def _passing(around: tuple[Policy, ...]) -> tuple[Callable[[bool], bool], ...]:
+    found = [_own(link, "passes_on") for link in around]
+    return tuple(passes_on for passes_on in found if passes_on is not None)
 
 
 REMEMBERED_TRAITS: dict[int, Traits] = {}  # each holds its policy, so that no other can have its id

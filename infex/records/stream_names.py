@@ -24,6 +24,7 @@ def stream_name(thing: object) -> str:
     kind = type(thing).__qualname__
     if isinstance(thing, Infex):
         parts = stream_name(thing.base), stream_name(thing.schedule), thing.data, thing.ties
-        return f"{kind}({', '.join(parts)})"
+        model = () if thing.greedy is None else (stream_name(thing.greedy),)
+        return f"{kind}({', '.join((*parts, *model))})"
     base = hook(thing, "base")
     return kind if base is None else f"{kind}({stream_name(base)})"

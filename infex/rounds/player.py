@@ -111,7 +111,7 @@ class Player:
         memory = self._memory
         if memory.searches or weight != 1.0:
             weight = memory.counted(on, reward, weight)  # asks and refuses before anybody has learnt
-        if self.traits.learner is not None:
+        if self.traits.pupils:
             features = memory.columns[:, on] if isinstance(on, int) else on
             self.traits.teach(arm, features.copy(), reward, explored)
         memory.take(on, reward, explored, weight)

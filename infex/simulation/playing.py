@@ -84,7 +84,7 @@ def play_named(
 
 def fresh(policy: Policy) -> Policy:
     """The policy as it was given, for one run: a learner is copied, and so left as it is."""
-    return copy.deepcopy(policy) if traits_of(policy).learner is not None else policy
+    return copy.deepcopy(policy) if traits_of(policy).pupils else policy
 
 
 def plain_ridge(penalty: float, estimator: Estimator | None) -> tuple[float, Estimator | None]:

@@ -248,11 +248,11 @@ def test_a_learner_is_told_all_rounds_or_its_own() -> None:
     for data, heard in (("shared", [1.0, 2.0]), ("own", [1.0])):
         listener = Listener()
         traits = traits_of(Infex(listener, always(), data=data))
-        assert traits.learner is listener
+        assert [pupil.learner for pupil in traits.pupils] == [listener]
         traits.teach(0, np.zeros(1), 1.0, explored=True)
         traits.teach(0, np.zeros(1), 2.0, explored=False)
         assert listener.heard == heard
-    assert traits_of(Infex(LinUCB(), always())).learner is None
+    assert traits_of(Infex(LinUCB(), always())).pupils == ()
 
 
 def test_own_data_of_a_policy_that_uses_explored_is_refused() -> None:

@@ -98,7 +98,7 @@ def test_settings_go_to_plain_data_and_to_text_and_back(thing: Any) -> None:
 def test_every_setting_is_named_so_that_another_default_changes_nothing() -> None:
     kept = record(Infex(LinUCB(), every(20)))
     assert kept == {
-        "kind": "Infex", "version": 1, "data": "shared", "ties": "lowest",
+        "kind": "Infex", "version": 1, "data": "shared", "ties": "lowest", "greedy": None,
         "base": {
             "kind": "LinUCB", "version": 1, "noise": 1.0, "bound": 1.0, "delta": None, "scale": 1.0,
             "ties": "lowest",
