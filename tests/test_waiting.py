@@ -1,6 +1,7 @@
 """No test depends on how fast something is."""
 
 import ast
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import waiting
+from tests.waiting import PATIENCE
 
 TESTS = Path(__file__).parent
 FILES = sorted(path for path in TESTS.rglob("*.py") if path.name != "waiting.py")
@@ -62,3 +64,15 @@ def test_waiting_gives_what_came_and_ends_when_nothing_can_come(monkeypatch: pyt
     monkeypatch.setattr(waiting, "PATIENCE", 0.0)
     with pytest.raises(AssertionError, match="waited 0 s until it comes"):
         waiting.until(lambda: False, "it comes")
+
+
+def test_ctrl_c_reaches_processes_also_where_tests_run_in_the_background() -> None:
+    """A shell without job control starts them with Ctrl-C ignored, which processes inherit."""
+    program = (
+        "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+        "import tests.conftest, subprocess, sys\n"
+        "told = 'import signal; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)'\n"
+        "sys.exit(subprocess.run([sys.executable, '-c', told], capture_output=True).stdout != b'True\\n')\n"
+    )
+    found = subprocess.run([sys.executable, "-c", program], cwd=TESTS.parent, timeout=PATIENCE)
+    assert found.returncode == 0
