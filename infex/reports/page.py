@@ -84,7 +84,7 @@ def _data(results: Shown[P], looks: dict[str, Style]) -> dict[str, Any]:
             lines.append(
                 {
                     "policy": policy,
-                    "colour": looks[policy].colour,
+                    "colour": _on_page(looks[policy].colour),
                     "dash": list(looks[policy].dash),
                     "rounds": rounds.tolist(),
                     "mean": _short(mean),
@@ -165,10 +165,15 @@ def _claims(verdicts: Sequence[Judgement], caveat: str, heading: str) -> str:
     return f"<h2>{escape(heading, quote=False)}</h2>\n{known}" + f'<ul class="claims">{"".join(items)}</ul>'
 
 
+def _on_page(colour: str) -> str:
+    """A colour as the page has it: black is that of the text, which is light on a dark page."""
+    return "currentColor" if colour == "#000000" else colour
+
+
 def _legend(policies: list[str], looks: dict[str, Style]) -> str:
     buttons = []
     for policy in policies:
-        colour, dash = looks[policy]
+        colour, dash = _on_page(looks[policy].colour), looks[policy].dash
         line = (
             '<svg width="26" height="8" aria-hidden="true"><line x1="0" x2="26" y1="4" y2="4" '
             f'stroke="{colour}" stroke-width="2.5" stroke-dasharray="{" ".join(map(str, dash))}"/></svg>'

@@ -59,6 +59,37 @@ def test_the_page_is_drawn_without_errors_or_requests(report: Path, width: int) 
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_and_lines_stand_out_from_a_light_and_a_dark_page(report: Path, scheme: str) -> None:
+    with browser.opened(report) as driver:
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+        look = "return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]"
+        page = luminance(driver.execute_script(look, "body", "backgroundColor"))
+        assert (page < 0.1) == (scheme == "dark")
+        text = luminance(driver.execute_script(look, "p", "color"))
+        assert contrast(text, page) > 4.5
+        pressed = luminance(
+            driver.execute_script(look, "#views button[aria-pressed=true]", "backgroundColor")
+        )
+        assert contrast(luminance(driver.execute_script(look, "#views button", "color")), pressed) > 7
+        for policy in POLICIES:
+            line = driver.execute_script(look, f'polyline[data-policy="{policy}"]', "stroke")
+            assert contrast(luminance(line), page) > 3, policy
+
+
+def luminance(colour: str) -> float:
+    """The relative luminance of "rgb(...)", as the Web Content Accessibility Guidelines define it."""
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: float, other: float) -> float:
+    return (max(one, other) + 0.05) / (min(one, other) + 0.05)
+
+
+@pytest.mark.browser
 def test_a_legend_entry_toggles_its_line(report: Path) -> None:
     with browser.opened(report) as driver:
         buttons = driver.find_elements(By.CSS_SELECTOR, "#legend button")
