@@ -210,6 +210,13 @@ class Mapped:
         return found, kept
 
 
+def context_within(arms: Arms, context: object) -> Floats | None:
+    """A context, checked, where arms have a regression each; None where they have not, or without one."""
+    if context is None or not isinstance(arms, Mapped) or not isinstance(arms.features, Disjoint):
+        return None
+    return arms.features.within(context)
+
+
 def offer_of(features: FeatureMap, context: object) -> Offer:
     """What a map offers in a context."""
     if isinstance(features, Disjoint):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from infex.arrays import brief, fitting_rows
-from infex.bandit.arms import Asked, Fixed
+from infex.bandit.arms import Asked, Fixed, context_within
 from infex.bandit.decision import Decided, Decision
 from infex.bandit.explaining import explained
 from infex.bandit.lives import key_of
@@ -41,12 +41,16 @@ def decide(bandit: Bandit, asked: Asked, own_id: str | None) -> tuple[Decision, 
     return explained(key, taken, evidence, offered.labels, bandit._radius), taken
 
 
-def ask_quickly(bandit: Bandit, own_id: str | None) -> Decision | None:
-    """Asks for all fixed arms, where the policy's decision can be had in one call."""
+def ask_quickly(bandit: Bandit, own_id: str | None, context: object) -> Decision | None:
+    """Asks for all arms, fixed or in a context, where the policy's decision can be had in one call."""
     player, arms = bandit._player, bandit._arms
     account, shortcut = player.account, player.shortcut
     t = account.t + 1
-    if shortcut is None or arms.allowed is not None or (seen := player.glance(t)) is None:
+    if shortcut is None or arms.allowed is not None:
+        return None
+    within = context_within(arms, context)
+    seen = player.glance(t) if within is None else player.glance_in(t, within)
+    if seen is None or (within is None and context is not None):
         return None
     explores, (arm, greedy, estimate, best, margin) = seen
     if arm < 0:
@@ -64,7 +68,7 @@ def ask_quickly(bandit: Bandit, own_id: str | None) -> Decision | None:
         1.0, reason, 1.0 if explores else 0.0, 1.0 if explores else None,
     )  # fmt: skip
     decision = quick(Decision, fields)
-    bandit._waiting.add(decision, arm)
+    bandit._waiting.add(decision, arm if within is None else quick(InBlock, (arm, within)))
     return decision
 
 

@@ -31,6 +31,7 @@ class Blocks(NamedTuple):
     """
 
     solved: Floats
+    wide: Floats
     runs: Floats
     counts: Floats
     truth: Floats | None
@@ -66,13 +67,11 @@ class BlockKnown:
         self._blocks, self._context, self._places = blocks, context, places
         self._widths: Floats | None = None
         self._radii: tuple[tuple[float, float, float], Floats] | None = None
-        self._scores = self._estimates = np.empty(places.size)
-        self.greedy = -1
-        if places.size:
-            self.greedy = small_ridges.look_at_blocks(blocks.solved, context, places, self._scores)
-            if blocks.link == LOGISTIC:
-                self._estimates = chance(self._scores)
-                self.greedy = kernels.best(self._estimates)
+        scores = np.empty(len(blocks.solved))
+        small_ridges.look_at_blocks(blocks.wide, context, scores)
+        self._scores = scores[places]
+        self._estimates = chance(self._scores) if blocks.link == LOGISTIC else self._scores
+        self.greedy = kernels.best(self._estimates) if places.size else -1
 
     @property
     def count(self) -> int:
@@ -141,9 +140,9 @@ class BlockKnown:
         """The confidence radius of each arm, by its own data alone, (K,)."""
         asked = noise, bound, delta
         if self._radii is None or self._radii[0] != asked:
-            found, blocks = np.empty(self.count), self._blocks
-            small_ridges.radii_of_blocks(blocks.runs, blocks.penalty, *asked, self._places, found)
-            self._radii = asked, found  # whole: another thread may read it
+            found, blocks = np.empty(len(self._blocks.solved)), self._blocks
+            small_ridges.radii_of_blocks(blocks.runs, blocks.penalty, *asked, found)
+            self._radii = asked, found[self._places]  # whole: another thread may read it
         return shown(self._radii[1])
 
     def upper(self, beta: Radius) -> Floats:
@@ -154,7 +153,7 @@ class BlockKnown:
     def perturbed(self, scale: Radius, direction: Floats) -> Floats:
         """Every arm's mean under a parameter theta_k + scale_k M_k'direction_k of its own, (K,)."""
         out, scales = np.empty(self.count), np.ascontiguousarray(np.broadcast_to(scale, self.count))
-        where = self._blocks.solved, self._context, self._places, self._scores
+        where = self._blocks.wide, self._context, self._places, self._scores
         small_ridges.sampled_blocks(*where, scales, direction, out)
         return chance(out) if self._blocks.link == LOGISTIC else out
 
@@ -220,9 +219,9 @@ class BlockKnown:
         """Every |x| in V_k^-1."""
         found = self._widths
         if found is None:
-            found = np.empty(self.count)
-            small_ridges.widths_of_blocks(self._blocks.solved, self._context, self._places, found)
-            self._widths = found  # whole: another thread may read it
+            work, widths = np.empty((2, len(self._blocks.solved)))
+            small_ridges.widths_of_blocks(self._blocks.wide, self._context, work, widths)
+            found = self._widths = widths[self._places]  # whole: another thread may read it
         return found
 
     @property

@@ -31,7 +31,7 @@ class BlockRidge:
 
     __slots__ = (
         "_held",
-        "_vectors",
+        "_wide",
         "columns",
         "counts",
         "layout",
@@ -48,17 +48,23 @@ class BlockRidge:
         self.layout, self.penalty, self.told = layout, checked_penalty(penalty), 0
         count, dim = layout
         self.columns: Floats = np.empty((count * dim, 0))  # none are fixed
-        self._vectors: Floats = np.zeros((4, dim))
         self._held: Blocks | None = None
         self.counts: Floats = np.zeros((2, count))
         self.truth: Floats = np.zeros((count, 2, dim + 1, dim))
         self.solved: Floats = np.zeros((count, dim + 1, dim))
         self.runs: Floats = np.zeros((count, RUN))
+        self._wide: Floats = wide_for(layout)
         self._refresh()
 
     def known(self) -> BlockKnown:
         """What is known, as numbers that stay as they are; of arms it tells in a context (`on`)."""
-        return BlockKnown(self._blocks(), self._vectors[0], NOBODY)
+        return BlockKnown(self._blocks(), np.zeros(self.layout.dim), NOBODY)
+
+    def glance(
+        self, context: Floats, numbers: Floats, optimistic: bool
+    ) -> tuple[int, int, float, float, float]:
+        """One decision in one call: see `kernels.small_ridges.glance_at_blocks`."""
+        return small_ridges.glance_at_blocks(self._wide, self.solved, self.runs, context, numbers, optimistic)
 
     def refuse(self, reward: float) -> None:
         """Any finite reward can be taken in."""
@@ -79,7 +85,7 @@ class BlockRidge:
         self._part()
         self.told += 1
         small_ridges.learn_block(
-            self.truth, self.penalty, self.solved, self.runs, self.counts, self._vectors,
+            self.truth, self.penalty, self.solved, self._wide, self.runs, self.counts,
             arm, context, reward, float(weight),
         )  # fmt: skip
 
@@ -97,6 +103,7 @@ class BlockRidge:
         old = places[known]
         other.truth[known], other.solved[known] = self.truth[old], self.solved[old]
         other.runs[known], other.counts[:, known] = self.runs[old], self.counts[:, old]
+        small_ridges.turn_blocks(other.solved, other._wide)
         other.told = self.told - int(self.counts[0].sum() - other.counts[0].sum())
         return other
 
@@ -118,17 +125,20 @@ class BlockRidge:
         fresh._refresh()
         if "factors" in arrays:  # else of a dense regression, or of another estimator
             fresh.solved, fresh.runs = refuse_strange_blocks(arrays, fresh.solved, fresh.runs)
+            small_ridges.turn_blocks(fresh.solved, fresh._wide)
         self._held, self.told, self.counts = None, told, counts
         self.truth, self.solved, self.runs = fresh.truth, fresh.solved, fresh.runs
+        self._wide = fresh._wide
 
     def _refresh(self) -> None:
         """Computes all that is derived anew."""
-        small_ridges.refresh_blocks(self.truth, self.penalty, self.solved, self.runs)
+        small_ridges.refresh_blocks(self.truth, self.penalty, self.solved, self._wide, self.runs)
 
     def _blocks(self) -> Blocks:
         held = self._held
         if held is None:
-            held = Blocks(self.solved, self.runs, self.counts, self.truth, self.told, self.penalty)
+            arrays = self.solved, self._wide, self.runs, self.counts, self.truth
+            held = Blocks(*arrays, self.told, self.penalty)
             self._held = held
         return held
 
@@ -137,7 +147,13 @@ class BlockRidge:
         held, self._held = self._held, None
         if held is not None and getrefcount(held) > ALONE:
             self.truth, self.solved = self.truth.copy(), self.solved.copy()
-            self.runs, self.counts = self.runs.copy(), self.counts.copy()
+            self.runs, self.counts, self._wide = self.runs.copy(), self.counts.copy(), self._wide.copy()
+
+
+def wide_for(layout: Separate) -> Floats:
+    """Room for thetas and factors of all arms, turned."""
+    arms, dim = layout
+    return np.zeros((dim + dim * (dim + 1) // 2, arms))
 
 
 def in_block(on: On) -> InBlock:

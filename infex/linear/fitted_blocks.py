@@ -9,9 +9,10 @@ import numpy as np
 
 from infex.arrays import Floats, Integers, fitting, fitting_counts, moved
 from infex.errors import DamagedFile
+from infex.kernels import small_ridges
 from infex.kernels.layout import RUN
 from infex.linear.block_known import BlockKnown, Blocks
-from infex.linear.block_ridge import NOBODY, in_block, separate
+from infex.linear.block_ridge import NOBODY, in_block, separate, wide_for
 from infex.linear.estimating import Arrays, Estimator, Statistics
 from infex.linear.known import Known
 from infex.linear.offers import GONE, Layout, On, Separate
@@ -28,8 +29,8 @@ class FittedBlocks:
     """
 
     __slots__ = (
-        "_asked", "_estimator", "_held", "_late", "_runs", "_solved", "_stale", "_tolds", "_truth", "columns",
-        "counts", "layout", "parts", "told",
+        "_asked", "_estimator", "_held", "_late", "_runs", "_solved", "_stale", "_tolds", "_truth", "_wide",
+        "columns", "counts", "layout", "parts", "told",
     )  # fmt: skip
 
     def __init__(self, layout: Separate, penalty: float, estimator: Estimator) -> None:
@@ -41,6 +42,7 @@ class FittedBlocks:
         self._tolds: Integers = np.zeros(count, dtype=np.int64)
         self._solved: Floats = np.zeros((count, dim + 1, dim))
         self._runs: Floats = np.zeros((count, RUN))
+        self._wide: Floats = wide_for(layout)
         self._truth: Floats | None = np.zeros((count, 2, dim + 1, dim))
         self._held: Blocks | None = None
         self._stale = set(range(count))  # arms whose arrays are of before their last reward
@@ -62,7 +64,7 @@ class FittedBlocks:
             self._renew()
         if self._held is None:
             told, link = int(self._tolds.sum()), self._known(0).learnt.link
-            arrays = self._solved, self._runs, self.counts, self._truth
+            arrays = self._solved, self._wide, self._runs, self.counts, self._truth
             self._held = Blocks(*arrays, told, self.penalty, link)
         return BlockKnown(self._held, np.zeros(self.layout.dim), NOBODY)
 
@@ -161,6 +163,7 @@ class FittedBlocks:
                 self._truth = None
             elif self._truth is not None:
                 self._truth[arm] = learnt.truth
+        small_ridges.turn_blocks(self._solved, self._wide)
         self._stale = set()
 
     def _part(self) -> None:
@@ -169,6 +172,7 @@ class FittedBlocks:
         if held is not None and getrefcount(held) > ALONE:
             self._solved, self._runs, self.counts = self._solved.copy(), self._runs.copy(), self.counts.copy()
             self._truth = None if self._truth is None else self._truth.copy()
+            self._wide = self._wide.copy()
 
 
 def _joined(name: str, parts: list[Any]) -> Arrays:

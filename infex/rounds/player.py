@@ -8,10 +8,11 @@ from typing import Any, final
 
 import numpy as np
 
-from infex.arrays import Bools
+from infex.arrays import Bools, Floats
 from infex.checks import quick, told
 from infex.errors import NotKept
 from infex.linear import Evidence, Memory, Offer, On, RidgeStatistics
+from infex.linear.block_ridge import BlockRidge
 from infex.policies.choice import Choice, arm_of, checked_choice
 from infex.policies.infex import loss_of
 from infex.policies.masks import choose_allowed, law_allowed
@@ -85,6 +86,13 @@ class Player:
         if shortcut is None or type(ridge) is not RidgeStatistics or self.account.owed:
             return None
         return shortcut.take(t, ridge)
+
+    def glance_in(self, t: int, context: Floats) -> Glance | None:
+        """The same for arms that have a regression each, in a context."""
+        ridge, shortcut = self._memory.all, self.shortcut
+        if shortcut is None or not isinstance(ridge, BlockRidge) or self.account.owed:
+            return None
+        return shortcut.take_in(t, ridge, context)
 
     def _checked(self, choice: Choice, t: int, evidence: Evidence) -> Choice:
         """A choice of a user's policy, whole, with its probability where `probability` tells it."""
