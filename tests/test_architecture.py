@@ -29,7 +29,8 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "rounds": GROUND | {"kernels", "schedules", "linear", "policies"},
     "features": GROUND,
     "environments": GROUND | {"streams", "kernels"},
-    "records": GROUND | {"schedules", "estimators", "policies", "rounds", "features", "environments"},
+    "records": GROUND  # linear: a decision says what its reward is learnt on
+    | {"linear", "schedules", "estimators", "policies", "rounds", "features", "environments"},
     "bandit": GROUND
     | {"version", "files", "streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds"}
     | {"features", "records"},

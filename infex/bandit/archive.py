@@ -18,7 +18,7 @@ from infex.files import replace
 from infex.linear.estimating import Arrays
 
 MAGIC = b"infex bandit "
-FORMAT = 2
+FORMAT = 3
 SETTINGS_ARRAY = "settings"
 
 

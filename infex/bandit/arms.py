@@ -12,8 +12,11 @@ from infex.arrays import Bools, Floats, Integers, Label, columns_of, labels_of, 
 from infex.bandit.labels import mask_of, places_of
 from infex.checks import whole
 from infex.errors import InvalidArms, InvalidContext, InvalidSetting
-from infex.features import FeatureMap
-from infex.features.feature_map import rows_in
+from infex.features import Disjoint, FeatureMap, Interactions, Joined
+from infex.features.feature_map import refuse_all_but_context
+from infex.features.turnable import TurningMap, staying
+from infex.linear import InContext, Layout, Offer, Separate
+from infex.linear.offers import GONE
 
 Labels = tuple[Label, ...] | None
 
@@ -31,9 +34,9 @@ NOTHING_ASKED = Asked()
 
 
 class Offered(NamedTuple):
-    """The arms of one round as columns, (d, K), None if they are the fixed ones; labels; who may be tried."""
+    """The arms of one round, None if they are the fixed ones; labels; who may be tried."""
 
-    columns: Floats | None
+    columns: Offer | None
     labels: Labels
     allowed: Bools | None
 
@@ -48,6 +51,10 @@ class Arms(Protocol):
     @property
     def dim(self) -> int:
         """How many features an arm has."""
+
+    @property
+    def layout(self) -> Layout:
+        """What statistics are kept of: fixed arms, of which there may be none, or a regression for each."""
 
     def offer(self, asked: Asked) -> Offered:
         """The arms of a round; refuses what does not fit."""
@@ -72,6 +79,10 @@ class Fixed:
     @property
     def dim(self) -> int:
         return int(self.columns.shape[0])
+
+    @property
+    def layout(self) -> Layout:
+        return self.columns
 
     def offer(self, asked: Asked) -> Offered:
         if asked is NOTHING_ASKED:
@@ -102,11 +113,7 @@ class Fixed:
 
     def removed(self, which: object) -> tuple[Fixed, Integers]:
         """Without some arms, named by label where arms have labels; and the old places of the rest."""
-        count = self.columns.shape[1]
-        gone = places_of(which, self.labels, count)
-        if len(gone) == count:
-            raise InvalidArms(f"at least one arm must stay; asked to remove all {len(gone)}")
-        kept = np.array([place for place in range(count) if place not in gone])
+        _, kept = parted(which, self.labels, self.columns.shape[1])
         names = None if self.labels is None else tuple(self.labels[place] for place in kept)
         found = Fixed(np.ascontiguousarray(self.columns[:, kept]), names, self.rescale)
         found.allow(None if self.allowed is None else self.allowed[kept])
@@ -132,6 +139,10 @@ class Changing:
     def dim(self) -> int:
         return self._dim
 
+    @property
+    def layout(self) -> Layout:
+        return np.empty((self.dim, 0))
+
     def offer(self, asked: Asked) -> Offered:
         if asked.context is not None:
             raise InvalidContext("this bandit has no feature map for a context: make a Bandit(features=...)")
@@ -148,7 +159,10 @@ class Changing:
 
 @final
 class Mapped:
-    """Arms that a feature map joins with a context."""
+    """Arms that a feature map joins with a context.
+
+    Maps of infex's own give rows that need no second look.
+    """
 
     __slots__ = ("allowed", "features", "labels", "rescale")
 
@@ -164,17 +178,70 @@ class Mapped:
     def dim(self) -> int:
         return self.features.dim
 
+    @property
+    def layout(self) -> Layout:
+        rule = self.features
+        return (
+            Separate(rule.count, rule.context_dim) if isinstance(rule, Disjoint) else np.empty((rule.dim, 0))
+        )
+
     def offer(self, asked: Asked) -> Offered:
-        rows = rows_in(self.features, asked.context, asked.arms, asked.labels)
-        columns = columns_of(rows, dim=self.dim)
-        if columns.shape[1] != self.features.count:
-            raise InvalidContext(
-                f"the feature map has {self.features.count} arms, and gave {columns.shape[1]} rows"
-            )
-        return Offered(columns, self.labels, both(self.allowed, asked.allowed, columns.shape[1]))
+        refuse_all_but_context(asked.context, asked.arms, asked.labels)
+        offer = offer_of(self.features, asked.context)
+        return Offered(offer, self.labels, both(self.allowed, asked.allowed, self.features.count))
 
     def allow(self, allowed: npt.ArrayLike | None) -> None:
         self.allowed = None if allowed is None else mask_of(allowed, self.features.count)
+
+    def added(self, arms: object, labels: Iterable[Label] | None) -> tuple[Mapped, Integers]:
+        """With new arms behind the others; and the old place of each, -1 for a new one."""
+        before = self.features.count
+        found = Mapped(turning(self.features).with_arms(arms, labels), self.rescale)
+        new = found.features.count - before
+        if self.allowed is not None:
+            found.allow(np.concatenate([self.allowed, np.ones(new, dtype=bool)]))
+        return found, np.concatenate([np.arange(before), np.full(new, GONE)])
+
+    def removed(self, which: object) -> tuple[Mapped, Integers]:
+        """Without some arms, named by label where arms have labels; and the old places of the rest."""
+        gone, kept = parted(which, self.labels, self.features.count)
+        found = Mapped(turning(self.features).without(gone), self.rescale)
+        found.allow(None if self.allowed is None else self.allowed[kept])
+        return found, kept
+
+
+def context_within(arms: Arms, context: object) -> Floats | None:
+    """A context, checked, where arms have a regression each; None where they have not, or without one."""
+    if context is None or not isinstance(arms, Mapped) or not isinstance(arms.features, Disjoint):
+        return None
+    return arms.features.within(context)
+
+
+def offer_of(features: FeatureMap, context: object) -> Offer:
+    """What a map offers in a context."""
+    if isinstance(features, Disjoint):
+        return InContext(features.within(context))
+    if isinstance(features, Interactions | Joined):
+        return np.ascontiguousarray(features(context).T)
+    columns = columns_of(features(context), dim=features.dim)
+    if columns.shape[1] != features.count:
+        raise InvalidContext(f"the feature map has {features.count} arms, and gave {columns.shape[1]} rows")
+    return columns
+
+
+def turning(features: FeatureMap) -> TurningMap:
+    """A map, if its arms can come and go."""
+    if not isinstance(features, TurningMap):
+        raise InvalidArms("arms of a map of your own come and go only if it has with_arms and without")
+    return features
+
+
+def parted(which: object, labels: Labels, count: int) -> tuple[set[int], Integers]:
+    """The places of the arms that are named, and of those that stay, at least one."""
+    gone = places_of(which, labels, count)
+    if len(gone) == count:
+        raise InvalidArms(f"at least one arm must stay; asked to remove all {len(gone)}")
+    return gone, np.array(staying(count, gone))
 
 
 def both(always: Bools | None, now: npt.ArrayLike | None, count: int) -> Bools | None:

@@ -95,10 +95,11 @@ class Bandit(Readable):
         self._lock.acquire()  # `with` takes twice the time
         try:
             asked = NOTHING_ASKED
+            plain = arms is None and labels is None and allowed is None
+            if plain and (quickly := ask_quickly(self, id, context)) is not None:
+                return quickly
             if arms is not None or labels is not None or context is not None or allowed is not None:
                 asked = Asked(arms, labels, context, allowed)
-            elif (quickly := ask_quickly(self, id)) is not None:
-                return quickly
             decision, taken = deciding.decide(self, asked, id)
             self._player.enter(taken)
             self._waiting.add(decision, taken.on)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from infex.arrays import Floats, brief, fitting_rows
-from infex.bandit.arms import Asked, Fixed
+from infex.arrays import brief, fitting_rows
+from infex.bandit.arms import Asked, Fixed, context_within
 from infex.bandit.decision import Decided, Decision
 from infex.bandit.explaining import explained
 from infex.bandit.lives import key_of
@@ -15,6 +15,7 @@ from infex.bandit.noting import fits
 from infex.bandit.waiting import Pending
 from infex.checks import LARGEST_REWARD, quick, real
 from infex.errors import InvalidChoice, InvalidReward, InvalidRound, UnknownDecision
+from infex.linear import InBlock, Layout, On, Separate
 from infex.policies.choice import Choice, checked_choice
 from infex.policies.confidence import warn_of_large
 from infex.policies.masks import refuse_turn
@@ -40,12 +41,16 @@ def decide(bandit: Bandit, asked: Asked, own_id: str | None) -> tuple[Decision, 
     return explained(key, taken, evidence, offered.labels, bandit._radius), taken
 
 
-def ask_quickly(bandit: Bandit, own_id: str | None) -> Decision | None:
-    """Asks for all fixed arms, where the policy's decision can be had in one call."""
+def ask_quickly(bandit: Bandit, own_id: str | None, context: object) -> Decision | None:
+    """Asks for all arms, fixed or in a context, where the policy's decision can be had in one call."""
     player, arms = bandit._player, bandit._arms
     account, shortcut = player.account, player.shortcut
     t = account.t + 1
-    if shortcut is None or arms.allowed is not None or (seen := player.glance(t)) is None:
+    if shortcut is None or arms.allowed is not None:
+        return None
+    within = context_within(arms, context)
+    seen = player.glance(t) if within is None else player.glance_in(t, within)
+    if seen is None or (within is None and context is not None):
         return None
     explores, (arm, greedy, estimate, best, margin) = seen
     if arm < 0:
@@ -63,7 +68,7 @@ def ask_quickly(bandit: Bandit, own_id: str | None) -> Decision | None:
         1.0, reason, 1.0 if explores else 0.0, 1.0 if explores else None,
     )  # fmt: skip
     decision = quick(Decision, fields)
-    bandit._waiting.add(decision, arm)
+    bandit._waiting.add(decision, arm if within is None else quick(InBlock, (arm, within)))
     return decision
 
 
@@ -105,7 +110,8 @@ def features_at(bandit: Bandit, arm: int) -> tuple[float, ...] | None:
 def _checked_taken(bandit: Bandit, taken: Taken) -> Taken:
     """What was taken, if all of it can be entered here: it may come from a journal."""
     arms, policy = bandit._arms, bandit.policy
-    count = arms.columns.shape[1] if isinstance(arms, Fixed) else taken.choice.arm + 1
+    layout = arms.layout
+    count = layout.arms if isinstance(layout, Separate) else layout.shape[1] or taken.choice.arm + 1
     choice = checked_choice(taken.choice, max(count, 1), arms.dim)
     refuse_turn(choice, bandit._player.account.owed)
     if not _has_turns(bandit._player.traits, choice.turn is not None):
@@ -113,13 +119,7 @@ def _checked_taken(bandit: Bandit, taken: Taken) -> Taken:
     note = revived(policy, choice.note)
     if not fits(policy, note, arms.dim):
         raise InvalidChoice(f"the note of round {taken.t} is not one of {type(policy).__name__}'s")
-    on = taken.on
-    if not isinstance(on, int):
-        on = fitting_rows("what is learnt on", np.atleast_2d(on), arms.dim)[0]
-    elif not isinstance(arms, Fixed) or not 0 <= on < count:
-        raise InvalidChoice(
-            f"a reward cannot be learnt on arm {on} of {count if isinstance(arms, Fixed) else 0}"
-        )
+    on = _checked_on(taken.on, layout)
     if not _is_learnt_on(on, choice, isinstance(arms, Fixed)):
         raise InvalidChoice(f"the reward of arm {choice.arm} cannot be learnt on {brief(on)}")
     loss = real("loss", taken.loss, least=0, most=None if choice.explored else 0.0, error=InvalidChoice)
@@ -133,8 +133,22 @@ def _has_turns(traits: Traits, has: bool) -> bool:
     return not (has and traits.trusted and not traits.gates)
 
 
-def _is_learnt_on(on: int | Floats, choice: Choice, fixed: bool) -> bool:
+def _checked_on(on: On, layout: Layout) -> On:
+    """What a reward is learnt on, if there is such an arm, or so many features."""
+    if isinstance(layout, Separate):
+        if not isinstance(on, InBlock) or not 0 <= on.arm < layout.arms:
+            raise InvalidChoice(f"a reward must be learnt on one of {layout.arms} arms in a context")
+        return InBlock(on.arm, fitting_rows("a context", np.atleast_2d(on.context), layout.dim)[0])
+    if isinstance(on, InBlock) or (isinstance(on, int) and not 0 <= on < layout.shape[1]):
+        arm = on.arm if isinstance(on, InBlock) else on
+        raise InvalidChoice(f"a reward cannot be learnt on arm {arm} of {layout.shape[1]}")
+    return on if isinstance(on, int) else fitting_rows("what is learnt on", np.atleast_2d(on), len(layout))[0]
+
+
+def _is_learnt_on(on: On, choice: Choice, fixed: bool) -> bool:
     """Can the reward of a choice be learnt on that? Of arms that change, nothing but the row is known."""
+    if isinstance(on, InBlock):
+        return choice.features is None and on.arm == choice.arm
     if choice.features is not None:
         return not isinstance(on, int) and np.array_equal(on, choice.features)
     return on == choice.arm if fixed and isinstance(on, int) else not fixed

@@ -11,20 +11,21 @@ from infex import kernels
 from infex.bandit.arms import Labels
 from infex.bandit.decision import Decision
 from infex.errors import InvalidChoice
-from infex.linear import Evidence
+from infex.linear import Evidence, Radius
+from infex.linear.offers import radius_at
 from infex.policies.choice import Reason
 from infex.rounds import Taken
 
-Radius = Callable[[Evidence], float]
+RadiusOf = Callable[[Evidence], Radius]
 
 
-def explained(key: str, taken: Taken, evidence: Evidence, labels: Labels, radius: Radius) -> Decision:
+def explained(key: str, taken: Taken, evidence: Evidence, labels: Labels, radius: RadiusOf) -> Decision:
     """The decision of what was taken, with all that was known of its arm."""
     arm, explored, _, reason, _, probability, chance, law, _ = taken.choice
     estimate, greedy = evidence.estimate(arm), evidence.greedy
     if arm != greedy and not explored and estimate >= kernels.tie_limit(np.array(evidence.estimates)):
         greedy = arm
-    margin = float(radius(evidence) * evidence.width(arm))
+    margin = radius_at(radius(evidence), arm) * evidence.width(arm)
     if not margin >= 0.0:
         raise InvalidChoice(f"the radius of the policy must be a number from 0, got {radius(evidence)!r}")
     return Decision(
@@ -34,7 +35,7 @@ def explained(key: str, taken: Taken, evidence: Evidence, labels: Labels, radius
     )  # fmt: skip
 
 
-def estimates_of(evidence: Evidence, labels: Labels, radius: Radius) -> np.recarray[Any, Any]:
+def estimates_of(evidence: Evidence, labels: Labels, radius: RadiusOf) -> np.recarray[Any, Any]:
     """One record for each arm: label, estimate, low, high, pulls."""
     margins = radius(evidence) * evidence.widths
     mean = evidence.estimates
@@ -43,6 +44,6 @@ def estimates_of(evidence: Evidence, labels: Labels, radius: Radius) -> np.recar
         "estimate": mean,
         "low": mean - margins,
         "high": mean + margins,
-        "pulls": evidence.pulls if evidence.lasting else np.zeros(len(evidence), dtype=np.int64),
+        "pulls": evidence.pulls if evidence.counted else np.zeros(len(evidence), dtype=np.int64),
     }
     return np.rec.fromarrays(list(columns.values()), names=list(columns))  # type: ignore[call-overload, no-any-return]

@@ -9,7 +9,8 @@ import numpy as np
 
 from infex.checks import told
 from infex.errors import CannotMerge
-from infex.linear import RidgeStatistics
+from infex.linear import RidgeStatistics, Separate
+from infex.linear.block_ridge import BlockRidge
 from infex.linear.estimating import Estimator
 
 if TYPE_CHECKING:
@@ -27,7 +28,12 @@ def merge(bandit: Bandit, other: Bandit) -> None:
 
 
 def _keys(bandit: Bandit) -> list[tuple[object, ...]]:
-    """What tells each fixed arm from others: its label, its features, and how many like it stand before."""
+    """What tells each arm from others: its label, its features, and how many like it stand before.
+
+    Arms with a regression each have their places: their maps are the same.
+    """
+    if isinstance(layout := bandit._arms.layout, Separate):
+        return [(place,) for place in range(layout.arms)]
     labels = bandit.labels if bandit.labels and len(bandit.arms) else [None] * len(bandit.arms)
     before: Counter[object] = Counter()
     keys: list[tuple[object, ...]] = []
@@ -58,4 +64,4 @@ def _refuse_strangers(bandit: Bandit, other: Bandit) -> None:
 
 def _way(bandit: Bandit) -> Estimator | None:
     """How a bandit estimates; None is ridge regression, whether it was asked for or not."""
-    return None if isinstance(bandit._player.memory.all, RidgeStatistics) else bandit.estimator
+    return None if isinstance(bandit._player.memory.all, RidgeStatistics | BlockRidge) else bandit.estimator

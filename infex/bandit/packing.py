@@ -14,6 +14,8 @@ from infex.bandit.decision import Decided, Decision
 from infex.bandit.waiting import Waiting
 from infex.checks import real, whole
 from infex.errors import DamagedFile, InfexError, InvalidRecord
+from infex.linear import InBlock, Layout, On, Separate
+from infex.linear.offers import GONE
 from infex.policies.choice import MOST_LIKELY
 from infex.records.notes import reason_of, taken_of, taken_record
 from infex.records.settings import KEPT, Kept
@@ -147,20 +149,28 @@ def rows_array(rows: list[Any]) -> Floats:
 
 def waiting_record(waiting: Waiting) -> tuple[list[dict[str, Any]], Floats]:
     """Pending decisions as plain data, and the rows of features that rewards are learnt on."""
-    rows = [on for _, on in waiting if not isinstance(on, int)]
-    packed, place = [], 0
+    packed: list[dict[str, Any]] = []
+    rows: list[Floats] = []
     for decision, on in waiting:
-        row = not isinstance(on, int)
-        packed.append(
-            decision_record(decision) | {"row": place if row else None, "place": None if row else on}
-        )
-        place += row
+        row = None if isinstance(on, int) else len(rows)
+        if not isinstance(on, int):
+            rows.append(on.context if isinstance(on, InBlock) else on)
+        packed.append(decision_record(decision) | {"row": row, "place": _place(on)})
     return packed, rows_array(rows)
 
 
-def waiting_of(kept: Iterable[dict[str, Any]], rows: Floats, dim: int, arms: int, t: int) -> Waiting:
-    """Pending decisions; each learns on one of so many fixed arms, or on a row of `dim` features."""
+def _place(on: On) -> int | None:
+    """The arm that a reward is learnt on: a fixed one, or one with a regression of its own, if not gone."""
+    if isinstance(on, InBlock):
+        return None if on.arm == GONE else on.arm
+    return on if isinstance(on, int) else None
+
+
+def waiting_of(kept: Iterable[dict[str, Any]], rows: Floats, layout: Layout, t: int) -> Waiting:
+    """Pending decisions; each learns on a fixed arm, on a row of features, or on an arm in a context."""
     waiting = Waiting()
+    apart = isinstance(layout, Separate)
+    dim, arms = (layout.dim, layout.arms) if isinstance(layout, Separate) else layout.shape
     checked_rows = fitting_rows("rows of pending decisions", rows, dim) if len(rows) else np.zeros((0, dim))
     for packed in kept:
         row, place = packed.pop("row"), packed.pop("place")
@@ -168,11 +178,12 @@ def waiting_of(kept: Iterable[dict[str, Any]], rows: Floats, dim: int, arms: int
         if decision.t > t:
             raise DamagedFile(f"decision {decision.id!r} is of round {decision.t}, and only {t} were taken")
         waiting.refuse(decision.id)
-        if row is None:
-            on: int | Floats = _below("an arm that is learnt on", place, arms)
-        else:
-            on = np.array(checked_rows[_below("a row that is learnt on", row, len(checked_rows))])
-        waiting.add(decision, on)
+        if row is None and not apart:
+            waiting.add(decision, _below("an arm that is learnt on", place, arms))
+            continue
+        x = np.array(checked_rows[_below("a row that is learnt on", row, len(checked_rows))])
+        arm = GONE if place is None else _below("an arm that is learnt on", place, arms)
+        waiting.add(decision, InBlock(arm, x) if apart else x)
     return waiting
 
 

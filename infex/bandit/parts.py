@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
-from infex.bandit.arms import Arms, Fixed
+from infex.bandit.arms import Arms
 from infex.bandit.lives import Lives
 from infex.bandit.waiting import Waiting
 from infex.checks import whole
@@ -32,7 +30,6 @@ def new_parts(
 ) -> Parts:
     """Those of a bandit that has decided and learnt nothing yet."""
     known = checked("policy", policy)
-    columns = arms.columns if isinstance(arms, Fixed) else np.empty((arms.dim, 0))
     apart = traits_of(known).uses_explored
-    player = Player(known, Memory.empty(columns, penalty, apart, checked_estimator(estimator)))
+    player = Player(known, Memory.empty(arms.layout, penalty, apart, checked_estimator(estimator)))
     return Parts(arms, player, whole("seed", seed), estimator, Lives(), Waiting())

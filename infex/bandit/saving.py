@@ -12,6 +12,7 @@ import numpy as np
 from infex.arrays import Bools, Floats, fitting, fitting_rows
 from infex.bandit import archive, packing
 from infex.bandit.arms import Arms, Changing, Fixed, Labels, Mapped
+from infex.bandit.block_upgrading import from_format_2
 from infex.bandit.differing import (
     Path,
     given_or_kept,
@@ -25,6 +26,7 @@ from infex.bandit.differing import (
 from infex.bandit.lives import Lives
 from infex.bandit.noting import fits, shape
 from infex.bandit.parts import Parts
+from infex.bandit.rearranging import layout_kept, rearranged
 from infex.bandit.upgrading import from_format_1
 from infex.checks import told
 from infex.errors import (
@@ -35,7 +37,7 @@ from infex.errors import (
     NotKept,
 )
 from infex.features import FeatureMap
-from infex.linear import Memory
+from infex.linear import Layout, Memory
 from infex.linear.estimating import Arrays, Estimator, checked_estimator
 from infex.policies.reviving import revived
 from infex.policies.settling import UNSAID_DELTA, settled
@@ -119,6 +121,8 @@ def load(
     try:
         if form == 1:
             settings, arrays = from_format_1(settings, arrays, policy)
+        if form <= 2:
+            settings, arrays = from_format_2(settings, arrays)
         return _loaded(path, settings, arrays, policy, estimator, features, adopt)
     except (CannotLoad, NotKept):
         raise
@@ -145,7 +149,8 @@ def _loaded(
     columns = fitting("columns", arrays["columns"], (-1, -1))
     fitting_rows("arms", columns.T, len(columns))
     source = _source(path, settings, columns, features, adopt)
-    memory = _memory(path, columns, settings, arrays, own_policy, own_estimator)
+    layout = layout_kept(settings["features"], columns)
+    memory = _memory(path, layout, settings, arrays, own_policy, own_estimator)
     player = Player(own_policy, memory)
     packing.restore_account(player.account, settings["account"])
     player.policy = own_policy  # whose windows may look back at what was explored
@@ -156,9 +161,8 @@ def _loaded(
         player.note = note  # that of another policy, or of other settings, is not this one's
     elif same or policy is None:
         raise DamagedFile("the note in it is not one of its policy's")
-    waiting = packing.waiting_of(
-        settings["pending"], arrays["pending rows"], source.dim, columns.shape[1], player.account.t
-    )
+    waiting = packing.waiting_of(settings["pending"], arrays["pending rows"], layout, player.account.t)
+    rearranged(path, player, waiting, layout, packing.labels_kept(settings["labels"]), source)
     seed = settings["seed"]
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise DamagedFile(f"its seed is {seed!r}")
@@ -202,7 +206,7 @@ def _mask(kept: Sequence[bool], before: Labels, now: Labels) -> Bools:
 
 def _memory(
     path: Path,
-    columns: Floats,
+    layout: Layout,
     settings: dict[str, Any],
     arrays: Arrays,
     policy: Policy,
@@ -211,9 +215,9 @@ def _memory(
     apart = "explored told" in arrays
     if traits_of(policy).uses_explored and not apart:
         raise CannotLoad(f"{told(policy)} needs exploring rounds kept apart, which the file does not hold")
-    memory = Memory.empty(columns, settings["penalty"], apart, estimator)
+    memory = Memory.empty(layout, settings["penalty"], apart, estimator)
     if memory.all.penalty != settings["penalty"]:  # what was derived with another is computed anew
-        arrays = {name: array for name, array in arrays.items() if not name.endswith(" closed")}
+        arrays = {name: array for name, array in arrays.items() if not name.endswith((" closed", " factors"))}
     try:
         memory.restore(arrays)
     except KeyError:

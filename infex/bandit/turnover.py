@@ -1,43 +1,48 @@
-"""Fixed arms that come and go while a bandit is in use."""
+"""Arms that come and go while a bandit is in use: fixed ones, and those of a feature map."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from infex.arrays import Integers, Label
-from infex.bandit.arms import Fixed
+from infex.bandit.arms import Fixed, Mapped
 from infex.checks import told
 from infex.errors import InvalidArms
+from infex.linear import Separate
+from infex.policies.rarely_switching import forgotten
 
 if TYPE_CHECKING:
     from infex.bandit.bandit import Bandit
 
 
-def add_arms(bandit: Bandit, arms: npt.ArrayLike, labels: Iterable[Label] | None) -> None:
+def add_arms(bandit: Bandit, arms: Any, labels: Iterable[Label] | None) -> None:
     """Puts new arms behind those there are."""
-    _replace(bandit, *_fixed(bandit).added(arms, labels))
+    _replace(bandit, *_lasting(bandit).added(arms, labels))
 
 
 def remove_arms(bandit: Bandit, which: object) -> None:
     """Takes arms away; pending decisions for them can still be told."""
-    before = _fixed(bandit)
+    before = _lasting(bandit)
     if bandit._player.traits.pupils:
         raise InvalidArms(f"{told(bandit.policy)} knows arms by their indices, which would change")
     source, places = before.removed(which)
+    columns = bandit._player.memory.columns
     _replace(bandit, source, places)
-    bandit._waiting.move(places, before.columns)
+    bandit._waiting.move(places, columns)
 
 
-def _replace(bandit: Bandit, source: Fixed, places: Integers) -> None:
-    bandit._player.memory = bandit._player.memory.over(source.columns, places)
+def _replace(bandit: Bandit, source: Fixed | Mapped, places: Integers) -> None:
+    player, layout = bandit._player, source.layout
+    if isinstance(source, Fixed) or isinstance(layout, Separate):  # one regression for a map knows no arms
+        player.memory = player.memory.over(layout, places)
+    if isinstance(layout, Separate):
+        player.note = forgotten(player.note)
     bandit._arms = source
-    bandit._player.account.changes += 1
+    player.account.changes += 1
 
 
-def _fixed(bandit: Bandit) -> Fixed:
-    if not isinstance(bandit._arms, Fixed):
+def _lasting(bandit: Bandit) -> Fixed | Mapped:
+    if not isinstance(bandit._arms, Fixed | Mapped):
         raise InvalidArms("the arms of this bandit change every round: there are none to add to or remove")
     return bandit._arms

@@ -38,8 +38,7 @@ def from_format_1(
     owed = _owed(own, note)
     features = settings["features"]
     if features is not None and "shown" not in features:
-        features = {"kind": "interactions", "version": 1} | features
-        features["arms"] = arrays["arms of the feature map"].tolist()
+        features = _map(features, arrays["arms of the feature map"])
     upgraded = {
         "written_by": "infex 0.1.0",
         "policy": None if settings["policy"] is None else record(parsed(settings["policy"])),
@@ -79,6 +78,15 @@ def from_format_1(
         upgraded["pending"].append(packed | {"id": str(packed["id"]), "chance": None, "law": None} | places)
         rows += [on] if row else []
     return upgraded, _arrays(arrays) | {"pending rows": rows_array(rows)}
+
+
+def _map(features: dict[str, Any], arms: Any) -> dict[str, Any]:
+    """The record of a map, which is disjoint if each arm has a block of its own."""
+    if not np.array_equal(arms, np.eye(len(arms))):
+        return {"kind": "interactions", "version": 1} | features | {"arms": arms.tolist()}
+    labels = features["labels"]
+    own = {"arms": len(arms) if labels is None else labels, "context_dim": features["context_dim"]}
+    return {"kind": "disjoint", "version": 1, "longest": features["longest"]} | own
 
 
 def parsed(text: object) -> Any:

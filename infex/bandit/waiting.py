@@ -10,9 +10,11 @@ import numpy as np
 from infex.arrays import Floats, Integers
 from infex.bandit.decision import Decision
 from infex.errors import DuplicateId
+from infex.linear import InBlock, On
+from infex.linear.offers import GONE
 
-Pending = tuple[Decision, int | Floats]
-"""A decision, and what its reward is learnt on: the index of a fixed arm, or features."""
+Pending = tuple[Decision, On]
+"""A decision, and what its reward is learnt on: a fixed arm by its index, features, an arm in a context."""
 
 
 @final
@@ -35,7 +37,7 @@ class Waiting:
         if key in self._pending:
             raise DuplicateId(f"decision {key!r} waits for its reward already: ids may not come twice")
 
-    def add(self, decision: Decision, on: int | Floats) -> None:
+    def add(self, decision: Decision, on: On) -> None:
         """One more."""
         self._pending[decision.id] = decision, on
 
@@ -48,8 +50,13 @@ class Waiting:
         del self._pending[key]
 
     def move(self, places: Integers, columns: Floats) -> None:
-        """Fixed arms come to new places, -1 being nowhere; `columns` are the old ones."""
-        moved = {old: new for new, old in enumerate(places.tolist())}
+        """Arms come to new places, `places` being their old ones; `columns` are the old fixed arms.
+
+        A fixed arm that is gone is learnt by its features; of one with a regression of its own nothing is.
+        """
+        moved = {old: new for new, old in enumerate(places.tolist()) if old != GONE}
         for key, (decision, on) in self._pending.items():
             if isinstance(on, int):
                 self._pending[key] = decision, moved.get(on, np.array(columns[:, on]))
+            elif isinstance(on, InBlock):
+                self._pending[key] = decision, InBlock(moved.get(on.arm, GONE), on.context)

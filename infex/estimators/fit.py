@@ -12,7 +12,8 @@ from infex.errors import CannotMerge, DamagedFile
 from infex.estimators.solution import Solution
 from infex.linear.estimating import Arrays, Estimator
 from infex.linear.known import LINEAR, Known, Learnt
-from infex.linear.regression import checked_penalty, refuse_place
+from infex.linear.offers import Layout, On
+from infex.linear.regression import checked_penalty, refuse_block, refuse_place, refuse_separate
 from infex.linear.strange import near, refuse_no_numbers
 
 
@@ -62,7 +63,7 @@ class Fit(ABC):
     def refuse(self, reward: float) -> None:  # noqa: B027 - most take any reward
         """Refuses a reward that cannot be taken in; changes nothing."""
 
-    def counted(self, on: int | Floats, weight: float) -> float:
+    def counted(self, on: On, weight: float) -> float:
         """The weight with which a reward is to be learnt: that which was told, for most."""
         return weight
 
@@ -76,11 +77,11 @@ class Fit(ABC):
         """sum x x' and sum y x as `infex.kernels` lays them out, None if not kept; of how many rewards."""
         return None, self.told
 
-    def row(self, on: int | Floats) -> Floats:
+    def row(self, on: On) -> Floats:
         """The features of a fixed arm, by its index, or x itself."""
         if isinstance(on, int):
             refuse_place(on, self.columns.shape[1])
-        return np.array(self.columns[:, on]) if isinstance(on, int) else on
+        return np.array(self.columns[:, on]) if isinstance(on, int) else refuse_block(on)
 
     @property
     def dim(self) -> int:
@@ -103,7 +104,7 @@ class Fit(ABC):
             self._known = Known(learnt, self.columns, told, counts=self.counts.copy(), lasting=True)
         return self._known
 
-    def learn(self, on: int | Floats, reward: float, weight: float = 1.0) -> None:
+    def learn(self, on: On, reward: float, weight: float = 1.0) -> None:
         """Takes in one reward of a fixed arm, by its index, or of any x."""
         self.take(self.row(on), reward, weight)
         if isinstance(on, int):
@@ -122,9 +123,9 @@ class Fit(ABC):
         self.counts += moved(other.counts, places, self.counts.shape[1])
         self._renew()
 
-    def over(self, columns: Floats, places: Integers) -> Self:
+    def over(self, layout: Layout, places: Integers) -> Self:
         """What was learnt, over other arms: each at its old place, or new (-1)."""
-        other = type(self)(columns, self.penalty, self.estimator)
+        other = type(self)(refuse_separate(layout), self.penalty, self.estimator)
         known = places >= 0
         counts = np.zeros((2, places.size))
         counts[:, known] = self.counts[:, places[known]]

@@ -16,6 +16,7 @@ from infex.estimators.summed import SummedFit
 from infex.kernels.calling import address_of, fitter_arguments
 from infex.kernels.fitters import fit_weighted
 from infex.linear.estimating import FitForm
+from infex.linear.offers import On
 
 Weight = Callable[[Floats], float]
 
@@ -71,7 +72,7 @@ class WeightedFit(SummedFit):
         super().__init__(columns, penalty, estimator)
         self._weight_of = estimator.weight_of
 
-    def counted(self, on: int | Floats, weight: float) -> float:
+    def counted(self, on: On, weight: float) -> float:
         own = self._weight_of(self.row(on))
         return real("weight(x), with the weight that was told,", weight * own, above=0, most=HEAVIEST_WEIGHT)
 

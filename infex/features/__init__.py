@@ -9,8 +9,9 @@ all arms of the map are on offer in every round.
 'tea'
 """
 
+from infex.features.disjoint_arms import Disjoint, disjoint
 from infex.features.feature_map import FeatureMap
-from infex.features.interactions import Interactions, disjoint, interactions
+from infex.features.interactions import Interactions, interactions
 from infex.features.joining import Joined, joined
 
-__all__ = ["FeatureMap", "Interactions", "Joined", "disjoint", "interactions", "joined"]
+__all__ = ["Disjoint", "FeatureMap", "Interactions", "Joined", "disjoint", "interactions", "joined"]

@@ -14,6 +14,8 @@ from infex.errors import InvalidContext
 
 def vector_of(name: str, given: object, dim: int, longest: float) -> Floats:
     """`given` as so many finite numbers, divided by `longest`, than which it may not be longer."""
+    if (quickly := _short(given, dim, longest)) is not None:
+        return quickly
     try:
         found = np.asarray(given, dtype=np.float64)
         if (
@@ -30,6 +32,23 @@ def vector_of(name: str, given: object, dim: int, longest: float) -> Floats:
             f"{name} must be no longer than longest={longest:g}, got one of length {length:.6g}"
         )
     return found / max(longest, length)
+
+
+def _short(given: object, dim: int, longest: float) -> Floats | None:
+    """The same by one product, for numbers of the right shape and not too long; None for what needs a look.
+
+    What is finite and short has a square that is no larger than `longest` has.
+    """
+    if type(given) is not np.ndarray and type(given) is not list:
+        return None
+    try:
+        found = np.asarray(given)
+    except ValueError:
+        return None
+    if found.shape != (dim,) or found.dtype != np.float64:
+        return None
+    within: Floats = found / longest
+    return within if within.dot(within) <= 1.0 else None
 
 
 def _wrong(given: object, dim: int) -> str:

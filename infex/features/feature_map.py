@@ -37,14 +37,11 @@ def checked_map(features: object) -> FeatureMap | None:
     return features
 
 
-def rows_in(features: FeatureMap | None, context: object, arms: object, labels: object) -> Floats:
-    """The rows of a context; refuses what does not go with it."""
-    if features is None:
-        raise InvalidContext("this bandit has no feature map for a context: make a Bandit(features=...)")
+def refuse_all_but_context(context: object, arms: object, labels: object) -> None:
+    """Refuses a question to a map that is not a context alone."""
     if arms is not None or labels is not None:
         raise InvalidArms(
             "the arms and labels of this bandit come from its feature map: give a context alone"
         )
     if context is None:
         raise InvalidContext("this bandit joins its arms with a context: give it, as in ask(context=...)")
-    return features(context)

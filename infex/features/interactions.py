@@ -1,4 +1,4 @@
-"""Every product of a feature of the arm and one of the context; as a special case, a block for each arm."""
+"""Every product of a feature of the arm and one of the context."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from infex.arrays import Floats, Label, columns_of, labels_of, shown
 from infex.checks import real, whole
 from infex.features.context_vectors import vector_of
+from infex.features.turnable import both_labels, staying, without
 
 
 @final
@@ -48,6 +49,17 @@ class Interactions:
         rows: Floats = (self.arms[:, :, None] * inside).reshape(self.count, self.dim)
         return rows
 
+    def with_arms(self, arms: object, labels: Iterable[Label] | None) -> Interactions:
+        """The same with more arms behind the others, as rows, with labels if the others have some."""
+        rows = columns_of(arms, dim=self.arms.shape[1]).T  # type: ignore[arg-type] # which looks at it
+        names = both_labels(self.labels, labels_of(labels, len(rows)))
+        return Interactions(np.vstack([self.arms, rows]), self.context_dim, names, self.longest)
+
+    def without(self, gone: set[int]) -> Interactions:
+        """The same without the arms at these places."""
+        rows = self.arms[staying(self.count, gone)]
+        return Interactions(rows, self.context_dim, without(self.labels, gone), self.longest)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Interactions) and self._content() == other._content()
 
@@ -60,23 +72,6 @@ class Interactions:
 
     def _content(self) -> tuple[Any, ...]:
         return self.arms.shape, self.arms.tobytes(), self.context_dim, self.labels, self.longest
-
-
-def disjoint(arms: int | Iterable[Label], context_dim: int, *, longest: float = 1.0) -> Interactions:
-    """One block for each arm: the row of arm k is the context in block k, and 0 elsewhere.
-
-    Every arm then has a parameter of its own: a ridge regression apart from those of the others.
-    `arms` is how many there are, or their labels. `longest` is the greatest length of a context, by
-    which contexts are divided; give them a feature that is always 1 if arms differ in any context.
-
-    >>> disjoint(2, context_dim=3, longest=2)([0.0, 1.0, 1.0]).tolist()
-    [[0.0, 0.5, 0.5, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0, 0.5, 0.5]]
-    """
-    labels: tuple[Any, ...] | None = None
-    if isinstance(arms, Iterable) and not isinstance(arms, str):
-        labels = tuple(arms)
-    count = whole("the number of arms", arms, least=1) if labels is None else len(labels)
-    return Interactions(np.eye(count), context_dim, labels, longest)
 
 
 def interactions(

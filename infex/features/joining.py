@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -12,6 +12,7 @@ from infex.arrays import Floats, Label, labels_of
 from infex.checks import real, whole
 from infex.errors import InvalidArms, InvalidSetting
 from infex.features.context_vectors import vector_of
+from infex.features.turnable import both_labels, staying, without
 
 
 @final
@@ -45,6 +46,17 @@ class Joined:
         ]
         return np.array(rows)
 
+    def with_arms(self, arms: object, labels: Iterable[Label] | None) -> Joined:
+        """The same with more arms behind the others: one that is a text, or several."""
+        more = (arms,) if isinstance(arms, str) or not isinstance(arms, Iterable) else tuple(arms)
+        names = both_labels(self.labels, labels_of(own_labels(more, labels), len(more)))
+        return replace(self, arms=(*self.arms, *more), labels=names)
+
+    def without(self, gone: set[int]) -> Joined:
+        """The same without the arms at these places."""
+        arms = tuple(self.arms[place] for place in staying(self.count, gone))
+        return replace(self, arms=arms, labels=without(self.labels, gone))
+
     def __repr__(self) -> str:
         name = getattr(self.function, "__qualname__", repr(self.function))
         return f"Joined({name}, {self.count} arms, {self.dim} features)"
@@ -68,6 +80,11 @@ def joined(
     [[0.25, 0.25, 0.5], [0.25, 0.45, 0.5]]
     """
     found = tuple(arms)
-    if labels is None and all(isinstance(arm, str | int) and not isinstance(arm, bool) for arm in found):
-        labels = found
-    return Joined(function, found, dim, None if labels is None else tuple(labels), longest)
+    return Joined(function, found, dim, own_labels(found, labels), longest)
+
+
+def own_labels(arms: tuple[Any, ...], labels: Iterable[Label] | None) -> tuple[Label, ...] | None:
+    """The labels, or the arms themselves where these are texts or whole numbers."""
+    if labels is None and all(isinstance(arm, str | int) and not isinstance(arm, bool) for arm in arms):
+        return arms
+    return None if labels is None else tuple(labels)

@@ -3,6 +3,21 @@
 from infex.linear.evidence import Evidence, Spent
 from infex.linear.known import Known, Learnt
 from infex.linear.memory import Memory
+from infex.linear.offers import InBlock, InContext, Layout, Offer, On, Radius, Separate
 from infex.linear.regression import RidgeStatistics
 
-__all__ = ["Evidence", "Known", "Learnt", "Memory", "RidgeStatistics", "Spent"]
+__all__ = [
+    "Evidence",
+    "InBlock",
+    "InContext",
+    "Known",
+    "Layout",
+    "Learnt",
+    "Memory",
+    "Offer",
+    "On",
+    "Radius",
+    "RidgeStatistics",
+    "Separate",
+    "Spent",
+]

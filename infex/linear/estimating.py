@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from infex.arrays import Floats, Integers
 from infex.checks import told
 from infex.errors import InvalidSetting
-from infex.linear.known import Known
+from infex.linear.knowledge import Knowledge
+from infex.linear.offers import Layout, On
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -18,34 +19,41 @@ Arrays = dict[str, NDArray[Any]]
 class Statistics(Protocol):
     """What was learnt from `told` rewards, over the fixed arms in `columns`, (d, K).
 
-    Reading changes nothing. `squares`: is it least squares, so that a reward may have a weight?
+    Where arms have a regression each, none is fixed, and rewards are learnt on arms in a context. Reading
+    changes nothing. `squares`: is it least squares, so that a reward may have a weight?
     """
 
     told: int
-    squares: bool
     columns: Floats
-    penalty: float
 
-    def known(self) -> Known:
+    @property
+    def squares(self) -> bool:
+        """Is it least squares?"""
+
+    @property
+    def penalty(self) -> float:
+        """The ridge penalty."""
+
+    def known(self) -> Knowledge:
         """What is known of the fixed arms, as numbers that stay as they are."""
 
     def refuse(self, reward: float) -> None:
         """Refuses a reward that could not be taken in; changes nothing."""
 
-    def counted(self, on: int | Floats, weight: float) -> float:
+    def counted(self, on: On, weight: float) -> float:
         """The weight with which a reward of a fixed arm, or of any x, is to be learnt; changes nothing.
 
         Where a user's function says it, it is asked here alone.
         """
 
-    def learn(self, on: int | Floats, reward: float, weight: float = 1.0) -> None:
+    def learn(self, on: On, reward: float, weight: float = 1.0) -> None:
         """Takes in a reward of a fixed arm, or of any x, with the weight that `counted` gave."""
 
     def entered(self) -> None:
         """A decision was taken on what is known now: a search may start from its estimate next time."""
 
-    def over(self, columns: Floats, places: Integers) -> Self:
-        """What was learnt, over other fixed arms: each at its old place, or new (-1)."""
+    def over(self, layout: Layout, places: Integers) -> Self:
+        """What was learnt, over other arms: each at its old place, or new (-1)."""
 
     def add(self, other: Self, places: Integers) -> None:
         """Takes in what another has learnt; each of its arms is at a place here, or nowhere (-1)."""

@@ -11,8 +11,10 @@ from infex.arrays import Bools, Floats, Integers, shown
 from infex.checks import one_of
 from infex.errors import NotKept
 from infex.kernels.view import View
-from infex.linear.known import Known
+from infex.linear.block_moments import BlockMoments
+from infex.linear.knowledge import Knowledge
 from infex.linear.moments import Moments
+from infex.linear.offers import Offer, On, Radius
 
 SAMPLINGS = ("gaussian", "spherical")
 
@@ -49,11 +51,12 @@ class Spent(NamedTuple):
 NOTHING = Spent()
 
 
-def draw(dim: int, rng: np.random.Generator, sampling: str) -> Floats:
-    """eta, of the law that `sampling` names."""
-    eta = rng.standard_normal(dim)
+def draw(shape: tuple[int, ...], rng: np.random.Generator, sampling: str) -> Floats:
+    """eta, of the law that `sampling` names; one for each row of the shape."""
+    eta = rng.standard_normal(shape)
     if one_of("sampling", sampling, SAMPLINGS) == "spherical":
-        kernels.to_sphere(eta)
+        for each in eta.reshape(-1, shape[-1]):
+            kernels.to_sphere(each)
     return eta
 
 
@@ -77,8 +80,8 @@ class Evidence:
 
     def __init__(
         self,
-        known: Known,
-        explored: Known | None = None,
+        known: Knowledge,
+        explored: Knowledge | None = None,
         note: object = None,
         allowed: Bools | None = None,
         spent: Spent = NOTHING,
@@ -93,7 +96,12 @@ class Evidence:
 
     def __len__(self) -> int:
         """K, the number of arms."""
-        return int(self._known.columns.shape[1])
+        return self._known.count
+
+    @property
+    def dim(self) -> int:
+        """d, the number of features of an arm; where each has a regression of its own, of all of them."""
+        return self._known.dim
 
     @property
     def arms(self) -> Floats:
@@ -137,8 +145,15 @@ class Evidence:
 
     @property
     def volume(self) -> float:
-        """alpha = log(det V/det V_0)."""
+        """alpha = log(det V/det V_0); of all arms together, where each has a regression of its own."""
         return self._known.volume
+
+    def radii(self, noise: float, bound: float, delta: float) -> Radius:
+        """beta = noise sqrt(alpha + 2 log(1/delta)) + sqrt(penalty) bound, as `upper` takes it.
+
+        Where each arm has a regression of its own, alpha is that arm's, and there is a beta for each, (K,).
+        """
+        return self._known.radii(noise, bound, delta)
 
     @property
     def note(self) -> Any:
@@ -168,6 +183,11 @@ class Evidence:
         return self._known.lasting
 
     @property
+    def counted(self) -> bool:
+        """Were rewards counted by arm, so that `pulls` and `sums` are known?"""
+        return self._known.counted
+
+    @property
     def pulls(self) -> Integers:
         """How many rewards every fixed arm was told, (K,)."""
         return shown(self._known.counts[0].astype(np.int64))
@@ -178,7 +198,7 @@ class Evidence:
         return shown(self._known.counts[1].copy())
 
     @property
-    def moments(self) -> Moments:
+    def moments(self) -> Moments | BlockMoments:
         """What was learnt as sums: sum x x', sum y x, and the number of rewards."""
         return self._known.moments
 
@@ -188,12 +208,16 @@ class Evidence:
         explored = None if self._explored is None else self._explored.among(places)
         return Evidence(self._known.among(places), explored, self._note, None, self._spent, self.best), places
 
-    def on(self, columns: Floats) -> Evidence:
-        """What is known of other arms, as `columns`, (d, K)."""
-        explored = None if self._explored is None else self._explored.on(columns)
-        return Evidence(self._known.on(columns), explored, self._note, None, self._spent)
+    def on(self, offer: Offer) -> Evidence:
+        """What is known of other arms: an `offer` is their columns, (d, K), or a context (`InContext`)."""
+        explored = None if self._explored is None else self._explored.on(offer)
+        return Evidence(self._known.on(offer), explored, self._note, None, self._spent)
 
-    def optimistic(self, arm: int, radius: float) -> Floats:
+    def learnt_on(self, arm: int, features: Floats | None = None) -> On:
+        """What the reward of an arm is learnt on: the arm, or `features` that a policy names in its place."""
+        return self._known.learnt_on(arm, features)
+
+    def optimistic(self, arm: int, radius: Radius) -> Floats:
         """The parameter within so many widths for which an arm's mean is largest, (d,).
 
         That is theta + radius V^-1 x/|x| in V^-1, and theta for an arm of width 0.
@@ -224,17 +248,18 @@ class Evidence:
         """One arm's width."""
         return self._known.width(arm)
 
-    def upper(self, radius: float) -> Floats:
+    def upper(self, radius: Radius) -> Floats:
         """Every arm's estimate + radius width, (K,)."""
         return self._known.upper(radius)
 
-    def perturbed(self, scale: float, rng: np.random.Generator, sampling: str = "gaussian") -> Floats:
+    def perturbed(self, scale: Radius, rng: np.random.Generator, sampling: str = "gaussian") -> Floats:
         """Every arm's score under one parameter theta + scale V^-1/2 eta that `rng` draws, (K,).
 
         `sampling` is the law of eta: "gaussian" is N(0, I), "spherical" is uniform on the
         sphere of radius sqrt(d). V^-1/2 is the transposed inverse of the Cholesky factor of V.
+        Where each arm has a regression of its own, each has an eta of its own.
         """
-        return self._known.perturbed(scale, draw(self._known.columns.shape[0], rng, sampling))
+        return self._known.perturbed(scale, draw(self._known.drawn, rng, sampling))
 
     def view(self, settings: Floats, state: Floats) -> View:
         """What a policy written as a kernel sees, with its settings and the state that it remembers."""

@@ -8,10 +8,11 @@ import numpy as np
 
 from infex import kernels
 from infex.arrays import Floats, Integers, shown
-from infex.errors import NotKept
+from infex.errors import InvalidChoice, NotKept
 from infex.kernels.layout import RUNS, blank
 from infex.kernels.view import View, viewed
 from infex.linear.moments import Moments
+from infex.linear.offers import InContext, Offer, On, Radius, radius_at
 
 LINEAR, LOGISTIC = "linear", "logistic"
 
@@ -85,6 +86,13 @@ def chance(odds: Floats) -> Floats:
     return chances
 
 
+def one_radius(radius: Radius) -> float:
+    """A radius, if it is one for all arms."""
+    if isinstance(radius, np.ndarray) and radius.ndim:
+        raise InvalidChoice(f"arms that share one regression have one radius, got {radius.size}")
+    return float(radius)
+
+
 @final
 class Known:
     """What is known of the K arms in `columns`, (d, K); every figure is of the moment it was made.
@@ -139,6 +147,36 @@ class Known:
         self.greedy, self.volume, self._greedy_width = kernels.look(self._scored(), run, self._estimates)
 
     @property
+    def count(self) -> int:
+        """K."""
+        return int(self.columns.shape[1])
+
+    @property
+    def dim(self) -> int:
+        """d."""
+        return int(self.columns.shape[0])
+
+    @property
+    def drawn(self) -> tuple[int, ...]:
+        """One draw for each feature, (d,)."""
+        return (self.columns.shape[0],)
+
+    @property
+    def counted(self) -> bool:
+        """Were rewards counted by arm?"""
+        return self._counts is not None
+
+    @property
+    def told(self) -> int:
+        """How many rewards are in it."""
+        return self._told
+
+    @property
+    def learnt(self) -> Learnt:
+        """What was learnt, as it is read for arms that are not kept up."""
+        return self._learnt.settled()
+
+    @property
     def penalty(self) -> float:
         """The ridge penalty: V_0 = penalty I."""
         return self._learnt.penalty
@@ -184,15 +222,19 @@ class Known:
             return kernels.arm_width(self._board, self._learnt.run, arm)
         return self._over(self._learnt, self.columns[:, arm : arm + 1]).widths.item()
 
-    def upper(self, beta: float) -> Floats:
+    def radii(self, noise: float, bound: float, delta: float) -> float:
+        """The confidence radius, one for all arms."""
+        return kernels.radius(self.volume, self.penalty, noise, bound, delta)
+
+    def upper(self, beta: Radius) -> Floats:
         """Every arm's upper bound: estimate + beta width; for chances, that of the log-odds."""
         out = np.empty(self.columns.shape[1])
-        kernels.upper(self._scored(), self._learnt.run, beta, out)
+        kernels.upper(self._scored(), self._learnt.run, one_radius(beta), out)
         return chance(out) if self._learnt.link == LOGISTIC else out
 
-    def perturbed(self, scale: float, direction: Floats) -> Floats:
+    def perturbed(self, scale: Radius, direction: Floats) -> Floats:
         """Every arm's mean under the parameter theta + scale M'direction, (K,)."""
-        out = self.scores(self._learnt.perturbed(scale, direction))
+        out = self.scores(self._learnt.perturbed(one_radius(scale), direction))
         return chance(out) if self._learnt.link == LOGISTIC else out
 
     def scores(self, theta: Floats) -> Floats:
@@ -205,21 +247,29 @@ class Known:
         """theta + scale M'direction, (d,)."""
         return self._learnt.perturbed(scale, direction)
 
-    def optimistic(self, arm: int, radius: float) -> Floats:
+    def optimistic(self, arm: int, radius: Radius) -> Floats:
         """The parameter within so many widths for which an arm's mean is largest, (d,)."""
         learnt, x = self._learnt, self.columns[:, arm].copy()
         out = np.empty(x.size)
-        kernels.optimistic(learnt.solved, learnt.vectors, learnt.run, x, radius, out)
+        kernels.optimistic(learnt.solved, learnt.vectors, learnt.run, x, radius_at(radius, arm), out)
         return out
 
-    def on(self, columns: Floats) -> Known:
+    def on(self, offer: Offer) -> Known:
         """What is known of other arms."""
-        return self._over(self._learnt.settled(), columns)
+        if isinstance(offer, InContext):
+            raise NotKept("a context alone says nothing of arms that share one regression: give their rows")
+        return self._over(self._learnt.settled(), offer)
 
     def among(self, places: Integers) -> Known:
         """What is known of some of the arms, at these places."""
         counts = None if self._counts is None else self._counts[:, places]
         return self._over(self._learnt, self.columns[:, places], counts)
+
+    def learnt_on(self, arm: int, features: Floats | None) -> On:
+        """The index of a fixed arm, the row of one that changes, or the features themselves."""
+        if features is not None:
+            return np.array(features, dtype=np.float64)
+        return arm if self.lasting else np.array(self.columns[:, arm])
 
     def _over(self, learnt: Learnt, columns: Floats, counts: Floats | None = None) -> Known:
         return Known(learnt, np.ascontiguousarray(columns), self._told, counts=counts, source=self)

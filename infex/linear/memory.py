@@ -6,9 +6,12 @@ from typing import final
 
 from infex.arrays import Bools, Floats, Integers
 from infex.errors import InvalidSetting
+from infex.linear.block_ridge import BlockRidge
 from infex.linear.estimating import Arrays, Estimator, Statistics
 from infex.linear.evidence import NOTHING, Evidence, Spent
+from infex.linear.offers import InBlock, Layout, Offer, On
 from infex.linear.regression import RidgeStatistics
+from infex.linear.starting import started
 
 
 @final
@@ -24,18 +27,24 @@ class Memory:
     def __init__(self, everything: Statistics, explored: Statistics | None) -> None:
         self.all = everything
         self.explored = explored
-        self.searches = not isinstance(everything, RidgeStatistics)
+        self.searches = not isinstance(everything, RidgeStatistics | BlockRidge)
 
     @staticmethod
-    def empty(columns: Floats, penalty: float, apart: bool, estimator: Estimator | None = None) -> Memory:
+    def empty(layout: Layout, penalty: float, apart: bool, estimator: Estimator | None = None) -> Memory:
         """Nothing learnt, by ridge or another estimator; `apart` if exploring rounds are kept apart too."""
-        make = RidgeStatistics if estimator is None else estimator.start
-        return Memory(make(columns, penalty), make(columns, penalty) if apart else None)
+        explored = started(layout, penalty, estimator) if apart else None
+        return Memory(started(layout, penalty, estimator), explored)
 
     @property
     def columns(self) -> Floats:
         """The fixed arms, (d, K)."""
         return self.all.columns
+
+    def row(self, on: On) -> Floats:
+        """The features that a reward is learnt on, (d,), for whoever learns by itself."""
+        if isinstance(on, InBlock):
+            return on.row(len(self.columns))
+        return self.columns[:, on].copy() if isinstance(on, int) else on.copy()
 
     def evidence(self, note: object = None, allowed: Bools | None = None, spent: Spent = NOTHING) -> Evidence:
         """What is known of the fixed arms."""
@@ -45,24 +54,24 @@ class Memory:
         )
 
     def offer(
-        self, columns: Floats, note: object = None, allowed: Bools | None = None, spent: Spent = NOTHING
+        self, offer: Offer, note: object = None, allowed: Bools | None = None, spent: Spent = NOTHING
     ) -> Evidence:
-        """What is known of the arms of one round, (d, K)."""
-        explored = None if self.explored is None else self.explored.known().on(columns)
-        return Evidence(self.all.known().on(columns), explored, note, allowed, spent)
+        """What is known of the arms of one round."""
+        explored = None if self.explored is None else self.explored.known().on(offer)
+        return Evidence(self.all.known().on(offer), explored, note, allowed, spent)
 
-    def counted(self, on: int | Floats, reward: float, weight: float = 1.0) -> float:
+    def counted(self, on: On, reward: float, weight: float = 1.0) -> float:
         """The weight with which a reward is to be learnt; refuses what cannot be, and changes nothing."""
         if weight != 1.0 and not self.all.squares:
             raise InvalidSetting(f"a weight ({weight:g}) needs an estimator of least squares")
         self.all.refuse(reward)
         return self.all.counted(on, weight)
 
-    def learn(self, on: int | Floats, reward: float, explored: bool, weight: float = 1.0) -> None:
+    def learn(self, on: On, reward: float, explored: bool, weight: float = 1.0) -> None:
         """Takes in a reward of a fixed arm, by its index, or of any x, or refuses it and changes nothing."""
         self.take(on, reward, explored, self.counted(on, reward, weight))
 
-    def take(self, on: int | Floats, reward: float, explored: bool, weight: float) -> None:
+    def take(self, on: On, reward: float, explored: bool, weight: float) -> None:
         """Takes in a reward with the weight that `counted` gave: nothing of it can fail."""
         self.all.learn(on, reward, weight)
         if explored and self.explored is not None:
@@ -74,10 +83,10 @@ class Memory:
         if explored and self.explored is not None:
             self.explored.entered()
 
-    def over(self, columns: Floats, places: Integers) -> Memory:
-        """What was learnt, over other fixed arms: each at its old place, or new (-1)."""
-        explored = None if self.explored is None else self.explored.over(columns, places)
-        return Memory(self.all.over(columns, places), explored)
+    def over(self, layout: Layout, places: Integers) -> Memory:
+        """What was learnt, over other arms: each at its old place, or new (-1)."""
+        explored = None if self.explored is None else self.explored.over(layout, places)
+        return Memory(self.all.over(layout, places), explored)
 
     def merge(self, other: Memory, places: Integers) -> None:
         """Takes in all that another has learnt; each of its arms is at a place here, or nowhere (-1)."""

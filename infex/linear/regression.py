@@ -10,10 +10,11 @@ import numpy as np
 from infex import kernels
 from infex.arrays import Floats, Integers, fitting, fitting_counts, moved
 from infex.checks import real
-from infex.errors import UnknownArm
+from infex.errors import InvalidArms, UnknownArm
 from infex.kernels.layout import blank
 from infex.linear.estimating import Arrays
 from infex.linear.known import Known, Learnt
+from infex.linear.offers import InBlock, Layout, On, Separate
 from infex.linear.strange import fitting_sums, refuse_no_numbers, refuse_run, refuse_strange
 
 LEAST_PENALTY = 1e-10  # with which V can still be factored when arms lie in a plane
@@ -96,14 +97,14 @@ class RidgeStatistics:
     def refuse(self, reward: float) -> None:
         """Any finite reward can be taken in."""
 
-    def counted(self, on: int | Floats, weight: float) -> float:
+    def counted(self, on: On, weight: float) -> float:
         """The weight itself."""
         return weight
 
     def entered(self) -> None:
         """Nothing is searched for."""
 
-    def learn(self, on: int | Floats, reward: float, weight: float = 1.0) -> None:
+    def learn(self, on: On, reward: float, weight: float = 1.0) -> None:
         """Takes in a reward of an arm, O(1) while the same arm goes on, or of any x."""
         if isinstance(on, int) and (on != self._arm or on < 0):
             refuse_place(on, self.columns.shape[1])  # else compiled code would write beyond its arrays
@@ -128,7 +129,7 @@ class RidgeStatistics:
             self.counts[:, on] += 1.0, reward
             x: Floats = self.columns[:, on].copy()
         else:
-            x = on
+            x = refuse_block(on)
         kernels.absorb_weighted(
             self.truth, self.penalty, learnt.solved, self.columns, self._board, learnt.vectors, learnt.run,
             x, reward, float(weight),
@@ -143,9 +144,9 @@ class RidgeStatistics:
         self.counts += moved(other.counts, places, self.counts.shape[1])
         self._refresh()
 
-    def over(self, columns: Floats, places: Integers) -> RidgeStatistics:
+    def over(self, layout: Layout, places: Integers) -> RidgeStatistics:
         """What was learnt, over other arms: each at its old place, or new (-1)."""
-        other = RidgeStatistics(columns, self.penalty)
+        other = RidgeStatistics(refuse_separate(layout), self.penalty)
         other._begin(self.snapshot(), self.told)
         known = places >= 0
         other.counts[:, known] = self.counts[:, places[known]]
@@ -234,6 +235,20 @@ def refuse_place(on: int, arms: int) -> None:
     """Refuses the index of an arm that is not there."""
     if not 0 <= on < arms:
         raise UnknownArm(f"a reward cannot be learnt on arm {on} of {arms}")
+
+
+def refuse_block(on: Floats | InBlock) -> Floats:
+    """Features; refuses an arm in a context, which only a regression of its own can learn on."""
+    if isinstance(on, InBlock):
+        raise UnknownArm(f"a reward of arm {on.arm} in a context needs a regression for each arm")
+    return on
+
+
+def refuse_separate(layout: Layout) -> Floats:
+    """Fixed arms, (d, K); refuses a layout with a regression for each."""
+    if isinstance(layout, Separate):
+        raise InvalidArms(f"one regression cannot go on as one for each of {layout.arms} arms")
+    return layout
 
 
 def _count_of_one_name() -> int:

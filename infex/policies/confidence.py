@@ -3,11 +3,10 @@
 import warnings
 from dataclasses import dataclass
 
-from infex import kernels
 from infex.checks import one_of, real, told
 from infex.errors import LargeReward
 from infex.kernels import bases
-from infex.linear import Evidence
+from infex.linear import Evidence, Radius
 from infex.policies.settling import UNSAID_DELTA
 from infex.policies.ties import TIES, Ties
 from infex.policies.traits import Policy
@@ -23,7 +22,8 @@ class Confidence:
     rewards of 20 to 40 and the defaults of 1, exploring rounds would not explore.
 
     With scale 1 the intervals estimate +- beta width then hold in all rounds at once with
-    probability 1 - `delta` (Abbasi-Yadkori, Pal and Szepesvari, 2011, Theorem 2). A `delta` that is not
+    probability 1 - `delta` (Abbasi-Yadkori, Pal and Szepesvari, 2011, Theorem 2); those of one arm, where
+    each has a regression of its own, whose volume then is meant. A `delta` that is not
     said (None) is 1/T where a horizon T is known, as in `play` and in sweeps, and 0.01 elsewhere, as in a
     `Bandit`. Practice needs far less than scale 1: shrink `scale`.
     """
@@ -56,11 +56,9 @@ class Confidence:
         numbers = self.noise, self.bound, self.failure, self.scale
         return bases.Base(kind, reads, *numbers, random_ties=self.ties == "random")
 
-    def radius(self, evidence: Evidence) -> float:
-        """beta at this evidence."""
-        return self.scale * kernels.radius(
-            evidence.volume, evidence.penalty, self.noise, self.bound, self.failure
-        )
+    def radius(self, evidence: Evidence) -> Radius:
+        """beta at this evidence: one, or one for each arm where each has a regression of its own."""
+        return self.scale * evidence.radii(self.noise, self.bound, self.failure)
 
 
 DEFAULT = Confidence()

@@ -84,9 +84,9 @@ class ContextReduction:
         """The arm towards which the base's action points; the reward is learnt on the action."""
         if self.actions is None:
             raise InvalidSetting("the law of arm sets is not known: give samples of them, (n, K, d)")
-        if evidence.arms.shape[1] != self.actions.shape[0]:
+        if evidence.dim != self.actions.shape[0]:
             raise InvalidSetting(
-                f"samples have {self.actions.shape[0]} features, the arms on offer {evidence.arms.shape[1]}"
+                f"samples have {self.actions.shape[0]} features, the arms on offer {evidence.dim}"
             )
         choice = self.base.choose(t, evidence.on(self.actions), rng)
         action = arm_of(choice, self.directions)

@@ -88,7 +88,7 @@ class ExploreThenCommit:
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """An arm of the first phase, or the greedy one."""
-        if t > self.length(evidence.arms.shape[1]):
+        if t > self.length(evidence.dim):
             seen = evidence.explored if self.then == "commit" else evidence
             return GREEDIES[self.ties].choose(t, seen, rng)
         if self.order == "uniform":
@@ -97,7 +97,7 @@ class ExploreThenCommit:
 
     def probability(self, t: int, evidence: Evidence, arm: int) -> float:
         """1/K or the arm whose turn it is, then 1 for the greedy one."""
-        if t > self.length(evidence.arms.shape[1]):
+        if t > self.length(evidence.dim):
             seen = evidence.explored if self.then == "commit" else evidence
             return GREEDIES[self.ties].probability(t, seen, arm)
         if self.order == "uniform":

@@ -61,13 +61,13 @@ class Forced:
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """A uniform arm in forced rounds, else the best of those that forced rounds keep."""
-        if self.is_forced(t, evidence.arms.shape[1]):
+        if self.is_forced(t, evidence.dim):
             return explored(int(rng.integers(len(evidence))), 1.0 / len(evidence))
         return Choice(self._best(evidence), False, None, self.reason, None, 1.0, 0.0)
 
     def probability(self, t: int, evidence: Evidence, arm: int) -> float:
         """1/K in forced rounds; else 1 for the arm that is played."""
-        if self.is_forced(t, evidence.arms.shape[1]):
+        if self.is_forced(t, evidence.dim):
             return 1.0 / len(evidence)
         return float(arm == self._best(evidence))
 

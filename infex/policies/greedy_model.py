@@ -27,7 +27,7 @@ def _modelled(
 ) -> tuple[int, float | None]:
     """The arm of a model; any may be played, also one that exploring may not try."""
     seen = evidence.exploited()
-    choice = checked_choice(model.choose(t, seen, rng), len(seen), seen.arms.shape[1])
+    choice = checked_choice(model.choose(t, seen, rng), len(seen), seen.dim)
     if choice.note is not None or choice.features is not None:
         raise InvalidChoice(f"the model of greedy rounds, {told(model)}, may keep no note and no features")
     known = choice.probability is not None

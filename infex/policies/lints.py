@@ -79,9 +79,8 @@ class LinTS(Confidence):
         """
         if self.law is None:
             raise InvalidSetting("the law of LinTS is not asked for; say LinTS(law=1000)")
-        columns = evidence.arms.T
-        rng = stream(t, "law of LinTS", columns.shape[0], self.law)
-        beta, counts = self.radius(evidence), np.zeros(columns.shape[1])
+        rng = stream(t, "law of LinTS", evidence.dim, self.law)
+        beta, counts = self.radius(evidence), np.zeros(len(evidence))
         for _ in range(self.law):
             scores = evidence.perturbed(beta, rng, self.sampling)
             best = tied(scores) if self.ties == "random" else [lowest(scores)]

@@ -43,7 +43,7 @@ def _checked(choice: Choice, traits: Traits, evidence: Evidence) -> Choice:
     """The choice, whole, if a user's code had a hand in it."""
     if traits.trusted:
         return choice
-    whole = checked_choice(choice, len(evidence), evidence.arms.shape[1])
+    whole = checked_choice(choice, len(evidence), evidence.dim)
     refuse_turn(whole, evidence.spent.owed)
     return whole
 

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -22,6 +22,16 @@ class Switched(NamedTuple):
 
     volume: float
     theta: tuple[float, ...]
+
+
+def forgotten(note: Any) -> Any:
+    """A note without the parameters in it, which were of other arms: what switched does so anew."""
+    if isinstance(note, Switched):
+        return None
+    if isinstance(note, tuple):
+        parts = [forgotten(part) for part in note]
+        return type(note)(*parts) if type(note) is not tuple else tuple(parts)
+    return note
 
 
 @final

@@ -13,7 +13,7 @@ import numpy as np
 from infex.arrays import Floats
 from infex.checks import told
 from infex.errors import InfexWarning, InvalidSetting
-from infex.linear import Evidence
+from infex.linear import Evidence, Radius
 from infex.policies.choice import Choice
 from infex.policies.settling import lacks_delta
 
@@ -92,8 +92,8 @@ class Hooks(Policy, Protocol):
     def probability(self, t: int, evidence: Evidence, arm: int) -> float | None:
         """The chance that `choose` picks `arm`, if it is known."""
 
-    def radius(self, evidence: Evidence) -> float:
-        """The factor of the width in the confidence interval of a decision."""
+    def radius(self, evidence: Evidence) -> Radius:
+        """The factor of the width in the confidence interval of a decision: one, or one for each arm."""
 
     def informed(self, instance: Played, horizon: int) -> Policy:
         """The policy that a simulation plays in its place, if it asks for what theory takes for known."""
@@ -161,7 +161,7 @@ class Traits(NamedTuple):
     tells_explored: bool
     heeds_allowed: bool
     greatest: float | None
-    radius: Callable[[Evidence], float] | None
+    radius: Callable[[Evidence], Radius] | None
     probability: Callable[[int, Evidence, int], float | None] | None
     pupils: tuple[Pupil, ...]
     gate: Gate | None

@@ -6,9 +6,10 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from infex.arrays import fitting
+from infex.arrays import Floats, fitting
 from infex.checks import whole
 from infex.errors import InvalidRecord
+from infex.linear import InBlock, On
 from infex.policies.choice import Choice, Reason, Turn, refuse_note
 from infex.policies.greedy_first import FirstNote
 from infex.policies.guarded import GuardedState
@@ -84,8 +85,26 @@ def taken_record(taken: Taken) -> dict[str, Any]:
         "features": None if taken.choice.features is None else np.asarray(taken.choice.features).tolist(),
         "turn": None if taken.choice.turn is None else taken.choice.turn.value,
     }
-    on = taken.on if isinstance(taken.on, int) else taken.on.tolist()
+    on = on_record(taken.on)
     return {"t": taken.t, "choice": choice, "on": on, "loss": taken.loss, "different": taken.different}
+
+
+def on_record(on: On) -> Any:
+    """What a reward is learnt on, as plain data."""
+    if isinstance(on, InBlock):
+        return {"arm": on.arm, "context": on.context.tolist()}
+    return on if isinstance(on, int) else on.tolist()
+
+
+def on_of(kept: object) -> On:
+    """What a record says a reward is learnt on."""
+    if isinstance(kept, dict):
+        arm = whole("the arm that is learnt on", kept["arm"], least=0, error=InvalidRecord)
+        return InBlock(arm, fitting("on", kept["context"], (-1,)))
+    if isinstance(kept, list):
+        features: Floats = fitting("on", kept, (-1,))
+        return features
+    return whole("on", kept, error=InvalidRecord)
 
 
 def taken_of(kept: dict[str, Any]) -> Taken:
@@ -97,8 +116,7 @@ def taken_of(kept: dict[str, Any]) -> Taken:
         None if choice["features"] is None else np.array(choice["features"], dtype=np.float64)
     )
     choice["turn"] = None if choice["turn"] is None else Turn(choice["turn"])
-    row = isinstance(kept["on"], list)
-    on = fitting("on", kept["on"], (-1,)) if row else whole("on", kept["on"], error=InvalidRecord)
+    on = on_of(kept["on"])
     if not isinstance(kept["different"], bool):
         raise InvalidRecord(f"different must be True or False, got {kept['different']!r}")
     t = whole("t", kept["t"], least=1, error=InvalidRecord)

@@ -11,8 +11,6 @@ from collections.abc import Callable, Mapping
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from infex import environments, estimators, features, policies, schedules
 from infex.checks import settings_by_name
 from infex.policies.guarded import Guarded
@@ -55,13 +53,9 @@ def _target(kind: type[Stretched | Power | Logarithmic]) -> Callable[[Any], Sett
     return lambda counted: {"r": counted.target.r} if type(counted.target) is kind else None
 
 
-def _blocks(interactions: features.Interactions) -> Settings | None:
-    """The settings of `disjoint`, for a map that has a block of its own for each arm."""
-    count = interactions.count
-    if not np.array_equal(interactions.arms, np.eye(count)):
-        return None
-    arms = count if interactions.labels is None else list(interactions.labels)
-    return {"arms": arms, "context_dim": interactions.context_dim, "longest": interactions.longest}
+def _blocks(disjoint: features.Disjoint) -> Settings:
+    arms = disjoint.count if disjoint.labels is None else list(disjoint.labels)
+    return {"arms": arms, "context_dim": disjoint.context_dim, "longest": disjoint.longest}
 
 
 def _paused(paused: Paused) -> Settings | None:
@@ -86,9 +80,11 @@ MADE = (
     Row("guarded", Guarded, policies.guarded, settings_by_name),
     Row("until_certain", UntilCertain, policies.until_certain, settings_by_name),
     Row("paused", Paused, policies.paused, _paused),
-    Row("disjoint", features.Interactions, features.disjoint, _blocks),
+    Row("disjoint", features.Disjoint, features.disjoint, _blocks),
     Row("interactions", features.Interactions, features.interactions, settings_by_name),
 )
+
+MAPS = (features.Disjoint, features.Interactions)
 
 NATURE = (
     Row("late", environments.Late, environments.late, settings_by_name),
@@ -100,11 +96,9 @@ NATURE = (
 POLICIES: Mapping[str, Row] = _listed_in(policies, "choose")
 ESTIMATORS: Mapping[str, Row] = _listed_in(estimators, "start")
 ENVIRONMENTS: Mapping[str, Row] = _listed_in(environments, "draws")
-SCHEDULES: Mapping[str, Row] = {
-    row.name: row for row in MADE if not issubclass(row.kind, features.Interactions)
-}
+SCHEDULES: Mapping[str, Row] = {row.name: row for row in MADE if not issubclass(row.kind, MAPS)}
 OTHER_NAMES: Mapping[str, Callable[[], Any]] = {"always": schedules.always, "never": schedules.never}
-FEATURES: Mapping[str, Row] = {row.name: row for row in MADE if issubclass(row.kind, features.Interactions)}
+FEATURES: Mapping[str, Row] = {row.name: row for row in MADE if issubclass(row.kind, MAPS)}
 ROWS = (*POLICIES.values(), *ESTIMATORS.values(), *ENVIRONMENTS.values(), *MADE, *NATURE)
 BY_KIND: Mapping[type, tuple[Row, ...]] = {
     kind: tuple(row for row in ROWS if row.kind is kind) for kind in {row.kind for row in ROWS}

@@ -11,7 +11,8 @@ import numpy as np
 from infex.arrays import Bools, Floats
 from infex.checks import quick, told
 from infex.errors import NotKept
-from infex.linear import Evidence, Memory, RidgeStatistics
+from infex.linear import Evidence, Memory, Offer, On, RidgeStatistics
+from infex.linear.block_ridge import BlockRidge
 from infex.policies.choice import Choice, arm_of, checked_choice
 from infex.policies.infex import loss_of
 from infex.policies.masks import choose_allowed, law_allowed
@@ -59,12 +60,12 @@ class Player:
         self.account.scheduled |= traits.gate is not None
         self._policy, self.traits, self.shortcut, self.note = policy, traits, shortcut, None
 
-    def evidence(self, columns: Floats | None = None, allowed: Bools | None = None) -> Evidence:
-        """What the policy reads now: of the fixed arms, or of those on offer, (d, K)."""
+    def evidence(self, offer: Offer | None = None, allowed: Bools | None = None) -> Evidence:
+        """What the policy reads now: of the fixed arms, or of those on offer."""
         note = self.note if self.note is None or self.traits.trusted else copy.deepcopy(self.note)
-        if columns is None:
+        if offer is None:
             return self._memory.evidence(note, allowed, self.account.spent)
-        return self._memory.offer(columns, note, allowed, self.account.spent)
+        return self._memory.offer(offer, note, allowed, self.account.spent)
 
     def decide(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Taken:
         """What the policy does in round t; changes nothing."""
@@ -74,11 +75,7 @@ class Player:
         else:
             choice = self._checked(choice, t, evidence)
         arm = choice.arm
-        on: int | Floats = arm
-        if choice.features is not None:
-            on = np.array(choice.features, dtype=np.float64)
-        elif not evidence.lasting:
-            on = np.array(evidence.arms[arm])
+        on = evidence.learnt_on(arm, choice.features)
         if not choice.explored:
             return quick(Taken, (t, choice, on, 0.0, False))
         return Taken(t, choice, on, loss_of(evidence, arm), arm != evidence.greedy)
@@ -90,12 +87,19 @@ class Player:
             return None
         return shortcut.take(t, ridge)
 
+    def glance_in(self, t: int, context: Floats) -> Glance | None:
+        """The same for arms that have a regression each, in a context."""
+        ridge, shortcut = self._memory.all, self.shortcut
+        if shortcut is None or not isinstance(ridge, BlockRidge) or self.account.owed:
+            return None
+        return shortcut.take_in(t, ridge, context)
+
     def _checked(self, choice: Choice, t: int, evidence: Evidence) -> Choice:
         """A choice of a user's policy, whole, with its probability where `probability` tells it."""
-        choice = checked_choice(choice, len(evidence), evidence.arms.shape[1])
+        choice = checked_choice(choice, len(evidence), evidence.dim)
         if choice.probability is None:
             choice = choice._replace(probability=law_allowed(self.traits, t, evidence, choice.arm))
-        return checked_choice(choice, len(evidence), evidence.arms.shape[1])
+        return checked_choice(choice, len(evidence), evidence.dim)
 
     def enter(self, taken: Taken) -> None:
         """Changes what a decision changes: the account and the note."""
@@ -106,14 +110,13 @@ class Player:
         if self._memory.searches:
             self._memory.entered(choice.explored)
 
-    def learn(self, arm: int, on: int | Floats, reward: float, explored: bool, weight: float = 1.0) -> None:
+    def learn(self, arm: int, on: On, reward: float, explored: bool, weight: float = 1.0) -> None:
         """Takes in the reward of a decision."""
         memory = self._memory
         if memory.searches or weight != 1.0:
             weight = memory.counted(on, reward, weight)  # asks and refuses before anybody has learnt
         if self.traits.pupils:
-            features = memory.columns[:, on] if isinstance(on, int) else on
-            self.traits.teach(arm, features.copy(), reward, explored)
+            self.traits.teach(arm, memory.row(on), reward, explored)
         memory.take(on, reward, explored, weight)
 
     def exploration(self, evidence: Evidence) -> Exploration:
@@ -128,10 +131,10 @@ def play_round(
     t: int,
     rng: np.random.Generator,
     reward: Callable[[int], float],
-    columns: Floats | None = None,
+    offer: Offer | None = None,
 ) -> tuple[Choice, float]:
-    """One round whose reward comes at once, among the fixed arms or those in `columns`: choice and reward."""
-    taken = player.decide(t, player.evidence(columns), rng)
+    """One round whose reward comes at once, among the fixed arms or those on offer: choice and reward."""
+    taken = player.decide(t, player.evidence(offer), rng)
     player.enter(taken)
     choice = taken.choice
     gained = reward(choice.arm)

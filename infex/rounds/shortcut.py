@@ -1,4 +1,6 @@
-"""The common decision in one compiled call: fixed arms, ridge regression, a plain schedule, no draws.
+"""The common decision in one compiled call: ridge regression, a plain schedule, no draws.
+
+Arms are fixed, or have a regression each and are asked about in a context.
 
 It is what `Player.decide` gives, to the last bit, in a third of the time; a test compares the two.
 """
@@ -12,6 +14,7 @@ import numpy as np
 from infex.arrays import Floats, Integers
 from infex.kernels import bases
 from infex.linear import Memory, RidgeStatistics
+from infex.linear.block_ridge import BlockRidge
 from infex.policies import Infex, Policy
 from infex.policies.choice import Reason, Turn
 from infex.policies.confidence import DEFAULT
@@ -48,8 +51,8 @@ class Shortcut:
 
     @staticmethod
     def of(policy: Policy, memory: Memory) -> Shortcut | None:
-        """That of a policy over fixed arms; None if it draws, looks at limits, or keeps data apart."""
-        form, gate, arms = form_of(policy), traits_of(policy).gate, memory.columns.shape[1]
+        """That of a policy; None without arms that stay, or if it draws, has limits, or keeps data apart."""
+        form, gate, arms = form_of(policy), traits_of(policy).gate, _standing(memory)
         if not traits_of(policy).trusted:  # a user's schedule may ask or change its own bandit
             return None
         if (
@@ -66,6 +69,12 @@ class Shortcut:
             return None
         return Shortcut(form, isinstance(policy, Infex), arms, memory.all.penalty)
 
+    def take_in(self, t: int, ridge: BlockRidge, context: Floats) -> Glance:
+        """What the policy does in round t, in a context."""
+        schedule = self._schedule
+        explores = schedule is None or schedule.explores(t)
+        return explores, ridge.glance(context, self._numbers, explores and self._optimistic)
+
     def take(self, t: int, ridge: RidgeStatistics) -> Glance:
         """What the policy does in round t."""
         schedule = self._schedule
@@ -73,3 +82,8 @@ class Shortcut:
         if explores and self._optimistic:
             return True, ridge.glance(self._numbers, self._work, self._places)
         return explores, ridge.greedy_glance(self._numbers)
+
+
+def _standing(memory: Memory) -> int:
+    """How many arms there are in every round, of which one compiled call can tell."""
+    return memory.all.layout.arms if isinstance(memory.all, BlockRidge) else memory.columns.shape[1]

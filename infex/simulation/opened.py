@@ -24,7 +24,7 @@ from infex.kernels.changing_runs import play_block
 from infex.kernels.fixed_runs import Rule, State
 from infex.kernels.rewards import Law
 from infex.kernels.world import BadReward, Post, World, enter, gaps_from
-from infex.linear import Memory, RidgeStatistics
+from infex.linear import Memory, On, RidgeStatistics
 from infex.linear.estimating import Estimator
 from infex.policies import Greedy, Policy
 from infex.policies.traits import traits_of
@@ -92,7 +92,7 @@ class OnItsWay(NamedTuple):
     """A reward on its way, as a player learns it."""
 
     arm: int
-    on: int | Floats
+    on: On
     reward: float
     explored: bool
 

@@ -399,12 +399,13 @@ def test_what_one_thread_computes_no_other_reads_half_done(
     bandit = told(Bandit(ARMS, LinUCB(), estimator=estimator), 3)
     expected = bandit.evidence(ARMS[::-1]).upper(1.0)
     evidence = bandit.evidence(ARMS[::-1])
+    known: Any = evidence._known
     before: list[Any] = []
     for name in ("score", "widths"):
         real = getattr(kernels, name)
 
         def watched(*given: Any, real: Any = real) -> Any:
-            before.append((evidence._known._board, evidence._known._widths))
+            before.append((known._board, known._widths))
             given[-1][:] = 1e9  # what np.empty may hold
             return real(*given)
 

@@ -152,7 +152,7 @@ def use(path: Path) -> None:
         return
     for decision in bandit.pending:
         bandit.tell(decision, 1.0)
-    assert bandit.features is None or isinstance(bandit.features, features.Interactions)
+    assert bandit.features is None or isinstance(bandit.features, features.Disjoint | features.Interactions)
     longest = 1.0 if bandit.features is None else bandit.features.longest
     context = [0.3 * min(longest, 1e300), 0.4 * min(longest, 1e300)] if bandit.features else None
     for _ in range(5):

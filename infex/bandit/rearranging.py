@@ -1,0 +1,50 @@
+"""A regression for each arm of a file, under the map that the bandit goes on with: arms go by label."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from infex.arrays import Floats, Integers, Label
+from infex.bandit.arms import Arms, Labels
+from infex.bandit.differing import Path
+from infex.bandit.waiting import Waiting
+from infex.errors import CannotLoad
+from infex.linear import Layout, Separate
+from infex.linear.offers import GONE
+from infex.rounds import Player
+
+
+def layout_kept(features: Any, columns: Floats) -> Layout:
+    """What the statistics of a file are of."""
+    if features is None or features.get("kind") != "disjoint":
+        return columns
+    arms = features["arms"] if isinstance(features["arms"], int) else len(features["arms"])
+    return Separate(arms, features["context_dim"])
+
+
+def rearranged(
+    path: Path, player: Player, waiting: Waiting, held: Layout, before: Labels, source: Arms
+) -> None:
+    """Brings what was learnt of each arm to where the map has it now, by label; a new arm starts anew."""
+    now = source.layout
+    if isinstance(held, Separate) and isinstance(now, Separate) and held.dim == now.dim:
+        if before != source.labels and before is not None and source.labels is not None:
+            places = _old_places(before, source.labels)
+            player.memory = player.memory.over(now, places)
+            waiting.move(places, player.memory.columns)
+    elif isinstance(held, Separate) or isinstance(now, Separate):
+        raise CannotLoad(f"{path} holds {_told(held)}, which cannot go on as {_told(now)}")
+
+
+def _old_places(before: tuple[Label, ...], labels: tuple[Label, ...]) -> Integers:
+    """Where each label was before, -1 if it is new."""
+    known = {label: place for place, label in enumerate(before)}
+    return np.array([known.get(label, GONE) for label in labels])
+
+
+def _told(layout: Layout) -> str:
+    if isinstance(layout, Separate):
+        return f"a regression for each arm on contexts of {layout.dim} features"
+    return "one regression for all arms"

@@ -1,0 +1,169 @@
+"""K ridge regressions of c features each: a reward costs O(c^2), and all of them take O(K c^2) numbers."""
+
+from __future__ import annotations
+
+from sys import getrefcount
+from typing import final
+
+import numpy as np
+
+from infex.arrays import Floats, Integers, fitting, fitting_counts, moved
+from infex.errors import UnknownArm
+from infex.kernels import small_ridges
+from infex.kernels.layout import RUN
+from infex.linear.block_known import BlockKnown, Blocks
+from infex.linear.estimating import Arrays
+from infex.linear.offers import GONE, InBlock, Layout, On, Separate
+from infex.linear.regression import ALONE, checked_penalty, refuse_place
+from infex.linear.strange import fitting_sums
+from infex.linear.strange_blocks import refuse_strange_blocks
+
+NOBODY: Integers = np.zeros(0, dtype=np.int64)
+
+
+@final
+class BlockRidge:
+    """A ridge regression for each arm, on contexts; each is what `RidgeStatistics` would be, to the last bit.
+
+    `counts` are pulls and summed rewards of each arm, (2, K). The arrays are those that
+    `kernels.small_ridges` describes.
+    """
+
+    __slots__ = (
+        "_held",
+        "_wide",
+        "columns",
+        "counts",
+        "layout",
+        "penalty",
+        "runs",
+        "solved",
+        "told",
+        "truth",
+    )
+
+    squares = True
+
+    def __init__(self, layout: Separate, penalty: float = 1.0) -> None:
+        self.layout, self.penalty, self.told = layout, checked_penalty(penalty), 0
+        count, dim = layout
+        self.columns: Floats = np.empty((count * dim, 0))  # none are fixed
+        self._held: Blocks | None = None
+        self.counts: Floats = np.zeros((2, count))
+        self.truth: Floats = np.zeros((count, 2, dim + 1, dim))
+        self.solved: Floats = np.zeros((count, dim + 1, dim))
+        self.runs: Floats = np.zeros((count, RUN))
+        self._wide: Floats = wide_for(layout)
+        self._refresh()
+
+    def known(self) -> BlockKnown:
+        """What is known, as numbers that stay as they are; of arms it tells in a context (`on`)."""
+        return BlockKnown(self._blocks(), np.zeros(self.layout.dim), NOBODY)
+
+    def glance(
+        self, context: Floats, numbers: Floats, optimistic: bool
+    ) -> tuple[int, int, float, float, float]:
+        """One decision in one call: see `kernels.small_ridges.glance_at_blocks`."""
+        return small_ridges.glance_at_blocks(self._wide, self.solved, self.runs, context, numbers, optimistic)
+
+    def refuse(self, reward: float) -> None:
+        """Any finite reward can be taken in."""
+
+    def counted(self, on: On, weight: float) -> float:
+        """The weight itself."""
+        return weight
+
+    def entered(self) -> None:
+        """Nothing is searched for."""
+
+    def learn(self, on: On, reward: float, weight: float = 1.0) -> None:
+        """Takes in a reward of an arm in a context; nothing, if the arm is gone."""
+        arm, context = in_block(on)
+        if arm == GONE:
+            return
+        refuse_place(arm, self.layout.arms)  # else compiled code would write beyond its arrays
+        self._part()
+        self.told += 1
+        small_ridges.learn_block(
+            self.truth, self.penalty, self.solved, self._wide, self.runs, self.counts,
+            arm, context, reward, float(weight),
+        )  # fmt: skip
+
+    def add(self, other: BlockRidge, places: Integers) -> None:
+        """Takes in all that another has learnt; each of its arms is at a place here, or nowhere (-1)."""
+        self._part()
+        self.told += other.told
+        self.counts += moved(other.counts, places, self.layout.arms)
+        small_ridges.add_blocks(self.truth, other.truth, places)
+        self._refresh()
+
+    def over(self, layout: Layout, places: Integers) -> BlockRidge:
+        """What was learnt of the arms that stay, bit for bit: each at its old place, or new (-1)."""
+        other, known = BlockRidge(separate(layout), self.penalty), places >= 0
+        old = places[known]
+        other.truth[known], other.solved[known] = self.truth[old], self.solved[old]
+        other.runs[known], other.counts[:, known] = self.runs[old], self.counts[:, old]
+        small_ridges.turn_blocks(other.solved, other._wide)
+        other.told = self.told - int(self.counts[0].sum() - other.counts[0].sum())
+        return other
+
+    def arrays(self) -> Arrays:
+        """What was learnt, and all that it takes to go on bit for bit."""
+        kept = {"truth": self.truth, "factors": self.solved, "runs": self.runs, "counts": self.counts}
+        return {name: array.copy() for name, array in kept.items()} | {"told": np.array(self.told)}
+
+    def restore(self, arrays: Arrays) -> None:
+        """Takes the place of all that is here; what is derived must follow from the truth."""
+        count, dim = self.layout
+        told = int(fitting("told", arrays["told"], (), whole=True))
+        counts = fitting_counts(arrays["counts"], count, told)
+        truth: Floats = fitting("truth", arrays["truth"], (count, 2, dim + 1, dim))
+        for part in truth:
+            fitting_sums("truth", part, dim, told, self.penalty)
+        fresh = BlockRidge(self.layout, self.penalty)
+        fresh.truth = truth
+        fresh._refresh()
+        if "factors" in arrays:  # else of a dense regression, or of another estimator
+            fresh.solved, fresh.runs = refuse_strange_blocks(arrays, fresh.solved, fresh.runs)
+            small_ridges.turn_blocks(fresh.solved, fresh._wide)
+        self._held, self.told, self.counts = None, told, counts
+        self.truth, self.solved, self.runs = fresh.truth, fresh.solved, fresh.runs
+        self._wide = fresh._wide
+
+    def _refresh(self) -> None:
+        """Computes all that is derived anew."""
+        small_ridges.refresh_blocks(self.truth, self.penalty, self.solved, self._wide, self.runs)
+
+    def _blocks(self) -> Blocks:
+        held = self._held
+        if held is None:
+            arrays = self.solved, self._wide, self.runs, self.counts, self.truth
+            held = Blocks(*arrays, self.told, self.penalty)
+            self._held = held
+        return held
+
+    def _part(self) -> None:
+        """Before a change: leaves the arrays to whoever still reads them, and goes on with copies."""
+        held, self._held = self._held, None
+        if held is not None and getrefcount(held) > ALONE:
+            self.truth, self.solved = self.truth.copy(), self.solved.copy()
+            self.runs, self.counts, self._wide = self.runs.copy(), self.counts.copy(), self._wide.copy()
+
+
+def wide_for(layout: Separate) -> Floats:
+    """Room for thetas and factors of all arms, turned."""
+    arms, dim = layout
+    return np.zeros((dim + dim * (dim + 1) // 2, arms))
+
+
+def in_block(on: On) -> InBlock:
+    """What a reward is learnt on, if it is an arm's own regression."""
+    if not isinstance(on, InBlock):
+        raise UnknownArm(f"a reward must be learnt on an arm in a context, not on {type(on).__name__}")
+    return on
+
+
+def separate(layout: Layout) -> Separate:
+    """A layout, if it is of a regression for each arm."""
+    assert isinstance(layout, Separate), layout
+    return layout

@@ -1,0 +1,56 @@
+"""Arms with a regression for each: how many, what a round offers of them, what a reward is learnt on."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from infex.arrays import Floats
+
+GONE = -1  # the place of an arm that was removed
+
+
+class Separate(NamedTuple):
+    """So many arms, each with a regression of its own on contexts of `dim` features."""
+
+    arms: int
+    dim: int
+
+
+class InContext(NamedTuple):
+    """All arms that have a regression of their own, in one context, (c,)."""
+
+    context: Floats
+
+
+class InBlock(NamedTuple):
+    """One arm in a context, (c,): its own regression learns the reward, and none does if the arm is gone."""
+
+    arm: int
+    context: Floats
+
+    def row(self, dim: int) -> Floats:
+        """The same as one row of `dim` features: the context in the arm's block, 0 elsewhere."""
+        row: Floats = np.zeros(dim)
+        if self.arm != GONE:
+            row[self.arm * self.context.size : (self.arm + 1) * self.context.size] = self.context
+        return row
+
+
+Layout = Floats | Separate
+"""What statistics are of: one regression over fixed arms, (d, K), which may be none; or one for each arm."""
+
+Offer = Floats | InContext
+"""The arms of a round: as columns, (d, K), or those that have a regression each, in a context."""
+
+On = int | Floats | InBlock
+"""What a reward is learnt on: a fixed arm, by its index, any x, or an arm's own regression in a context."""
+
+Radius = float | Floats
+"""A factor of widths: one for all arms, or one for each, (K,), where each has a regression of its own."""
+
+
+def radius_at(radius: Radius, arm: int) -> float:
+    """The factor of one arm's width."""
+    return float(radius[arm]) if isinstance(radius, np.ndarray) and radius.ndim else float(radius)

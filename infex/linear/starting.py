@@ -1,0 +1,23 @@
+"""Statistics for any layout of arms: one regression over all of them, or one for each."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from infex.linear.block_ridge import BlockRidge
+from infex.linear.estimating import Estimator, Statistics
+from infex.linear.fitted_blocks import FittedBlocks
+from infex.linear.offers import Layout, Separate
+from infex.linear.regression import RidgeStatistics
+
+
+def started(layout: Layout, penalty: float, estimator: Estimator | None) -> Statistics:
+    """Statistics with nothing learnt, by ridge regression or another estimator."""
+    if not isinstance(layout, Separate):
+        return RidgeStatistics(layout, penalty) if estimator is None else estimator.start(layout, penalty)
+    if estimator is None:
+        return BlockRidge(layout, penalty)
+    one = estimator.start(np.empty((layout.dim, 0)), penalty)
+    if type(one) is RidgeStatistics:
+        return BlockRidge(layout, one.penalty)
+    return FittedBlocks(layout, penalty, estimator)
