@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install chromium demo test lint types tests tests-sweeps tests-commands tests-rest tests-compiled tests-plain wheel bench torture clusters clean
+.PHONY: install chromium postgresql demo test lint types tests tests-sweeps tests-commands tests-rest tests-compiled tests-plain wheel bench torture clusters clean
 
 install: .venv/installed
 
@@ -16,6 +16,12 @@ chromium:
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null \
 	|| (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium chromium-driver) \
 	|| echo "*** no chromium here, and it may not be installed: the report's page cannot be tested ***" >&2
+
+# A server for the tests of studies that several processes share: Debian's, where it is missing.
+postgresql:
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null \
+	|| (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq postgresql) \
+	|| echo "*** no PostgreSQL here, and it may not be installed: studies in it cannot be tested ***" >&2
 
 demo: install
 	$(BIN)/infex reproduce --out reproduction
@@ -37,7 +43,7 @@ SWEEPS := tests/experiments tests/reports tests/planning
 COMMANDS := tests/cli tests/theory tests/verification
 REST := $(foreach folder,$(KERNELS) $(SWEEPS) $(COMMANDS),--ignore=$(folder)) tests infex
 
-tests: install chromium
+tests: install chromium postgresql
 	rm -f .coverage .coverage.*
 	$(MAKE) -j2 --output-sync=target tests-plain tests-sweeps tests-commands tests-compiled tests-rest
 	$(BIN)/coverage combine -q

@@ -101,6 +101,26 @@ class ForeignFolder(InvalidSetting):
     """A folder that results are to go to has other contents."""
 
 
+class StoreFailed(InfexError, OSError):
+    """A disk is full, a file cannot be read or written, or a server does not answer."""
+
+
+class StoreInUse(InfexError, RuntimeError):
+    """Another process has the store open."""
+
+
+class ForeignStore(InfexError, ValueError):
+    """A database is not one of infex, or is one of a newer version."""
+
+
+class DamagedJournal(InfexError, ValueError):
+    """An entry of a journal is missing, or is not what was written."""
+
+
+class JournalMoved(InfexError, RuntimeError):
+    """Somebody else has appended to the journal: what was to follow does not follow any more."""
+
+
 class InfexWarning(UserWarning):
     """The root of all warnings of infex."""
 

@@ -34,6 +34,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "bandit": GROUND
     | {"version", "files", "streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds"}
     | {"features", "records"},
+    "study": GROUND,
     "simulation": GROUND
     | {"streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds", "environments"}
     | {"records"},
@@ -50,7 +51,8 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "cli": {"errors", "files", "schedules", "theory", "verification", "reports", "experiments", "planning"},
     "__main__": {"cli"},
     "testing": GROUND  # simulation: `agree` compares whole runs
-    | {"streams", "schedules", "linear", "policies", "rounds", "environments", "simulation"},
+    | {"streams", "schedules", "linear", "policies", "rounds", "environments", "simulation"}
+    | {"study"},
 }
 
 

@@ -1,4 +1,4 @@
-"""Contracts for policies, schedules, controls and environments, and slow obvious versions to compare with."""
+"""Contracts for what users write themselves, and slow obvious versions to compare with."""
 
 from infex.testing.agreeing import agree
 from infex.testing.controls import ControlContract
@@ -8,6 +8,7 @@ from infex.testing.policies import PolicyContract
 from infex.testing.problems import Problem, odd_boards, problem
 from infex.testing.reference import SlowRidge, slow_play
 from infex.testing.schedules import ScheduleContract
+from infex.testing.stores import StoreContract
 
 __all__ = [
     "ControlContract",
@@ -16,6 +17,7 @@ __all__ = [
     "Problem",
     "ScheduleContract",
     "SlowRidge",
+    "StoreContract",
     "agree",
     "odd_boards",
     "play",

@@ -1,0 +1,1 @@
+"""A bandit that survives: its journal, and where the journal is kept."""

@@ -1,0 +1,145 @@
+"""Entries of a journal, and the chain that ties each of them to all before it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from infex.errors import DamagedJournal, JournalMoved
+
+HASH_SIZE, SALT_SIZE = 32, 16
+
+
+class Mark(NamedTuple):
+    """A place in a journal: after how many entries, and the link of the last of them.
+
+    Kept elsewhere, it tells later whether the journal still is what it was.
+    """
+
+    number: int
+    link: bytes
+
+
+BEGINNING = Mark(0, bytes(HASH_SIZE))
+
+
+class Draft(NamedTuple):
+    """What is to become an entry: what happened, to which key, of which unit, and when.
+
+    `at` are microseconds since 1970, UTC. `unit` is whom it is about, "" for nobody; it and the `content`
+    can be erased, the rest cannot.
+    """
+
+    kind: str
+    key: str
+    unit: str
+    at: int
+    content: bytes
+
+
+class Entry(NamedTuple):
+    """One entry: a draft in its place.
+
+    `seal` is the hash of salt, unit and content: it stays when these are erased, and so does the chain; the
+    salt is erased too, so that nobody finds out by trying what the content was. `link` is the hash of the
+    link before it, and of all that stays.
+    """
+
+    number: int
+    kind: str
+    key: str
+    unit: str | None
+    at: int
+    content: bytes | None
+    salt: bytes | None
+    seal: bytes
+    link: bytes
+
+    @property
+    def mark(self) -> Mark:
+        """The place behind it."""
+        return Mark(self.number, self.link)
+
+    @property
+    def is_erased(self) -> bool:
+        """Was its content taken out?"""
+        return self.content is None
+
+
+WHOLE = (int, str, str, str, int, bytes, bytes, bytes, bytes)
+ERASED = (int, str, str, type(None), int, type(None), type(None), bytes, bytes)
+
+
+def entry_of(row: tuple[Any, ...]) -> Entry:
+    """The entry in a row of a database, whole or erased."""
+    if tuple(map(type, row)) not in (WHOLE, ERASED):
+        raise DamagedJournal("an entry of the journal is not what was written: its fields are of other kinds")
+    return Entry(*row)
+
+
+def linked(drafts: Iterable[Draft], after: Mark) -> list[Entry]:
+    """The drafts as the entries behind a place."""
+    entries = []
+    for draft in drafts:
+        kind, key, unit, at, content = draft
+        salt = secrets.token_bytes(SALT_SIZE)
+        seal = _seal(salt, unit, content)
+        number = after.number + 1
+        link = _link(after.link, number, kind, key, at, seal)
+        entries.append(Entry(number, kind, key, unit, at, content, salt, seal, link))
+        after = Mark(number, link)
+    return entries
+
+
+def followed(entries: Iterable[Entry], after: Mark) -> Iterator[Entry]:
+    """The entries, each if it follows the one before; DamagedJournal names the first that does not."""
+    for entry in entries:
+        if entry.number != after.number + 1:
+            raise DamagedJournal(f"entry {after.number + 1} of the journal is missing")
+        fits = (
+            entry.is_erased or _seal(entry.salt or b"", entry.unit or "", entry.content or b"") == entry.seal
+        )
+        if not fits:
+            raise DamagedJournal(
+                f"the content of entry {entry.number} of the journal is not what was written"
+            )
+        if not _follows(entry, after):
+            raise DamagedJournal(f"entry {entry.number} of the journal does not follow the one before it")
+        after = entry.mark
+        yield entry
+
+
+def refuse_others(name: str, entries: Sequence[Entry], end: Mark) -> None:
+    """Refuses entries that do not follow the end of a journal."""
+    if entries and not _follows(entries[0], end):
+        raise JournalMoved(
+            f"the journal of {name!r} has {end.number} entries: this entry {entries[0].number} cannot be next"
+        )
+
+
+def _follows(entry: Entry, after: Mark) -> bool:
+    link = _link(after.link, entry.number, entry.kind, entry.key, entry.at, entry.seal)
+    return entry.number == after.number + 1 and link == entry.link
+
+
+def _seal(salt: bytes, unit: str, content: bytes) -> bytes:
+    return blake2b(b"".join((salt, _sized(unit.encode()), content)), digest_size=HASH_SIZE).digest()
+
+
+def _link(before: bytes, number: int, kind: str, key: str, at: int, seal: bytes) -> bytes:
+    parts = (
+        before,
+        seal,
+        number.to_bytes(8),
+        at.to_bytes(8, signed=True),
+        _sized(kind.encode()),
+        key.encode(),
+    )
+    return blake2b(b"".join(parts), digest_size=HASH_SIZE).digest()
+
+
+def _sized(part: bytes) -> bytes:
+    """With its length before it, so that no two parts can be cut otherwise."""
+    return len(part).to_bytes(4) + part

@@ -1,0 +1,22 @@
+"""Reading a journal page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from infex.study.entries import Entry, Mark, followed
+
+PAGE_OF_ENTRIES = 1000
+
+
+def paged(page_of: Callable[[Mark, int], list[Entry]], after: Mark, most: int | None) -> Iterator[Entry]:
+    """The entries behind a place, all or `most`, each if it follows the one before."""
+    left = PAGE_OF_ENTRIES if most is None else most
+    while left > 0:
+        page = page_of(after, min(left, PAGE_OF_ENTRIES))
+        for entry in followed(page, after):
+            after = entry.mark
+            yield entry
+        if not page:
+            return
+        left = left if most is None else left - len(page)
