@@ -234,7 +234,7 @@ def _prepare(connection: apsw.Connection, exclusive: bool) -> None:
         connection.execute("pragma locking_mode = exclusive")
     for setting in SAFE_SETTINGS:
         connection.execute(f"pragma {setting}")
-    (mode,) = connection.execute("pragma journal_mode = wal").fetchone()
+    mode = connection.execute("pragma journal_mode = wal").get
     if mode != "wal":
         raise StoreFailed(f"this file system cannot keep a write-ahead log (journal mode {mode})")
     if connection.pragma("user_version") == 0:
@@ -247,7 +247,7 @@ def _prepare(connection: apsw.Connection, exclusive: bool) -> None:
 def _refuse_foreign(connection: apsw.Connection, path: Path, empty: bool) -> None:
     """Refuses a file that is not ours, or of a newer version; an `empty` one may be let in."""
     application, version = connection.pragma("application_id"), connection.pragma("user_version")
-    tables = connection.execute("select count(*) from sqlite_schema").fetchone()[0]
+    tables = connection.execute("select count(*) from sqlite_schema").get
     if empty and (application, version, tables) == (0, 0, 0):
         return
     if application != APPLICATION:
@@ -266,14 +266,14 @@ def _end(connection: apsw.Connection, study: int | None) -> Mark:
 
 def _truncate(connection: apsw.Connection) -> None:
     """Brings the log into the file, all of it, and empties it."""
-    busy, _, _ = connection.execute("pragma wal_checkpoint(truncate)").fetchone()
+    busy, _, _ = connection.execute("pragma wal_checkpoint(truncate)").get or (1, 0, 0)
     if busy:
         raise StoreFailed("a reader keeps the log from being emptied: try again when it is done")
 
 
 @contextlib.contextmanager
-def _held(lock: threading.RLock) -> Iterator[None]:  # type: ignore[valid-type]
-    with lock:  # type: ignore[attr-defined]
+def _held(lock: threading.RLock) -> Iterator[None]:
+    with lock:
         yield
 
 
