@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import apsw
 
@@ -35,7 +35,15 @@ create table snapshots (
 ) strict;
 """
 SAFE_SETTINGS = ("synchronous = full", "fullfsync = on", "checkpoint_fullfsync = on", "secure_delete = on")
+BUSY_MILLISECONDS = 10_000
 COLUMNS = "number, kind, key, unit, at, content, salt, seal, link"
+
+
+class Guarded(NamedTuple):
+    """A connection, and the lock of those who use it."""
+
+    connection: apsw.Connection
+    lock: threading.RLock
 
 
 @final
@@ -61,9 +69,18 @@ class SQLiteStore:
         try:
             with _named(self.path):
                 self._connection = self._opened()
+                self._looking = self._reader()
         except BaseException:
             self._unclaim()
             raise
+
+    def _reader(self) -> Guarded:
+        """A second connection, for reads that wait for no commit; where there is but one, that."""
+        if self._reading or self._exclusive:
+            return Guarded(self._connection, self._lock)
+        connection = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READONLY, vfs=self._vfs)
+        connection.set_busy_timeout(BUSY_MILLISECONDS)
+        return Guarded(connection, threading.RLock())
 
     def _opened(self) -> apsw.Connection:
         if self._reading and not self.path.exists():
@@ -75,7 +92,7 @@ class SQLiteStore:
         )
         connection = apsw.Connection(str(self.path), flags=flags, vfs=self._vfs)
         try:
-            connection.set_busy_timeout(10_000)
+            connection.set_busy_timeout(BUSY_MILLISECONDS)
             _refuse_foreign(connection, self.path, empty=not self._reading)
             if not self._reading:
                 _prepare(connection, self._exclusive)
@@ -85,7 +102,7 @@ class SQLiteStore:
         return connection
 
     def names(self) -> list[str]:
-        with self._using() as connection:
+        with self._looking_at() as connection:
             return [name for (name,) in connection.execute("select name from studies order by name")]
 
     def end(self, name: str) -> Mark:
@@ -117,7 +134,7 @@ class SQLiteStore:
         return self._entries(name, "where study = ? and unit = ? and unit <> '' order by number", unit)
 
     def _entries(self, name: str, clause: str, *bound: Any) -> list[Entry]:
-        with self._using() as connection:
+        with self._looking_at() as connection:
             rows = connection.execute(
                 f"select {COLUMNS} from entries {clause}", (self._id(connection, name), *bound)
             )
@@ -144,7 +161,7 @@ class SQLiteStore:
             connection.execute("insert into snapshots values (?, ?, ?, ?)", (study, *mark, snapshot.content))
 
     def snapshots(self, name: str) -> list[Snapshot]:
-        with self._using() as connection:
+        with self._looking_at() as connection:
             rows = connection.execute(
                 "select number, link, content from snapshots where study = ? order by number desc",
                 (self._id(connection, name),),
@@ -163,6 +180,7 @@ class SQLiteStore:
     def close(self) -> None:
         with self._lock, _named(self.path):
             try:
+                self._looking.connection.close()
                 self._connection.close()
             finally:
                 self._unclaim()
@@ -181,11 +199,21 @@ class SQLiteStore:
         return self._ids[name]
 
     @contextlib.contextmanager
+    def _looking_at(self) -> Iterator[apsw.Connection]:
+        """The connection that reads, for one thread at a time."""
+        with self._looking.lock, _named(self.path):
+            self._refuse_fork()
+            yield self._looking.connection
+
+    def _refuse_fork(self) -> None:
+        if os.getpid() != self._process:
+            raise StoreFailed(f"{self.path} was opened before this process was forked: open it anew here")
+
+    @contextlib.contextmanager
     def _using(self, recover: bool = False) -> Iterator[apsw.Connection]:
-        """The connection, for one thread at a time."""
+        """The connection that writes, for one thread at a time."""
         with self._lock, _named(self.path):
-            if os.getpid() != self._process:
-                raise StoreFailed(f"{self.path} was opened before this process was forked: open it anew here")
+            self._refuse_fork()
             if recover and self._suspect:
                 self._recover()
             yield self._connection
@@ -213,9 +241,11 @@ class SQLiteStore:
 
         A disk that has refused to sync may say later that it has: pages are written once more.
         """
-        with contextlib.suppress(apsw.Error):
+        with contextlib.suppress(apsw.Error), self._looking.lock:
+            self._looking.connection.close()
             self._connection.close()
         self._connection = self._opened()
+        self._looking = self._reader()
         _truncate(self._connection)
         self._suspect = False
 
