@@ -5,7 +5,7 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from benchmarks import ask_tell, engine, plans, rivals
+from benchmarks import ask_tell, disjoint, engine, plans, rivals
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -13,6 +13,7 @@ RESULTS = Path(__file__).parent / "results"
 def main() -> None:
     """Runs all benchmarks."""
     write("ask_tell", show_ask_tell())
+    write("disjoint", show_disjoint())
     write("engine", show_engine())
     write("rivals", show_rivals())
     write("plans", show_plan())
@@ -30,6 +31,21 @@ def show_ask_tell() -> list[dict[str, Any]]:
     line = f"greedy {greedy:.2f}, exploring {exploring:.2f}: {exploring / greedy:.2f}x"
     print(f"\none ask, d = 10, K = 100, microseconds: {line}")
     return [row._asdict() | {"ratio": row.ratio} for row in rows]
+
+
+def show_disjoint() -> dict[str, Any]:
+    """A regression for each arm."""
+    print("\na regression for each arm, microseconds of processor time for ask + tell\n")
+    print(f"{'c':>3}{'K':>6}  {'policy':34}{'infex':>8}{'NumPy':>9}{'ratio':>8}{'wanted':>9}")
+    rows = disjoint.table()
+    for row in rows:
+        print(
+            f"{row.context:3}{row.arms:6}  {row.policy:34}{row.infex:8.1f}{row.numpy:9.1f}{row.ratio:7.2f}x"
+            f"{row.wanted:8.1f}x"
+        )
+    megabytes = disjoint.memory()
+    print(f"\na shop of 200 arms and 20 features: {megabytes:.1f} MB")
+    return {"rows": [row._asdict() | {"ratio": row.ratio} for row in rows], "megabytes": megabytes}
 
 
 def show_engine() -> dict[str, Any]:

@@ -188,12 +188,21 @@ class Bandit(Readable):
             offered = read_from(self._arms, arms).offer(Asked(arms, labels, context))
             return estimates_of(self._player.evidence(offered.columns), offered.labels, self._radius)
 
-    def add_arms(self, arms: npt.ArrayLike, labels: Iterable[Label] | None = None) -> None:
+    def add_arms(self, arms: Any, labels: Iterable[Label] | None = None) -> None:
         """Puts new arms behind those there are, with `labels` if the others have some.
 
-        What was learnt tells of them at once.
+        With a feature map `arms` are as the map takes them: for `disjoint` a label, several, or without
+        labels how many; for `interactions` rows of features; for `joined` arms of any kind, or one text.
 
-        Exploring may try them, also where `allowed` forbids others.
+        What was learnt tells of them at once; an arm with a regression of its own begins with nothing, and
+        the others keep all they have learnt. Exploring may try them, also where `allowed` forbids others.
+
+        >>> from infex import Greedy, features
+        >>> shop = Bandit(features=features.disjoint(["tea", "coffee"], context_dim=2), policy=Greedy())
+        >>> shop.add_arms(["oolong", "mate"])
+        >>> shop.remove_arms("coffee")
+        >>> shop.labels
+        ('tea', 'oolong', 'mate')
         """
         with self._lock:
             turnover.add_arms(self, arms, labels)
@@ -201,9 +210,11 @@ class Bandit(Readable):
     def remove_arms(self, which: object) -> None:
         """Takes the arms in `which` away, by label where arms have labels, else by index.
 
-        What was learnt stays.
+        What was learnt stays; that of an arm with a regression of its own (`disjoint`) goes with the arm.
 
-        Indices close up behind them. A pending decision for a removed arm can still be told.
+        Indices close up behind them. A pending decision for a removed arm can still be told: its reward is
+        learnt on the arm's features. Where the arm had a regression of its own nothing is learnt from it,
+        also if an arm of the same label has come since.
         """
         with self._lock:
             turnover.remove_arms(self, which)
