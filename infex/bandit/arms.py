@@ -198,6 +198,8 @@ class Mapped:
         before = self.features.count
         found = Mapped(turning(self.features).with_arms(arms, labels), self.rescale)
         new = found.features.count - before
+        if new == 0:
+            raise InvalidArms("there must be at least one arm to add, got none")
         if self.allowed is not None:
             found.allow(np.concatenate([self.allowed, np.ones(new, dtype=bool)]))
         return found, np.concatenate([np.arange(before), np.full(new, GONE)])

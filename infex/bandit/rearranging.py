@@ -10,9 +10,10 @@ from infex.arrays import Floats, Integers, Label
 from infex.bandit.arms import Arms, Labels
 from infex.bandit.differing import Path
 from infex.bandit.waiting import Waiting
-from infex.errors import CannotLoad
+from infex.errors import CannotLoad, DamagedFile
 from infex.linear import Layout, Separate
 from infex.linear.offers import GONE
+from infex.policies.rarely_switching import forgotten
 from infex.rounds import Player
 
 
@@ -21,6 +22,8 @@ def layout_kept(features: Any, columns: Floats) -> Layout:
     if features is None or features.get("kind") != "disjoint":
         return columns
     arms = features["arms"] if isinstance(features["arms"], int) else len(features["arms"])
+    if arms * features["context_dim"] != len(columns):  # before it takes memory
+        raise DamagedFile(f"its map has {arms} arms, and what was learnt {len(columns)} features")
     return Separate(arms, features["context_dim"])
 
 
@@ -34,6 +37,7 @@ def rearranged(
             places = _old_places(before, source.labels)
             player.memory = player.memory.over(now, places)
             waiting.move(places, player.memory.columns)
+            player.note = forgotten(player.note)
     elif isinstance(held, Separate) or isinstance(now, Separate):
         raise CannotLoad(f"{path} holds {_told(held)}, which cannot go on as {_told(now)}")
 

@@ -80,7 +80,8 @@ def disjoint(arms: int | Iterable[Label], context_dim: int, *, longest: float = 
     feature that is always 1 if arms differ in any context. Arms come and go by label: `bandit.add_arms`.
 
     An arm's interval is that of its regression, by its own data; with LinUCB's radius it holds, for that arm
-    in all rounds at once, with probability 1 - delta.
+    in all rounds at once, with probability 1 - delta. Estimators too are of each arm by itself: windows and
+    discounts count its own rewards, and a weight is a function of the context.
 
     >>> disjoint(2, context_dim=3, longest=2)([0.0, 1.0, 1.0]).tolist()
     [[0.0, 0.5, 0.5, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0, 0.5, 0.5]]
