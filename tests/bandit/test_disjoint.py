@@ -534,6 +534,16 @@ def test_what_was_learnt_goes_by_label_into_another_map(tmp_path: Path) -> None:
     assert loaded.estimates(context=[0.6, 0.8]).pulls.tolist() == [0, 2, 1]
 
 
+def test_an_arm_that_is_gone_stays_gone_under_another_map(tmp_path: Path) -> None:
+    bandit = Bandit(features=features.disjoint(["a", "b", "c"], 2), policy=Greedy())
+    decision = bandit.ask(context=[0.6, 0.8])
+    bandit.remove_arms("a")
+    bandit.save(tmp_path / "x.infex")
+    loaded = Bandit.load(tmp_path / "x.infex", features=features.disjoint(["d", "b"], 2), adopt=True)
+    loaded.tell(decision.id, 1.0)
+    assert loaded.estimates(context=[0.6, 0.8]).pulls.tolist() == [0, 0]
+
+
 @pytest.mark.parametrize(
     ("held", "given", "message"),
     [

@@ -109,6 +109,7 @@ def test_each_block_is_a_ridge_by_itself_to_the_last_bit(case: Case) -> None:
 @settings(max_examples=60, deadline=None)
 def test_estimates_widths_and_radii_are_those_of_plain_numpy(case: Case) -> None:
     evidence = asked(blocks(case), case)
+    evidence.radii(1.0, 1.0, 0.5)
     radii = evidence.radii(0.7, 1.3, 0.05)
     assert isinstance(radii, np.ndarray)
     for arm in range(case.arms):
@@ -219,6 +220,12 @@ def test_each_block_is_the_statistics_that_an_estimator_starts(estimator: Any, d
     sampled = [known.perturbed(0.2, row)[0] for known, row in zip(each, draws, strict=True)]
     np.testing.assert_allclose(evidence._known.perturbed(0.2, draws), sampled, rtol=1e-9, atol=1e-12)
     assert (found.told, found.penalty, found.squares) == (len(case.told), each[0].penalty, not binary)
+    if isinstance(found, FittedBlocks):
+        for mine, theirs in zip(found.parts, apart, strict=True):
+            kept, expected = mine.arrays(), theirs.arrays()  # where searches start from, too
+            assert all(np.array_equal(kept[name], expected[name]) for name in expected)
+    if not binary:
+        assert evidence.moments.told == sum(known.moments.told for known in each)
 
 
 def test_spherical_draws_are_on_a_sphere_for_each_arm() -> None:
