@@ -37,13 +37,19 @@ def given_or_kept(name: str, path: Path, settings: dict[str, Any], given: object
         _refuse_other(path, settings, name, given)
     now = record_of(given)
     plain = name == "estimator" and kept is None and shown is None
-    other = not _same_ridge(given, settings["penalty"]) if plain else kept is not None and now != kept
+    other = not _same_ridge(given, _asked_penalty(settings)) if plain else kept is not None and now != kept
     if other and not adopt:
         raise CannotLoad(
             f"{path} holds another {name}: {_difference(kept, now, shown, shown_as(given))}; "
             "say adopt=True to go on with the one that is given"
         )
     return given
+
+
+def _asked_penalty(settings: dict[str, Any]) -> Any:
+    """The penalty that was asked for; that of the statistics, in files from before features had units."""
+    prior = settings.get("prior")
+    return prior[0] if prior else settings["penalty"]
 
 
 def _same_ridge(given: object, penalty: float) -> bool:
