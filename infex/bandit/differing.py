@@ -14,7 +14,7 @@ from infex.checks import settings_by_name
 from infex.errors import CannotLoad, DamagedFile, InfexError, NoRecord, SparseExploration
 from infex.estimators import Ridge
 from infex.features import FeatureMap, Joined
-from infex.features.feature_map import checked_map
+from infex.features.feature_map import checked_map, encoder_of
 from infex.policies.kernel import Kernel
 from infex.policies.traits import Policy, checked, hook
 from infex.records import made, record
@@ -86,6 +86,8 @@ def map_record(features: FeatureMap) -> Any:
     told: dict[str, Any] = {"shown": shown_as(features), "labels": labels, "count": features.count}
     if isinstance(features, Joined):
         told |= {"longest": features.longest}
+    if (encoder := encoder_of(features)) is not None:
+        told |= {"longest": encoder.longest, "names": list(encoder.names)}
     return record_of(features) or told
 
 

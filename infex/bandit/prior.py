@@ -31,18 +31,22 @@ class Prior(NamedTuple):
 
     def over(self, scale: float) -> Prior:
         """The same where rows become `scale` times what they were."""
-        return self._replace(unit=self.unit / scale)
+        return refuse_small(self._replace(unit=self.unit / scale))
 
 
 def prior_of(penalty: float, estimator: Estimator | None, unit: float) -> Prior:
     """The estimator's own penalty, or else the bandit's; refuses one that is too small inside."""
     own = estimator.penalty if isinstance(estimator, OwnPenalty) else None
-    prior = Prior(checked_penalty(penalty) if own is None else own, unit)
+    return refuse_small(Prior(checked_penalty(penalty) if own is None else own, unit))
+
+
+def refuse_small(prior: Prior) -> Prior:
+    """The prior, unless V could not be factored with what its penalty is inside."""
     if not prior.inside >= LEAST_PENALTY:
         raise InvalidSetting(
-            f"a penalty of {prior.penalty:g} is {prior.inside:g} for features that are divided by longest="
-            f"{unit:g}, and must be at least {LEAST_PENALTY:g} there: bring contexts to a smaller length, as "
-            "features.table does, or say a larger penalty"
+            f"a penalty of {prior.penalty:g} is {prior.inside:g} for features that are divided by "
+            f"longest={prior.unit:g}, and must be at least {LEAST_PENALTY:g} there: bring contexts to a "
+            "smaller length, as features.table does, or say a larger penalty"
         )
     return prior
 
