@@ -155,8 +155,9 @@ def _kind(arms: object) -> str:
     """What was given for arms; nothing that it holds, as features of arms may be somebody's data."""
     if arms is None or not isinstance(arms, list | tuple):
         return "None" if arms is None else f"a {type(arms).__name__}"
-    kinds = {type(part).__name__ for row in arms for part in (row if isinstance(row, list | tuple) else [row])}
-    lengths = {len(row) for row in arms if isinstance(row, list | tuple)}
+    rows = [row if isinstance(row, list | tuple) else (row,) for row in arms]
+    kinds = {type(part).__name__ for row in rows for part in row}
+    lengths = set(map(len, rows))
     uneven = f", in rows of {sorted(lengths)}" if len(lengths) > 1 else ""
     return f"a {type(arms).__name__} with {', '.join(sorted(kinds)) or 'nothing'}{uneven}"
 

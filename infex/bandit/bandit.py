@@ -155,7 +155,7 @@ class Bandit(Readable):
         try:
             taken, on = pending_of(self, decision)
             self._player.learn(taken.arm, on, reward, taken.explored, weight)
-            count_pull(self._arms, taken)
+            count_pull(self._arms, taken, on)
             self._waiting.remove(taken.id)
         finally:
             self._lock.release()

@@ -15,7 +15,7 @@ from infex.errors import InvalidSetting, NotKept
 from infex.features import ContextTable
 from infex.features.feature_map import ContextMap
 from infex.features.table_encoding import Categories, Numbers
-from infex.linear import Memory
+from infex.linear import InBlock, Memory, On
 from infex.linear.estimating import in_unit
 from infex.linear.widening import Widening
 from infex.policies.rarely_switching import Switched
@@ -106,11 +106,10 @@ def _over(arms: Arms, features: Any) -> Mapped:
 def _memory(bandit: Bandit, source: Arms, prior: Prior, widening: Widening) -> Memory:
     """All that was learnt, in wider statistics."""
     before = bandit._player.memory
-    columns = source.columns if isinstance(source, Fixed) else np.empty((source.dim, 0))
     kept = {name: array for name, array in before.arrays().items() if name != "columns"}
     wider = widening.arrays(kept)
     apart = before.explored is not None
-    memory = Memory.empty(columns, prior.inside, apart, in_unit(bandit.estimator, prior.unit))
+    memory = Memory.empty(source.layout, prior.inside, apart, in_unit(bandit.estimator, prior.unit))
     memory.restore(wider)
     return memory
 
@@ -131,6 +130,8 @@ def _widened(note: Any, widening: Widening) -> Any:
     return note
 
 
-def _on(on: Any, widening: Widening) -> Any:
+def _on(on: On, widening: Widening) -> On:
     """What a pending reward is learnt on: a fixed arm stays one."""
+    if isinstance(on, InBlock):
+        return on._replace(context=widening.rows(on.context))
     return on if isinstance(on, int) else widening.rows(on)

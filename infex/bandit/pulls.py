@@ -6,14 +6,19 @@ from infex.arrays import Integers, fitting, shown
 from infex.bandit.arms import Arms, Changing, Labels, Mapped
 from infex.bandit.decision import Decision
 from infex.errors import CannotLoad
-from infex.linear import Memory
+from infex.linear import InBlock, Memory, On
+from infex.linear.offers import GONE
 
 
-def count_pull(arms: Arms, decision: Decision) -> None:
-    """One more reward of an arm, by its label where arms have labels."""
+def count_pull(arms: Arms, decision: Decision, on: On) -> None:
+    """One more reward of an arm: of the one whose regression learns it, or of the one with its label."""
     if not isinstance(arms, Mapped):
         return
-    place = decision.arm if arms.labels is None else _place(arms.labels, decision)
+    place: int | None = decision.arm
+    if isinstance(on, InBlock):
+        place = None if on.arm == GONE else on.arm
+    elif arms.labels is not None:
+        place = _place(arms.labels, decision)
     if place is not None and place < len(arms.pulls):
         arms.pulls[place] += 1
 

@@ -13,8 +13,8 @@ from infex.linear.estimating import Arrays
 SUMMED = ("truth", "faded", "faded twice")
 ROWED = ("rows",)
 SEARCHED = ("start", "next start")
-AS_THEY_ARE = ("told", "counts", "plays", "rewards", "weights", "dropped")
-DERIVED = ("closed", "solved", "vectors", "run", "board")
+AS_THEY_ARE = ("told", "counts", "plays", "rewards", "weights", "dropped", "tolds", "late")
+DERIVED = ("closed", "solved", "vectors", "run", "board", "factors", "runs")
 HALF_OF_DIGITS = 134217729.0  # 2^27 + 1: a float times this falls into two halves of 26 bits
 
 
@@ -76,7 +76,7 @@ class Widening(NamedTuple):
             return self.rows(array)
         if part in SEARCHED:
             return self.parameter(array)
-        if part in AS_THEY_ARE:
+        if part in AS_THEY_ARE or part.endswith(" lengths"):
             return array
         raise NotKept(f"the estimator keeps {part!r}, which cannot be brought to more features")
 

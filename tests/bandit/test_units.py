@@ -118,7 +118,7 @@ def test_the_radius_holds_for_a_theta_of_the_bound_over_longest(longest: float) 
 
 def test_the_papers_setting_is_what_it_was() -> None:
     """Rows no longer than 1, penalty 1: the statistics are those of the rows, to the last bit."""
-    short = Bandit(features=disjoint(2, 3), policy=Infex(LinTS(), every(2)), seed=4)
+    short = Bandit(features=interactions(np.eye(2), 3), policy=Infex(LinTS(), every(2)), seed=4)
     rows = Bandit(dim=6, policy=Infex(LinTS(), every(2)), seed=4)
     for t, context in enumerate(long_contexts(1, 3, 40, 1.0)):
         one = short.ask(context=context)

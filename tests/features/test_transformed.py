@@ -99,7 +99,7 @@ def test_a_bandit_by_a_transformer_is_one_by_its_features(tmp_path: Path) -> Non
     np.testing.assert_array_equal(named.theta, plain.theta)
     assert named.names == ("age", "country_FR", "country_DE")
     named.save(tmp_path / "x.infex")
-    with pytest.raises(CannotLoad, match=r"your code; load it with features=, it was Interactions"):
+    with pytest.raises(CannotLoad, match=r"your code; load it with features=, it was Disjoint"):
         Bandit.load(tmp_path / "x.infex")
     again = Bandit.load(tmp_path / "x.infex", features=disjoint(["tea", "coffee"], context=encoder))
     assert again.digest() == named.digest()
