@@ -28,7 +28,7 @@ def extend(
     bandit: Bandit, more: int | None, numbers: Numbers, categories: Categories, longest: float | None
 ) -> None:
     """Adds features; either all of it happens, or nothing."""
-    if bandit._player.traits.learner is not None:
+    if bandit._player.traits.pupils:
         raise InvalidSetting(f"{told(bandit.policy)} keeps a state of its own, of the features there are")
     source, widening = _wider(bandit._arms, more, numbers, categories, longest)
     prior = bandit._prior.over(widening.scale)
