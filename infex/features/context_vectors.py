@@ -17,10 +17,20 @@ from infex.features.named_values import by_name
 def inside_of(context: object, dim: int, longest: float, encoder: Encoder | None) -> Floats:
     """The features of a context, (dim,), divided by `longest`: those an encoder makes, or its own numbers."""
     if isinstance(context, Encoded):  # by a bandit, which counts what was noticed
-        return context.vector
-    return (
-        vector_of("a context", context, dim, longest) if encoder is None else encoder.encode(context).vector
-    )
+        return _encoded(context, dim)
+    if encoder is None:
+        return vector_of("a context", context, dim, longest)
+    return _encoded(encoder.encode(context), dim)
+
+
+def _encoded(encoded: Encoded, dim: int) -> Floats:
+    """The features that an encoder gave, which may be a user's: so many floats, no longer than 1."""
+    vector = encoded.vector if isinstance(encoded, Encoded) else None
+    if type(vector) is not np.ndarray or vector.shape != (dim,) or vector.dtype != np.float64:
+        raise InvalidContext(f"an encoder must give an Encoded with {dim} floats, and gave something else")
+    if not float(vector.dot(vector)) <= 1.0 + ROUNDING:
+        raise InvalidContext("an encoder must give features no longer than 1, and gave longer ones, or NaN")
+    return np.ascontiguousarray(vector)
 
 
 def vector_of(name: str, given: object, dim: int, longest: float) -> Floats:

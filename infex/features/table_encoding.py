@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -75,7 +76,7 @@ class ContextTable:
     @property
     def longest(self) -> float:
         """The greatest length of a context's features: each number and each category is at most 1 long."""
-        return float(np.sqrt(len(self.inputs) + self.intercept))
+        return math.sqrt(len(self.inputs) + self.intercept)
 
     def encode(self, context: object) -> Encoded:
         """The features of one context, divided by `longest`."""

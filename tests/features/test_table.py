@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infex import Bandit, Greedy, Infex, InfexError, LinUCB, Uniform, every, features
-from infex.errors import InvalidContext, InvalidSetting
-from infex.features import Encoder, disjoint, interactions, table
+from infex.errors import CannotLoad, InvalidContext, InvalidSetting
+from infex.features import Encoded, Encoder, disjoint, interactions, table
 from infex.records import made, record
 
 RANGES = {"age": (18, 90), "income": (0, 200_000)}
@@ -355,3 +355,44 @@ def test_a_named_series_is_never_read_by_position() -> None:
             plain(context)
     assert plain(pd.Series([0.2, 0.1])).tolist() == plain([0.2, 0.1]).tolist()
     assert features.table is table
+
+
+class Own:
+    """An encoder of one's own, which may be wrong."""
+
+    names, size, longest = ("a", "b"), 2, 4.0
+
+    def __init__(self, gives: Any) -> None:
+        self.gives = gives
+
+    def encode(self, context: Any) -> Any:
+        return self.gives
+
+    def encode_many(self, contexts: Any) -> Any:
+        raise NotImplementedError
+
+
+def test_an_encoder_of_ones_own_serves_and_is_looked_at(tmp_path: Any) -> None:
+    fine = Own(Encoded(np.array([0.5, 0.5]), ("guessed",)))
+    bandit = Bandit(features=disjoint(["a", "b"], context=fine), policy=Greedy(), penalty=3.0)
+    bandit.tell(bandit.ask(context="anything"), 1.0)
+    np.testing.assert_allclose(bandit.theta[0], np.array([2.0, 2.0]) / (3 + 8), rtol=1e-12)
+    assert (bandit.names, bandit.noticed) == (("a", "b"), {"guessed": 1})
+    bandit.save(tmp_path / "x.infex")
+    with pytest.raises(CannotLoad, match="your code"):
+        Bandit.load(tmp_path / "x.infex")
+    rule = disjoint(["a", "b"], context=fine)
+    assert Bandit.load(tmp_path / "x.infex", features=rule).digest() == bandit.digest()
+    for wrong in (
+        np.array([0.5, 0.5]),
+        Encoded(np.array([0.5])),
+        Encoded([0.5, 0.5]),
+        Encoded(np.array([1, 0])),
+        Encoded(np.array([1.0, 0.5])),
+        Encoded(np.array([math.nan, 0.5])),
+    ):
+        for features_map in (disjoint(2, context=Own(wrong)), interactions(np.eye(2), context=Own(wrong))):
+            with pytest.raises(InvalidContext, match="an encoder must give"):
+                Bandit(features=features_map, policy=Greedy()).ask(context="anything")
+    with pytest.raises(InvalidContext, match="an encoder must give"):
+        Bandit(features=disjoint(2, 3), policy=Greedy()).ask(context=Encoded(np.zeros(2)))
