@@ -14,7 +14,7 @@ SUMMED = ("truth", "faded", "faded twice")
 ROWED = ("rows",)
 SEARCHED = ("start", "next start")
 AS_THEY_ARE = ("told", "counts", "plays", "rewards", "weights", "dropped", "tolds", "late")
-DERIVED = ("closed", "solved", "vectors", "run", "board", "factors", "runs")
+COMPUTED_ANEW = ("closed", "solved", "vectors", "run", "board", "factors", "runs")
 HALF_OF_DIGITS = 134217729.0  # 2^27 + 1: a float times this falls into two halves of 26 bits
 
 
@@ -68,7 +68,7 @@ class Widening(NamedTuple):
 
     def _array(self, name: str, array: Floats) -> Floats | None:
         _, _, part = name.partition(" ")
-        if part in DERIVED:
+        if part in COMPUTED_ANEW:
             return None
         if part in SUMMED:
             return self.sums(array)
