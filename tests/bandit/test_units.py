@@ -239,3 +239,33 @@ def test_an_adopted_map_takes_pulls_by_label(tmp_path: Path) -> None:
     bandit.save(tmp_path / "x.infex")
     turned = Bandit.load(tmp_path / "x.infex", features=disjoint(["y", "x"], 2), adopt=True)
     assert turned.pulls.tolist() == [0, 1]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("kind", ["disjoint", "interactions", "joined"])
+def test_pulls_go_with_their_arms(kind: str) -> None:
+    rules: dict[str, Any] = {
+        "disjoint": disjoint(["x", "y", "z"], 2),
+        "interactions": interactions(ARMS, 2, labels=["x", "y", "z"]),
+        "joined": joined(lambda context, arm: [len(arm) / 2, 0.1], ["x", "y", "z"], 2),
+    }
+    bandit = Bandit(features=rules[kind], policy=Uniform(), seed=1)
+    told = dict.fromkeys("xyzw", 0)
+    late = []
+    for t in range(40):
+        if t == 20:
+            bandit.remove_arms("y")
+            if kind == "interactions":
+                bandit.add_arms([[0.1, 0.2]], ["w"])
+            else:
+                bandit.add_arms("w")
+        decision = bandit.ask(context=[0.3, 0.4])
+        if t % 4 == 0:
+            late.append(decision)
+            continue
+        bandit.tell(decision, 1.0)
+        told[str(decision.label)] += 1
+    for decision in late:
+        bandit.tell(decision, 1.0)
+        told[str(decision.label)] += 1
+    assert bandit.labels == ("x", "z", "w")
+    assert bandit.pulls.tolist() == [told["x"], told["z"], told["w"]]  # type: ignore[union-attr]
