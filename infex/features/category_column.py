@@ -43,7 +43,9 @@ class CategoryColumn(NamedTuple):
 
     def one(self, value: object, features: list[float], noticed: list[str]) -> None:
         """Appends the features of one value, and the rule that it took."""
-        code = self._code(value, "")
+        code = self.places.get(value, NO_CATEGORY) if type(value) is str else NO_CATEGORY
+        if code < 0:  # not of the common kind
+            code = self._code(value, "")
         if code < 0:
             noticed.append(f"{self.name} {'missing' if code == NO_VALUE else 'unseen'}")
         start = len(features)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,6 +19,9 @@ def values_of(context: object, names: tuple[str, ...]) -> Sequence[Any]:
 
     A mapping, a pandas Series and a named tuple go by names; anything else is an array in their order.
     """
+    if type(context) is dict and len(context) == len(names):  # the common case
+        with contextlib.suppress(KeyError):
+            return [context[name] for name in names]
     named = by_name(context)
     if named is None:
         return _in_order(context, names)

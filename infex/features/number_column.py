@@ -26,9 +26,20 @@ class NumberColumn(NamedTuple):
     name: str
     low: float
     high: float
+    middle: float
+    half: float
     flags: bool
     refuses_missing: bool
     clips: bool
+
+    @staticmethod
+    def over(name: str, low: float, high: float, missing: str, beyond: str) -> NumberColumn:
+        """That of a range; halves are taken first, as its length may overflow."""
+        middle = 0.5 * low + 0.5 * high
+        half = max(high - middle, middle - low)  # so that rounding takes no end beyond 1
+        return NumberColumn(
+            name, low, high, middle, half, missing == "flag", missing == "refuse", beyond == "clip"
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -37,7 +48,12 @@ class NumberColumn(NamedTuple):
 
     def one(self, value: object, features: list[float], noticed: list[str]) -> None:
         """Appends the features of one value, and the rule that it took."""
-        number = value if type(value) is float else _number(self.name, value)
+        if type(value) is float and self.low <= value <= self.high:  # the common case
+            features.append((value - self.middle) / self.half)
+            if self.flags:
+                features.append(0.0)
+            return
+        number = _number(self.name, value)
         missing = number != number
         if missing:
             self._refuse_missing("")
@@ -47,7 +63,7 @@ class NumberColumn(NamedTuple):
             if not self.low <= number <= self.high:
                 self._refuse_beyond(number, "")
                 noticed.append(f"{self.name} clipped")
-            number = min(max(self._scaled(number), -1.0), 1.0)
+            number = (min(max(number, self.low), self.high) - self.middle) / self.half
         features.append(number)
         if self.flags:
             features.append(float(missing))
@@ -62,16 +78,12 @@ class NumberColumn(NamedTuple):
         if beyond.any() and not (self.clips and np.isfinite(numbers[beyond]).all()):
             wrong = beyond & ~np.isfinite(numbers) if self.clips else beyond
             self._refuse_beyond(float(numbers[wrong][0]), _where(wrong))
-        features[:, 0] = np.clip(self._scaled(numbers), -1.0, 1.0)
+        features[:, 0] = (np.clip(numbers, self.low, self.high) - self.middle) / self.half
         features[missing, 0] = 0.0
         if self.flags:
             features[:, 1] = missing
         count(noticed, f"{self.name} missing", missing)
         count(noticed, f"{self.name} clipped", beyond)
-
-    def _scaled(self, number: Any) -> Any:
-        """From -1 to 1 within the range; halves are taken first, as the length of a range may overflow."""
-        return (number - (0.5 * self.low + 0.5 * self.high)) / (0.5 * self.high - 0.5 * self.low)
 
     def _refuse_missing(self, where: str) -> None:
         if self.refuses_missing:

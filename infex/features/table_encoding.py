@@ -126,8 +126,7 @@ class ContextTable:
 
     def _number(self, given: tuple[str, tuple[float, float]]) -> NumberColumn:
         name, (low, high) = given
-        flags, refuses = self.missing == "flag", self.missing == "refuse"
-        return NumberColumn(name, low, high, flags, refuses, self.beyond == "clip")
+        return NumberColumn.over(name, low, high, self.missing, self.beyond)
 
     def _category(self, given: tuple[str, tuple[Category, ...]]) -> CategoryColumn:
         name, values = given
@@ -202,10 +201,7 @@ def _range(name: str, ends: object) -> tuple[float, float]:
     if not isinstance(ends, tuple | list) or len(ends) != 2:
         raise InvalidSetting(f"the range of {name!r} must be (low, high), got {brief(ends)}")
     low = real(f"the low end of {name!r}", ends[0])
-    high = real(f"the high end of {name!r}", ends[1], above=low)
-    if not 0.5 * high - 0.5 * low > 0.0:
-        raise InvalidSetting(f"the range of {name!r} is too short to divide by, from {low!r} to {high!r}")
-    return low, high
+    return low, real(f"the high end of {name!r}", ends[1], above=low)
 
 
 def _refuse_twice(names: tuple[str, ...]) -> None:

@@ -253,6 +253,16 @@ def own_sums(x, reward, weight, penalty, settings, memory, solved):  # type: ign
 Own: Any = own_sums()
 
 
+def test_scores_stay_when_features_come() -> None:
+    rng = np.random.default_rng(3)
+    widening = Widening(4, np.array([0, 2, 3]), 0.4)
+    rows, theta = rng.standard_normal((5, 6)), rng.standard_normal(6)  # two blocks
+    wide = widening.rows(rows)
+    assert wide.shape == (5, 8)
+    np.testing.assert_array_equal(wide[:, [1, 5]], 0.0)
+    np.testing.assert_allclose(wide @ widening.parameter(theta), rows @ theta, rtol=1e-12)
+
+
 @given(seed=st.integers(0, 10**6), scale=st.floats(0.01, 1.0))
 @settings(max_examples=30, deadline=None)
 def test_sums_are_brought_to_more_features_without_loss(seed: int, scale: float) -> None:
