@@ -143,7 +143,7 @@ def _rows(arms: npt.ArrayLike) -> Floats:
             raise TypeError
         rows = given.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InvalidArms(f"arms must be a (K, d) array of numbers, got {brief(arms)}") from None
+        raise InvalidArms(f"arms must be a (K, d) array of numbers, got {_kind(arms)}") from None
     if rows.ndim != 2:
         raise InvalidArms(f"arms must have the shape (K, d), a row of features for each, got {rows.shape}")
     if 0 in rows.shape:
@@ -151,13 +151,29 @@ def _rows(arms: npt.ArrayLike) -> Floats:
     return rows
 
 
+def _kind(arms: object) -> str:
+    """What was given for arms; nothing that it holds, as features of arms may be somebody's data."""
+    if arms is None or not isinstance(arms, list | tuple):
+        return "None" if arms is None else f"a {type(arms).__name__}"
+    rows = [row if isinstance(row, list | tuple) else (row,) for row in arms]
+    kinds = {type(part).__name__ for row in rows for part in row}
+    lengths = set(map(len, rows))
+    uneven = f", in rows of {sorted(lengths)}" if len(lengths) > 1 else ""
+    return f"a {type(arms).__name__} with {', '.join(sorted(kinds)) or 'nothing'}{uneven}"
+
+
 def _refuse(rows: Floats, bad: Bools | np.bool_, must: str) -> None:
-    if bad.any():
-        k = int(np.argmax(bad))
+    """Refuses the first bad row, by what is wrong with it and no more: it may be somebody's data."""
+    if not bad.any():
+        return
+    k = int(np.argmax(bad))
+    if np.isfinite(rows[k]).all():
         with np.errstate(over="ignore", invalid="ignore"):
-            length = float(np.linalg.norm(rows[k]))
-        shown = np.array2string(rows[k], threshold=6, edgeitems=3)
-        raise InvalidArms(f"arms {must}; arm {k} is {shown}, of length {length:.6g}")
+            wrong = f"arm {k} has a length of {float(np.linalg.norm(rows[k])):.6g}"
+    else:
+        place = int(np.argmax(~np.isfinite(rows[k])))
+        wrong = f"feature {place} of arm {k} is {rows[k, place]}"
+    raise InvalidArms(f"arms {must}; {wrong}")
 
 
 def brief(value: object, most: int = 80) -> str:

@@ -13,7 +13,7 @@ from infex.bandit.labels import mask_of, places_of
 from infex.checks import whole
 from infex.errors import InvalidArms, InvalidContext, InvalidSetting
 from infex.features import Disjoint, FeatureMap, Interactions, Joined
-from infex.features.feature_map import refuse_all_but_context
+from infex.features.feature_map import encoder_of, refuse_all_but_context, unit_of
 from infex.features.turnable import TurningMap, staying
 from infex.linear import InContext, Layout, Offer, Separate
 from infex.linear.offers import GONE
@@ -56,6 +56,10 @@ class Arms(Protocol):
     def layout(self) -> Layout:
         """What statistics are kept of: fixed arms, of which there may be none, or a regression for each."""
 
+    @property
+    def unit(self) -> float:
+        """By what features are divided, as a map does; 1 for arms that are given as they are."""
+
     def offer(self, asked: Asked) -> Offered:
         """The arms of a round; refuses what does not fit."""
 
@@ -68,6 +72,8 @@ class Fixed:
     """The same arms in every round."""
 
     __slots__ = ("_plain", "allowed", "columns", "labels", "rescale")
+
+    unit = 1.0
 
     def __init__(self, columns: Floats, labels: Labels, rescale: bool) -> None:
         self.columns, self.labels, self.rescale = columns, labels_of(labels, columns.shape[1]), rescale
@@ -128,6 +134,7 @@ class Changing:
 
     labels: Labels = None
     allowed: Bools | None = None
+    unit = 1.0
 
     def __init__(self, dim: int, rescale: bool) -> None:
         self._dim, self.rescale = whole("dim", dim, least=1), rescale
@@ -164,12 +171,14 @@ class Mapped:
     Maps of infex's own give rows that need no second look.
     """
 
-    __slots__ = ("allowed", "features", "labels", "rescale")
+    __slots__ = ("allowed", "encoder", "features", "labels", "pulls", "rescale")
 
     def __init__(self, features: FeatureMap, rescale: bool) -> None:
         self.features, self.rescale = features, rescale
+        self.encoder = encoder_of(features)
         self.labels: Labels = labels_of(features.labels, features.count)
         self.allowed: Bools | None = None
+        self.pulls: Integers = np.zeros(features.count, dtype=np.int64)  # rewards that each arm was told
 
     def __str__(self) -> str:
         return f"{self.features.count} arms in a context"
@@ -184,6 +193,10 @@ class Mapped:
         return (
             Separate(rule.count, rule.context_dim) if isinstance(rule, Disjoint) else np.empty((rule.dim, 0))
         )
+
+    @property
+    def unit(self) -> float:
+        return unit_of(self.features)
 
     def offer(self, asked: Asked) -> Offered:
         refuse_all_but_context(asked.context, asked.arms, asked.labels)
@@ -200,6 +213,7 @@ class Mapped:
         new = found.features.count - before
         if new == 0:
             raise InvalidArms("there must be at least one arm to add, got none")
+        found.pulls[:before] = self.pulls
         if self.allowed is not None:
             found.allow(np.concatenate([self.allowed, np.ones(new, dtype=bool)]))
         return found, np.concatenate([np.arange(before), np.full(new, GONE)])
@@ -209,6 +223,7 @@ class Mapped:
         gone, kept = parted(which, self.labels, self.features.count)
         found = Mapped(turning(self.features).without(gone), self.rescale)
         found.allow(None if self.allowed is None else self.allowed[kept])
+        found.pulls[:] = self.pulls[kept]
         return found, kept
 
 

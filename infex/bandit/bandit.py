@@ -10,18 +10,20 @@ import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Label
-from infex.bandit import deciding, saving, turnover
+from infex.bandit import deciding, extending, saving, turnover
 from infex.bandit.arms import NOTHING_ASKED, Asked, read_from, source_of
 from infex.bandit.deciding import ask_quickly, checked_reward, pending_of
 from infex.bandit.decision import Decided, Decision
 from infex.bandit.explaining import estimates_of
 from infex.bandit.merging import merge
 from infex.bandit.parts import new_parts
+from infex.bandit.pulls import count_pull, pulls_of
 from infex.bandit.readable import STREAM, Readable
 from infex.checks import HEAVIEST_WEIGHT, real
 from infex.errors import CannotMerge, InvalidReward
 from infex.features import FeatureMap
 from infex.features.feature_map import checked_map
+from infex.features.table_encoding import NONE_GIVEN, Categories, Numbers
 from infex.linear import Evidence
 from infex.linear.estimating import Estimator
 from infex.policies.traits import Policy
@@ -153,6 +155,7 @@ class Bandit(Readable):
         try:
             taken, on = pending_of(self, decision)
             self._player.learn(taken.arm, on, reward, taken.explored, weight)
+            count_pull(self._arms, taken, on)
             self._waiting.remove(taken.id)
         finally:
             self._lock.release()
@@ -186,7 +189,9 @@ class Bandit(Readable):
         """
         with self._lock:
             offered = read_from(self._arms, arms).offer(Asked(arms, labels, context))
-            return estimates_of(self._player.evidence(offered.columns), offered.labels, self._radius)
+            known = None if arms is not None else pulls_of(self._arms, self._player.memory)
+            evidence = self._player.evidence(offered.columns)
+            return estimates_of(evidence, offered.labels, self._radius, known)
 
     def add_arms(self, arms: Any, labels: Iterable[Label] | None = None) -> None:
         """Puts new arms behind those there are, with `labels` if the others have some.
@@ -218,6 +223,31 @@ class Bandit(Readable):
         """
         with self._lock:
             turnover.remove_arms(self, which)
+
+    def extend(
+        self,
+        more: int | None = None,
+        *,
+        numbers: Numbers = NONE_GIVEN,
+        categories: Categories = NONE_GIVEN,
+        longest: float | None = None,
+    ) -> None:
+        """Adds features to contexts or arms: what was learnt stays, as if they had been 0 before.
+
+        Contexts of a `features.table` get further `numbers` and `categories`, given as there; a category
+        that is there gets further values. Contexts that are plain vectors, and arms, get so many `more`
+        features behind the others, and contexts may have another `longest`. Fixed arms have 0 there. A
+        reward that is told later for an earlier decision is learnt with 0 there.
+
+        >>> from infex import Greedy, features
+        >>> visitor = features.table({"age": (20, 80)}, {"country": ["FR", "DE"]})
+        >>> bandit = Bandit(features=features.disjoint(["tea", "coffee"], context=visitor), policy=Greedy())
+        >>> bandit.extend(numbers={"visits": (0, 10)}, categories={"country": ["IT"]})
+        >>> bandit.names
+        ('intercept', 'age', 'visits', 'country=FR', 'country=DE', 'country=IT')
+        """
+        with self._lock:
+            extending.extend(self, more, numbers, categories, longest)
 
     def merge(self, other: Bandit) -> None:
         """Takes in all that another bandit on the same problem has learnt; the other stays as it is.

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from infex.arrays import brief, fitting_rows
+from infex.arrays import fitting_rows
 from infex.bandit.arms import Asked, Fixed, context_within
+from infex.bandit.context_reading import checked_rules, counting, noticed_in, read, read_one
 from infex.bandit.decision import Decided, Decision
 from infex.bandit.explaining import explained
 from infex.bandit.lives import key_of
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 def decide(bandit: Bandit, asked: Asked, own_id: str | None) -> tuple[Decision, Taken]:
     """The next decision, and what entering it changes; nothing has changed yet."""
+    asked = read(bandit._arms, asked)
     offered = bandit._arms.offer(asked)
     player = bandit._player
     t = player.account.t + 1
@@ -38,7 +40,7 @@ def decide(bandit: Bandit, asked: Asked, own_id: str | None) -> tuple[Decision, 
     taken = player.decide(t, evidence, bandit._draws.at(t))
     if stamp(bandit) != before:
         raise InvalidChoice(f"the policy changed its own bandit while it chose in round {t}")
-    return explained(key, taken, evidence, offered.labels, bandit._radius), taken
+    return explained(key, taken, evidence, offered.labels, bandit._radius), counting(taken, asked)
 
 
 def ask_quickly(bandit: Bandit, own_id: str | None, context: object) -> Decision | None:
@@ -48,6 +50,7 @@ def ask_quickly(bandit: Bandit, own_id: str | None, context: object) -> Decision
     t = account.t + 1
     if shortcut is None or arms.allowed is not None:
         return None
+    context = read_one(arms, context)
     within = context_within(arms, context)
     seen = player.glance(t) if within is None else player.glance_in(t, within)
     if seen is None or (within is None and context is not None):
@@ -61,6 +64,7 @@ def ask_quickly(bandit: Bandit, own_id: str | None, context: object) -> Decision
         account.enter(t, True, turn, max(best - estimate, 0.0), arm != greedy)
     else:
         account.t = t
+    account.noticed.update(noticed_in(context))
     labels = arms.labels
     fields = (
         key, t, arm, None if labels is None else labels[arm], explores, greedy,
@@ -121,9 +125,11 @@ def _checked_taken(bandit: Bandit, taken: Taken) -> Taken:
         raise InvalidChoice(f"the note of round {taken.t} is not one of {type(policy).__name__}'s")
     on = _checked_on(taken.on, layout)
     if not _is_learnt_on(on, choice, isinstance(arms, Fixed)):
-        raise InvalidChoice(f"the reward of arm {choice.arm} cannot be learnt on {brief(on)}")
+        place = f"arm {on}" if isinstance(on, int) else "the features that are given"
+        raise InvalidChoice(f"the reward of arm {choice.arm} cannot be learnt on {place}")
     loss = real("loss", taken.loss, least=0, most=None if choice.explored else 0.0, error=InvalidChoice)
-    return Taken(taken.t, choice._replace(note=note), on, loss, taken.different)
+    noticed = checked_rules(arms, taken.noticed)
+    return Taken(taken.t, choice._replace(note=note), on, loss, taken.different, noticed)
 
 
 def _has_turns(traits: Traits, has: bool) -> bool:

@@ -57,7 +57,7 @@ class Decided(NamedTuple):
     @property
     def agrees(self) -> bool:
         """Is the decision of what was taken?"""
-        (t, choice, _, _, different), decision = self.taken, self.decision
+        (t, choice, _, _, different, _), decision = self.taken, self.decision
         shares = choice.probability, choice.chance, choice.law
         return (
             (t, choice.arm, choice.explored) == (decision.t, decision.arm, decision.explored)

@@ -13,8 +13,8 @@ from infex.bandit.noting import shape
 from infex.checks import settings_by_name
 from infex.errors import CannotLoad, DamagedFile, InfexError, NoRecord, SparseExploration
 from infex.estimators import Ridge
-from infex.features import FeatureMap, Joined
-from infex.features.feature_map import checked_map
+from infex.features import Disjoint, FeatureMap, Joined
+from infex.features.feature_map import checked_map, encoder_of
 from infex.policies.kernel import Kernel
 from infex.policies.traits import Policy, checked, hook
 from infex.records import made, record
@@ -37,13 +37,19 @@ def given_or_kept(name: str, path: Path, settings: dict[str, Any], given: object
         _refuse_other(path, settings, name, given)
     now = record_of(given)
     plain = name == "estimator" and kept is None and shown is None
-    other = not _same_ridge(given, settings["penalty"]) if plain else kept is not None and now != kept
+    other = not _same_ridge(given, _asked_penalty(settings)) if plain else kept is not None and now != kept
     if other and not adopt:
         raise CannotLoad(
             f"{path} holds another {name}: {_difference(kept, now, shown, shown_as(given))}; "
             "say adopt=True to go on with the one that is given"
         )
     return given
+
+
+def _asked_penalty(settings: dict[str, Any]) -> Any:
+    """The penalty that was asked for; that of the statistics, in files from before features had units."""
+    prior = settings.get("prior")
+    return prior[0] if prior else settings["penalty"]
 
 
 def _same_ridge(given: object, penalty: float) -> bool:
@@ -80,6 +86,10 @@ def map_record(features: FeatureMap) -> Any:
     told: dict[str, Any] = {"shown": shown_as(features), "labels": labels, "count": features.count}
     if isinstance(features, Joined):
         told |= {"longest": features.longest}
+    if (encoder := encoder_of(features)) is not None:
+        told |= {"longest": encoder.longest, "names": list(encoder.names)}
+    if isinstance(features, Disjoint):
+        told |= {"blocks": [features.count, features.context_dim]}
     return record_of(features) or told
 
 

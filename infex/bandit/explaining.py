@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from infex import kernels
+from infex.arrays import Integers
 from infex.bandit.arms import Labels
 from infex.bandit.decision import Decision
 from infex.errors import InvalidChoice
@@ -35,7 +36,9 @@ def explained(key: str, taken: Taken, evidence: Evidence, labels: Labels, radius
     )  # fmt: skip
 
 
-def estimates_of(evidence: Evidence, labels: Labels, radius: RadiusOf) -> np.recarray[Any, Any]:
+def estimates_of(
+    evidence: Evidence, labels: Labels, radius: RadiusOf, pulls: Integers | None
+) -> np.recarray[Any, Any]:
     """One record for each arm: label, estimate, low, high, pulls."""
     margins = radius(evidence) * evidence.widths
     mean = evidence.estimates
@@ -44,6 +47,6 @@ def estimates_of(evidence: Evidence, labels: Labels, radius: RadiusOf) -> np.rec
         "estimate": mean,
         "low": mean - margins,
         "high": mean + margins,
-        "pulls": evidence.pulls if evidence.counted else np.zeros(len(evidence), dtype=np.int64),
+        "pulls": np.zeros(len(evidence), dtype=np.int64) if pulls is None else pulls,
     }
     return np.rec.fromarrays(list(columns.values()), names=list(columns))  # type: ignore[call-overload, no-any-return]

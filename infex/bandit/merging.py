@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from infex.bandit.pulls import add_pulls
 from infex.checks import told
 from infex.errors import CannotMerge
 from infex.linear import RidgeStatistics, Separate
@@ -25,6 +26,7 @@ def merge(bandit: Bandit, other: Bandit) -> None:
         places = {key: place for place, key in enumerate(_keys(bandit))}
         there = np.array([places.get(key, -1) for key in _keys(other)], dtype=int)
         bandit._player.memory.merge(other._player.memory, there)
+        add_pulls(bandit._arms, other._arms)
 
 
 def _keys(bandit: Bandit) -> list[tuple[object, ...]]:
@@ -56,6 +58,12 @@ def _refuse_strangers(bandit: Bandit, other: Bandit) -> None:
         raise CannotMerge(f"estimators must agree, got {_way(bandit)!r} and {_way(other)!r}")
     if bandit.features != other.features:
         raise CannotMerge(f"feature maps must agree, got {bandit.features!r} and {other.features!r}")
+    if bandit._prior != other._prior:
+        raise CannotMerge(
+            f"penalties must be of the same unit, "
+            f"got {bandit._prior.unit:g} and {other._prior.unit:g}: one is "
+            "of a file from before they were in the units of contexts"
+        )
     if mine.explored is not None and theirs.explored is None:
         raise CannotMerge(f"{told(bandit.policy)} keeps exploring rounds apart, the other bandit does not")
     if bandit._player.traits.pupils:

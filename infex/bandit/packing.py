@@ -113,6 +113,7 @@ def account_record(account: Account) -> dict[str, Any]:
         "made_up": account.made_up, "owed": account.owed, "dropped": account.dropped,
         "different": account.different, "cost": account.cost, "forgotten": account.forgotten,
         "recent": [list(exploration) for exploration in account.recent],
+        "noticed": dict(sorted(account.noticed.items())),
     }  # fmt: skip
 
 
@@ -137,6 +138,10 @@ def restore_account(account: Account, kept: Mapping[str, Any]) -> None:
     if not fits:
         raise DamagedFile("the totals of its rounds do not fit together")
     changes = _whole("changes", kept.get("changes", 0))
+    noticed = {str(rule): _whole(rule, times) for rule, times in kept.get("noticed", {}).items()}
+    if not all(0 < times <= counts["t"] for times in noticed.values()):
+        raise DamagedFile("more was noticed of contexts than there were")
+    account.noticed.update(noticed)
     account.restore(
         **counts, changes=changes, scheduled=kept["scheduled"], cost=cost, different=different, recent=recent
     )

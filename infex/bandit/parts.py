@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 from infex.bandit.arms import Arms
 from infex.bandit.lives import Lives
+from infex.bandit.prior import Prior, prior_of
 from infex.bandit.waiting import Waiting
 from infex.checks import whole
 from infex.linear import Memory
-from infex.linear.estimating import Estimator, checked_estimator
+from infex.linear.estimating import Estimator, checked_estimator, in_unit
 from infex.policies.traits import Policy, checked, traits_of
 from infex.rounds import Player
 
@@ -23,6 +24,7 @@ class Parts(NamedTuple):
     estimator: Estimator | None
     lives: Lives
     waiting: Waiting
+    prior: Prior
 
 
 def new_parts(
@@ -31,5 +33,7 @@ def new_parts(
     """Those of a bandit that has decided and learnt nothing yet."""
     known = checked("policy", policy)
     apart = traits_of(known).uses_explored
-    player = Player(known, Memory.empty(arms.layout, penalty, apart, checked_estimator(estimator)))
-    return Parts(arms, player, whole("seed", seed), estimator, Lives(), Waiting())
+    prior = prior_of(penalty, checked_estimator(estimator), arms.unit)
+    memory = Memory.empty(arms.layout, prior.inside, apart, in_unit(estimator, arms.unit))
+    player = Player(known, memory)
+    return Parts(arms, player, whole("seed", seed), estimator, Lives(), Waiting(), prior)

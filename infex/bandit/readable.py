@@ -8,14 +8,16 @@ from typing import Any, Self
 
 import numpy.typing as npt
 
-from infex.arrays import Bools, Floats, Label, shown
+from infex.arrays import Bools, Floats, Integers, Label, shown
 from infex.bandit.arms import Mapped
 from infex.bandit.copying import ALIVE, state_of
 from infex.bandit.decision import Decision
 from infex.bandit.lives import Lives
 from infex.bandit.parts import Parts
+from infex.bandit.pulls import pulls_of
 from infex.checks import LARGEST_REWARD
 from infex.features import FeatureMap
+from infex.features.feature_map import ScaledMap, encoder_of
 from infex.linear.estimating import Estimator
 from infex.policies.confidence import DEFAULT
 from infex.policies.traits import Policy
@@ -28,7 +30,7 @@ class Readable:
     """The parts of a bandit: its settings, its counts, and copies that share nothing with it."""
 
     def _begin(self, parts: Parts) -> None:
-        self._arms, self._player, self._seed, self._estimator, self._lives, self._waiting = parts
+        self._arms, self._player, self._seed, self._estimator, self._lives, self._waiting, self._prior = parts
         self._draws = Rounds(parts.seed, STREAM)
         self._lock = threading.RLock()
         ALIVE.add(self)
@@ -110,8 +112,37 @@ class Readable:
 
     @property
     def penalty(self) -> float:
-        """The ridge penalty."""
-        return self._player.memory.all.penalty
+        """The ridge penalty, on theta for features as they are given, before a map divides them."""
+        return self._prior.penalty
+
+    @property
+    def theta(self) -> Floats:
+        """The estimated parameter: (d,), or with a map that has blocks a row for each, (K, c) if disjoint.
+
+        It is for contexts as they are given, before they are divided by `longest`; with `features.table`
+        for its features, numbers from -1 to 1, as `names` names them. With `Logistic` it tells log-odds.
+        """
+        with self._lock:
+            theta, features = self._player.memory.all.known().theta, self.features
+        return shown(features.in_units(theta) if isinstance(features, ScaledMap) else theta)
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The names of the features of contexts, if they have any: those of the columns of `theta`."""
+        encoder = encoder_of(self.features)
+        return None if encoder is None else encoder.names
+
+    @property
+    def pulls(self) -> Integers | None:
+        """How many rewards every arm was told, (K,); None if arms change every round."""
+        with self._lock:
+            return pulls_of(self._arms, self._player.memory)
+
+    @property
+    def noticed(self) -> dict[str, int]:
+        """How many decisions had a context that a rule of its table was needed for: {"age clipped": 3}."""
+        with self._lock:
+            return dict(sorted(self._player.account.noticed.items()))
 
     @property
     def pending(self) -> tuple[Decision, ...]:

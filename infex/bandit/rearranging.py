@@ -10,6 +10,7 @@ from infex.arrays import Floats, Integers, Label
 from infex.bandit.arms import Arms, Labels
 from infex.bandit.differing import Path
 from infex.bandit.waiting import Waiting
+from infex.checks import whole
 from infex.errors import CannotLoad, DamagedFile
 from infex.linear import Layout, Separate
 from infex.linear.offers import GONE
@@ -19,6 +20,11 @@ from infex.rounds import Player
 
 def layout_kept(features: Any, columns: Floats) -> Layout:
     """What the statistics of a file are of."""
+    if features is not None and "blocks" in features:  # with code of a user's, so that it has no record
+        count, dim = (whole("blocks", number, least=1, error=DamagedFile) for number in features["blocks"])
+        if count * dim != len(columns):
+            raise DamagedFile(f"its map has {count} blocks of {dim}, and what was learnt {len(columns)}")
+        return Separate(count, dim)
     if features is None or features.get("kind") != "disjoint":
         return columns
     arms = features["arms"] if isinstance(features["arms"], int) else len(features["arms"])

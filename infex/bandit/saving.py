@@ -26,6 +26,8 @@ from infex.bandit.differing import (
 from infex.bandit.lives import Lives
 from infex.bandit.noting import fits, shape
 from infex.bandit.parts import Parts
+from infex.bandit.prior import prior_kept
+from infex.bandit.pulls import restore_pulls
 from infex.bandit.rearranging import layout_kept, rearranged
 from infex.bandit.upgrading import from_format_1
 from infex.checks import told
@@ -38,7 +40,7 @@ from infex.errors import (
 )
 from infex.features import FeatureMap
 from infex.linear import Layout, Memory
-from infex.linear.estimating import Arrays, Estimator, checked_estimator
+from infex.linear.estimating import Arrays, Estimator, checked_estimator, in_unit
 from infex.policies.reviving import revived
 from infex.policies.settling import UNSAID_DELTA, settled
 from infex.policies.traits import Policy, checked, traits_of
@@ -104,7 +106,9 @@ def _content(bandit: Bandit) -> tuple[dict[str, Any], Arrays]:
         "source": SOURCES[type(bandit._arms)],
         "labels": bandit.labels,
         "allowed": None if bandit.allowed is None else bandit.allowed.tolist(),
-        "penalty": bandit.penalty,
+        "penalty": player.memory.all.penalty,
+        "prior": list(bandit._prior),
+        "pulls": bandit._arms.pulls.tolist() if isinstance(bandit._arms, Mapped) else None,
         "note": note_record(player.note),
         "lives": bandit._lives.after(bandit.t),
         "account": packing.account_record(player.account),
@@ -149,8 +153,9 @@ def _loaded(
     columns = fitting("columns", arrays["columns"], (-1, -1))
     fitting_rows("arms", columns.T, len(columns))
     source = _source(path, settings, columns, features, adopt)
+    prior = prior_kept(settings.get("prior"), settings["penalty"], own_estimator)
     layout = layout_kept(settings["features"], columns)
-    memory = _memory(path, layout, settings, arrays, own_policy, own_estimator)
+    memory = _memory(path, layout, settings, arrays, own_policy, own_estimator, prior.unit)
     player = Player(own_policy, memory)
     packing.restore_account(player.account, settings["account"])
     player.policy = own_policy  # whose windows may look back at what was explored
@@ -168,7 +173,7 @@ def _loaded(
         raise DamagedFile(f"its seed is {seed!r}")
     lives = Lives(packing.lives_kept(settings["lives"]))
     bandit = Bandit.__new__(Bandit)
-    bandit._begin(Parts(source, player, seed, own_estimator, lives, waiting))
+    bandit._begin(Parts(source, player, seed, own_estimator, lives, waiting, prior))
     return bandit
 
 
@@ -191,6 +196,7 @@ def _source(
         raise DamagedFile(f"its arms are {settings['source']!r}, and there are {columns.shape[1]}")
     if settings["allowed"] is not None:
         source.allow(_mask(settings["allowed"], labels, source.labels))
+    restore_pulls(source, settings.get("pulls"), labels)
     return source
 
 
@@ -211,11 +217,12 @@ def _memory(
     arrays: Arrays,
     policy: Policy,
     estimator: Estimator | None,
+    unit: float,
 ) -> Memory:
     apart = "explored told" in arrays
     if traits_of(policy).uses_explored and not apart:
         raise CannotLoad(f"{told(policy)} needs exploring rounds kept apart, which the file does not hold")
-    memory = Memory.empty(layout, settings["penalty"], apart, estimator)
+    memory = Memory.empty(layout, settings["penalty"], apart, in_unit(estimator, unit))
     if memory.all.penalty != settings["penalty"]:  # what was derived with another is computed anew
         arrays = {name: array for name, array in arrays.items() if not name.endswith((" closed", " factors"))}
     try:

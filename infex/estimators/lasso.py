@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -44,6 +44,10 @@ class Lasso:
     def compiled(self) -> FitForm:
         """The same in compiled loops."""
         return FitForm(address_of(fit_lasso, fitter_arguments()), np.array([self.strength]), _room)
+
+    def scaled(self, unit: float) -> Lasso:
+        """The same for features that are divided by `unit`: theta is then that many times as long."""
+        return replace(self, strength=self.strength / unit)
 
     def start(self, columns: Floats, penalty: float) -> LassoFit:
         """Statistics over these arms, with nothing learnt."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self, final
 
 import numpy as np
@@ -51,6 +51,10 @@ class Logistic:
         """The same in compiled loops."""
         fitter = address_of(fit_logistic, fitter_arguments())
         return FitForm(fitter, np.zeros(0), _room, linked=True, penalty=self.penalty)
+
+    def scaled(self, unit: float) -> Logistic:
+        """The same for features that are divided by `unit`: theta is then that many times as long."""
+        return self if self.penalty is None else replace(self, penalty=self.penalty / unit**2)
 
     def start(self, columns: Floats, penalty: float) -> LogisticFit:
         """Statistics over these arms, with nothing learnt."""

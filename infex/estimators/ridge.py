@@ -1,6 +1,8 @@
 """Ridge regression, the default."""
 
-from dataclasses import dataclass
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
 from typing import final
 
 from infex.arrays import Floats
@@ -29,6 +31,10 @@ class Ridge:
     def __post_init__(self) -> None:
         if self.penalty is not None:
             object.__setattr__(self, "penalty", checked_penalty(self.penalty))
+
+    def scaled(self, unit: float) -> Ridge:
+        """The same for features that are divided by `unit`: theta is then that many times as long."""
+        return self if self.penalty is None else replace(self, penalty=self.penalty / unit**2)
 
     def start(self, columns: Floats, penalty: float) -> RidgeStatistics:
         """Statistics over these arms, with nothing learnt."""

@@ -10,8 +10,26 @@ all arms of the map are on offer in every round.
 """
 
 from infex.features.disjoint_arms import Disjoint, disjoint
+from infex.features.encoder import Encoded, EncodedMany, Encoder
 from infex.features.feature_map import FeatureMap
 from infex.features.interactions import Interactions, interactions
 from infex.features.joining import Joined, joined
+from infex.features.table_encoding import ContextTable, table
+from infex.features.transforming import Transformed, transformed
 
-__all__ = ["Disjoint", "FeatureMap", "Interactions", "Joined", "disjoint", "interactions", "joined"]
+__all__ = [
+    "ContextTable",
+    "Disjoint",
+    "Encoded",
+    "EncodedMany",
+    "Encoder",
+    "FeatureMap",
+    "Interactions",
+    "Joined",
+    "Transformed",
+    "disjoint",
+    "interactions",
+    "joined",
+    "table",
+    "transformed",
+]

@@ -10,6 +10,27 @@ import numpy as np
 
 from infex.arrays import ROUNDING, Floats
 from infex.errors import InvalidContext
+from infex.features.encoder import Encoded, Encoder
+from infex.features.named_values import by_name
+
+
+def inside_of(context: object, dim: int, longest: float, encoder: Encoder | None) -> Floats:
+    """The features of a context, (dim,), divided by `longest`: those an encoder makes, or its own numbers."""
+    if isinstance(context, Encoded):  # by a bandit, which counts what was noticed
+        return _encoded(context, dim)
+    if encoder is None:
+        return vector_of("a context", context, dim, longest)
+    return _encoded(encoder.encode(context), dim)
+
+
+def _encoded(encoded: Encoded, dim: int) -> Floats:
+    """The features that an encoder gave, which may be a user's: so many floats, no longer than 1."""
+    vector = encoded.vector if isinstance(encoded, Encoded) else None
+    if type(vector) is not np.ndarray or vector.shape != (dim,) or vector.dtype != np.float64:
+        raise InvalidContext(f"an encoder must give an Encoded with {dim} floats, and gave something else")
+    if not float(vector.dot(vector)) <= 1.0 + ROUNDING:
+        raise InvalidContext("an encoder must give features no longer than 1, and gave longer ones, or NaN")
+    return np.ascontiguousarray(vector)
 
 
 def vector_of(name: str, given: object, dim: int, longest: float) -> Floats:
@@ -22,6 +43,7 @@ def vector_of(name: str, given: object, dim: int, longest: float) -> Floats:
             found.shape != (dim,)
             or not np.isfinite(found).all()
             or np.asarray(given).dtype.kind not in "iufO"
+            or _has_names(given)
         ):
             raise ValueError
     except (TypeError, ValueError, OverflowError):
@@ -51,8 +73,18 @@ def _short(given: object, dim: int, longest: float) -> Floats | None:
     return within if within.dot(within) <= 1.0 else None
 
 
+def _has_names(given: object) -> bool:
+    """Does it have names of its own, which would be ignored? A named tuple's order is part of its kind."""
+    if isinstance(given, np.ndarray | list | tuple):
+        return False
+    names = by_name(given)
+    return names is not None and list(names) != list(range(len(names)))
+
+
 def _wrong(given: object, dim: int) -> str:
     """What is wrong with a context, and where; never what it holds, which is somebody's data."""
+    if by_name(given) is not None and not isinstance(given, tuple):
+        return f", got a {type(given).__name__} with names: a map over features.table(...) reads these"
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
         return f", got a {type(given).__name__}"
     if len(given) != dim:

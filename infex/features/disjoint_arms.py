@@ -9,9 +9,10 @@ from typing import Any, final
 import numpy as np
 
 from infex.arrays import Floats, Label, labels_of
-from infex.checks import real, whole
+from infex.checks import whole
 from infex.errors import InvalidArms
-from infex.features.context_vectors import vector_of
+from infex.features.context_vectors import inside_of
+from infex.features.encoder import Encoder, checked_context
 from infex.features.turnable import both_labels, listed_labels, without
 
 
@@ -28,15 +29,14 @@ class Disjoint:
     context_dim: int
     labels: tuple[Label, ...] | None
     longest: float
+    context: Encoder | None = None
 
     def __post_init__(self) -> None:
         if whole("the number of arms", self.count) < 1:
             raise InvalidArms(f"there must be at least one arm, got {self.count}")
-        found: dict[str, Any] = {
-            "context_dim": whole("context_dim", self.context_dim, least=1),
-            "labels": labels_of(self.labels, self.count),
-            "longest": real("longest", self.longest, above=0),
-        }
+        dim, longest, _ = checked_context(self.context_dim, self.longest, self.context)
+        labels = labels_of(self.labels, self.count)
+        found: dict[str, Any] = {"context_dim": dim, "labels": labels, "longest": longest}
         for name, value in found.items():
             object.__setattr__(self, name, value)
 
@@ -46,12 +46,20 @@ class Disjoint:
 
     def within(self, context: object) -> Floats:
         """The context, (c,), divided by `longest`; refuses one that is longer, or not so many numbers."""
-        return vector_of("a context", context, self.context_dim, self.longest)
+        return inside_of(context, self.context_dim, self.longest, self.context)
 
     def __call__(self, context: object) -> Floats:
         rows: Floats = np.zeros((self.count, self.count, self.context_dim))
         rows[np.arange(self.count), np.arange(self.count)] = self.within(context)
         return rows.reshape(self.count, self.dim)
+
+    def in_units(self, theta: Floats) -> Floats:
+        """theta for contexts as they are given, (K, c): a row for each arm."""
+        return theta.reshape(-1, self.context_dim) / self.longest
+
+    def over(self, context_dim: int, longest: float, context: Encoder | None) -> Disjoint:
+        """The same arms in other contexts."""
+        return replace(self, context_dim=context_dim, longest=longest, context=context)
 
     def with_arms(self, arms: object, labels: Iterable[Label] | None) -> Disjoint:
         """The same with more arms behind the others: a label, several, or without labels how many."""
@@ -71,13 +79,21 @@ class Disjoint:
         return f"Disjoint({self.count} arms, contexts of {self.context_dim})"
 
 
-def disjoint(arms: int | Iterable[Label], context_dim: int, *, longest: float = 1.0) -> Disjoint:
+def disjoint(
+    arms: int | Iterable[Label],
+    context_dim: int | None = None,
+    *,
+    longest: float = 1.0,
+    context: Encoder | None = None,
+) -> Disjoint:
     """A regression for each arm: the row of arm k is the context in block k, and 0 elsewhere.
 
     Every arm has a parameter of its own, and learns from its own rewards alone: a bandit takes O(c^2) for a
     reward and O(K c^2) numbers for K arms and contexts of c features. `arms` is how many there are, or
     their labels. `longest` is the greatest length of a context, by which contexts are divided; give them a
-    feature that is always 1 if arms differ in any context. Arms come and go by label: `bandit.add_arms`.
+    feature that is always 1 if arms differ in any context. Or give, in the place of both numbers, a
+    `context` that reads contexts by name: `features.table(...)`, or `features.transformed(...)`. The
+    bandit's penalty is for contexts before they are divided. Arms come and go by label: `bandit.add_arms`.
 
     An arm's interval is that of its regression, by its own data; with LinUCB's radius it holds, for that arm
     in all rounds at once, with probability 1 - delta. Estimators too are of each arm by itself: windows and
@@ -90,4 +106,4 @@ def disjoint(arms: int | Iterable[Label], context_dim: int, *, longest: float = 
     if isinstance(arms, Iterable) and not isinstance(arms, str):
         labels = tuple(arms)
     count = whole("the number of arms", arms, least=1) if labels is None else len(labels)
-    return Disjoint(count, context_dim, labels, longest)
+    return Disjoint(count, context_dim, labels, longest, context)  # type: ignore[arg-type]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Floats, Label, columns_of, labels_of, shown
-from infex.checks import real, whole
-from infex.features.context_vectors import vector_of
+from infex.features.context_vectors import inside_of
+from infex.features.encoder import Encoder, checked_context
 from infex.features.turnable import both_labels, staying, without
 
 
@@ -24,14 +24,16 @@ class Interactions:
     context_dim: int
     labels: tuple[Label, ...] | None
     longest: float
+    context: Encoder | None = None
 
     def __post_init__(self) -> None:
         arms = np.ascontiguousarray(columns_of(self.arms).T)
+        dim, longest, _ = checked_context(self.context_dim, self.longest, self.context)
         found: dict[str, Any] = {
             "arms": shown(arms),
-            "context_dim": whole("context_dim", self.context_dim, least=1),
+            "context_dim": dim,
             "labels": labels_of(self.labels, len(arms)),
-            "longest": real("longest", self.longest, above=0),
+            "longest": longest,
         }
         for name, value in found.items():
             object.__setattr__(self, name, value)
@@ -45,7 +47,7 @@ class Interactions:
         return len(self.arms)
 
     def __call__(self, context: object) -> Floats:
-        inside = vector_of("a context", context, self.context_dim, self.longest)
+        inside = inside_of(context, self.context_dim, self.longest, self.context)
         rows: Floats = (self.arms[:, :, None] * inside).reshape(self.count, self.dim)
         return rows
 
@@ -53,12 +55,20 @@ class Interactions:
         """The same with more arms behind the others, as rows, with labels if the others have some."""
         rows = columns_of(arms, dim=self.arms.shape[1]).T  # type: ignore[arg-type] # which looks at it
         names = both_labels(self.labels, labels_of(labels, len(rows)))
-        return Interactions(np.vstack([self.arms, rows]), self.context_dim, names, self.longest)
+        return replace(self, arms=np.vstack([self.arms, rows]), labels=names)
 
     def without(self, gone: set[int]) -> Interactions:
         """The same without the arms at these places."""
         rows = self.arms[staying(self.count, gone)]
-        return Interactions(rows, self.context_dim, without(self.labels, gone), self.longest)
+        return replace(self, arms=rows, labels=without(self.labels, gone))
+
+    def in_units(self, theta: Floats) -> Floats:
+        """theta for contexts as they are given, (p, c): a row for each feature of the arms."""
+        return theta.reshape(-1, self.context_dim) / self.longest
+
+    def over(self, context_dim: int, longest: float, context: Encoder | None) -> Interactions:
+        """The same arms in other contexts."""
+        return replace(self, context_dim=context_dim, longest=longest, context=context)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Interactions) and self._content() == other._content()
@@ -71,20 +81,27 @@ class Interactions:
         return f"Interactions({count} arms of {dim} features, contexts of {self.context_dim})"
 
     def _content(self) -> tuple[Any, ...]:
-        return self.arms.shape, self.arms.tobytes(), self.context_dim, self.labels, self.longest
+        context = self.context_dim, self.longest, self.context
+        return self.arms.shape, self.arms.tobytes(), self.labels, *context
 
 
 def interactions(
-    arms: npt.ArrayLike, context_dim: int, *, labels: Iterable[Label] | None = None, longest: float = 1.0
+    arms: npt.ArrayLike,
+    context_dim: int | None = None,
+    *,
+    labels: Iterable[Label] | None = None,
+    longest: float = 1.0,
+    context: Encoder | None = None,
 ) -> Interactions:
     """The outer product of each arm's features with the context: all arms learn from each other.
 
     `arms` is a (K, p) array of rows no longer than 1, and a row of the map has p `context_dim`
     features. `longest` is the greatest length of a context, by which contexts are divided. Give
-    contexts and arms a feature that is always 1 to have them count by themselves too.
+    contexts and arms a feature that is always 1 to have them count by themselves too. `context`, in the
+    place of both numbers, reads contexts by name: `features.table(...)`, or `features.transformed(...)`.
 
     >>> interactions([[1.0, 0.0], [0.5, 0.5]], context_dim=2)([0.6, 0.8]).tolist()
     [[0.6, 0.8, 0.0, 0.0], [0.3, 0.4, 0.3, 0.4]]
     """
     names = None if labels is None else tuple(labels)
-    return Interactions(arms, context_dim, names, longest)  # type: ignore[arg-type]
+    return Interactions(arms, context_dim, names, longest, context)  # type: ignore[arg-type]

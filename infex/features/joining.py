@@ -57,6 +57,10 @@ class Joined:
         arms = tuple(self.arms[place] for place in staying(self.count, gone))
         return replace(self, arms=arms, labels=without(self.labels, gone))
 
+    def in_units(self, theta: Floats) -> Floats:
+        """theta for rows as the function gives them, (d,)."""
+        return theta / self.longest
+
     def __repr__(self) -> str:
         name = getattr(self.function, "__qualname__", repr(self.function))
         return f"Joined({name}, {self.count} arms, {self.dim} features)"

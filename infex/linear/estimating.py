@@ -73,6 +73,28 @@ class Estimator(Protocol):
         """Statistics over these arms, with nothing learnt."""
 
 
+@runtime_checkable
+class UnitEstimator(Protocol):
+    """An estimator some of whose settings are in the units of the features."""
+
+    def scaled(self, unit: float) -> Estimator:
+        """The same for features that are divided by `unit`."""
+
+
+@runtime_checkable
+class OwnPenalty(Protocol):
+    """An estimator whose penalty goes before the bandit's, unless it is None."""
+
+    @property
+    def penalty(self) -> float | None:
+        """The penalty, in the units of the features."""
+
+
+def in_unit(estimator: Estimator | None, unit: float) -> Estimator | None:
+    """An estimator for features that are divided by `unit`; its settings are for them as they were."""
+    return estimator.scaled(unit) if unit != 1.0 and isinstance(estimator, UnitEstimator) else estimator
+
+
 class FitForm(NamedTuple):
     """An estimator in the terms of compiled loops.
 

@@ -18,8 +18,9 @@ class Confidence:
 
     `noise`: how far rewards scatter about their mean x'theta: their standard deviation, or half
     the length of the interval they lie in (rewards of +1 and -1: 1). `bound`: the greatest length
-    of theta, about the greatest mean reward of any arm. Both are in the unit of the rewards: with
-    rewards of 20 to 40 and the defaults of 1, exploring rounds would not explore.
+    of theta, about the greatest mean reward of any arm (with a feature map, in any context: theta is
+    then that of contexts divided by `longest`). Both are in the unit of the rewards: with rewards of 20
+    to 40 and the defaults of 1, exploring rounds would not explore.
 
     With scale 1 the intervals estimate +- beta width then hold in all rounds at once with
     probability 1 - `delta` (Abbasi-Yadkori, Pal and Szepesvari, 2011, Theorem 2); those of one arm, where

@@ -86,7 +86,8 @@ def taken_record(taken: Taken) -> dict[str, Any]:
         "turn": None if taken.choice.turn is None else taken.choice.turn.value,
     }
     on = on_record(taken.on)
-    return {"t": taken.t, "choice": choice, "on": on, "loss": taken.loss, "different": taken.different}
+    kept = {"t": taken.t, "choice": choice, "on": on, "loss": taken.loss, "different": taken.different}
+    return kept | ({"noticed": list(taken.noticed)} if taken.noticed else {})
 
 
 def on_record(on: On) -> Any:
@@ -120,7 +121,8 @@ def taken_of(kept: dict[str, Any]) -> Taken:
     if not isinstance(kept["different"], bool):
         raise InvalidRecord(f"different must be True or False, got {kept['different']!r}")
     t = whole("t", kept["t"], least=1, error=InvalidRecord)
-    return Taken(t, Choice(**choice), on, kept["loss"], kept["different"])
+    noticed = tuple(kept.get("noticed", ()))
+    return Taken(t, Choice(**choice), on, kept["loss"], kept["different"], noticed)
 
 
 def reason_of(text: str) -> Reason | str:

@@ -53,9 +53,17 @@ def _target(kind: type[Stretched | Power | Logarithmic]) -> Callable[[Any], Sett
     return lambda counted: {"r": counted.target.r} if type(counted.target) is kind else None
 
 
-def _blocks(disjoint: features.Disjoint) -> Settings:
+def _blocks(disjoint: features.Disjoint) -> Settings | None:
     arms = disjoint.count if disjoint.labels is None else list(disjoint.labels)
-    return {"arms": arms, "context_dim": disjoint.context_dim, "longest": disjoint.longest}
+    context = {"context_dim": disjoint.context_dim, "longest": disjoint.longest, "context": disjoint.context}
+    return _recorded({"arms": arms} | context)
+
+
+def _recorded(settings: Settings) -> Settings | None:
+    """The settings of a map, unless what reads its contexts is a user's; no word of it if there is none."""
+    if settings["context"] is None:
+        return {name: value for name, value in settings.items() if name != "context"}
+    return settings if isinstance(settings["context"], features.ContextTable) else None
 
 
 def _paused(paused: Paused) -> Settings | None:
@@ -81,10 +89,16 @@ MADE = (
     Row("until_certain", UntilCertain, policies.until_certain, settings_by_name),
     Row("paused", Paused, policies.paused, _paused),
     Row("disjoint", features.Disjoint, features.disjoint, _blocks),
-    Row("interactions", features.Interactions, features.interactions, settings_by_name),
+    Row(
+        "interactions",
+        features.Interactions,
+        features.interactions,
+        lambda map_: _recorded(settings_by_name(map_)),
+    ),
+    Row("table", features.ContextTable, features.table, settings_by_name),
 )
 
-MAPS = (features.Disjoint, features.Interactions)
+MAPS = (features.Disjoint, features.Interactions, features.ContextTable)
 
 NATURE = (
     Row("late", environments.Late, environments.late, settings_by_name),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from typing import NamedTuple, final
 
 from infex.checks import quick
@@ -44,8 +44,8 @@ class Account:
 
     __slots__ = (
         "_spent",
-        "changes", "cost", "different", "done", "dropped", "forgotten", "made_up", "owed", "planned",
-        "recent", "scheduled", "span", "t",
+        "changes", "cost", "different", "done", "dropped", "forgotten", "made_up", "noticed", "owed",
+        "planned", "recent", "scheduled", "span", "t",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -59,6 +59,7 @@ class Account:
         self.dropped = 0
         self.different: int | None = 0  # None where files of format 1 did not say
         self.cost = 0.0
+        self.noticed: Counter[str] = Counter()  # decisions by the rules that their contexts took
         self.recent: deque[tuple[int, float]] = deque()
         self.forgotten = 0  # up to which round explorations are not kept one by one
         self.span = 0

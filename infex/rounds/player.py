@@ -77,7 +77,7 @@ class Player:
         arm = choice.arm
         on = evidence.learnt_on(arm, choice.features)
         if not choice.explored:
-            return quick(Taken, (t, choice, on, 0.0, False))
+            return quick(Taken, (t, choice, on, 0.0, False, ()))
         return Taken(t, choice, on, loss_of(evidence, arm), arm != evidence.greedy)
 
     def glance(self, t: int) -> Glance | None:
@@ -105,6 +105,8 @@ class Player:
         """Changes what a decision changes: the account and the note."""
         choice = taken.choice
         self.account.enter(taken.t, choice.explored, choice.turn, taken.loss, taken.different)
+        if taken.noticed:
+            self.account.noticed.update(taken.noticed)
         if choice.note is not None:
             self.note = choice.note if self.traits.trusted else copy.deepcopy(choice.note)
         if self._memory.searches:

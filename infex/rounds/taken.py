@@ -12,7 +12,8 @@ class Taken(NamedTuple):
     """What was decided in round t: the choice, what its reward is learnt on, and what exploring costs.
 
     `on` is the index of a fixed arm, features, or an arm in a context. `loss` is the estimated loss of an
-    exploration, `different` says whether it played another arm than the greedy one.
+    exploration, `different` says whether it played another arm than the greedy one. `noticed` are the rules
+    that it took to read the context, such as "age clipped".
     """
 
     t: int
@@ -20,3 +21,4 @@ class Taken(NamedTuple):
     on: On
     loss: float = 0.0
     different: bool = False
+    noticed: tuple[str, ...] = ()

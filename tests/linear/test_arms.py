@@ -10,21 +10,21 @@ from infex.errors import InvalidArms
 @pytest.mark.parametrize(
     ("arms", "message"),
     [
-        ([[np.nan, 0.0]], r"arms must be finite; arm 0 is \[nan  0.\]"),
-        ([[0.0, 1.0], [np.inf, 0.0]], r"arms must be finite; arm 1 is \[inf  0.\]"),
-        ([[0.6, 0.9]], "no longer than 1 .* arm 0 is .* of length 1.08167"),
+        ([[np.nan, 0.0]], "arms must be finite; feature 0 of arm 0 is nan"),
+        ([[0.0, 1.0], [np.inf, 0.0]], "arms must be finite; feature 0 of arm 1 is inf"),
+        ([[0.6, 0.9]], "no longer than 1 .* arm 0 has a length of 1.08167"),
         ([0.1, 0.2], r"shape \(K, d\), a row of features for each, got \(2,\)"),
         (np.zeros((0, 3)), r"at least one row and one feature, got the shape \(0, 3\)"),
         (np.zeros((3, 0)), r"at least one row and one feature, got the shape \(3, 0\)"),
-        ([[1.0], [0.5, 0.5]], "array of numbers, got .*0.5"),
-        ("arms", "array of numbers, got 'arms'"),
-        ([["a", "b"]], "array of numbers"),
+        ([[1.0], [0.5, 0.5]], r"array of numbers, got a list with float, in rows of \[1, 2\]"),
+        ("arms", "array of numbers, got a str"),
+        ([["a", "b"]], "array of numbers, got a list with str"),
+        ([{"age": 45}], "array of numbers, got a list with dict"),
         ([[True, False]], "array of numbers"),
         ([[1j]], "array of numbers"),
         ([["0.1", "0.2"]], "array of numbers"),
         ([[10**400]], "array of numbers"),
         (None, "array of numbers, got None|shape"),
-        ([["x" * 100] * 9], r"got .*\.\.\.$"),
     ],
 )
 def test_bad_arms_are_refused_with_what_is_wrong(arms: Any, message: str) -> None:
