@@ -131,7 +131,7 @@ def measure(dim: int, arms: int, wanted: float, repeats: int = REPEATS) -> list[
 
 
 def memory() -> float:
-    """Megabytes that a shop of 200 arms, 20 features takes in its own process, above a tiny one (Linux)."""
+    """Megabytes of a shop of 200 arms and 20 features, above a tiny one, in a process of its own; Linux."""
     out = subprocess.run([sys.executable, "-c", SHOP], capture_output=True, text=True, check=True).stdout
     return float(out)
 

@@ -47,4 +47,4 @@ def _old_places(before: tuple[Label, ...], labels: tuple[Label, ...]) -> Integer
 def _told(layout: Layout) -> str:
     if isinstance(layout, Separate):
         return f"a regression for each arm on contexts of {layout.dim} features"
-    return "one regression for all arms"
+    return "one regression for all"

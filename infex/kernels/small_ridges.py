@@ -158,7 +158,7 @@ def sampled_blocks(
     for i in range(d):
         product(wide[row : row + i + 1], x, work)
         for k in range(places.size):
-            out[k] += work[places[k]] * directions[k, i]
+            out[k] += work[places[k]] * directions[places[k], i]
         row += i + 1
     for k in range(places.size):
         out[k] = scores[k] + scales[k] * out[k]

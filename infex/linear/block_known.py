@@ -85,8 +85,8 @@ class BlockKnown:
 
     @property
     def drawn(self) -> tuple[int, ...]:
-        """A draw for each arm: (K, c)."""
-        return self._places.size, self._context.size
+        """A draw for each arm, those that are not shown included: what one draws depends on no mask."""
+        return len(self._blocks.solved), self._context.size
 
     @property
     def columns(self) -> Floats:

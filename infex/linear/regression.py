@@ -106,7 +106,9 @@ class RidgeStatistics:
 
     def learn(self, on: On, reward: float, weight: float = 1.0) -> None:
         """Takes in a reward of an arm, O(1) while the same arm goes on, or of any x."""
-        if isinstance(on, int) and (on != self._arm or on < 0):
+        if not isinstance(on, int):
+            on = refuse_block(on)
+        elif on != self._arm or on < 0:
             refuse_place(on, self.columns.shape[1])  # else compiled code would write beyond its arrays
         if self._known is not None and not self._stale:
             self._part()
@@ -129,7 +131,7 @@ class RidgeStatistics:
             self.counts[:, on] += 1.0, reward
             x: Floats = self.columns[:, on].copy()
         else:
-            x = refuse_block(on)
+            x = on
         kernels.absorb_weighted(
             self.truth, self.penalty, learnt.solved, self.columns, self._board, learnt.vectors, learnt.run,
             x, reward, float(weight),
