@@ -15,6 +15,7 @@ from infex.bandit.arms import NOTHING_ASKED, Asked, read_from, source_of
 from infex.bandit.deciding import ask_quickly, checked_reward, pending_of
 from infex.bandit.decision import Decided, Decision
 from infex.bandit.explaining import estimates_of
+from infex.bandit.foreseeing import await_reward, foresee, wait_no_more
 from infex.bandit.merging import merge
 from infex.bandit.parts import new_parts
 from infex.bandit.pulls import count_pull, pulls_of
@@ -26,6 +27,7 @@ from infex.features.feature_map import checked_map
 from infex.features.table_encoding import NONE_GIVEN, Categories, Numbers
 from infex.linear import Evidence
 from infex.linear.estimating import Estimator
+from infex.linear.foresight import PendingWay, narrows
 from infex.policies.traits import Policy
 from infex.records.catalog import shown
 from infex.rounds import Exploration
@@ -44,6 +46,10 @@ class Bandit(Readable):
     `allowed` says for every arm whether exploring may try it (a policy without a schedule explores
     in every round). `penalty` is that of the ridge; `estimator` is one of `infex.estimators`, in the
     place of ridge regression. `seed` is that of all draws.
+
+    `pending` decisions "narrow" the widths that exploring reads, as if each had been told its estimate: a
+    night of explorations without rewards is spread over many arms. With "ignore" it looks at rewards alone,
+    and all of them may go to one arm. Estimates and intervals do not depend on it.
 
     Any number of threads may use one bandit: it does one thing at a time.
 
@@ -73,10 +79,13 @@ class Bandit(Readable):
         rescale: bool = False,
         allowed: npt.ArrayLike | None = None,
         estimator: Estimator | None = None,
+        pending: PendingWay = "narrow",
     ) -> None:
+        narrowing = narrows(pending)
         source = source_of(arms, dim, checked_map(features), labels, rescale)
         source.allow(allowed)
         self._begin(new_parts(source, policy, seed, penalty, estimator))
+        foresee(self._player.memory, self._waiting, narrowing)
 
     def ask(
         self,
@@ -104,7 +113,7 @@ class Bandit(Readable):
                 asked = Asked(arms, labels, context, allowed)
             decision, taken = deciding.decide(self, asked, id)
             self._player.enter(taken)
-            self._waiting.add(decision, taken.on)
+            await_reward(self, decision, taken.on)
             return decision
         finally:
             self._lock.release()
@@ -156,14 +165,14 @@ class Bandit(Readable):
             taken, on = pending_of(self, decision)
             self._player.learn(taken.arm, on, reward, taken.explored, weight)
             count_pull(self._arms, taken, on)
-            self._waiting.remove(taken.id)
+            wait_no_more(self, taken, on)
         finally:
             self._lock.release()
 
     def drop(self, decision: Decision | str | int) -> None:
         """Forgets a decision whose reward will never come."""
         with self._lock:
-            self._waiting.remove(pending_of(self, decision)[0].id)
+            wait_no_more(self, *pending_of(self, decision))
 
     def draws(self, t: int) -> np.random.Generator:
         """A generator as the policy got it in round t, to replay that round's choice."""
@@ -295,5 +304,6 @@ class Bandit(Readable):
             return saving.digest(self)
 
     def __repr__(self) -> str:
-        counts = f"t={self.t}, explored={self.explored}, pending={len(self._waiting)}"
+        ignored = "" if self.narrows else " ignored"
+        counts = f"t={self.t}, explored={self.explored}, pending={len(self._waiting)}{ignored}"
         return f"Bandit({self._arms} of {self._arms.dim} features, {shown(self.policy)}, {counts})"

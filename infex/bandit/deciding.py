@@ -11,6 +11,7 @@ from infex.bandit.arms import Asked, Fixed, context_within
 from infex.bandit.context_reading import checked_rules, counting, noticed_in, read, read_one
 from infex.bandit.decision import Decided, Decision
 from infex.bandit.explaining import explained
+from infex.bandit.foreseeing import await_reward
 from infex.bandit.lives import key_of
 from infex.bandit.noting import fits
 from infex.bandit.waiting import Pending
@@ -72,7 +73,7 @@ def ask_quickly(bandit: Bandit, own_id: str | None, context: object) -> Decision
         1.0, reason, 1.0 if explores else 0.0, 1.0 if explores else None,
     )  # fmt: skip
     decision = quick(Decision, fields)
-    bandit._waiting.add(decision, arm if within is None else quick(InBlock, (arm, within)))
+    await_reward(bandit, decision, arm if within is None else quick(InBlock, (arm, within)))
     return decision
 
 
@@ -100,7 +101,7 @@ def enter(bandit: Bandit, decided: Decided) -> None:
     else:
         bandit._lives.adopt(decision.id, taken.t)
     player.enter(entered)
-    bandit._waiting.add(decision, entered.on)
+    await_reward(bandit, decision, entered.on)
 
 
 def features_at(bandit: Bandit, arm: int) -> tuple[float, ...] | None:

@@ -12,10 +12,12 @@ from infex.arrays import Bools, Floats, Integers, Label, shown
 from infex.bandit.arms import Mapped
 from infex.bandit.copying import ALIVE, state_of
 from infex.bandit.decision import Decision
+from infex.bandit.foreseeing import foresee
 from infex.bandit.lives import Lives
 from infex.bandit.parts import Parts
 from infex.bandit.pulls import pulls_of
 from infex.checks import LARGEST_REWARD
+from infex.errors import InvalidSetting
 from infex.features import FeatureMap
 from infex.features.feature_map import ScaledMap, encoder_of
 from infex.linear.estimating import Estimator
@@ -93,6 +95,19 @@ class Readable:
     def allowed(self, allowed: npt.ArrayLike | None) -> None:
         with self._lock:
             self._arms.allow(allowed)
+            self._player.account.changes += 1
+
+    @property
+    def narrows(self) -> bool:
+        """Do pending decisions narrow what exploring reads? It can be switched at any time."""
+        return self._player.memory.foresight is not None
+
+    @narrows.setter
+    def narrows(self, narrows: bool) -> None:
+        if not isinstance(narrows, bool):
+            raise InvalidSetting(f"narrows must be True or False, got {narrows!r}")
+        with self._lock:
+            foresee(self._player.memory, self._waiting, narrows)
             self._player.account.changes += 1
 
     @property

@@ -23,6 +23,7 @@ from infex.bandit.differing import (
     shown_as,
     told_of,
 )
+from infex.bandit.foreseeing import foresee
 from infex.bandit.lives import Lives
 from infex.bandit.noting import fits, shape
 from infex.bandit.parts import Parts
@@ -109,6 +110,7 @@ def _content(bandit: Bandit) -> tuple[dict[str, Any], Arrays]:
         "penalty": player.memory.all.penalty,
         "prior": list(bandit._prior),
         "pulls": bandit._arms.pulls.tolist() if isinstance(bandit._arms, Mapped) else None,
+        "narrows": bandit.narrows,
         "note": note_record(player.note),
         "lives": bandit._lives.after(bandit.t),
         "account": packing.account_record(player.account),
@@ -168,6 +170,10 @@ def _loaded(
         raise DamagedFile("the note in it is not one of its policy's")
     waiting = packing.waiting_of(settings["pending"], arrays["pending rows"], layout, player.account.t)
     rearranged(path, player, waiting, layout, packing.labels_kept(settings["labels"]), source)
+    narrows = settings.get("narrows", False)  # older files were written where pending ones were not looked at
+    if not isinstance(narrows, bool):
+        raise DamagedFile(f"its narrows is {narrows!r}")
+    foresee(player.memory, waiting, narrows)
     seed = settings["seed"]
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise DamagedFile(f"its seed is {seed!r}")

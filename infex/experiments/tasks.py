@@ -19,7 +19,7 @@ from infex.experiments.warming import warm
 from infex.records.stream_names import stream_name
 from infex.simulation.playing import fresh, play
 
-TASK_FORMAT = 2  # raised when the same task comes to play another run
+TASK_FORMAT = 3  # raised when the same task comes to play another run
 
 
 @final

@@ -10,6 +10,7 @@ from infex.kernels import regret
 from infex.kernels.bases import READS_SCORES, READS_WIDTHS, Base, NoSuchArm, base_arm, pick
 from infex.kernels.compiling import compiled, inlined
 from infex.kernels.fixed_runs import Outcome, Rule, State
+from infex.kernels.outlook import await_row, look_ahead, looks_ahead
 from infex.kernels.rewards import rewarded
 from infex.kernels.view import View, viewed
 from infex.kernels.world import BadReward, Post, World, enter, gaps_from
@@ -42,7 +43,7 @@ def play_block(
     board, gaps, x = np.zeros((4, count)), np.empty(count), np.empty(block.shape[1])
     nothing, no_counts = np.empty(0), np.empty((2, 0))
     seen = viewed(block[0], settings, penalty, board, run, solved, vectors, no_counts, nothing, truth)
-    room = seen.scores, seen.places, seen.sample
+    room, ahead = (seen.scores, seen.places, seen.sample), post.ahead
     for b in range(block.shape[0]):
         columns, now, fault = block[b], t + b, 0
         explores = always or (turn < exploring.size and exploring[turn] == now)
@@ -53,6 +54,9 @@ def play_block(
                 total = own_truth
             else:
                 clock, factor, vector, here, total = now, solved, vectors, run, truth
+            if looks_ahead(ahead, base, own):
+                look_ahead(ahead, own, factor, vector, here)
+                factor, vector, here = ahead.solved, ahead.vectors, ahead.run
             score(base.reads, factor, columns, board)
             seen = View(
                 columns, settings, penalty, board, here, factor, vector, no_counts, nothing, total, *room
@@ -83,8 +87,10 @@ def play_block(
             post.rewards[now - 1], post.explored[now - 1] = reward, explores
             for i in range(x.size):
                 post.features[now - 1, i] = columns[i, arm]
+            await_row(ahead, post.features[now - 1], explores, own, 1)
             while post.at[0] < post.order.size and post.due[post.at[0]] <= now:
                 past = post.order[post.at[0]]
+                await_row(ahead, post.features[past], post.explored[past], own, -1)
                 take_in(state, post.features[past], post.rewards[past])
                 if post.explored[past] and own:
                     take_in(apart, post.features[past], post.rewards[past])

@@ -13,6 +13,7 @@ from infex.kernels import ARM, regret
 from infex.kernels.bases import Base, NoSuchArm, base_arm, greedy_arm
 from infex.kernels.compiling import compiled, inlined
 from infex.kernels.fixed_runs import Outcome, Rule, State
+from infex.kernels.outlook import await_arm, look_ahead_on, looks_ahead
 from infex.kernels.rewards import rewarded
 from infex.kernels.view import viewed
 from infex.kernels.world import BadReward, Post, World, enter, gaps_from
@@ -54,6 +55,11 @@ def play_open_rounds(
             own_columns, settings, penalty, own_board, own_run, own_solved, own_vectors, no_counts, nothing,
             own_truth,
         )  # fmt: skip
+    ahead = post.ahead
+    narrowed = viewed(
+        columns, settings, penalty, ahead.board, ahead.run, ahead.solved, ahead.vectors, no_counts, nothing,
+        seen.truth,
+    )  # fmt: skip
     scores, gaps = seen.scores[2], np.empty(columns.shape[1])
     row, turn, own_clock = -1, 0, int(outcome.tally[regret.EXPLORED])
     for now in range(t, end + 1):
@@ -64,7 +70,11 @@ def play_open_rounds(
         explores = always or (turn < exploring.size and exploring[turn] == now)
         if explores:
             turn += 1
-            arm, explores, fault = base_arm(base, own_clock + turn if own else now, seen, rng)
+            read = seen
+            if looks_ahead(ahead, base, own):
+                look_ahead_on(ahead, base, own, seen.solved, columns, seen.board, seen.vectors, seen.run)
+                read = narrowed
+            arm, explores, fault = base_arm(base, own_clock + turn if own else now, read, rng)
             explores = explores or not always
         else:
             arm = greedy_arm(board, run, random_ties, rng, scores)
@@ -84,8 +94,10 @@ def play_open_rounds(
                 take_in(apart, arm, reward)
         else:
             post.arms[now - 1], post.rewards[now - 1], post.explored[now - 1] = arm, reward, explores
+            await_arm(ahead, arm, explores, own, 1)
             while post.at[0] < post.order.size and post.due[post.at[0]] <= now:
                 past = post.order[post.at[0]]
+                await_arm(ahead, post.arms[past], post.explored[past], own, -1)
                 take_in(state, post.arms[past], post.rewards[past])
                 if post.explored[past] and own:
                     take_in(apart, post.arms[past], post.rewards[past])

@@ -9,6 +9,7 @@ from infex.kernels import regret
 from infex.kernels.compiling import compiled, inlined, larger
 from infex.kernels.fixed_runs import Outcome
 from infex.kernels.layout import TIE
+from infex.kernels.outlook import Outlook
 from infex.kernels.rewards import Law
 
 
@@ -28,7 +29,8 @@ class World(NamedTuple):
 class Post(NamedTuple):
     """Rewards on their way: rounds in the order of arrival, the round after which each is there, what it is.
 
-    `order` is empty where every reward comes at once. `at[0]` is how many have arrived.
+    `order` is empty where every reward comes at once. `at[0]` is how many have arrived. `ahead` is what
+    exploring rounds read of those that have not.
     """
 
     order: Integers
@@ -38,6 +40,7 @@ class Post(NamedTuple):
     rewards: Floats
     explored: Bools
     features: Floats
+    ahead: Outlook
 
 
 @inlined

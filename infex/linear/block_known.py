@@ -10,6 +10,7 @@ from infex import kernels
 from infex.arrays import Floats, Integers, shown
 from infex.errors import InvalidChoice, NotKept
 from infex.kernels import small_ridges
+from infex.kernels.awaiting import narrow_blocks
 from infex.kernels.layout import ARM, RUN, VOLUME
 from infex.kernels.view import View
 from infex.linear.block_moments import BlockMoments, diagonal_of
@@ -43,6 +44,13 @@ class Blocks(NamedTuple):
     def size(self) -> int:
         """c."""
         return int(self.solved.shape[2])
+
+    def narrowed(self, awaited: Integers) -> Blocks:
+        """The same thetas with sums of x x' over pending decisions in each V, (K, 2, c, c)."""
+        solved, runs, wide = np.empty_like(self.solved), np.empty_like(self.runs), np.empty_like(self.wide)
+        narrow_blocks(self.solved, self.runs, awaited, solved, runs)
+        small_ridges.turn_blocks(solved, wide)
+        return self._replace(solved=solved, runs=runs, wide=wide)
 
     @property
     def everyone(self) -> Integers:
@@ -181,6 +189,10 @@ class BlockKnown:
     def among(self, places: Integers) -> BlockKnown:
         """What is known of some of the arms, at these places."""
         return BlockKnown(self._blocks, self._context, self._places[places])
+
+    def narrowed(self, awaited: Integers) -> BlockKnown:
+        """The same with pending decisions in V; estimates stay as they are."""
+        return BlockKnown(self._blocks.narrowed(awaited), self._context, self._places)
 
     def learnt_on(self, arm: int, features: Floats | None) -> InBlock:
         """The arm's own regression, in this context."""

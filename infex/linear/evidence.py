@@ -12,6 +12,7 @@ from infex.checks import one_of
 from infex.errors import NotKept
 from infex.kernels.view import View
 from infex.linear.block_moments import BlockMoments
+from infex.linear.foresight import Held
 from infex.linear.knowledge import Knowledge
 from infex.linear.moments import Moments
 from infex.linear.offers import Offer, On, Radius
@@ -67,6 +68,8 @@ class Evidence:
     `known` is what all rounds have taught, and `explored` what exploring rounds have, if they are kept
     apart; `note` what the policy noted in its last choice, `allowed` the arms that exploring may try,
     `spent` what exploring has taken so far, and `best` the largest estimate, where these arms are but some.
+    `held` are the decisions that wait for their reward; widths and samples are as if each had been told
+    its estimate where `narrows` says so, that is in `narrowed`, which exploring reads.
 
     >>> from infex.linear import RidgeStatistics
     >>> ridge = RidgeStatistics(np.array([[1.0, 0.0], [0.0, 1.0]]))
@@ -76,7 +79,9 @@ class Evidence:
     (1, [0.0, 0.5])
     """
 
-    __slots__ = ("_allowed", "_best", "_explored", "_known", "_note", "_spent")
+    __slots__ = (
+        "_allowed", "_best", "_explored", "_held", "_known", "_narrows", "_note", "_own", "_spent", "_wide",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -86,8 +91,13 @@ class Evidence:
         allowed: Bools | None = None,
         spent: Spent = NOTHING,
         best: float | None = None,
+        held: Held | None = None,
+        narrows: bool = False,
+        own: bool = False,
     ) -> None:
         self._known = known
+        self._held, self._narrows, self._own = held, narrows, own
+        self._wide: Knowledge | None = None if held is not None and narrows else known
         self._best = best  # that of all arms, where these are but some of them
         self._explored = explored
         self._note = note
@@ -126,7 +136,7 @@ class Evidence:
     @property
     def widths(self) -> Floats:
         """Every arm's width |x| in V^-1, (K,)."""
-        return self._known.widths
+        return self._reach.widths
 
     @property
     def theta(self) -> Floats:
@@ -136,7 +146,7 @@ class Evidence:
     @property
     def factor(self) -> Floats:
         """A lower triangular M with M'M = V^-1, the covariance of theta, (d, d)."""
-        return self._known.factor
+        return self._reach.factor
 
     @property
     def penalty(self) -> float:
@@ -146,14 +156,14 @@ class Evidence:
     @property
     def volume(self) -> float:
         """alpha = log(det V/det V_0); of all arms together, where each has a regression of its own."""
-        return self._known.volume
+        return self._reach.volume
 
     def radii(self, noise: float, bound: float, delta: float) -> Radius:
         """beta = noise sqrt(alpha + 2 log(1/delta)) + sqrt(penalty) bound, as `upper` takes it.
 
         Where each arm has a regression of its own, alpha is that arm's, and there is a beta for each, (K,).
         """
-        return self._known.radii(noise, bound, delta)
+        return self._reach.radii(noise, bound, delta)
 
     @property
     def note(self) -> Any:
@@ -175,7 +185,16 @@ class Evidence:
         """The same from the exploring rounds alone, for a policy that says it `uses_explored`."""
         if self._explored is None:
             raise NotKept("exploring rounds are not kept apart; give the policy `uses_explored = True`")
-        return Evidence(self._explored, None, self._note, self._allowed, self._spent)
+        kept = self._held, self._narrows, True
+        return Evidence(self._explored, None, self._note, self._allowed, self._spent, None, *kept)
+
+    @property
+    def narrowed(self) -> Evidence:
+        """The same as if every pending decision had been told its estimate: what exploring reads.
+
+        Estimates stay; widths, samples and the volume are those of V + sum x x' over what is pending.
+        """
+        return self if self._held is None or self._narrows else self._with(self._note, self._spent, True)
 
     @property
     def lasting(self) -> bool:
@@ -206,12 +225,15 @@ class Evidence:
         """What is known of the `allowed` arms alone, and which they are."""
         places = np.flatnonzero(allowed)
         explored = None if self._explored is None else self._explored.among(places)
-        return Evidence(self._known.among(places), explored, self._note, None, self._spent, self.best), places
+        kept = self._held, self._narrows, self._own
+        some = Evidence(self._known.among(places), explored, self._note, None, self._spent, self.best, *kept)
+        return some, places
 
     def on(self, offer: Offer) -> Evidence:
         """What is known of other arms: an `offer` is their columns, (d, K), or a context (`InContext`)."""
         explored = None if self._explored is None else self._explored.on(offer)
-        return Evidence(self._known.on(offer), explored, self._note, None, self._spent)
+        kept = self._held, self._narrows, self._own
+        return Evidence(self._known.on(offer), explored, self._note, None, self._spent, None, *kept)
 
     def learnt_on(self, arm: int, features: Floats | None = None) -> On:
         """What the reward of an arm is learnt on: the arm, or `features` that a policy names in its place."""
@@ -222,7 +244,7 @@ class Evidence:
 
         That is theta + radius V^-1 x/|x| in V^-1, and theta for an arm of width 0.
         """
-        return self._known.optimistic(arm, radius)
+        return self._reach.optimistic(arm, radius)
 
     def scores(self, theta: Floats) -> Floats:
         """Every arm's x'theta under any parameter, (K,)."""
@@ -238,7 +260,20 @@ class Evidence:
 
     def seen_by(self, note: Any, spent: Spent) -> Evidence:
         """The same, with another `note` and other limits `spent`, for a policy inside another."""
-        return Evidence(self._known, self._explored, note, self._allowed, spent, self._best)
+        return self._with(note, spent, self._narrows)
+
+    def _with(self, note: object, spent: Spent, narrows: bool) -> Evidence:
+        kept = self._allowed, spent, self._best, self._held, narrows, self._own
+        return Evidence(self._known, self._explored, note, *kept)
+
+    @property
+    def _reach(self) -> Knowledge:
+        """What widths and samples are read from; its factor is found when it is asked for."""
+        found = self._wide
+        if found is None:
+            assert self._held is not None
+            found = self._wide = self._held.narrowed(self._known, self._own)
+        return found
 
     def estimate(self, arm: int) -> float:
         """One arm's estimate."""
@@ -246,11 +281,11 @@ class Evidence:
 
     def width(self, arm: int) -> float:
         """One arm's width."""
-        return self._known.width(arm)
+        return self._reach.width(arm)
 
     def upper(self, radius: Radius) -> Floats:
         """Every arm's estimate + radius width, (K,)."""
-        return self._known.upper(radius)
+        return self._reach.upper(radius)
 
     def perturbed(self, scale: Radius, rng: np.random.Generator, sampling: str = "gaussian") -> Floats:
         """Every arm's score under one parameter theta + scale V^-1/2 eta that `rng` draws, (K,).
@@ -259,8 +294,8 @@ class Evidence:
         sphere of radius sqrt(d). V^-1/2 is the transposed inverse of the Cholesky factor of V.
         Where each arm has a regression of its own, each has an eta of its own.
         """
-        return self._known.perturbed(scale, draw(self._known.drawn, rng, sampling))
+        return self._reach.perturbed(scale, draw(self._known.drawn, rng, sampling))
 
     def view(self, settings: Floats, state: Floats) -> View:
         """What a policy written as a kernel sees, with its settings and the state that it remembers."""
-        return self._known.view(settings, state)
+        return self._reach.view(settings, state)

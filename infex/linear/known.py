@@ -9,6 +9,7 @@ import numpy as np
 from infex import kernels
 from infex.arrays import Floats, Integers, shown
 from infex.errors import InvalidChoice, NotKept
+from infex.kernels.awaiting import narrow
 from infex.kernels.layout import RUNS, blank
 from infex.kernels.view import View, viewed
 from infex.linear.moments import Moments
@@ -66,6 +67,13 @@ class Learnt(NamedTuple):
         kernels.refresh(truth, self.penalty, solved, np.zeros((dim, 0)), board, run)
         return Learnt(solved, vectors, run, self.penalty, truth, self.link)
 
+    def narrowed(self, awaited: Integers) -> Learnt:
+        """The same theta with a sum of x x' over pending decisions in V: see `kernels.awaiting`."""
+        solved, run = np.empty_like(self.solved), np.empty_like(self.run)
+        narrow(self.solved, self.vectors, self.run, awaited, solved, run)
+        truth = None if self.truth is None else self.whole_truth()
+        return Learnt(solved, np.zeros_like(self.vectors), run, self.penalty, truth, self.link)
+
     def _at_zero(self) -> Learnt:
         """The same about a theta of 0."""
         solved, run = self.solved.copy(), self.run.copy()
@@ -99,11 +107,12 @@ class Known:
 
     With a `board` the scores are kept up (and linear), else each figure is computed when asked for.
     `counts` are pulls and summed rewards of fixed arms, (2, K). Whoever made the arrays leaves them
-    alone as long as this object lives: `source` is another one whose arrays it reads.
+    alone as long as this object lives: `source` is another one whose arrays it reads. With `same_estimates`
+    these are those of the source, over the same arms.
     """
 
     __slots__ = (
-        "_board", "_counts", "_estimates", "_greedy_width", "_learnt", "_source", "_told", "_widths",
+        "_board", "_counts", "_estimates", "_greedy_width", "_learnt", "_same", "_source", "_told", "_widths",
         "columns", "greedy", "lasting", "volume",
     )  # fmt: skip
 
@@ -117,6 +126,7 @@ class Known:
         counts: Floats | None = None,
         lasting: bool = False,
         source: Known | None = None,
+        same_estimates: bool = False,
     ) -> None:
         self._learnt = learnt
         self._board = board
@@ -127,11 +137,16 @@ class Known:
         self._greedy_width: float | None = None
         self.columns = columns
         self.lasting = lasting
-        self._estimates = np.empty(columns.shape[1])
+        self._same = same_estimates
+        self.greedy: int = -1
+        self._estimates: Floats = np.empty(columns.shape[1])
+        if source is not None and same_estimates:
+            self._estimates, self.greedy, self.volume = source._estimates, source.greedy, learnt.volume
+            return
         if board is not None and self._estimates.size:
             self.look()
             return
-        self.greedy, self.volume = -1, learnt.volume
+        self.volume = learnt.volume
         if self._estimates.size:  # none are there where arms change every round
             kernels.product(columns, learnt.theta, self._estimates)
             if learnt.link == LOGISTIC:
@@ -271,6 +286,13 @@ class Known:
             return np.array(features, dtype=np.float64)
         return arm if self.lasting else np.array(self.columns[:, arm])
 
+    def narrowed(self, awaited: Integers) -> Known:
+        """The same with a sum of x x' over pending decisions in V; estimates stay as they are."""
+        return Known(
+            self._learnt.narrowed(awaited), self.columns, self._told, counts=self._counts,
+            lasting=self.lasting, source=self, same_estimates=True,
+        )  # fmt: skip
+
     def _over(self, learnt: Learnt, columns: Floats, counts: Floats | None = None) -> Known:
         return Known(learnt, np.ascontiguousarray(columns), self._told, counts=counts, source=self)
 
@@ -306,5 +328,7 @@ class Known:
         if board is None:
             board, learnt = np.empty((4, self.columns.shape[1])), self._learnt
             kernels.score(learnt.solved, learnt.vectors, learnt.run, self.columns, board)
+            if self._same and learnt.link == LINEAR:
+                board[0] = self._estimates
             self._board = board  # whole: another thread may read it
         return board

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import final
 
 from infex.arrays import Bools, Floats, Integers
@@ -9,6 +10,7 @@ from infex.errors import InvalidSetting
 from infex.linear.block_ridge import BlockRidge
 from infex.linear.estimating import Arrays, Estimator, Statistics
 from infex.linear.evidence import NOTHING, Evidence, Spent
+from infex.linear.foresight import Expected, Foresight, Held
 from infex.linear.offers import InBlock, Layout, Offer, On
 from infex.linear.regression import RidgeStatistics
 from infex.linear.starting import started
@@ -18,15 +20,19 @@ from infex.linear.starting import started
 class Memory:
     """Statistics of all rounds and, if they are kept apart, of exploring rounds too.
 
+    `foresight` are the decisions that wait for their reward; None where exploring is not to look at them.
     `all` are `RidgeStatistics` unless an estimator made others, which may search for their estimate and
     refuse rewards.
     """
 
-    __slots__ = ("all", "explored", "searches")
+    __slots__ = ("all", "explored", "foresight", "searches")
 
-    def __init__(self, everything: Statistics, explored: Statistics | None) -> None:
+    def __init__(
+        self, everything: Statistics, explored: Statistics | None, foresight: Foresight | None = None
+    ) -> None:
         self.all = everything
         self.explored = explored
+        self.foresight = foresight
         self.searches = not isinstance(everything, RidgeStatistics | BlockRidge)
 
     @staticmethod
@@ -49,16 +55,24 @@ class Memory:
     def evidence(self, note: object = None, allowed: Bools | None = None, spent: Spent = NOTHING) -> Evidence:
         """What is known of the fixed arms."""
         explored = self.explored
-        return Evidence(
-            self.all.known(), None if explored is None else explored.known(), note, allowed, spent
-        )
+        kept = note, allowed, spent, None, self._held()
+        return Evidence(self.all.known(), None if explored is None else explored.known(), *kept)
 
     def offer(
         self, offer: Offer, note: object = None, allowed: Bools | None = None, spent: Spent = NOTHING
     ) -> Evidence:
         """What is known of the arms of one round."""
         explored = None if self.explored is None else self.explored.known().on(offer)
-        return Evidence(self.all.known().on(offer), explored, note, allowed, spent)
+        kept = note, allowed, spent, None, self._held()
+        return Evidence(self.all.known().on(offer), explored, *kept)
+
+    def foresee(self, pending: Iterable[Expected] = ()) -> None:
+        """From now on exploring looks at pending decisions, of which there are these."""
+        self.foresight = Foresight.of(self.all, self.explored)
+        self.foresight.came.extend(pending)
+
+    def _held(self) -> Held | None:
+        return None if self.foresight is None else self.foresight.held()
 
     def counted(self, on: On, reward: float, weight: float = 1.0) -> float:
         """The weight with which a reward is to be learnt; refuses what cannot be, and changes nothing."""
@@ -86,7 +100,8 @@ class Memory:
     def over(self, layout: Layout, places: Integers) -> Memory:
         """What was learnt, over other arms: each at its old place, or new (-1)."""
         explored = None if self.explored is None else self.explored.over(layout, places)
-        return Memory(self.all.over(layout, places), explored)
+        foresight = None if self.foresight is None else self.foresight.over(layout, places)
+        return Memory(self.all.over(layout, places), explored, foresight)
 
     def merge(self, other: Memory, places: Integers) -> None:
         """Takes in all that another has learnt; each of its arms is at a place here, or nowhere (-1)."""

@@ -42,12 +42,14 @@ class Likelihood(NamedTuple):
     def seen(self, t: int, evidence: Evidence, note: InfexNote) -> tuple[int, Evidence]:
         """The round and the evidence as the base sees them; with own data it counts its own rounds.
 
-        What is owed is not the base's to make up for.
+        What is owed is not the base's to make up for. Pending decisions narrow what it reads: its
+        rounds explore. (One that holds a schedule inside does so itself.)
         """
         seen = evidence
         if note.base is not evidence.note or evidence.spent.owed:
             seen = evidence.seen_by(note.base, evidence.spent._replace(owed=0))
-        return (evidence.spent.done + 1, seen.explored) if self.own else (t, seen)
+        clock, seen = (evidence.spent.done + 1, seen.explored) if self.own else (t, seen)
+        return clock, seen if self.base.gates else seen.narrowed
 
     def of_base(
         self, t: int, evidence: Evidence, opening: Opening, note: InfexNote, choice: Choice

@@ -68,12 +68,16 @@ class Player:
         return self._memory.offer(offer, note, allowed, self.account.spent)
 
     def decide(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Taken:
-        """What the policy does in round t; changes nothing."""
-        choice = choose_allowed(self._policy, self.traits, t, evidence, rng)
+        """What the policy does in round t; changes nothing.
+
+        Without a schedule it explores in every round, and pending decisions narrow what it reads.
+        """
+        seen = evidence if self.traits.gates else evidence.narrowed
+        choice = choose_allowed(self._policy, self.traits, t, seen, rng)
         if self.traits.trusted:
             arm_of(choice, len(evidence))
         else:
-            choice = self._checked(choice, t, evidence)
+            choice = self._checked(choice, t, seen)
         arm = choice.arm
         on = evidence.learnt_on(arm, choice.features)
         if not choice.explored:
@@ -85,14 +89,14 @@ class Player:
         ridge, shortcut = self._memory.all, self.shortcut
         if shortcut is None or type(ridge) is not RidgeStatistics or self.account.owed:
             return None
-        return shortcut.take(t, ridge)
+        return shortcut.take(t, ridge, self._memory.foresight)
 
     def glance_in(self, t: int, context: Floats) -> Glance | None:
         """The same for arms that have a regression each, in a context."""
         ridge, shortcut = self._memory.all, self.shortcut
         if shortcut is None or not isinstance(ridge, BlockRidge) or self.account.owed:
             return None
-        return shortcut.take_in(t, ridge, context)
+        return shortcut.take_in(t, ridge, context, self._memory.foresight)
 
     def _checked(self, choice: Choice, t: int, evidence: Evidence) -> Choice:
         """A choice of a user's policy, whole, with its probability where `probability` tells it."""

@@ -15,6 +15,7 @@ from infex.arrays import Floats, Integers
 from infex.kernels import bases
 from infex.linear import Memory, RidgeStatistics
 from infex.linear.block_ridge import BlockRidge
+from infex.linear.foresight import Foresight
 from infex.policies import Infex, Policy
 from infex.policies.choice import Reason, Turn
 from infex.policies.confidence import DEFAULT
@@ -69,17 +70,23 @@ class Shortcut:
             return None
         return Shortcut(form, isinstance(policy, Infex), arms, memory.all.penalty)
 
-    def take_in(self, t: int, ridge: BlockRidge, context: Floats) -> Glance:
-        """What the policy does in round t, in a context."""
+    def take_in(
+        self, t: int, ridge: BlockRidge, context: Floats, foresight: Foresight | None = None
+    ) -> Glance | None:
+        """What the policy does in round t, in a context; None where pending decisions narrow widths."""
         schedule = self._schedule
         explores = schedule is None or schedule.explores(t)
+        if explores and self._optimistic and _looks_ahead(foresight):
+            return None
         return explores, ridge.glance(context, self._numbers, explores and self._optimistic)
 
-    def take(self, t: int, ridge: RidgeStatistics) -> Glance:
-        """What the policy does in round t."""
+    def take(self, t: int, ridge: RidgeStatistics, foresight: Foresight | None = None) -> Glance | None:
+        """What the policy does in round t; None where pending decisions narrow the widths it reads."""
         schedule = self._schedule
         explores = schedule is None or schedule.explores(t)
         if explores and self._optimistic:
+            if _looks_ahead(foresight):
+                return None
             return True, ridge.glance(self._numbers, self._work, self._places)
         return explores, ridge.greedy_glance(self._numbers)
 
@@ -87,3 +94,10 @@ class Shortcut:
 def _standing(memory: Memory) -> int:
     """How many arms there are in every round, of which one compiled call can tell."""
     return memory.all.layout.arms if isinstance(memory.all, BlockRidge) else memory.columns.shape[1]
+
+
+def _looks_ahead(foresight: Foresight | None) -> bool:
+    """Is anything pending that exploring is to look at?"""
+    if foresight is None or not (foresight.came or foresight.summed):
+        return False
+    return len(foresight) > 0

@@ -17,6 +17,7 @@ from infex.environments import (
 )
 from infex.errors import InvalidSetting
 from infex.linear.estimating import Estimator, checked_estimator
+from infex.linear.foresight import PendingWay, narrows
 from infex.policies.settling import settled
 from infex.policies.traits import Policy, checked
 from infex.records.stream_names import stream_name
@@ -43,14 +44,15 @@ def play_many(
     workers: int | None = None,
     estimator: Estimator | None = None,
     paired: bool = False,
+    pending: PendingWay = "narrow",
 ) -> list[Run]:
     """Every instance with every seed, in that order: the very runs that `play` gives one by one.
 
-    `horizon`, `penalty`, `record` and `estimator` are those of `play`; `workers` are threads, as many as
-    there are cores if it is not said. With `paired` there is a seed for each instance, and each is played
-    with its own alone. Compiled runs go many in one call, which holds no interpreter lock, so that threads
-    share the cores; a policy, an `estimator` or `contexts` that run in Python go one by one, and a learner
-    starts each run as it was given.
+    `horizon`, `penalty`, `record`, `estimator` and `pending` are those of `play`; `workers` are threads, as
+    many as there are cores if it is not said. With `paired` there is a seed for each instance, and each is
+    played with its own alone. Compiled runs go many in one call, which holds no interpreter lock, so that
+    threads share the cores; a policy, an `estimator` or `contexts` that run in Python go one by one, and a
+    learner starts each run as it was given.
 
     >>> from infex import Greedy, environments
     >>> runs = play_many(environments.gaussian(dim=3, arms=9, seed=1), Greedy(), 100, seeds=range(4))
@@ -75,6 +77,7 @@ def play_many(
     )
     if not tasks:
         raise InvalidSetting(f"nothing to play: {len(problems)} instances with {len(numbers)} seeds each")
+    narrows(pending)
     threads = whole("workers", cores() if workers is None else workers, least=1)
     horizon = checked_horizon(horizon)
     policy = settled(checked("policy", policy), 1.0 / horizon)
@@ -82,7 +85,7 @@ def play_many(
     plain = all(isinstance(problem, LinearInstance) and problem.is_plain for problem in problems)
     course = course_of(checked("policy", policy), estimator, hot=not plain)
     if course is None:
-        return [_alone(policy, task, horizon, penalty, record, estimator) for task in tasks]
+        return [_alone(policy, task, horizon, penalty, record, estimator, pending) for task in tasks]
     for problem in problems:
         warn_of_means(problem, policy)
     if horizon <= CHUNK:
@@ -92,7 +95,7 @@ def play_many(
 
     def some(batch: list[Task]) -> list[Run]:
         if len(batch) == 1:
-            return [_alone(policy, batch[0], horizon, penalty, record, estimator)]
+            return [_alone(policy, batch[0], horizon, penalty, record, estimator, pending)]
         return play_some(batch, policy, stream_name(policy), course, horizon, penalty, record)
 
     if any(has_own_code(problem) for problem in problems) or course.calls_user(horizon > CHUNK):
@@ -126,9 +129,14 @@ def _alone(
     horizon: int,
     penalty: float,
     record: bool,
-    estimator: Estimator | None = None,
+    estimator: Estimator | None,
+    pending: PendingWay,
 ) -> Run:
-    return play(task[0], policy, horizon, task[1], penalty=penalty, record=record, estimator=estimator)
+    instance, seed = task
+    return play(
+        instance, policy, horizon, seed,
+        penalty=penalty, record=record, estimator=estimator, pending=pending,
+    )  # fmt: skip
 
 
 def batched(tasks: list[Task], horizon: int, threads: int) -> list[list[Task]]:

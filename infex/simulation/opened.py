@@ -22,13 +22,14 @@ from infex.kernels.bases import NoSuchArm
 from infex.kernels.calling import throw
 from infex.kernels.changing_runs import play_block
 from infex.kernels.fixed_runs import Rule, State
+from infex.kernels.outlook import outlook
 from infex.kernels.rewards import Law
 from infex.kernels.world import BadReward, Post, World, enter, gaps_from
 from infex.linear import Memory, On, RidgeStatistics
 from infex.linear.estimating import Estimator
 from infex.policies import Greedy, Policy
 from infex.policies.traits import traits_of
-from infex.rounds import Player
+from infex.rounds import Player, Taken
 from infex.simulation.batch import wrong
 from infex.simulation.course import Course, course_of
 from infex.simulation.ledger import Ledger
@@ -46,6 +47,7 @@ def play_open(
     penalty: float,
     record: bool,
     estimator: Estimator | None = None,
+    narrows: bool = True,
 ) -> Run:
     """One run; `course` is that of a policy that needs no Python."""
     source = RewardSource(instance.law, seed, instance.key)
@@ -61,11 +63,13 @@ def play_open(
     delays = None if late is None else late.delays(seed, instance.key, horizon)
     begun = time.perf_counter()
     if course is None or law is None:
+        if narrows and delays is not None:
+            memory.foresee()
         loop = Interpreter(Player(policy, memory), ledger, source, rng, delays)
         for stretch in instance.stretches(seed, horizon):
             loop.play(stretch)
     else:
-        post = post_of(delays, instance.dim if instance.standing is None else 0)
+        post = post_of(delays, instance.dim, instance.count, instance.standing is None, narrows)
         for stretch in instance.stretches(seed, horizon):
             _compiled(stretch, instance, course, law, memory, ledger, post, source.generator, rng)
     ledger.volumes[0] = memory.all.known().volume
@@ -84,7 +88,7 @@ def compile_open(changing: bool) -> None:
     stretch = Stretch(1, 1, np.array([1]), np.zeros((1, 1)), block)
     ledger = Ledger(1, 1, 2, record=False)
     _compiled(
-        stretch, instance, course, source.compiled, memory, ledger, post_of(None, 0), stream(0), stream(0)
+        stretch, instance, course, source.compiled, memory, ledger, post_of(None, 0, 0), stream(0), stream(0)
     )
 
 
@@ -95,6 +99,14 @@ class OnItsWay(NamedTuple):
     on: On
     reward: float
     explored: bool
+
+
+class Unpaid(NamedTuple):
+    """A decision whose reward is on its way."""
+
+    t: int
+    explored: bool
+    estimate: float
 
 
 class Interpreter:
@@ -110,7 +122,7 @@ class Interpreter:
     ) -> None:
         self._player, self._outcome, self._source = player, ledger.outcome(0), source
         self._rng, self._delays = rng, None if delays is None else delays.tolist()
-        self._due: defaultdict[int, list[OnItsWay]] = defaultdict(list)
+        self._due: defaultdict[int, list[tuple[OnItsWay, Unpaid]]] = defaultdict(list)
 
     def play(self, stretch: Stretch) -> None:
         """Plays all rounds of a stretch."""
@@ -124,19 +136,29 @@ class Interpreter:
 
     def _round(self, t: int, means: Floats, gaps: Floats, columns: Floats | None) -> None:
         player = self._player
-        taken = player.decide(t, player.evidence(columns), self._rng)
+        taken, estimate = self._decided(t, columns)
         player.enter(taken)
         arm, explored = taken.choice.arm, taken.choice.explored
         reward = self._source.reward(t, arm, float(means[arm]))
         enter(self._outcome, t, arm, explored, gaps[arm], reward)
-        self._wait(t, OnItsWay(arm, taken.on, reward, explored))
-        for late in self._due.pop(t, ()):
-            player.learn(*late)
+        self._wait(OnItsWay(arm, taken.on, reward, explored), Unpaid(t, explored, estimate))
+        for gained, decision in self._due.pop(t, ()):
+            player.learn(*gained)
+            if player.memory.foresight is not None:
+                player.memory.foresight.remove(decision, gained.on)
 
-    def _wait(self, t: int, gained: OnItsWay) -> None:
-        delay = 0 if self._delays is None else self._delays[t - 1]
+    def _decided(self, t: int, columns: Floats | None) -> tuple[Taken, float]:
+        """What the policy does, and the estimate of its arm; evidence that is held costs copies."""
+        evidence = self._player.evidence(columns)
+        taken = self._player.decide(t, evidence, self._rng)
+        return taken, evidence.estimate(taken.choice.arm)
+
+    def _wait(self, gained: OnItsWay, decision: Unpaid) -> None:
+        if self._player.memory.foresight is not None:
+            self._player.memory.foresight.came.append((decision, gained.on))
+        delay = 0 if self._delays is None else self._delays[decision.t - 1]
         if delay != NEVER:
-            self._due[t + delay].append(gained)
+            self._due[decision.t + delay].append((gained, decision))
 
 
 def _arrivals(delays: Integers) -> tuple[Integers, Integers]:
@@ -148,11 +170,17 @@ def _arrivals(delays: Integers) -> tuple[Integers, Integers]:
 
 def _no_post() -> Post:
     none, never = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)
-    return Post(none, none, np.zeros(1, np.int64), none, np.zeros(0), never, np.zeros((0, 0)))
+    nothing = np.zeros(0), never, np.zeros((0, 0)), outlook(0, 0)
+    return Post(none, none, np.zeros(1, np.int64), none, *nothing)
 
 
-def post_of(delays: Integers | None, dim: int) -> Post:
-    """Room for rewards on their way, in the order in which they arrive; none where all come at once."""
+def post_of(
+    delays: Integers | None, dim: int, arms: int, changing: bool = False, narrows: bool = False
+) -> Post:
+    """Room for rewards on their way, in the order in which they arrive; none where all come at once.
+
+    `narrows`: do exploring rounds look at them?
+    """
     if delays is None:
         return _no_post()
     horizon = delays.size
@@ -166,7 +194,8 @@ def post_of(delays: Integers | None, dim: int) -> Post:
         np.zeros(horizon, dtype=np.int64),
         np.zeros(horizon),
         np.zeros(horizon, dtype=np.bool_),
-        np.zeros((horizon, dim)),
+        np.zeros((horizon, dim if changing else 0)),
+        outlook(dim, 0 if changing else arms) if narrows else outlook(0, 0),
     )
 
 

@@ -16,6 +16,7 @@ from infex.estimators import Ridge
 from infex.kernels import regret
 from infex.linear import Memory
 from infex.linear.estimating import Estimator, checked_estimator
+from infex.linear.foresight import PendingWay, narrows
 from infex.policies import OLSBandit
 from infex.policies.confidence import warn_of_large
 from infex.policies.form import ForcedForm, LassoForm, form_of
@@ -45,6 +46,7 @@ def play(
     penalty: float = 1.0,
     record: bool = False,
     estimator: Estimator | None = None,
+    pending: PendingWay = "narrow",
 ) -> Run:
     """One run of a policy; the same seed gives the same run, and all policies meet the same noise.
 
@@ -55,7 +57,8 @@ def play(
     rewards of a plain law come at once, estimators, controls, and policies that keep notes or read pulls.
     `penalty` is that of the ridge; with `record` the run keeps every round. A policy that learns by itself
     is copied first, and so left as it is. A `delta` that is not said is 1/`horizon`. A policy's own draws
-    come from a stream named for the policy and its settings.
+    come from a stream named for the policy and its settings. Where rewards come late, `pending` decisions
+    "narrow" the widths that exploring rounds read, or are left out of them ("ignore"), as in a `Bandit`.
 
     >>> from infex import Infex, LinUCB, environments, every
     >>> instance = environments.gaussian(dim=5, arms=50, seed=3)
@@ -63,6 +66,7 @@ def play(
     >>> run.explored
     50
     """
+    narrowing = narrows(pending)
     checked("policy", policy)
     instance = checked_instance(instance)
     horizon = checked_horizon(horizon)
@@ -70,7 +74,7 @@ def play(
     warn_of_means(instance, policy)
     penalty, estimator = plain_ridge(penalty, checked_estimator(estimator))
     played = informed(fresh(policy), instance, horizon)
-    run = _play(instance, played, stream_name(policy), horizon, seed, penalty, record, estimator)
+    run = _play(instance, played, stream_name(policy), horizon, seed, penalty, record, estimator, narrowing)
     return run if run.policy is policy else dataclasses.replace(run, policy=policy)
 
 
@@ -103,11 +107,14 @@ def _play(
     penalty: float,
     record: bool,
     estimator: Estimator | None,
+    narrowing: bool = True,
 ) -> Run:
     """One run of a policy whose draws are named by a label."""
     if not (isinstance(instance, LinearInstance) and instance.is_plain):
         course = course_of(policy, estimator, hot=True)
-        return play_open(instance, policy, label, course, horizon, seed, penalty, record, estimator)
+        return play_open(
+            instance, policy, label, course, horizon, seed, penalty, record, estimator, narrowing
+        )
     course = course_of(policy, estimator)
     form = form_of(policy) if estimator is None else None
     if isinstance(form, ForcedForm) and isinstance(policy, OLSBandit):

@@ -1,0 +1,39 @@
+"""Pending decisions as exploring sees them: each change of what waits for a reward goes through here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from infex.bandit.decision import Decision
+from infex.bandit.waiting import Waiting
+from infex.linear import Memory, On
+
+if TYPE_CHECKING:
+    from infex.bandit.bandit import Bandit
+
+
+def await_reward(bandit: Bandit, decision: Decision, on: On) -> None:
+    """A decision begins to wait for its reward, which will be learnt on `on`."""
+    bandit._waiting.add(decision, on)
+    foresight = bandit._player._memory.foresight
+    if foresight is not None:
+        foresight.came.append((decision, on))
+
+
+def wait_no_more(bandit: Bandit, decision: Decision, on: On) -> None:
+    """A decision was told, or dropped."""
+    bandit._waiting.remove(decision.id)
+    foresight = bandit._player._memory.foresight
+    if foresight is not None:
+        came = foresight.came
+        if came and came[-1][0] is decision:  # the common case, in less time
+            came.pop()
+        else:
+            foresight.remove(decision, on)
+
+
+def foresee(memory: Memory, waiting: Waiting, narrowing: bool) -> None:
+    """Lets exploring look at all that waits, or at none of it."""
+    memory.foresight = None
+    if narrowing:
+        memory.foresee(waiting)

@@ -1,0 +1,155 @@
+"""What decisions that wait for their reward will add to V: sums of x x' in whole numbers.
+
+A sum of floats does not come back to what it was when a term is taken out again. A sum of whole numbers
+does, in whatever order terms come and go, so that it depends on what is pending now and on nothing else.
+
+    awaited   (2, d, d)   the lower triangle of sum w x x' in units of 2^-34, and what is left over in units
+                          of 2^-68; x is no longer than 1 and w no more than 1, so that 2^28 terms fit
+
+What is pending is read as if each decision had been told its estimate: theta stays as it is, and V and its
+volume grow.
+"""
+
+import math
+
+import numpy as np
+
+from infex.arrays import Floats, Integers
+from infex.kernels.algebra import rank_one, row_dot
+from infex.kernels.compiling import compiled, larger
+from infex.kernels.layout import ARM, VOLUME, N
+from infex.kernels.learning import direct
+from infex.kernels.pairs import exact_product
+from infex.kernels.reading import estimates, parameter, volume
+
+UNITS = 2.0**34  # in 1
+SMALL_UNITS = 2.0**68
+
+
+@compiled
+def expect(awaited: Integers, x: Floats, weight: float, times: int) -> None:
+    """So many decisions on x more are pending, or less (below 0), with a weight each."""
+    for i in range(x.size):
+        if x[i] == 0.0:  # as most are where each arm has features of its own
+            continue
+        scaled = weight * x[i]
+        for j in range(i + 1):
+            value, lost = exact_product(scaled, x[j])
+            units = math.floor(UNITS * value + 0.5)
+            rest = (value - units / UNITS) + lost
+            awaited[0, i, j] += times * units
+            awaited[1, i, j] += times * math.floor(SMALL_UNITS * rest + 0.5)
+
+
+@compiled
+def expect_rows(awaited: Integers, rows: Floats, weights: Floats) -> None:
+    """The same for many x, (n, d), each with a weight; one below 0 is that of a decision that is gone."""
+    for k in range(weights.size):
+        expect(awaited, rows[k], abs(weights[k]), 1 if weights[k] > 0.0 else -1)
+
+
+@compiled
+def expect_blocks(awaited: Integers, arms: Integers, contexts: Floats, weights: Floats) -> None:
+    """The same where each arm has sums of its own, (K, 2, c, c), and a decision is on one in a context."""
+    for k in range(weights.size):
+        expect(awaited[arms[k]], contexts[k], abs(weights[k]), 1 if weights[k] > 0.0 else -1)
+
+
+@compiled
+def expect_arm(awaited: Integers, columns: Floats, arm: int, times: int, x: Floats) -> None:
+    """The same for one of the fixed arms; `x` has room for it."""
+    for i in range(x.size):
+        x[i] = columns[i, arm]
+    expect(awaited, x, 1.0, times)
+
+
+@compiled
+def expect_changes(awaited: Integers, columns: Floats, changes: Integers, x: Floats) -> None:
+    """The same for every fixed arm, as often as `changes` says, (K,), which are 0 then."""
+    for arm in range(changes.size):
+        if changes[arm] != 0:
+            expect_arm(awaited, columns, arm, changes[arm], x)
+            changes[arm] = 0
+
+
+@compiled
+def awaited_sum(awaited: Integers, out: Floats) -> None:
+    """P = sum w x x' as floats, both triangles."""
+    for i in range(out.shape[0]):
+        for j in range(i + 1):
+            out[i, j] = awaited[0, i, j] / UNITS + awaited[1, i, j] / SMALL_UNITS
+            out[j, i] = out[i, j]
+
+
+@compiled
+def inner_factor(factor: Floats, pending: Floats, inner: Floats) -> float:
+    """log det(I + M P M'), and in `inner` its lower Cholesky factor; no pivot of I + M P M' is below 1."""
+    d = factor.shape[0]
+    row, grown = np.empty(d), 0.0
+    for i in range(d):
+        for j in range(i + 1):
+            row[j] = 0.0
+        for k in range(i + 1):
+            part = factor[i, k]
+            for j in range(i + 1):  # all that is read of M P
+                row[j] += part * pending[k, j]
+        for j in range(i + 1):
+            value = row_dot(factor, j, row, j + 1) - row_dot(inner, i, inner[j], j)
+            if i > j:
+                inner[i, j] = value / inner[j, j]
+            else:
+                pivot = larger(1.0 + value, 1.0)  # rounding may not widen anything
+                inner[i, i] = math.sqrt(pivot)
+                grown += math.log(pivot)
+    return grown
+
+
+@compiled
+def narrow(
+    solved: Floats, vectors: Floats, run: Floats, awaited: Integers, narrowed: Floats, after: Floats
+) -> None:
+    """The factor of V + P and the theta there was, in `narrowed`, (d + 1, d); the volume of V + P in `after`.
+
+    With V^-1 = M'M and G G' = I + M P M' it is G^-1 M, as V + P = M^-1 G G' M'^-1. `after` are the scalars
+    of no run; that under way is in M and theta.
+    """
+    d = vectors.shape[1]
+    factor, pending, inner = solved[:d].copy(), np.empty((d, d)), np.zeros((d, d))
+    if run[N] > 0.0:
+        rank_one(factor, vectors.copy(), run[N])
+    awaited_sum(awaited, pending)
+    grown = inner_factor(factor, pending, inner)
+    narrowed[:] = 0.0
+    for i in range(d):
+        for j in range(i + 1):
+            narrowed[i, j] = factor[i, j]
+        for k in range(i):
+            part = inner[i, k]
+            for j in range(k + 1):
+                narrowed[i, j] -= part * narrowed[k, j]
+        for j in range(i + 1):
+            narrowed[i, j] /= inner[i, i]
+    parameter(solved, vectors, run, narrowed[d])
+    after[:] = 0.0
+    after[ARM], after[VOLUME] = -1.0, volume(run) + grown
+
+
+@compiled
+def narrow_blocks(solved: Floats, runs: Floats, awaited: Integers, narrowed: Floats, after: Floats) -> None:
+    """The same for every arm that has a regression of its own, (K, c + 1, c), and something pending."""
+    nothing = np.zeros((4, solved.shape[2]))
+    for k in range(solved.shape[0]):
+        if np.any(awaited[k]):
+            narrow(solved[k], nothing, runs[k], awaited[k], narrowed[k], after[k])
+        else:
+            narrowed[k], after[k] = solved[k], runs[k]
+
+
+@compiled
+def narrow_board(
+    narrowed: Floats, columns: Floats, board: Floats, run: Floats, reads_widths: bool, out: Floats
+) -> None:
+    """The board of fixed arms with the factor in `narrowed` and the estimates there are."""
+    if reads_widths:
+        direct(narrowed, columns, out)
+    estimates(board, run, out[0])

@@ -1,0 +1,92 @@
+"""What a compiled loop keeps of rewards on their way, as exploring rounds read it; see `awaiting`."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from infex.arrays import Floats, Integers
+from infex.kernels.awaiting import expect, expect_changes, narrow, narrow_board
+from infex.kernels.bases import HYBRID, LINTS, LINTS_SPHERICAL, READS_WIDTHS, Base
+from infex.kernels.compiling import compiled, inlined
+from infex.kernels.layout import RUN
+
+PENDING_ALL, PENDING_EXPLORED = 0, 1
+
+
+class Outlook(NamedTuple):
+    """Pending decisions, all of them and those that explored, and room for what is read with them in V.
+
+    `changes` are those of fixed arms since `sums` were brought up to date. All is empty where exploring does
+    not look at what is pending.
+    """
+
+    sums: Integers  # (2, 2, d, d)
+    counts: Integers  # (2,)
+    changes: Integers  # (2, K)
+    solved: Floats
+    vectors: Floats
+    run: Floats
+    board: Floats
+
+
+def outlook(dim: int, arms: int) -> Outlook:
+    """That of nothing pending."""
+    sums: Integers = np.zeros((2, 2, dim, dim), dtype=np.int64)
+    counts, changes = np.zeros(2, dtype=np.int64), np.zeros((2, arms), dtype=np.int64)
+    floats = np.zeros((dim + 1, dim)), np.zeros((4, dim)), np.zeros(RUN), np.zeros((4, arms))
+    return Outlook(sums, counts, changes, *floats)
+
+
+@inlined
+def await_arm(ahead: Outlook, arm: int, explored: bool, own: bool, times: int) -> None:
+    """A decision on a fixed arm waits from now on (1), or no more (-1)."""
+    if ahead.changes.shape[1] > 0:
+        ahead.counts[PENDING_ALL] += times
+        ahead.changes[PENDING_ALL, arm] += times
+        if explored and own:
+            ahead.counts[PENDING_EXPLORED] += times
+            ahead.changes[PENDING_EXPLORED, arm] += times
+
+
+@compiled
+def await_row(ahead: Outlook, x: Floats, explored: bool, own: bool, times: int) -> None:
+    """The same for any x."""
+    if ahead.sums.shape[2] > 0:
+        ahead.counts[PENDING_ALL] += times
+        expect(ahead.sums[PENDING_ALL], x, 1.0, times)
+        if explored and own:
+            ahead.counts[PENDING_EXPLORED] += times
+            expect(ahead.sums[PENDING_EXPLORED], x, 1.0, times)
+
+
+@inlined
+def looks_ahead(ahead: Outlook, base: Base, own: bool) -> bool:
+    """Is anything pending that changes what the base reads: widths, or samples?"""
+    reads = base.reads == READS_WIDTHS or base.kind in (LINTS, LINTS_SPHERICAL, HYBRID)
+    return reads and ahead.counts[PENDING_EXPLORED if own else PENDING_ALL] > 0
+
+
+@compiled
+def look_ahead(ahead: Outlook, own: bool, solved: Floats, vectors: Floats, run: Floats) -> None:
+    """What was learnt with all that is pending in V, or with exploring rounds alone."""
+    narrow(
+        solved, vectors, run, ahead.sums[PENDING_EXPLORED if own else PENDING_ALL], ahead.solved, ahead.run
+    )
+
+
+@compiled
+def look_ahead_on(
+    ahead: Outlook,
+    base: Base,
+    own: bool,
+    solved: Floats,
+    columns: Floats,
+    board: Floats,
+    vectors: Floats,
+    run: Floats,
+) -> None:
+    """The same with the board of fixed arms."""
+    which = PENDING_EXPLORED if own else PENDING_ALL
+    expect_changes(ahead.sums[which], columns, ahead.changes[which], np.empty(columns.shape[0]))
+    look_ahead(ahead, own, solved, vectors, run)
+    narrow_board(ahead.solved, columns, board, run, base.reads == READS_WIDTHS, ahead.board)

@@ -1,0 +1,280 @@
+"""Decisions that wait for their reward, as exploring sees them: what they will add to V is in it already.
+
+Exploring that looks at rewards alone would try the same arm again and again until its first reward comes. So
+it reads the evidence as if every pending decision had been told its estimate: estimates stay as they are,
+and widths, samples and the volume are those of V + sum x x' over all that is pending.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Iterable
+from sys import getrefcount
+from typing import Literal, Protocol, Self, final
+
+import numpy as np
+
+from infex.arrays import Floats, Integers
+from infex.checks import one_of
+from infex.errors import UnknownArm
+from infex.kernels import awaiting
+from infex.linear.block_known import BlockKnown
+from infex.linear.block_ridge import BlockRidge, in_block, separate
+from infex.linear.estimating import Statistics
+from infex.linear.fitted_blocks import FittedBlocks
+from infex.linear.knowledge import Knowledge
+from infex.linear.known import Known
+from infex.linear.offers import GONE, InBlock, Layout, On, Separate
+from infex.linear.regression import ALONE, refuse_separate
+
+NARROW, IGNORE = "narrow", "ignore"
+PendingWay = Literal["narrow", "ignore"]
+MOST_GONE = 1024  # decisions that are gone before their sums are brought up to date
+
+
+def narrows(pending: object) -> bool:
+    """Do pending decisions narrow what exploring reads?"""
+    return one_of("pending", pending, (NARROW, IGNORE)) == NARROW
+
+
+class Pended(Protocol):
+    """A decision that waits for its reward: its round, whether it explored, and its arm's estimate then."""
+
+    @property
+    def t(self) -> int: ...
+
+    @property
+    def explored(self) -> bool: ...
+
+    @property
+    def estimate(self) -> float: ...
+
+
+Expected = tuple[Pended, On]
+"""A decision, and what its reward will be learnt on."""
+
+
+Row = Floats | InBlock
+"""An x, or an arm in a context."""
+
+
+class Awaiting(Protocol):
+    """Sums over pending decisions; statistics with a structure of their own may have sums of their own.
+
+    They depend on what is pending alone, to the last bit, and not on the order in which it came and went.
+    """
+
+    def arm(self, place: int, times: int) -> None:
+        """So many decisions on a fixed arm more, or less (below 0)."""
+
+    def rows(self, rows: list[Row], weights: list[float]) -> None:
+        """Decisions on any x, each with its weight, which is below 0 for those that are gone."""
+
+    def over(self, layout: Layout, places: Integers) -> Self:
+        """A copy, over other arms: each at its old place, or new (-1)."""
+
+    def narrowed(self, known: Knowledge) -> Knowledge:
+        """What is known, with these sums in V; estimates stay."""
+
+
+@final
+class DenseSums:
+    """One sum of w x x' for all arms, in whole numbers: see `infex.kernels.awaiting`."""
+
+    __slots__ = ("_columns", "_sums")
+
+    def __init__(self, columns: Floats, sums: Integers | None = None) -> None:
+        dim = columns.shape[0]
+        self._columns = columns
+        self._sums: Integers = np.zeros((2, dim, dim), dtype=np.int64) if sums is None else sums
+
+    def arm(self, place: int, times: int) -> None:
+        awaiting.expect_arm(self._sums, self._columns, place, times, np.empty(len(self._columns)))
+
+    def rows(self, rows: list[Row], weights: list[float]) -> None:
+        awaiting.expect_rows(self._sums, np.array(rows, dtype=np.float64), np.array(weights))
+
+    def over(self, layout: Layout, places: Integers) -> DenseSums:
+        return DenseSums(refuse_separate(layout), self._sums.copy())
+
+    def narrowed(self, known: Knowledge) -> Knowledge:
+        assert isinstance(known, Known)
+        return known.narrowed(self._sums)
+
+
+@final
+class BlockSums:
+    """A sum of w x x' for each arm, where each has a regression of its own, (K, 2, c, c)."""
+
+    __slots__ = ("_sums",)
+
+    def __init__(self, sums: Integers) -> None:
+        self._sums = sums
+
+    @staticmethod
+    def of(layout: Separate) -> BlockSums:
+        """Those of no decisions."""
+        return BlockSums(np.zeros((layout.arms, 2, layout.dim, layout.dim), dtype=np.int64))
+
+    def arm(self, place: int, times: int) -> None:
+        raise UnknownArm(f"arm {place} has a regression of its own, and is known in a context alone")
+
+    def rows(self, rows: list[Row], weights: list[float]) -> None:
+        pairs = [(in_block(row), weight) for row, weight in zip(rows, weights, strict=True)]
+        there = [(arm, context, weight) for (arm, context), weight in pairs if arm != GONE]
+        if there:
+            arms, contexts, counts = zip(*there, strict=True)
+            awaiting.expect_blocks(self._sums, np.array(arms), np.array(contexts), np.array(counts))
+
+    def over(self, layout: Layout, places: Integers) -> BlockSums:
+        other, known = BlockSums.of(separate(layout)), places >= 0
+        other._sums[known] = self._sums[places[known]]
+        return other
+
+    def narrowed(self, known: Knowledge) -> Knowledge:
+        assert isinstance(known, BlockKnown)
+        return known.narrowed(self._sums)
+
+
+def awaiting_of(statistics: Statistics) -> Awaiting:
+    """Sums over no pending decision, as suits the statistics."""
+    if isinstance(statistics, BlockRidge | FittedBlocks):
+        return BlockSums.of(statistics.layout)
+    return DenseSums(statistics.columns)
+
+
+@final
+class Share:
+    """Pending decisions that one of a bandit's statistics will learn from: how many, and their sums."""
+
+    __slots__ = ("columns", "count", "squares", "sums")
+
+    def __init__(self, columns: Floats, squares: bool, sums: Awaiting, count: int = 0) -> None:
+        self.columns, self.squares, self.sums, self.count = columns, squares, sums, count
+
+    @staticmethod
+    def of(statistics: Statistics) -> Share:
+        """That of no decisions."""
+        return Share(statistics.columns, statistics.squares, awaiting_of(statistics))
+
+    def over(self, layout: Layout, places: Integers) -> Share:
+        """A copy, over other arms."""
+        columns = self.columns if isinstance(layout, Separate) else layout
+        return Share(columns, self.squares, self.sums.over(layout, places), self.count)
+
+    def copy(self) -> Share:
+        """The same, for another to change."""
+        return Share(self.columns, self.squares, copy.deepcopy(self.sums), self.count)
+
+    def take(self, came: Iterable[Expected], went: Iterable[Expected]) -> None:
+        """Decisions that came, and others that went."""
+        arms: Counter[int] = Counter()
+        rows: list[Row] = []
+        weights: list[float] = []
+        for sign, some in ((1, came), (-1, went)):
+            for decision, on in some:
+                self.count += sign
+                if isinstance(on, int) and self.squares:
+                    arms[on] += sign
+                elif (weight := self._weight(decision.estimate)) > 0.0:
+                    rows.append(self._x(on))
+                    weights.append(sign * weight)
+        for place, times in arms.items():
+            if times:
+                self.sums.arm(place, times)
+        if rows:
+            self.sums.rows(rows, weights)
+
+    def _x(self, on: On) -> Row:
+        return self.columns[:, on] if isinstance(on, int) else on
+
+    def _weight(self, estimate: float) -> float:
+        """How much a reward will tell of theta along its x: a chance p of 1 as much as p(1 - p)."""
+        return 1.0 if self.squares else estimate * (1.0 - estimate)
+
+
+class Held:
+    """What is pending at one moment, for whoever reads evidence of that moment; it stays as it is."""
+
+    __slots__ = ("_all", "_explored")
+
+    def __init__(self, everything: Share, explored: Share | None) -> None:
+        self._all, self._explored = everything, explored
+
+    def narrowed(self, known: Knowledge, own: bool) -> Knowledge:
+        """What is known of all rounds, or of exploring ones (`own`), with what is pending in V."""
+        share = self._explored if own else self._all
+        return known if share is None or share.count == 0 else share.sums.narrowed(known)
+
+
+@final
+class Foresight:
+    """All pending decisions of a bandit or a run: added when they are taken, removed when told or dropped.
+
+    Both cost next to nothing; sums follow in O(d^2) a decision when evidence is read, and not at all for
+    a decision that is told before that. `came` are those that are not in the sums yet, and `summed` is how
+    many are: where there are neither, nothing is pending.
+    """
+
+    __slots__ = ("_all", "_explored", "_held", "_went", "came", "summed")
+
+    def __init__(self, everything: Share, explored: Share | None) -> None:
+        self._all, self._explored = everything, explored
+        self.summed = everything.count
+        self.came: list[Expected] = []
+        self._went: list[Expected] = []
+        self._held: Held | None = None
+
+    @staticmethod
+    def of(everything: Statistics, explored: Statistics | None) -> Foresight:
+        """That of no decisions."""
+        return Foresight(Share.of(everything), None if explored is None else Share.of(explored))
+
+    def __len__(self) -> int:
+        """How many decisions are pending."""
+        return self.summed + len(self.came) - len(self._went)
+
+    def remove(self, decision: Pended, on: On) -> None:
+        """One less."""
+        came = self.came
+        if came and came[-1][0].t == decision.t:
+            came.pop()
+            return
+        self._went.append((decision, on))
+        if len(self._went) >= MOST_GONE:
+            self._settle()
+
+    def held(self) -> Held | None:
+        """What is pending now; None if nothing is."""
+        if len(self) == 0:
+            return None
+        if self.came or self._went:
+            self._settle()
+        if self._held is None:
+            self._held = Held(self._all, self._explored)
+        return self._held
+
+    def over(self, layout: Layout, places: Integers) -> Foresight:
+        """A copy, over other arms; what is removed from now on is learnt on one of these."""
+        self._settle()
+        explored = None if self._explored is None else self._explored.over(layout, places)
+        return Foresight(self._all.over(layout, places), explored)
+
+    def _settle(self) -> None:
+        """Brings sums up to date; whoever reads those there were keeps them."""
+        held, self._held = self._held, None
+        if held is not None and getrefcount(held) > ALONE:
+            self._part()
+        self._all.take(self.came, self._went)
+        if self._explored is not None:
+            self._explored.take(_explored(self.came), _explored(self._went))
+        self.summed, self.came, self._went = self._all.count, [], []
+
+    def _part(self) -> None:
+        self._all = self._all.copy()
+        self._explored = None if self._explored is None else self._explored.copy()
+
+
+def _explored(some: list[Expected]) -> list[Expected]:
+    return [each for each in some if each[0].explored]

@@ -1,0 +1,167 @@
+"""Sums over pending decisions come and go without a trace, and narrow as a dense inverse does."""
+
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from infex.kernels import awaiting
+from infex.kernels.compiling import plain_python
+from infex.linear import Evidence, Memory, RidgeStatistics
+from infex.linear.foresight import MOST_GONE, DenseSums
+
+EXAMPLES = 10 if plain_python else 60
+
+
+class Row(NamedTuple):
+    t: int
+    explored: bool = True
+    estimate: float = 0.0
+
+
+def unit(rng: np.random.Generator, count: int, dim: int) -> Any:
+    rows = rng.standard_normal((count, dim))
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True) * rng.random((count, 1)) ** 0.2
+
+
+@given(seed=st.integers(0, 9999), dim=st.integers(1, 6), count=st.integers(0, 40))
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_sums_do_not_depend_on_the_way_there(seed: int, dim: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, weights = unit(rng, count, dim), rng.random(count)
+    stay = rng.random(count) < 0.5
+    sums: np.ndarray = np.zeros((2, dim, dim), dtype=np.int64)
+    for place in rng.permutation(count):
+        awaiting.expect(sums, rows[place], weights[place], 1)
+    for place in rng.permutation(np.flatnonzero(~stay)):
+        awaiting.expect(sums, rows[place], weights[place], -1)
+    left: np.ndarray = np.zeros((2, dim, dim), dtype=np.int64)
+    awaiting.expect_rows(left, rows[stay], weights[stay])
+    np.testing.assert_array_equal(sums, left)
+    awaiting.expect_rows(left, rows[stay], -weights[stay])
+    assert not left.any()
+
+
+@given(seed=st.integers(0, 9999), dim=st.integers(1, 4), times=st.integers(1, 10**8))
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_sums_are_those_of_fractions(seed: int, dim: int, times: int) -> None:
+    rng = np.random.default_rng(seed)
+    (x,) = unit(rng, 1, dim)
+    sums: np.ndarray = np.zeros((2, dim, dim), dtype=np.int64)
+    awaiting.expect(sums, x, 1.0, times)
+    for i in range(dim):
+        for j in range(i + 1):
+            found = Fraction(int(sums[0, i, j]), 2**34) + Fraction(int(sums[1, i, j]), 2**68)
+            assert abs(found - times * Fraction(x[i]) * Fraction(x[j])) <= Fraction(times, 2**69) * 2
+
+
+@given(
+    seed=st.integers(0, 9999),
+    dim=st.integers(1, 6),
+    arms=st.integers(1, 9),
+    told=st.integers(0, 60),
+    waiting=st.integers(1, 60),
+    penalty=st.sampled_from([1e-3, 1.0, 30.0]),
+)
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_what_is_narrowed_is_v_with_the_pending_x_in_it(
+    seed: int, dim: int, arms: int, told: int, waiting: int, penalty: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    columns = np.ascontiguousarray(unit(rng, arms, dim).T)
+    ridge = RidgeStatistics(columns, penalty)
+    gram = penalty * np.eye(dim)
+    for arm in np.sort(rng.integers(arms, size=told)):  # which makes runs
+        ridge.learn(int(arm), float(rng.standard_normal()))
+        gram += np.outer(columns[:, arm], columns[:, arm])
+    sums = DenseSums(columns)
+    for arm in rng.integers(arms, size=waiting):
+        sums.arm(int(arm), 1)
+        gram += np.outer(columns[:, arm], columns[:, arm])
+    known = ridge.known()
+    narrowed = sums.narrowed(known)
+    inverse = np.linalg.inv(gram)
+    np.testing.assert_array_equal(narrowed.estimates, known.estimates)
+    np.testing.assert_array_equal(narrowed.theta, known.theta)
+    assert narrowed.greedy == known.greedy
+    np.testing.assert_allclose(
+        narrowed.widths, np.sqrt(np.einsum("ik,ij,jk->k", columns, inverse, columns)), rtol=1e-8
+    )
+    np.testing.assert_allclose(narrowed.factor.T @ narrowed.factor, inverse, rtol=1e-7, atol=1e-9)
+    np.testing.assert_array_equal(np.triu(narrowed.factor, 1), 0.0)
+    grown = np.linalg.slogdet(gram)[1] - dim * np.log(penalty)
+    np.testing.assert_allclose(narrowed.volume, grown, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        narrowed.upper(0.7), np.array(known.estimates) + 0.7 * narrowed.widths, rtol=1e-12, atol=1e-12
+    )
+    direction = rng.standard_normal(dim)
+    sampled = columns.T @ (np.array(known.theta) + 1.3 * narrowed.factor.T @ direction)
+    np.testing.assert_allclose(narrowed.perturbed(1.3, direction), sampled, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(narrowed.moments.gram, known.moments.gram)
+
+
+@pytest.mark.parametrize("penalty", [1e-10, 1e-6])
+def test_nothing_is_wider_with_what_is_pending_however_small_the_penalty(penalty: float) -> None:
+    rng = np.random.default_rng(3)
+    columns = np.ascontiguousarray(unit(rng, 5, 4).T)
+    ridge, sums = RidgeStatistics(columns, penalty), DenseSums(columns)
+    before = np.array(ridge.known().widths)
+    for arm in range(3):
+        sums.arm(arm, 10**6)
+        after = np.array(sums.narrowed(ridge.known()).widths)
+        assert np.isfinite(after).all()
+        assert (after <= before * (1 + 1e-9)).all()
+        assert after[arm] < 2e-3
+        before = after
+
+
+def remembered(apart: bool = False) -> Memory:
+    memory = Memory.empty(np.eye(3), 1.0, apart)
+    memory.foresee()
+    return memory
+
+
+def test_evidence_stays_as_it_is_while_decisions_come_and_go() -> None:
+    memory = remembered(apart=True)
+    assert memory.foresight is not None
+    memory.foresight.came.append((Row(1), 0))
+    seen = memory.evidence()
+    for t in range(2, 9):
+        memory.foresight.came.append((Row(t), t % 3))
+        memory.evidence()
+    memory.foresight.remove(Row(1), 0)
+    memory.evidence()
+    np.testing.assert_allclose(seen.narrowed.widths, np.sqrt([0.5, 1.0, 1.0]))
+    np.testing.assert_allclose(seen.explored.narrowed.widths, np.sqrt([0.5, 1.0, 1.0]))
+    np.testing.assert_allclose(memory.evidence().narrowed.widths, np.sqrt([1 / 3, 1 / 3, 1 / 4]))
+
+
+def test_what_narrows_narrows_once() -> None:
+    memory = remembered()
+    assert memory.foresight is not None
+    nothing = memory.evidence()
+    assert nothing.narrowed is nothing
+    memory.foresight.came.append((Row(1), 0))
+    seen = memory.evidence().narrowed
+    assert seen.narrowed is seen
+    some, _ = seen.among(np.array([True, True, False]))
+    np.testing.assert_allclose(some.widths, np.sqrt([0.5, 1.0]))
+    np.testing.assert_allclose(seen.on(np.eye(3)[:, :1]).widths, np.sqrt([0.5]))
+    np.testing.assert_allclose(seen.noted("x").widths, np.sqrt([0.5, 1.0, 1.0]))
+    assert isinstance(seen, Evidence)
+
+
+def test_decisions_that_go_in_another_order_leave_nothing_behind() -> None:
+    memory = remembered()
+    assert memory.foresight is not None
+    for t in range(0, 4 * MOST_GONE, 2):
+        memory.foresight.came += [(Row(t), 0), (Row(t + 1), 1)]
+        memory.foresight.remove(Row(t), 0)
+        memory.foresight.remove(Row(t + 1), 1)
+    assert len(memory.foresight) == 0
+    assert len(memory.foresight.came) <= MOST_GONE
+    assert memory.evidence().narrowed is not None
+    np.testing.assert_array_equal(memory.evidence().narrowed.widths, np.ones(3))
