@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 
-def replace(target: Path, data: bytes) -> None:
+def replace(target: Path, data: bytes | memoryview) -> None:
     """Writes beside the target, brings it to the disk, and renames."""
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))

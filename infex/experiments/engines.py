@@ -14,7 +14,9 @@ import joblib
 
 from infex.checks import one_of, whole
 from infex.errors import InvalidSetting
-from infex.experiments.tasks import Chunk, TaskOutcome, play_chunk
+from infex.experiments.chunk_playing import play_chunk
+from infex.experiments.chunks import Chunk
+from infex.experiments.tasks import TaskOutcome, failed
 from infex.simulation.many import cores
 
 ENGINES = ("local", "dask", "ray", "spark")
@@ -162,8 +164,8 @@ def outcomes_of(chunks: list[Chunk], engine: Engine) -> Iterator[list[TaskOutcom
                 raise
             in_vain = in_vain + 1 if len(left) == before else 0
     for chunk in left.values():
-        for task, key in zip(chunk.tasks, chunk.keys, strict=True):
-            yield _apart(chunk._replace(tasks=(task,), keys=(key,)), engine)
+        for task in chunk.tasks:
+            yield _apart(Chunk((task,)), engine)
 
 
 def _together(chunks: list[Chunk], engine: Engine) -> Iterator[list[TaskOutcome]]:
@@ -206,9 +208,7 @@ def _apart(single: Chunk, engine: Engine, tries: int = 2) -> list[TaskOutcome]:
             raise
         if tries > 1:
             return _apart(single, engine, tries - 1)
-        return [
-            TaskOutcome(key, {}, [], [], f"the worker that played it died: {error}") for key in single.keys
-        ]
+        return [failed(key, f"the worker that played it died: {error}") for key in single.keys]
     return outcomes
 
 

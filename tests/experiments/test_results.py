@@ -5,13 +5,14 @@ import statistics
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from infex import Sweep
 from infex.errors import InfexError
 from infex.experiments import paper
 from infex.experiments.results import Results
-from infex.experiments.runs_table import rows_of
+from infex.experiments.run_lists import runs_of
 from infex.experiments.tasks import TaskOutcome
 from tests.experiments import players
 
@@ -28,9 +29,10 @@ def results(cells: dict[tuple[str, int, int], Runs], horizon: int = 10_000, **ab
                 facts |= {"horizon": horizon, "seconds": seconds, "explored": 0, "optimal": 0}
                 facts |= {"regret_exploring": 0.0, "regret_greedy": 0.0, "volume": 0.0}
                 key = f"{environment} {dim} {arms} {policy} {seed}"
-                outcomes.append(TaskOutcome(key, facts, [horizon // 2, horizon], [regret / 4, regret]))
+                rounds, curve = np.array([horizon // 2, horizon]), np.array([regret / 4, regret])
+                outcomes.append(TaskOutcome(key, facts, rounds, curve))
     policies = list(dict.fromkeys(policy for runs in cells.values() for policy in runs))
-    return Results(rows_of(outcomes), about={"policies": policies, "horizon": horizon} | about)
+    return Results(runs_of(outcomes), about={"policies": policies, "horizon": horizon} | about)
 
 
 CELL = ("gaussian(dim=2, arms=3)", 2, 3)
