@@ -18,7 +18,7 @@ from infex.simulation.playing import plain_ridge
 ROUNDS_OF_A_CHUNK = 100_000  # a tenth of a second, or a second where arms are many
 RUNS_OF_A_CHUNK = 500
 NUMBERS_OF_A_CHUNK = 1 << 20  # in the arms of its problems
-ROUNDING = 1e-9
+SHARE_ROUNDING = 1e-9
 
 Group = dict[tuple[object, ...], list[Task]]
 
@@ -101,7 +101,7 @@ def _blocks(tasks: list[Task], rounds: int) -> dict[tuple[int, str, int], int]:
         if _problem(task) in blocks:
             continue
         share = max(task.horizon / rounds, 1 / RUNS_OF_A_CHUNK, task.content.numbers / NUMBERS_OF_A_CHUNK)
-        if task.horizon != horizon or filled + share > 1 + ROUNDING:
+        if task.horizon != horizon or filled + share > 1 + SHARE_ROUNDING:
             block, filled, horizon = block + 1, 0.0, task.horizon
         blocks[_problem(task)] = block
         filled += share

@@ -114,9 +114,10 @@ class PlayedRuns:
     @functools.cached_property
     def _runs(self) -> dict[tuple[Cell, str], Runs]:
         """The runs of each cell and policy."""
-        seeds, regret, seconds = (self.finals[name].to_numpy() for name in ("seed", "regret", "seconds"))
+        columns = [self.finals[name].to_numpy() for name in ("seed", "regret", "seconds")]
+        columns.append(self.finals["explored"].to_numpy() / self.finals["horizon"].to_numpy())
         groups = by_cell(self.finals)
-        return {key: Runs(seeds[rows], regret[rows], seconds[rows]) for key, rows in groups.items()}
+        return {key: Runs(*(column[rows] for column in columns)) for key, rows in groups.items()}
 
     def has(self, cell: Cell, policy: str | Policy) -> bool:
         """Are there runs of that policy in that cell?"""
@@ -135,6 +136,10 @@ class PlayedRuns:
     def seconds(self, cell: Cell, policy: str | Policy) -> Floats:
         """Computation time of each run, by seed."""
         return self._of(cell, policy).seconds
+
+    def explored(self, cell: Cell, policy: str | Policy) -> Floats:
+        """The share of its rounds in which each run explored, by seed."""
+        return self._of(cell, policy).explored
 
     def known(self, policy: str | Policy) -> str:
         """The name of a policy in the table, if there are runs of it.
