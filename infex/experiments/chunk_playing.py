@@ -21,8 +21,8 @@ from infex.simulation.many import play_many
 from infex.simulation.playing import play
 from infex.simulation.run import Run
 
-MOST_NUMBERS_REMEMBERED = 1 << 22  # in the arms of problems: 32 MB
-NUMBERS_BESIDE = 256  # that a problem takes beside its arms
+MOST_NUMBERS_REMEMBERED = 3 << 19  # in problems: 12 MB, more than a chunk has in its arms
+NUMBERS_BESIDE = 640  # that the objects of a problem take beside its arms, in bytes 5 kB
 
 
 @final

@@ -20,7 +20,7 @@ from infex.experiments.results import Results
 from infex.experiments.run_lists import RUN_LISTS, by_run, in_order, once, runs_of
 from infex.experiments.runs_table import RUN_COLUMNS
 from infex.experiments.tasks import TaskOutcome
-from infex.files import replace
+from infex.files import replace, replacing
 
 SWEEP_FILE = "sweep.json"
 RESULTS_FILE = "results.parquet"
@@ -44,7 +44,7 @@ class Folder:
         self._lock: IO[bytes] | None = None
         self._parts: list[Path] = []  # files read or written here, removed when they are joined
         self._old: list[Path] = []  # files to be removed as soon as there is a new run
-        self._tables = [RUN_LISTS.empty_table()]  # one row for each run
+        self._tables: list[pa.Table] = []  # one row for each run
         if self.path is None:
             return
         try:
@@ -98,7 +98,7 @@ class Folder:
 
     def _joined(self) -> pa.Table:
         """All runs, from now on in one table."""
-        self._tables = [once(pa.concat_tables(self._tables))]
+        self._tables = [once(pa.concat_tables(self._tables or [RUN_LISTS.empty_table()]))]
         return self._tables[0]
 
     def finish(self, results: Results) -> None:
@@ -130,11 +130,11 @@ def write_results(folder: Path, results: Results) -> None:
         failures.unlink(missing_ok=True)
 
 
-def write_tables(folder: Path, runs: pa.Buffer, summary: pa.Table) -> None:
+def write_tables(folder: Path, write_runs: Callable[[IO[bytes]], None], summary: pa.Table) -> None:
     """Writes the table of runs, a Parquet file, and the summary for people."""
-    pyarrow.csv.write_csv(summary, sink := pa.BufferOutputStream())
-    replace(folder / RESULTS_FILE, memoryview(runs))
-    replace(folder / "summary.csv", memoryview(sink.getvalue()))
+    with replacing(folder / RESULTS_FILE) as table, replacing(folder / "summary.csv") as overview:
+        write_runs(table)
+        pyarrow.csv.write_csv(summary, overview)
 
 
 def save(results: Results, path: str | Path, force: bool) -> None:
@@ -220,10 +220,10 @@ def _read_parts(path: Path) -> tuple[list[Path], list[pa.Table]]:
 
 
 def _write_part(path: Path, runs: pa.Table) -> Path:
-    sink = pa.BufferOutputStream()
-    pyarrow.feather.write_feather(runs, sink)
     part = path / RUNS_FOLDER / f"{uuid.uuid4().hex}.arrow"
-    replace(part, memoryview(sink.getvalue()))
+    packed = pa.ipc.IpcWriteOptions(compression="lz4")
+    with replacing(part) as file, pa.ipc.new_file(file, runs.schema, options=packed) as writer:
+        writer.write_table(runs)
     return part
 
 

@@ -13,7 +13,7 @@ from infex.arrays import Floats, Integers
 from infex.errors import InvalidSetting
 from infex.experiments.cells import Cell, Runs, by_cell
 from infex.experiments.naming import hint
-from infex.experiments.run_lists import CURVE, by_round, by_run, ends_of
+from infex.experiments.run_lists import CURVE, by_round, by_run, ends_of, lasts_of
 from infex.experiments.runs_table import RUN_COLUMNS, Table
 from infex.experiments.setting_columns import Facts, widened
 from infex.experiments.settings_found import found_name, told_by_labels
@@ -74,19 +74,16 @@ class PlayedRuns:
     @functools.cached_property
     def finals(self) -> pa.Table:
         """One row for each run: its last round, and every setting that was played."""
-        runs, ends = self._whole, ends_of(self._whole)
-        for place, name in enumerate(RUN_COLUMNS.names):
-            if name in CURVE:
-                last = pc.list_flatten(runs[name]).take(pa.array(ends[1:] - 1))
-                runs = runs.set_column(place, name, last)
+        runs = self._whole
+        for name in CURVE:
+            runs = runs.set_column(RUN_COLUMNS.names.index(name), name, pa.array(lasts_of(runs[name])))
         return widened(runs, self.settings)
 
     @functools.cached_property
     def _whole(self) -> pa.Table:
         """The runs whose last round is that of the horizon: all, but of a table that was cut."""
-        last = pc.list_flatten(self._lists["t"]).take(pa.array(ends_of(self._lists)[1:] - 1))
-        reached = pc.equal(last, self._lists["horizon"])
-        return self._lists if pc.all(reached).as_py() else self._lists.filter(reached)
+        reached = lasts_of(self._lists["t"]) == self._lists["horizon"].to_numpy()
+        return self._lists if reached.all() else self._lists.filter(pa.array(reached))
 
     @functools.cached_property
     def cells(self) -> list[Cell]:

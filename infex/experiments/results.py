@@ -20,7 +20,7 @@ from infex.experiments.diffing import ResultsDiff, difference
 from infex.experiments.played import PlayedRuns
 from infex.experiments.run_lists import by_round
 from infex.experiments.runs_table import Table
-from infex.experiments.setting_columns import wide_parquet
+from infex.experiments.setting_columns import write_wide
 from infex.experiments.settings_found import Against, against
 from infex.experiments.sweep_log import Progress
 from infex.policies import Policy
@@ -243,7 +243,7 @@ class Results(PlayedRuns):
         """Writes `results.parquet` and `summary.csv`."""
         from infex.experiments.folder import write_tables
 
-        write_tables(folder, wide_parquet(self._lists, self.settings), self.summary().arrow)
+        write_tables(folder, functools.partial(write_wide, self._lists, self.settings), self.summary().arrow)
 
     def against(self, setting: str, **only: object) -> Against:
         """Final regret by the values of a setting, with a line for each mixture of the others.

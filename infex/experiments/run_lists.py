@@ -13,11 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from infex.arrays import Integers
+from infex.arrays import Floats, Integers
 from infex.errors import InvalidSetting
 from infex.experiments.runs_table import RUN_COLUMNS
 from infex.experiments.tasks import TaskOutcome
 
+RUNS_OF_A_SLICE = 8  # fewer are put in order one by one
 CURVE = ("t", "regret")  # the columns that have a number for each recorded round
 RUN_FACTS = [name for name in RUN_COLUMNS.names if name not in CURVE]
 RUN_LISTS = pa.schema(
@@ -78,14 +79,31 @@ def once(runs: pa.Table) -> pa.Table:
 
 
 def in_order(runs: pa.Table, keys: pa.Array) -> pa.Table:
-    """The runs of these keys, as far as they are there, in their order."""
-    places = pc.index_in(keys, value_set=runs["key"].combine_chunks())
-    return runs.take(places.drop_null())
+    """The runs of these keys, as far as they are there, in their order.
+
+    Chunks hold runs that follow each other, so that slices of them are put in order, and nothing is copied.
+    """
+    found = pc.fill_null(pc.index_in(runs["key"], value_set=keys), -1).to_numpy()
+    order = np.argsort(found, kind="stable")[np.count_nonzero(found < 0) :]
+    firsts = np.append(0, np.flatnonzero(np.diff(order) != 1) + 1)
+    if len(order) < RUNS_OF_A_SLICE * len(firsts):
+        return runs.take(pa.array(order))
+    sizes = np.diff(np.append(firsts, len(order)))
+    slices = zip(order[firsts].tolist(), sizes.tolist(), strict=True)
+    return pa.concat_tables([runs.slice(first, size) for first, size in slices])
 
 
 def ends_of(runs: pa.Table) -> Integers:
     """Where the curve of each run begins among all rounds of all runs, and where the last one ends."""
     return np.append(0, np.cumsum(pc.list_value_length(runs["t"]).to_numpy()))
+
+
+def lasts_of(column: pa.ChunkedArray) -> Floats | Integers:
+    """The last number of each list; to flatten the column would copy all of them."""
+    found = [np.zeros(0, column.type.value_type.to_pandas_dtype())]
+    for chunk in column.chunks:
+        found.append(chunk.values.to_numpy()[chunk.offsets.to_numpy()[1:] - 1])
+    return np.concatenate(found)
 
 
 def _codes(rows: pa.Table) -> Integers:

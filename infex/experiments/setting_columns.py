@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
@@ -140,15 +140,13 @@ def widened(table: pa.Table, settings: Mapping[str, Sequence[Facts]]) -> pa.Tabl
     return table
 
 
-def wide_parquet(runs: pa.Table, settings: Mapping[str, Sequence[Facts]]) -> pa.Buffer:
-    """Runs as a Parquet file with a row for each recorded round, made some rows at a time."""
-    sink = pa.BufferOutputStream()
+def write_wide(runs: pa.Table, settings: Mapping[str, Sequence[Facts]], sink: IO[bytes]) -> None:
+    """Writes runs as a Parquet file with a row for each recorded round, some rows at a time."""
     schema = widened(by_round(runs.slice(0, 1)), settings).schema
     step = max(1, ROWS_AT_A_TIME * runs.num_rows // max(int(ends_of(runs)[-1]), 1))
     with pyarrow.parquet.ParquetWriter(sink, schema) as writer:
         for first in range(0, max(runs.num_rows, 1), step):
             writer.write_table(widened(by_round(runs.slice(first, step)), settings))
-    return sink.getvalue()
 
 
 def _columns(table: pa.Table, keys: tuple[str, ...], records: Sequence[Facts]) -> dict[str, pa.Array]:

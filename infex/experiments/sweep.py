@@ -16,7 +16,7 @@ from typing import Any, TypeVar, final
 from infex.checks import real, told, whole
 from infex.errors import InfexError, InvalidSetting
 from infex.experiments.chunks import chunked
-from infex.experiments.engines import Engine, outcomes_of
+from infex.experiments.engines import Engine, compile_ahead, outcomes_of
 from infex.experiments.entrants import LabelledPolicy, Named, combined, entrants, named
 from infex.experiments.folder import Folder
 from infex.experiments.narrowing import narrow
@@ -27,7 +27,6 @@ from infex.experiments.results import Results
 from infex.experiments.setting_columns import settings_of
 from infex.experiments.sweep_log import Progress, SweepLog
 from infex.experiments.tasks import Task
-from infex.simulation.batch import compile_loop
 from infex.simulation.playing import checked_horizon
 
 Made = TypeVar("Made")
@@ -184,7 +183,7 @@ class Sweep:
             about = self.about()
             if len(done) < len(tasks):
                 folder.begin(about)
-                compile_loop()
+                compile_ahead(where)
             missing = [task for key, task in tasks.items() if key not in done]
             for outcomes in outcomes_of(chunked(missing), where):
                 folder.append(outcomes)

@@ -167,7 +167,7 @@ def test_files_are_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
 
     for place in (
         "pyarrow.csv.write_csv",
-        "infex.experiments.folder.replace",
+        "infex.experiments.folder.replacing",
         "pyarrow.parquet.ParquetWriter",
     ):
         with monkeypatch.context() as patch:
