@@ -22,6 +22,7 @@ from infex.experiments import chunk_playing
 from infex.experiments.chunk_playing import RememberedProblems, play_chunk
 from infex.experiments.chunks import Chunk, chunked
 from infex.experiments.folder import Folder, read
+from infex.experiments.results import Results
 from infex.experiments.run_lists import RUN_LISTS, by_round, by_run, once, runs_of
 from infex.experiments.tasks import Task, TaskOutcome, failed, outcome_of
 from infex.records.stream_names import stream_name
@@ -288,6 +289,34 @@ def test_a_folder_of_earlier_days_goes_on(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(pyarrow.parquet.read_table(table), table, row_group_size=77)
     assert read(tmp_path).table().arrow.equals(results.table().arrow)
     assert columns(read(tmp_path)).equals(columns(results))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_runs_stand_in_the_order_of_the_sweep_however_they_came(seed: int) -> None:
+    given = sweep(policies=["LinUCB", "Greedy"], seeds=40, horizon=30)
+    tasks = given.tasks()
+    found = [play_chunk(chunk) for chunk in chunked(tasks, rounds=300)]
+    curves = {each.key: each for some in found for each in some}
+    rng = np.random.default_rng(seed)
+    some = [tasks[place].key for place in rng.permutation(80)[: 20 * seed]]
+    with Folder(None) as folder:
+        for place in rng.permutation(len(found)):
+            folder.append(found[place])
+        table, few = folder.table([task.key for task in tasks]), folder.table([*some, "of another sweep"])
+    assert few["key"].to_pylist() == some
+    assert few["regret"].to_pylist() == [curves[key].regret.tolist() for key in some]
+    assert table["key"].to_pylist() == [task.key for task in tasks]
+    assert table["regret"].to_pylist() == [curves[task.key].regret.tolist() for task in tasks]
+    results = Results(table)
+    (cell,) = results.cells
+    assert results.finals["regret"].to_pylist() == [curves[task.key].regret[-1] for task in tasks]
+    for place, policy in enumerate(("LinUCB", "Greedy")):
+        expected = np.array([curves[task.key].regret for task in tasks[40 * place : 40 * place + 40]])
+        rounds, regret = results.curves(cell, policy)
+        assert rounds.tolist() == curves[tasks[0].key].rounds.tolist()
+        assert regret.tobytes() == expected.tobytes()
+        share = [curves[task.key].facts["explored"] / 30 for task in tasks[40 * place : 40 * place + 40]]
+        assert results.explored(cell, policy).tolist() == share
 
 
 def test_what_is_kept_of_a_run_is_small(tmp_path: Path) -> None:
