@@ -5,7 +5,7 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from benchmarks import ask_tell, disjoint, engine, plans, rivals
+from benchmarks import ask_tell, disjoint, engine, plans, rivals, sweeps
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -17,6 +17,7 @@ def main() -> None:
     write("engine", show_engine())
     write("rivals", show_rivals())
     write("plans", show_plan())
+    write("sweeps", show_sweeps())
     print(f"\nwritten to {RESULTS.relative_to(Path.cwd())}/")
 
 
@@ -104,6 +105,20 @@ def show_plan() -> dict[str, Any]:
     print(f"  {row.seconds:.1f} s, {state}: {row.explorations:,} explorations, {row.problems:,} problems,")
     print(f"  {value:.2f} [{low:.2f}, {high:.2f}] times the regret of the best")
     return row._asdict()
+
+
+def show_sweeps() -> dict[str, Any]:
+    """The whole paper, and the memory of many short runs."""
+    whole = sweeps.whole_paper()
+    print(f"\nthe whole paper, {whole.runs:,} runs of 10,000 rounds, once compiled\n")
+    print(f"  its runs alone, on all cores  {whole.alone:6.1f} s")
+    print(f"  the sweep                     {whole.playing:6.1f} s{whole.playing_ratio:8.2f}x")
+    whole_time = whole.playing + whole.reporting
+    print(f"  with figures and page         {whole_time:6.1f} s{whole.whole_ratio:8.2f}x")
+    held = sweeps.memory()
+    print(f"\na sweep of {held.runs:,} runs of 1,000 rounds: {held.seconds:.1f} s, {held.most:.0f} MB in all")
+    print(f"  processes, of 30 runs {held.few:.0f} MB: {held.kilobytes_a_run:.1f} kB a run")
+    return {"paper": whole._asdict(), "memory": held._asdict()}
 
 
 def write(name: str, found: Any) -> None:

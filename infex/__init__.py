@@ -37,11 +37,15 @@ if _TYPE_CHECKING:
     from infex import testing as testing
     from infex import theory as theory
     from infex import verification as verification
-    from infex.experiments import Results as Results
-    from infex.experiments import Sweep as Sweep
+    from infex.experiments.results import Results as Results
+    from infex.experiments.sweep import Sweep as Sweep
     from infex.planning import plan as plan
 
-_LATER = {"Results": "infex.experiments", "Sweep": "infex.experiments", "plan": "infex.planning"}
+_LATER = {
+    "Results": "infex.experiments.results",
+    "Sweep": "infex.experiments.sweep",
+    "plan": "infex.planning",
+}
 _ROOMS = ("environments", "errors", "estimators", "features", "testing", "theory", "verification", "view")
 
 

@@ -1,14 +1,24 @@
 """Files that are written whole or not at all."""
 
+import contextlib
 import errno
 import os
 import secrets
 import stat
+from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 
 def replace(target: Path, data: bytes) -> None:
     """Writes beside the target, brings it to the disk, and renames."""
+    with replacing(target) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def replacing(target: Path) -> Iterator[IO[bytes]]:
+    """A file beside the target; once all is written it is brought to the disk, and takes its place."""
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
@@ -16,7 +26,7 @@ def replace(target: Path, data: bytes) -> None:
         with open(beside, "xb") as file:
             if target.exists():
                 os.chmod(beside, stat.S_IMODE(target.stat().st_mode))
-            file.write(data)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, target)

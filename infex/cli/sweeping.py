@@ -54,7 +54,7 @@ def play(
         )
         sys.exit(INTERRUPTED_CODE)
     click.echo(_counted(results, time.perf_counter() - begun), err=True)
-    if _lacks(sweep.about(), before):
+    if _lacks(results.about, before):
         click.echo(
             "this folder held another sweep; its runs are kept, its table and figures are replaced", err=True
         )
@@ -67,8 +67,10 @@ def play(
 def _counted(results: Results, seconds: float) -> str:
     """How many runs were played now, and how many were there already.
 
-    >>> import pyarrow as pa
-    >>> _counted(Results(pa.table({"t": [1, 1, 1], "horizon": [1, 1, 1]}), about={"earlier": 2}), 0.31)
+    >>> from infex import Greedy, environments, play_many
+    >>> results = Results.of(play_many(environments.gaussian(2, 3, seed=1), Greedy(), 5, seeds=range(3)))
+    >>> results.about["earlier"] = 2
+    >>> _counted(results, 0.31)
     '1 run played in 0.3 s; 2 were there already'
     """
     earlier = results.about.get("earlier", 0)

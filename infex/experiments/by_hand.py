@@ -11,9 +11,9 @@ import pyarrow as pa
 from infex.errors import InvalidSetting
 from infex.experiments.content import digest
 from infex.experiments.provenance import commit, versions
-from infex.experiments.runs_table import rows_of
+from infex.experiments.run_lists import runs_of
 from infex.experiments.setting_columns import Facts, of_policy
-from infex.experiments.tasks import TaskOutcome, shape_of
+from infex.experiments.tasks import TaskOutcome, outcome_of, shape_of
 from infex.policies import Infex
 from infex.records.thing_labels import label_of
 from infex.simulation import Run
@@ -42,7 +42,7 @@ def made_of(runs: Iterable[Run] | Mapping[str, Iterable[Run]], environment: Nami
         bases.setdefault(policy, label_of(run.policy.base) if isinstance(run.policy, Infex) else None)
         named = {"policy": policy, "horizon": run.horizon}
         facts.setdefault((policy, run.horizon), named | of_policy(run.policy))
-    return Made(rows_of(outcomes), bases, {"policies": list(facts.values()), "environments": []})
+    return Made(runs_of(outcomes), bases, {"policies": list(facts.values()), "environments": []})
 
 
 class _Pairing(NamedTuple):
@@ -96,22 +96,6 @@ def _named(runs: Iterable[Run] | Mapping[str, Iterable[Run]]) -> Iterator[tuple[
 
 
 def _outcome(run: Run, policy: str, label: str) -> TaskOutcome:
-    rounds, regret = run.curve()
-    dim, arms = shape_of(run.instance)
-    facts: dict[str, Any] = {
-        "environment": label,
-        "dim": dim,
-        "arms": arms,
-        "policy": policy,
-        "seed": run.seed,
-        "horizon": run.horizon,
-        "seconds": run.seconds,
-        "explored": run.explored,
-        "optimal": run.optimal,
-        "regret_exploring": run.regret_exploring,
-        "regret_greedy": run.regret_greedy,
-        "volume": run.volume,
-    }
     content = ["by hand", label, run.instance.key, policy, digest(run.policy), run.seed, run.horizon]
     key = hashlib.blake2b(repr(content).encode(), digest_size=12).hexdigest()
-    return TaskOutcome(key, facts, rounds.tolist(), regret.tolist())
+    return outcome_of(run, key, label, policy)

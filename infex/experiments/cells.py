@@ -23,11 +23,12 @@ class Cell:
 
 
 class Runs(NamedTuple):
-    """The runs of one policy on one problem, by seed: final regret, and seconds of computation."""
+    """The runs of one policy on one problem, by seed: final regret, seconds, and the share that explored."""
 
     seeds: Integers
     regret: Floats
     seconds: Floats
+    explored: Floats
 
 
 def by_cell(table: pa.Table) -> dict[tuple[Cell, str], Integers]:

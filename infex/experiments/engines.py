@@ -14,7 +14,10 @@ import joblib
 
 from infex.checks import one_of, whole
 from infex.errors import InvalidSetting
-from infex.experiments.tasks import Chunk, TaskOutcome, play_chunk
+from infex.experiments.chunk_playing import play_chunk
+from infex.experiments.chunks import Chunk
+from infex.experiments.tasks import TaskOutcome, failed
+from infex.simulation.batch import compile_loop
 from infex.simulation.many import cores
 
 ENGINES = ("local", "dask", "ray", "spark")
@@ -140,6 +143,24 @@ def _dask(scheduler: str | None) -> Iterator[Any]:
         yield Cluster(wait_for_workers_timeout=60)
 
 
+def compile_ahead(engine: Engine) -> None:
+    """Compiles the loop of runs, or reads it from the disk: once, and not in all workers at a time.
+
+    On this machine a worker does it, which will need it, while the others start.
+    """
+    if engine.alone or engine.name != "local":
+        compile_loop()
+        return
+    with engine.opened(), _deaf():
+        run = joblib.Parallel(return_as="generator_unordered", batch_size=1)
+        waiting = run([joblib.delayed(compile_loop)()])
+    try:
+        list(waiting)
+    except Exception as error:
+        if not _is_death(error):
+            raise
+
+
 def outcomes_of(chunks: list[Chunk], engine: Engine) -> Iterator[list[TaskOutcome]]:
     """The outcomes of all chunks as they come, in any order; a worker that dies costs a retry.
 
@@ -162,8 +183,8 @@ def outcomes_of(chunks: list[Chunk], engine: Engine) -> Iterator[list[TaskOutcom
                 raise
             in_vain = in_vain + 1 if len(left) == before else 0
     for chunk in left.values():
-        for task, key in zip(chunk.tasks, chunk.keys, strict=True):
-            yield _apart(chunk._replace(tasks=(task,), keys=(key,)), engine)
+        for task in chunk.tasks:
+            yield _apart(Chunk((task,)), engine)
 
 
 def _together(chunks: list[Chunk], engine: Engine) -> Iterator[list[TaskOutcome]]:
@@ -206,9 +227,7 @@ def _apart(single: Chunk, engine: Engine, tries: int = 2) -> list[TaskOutcome]:
             raise
         if tries > 1:
             return _apart(single, engine, tries - 1)
-        return [
-            TaskOutcome(key, {}, [], [], f"the worker that played it died: {error}") for key in single.keys
-        ]
+        return [failed(key, f"the worker that played it died: {error}") for key in single.keys]
     return outcomes
 
 

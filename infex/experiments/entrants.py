@@ -16,6 +16,7 @@ from infex.linear.estimating import checked_estimator
 from infex.policies import Infex, Policy
 from infex.policies.settling import settled
 from infex.policies.traits import checked, traits_of
+from infex.records.stream_names import stream_name
 from infex.records.thing_labels import label_of
 from infex.schedules.protocol import has
 
@@ -50,10 +51,12 @@ class LabelledPolicy:
     penalty: float
     estimator: Named | None = None
     content: str = field(init=False, repr=False)  # a digest of the policy
+    stream: str = field(init=False, repr=False)  # the name of its draws
     estimator_content: str | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "content", digest(self.policy))
+        object.__setattr__(self, "stream", stream_name(self.policy))
         estimator = None if self.estimator is None else digest(self.estimator.thing)
         object.__setattr__(self, "estimator_content", estimator)
 

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import IO, Any, Self, final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 
 from infex.errors import DamagedFile, ForeignFolder, InvalidSetting
 from infex.experiments.results import Results
-from infex.experiments.runs_table import RUN_COLUMNS, rows_of
+from infex.experiments.run_lists import RUN_LISTS, by_run, in_order, once, runs_of
+from infex.experiments.runs_table import RUN_COLUMNS
 from infex.experiments.tasks import TaskOutcome
-from infex.files import replace
+from infex.files import replace, replacing
 
 SWEEP_FILE = "sweep.json"
 RESULTS_FILE = "results.parquet"
@@ -44,7 +44,7 @@ class Folder:
         self._lock: IO[bytes] | None = None
         self._parts: list[Path] = []  # files read or written here, removed when they are joined
         self._old: list[Path] = []  # files to be removed as soon as there is a new run
-        self._tables = [RUN_COLUMNS.empty_table()]
+        self._tables: list[pa.Table] = []  # one row for each run
         if self.path is None:
             return
         try:
@@ -75,7 +75,7 @@ class Folder:
 
     def keys(self) -> set[str]:
         """The names of the runs that are there."""
-        return {key for table in self._tables for key in pc.unique(table["key"]).to_pylist()}
+        return {key for table in self._tables for key in table["key"].to_pylist()}
 
     def begin(self, about: dict[str, Any]) -> None:
         """Writes what the sweep is into a folder without results, so that it can be gone on with."""
@@ -84,20 +84,22 @@ class Folder:
 
     def append(self, outcomes: list[TaskOutcome]) -> None:
         """Keeps the runs of one chunk: after it returns they are on disk."""
-        rows = rows_of(outcomes)
-        if rows.num_rows == 0:
+        runs = runs_of(outcomes)
+        if runs.num_rows == 0:
             return
-        self._tables.append(rows)
+        self._tables.append(runs)
         if self.path is not None:
-            self._parts.append(_write_part(self.path, rows))
+            self._parts.append(_write_part(self.path, runs))
             self._forget()
 
     def table(self, keys: Sequence[str]) -> pa.Table:
-        """The rows of these runs, in the order of the keys, each once."""
-        kept = pa.concat_tables(self._tables)
-        places = pc.index_in(kept["key"], value_set=pa.array(keys, pa.string()))
-        kept = kept.append_column("place", places).filter(pc.is_valid(places))
-        return once(kept.sort_by([("place", "ascending"), ("t", "ascending")]).drop_columns(["place"]))
+        """These runs, in the order of the keys, each once."""
+        return in_order(self._joined(), pa.array(keys, pa.string()))
+
+    def _joined(self) -> pa.Table:
+        """All runs, from now on in one table."""
+        self._tables = [once(pa.concat_tables(self._tables or [RUN_LISTS.empty_table()]))]
+        return self._tables[0]
 
     def finish(self, results: Results) -> None:
         """Writes the table, the summary, what the sweep was, and what failed; runs go into one file."""
@@ -106,7 +108,7 @@ class Folder:
         write_results(self.path, results)
         self._forget()
         if len(self._parts) > 1:
-            joined = _write_part(self.path, once(pa.concat_tables(self._tables)))
+            joined = _write_part(self.path, self._joined())
             for part in self._parts:
                 part.unlink(missing_ok=True)
             self._parts = [joined]
@@ -128,11 +130,11 @@ def write_results(folder: Path, results: Results) -> None:
         failures.unlink(missing_ok=True)
 
 
-def write_tables(folder: Path, runs: bytes, summary: pa.Table) -> None:
+def write_tables(folder: Path, write_runs: Callable[[IO[bytes]], None], summary: pa.Table) -> None:
     """Writes the table of runs, a Parquet file, and the summary for people."""
-    pyarrow.csv.write_csv(summary, sink := pa.BufferOutputStream())
-    replace(folder / RESULTS_FILE, runs)
-    replace(folder / "summary.csv", sink.getvalue().to_pybytes())
+    with replacing(folder / RESULTS_FILE) as table, replacing(folder / "summary.csv") as overview:
+        write_runs(table)
+        pyarrow.csv.write_csv(summary, overview)
 
 
 def save(results: Results, path: str | Path, force: bool) -> None:
@@ -159,8 +161,8 @@ def read(path: str | Path) -> Results:
     about: dict[str, Any] = _json(mark, dict)
     failures = folder / "failures.json"
     failed = tuple(_json(failures, list)) if failures.exists() else ()
-    rows = once(_rows(table, pyarrow.parquet.read_table))
-    return Results(rows, bases=about.get("bases", {}), failures=failed, about=about)
+    runs = once(_runs(table, _read_parquet))
+    return Results(runs, bases=about.get("bases", {}), failures=failed, about=about)
 
 
 def held(path: str | Path) -> dict[str, Any]:
@@ -170,13 +172,6 @@ def held(path: str | Path) -> dict[str, Any]:
     except (OSError, DamagedFile):
         return {}
     return about
-
-
-def once(rows: pa.Table) -> pa.Table:
-    """Each run once, in the given order; a crash while files were joined may have left some twice."""
-    places = rows.select(["key", "t"]).append_column("place", pa.array(range(rows.num_rows), pa.int64()))
-    firsts = places.group_by(["key", "t"]).aggregate([("place", "min")])["place_min"]
-    return rows if len(firsts) == rows.num_rows else rows.take(firsts.sort())
 
 
 def _claimed(path: Path, force: bool) -> IO[bytes] | None:
@@ -218,22 +213,34 @@ def _read_parts(path: Path) -> tuple[list[Path], list[pa.Table]]:
     for _ in range(READING_TRIES):
         parts = _parts(path)
         try:
-            return parts, [_rows(part, pyarrow.feather.read_table) for part in parts]
+            return parts, [_runs(part, pyarrow.feather.read_table) for part in parts]
         except FileNotFoundError:  # its runs are in another file now
             continue
     raise InvalidSetting(f"another process is writing to {path}; wait for it, or name another")
 
 
-def _write_part(path: Path, rows: pa.Table) -> Path:
-    sink = pa.BufferOutputStream()
-    pyarrow.feather.write_feather(rows, sink)
+def _write_part(path: Path, runs: pa.Table) -> Path:
     part = path / RUNS_FOLDER / f"{uuid.uuid4().hex}.arrow"
-    replace(part, sink.getvalue().to_pybytes())
+    packed = pa.ipc.IpcWriteOptions(compression="lz4")
+    with replacing(part) as file, pa.ipc.new_file(file, runs.schema, options=packed) as writer:
+        writer.write_table(runs)
     return part
 
 
-def _rows(path: Path, reader: Callable[[Path], pa.Table]) -> pa.Table:
-    """The rows of a file, if it has the columns of runs."""
+def _read_parquet(path: Path) -> pa.Table:
+    """The runs of a table with one row for each recorded round, some rows at a time."""
+    with pyarrow.parquet.ParquetFile(path) as file:
+        names = [name for name in RUN_COLUMNS.names if name in file.schema_arrow.names]
+        if len(names) < len(RUN_COLUMNS):
+            return file.schema_arrow.empty_table()
+        groups = range(file.num_row_groups)
+        return pa.concat_tables(
+            [RUN_LISTS.empty_table(), *(by_run(file.read_row_group(group, names)) for group in groups)]
+        )
+
+
+def _runs(path: Path, reader: Callable[[Path], pa.Table]) -> pa.Table:
+    """The runs of a file, if it has their columns; a file of earlier days has a row for each round."""
     try:
         rows = reader(path)
     except FileNotFoundError:
@@ -242,7 +249,7 @@ def _rows(path: Path, reader: Callable[[Path], pa.Table]) -> pa.Table:
         raise DamagedFile(f"{path} is damaged: {error}; {REMEDIES[path.suffix]}") from error
     if not set(RUN_COLUMNS.names) <= set(rows.schema.names):
         raise DamagedFile(f"{path} has other columns than a table of runs; {REMEDIES[path.suffix]}")
-    return rows.select(RUN_COLUMNS.names)  # settings are read from what the sweep says of itself
+    return by_run(rows)  # settings are read from what the sweep says of itself
 
 
 REMEDIES = {

@@ -19,12 +19,13 @@ PAPER_ARMS = (10, 100, 1000)
 PAPER_PERIODS = (5, 20, 100)
 PAPER_INSTANCES = 20
 PAPER_HORIZON = 10_000
+OLS_BANDITS = ("OLSBandit", "OLSBandit(preset=paper)")  # the second forces eight times as many rounds
 TIME_NOISE = 0.1  # medians of time differ by this part by chance alone
 
 
 def policies() -> list[str]:
     """The policies of the paper's figures."""
-    return [*bases_and_infex(PAPER_PERIODS), "Greedy", "EpsilonGreedy", "OLSBandit"]
+    return [*bases_and_infex(PAPER_PERIODS), "Greedy", "EpsilonGreedy", *OLS_BANDITS]
 
 
 def bases_and_infex(periods: Iterable[int]) -> list[str]:
@@ -89,11 +90,7 @@ def verdicts(results: Results) -> list[Verdict]:
             "Epsilon-greedy is decent: less mean regret than LinUCB and LinTS.",
             [("EpsilonGreedy", "LinUCB"), ("EpsilonGreedy", "LinTS")],
         ),
-        _claim(
-            results,
-            "OLSBandit is inefficient: more mean regret than INFEX with m = 5, with either base.",
-            [(f"Infex({base}, every(5))", "OLSBandit") for base in ("LinUCB", "LinTS")],
-        ),
+        _forced_claim(results),
     ]
     return [verdict for verdict in judged if verdict.cells > 0]
 
@@ -130,6 +127,34 @@ def _claim(results: Results, claim: str, pairs: list[tuple[str, str]]) -> Verdic
         sum(_all_below(results, cell, pairs, average) for cell in cells) for average in (np.mean, np.median)
     )
     return Verdict(claim, means, len(cells), f"In median regret: {medians} of {len(cells)}.")
+
+
+def _forced_claim(results: Results) -> Verdict:
+    """The claim on OLSBandit, where it forces most of its rounds, as in the paper; the note says of the rest.
+
+    In a cell where both of ours do, it is judged by the one that forces more.
+    """
+    judged: dict[Cell, bool] = {}
+    medians: dict[Cell, bool] = {}
+    rest: dict[Cell, bool] = {}
+    for name in OLS_BANDITS:
+        pairs = [(f"Infex({base}, every(5))", name) for base in ("LinUCB", "LinTS")]
+        for cell in _telling(results, pairs):
+            mean = _all_below(results, cell, pairs, np.mean)
+            if float(np.mean(results.explored(cell, name))) > 0.5:
+                judged[cell], medians[cell] = mean, _all_below(results, cell, pairs, np.median)
+            else:
+                rest[cell] = mean
+    note = f"In median regret: {sum(medians.values())} of {len(judged)}."
+    if rest:
+        note += f" Where it forces fewer, in mean regret: {sum(rest.values())} of {len(rest)}."
+    return Verdict(
+        "OLSBandit is inefficient, as most of its rounds are forced: more mean regret than INFEX with m = 5, "
+        "with either base.",
+        sum(judged.values()),
+        len(judged),
+        note,
+    )
 
 
 def _time_claim(results: Results, claim: str, pairs: list[tuple[str, str]]) -> Verdict:

@@ -13,6 +13,7 @@ from infex.arrays import Floats, Integers
 from infex.errors import InvalidSetting
 from infex.experiments.cells import Cell, Runs, by_cell
 from infex.experiments.naming import hint
+from infex.experiments.run_lists import CURVE, by_round, by_run, ends_of, lasts_of
 from infex.experiments.runs_table import RUN_COLUMNS, Table
 from infex.experiments.setting_columns import Facts, widened
 from infex.experiments.settings_found import found_name, told_by_labels
@@ -34,8 +35,7 @@ class PlayedRuns:
         failures: tuple[dict[str, str], ...],
         about: dict[str, Any],
     ) -> None:
-        kept = [name for name in RUN_COLUMNS.names if name in table.column_names]
-        self._table = table.select(kept)  # settings are read from `about`
+        self._lists = by_run(table)  # settings are read from `about`
         self.bases = bases
         self.failures = failures
         self.about = about
@@ -45,17 +45,17 @@ class PlayedRuns:
 
     def table(self) -> Table:
         """One row for each run and recorded round, with a column for every setting that was played."""
-        return Table(widened(self._table, self.settings))
+        return Table(widened(by_round(self._lists), self.settings))
 
     @functools.cached_property
     def settings(self) -> dict[str, list[Facts]]:
         """The settings of all policies and problems; where the sweep kept none, what their labels say."""
-        if "settings" in self.about or not set(RUN_COLUMNS.names) <= set(self._table.column_names):
-            kept: dict[str, list[Facts]] = self.about.get("settings", {})
+        if "settings" in self.about:
+            kept: dict[str, list[Facts]] = self.about["settings"]
             return {"policies": [], "environments": []} | kept
-        pairs = self._table.select(["policy", "horizon"]).group_by(["policy", "horizon"]).aggregate([])
+        pairs = self._lists.select(["policy", "horizon"]).group_by(["policy", "horizon"]).aggregate([])
         labels = [(row["policy"], row["horizon"]) for row in pairs.to_pylist()]
-        return told_by_labels(labels, pc.unique(self._table["environment"]).to_pylist())
+        return told_by_labels(labels, pc.unique(self._lists["environment"]).to_pylist())
 
     @functools.cached_property
     def rules(self) -> dict[str, str]:
@@ -74,7 +74,16 @@ class PlayedRuns:
     @functools.cached_property
     def finals(self) -> pa.Table:
         """One row for each run: its last round, and every setting that was played."""
-        return widened(self._table.filter(pc.equal(self._table["t"], self._table["horizon"])), self.settings)
+        runs = self._whole
+        for name in CURVE:
+            runs = runs.set_column(RUN_COLUMNS.names.index(name), name, pa.array(lasts_of(runs[name])))
+        return widened(runs, self.settings)
+
+    @functools.cached_property
+    def _whole(self) -> pa.Table:
+        """The runs whose last round is that of the horizon: all, but of a table that was cut."""
+        reached = lasts_of(self._lists["t"]) == self._lists["horizon"].to_numpy()
+        return self._lists if reached.all() else self._lists.filter(pa.array(reached))
 
     @functools.cached_property
     def cells(self) -> list[Cell]:
@@ -102,9 +111,10 @@ class PlayedRuns:
     @functools.cached_property
     def _runs(self) -> dict[tuple[Cell, str], Runs]:
         """The runs of each cell and policy."""
-        seeds, regret, seconds = (self.finals[name].to_numpy() for name in ("seed", "regret", "seconds"))
+        columns = [self.finals[name].to_numpy() for name in ("seed", "regret", "seconds")]
+        columns.append(self.finals["explored"].to_numpy() / self.finals["horizon"].to_numpy())
         groups = by_cell(self.finals)
-        return {key: Runs(seeds[rows], regret[rows], seconds[rows]) for key, rows in groups.items()}
+        return {key: Runs(*(column[rows] for column in columns)) for key, rows in groups.items()}
 
     def has(self, cell: Cell, policy: str | Policy) -> bool:
         """Are there runs of that policy in that cell?"""
@@ -123,6 +133,10 @@ class PlayedRuns:
     def seconds(self, cell: Cell, policy: str | Policy) -> Floats:
         """Computation time of each run, by seed."""
         return self._of(cell, policy).seconds
+
+    def explored(self, cell: Cell, policy: str | Policy) -> Floats:
+        """The share of its rounds in which each run explored, by seed."""
+        return self._of(cell, policy).explored
 
     def known(self, policy: str | Policy) -> str:
         """The name of a policy in the table, if there are runs of it.
@@ -161,11 +175,13 @@ class PlayedRuns:
     @functools.cached_property
     def _curves(self) -> dict[tuple[Cell, str], tuple[Integers, Floats]]:
         """Rounds and regret of each cell and policy, one row for each run."""
-        t, seeds, regret = (self._table[name].to_numpy() for name in ("t", "seed", "regret"))
+        t, regret = (pc.list_flatten(self._whole[name]).to_numpy() for name in CURVE)
+        ends = ends_of(self._whole)
         curves = {}
-        for key, rows in by_cell(self._table).items():
-            runs = np.unique(seeds[rows]).size
-            curves[key] = t[rows].reshape(runs, -1)[0], regret[rows].reshape(runs, -1)
+        for key, runs in by_cell(self.finals).items():
+            first, last = ends[runs[0]], ends[runs[0] + 1]
+            places = ends[runs][:, None] + np.arange(last - first)
+            curves[key] = t[first:last], regret[places]
         return curves
 
     def curves(self, cell: Cell, policy: str | Policy) -> tuple[Integers, Floats]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, final, runtime_checkable
+from typing import Any, NamedTuple, Protocol, final, runtime_checkable
 
 from infex import environments
 from infex.checks import settings_by_name
@@ -31,6 +31,14 @@ class Defined(Protocol):
 
     __module__: str
     __qualname__: str
+
+
+class ProblemContent(NamedTuple):
+    """A digest of a problem, whether it is plain (`LinearInstance.is_plain`), and the numbers in its arms."""
+
+    digest: str
+    is_plain: bool
+    numbers: int
 
 
 @final
@@ -62,16 +70,22 @@ class Recipe:
             return GENERATORS[self.source]
         return load(self.source) if isinstance(self.source, str) else self.source
 
-    def content(self, seed: int) -> str:
-        """A digest of the problem of one seed: of its settings, or of what a user's object gives."""
-        if self.is_of_a_kind:
-            return digest((self.source, self.settings))
+    def contents(self, seeds: Sequence[int]) -> list[ProblemContent]:
+        """What the problem of each seed is; its digest is of settings, or of what a user's object gives."""
+        if not self.is_of_a_kind:
+            return [self._content(seed) for seed in seeds]
+        one = self._content(seeds[0], digest((self.source, self.settings)))
+        return [one] * len(seeds)
+
+    def _content(self, seed: int, known: str | None = None) -> ProblemContent:
         try:
-            return digest(self.make(seed))
+            made = self.make(seed)
+            plain = isinstance(made, environments.LinearInstance) and made.is_plain
+            return ProblemContent(digest(made) if known is None else known, plain, made.count * made.dim)
         except KeyboardInterrupt:
             raise
         except BaseException:  # a user's code may raise anything; playing it will record what
-            return ""
+            return ProblemContent(known or "", False, 0)
 
     @property
     def is_of_a_kind(self) -> bool:

@@ -18,8 +18,9 @@ from infex.experiments.bands import Band, band_of, slope_of
 from infex.experiments.cells import Cell as Cell
 from infex.experiments.diffing import ResultsDiff, difference
 from infex.experiments.played import PlayedRuns
+from infex.experiments.run_lists import by_round
 from infex.experiments.runs_table import Table
-from infex.experiments.setting_columns import wide_parquet
+from infex.experiments.setting_columns import write_wide
 from infex.experiments.settings_found import Against, against
 from infex.experiments.sweep_log import Progress
 from infex.policies import Policy
@@ -209,7 +210,8 @@ class Results(PlayedRuns):
 
     def diff(self, other: Results | str | Path) -> ResultsDiff:
         """Which runs agree bit for bit with another's, or a folder's, which do not, which are missing."""
-        return difference(self._table, (other if isinstance(other, Results) else Results.load(other))._table)
+        second = other if isinstance(other, Results) else Results.load(other)
+        return difference(by_round(self._lists), by_round(second._lists))
 
     def bands(self, cell: Cell, policy: str | Policy, of: Literal["mean"] | float = "mean") -> Band:
         """Recorded rounds, the mean or a quantile (0.5 is the median) of regret, and its interval of 95 %.
@@ -241,7 +243,7 @@ class Results(PlayedRuns):
         """Writes `results.parquet` and `summary.csv`."""
         from infex.experiments.folder import write_tables
 
-        write_tables(folder, wide_parquet(self._table, self.settings), self.summary().arrow)
+        write_tables(folder, functools.partial(write_wide, self._lists, self.settings), self.summary().arrow)
 
     def against(self, setting: str, **only: object) -> Against:
         """Final regret by the values of a setting, with a line for each mixture of the others.

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, final
 
-import numpy as np
 import pyarrow as pa
 
 from infex.experiments.printed import aligned
-from infex.experiments.tasks import TaskOutcome
 
 RUN_COLUMNS = pa.schema(
     [
@@ -30,23 +27,6 @@ RUN_COLUMNS = pa.schema(
         ("volume", pa.float64()),
     ]
 )
-
-
-def rows_of(outcomes: Iterable[TaskOutcome]) -> pa.Table:
-    """One row for each run and recorded round."""
-    good = [outcome for outcome in outcomes if outcome.error is None]
-    if not good:
-        return RUN_COLUMNS.empty_table()
-    counts = [len(outcome.rounds) for outcome in good]
-    columns: dict[str, Any] = {
-        "key": np.repeat([outcome.key for outcome in good], counts),
-        "t": [t for outcome in good for t in outcome.rounds],
-        "regret": [value for outcome in good for value in outcome.regret],
-    }
-    for name in RUN_COLUMNS.names:
-        if name not in columns:
-            columns[name] = np.repeat([outcome.facts[name] for outcome in good], counts)
-    return pa.table({name: columns[name] for name in RUN_COLUMNS.names}, schema=RUN_COLUMNS)
 
 
 @final

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,7 @@ from infex.arrays import Integers
 from infex.checks import settings_by_name
 from infex.experiments.entrants import LabelledPolicy
 from infex.experiments.recipes import Recipe
+from infex.experiments.run_lists import by_round, ends_of
 from infex.experiments.runs_table import RUN_COLUMNS
 from infex.policies import Policy
 from infex.records.described import described
@@ -39,7 +40,7 @@ SETTING_COLUMNS: Mapping[str, pa.DataType] = {  # those that every table has
     "penalty": pa.float64(),
     "estimator": pa.string(),
 }
-ROWS_AT_A_TIME = 1 << 18
+ROWS_AT_A_TIME = 1 << 16
 TAKEN = {*RUN_COLUMNS.names, *SETTING_COLUMNS} - {"period", "data", "delta", "scale"}
 
 
@@ -139,14 +140,13 @@ def widened(table: pa.Table, settings: Mapping[str, Sequence[Facts]]) -> pa.Tabl
     return table
 
 
-def wide_parquet(table: pa.Table, settings: Mapping[str, Sequence[Facts]]) -> bytes:
-    """The same as a Parquet file, some rows at a time: settings take more room than numbers."""
-    sink = pa.BufferOutputStream()
-    schema = widened(table.slice(0, 1), settings).schema
+def write_wide(runs: pa.Table, settings: Mapping[str, Sequence[Facts]], sink: IO[bytes]) -> None:
+    """Writes runs as a Parquet file with a row for each recorded round, some rows at a time."""
+    schema = widened(by_round(runs.slice(0, 1)), settings).schema
+    step = max(1, ROWS_AT_A_TIME * runs.num_rows // max(int(ends_of(runs)[-1]), 1))
     with pyarrow.parquet.ParquetWriter(sink, schema) as writer:
-        for first in range(0, max(table.num_rows, 1), ROWS_AT_A_TIME):
-            writer.write_table(widened(table.slice(first, ROWS_AT_A_TIME), settings))
-    return bytes(sink.getvalue().to_pybytes())
+        for first in range(0, max(runs.num_rows, 1), step):
+            writer.write_table(widened(by_round(runs.slice(first, step)), settings))
 
 
 def _columns(table: pa.Table, keys: tuple[str, ...], records: Sequence[Facts]) -> dict[str, pa.Array]:

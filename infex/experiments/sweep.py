@@ -15,7 +15,8 @@ from typing import Any, TypeVar, final
 
 from infex.checks import real, told, whole
 from infex.errors import InfexError, InvalidSetting
-from infex.experiments.engines import Engine, outcomes_of
+from infex.experiments.chunks import chunked
+from infex.experiments.engines import Engine, compile_ahead, outcomes_of
 from infex.experiments.entrants import LabelledPolicy, Named, combined, entrants, named
 from infex.experiments.folder import Folder
 from infex.experiments.narrowing import narrow
@@ -25,8 +26,7 @@ from infex.experiments.recipes import Recipe, recipes
 from infex.experiments.results import Results
 from infex.experiments.setting_columns import settings_of
 from infex.experiments.sweep_log import Progress, SweepLog
-from infex.experiments.tasks import Task, chunked
-from infex.simulation.batch import compile_loop
+from infex.experiments.tasks import Task
 from infex.simulation.playing import checked_horizon
 
 Made = TypeVar("Made")
@@ -118,7 +118,7 @@ class Sweep:
         return [
             Task(where, who, seed, content)
             for where in self.problems
-            for contents in [[where.content(seed) for seed in seeds]]
+            for contents in [where.contents(seeds)]
             for who in self.players
             for seed, content in zip(seeds, contents, strict=True)
         ]
@@ -180,14 +180,15 @@ class Sweep:
         with showing(progress) as told, Folder(out, force=force) as folder:
             done = folder.keys() & tasks.keys()
             log = SweepLog(tasks, len(done), told)
+            about = self.about()
             if len(done) < len(tasks):
-                folder.begin(self.about())
-                compile_loop()
+                folder.begin(about)
+                compile_ahead(where)
             missing = [task for key, task in tasks.items() if key not in done]
             for outcomes in outcomes_of(chunked(missing), where):
                 folder.append(outcomes)
                 log.enter(outcomes)
-            about = self.about() | where.about() | {"earlier": len(done)}
+            about |= where.about() | {"earlier": len(done)}
             rows = folder.table(list(tasks))
             results = Results(rows, bases=about["bases"], failures=log.failures(), about=about, sweep=self)
             folder.finish(results)

@@ -2,43 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import joblib
 
 from infex.experiments import changing_arms, paper
 from infex.experiments.results import Results
 from infex.files import replace
-from infex.reports import draw, page
+from infex.reports import page, rendered, write_figures
 from infex.reports.strips import Look
 from infex.simulation.many import cores
-
-Picture = TypeVar("Picture")
 
 DEFAULT_TITLE = "Infrequent exploration in linear bandits"
 
 
 def write_report(results: Results, folder: Path, show: Look = "std", log: bool = False) -> list[Path]:
     """Writes the figures, as `results.plot` would, and `report.html` in place of earlier ones; the files."""
-    written = draw(results, folder, paper.figures(results), _on_all_cores, show=show, log=log)
+    dims = sorted({cell.dim for cell in results.cells})
+    drawing = [partial(rendered, results, dim, show=show, log=log) for dim in dims]
+    text, *figures = _on_all_cores([partial(_page, results), *drawing])
+    written = write_figures(dict(zip(dims, figures, strict=True)), folder, paper.figures(results))
     target = folder / "report.html"
-    title = results.about.get("title") or DEFAULT_TITLE
-    if claims := paper.verdicts(results):
-        text = page(results, title, claims, paper.caveat(results))
-    else:
-        text = page(results, title, changing_arms.verdicts(results), heading=changing_arms.CHANGING_HEADING)
     replace(target, text.encode())
     return [*written, target]
 
 
-def _on_all_cores(draw_one: Callable[[int], Picture], dims: list[int]) -> Iterable[Picture]:
-    """A `map` that draws figures in processes of their own, where there are several."""
-    workers = min(cores(), len(dims))
+def _page(results: Results) -> str:
+    title = results.about.get("title") or DEFAULT_TITLE
+    if claims := paper.verdicts(results):
+        return page(results, title, claims, paper.caveat(results))
+    return page(results, title, changing_arms.verdicts(results), heading=changing_arms.CHANGING_HEADING)
+
+
+def _on_all_cores(jobs: Sequence[Callable[[], Any]]) -> list[Any]:
+    """What each job gives; in processes of their own, where there are several."""
+    workers = min(cores(), len(jobs))
     if workers < 2:
-        return map(draw_one, dims)
-    figures: Iterable[Picture] = joblib.Parallel(n_jobs=workers)(
-        joblib.delayed(draw_one)(dim) for dim in dims
-    )
-    return figures
+        return [job() for job in jobs]
+    found: list[Any] = joblib.Parallel(n_jobs=workers)(joblib.delayed(job)() for job in jobs)
+    return found

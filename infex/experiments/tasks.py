@@ -1,23 +1,19 @@
-"""The runs of a sweep: named by their content, played in any process, failures recorded."""
+"""The runs of a sweep: each named by its content, and what it gave."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import traceback
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, final
 
+import numpy as np
+
+from infex.arrays import Floats, Integers
 from infex.environments import Instance
-from infex.errors import InfexWarning
 from infex.experiments.entrants import LabelledPolicy
-from infex.experiments.recipes import Recipe
-from infex.experiments.warming import warm
-from infex.records.stream_names import stream_name
-from infex.simulation.playing import fresh, play
+from infex.experiments.recipes import ProblemContent, Recipe
+from infex.simulation import Run
 
 TASK_FORMAT = 3  # raised when the same task comes to play another run
 
@@ -25,32 +21,36 @@ TASK_FORMAT = 3  # raised when the same task comes to play another run
 @final
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One run: a problem, a policy and a seed; `content` is the problem's for that seed."""
+    """One run: a problem, a policy and a seed; `content` is the problem's for that seed.
+
+    `key` is a name that depends only on what is played.
+    """
 
     recipe: Recipe
     player: LabelledPolicy
     seed: int
-    content: str
+    content: ProblemContent
+    key: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        player = self.player
+        content: dict[str, Any] = {
+            "format": TASK_FORMAT,
+            "environment": [self.recipe.label, self.content.digest],
+            "policy": [player.label, player.stream, player.content],
+            "seed": self.seed,
+            "horizon": player.horizon,
+            "penalty": player.penalty,
+        }
+        if player.estimator is not None:
+            content["estimator"] = [player.estimator.label, player.estimator_content]
+        key = hashlib.blake2b(json.dumps(content).encode(), digest_size=12).hexdigest()
+        object.__setattr__(self, "key", key)
 
     @property
     def horizon(self) -> int:
         """The rounds of the run."""
         return self.player.horizon
-
-    @property
-    def key(self) -> str:
-        """A name that depends only on what is played."""
-        content: dict[str, Any] = {
-            "format": TASK_FORMAT,
-            "environment": [self.recipe.label, self.content],
-            "policy": [self.player.label, stream_name(self.player.policy), self.player.content],
-            "seed": self.seed,
-            "horizon": self.horizon,
-            "penalty": self.player.penalty,
-        }
-        if self.player.estimator is not None:
-            content["estimator"] = [self.player.estimator.label, self.player.estimator_content]
-        return hashlib.blake2b(json.dumps(content).encode(), digest_size=12).hexdigest()
 
     def __str__(self) -> str:
         return f"{self.player.label} on {self.recipe.label} with seed {self.seed}"
@@ -65,54 +65,23 @@ class TaskOutcome(NamedTuple):
 
     key: str
     facts: dict[str, Any]
-    rounds: list[int]
-    regret: list[float]
+    rounds: Integers
+    regret: Floats
     error: str | None = None
     warned: tuple[Warning, ...] = ()
 
 
-class Chunk(NamedTuple):
-    """Tasks of one problem and seed, which one worker plays one after the other."""
-
-    recipe: Recipe
-    seed: int
-    tasks: tuple[Task, ...]
-    keys: tuple[str, ...]
-
-
-def play_chunk(chunk: Chunk) -> list[TaskOutcome]:
-    """Plays the tasks of a chunk; an error in one stops none of the others."""
-    try:
-        instance = chunk.recipe.make(chunk.seed)
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # a user's code may raise anything, SystemExit too
-        return [TaskOutcome(key, {}, [], [], traceback.format_exc()) for key in chunk.keys]
-    return [_outcome(task, key, instance) for task, key in zip(chunk.tasks, chunk.keys, strict=True)]
-
-
-def _outcome(task: Task, key: str, instance: Instance) -> TaskOutcome:
-    warm(instance, task.player.policy, task.player.content)
-    try:
-        with _noted() as warned:
-            policy = fresh(task.player.policy)
-            estimator = None if task.player.estimator is None else task.player.estimator.thing
-            run = play(
-                instance, policy, task.horizon, task.seed, penalty=task.player.penalty, estimator=estimator
-            )
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # a user's code may raise anything, SystemExit too
-        return TaskOutcome(key, {}, [], [], traceback.format_exc(), tuple(warned))
+def outcome_of(run: Run, key: str, environment: str, policy: str) -> TaskOutcome:
+    """What a run gave, under the names that its problem and its policy have in tables."""
     rounds, regret = run.curve()
-    dim, arms = shape_of(instance)
+    dim, arms = shape_of(run.instance)
     facts = {
-        "environment": task.recipe.label,
+        "environment": environment,
         "dim": dim,
         "arms": arms,
-        "policy": task.player.label,
-        "seed": task.seed,
-        "horizon": task.horizon,
+        "policy": policy,
+        "seed": run.seed,
+        "horizon": run.horizon,
         "seconds": run.seconds,
         "explored": run.explored,
         "optimal": run.optimal,
@@ -120,42 +89,14 @@ def _outcome(task: Task, key: str, instance: Instance) -> TaskOutcome:
         "regret_greedy": run.regret_greedy,
         "volume": run.volume,
     }
-    return TaskOutcome(key, facts, rounds.tolist(), regret.tolist(), warned=tuple(warned))
+    return TaskOutcome(key, facts, rounds, regret)
 
 
-@contextmanager
-def _noted() -> Iterator[list[Warning]]:
-    """Keeps the warnings of infex that are given inside; all others are shown.
-
-    Filters of warnings belong to the process: where a cluster's worker plays in several threads, a warning
-    may be missed or be kept with another run.
-    """
-    noted: list[Warning] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.filterwarnings("always", category=InfexWarning)
-        try:
-            yield noted
-        finally:
-            noted += [each.message for each in caught if isinstance(each.message, InfexWarning)]
-    for each in caught:
-        if not isinstance(each.message, InfexWarning):
-            warnings.showwarning(each.message, each.category, each.filename, each.lineno)
+def failed(key: str, error: str, warned: tuple[Warning, ...] = ()) -> TaskOutcome:
+    """The outcome of a task that went wrong."""
+    return TaskOutcome(key, {}, np.zeros(0, np.int64), np.zeros(0), error, warned)
 
 
 def shape_of(instance: Instance) -> tuple[int, int]:
     """Dimension and number of arms."""
     return instance.dim, instance.count
-
-
-def chunked(tasks: list[Task], rounds: int = 200_000) -> list[Chunk]:
-    """Tasks in chunks of one problem and seed, of at most `rounds` rounds each where a run is no longer."""
-    groups: dict[tuple[str, int, int], list[Task]] = {}
-    for task in tasks:
-        groups.setdefault((task.recipe.label, task.seed, task.horizon), []).append(task)
-    chunks = []
-    for alike in groups.values():
-        size = max(1, rounds // alike[0].horizon)
-        for first in range(0, len(alike), size):
-            some = tuple(alike[first : first + size])
-            chunks.append(Chunk(some[0].recipe, some[0].seed, some, tuple(task.key for task in some)))
-    return chunks

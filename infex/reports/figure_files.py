@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DRAWN_BY = "drawn by infex"  # a figure that says so is ours to replace
+FIGURE_DPI = 150
+SVG_SALT = "infex"  # without it, the ids in an SVG are random
 FORMATS: dict[str, dict[str, Any]] = {  # what a file says of itself; a date would differ in every run
     "png": {"Software": DRAWN_BY},
     "svg": {"Creator": DRAWN_BY, "Date": None},
@@ -25,8 +27,28 @@ def picture(figure: Figure, kind: str) -> bytes:
     from matplotlib import rc_context
 
     sink = BytesIO()
-    with rc_context({"svg.hashsalt": "infex"}):  # without it, the ids in an SVG are random
-        figure.savefig(sink, format=kind, dpi=150, metadata=FORMATS[kind])
+    with rc_context({"svg.hashsalt": SVG_SALT}):
+        figure.savefig(sink, format=kind, dpi=FIGURE_DPI, metadata=FORMATS[kind])
+    return sink.getvalue()
+
+
+def placed_picture(figure: Figure, kind: str) -> bytes:
+    """The same, of a figure whose parts have their places: `savefig` would draw it once more for them."""
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_pdf import FigureCanvasPdf
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    sink = BytesIO()
+    write: dict[str, Any] = {
+        "png": FigureCanvasAgg.print_png,
+        "svg": FigureCanvasSVG.print_svg,
+        "pdf": FigureCanvasPdf.print_pdf,
+    }
+    canvas = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG, "pdf": FigureCanvasPdf}[kind](figure)
+    figure.set_dpi(FIGURE_DPI)
+    with rc_context({"svg.hashsalt": SVG_SALT}):
+        write[kind](canvas, sink, metadata=FORMATS[kind])
     return sink.getvalue()
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from infex.errors import InvalidSetting
 from infex.files import replace
-from infex.reports.figure_files import DRAWN_BY, FORMATS, picture
+from infex.reports.figure_files import DRAWN_BY, FORMATS, placed_picture
 from infex.reports.shown import Floats, P, Shown
 from infex.reports.strips import LOOKS, Look, strip
 from infex.reports.styles import Style, styles
@@ -93,24 +92,16 @@ def _height(policies: list[str]) -> float:
     return max(3.1, 0.7 + (0.05 + 0.135 * most) * len(policies))
 
 
-def draw(
-    results: Shown[P],
-    folder: Path,
-    numbers: Mapping[int, int] | None = None,
-    each: Callable[..., Iterable[dict[str, bytes]]] = map,
-    *,
-    show: Look = "std",
-    log: bool = False,
+def write_figures(
+    figures: Mapping[int, Mapping[str, bytes]], folder: Path, numbers: Mapping[int, int] | None = None
 ) -> list[Path]:
-    """Writes a figure for each dimension, in every format; the files. Earlier figures of ours are removed.
+    """Writes the figure of each dimension, in every format; the files. Earlier figures of ours are removed.
 
-    `numbers` are those of the figures, by dimension; without them figures count from 1. `each` may be a `map`
-    that works on several cores. `show` and `log` are those of `figure`.
+    `numbers` are those of the figures, by dimension; without them figures count from 1.
     """
     written = []
-    dims = sorted({cell.dim for cell in results.cells})
-    numbers = numbers or {dim: number for number, dim in enumerate(dims, 1)}
-    for dim, pictures in zip(dims, each(partial(rendered, results, show=show, log=log), dims), strict=True):
+    numbers = numbers or {dim: number for number, dim in enumerate(figures, 1)}
+    for dim, pictures in figures.items():
         for kind, data in pictures.items():
             path = folder / f"figure{numbers[dim]}.{kind}"
             replace(path, data)
@@ -133,7 +124,7 @@ def rendered(results: Shown[P], dim: int, *, show: Look = "std", log: bool = Fal
         drawn = figure(results, dim, show=show, log=log)
         drawn.draw_without_rendering()
         drawn.set_layout_engine("none")  # the engine would place everything anew for each format
-        return {kind: picture(drawn, kind) for kind in FORMATS}
+        return {kind: placed_picture(drawn, kind) for kind in FORMATS}
 
 
 def _shown(results: Shown[P], cell: P) -> list[str]:

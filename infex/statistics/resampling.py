@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from infex.streams import stream
 MEAN_RESAMPLES = 10_000
 QUANTILE_RESAMPLES = 2000  # fewer, because a quantile takes longer than a mean
 NUMBERS_DRAWN_AT_ONCE = 1 << 18
+NUMBERS_REMEMBERED = 1 << 18  # 2 MB
 MEAN_NUMBERS, QUANTILE_NUMBERS = 1 << 24, 1 << 22  # that are drawn in all: past 1,600 pairs draws are fewer
 FEWEST_RESAMPLES = 500
 INTERVAL_ENDS = ((1 - 0.95) / 2, (1 + 0.95) / 2)  # the quantiles between which 95 % lie
@@ -159,14 +161,30 @@ def _redrawn_means(rows: Floats, draws: int) -> Floats:
 
     A draw counts how often it holds each place, so that means are one product of counts and rows.
     """
-    size = rows.shape[1]
+    count, size = rows.shape
     columns, parts = np.concatenate([rows, rows**2]).T, []
-    for drawn in resamples(size, draws, MEAN_NUMBERS):
-        first = np.arange(len(drawn))[:, None] * size
-        counts = np.bincount((drawn + first).ravel(), minlength=drawn.size).reshape(drawn.shape)
-        means, squared_means = np.hsplit(counts.astype(np.float64) @ columns / size, 2)
-        squares = np.maximum(squared_means - means**2, 0) / (size - 1)
+    few = size * draws <= NUMBERS_REMEMBERED
+    for counts in _remembered_counts(size, draws) if few else _counts(size, draws):
+        both = counts @ columns / size
+        means = both[:, :count]
+        squares = np.maximum(both[:, count:] - means**2, 0) / (size - 1)
         errors = np.where(squares > RELATIVE_ROUNDING, np.sqrt(squares), 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            parts.append(np.nan_to_num(means / errors, nan=0.0, posinf=np.inf, neginf=-np.inf))
+            found = means / errors
+        found[np.isnan(found)] = 0.0
+        parts.append(found)
     return np.concatenate(parts)
+
+
+def _counts(size: int, draws: int) -> Iterator[Floats]:
+    """How often each draw holds each place, in blocks of draws."""
+    for drawn in resamples(size, draws, MEAN_NUMBERS):
+        first = np.arange(len(drawn))[:, None] * size
+        counts = np.bincount((drawn + first).ravel(), minlength=drawn.size)
+        yield counts.reshape(drawn.shape).astype(np.float64)
+
+
+@functools.lru_cache(maxsize=4)
+def _remembered_counts(size: int, draws: int) -> tuple[Floats, ...]:
+    """The same for small samples: a page asks for hundreds of intervals from the same draws."""
+    return tuple(_counts(size, draws))

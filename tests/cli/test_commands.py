@@ -305,7 +305,9 @@ def show_of(folder: Path, name: str) -> list[str]:
     return list(dict.fromkeys(line.split()[0] for line in out.getvalue().splitlines() if "[bold]" in line))
 
 
-@pytest.mark.parametrize("place", ["infex.cli.sweeping.write_report", "infex.experiments.sweep.compile_loop"])
+@pytest.mark.parametrize(
+    "place", ["infex.cli.sweeping.write_report", "infex.experiments.sweep.compile_ahead"]
+)
 def test_ctrl_c_anywhere_ends_with_its_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
@@ -519,7 +521,7 @@ def test_ctrl_c_that_nobody_could_raise_still_ends_the_command(
         with contextlib.suppress(KeyboardInterrupt):  # as a callback from C does
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("infex.experiments.sweep.compile_loop", swallowed)
+    monkeypatch.setattr("infex.experiments.sweep.compile_ahead", swallowed)
     found = infex("run", sweep_file(tmp_path, ["Greedy"]), "--out", str(tmp_path / "a"), "--workers", "1")
     assert found.exit_code == 130
     assert "the same command goes on from there" in " ".join(found.stderr.split())

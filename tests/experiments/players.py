@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from infex import Choice, LinUCB, best
+from infex import Choice, LinUCB, best, kernel
 from infex.environments import LinearInstance, gaussian
 from infex.estimators import Discounted
 from tests.waiting import until
@@ -220,3 +220,25 @@ class Silent:
 class Broken:
     def __repr__(self) -> str:
         raise ValueError("max() arg is an empty sequence")
+
+
+def marked(seed: int) -> LinearInstance:
+    """A problem whose first arm begins with -1 with seed 1 alone."""
+    return LinearInstance(np.array([[-1.0 if seed == 1 else 1.0, 0.0], [0.0, 1.0]]), [0.1 * seed, 0.2])
+
+
+@kernel
+def picky(t, seen, rng):  # type: ignore[no-untyped-def]
+    """Plays the first arm, or one that is not there where that begins with a negative number."""
+    return 0 if seen.arms[0, 0] > 0 else 9
+
+
+class Seesaw:
+    """An environment of a user's: one arm is good in odd rounds, the other in even ones."""
+
+    def __init__(self, seed: int) -> None:
+        self.arms = np.eye(2)
+        self.lead = 0.1 * (seed + 1)
+
+    def means(self, t: int, arms: Any) -> Any:
+        return self.lead * np.array([t % 2, 1 - t % 2])

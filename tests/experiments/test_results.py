@@ -5,32 +5,40 @@ import statistics
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from infex import Sweep
 from infex.errors import InfexError
 from infex.experiments import paper
 from infex.experiments.results import Results
-from infex.experiments.runs_table import rows_of
+from infex.experiments.run_lists import runs_of
 from infex.experiments.tasks import TaskOutcome
 from tests.experiments import players
 
 Runs = dict[str, dict[int, tuple[float, float]]]  # by policy and seed: regret and seconds
 
 
-def results(cells: dict[tuple[str, int, int], Runs], horizon: int = 10_000, **about: Any) -> Results:
-    """Results of such runs, in an order that nobody should trust."""
+def results(
+    cells: dict[tuple[str, int, int], Runs],
+    horizon: int = 10_000,
+    forced: tuple[str, ...] = ("OLSBandit",),
+    **about: Any,
+) -> Results:
+    """Results of such runs, in an order that nobody should trust; those `forced` explore in every round."""
     outcomes = []
     for (environment, dim, arms), runs in cells.items():
         for policy, by_seed in runs.items():
             for seed, (regret, seconds) in reversed(by_seed.items()):
                 facts = {"environment": environment, "dim": dim, "arms": arms, "policy": policy, "seed": seed}
-                facts |= {"horizon": horizon, "seconds": seconds, "explored": 0, "optimal": 0}
+                explored = horizon if policy in forced else horizon // 2
+                facts |= {"horizon": horizon, "seconds": seconds, "explored": explored, "optimal": 0}
                 facts |= {"regret_exploring": 0.0, "regret_greedy": 0.0, "volume": 0.0}
                 key = f"{environment} {dim} {arms} {policy} {seed}"
-                outcomes.append(TaskOutcome(key, facts, [horizon // 2, horizon], [regret / 4, regret]))
+                rounds, curve = np.array([horizon // 2, horizon]), np.array([regret / 4, regret])
+                outcomes.append(TaskOutcome(key, facts, rounds, curve))
     policies = list(dict.fromkeys(policy for runs in cells.values() for policy in runs))
-    return Results(rows_of(outcomes), about={"policies": policies, "horizon": horizon} | about)
+    return Results(runs_of(outcomes), about={"policies": policies, "horizon": horizon} | about)
 
 
 CELL = ("gaussian(dim=2, arms=3)", 2, 3)
@@ -156,6 +164,32 @@ def test_a_claim_needs_every_one_of_its_pairs(claim: str) -> None:
         runs[odd] = {0: (3.0, 3.0)}
         found = [each for each in paper.verdicts(results({CELL: runs})) if each.claim.startswith(claim)]
         assert [each[1:3] for each in found] == [(0, 1)], odd
+
+
+def test_olsbandit_is_judged_where_most_of_its_rounds_are_forced() -> None:
+    one, other = {0: (1.0, 1.0)}, {0: (9.0, 1.0)}
+    usual, preset = "OLSBandit", "OLSBandit(preset=paper)"
+    runs: Runs = {INFEX["LinUCB 5"]: {0: (5.0, 1.0)}, INFEX["LinTS 5"]: {0: (5.0, 1.0)}, usual: one}
+    shapes = {("gaussian(dim=2, arms=3)", 2, 3): runs, ("gaussian(dim=3, arms=3)", 3, 3): runs}
+
+    def found(cells: Any, forced: tuple[str, ...]) -> list[Any]:
+        judged = paper.verdicts(results(cells, forced=forced))
+        return [each[1:4] for each in judged if each.claim.startswith("OLSBandit")]
+
+    assert found(shapes, (usual,)) == [(0, 2, "In median regret: 0 of 2.")]
+    assert found(shapes, ()) == []
+    both = {cell: runs | {preset: other} for cell in shapes}
+    told = "In median regret: 2 of 2. Where it forces fewer, in mean regret: 0 of 2."
+    assert found(both, (preset,)) == [(2, 2, told)]
+    assert found(both, (usual, preset)) == [(2, 2, "In median regret: 2 of 2.")], (
+        "by the one that forces more"
+    )
+    torn = {
+        ("gaussian(dim=2, arms=3)", 2, 3): runs | {preset: other},
+        ("gaussian(dim=3, arms=3)", 3, 3): runs,
+    }
+    told = "In median regret: 1 of 1. Where it forces fewer, in mean regret: 0 of 2."
+    assert found(torn, (preset,)) == [(1, 1, told)]
 
 
 @pytest.mark.parametrize(

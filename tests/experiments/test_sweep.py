@@ -23,11 +23,12 @@ from infex import Infex, LinTS, LinUCB, Sweep, every
 from infex.errors import InfexError
 from infex.experiments import engines
 from infex.experiments import sweep as module
+from infex.experiments.chunk_playing import play_chunk
+from infex.experiments.chunks import Chunk, chunked
 from infex.experiments.engines import Engine
 from infex.experiments.folder import Folder, read
 from infex.experiments.recipes import Recipe
 from infex.experiments.results import Results
-from infex.experiments.tasks import Chunk, chunked, play_chunk
 from tests.experiments import players
 from tests.waiting import PATIENCE, started, until
 
@@ -183,7 +184,7 @@ def test_a_run_that_always_kills_its_worker_is_recorded(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_sweep_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs on 3 arms are finished and those on 4 are held when the signal comes, on any machine."""
+    """Runs of `Held` on 3 arms are finished and those on 4 are held when the signal comes, on any machine."""
     quick, slow = "gaussian(dim=2, arms=3)", "gaussian(dim=2, arms=4)"
     policies, out = ["LinUCB", players.Held(str(tmp_path), arms=4)], tmp_path / "a"
     program = (
@@ -194,13 +195,13 @@ def test_an_interrupted_sweep_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
         "                       progress=lambda done, *of: (here / f'done-{done}').touch())\n"
     )
     with started([sys.executable, "-c", program], cwd=ROOT, **QUIET) as process:
-        until((tmp_path / "done-6").exists, "the runs that nothing holds are finished", process)
+        until((tmp_path / "done-3").exists, "the runs that nothing holds are finished", process)
         until(lambda: len(list(tmp_path.glob("held-*"))) == 2, "both workers are held", process)
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) != 0
     with Folder(out) as folder:
         kept = folder.keys()
-    assert kept == {task.key for task in sweep(environments=[quick], policies=policies).tasks()}
+    assert kept == {task.key for task in sweep(environments=[quick], policies=policies[1:]).tasks()}
     (tmp_path / "go").touch()
     whole = sweep(environments=[quick, slow], policies=policies)
     played: list[str] = []
@@ -298,7 +299,6 @@ def test_chunks_hold_every_task_once_and_are_short() -> None:
     chunks = chunked(tasks, rounds=70_000)
     assert sorted(key for chunk in chunks for key in chunk.keys) == sorted(task.key for task in tasks)
     assert max(len(chunk.tasks) for chunk in chunks) == 2
-    assert all({task.seed for task in chunk.tasks} == {chunk.seed} for chunk in chunks)
 
 
 @pytest.mark.parametrize(
@@ -424,9 +424,8 @@ def test_a_learner_starts_each_run_as_it_was_given() -> None:
 
 def test_a_learner_is_fresh_for_every_task_of_a_chunk() -> None:
     tasks = sweep(policies=[players.Counting()], environments=[f"{HERE}:square"]).tasks()
-    chunk = Chunk(tasks[0].recipe, 0, (tasks[0], tasks[0]), ("a", "b"))
-    one, other = play_chunk(chunk)
-    assert one.regret == other.regret
+    one, other = play_chunk(Chunk((tasks[0], tasks[0])))
+    assert one.regret.tolist() == other.regret.tolist()
 
 
 def test_a_policy_that_ends_the_program_is_a_failure() -> None:

@@ -16,7 +16,8 @@ from infex.errors import InfexError
 from infex.experiments import paper
 from infex.experiments.sweep_report import write_report
 from infex.experiments.verdict import Verdict
-from infex.reports import draw, page
+from infex.reports import page, rendered, write_figures
+from infex.reports.figure_files import picture, placed_picture
 from infex.reports.figures import duration, ticks
 from infex.reports.styles import DASHES, styles
 from tests.experiments.test_results import CELL
@@ -30,6 +31,12 @@ POLICIES = ["LinUCB", "Infex(LinUCB, every(5))", "Greedy", "Infex(LinTS, every(2
 def results() -> Any:
     environments = ["gaussian(dim=2, arms=4)", "gaussian(dim=2, arms=9)", "gaussian(dim=3, arms=4)"]
     return Sweep(environments=environments, policies=POLICIES, seeds=4, horizon=400).run(workers=1)
+
+
+def draw(results: Any, folder: Path, numbers: dict[int, int] | None = None) -> list[Path]:
+    """A figure for each dimension, in every format."""
+    dims = sorted({cell.dim for cell in results.cells})
+    return write_figures({dim: rendered(results, dim) for dim in dims}, folder, numbers)
 
 
 @pytest.fixture(scope="module")
@@ -477,6 +484,14 @@ def test_a_figure_that_cannot_be_written_leaves_the_old_one(
     with pytest.raises(OSError, match="no space left"):
         draw(made({CELL: {"A": {0: (1.0, 1.0)}}}), tmp_path)
     assert {path: path.read_bytes() for path in before} == before
+
+
+@pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
+def test_a_figure_with_its_places_is_drawn_as_savefig_would(results: Any, kind: str) -> None:
+    drawn = results.plot(dim=3)
+    drawn.draw_without_rendering()
+    drawn.set_layout_engine("none")
+    assert placed_picture(drawn, kind) == picture(drawn, kind)
 
 
 def test_names_cannot_break_the_page(results: Any) -> None:

@@ -1,0 +1,108 @@
+"""Tasks in chunks: what one worker plays before it tells what it has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from infex.estimators.fit_kernel import KernelEstimator
+from infex.experiments.entrants import LabelledPolicy
+from infex.experiments.tasks import Task
+from infex.policies import KernelPolicy
+from infex.policies.form import form_of
+from infex.policies.kernel import KernelLearner
+from infex.policies.traits import traits_of
+from infex.simulation.course import course_of
+from infex.simulation.playing import plain_ridge
+
+ROUNDS_OF_A_CHUNK = 100_000  # a tenth of a second, or a second where arms are many
+RUNS_OF_A_CHUNK = 500
+NUMBERS_OF_A_CHUNK = 1 << 20  # in the arms of its problems
+SHARE_ROUNDING = 1e-9
+
+Group = dict[tuple[object, ...], list[Task]]
+
+
+class Chunk(NamedTuple):
+    """Tasks that one worker plays: of one policy on many problems, or of many policies on one."""
+
+    tasks: tuple[Task, ...]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The names of its tasks."""
+        return tuple(task.key for task in self.tasks)
+
+
+def chunked(tasks: Iterable[Task], rounds: int = ROUNDS_OF_A_CHUNK) -> list[Chunk]:
+    """Tasks in chunks of at most `rounds` rounds each, where a run is no longer.
+
+    Compiled runs on plain problems go by policy: one compiled call plays many of them. Others, some of
+    which are slow, come first, and go by problem and seed: their problem is made once for all policies.
+    """
+    compiled: dict[int, bool] = {}  # by the id of a player
+    apart: list[Task] = []
+    together: list[Task] = []
+    for task in tasks:
+        if id(task.player) not in compiled:
+            compiled[id(task.player)] = is_compiled(task.player)
+        batched = task.content.is_plain and compiled[id(task.player)]
+        (together if batched else apart).append(task)
+    return [*_of_one_problem(apart, rounds), *_of_one_policy(together, rounds)]
+
+
+def is_compiled(player: LabelledPolicy) -> bool:
+    """Do compiled loops play it over fixed arms? A user's kernel is believed: workers will compile it."""
+    given = None if player.estimator is None else player.estimator.thing
+    _, estimator = plain_ridge(player.penalty, given)
+    kernels = [isinstance(link, KernelPolicy | KernelLearner) for link in traits_of(player.policy).chain]
+    if any(kernels) or isinstance(estimator, KernelEstimator):
+        return True
+    try:
+        alone = estimator is None and form_of(player.policy) is not None
+        return alone or course_of(player.policy, estimator) is not None
+    except Exception:  # a user's code may raise anything; playing it will record what
+        return False
+
+
+def _of_one_problem(tasks: list[Task], rounds: int) -> Iterator[Chunk]:
+    groups: Group = {}
+    for task in tasks:
+        groups.setdefault((task.recipe.label, task.seed, task.horizon), []).append(task)
+    for alike in groups.values():
+        size = max(1, rounds // alike[0].horizon)
+        for first in range(0, len(alike), size):
+            yield Chunk(tuple(alike[first : first + size]))
+
+
+def _of_one_policy(tasks: list[Task], rounds: int) -> Iterator[Chunk]:
+    """The longest first, so that no worker ends long after the others.
+
+    All policies play a block of problems before the next one has its turn: a worker has made them then.
+    """
+    longest_first = sorted(tasks, key=lambda task: -task.horizon * task.content.numbers)
+    blocks = _blocks(longest_first, rounds)
+    groups: Group = {}
+    for task in longest_first:
+        groups.setdefault((blocks[_problem(task)], task.player.label), []).append(task)
+    for place in sorted(groups, key=lambda place: blocks[_problem(groups[place][0])]):
+        yield Chunk(tuple(groups[place]))
+
+
+def _problem(task: Task) -> tuple[int, str, int]:
+    return task.horizon, task.recipe.label, task.seed
+
+
+def _blocks(tasks: list[Task], rounds: int) -> dict[tuple[int, str, int], int]:
+    """The number of the block that each problem is in; a block has one horizon, and is as long as a chunk."""
+    blocks: dict[tuple[int, str, int], int] = {}
+    block, filled, horizon = 0, 0.0, 0
+    for task in tasks:
+        if _problem(task) in blocks:
+            continue
+        share = max(task.horizon / rounds, 1 / RUNS_OF_A_CHUNK, task.content.numbers / NUMBERS_OF_A_CHUNK)
+        if task.horizon != horizon or filled + share > 1 + SHARE_ROUNDING:
+            block, filled, horizon = block + 1, 0.0, task.horizon
+        blocks[_problem(task)] = block
+        filled += share
+    return blocks
