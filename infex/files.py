@@ -4,19 +4,21 @@ import errno
 import os
 import secrets
 import stat
+from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 
-def replace(target: Path, data: bytes) -> None:
-    """Writes beside the target, brings it to the disk, and renames."""
+def replace(target: Path, data: bytes | Callable[[BinaryIO], object]) -> None:
+    """Writes beside the target, brings it to the disk, and renames; `data` may be what writes to a file."""
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
-        with open(beside, "xb") as file:
+        with open(beside, "x+b") as file:
             if target.exists():
                 os.chmod(beside, stat.S_IMODE(target.stat().st_mode))
-            file.write(data)
+            file.write(data) if isinstance(data, bytes) else data(file)
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, target)
