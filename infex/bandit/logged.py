@@ -15,7 +15,7 @@ from infex.bandit.telling import checked_rewards, checked_weights, counted_weigh
 from infex.checks import whole
 from infex.errors import InvalidArms, InvalidContext, UnknownArm
 from infex.features import Disjoint, Interactions
-from infex.features.many_contexts import contexts_of, vectors_of
+from infex.features.many_contexts import contexts_of, read_alike, vectors_of
 from infex.linear.grounds import Grounds
 
 if TYPE_CHECKING:
@@ -86,15 +86,22 @@ def _take_mapped(
     if len(given) != places.size:
         raise InvalidContext(f"contexts must be as many as the arms, {places.size}, got {len(given)}")
     if isinstance(rule, Disjoint):
-        inside = vectors_of(given, rule.context_dim, rule.longest)
+        inside = _inside(rule, given)
         _take(bandit, places, Grounds.in_blocks(places, inside), rewards, weights)
-    elif isinstance(rule, Interactions):
+    elif isinstance(rule, Interactions) and read_alike(rule):
         inside = vectors_of(given, rule.context_dim, rule.longest)
         rows = (rule.arms[places][:, :, None] * inside[:, None, :]).reshape(places.size, rule.dim)
         _take(bandit, places, Grounds.on_rows(rows), rewards, weights)
     else:
         rows = _own_rows(source, given, places)
         _take(bandit, places, Grounds.on_rows(rows), rewards, weights)
+
+
+def _inside(rule: Disjoint, contexts: Sequence[object]) -> Floats:
+    """Contexts as the map reads them, (n, c)."""
+    if read_alike(rule):
+        return vectors_of(contexts, rule.context_dim, rule.longest)
+    return np.array([rule.within(context) for context in contexts]).reshape(len(contexts), rule.context_dim)
 
 
 def _own_rows(source: Mapped, contexts: Sequence[object], places: Integers) -> Floats:

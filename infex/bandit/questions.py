@@ -15,7 +15,7 @@ from infex.bandit.given_columns import plain_rows
 from infex.checks import whole
 from infex.errors import InvalidArms
 from infex.features import Disjoint, Interactions
-from infex.features.many_contexts import contexts_of, vectors_of
+from infex.features.many_contexts import contexts_of, read_alike, vectors_of
 from infex.kernels.given_arms import best_in_blocks, greedy_among, greedy_joined, widths_in_blocks
 from infex.linear import RidgeStatistics
 from infex.linear.block_ridge import BlockRidge
@@ -158,7 +158,7 @@ class InContexts:
         features, ridge = bandit.features, bandit._player.memory.all
         if isinstance(features, Interactions) and self._inside is not None:
             return within_products(ridge, features, self._inside)
-        if isinstance(features, Disjoint):
+        if not isinstance(bandit._arms.layout, np.ndarray):
             return None if self._inside is None else within_blocks(ridge, self._inside)
         chunks = [
             range(first, min(first + SETS_AT_ONCE, len(self))) for first in range(0, len(self), SETS_AT_ONCE)
@@ -233,7 +233,7 @@ def questions_of(
     contexts = contexts_of(asked)
     features = arms.features
     inside = None
-    if isinstance(features, Interactions | Disjoint):
+    if isinstance(features, Interactions | Disjoint) and read_alike(features):
         inside = vectors_of(contexts, features.context_dim, features.longest)
     return InContexts(contexts, inside, arms.labels, allowed)
 

@@ -7,8 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from infex.arrays import ROUNDING, Floats
+from infex.checks import settings_by_name
 from infex.errors import InvalidContext
 from infex.features.context_vectors import vector_of
+from infex.features.disjoint_arms import Disjoint
+from infex.features.interactions import Interactions
+
+PLAIN_SETTINGS = ("arms", "count", "context_dim", "labels", "longest")
 
 
 def contexts_of(given: object) -> Sequence[object]:
@@ -21,6 +26,12 @@ def contexts_of(given: object) -> Sequence[object]:
             f"{type(given).__name__}"
         )
     return given
+
+
+def read_alike(features: Disjoint | Interactions) -> bool:
+    """Are contexts of this map numbers, divided by `longest`? Not if it has settings that say otherwise."""
+    known = settings_by_name(features)
+    return set(known) <= {*PLAIN_SETTINGS, "context"} and known.get("context") is None
 
 
 def vectors_of(contexts: Sequence[object], dim: int, longest: float) -> Floats:

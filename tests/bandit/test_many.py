@@ -1,6 +1,7 @@
 """Many decisions and rewards at once are as many single ones, to the last bit; or nothing has changed."""
 
 import copy
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -408,3 +409,28 @@ def test_a_control_sees_what_waits_as_it_would_one_by_one() -> None:
                 bandit.ask()
         found.append([*seen, bandit.explored])
     assert found[0] == found[1]
+
+
+def test_batches_of_many_threads_are_rounds_without_gaps() -> None:
+    bandit = Bandit(features=MAPS[0], policy=Infex(LinUCB(), every(10)))
+    batches: list[Decisions] = []
+    start = threading.Barrier(8)
+
+    def serve(place: int) -> None:
+        rng = np.random.default_rng(place)
+        start.wait()
+        for _ in range(10):
+            decisions = bandit.ask_many(rng.normal(size=(7, 2)) / 9)
+            batches.append(decisions)
+            bandit.tell_many(decisions[::2], np.ones(4))
+
+    threads = [threading.Thread(target=serve, args=(place,)) for place in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(t for each in batches for t in each.t.tolist()) == list(range(1, 561))
+    assert all((np.diff(each.t) == 1).all() for each in batches)
+    assert bandit.explored == sum(int(each.explored.sum()) for each in batches) == 56
+    assert len(bandit.pending) == 3 * 80
+    assert len({key for each in batches for key in each.ids}) == 560
