@@ -10,6 +10,7 @@ from infex.arrays import Floats, labels_of
 from infex.bandit.arms import Asked, Changing, Labels
 from infex.bandit.deciding import key_for
 from infex.bandit.decision import Decision
+from infex.bandit.foreseeing import await_reward
 from infex.bandit.given_columns import plain_rows
 from infex.checks import quick
 from infex.linear import RidgeStatistics
@@ -31,8 +32,8 @@ def ask_given_quickly(bandit: Bandit, asked: Asked, own_id: str | None) -> Decis
     if (rows := plain_rows(arms, bandit._arms.dim)) is None:
         return None
     t = player.account.t + 1
-    seen = shortcut.take(t, ridge, rows)
-    if seen[1][0] < 0:
+    seen = shortcut.take(t, ridge, rows, player.memory.foresight)
+    if seen is None or seen[1][0] < 0:
         return None  # the long way says why, or computes anew what it needs
     names = None if labels is None else labels_of(labels, len(rows))
     said = shortcut.explored if seen[0] else shortcut.greedy
@@ -52,5 +53,5 @@ def _taken(
         1.0, reason, 1.0 if explores else 0.0, 1.0 if explores else None,
     )  # fmt: skip
     decision = quick(Decision, fields)
-    bandit._waiting.add(decision, np.array(rows[arm]))
+    await_reward(bandit, decision, np.array(rows[arm]))
     return decision

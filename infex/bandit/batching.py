@@ -21,6 +21,7 @@ from infex.bandit.decisions import (
     Tables,
     overwritten,
 )
+from infex.bandit.foreseeing import await_reward, foresee
 from infex.bandit.pending_block import Block
 from infex.bandit.questions import Greedily, Questions, questions_of
 from infex.bandit.quiet_rounds import QuietRounds, is_known
@@ -95,6 +96,7 @@ class Before:
         for key in late:
             bandit._waiting.remove(key)
         player.account, player.note = self._account, self._note
+        foresee(player.memory, bandit._waiting, bandit.narrows)
 
 
 def _one_by_one(bandit: Bandit, questions: Questions, keys: list[str] | None) -> Decisions:
@@ -102,7 +104,7 @@ def _one_by_one(bandit: Bandit, questions: Questions, keys: list[str] | None) ->
     taken = []
     for place in range(len(questions)):
         decision, on = _decided(bandit, questions, place, keys)
-        bandit._waiting.add(decision, on)
+        await_reward(bandit, decision, on)
         taken.append(decision)
     return Decisions.of(taken)
 
@@ -134,13 +136,29 @@ def _at_once(bandit: Bandit, questions: Questions, keys: list[str] | None) -> De
         due = quiet.until(t, last, account.owed)
         if due > t:
             account.enter(due - 1, False, quiet.turn, 0.0, False)
+            _foresee_quiet(bandit, greedily, t - first, due - first)
         if due <= last:
             asked[due - first] = _decided(bandit, questions, due - first, keys)
+            _foresee_one(bandit, *asked[due - first])
         t = due + 1
     quietly = _greedy_decisions(bandit, first, greedily, radius, questions, keys)
     block = _mixed(quietly, greedily.grounds, asked)
     bandit._waiting.add_block(block)
     return block.decisions
+
+
+def _foresee_quiet(bandit: Bandit, greedily: Greedily, first: int, last: int) -> None:
+    """Exploring looks at greedy decisions of the batch that wait, from one place up to before another."""
+    foresight = bandit._player.memory.foresight
+    if foresight is not None:
+        grounds = greedily.grounds.at(np.arange(first, last))
+        foresight.take_many(grounds, np.zeros(last - first, dtype=bool), greedily.means[first:last], 1)
+
+
+def _foresee_one(bandit: Bandit, decision: Decision, on: On) -> None:
+    foresight = bandit._player.memory.foresight
+    if foresight is not None:
+        foresight.came.append((decision, on))
 
 
 def _greedy_decisions(

@@ -42,8 +42,8 @@ class Changes:
     >>> sent = worker.changes()
     >>> centre.apply(sent), centre.apply(sent)  # the same a second time: nothing more is learnt
     (2, 0)
-    >>> centre.estimates().estimate.tolist()
-    [0.5]
+    >>> centre.estimates().pulls.tolist()
+    [2]
     """
 
     __slots__ = ("portions", "problem")

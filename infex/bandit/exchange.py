@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from infex.arrays import Integers
+from infex.bandit.arms import Mapped
 from infex.bandit.changes import Changes, Portion
 from infex.bandit.differing import map_record, told_of
 from infex.bandit.merging import way
@@ -31,7 +32,7 @@ def problem_of(bandit: Bandit) -> dict[str, Any]:
         "dim": layout.dim if isinstance(layout, Separate) else len(layout),
         "blocks": layout.arms if isinstance(layout, Separate) else None,
         "arms": layout.arms if isinstance(layout, Separate) else layout.shape[1],
-        "penalty": bandit.penalty,
+        "penalty": memory.all.penalty,
         "estimator": told_of(way(bandit)),
         "features": None if bandit.features is None else map_record(bandit.features),
         "labels": None if bandit.labels is None else list(bandit.labels),
@@ -66,6 +67,8 @@ def apply(bandit: Bandit, changes: Changes) -> int:
         brought = Portion(portion.spans, _brought(portion.growths, places, mine))
         lineage.add(brought, memory)
         memory.grow(brought.growths)
+        if isinstance(bandit._arms, Mapped) and mine["blocks"] is not None:
+            bandit._arms.pulls += brought.growths[0].counts[0].astype(np.int64)
     return sum(last - first for portion in new for first, last in portion.spans.values())
 
 

@@ -64,6 +64,12 @@ class Lineage:
         """That of another life that goes on from here."""
         return Lineage(self.heritage(life, memory), sums_of(memory))
 
+    def extended(self, before: Memory, after: Memory) -> Lineage:
+        """The same with more features: what was not passed on yet cannot be any more, and will be missed."""
+        found = Lineage(Heritage(self.known, (), True), sums_of(after))
+        found._sent = self.position(before)
+        return found
+
     def take(self, life: str, memory: Memory) -> tuple[Portion, ...]:
         """All that was not passed on yet, which from now on is."""
         portions = (*self._unsent, *self._own(life, memory))

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from infex.arrays import Floats, Integers, Label, brief
 from infex.bandit.arms import Changing, Fixed, Labels, Mapped, offer_of
 from infex.bandit.given_columns import given_columns
+from infex.bandit.pulls import learn_pulls
 from infex.bandit.telling import checked_rewards, checked_weights, counted_weights, learners_too
 from infex.checks import whole
 from infex.errors import InvalidArms, InvalidContext, UnknownArm
@@ -129,3 +130,4 @@ def _take(
         counts = counted_weights(bandit, grounds, given, counts)
     learners_too(bandit, places, grounds, given, np.zeros(grounds.size, dtype=bool))
     memory.all.gather(grounds, given, counts)
+    learn_pulls(bandit._arms, places)

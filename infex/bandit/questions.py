@@ -158,6 +158,8 @@ class InContexts:
         features, ridge = bandit.features, bandit._player.memory.all
         if isinstance(features, Interactions) and self._inside is not None:
             return within_products(ridge, features, self._inside)
+        if isinstance(bandit._arms, Mapped) and bandit._arms.encoder is not None:
+            return None  # what is noticed of each context is counted, one by one
         if not isinstance(bandit._arms.layout, np.ndarray):
             return None if self._inside is None else within_blocks(ridge, self._inside)
         chunks = [

@@ -13,7 +13,9 @@ from infex.arrays import Bools, Floats, Integers
 from infex.bandit.deciding import checked_reward, pending_of
 from infex.bandit.decision import Decision
 from infex.bandit.decisions import Decisions
-from infex.bandit.pending_block import Block
+from infex.bandit.foreseeing import wait_no_more
+from infex.bandit.pending_block import Block, Pending
+from infex.bandit.pulls import count_pull, count_pulls
 from infex.checks import HEAVIEST_WEIGHT, real
 from infex.errors import DuplicateId, InvalidReward
 from infex.linear.grounds import Grounds
@@ -27,13 +29,13 @@ Which = Decisions | Iterable[Decision | str | int]
 class Meant(NamedTuple):
     """Pending decisions that are meant: their arms, which explored, what they are learnt on.
 
-    `block` and `places` say where they stand, if in one block; else `keys` are their ids.
+    `block` and `places` say where they stand, if in one block; else `pending` are they one by one.
     """
 
     arms: Integers
     explored: Bools
     grounds: Grounds
-    keys: list[str]
+    pending: list[Pending]
     block: Block | None = None
     places: Integers = np.zeros(0, dtype=np.int64)
 
@@ -44,10 +46,20 @@ def tell_many(bandit: Bandit, which: Which, rewards: npt.ArrayLike, weights: npt
     told = checked_rewards(bandit, rewards, meant.arms.size)
     counts = checked_weights(weights, told.size)
     learn_in_order(bandit, meant.arms, meant.grounds, told, meant.explored, counts)
+    for decision, on in meant.pending:
+        count_pull(bandit._arms, decision, on)
+        wait_no_more(bandit, decision, on)
     if meant.block is not None:
-        bandit._waiting.remove_from(meant.block, meant.places)
-    for key in meant.keys:
-        bandit._waiting.remove(key)
+        _wait_no_more(bandit, meant.block, meant.places, meant.grounds)
+
+
+def _wait_no_more(bandit: Bandit, block: Block, places: Integers, grounds: Grounds) -> None:
+    """Decisions of a block were told."""
+    told, foresight = block.decisions.at(places), bandit._player.memory.foresight
+    count_pulls(bandit._arms, told, grounds)
+    if foresight is not None:
+        foresight.take_many(grounds, told.explored, told.estimate, -1)
+    bandit._waiting.remove_from(block, places)
 
 
 def learn_in_order(
@@ -125,7 +137,7 @@ def _meant(bandit: Bandit, which: Which) -> Meant:
     refuse_twice(keys)
     arms = np.array([decision.arm for decision, _ in pending], dtype=np.int64)
     explored = np.array([decision.explored for decision, _ in pending], dtype=bool)
-    return Meant(arms, explored, Grounds.of(on for _, on in pending), keys)
+    return Meant(arms, explored, Grounds.of(on for _, on in pending), pending)
 
 
 def refuse_twice(keys: Sequence[str]) -> None:

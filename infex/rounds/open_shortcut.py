@@ -11,9 +11,10 @@ from infex.arrays import MOST_SQUARED, Floats
 from infex.kernels import bases
 from infex.kernels.given_arms import open_glance
 from infex.linear import Memory, RidgeStatistics
+from infex.linear.foresight import Foresight
 from infex.policies import Infex, Policy
 from infex.policies.form import Form
-from infex.rounds.shortcut import Glance, plain_form, radius_numbers, said_of_rounds
+from infex.rounds.shortcut import Glance, looks_ahead, plain_form, radius_numbers, said_of_rounds
 
 
 @final
@@ -39,9 +40,16 @@ class OpenShortcut:
             return None
         return OpenShortcut(form, isinstance(policy, Infex), memory.all.penalty)
 
-    def take(self, t: int, ridge: RidgeStatistics, rows: Floats) -> Glance:
-        """What the policy does in round t among arms given as rows, (K, d); an arm below 0 is none."""
+    def take(
+        self, t: int, ridge: RidgeStatistics, rows: Floats, foresight: Foresight | None
+    ) -> Glance | None:
+        """What the policy does in round t among arms given as rows, (K, d); an arm below 0 is none.
+
+        None where pending decisions narrow the widths it reads.
+        """
         explores = self._schedule is None or self._schedule.explores(t)
+        if explores and self._optimistic and looks_ahead(foresight):
+            return None
         return explores, open_glance(
             rows, MOST_SQUARED, *ridge.solved_sums, self._numbers, explores and self._optimistic
         )

@@ -61,7 +61,7 @@ class Shortcut:
         """What the policy does in round t, in a context; None where pending decisions narrow widths."""
         schedule = self._schedule
         explores = schedule is None or schedule.explores(t)
-        if explores and self._optimistic and _looks_ahead(foresight):
+        if explores and self._optimistic and looks_ahead(foresight):
             return None
         return explores, ridge.glance(context, self._numbers, explores and self._optimistic)
 
@@ -70,7 +70,7 @@ class Shortcut:
         schedule = self._schedule
         explores = schedule is None or schedule.explores(t)
         if explores and self._optimistic:
-            if _looks_ahead(foresight):
+            if looks_ahead(foresight):
                 return None
             return True, ridge.glance(self._numbers, self._work, self._places)
         return explores, ridge.greedy_glance(self._numbers)
@@ -81,11 +81,9 @@ def _standing(memory: Memory) -> int:
     return memory.all.layout.arms if isinstance(memory.all, BlockRidge) else memory.columns.shape[1]
 
 
-def _looks_ahead(foresight: Foresight | None) -> bool:
+def looks_ahead(foresight: Foresight | None) -> bool:
     """Is anything pending that exploring is to look at?"""
-    if foresight is None or not (foresight.came or foresight.summed):
-        return False
-    return len(foresight) > 0
+    return foresight is not None and len(foresight) > 0
 
 
 def plain_form(policy: Policy) -> Form | None:
