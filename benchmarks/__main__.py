@@ -5,7 +5,7 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from benchmarks import ask_tell, disjoint, engine, plans, rivals, sweeps
+from benchmarks import ask_tell, disjoint, engine, many, plans, rivals, sweeps
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -15,6 +15,7 @@ def main() -> None:
     write("ask_tell", show_ask_tell())
     write("disjoint", show_disjoint())
     write("engine", show_engine())
+    write("many", show_many())
     write("rivals", show_rivals())
     write("plans", show_plan())
     write("sweeps", show_sweeps())
@@ -83,6 +84,27 @@ def show_engine() -> dict[str, Any]:
         "kernels": own,
         "changing": drawn,
         "two_cores": both,
+    }
+
+
+def show_many() -> dict[str, Any]:
+    """Batches, logs, arms that come with the question, and a million pending decisions."""
+    print(f"\nask_many of {many.BATCH:,} contexts, ask(arms) + tell, microseconds of the processor each\n")
+    rows = many.batches() + many.given_arms()
+    for row in rows:
+        figures = f"{row.infex:9.3f}{row.numpy:9.3f} NumPy{row.ratio:8.2f}x, wanted at most {row.wanted:g}"
+        print(f"  {row.what:42}{figures}")
+    seconds, numpy = many.logs()
+    print(f"\nlearn of {many.LOGGED:,} rows, 40 arms of 12 features: {seconds:.3f} s, NumPy {numpy:.3f} s")
+    held = many.pending()
+    print(
+        f"{many.PENDING:,} pending decisions of that shop: "
+        + ", ".join(f"{k} {v:.1f}" for k, v in held.items())
+    )
+    return {
+        "rows": [row._asdict() | {"ratio": row.ratio} for row in rows],
+        "learn": {"infex": seconds, "numpy": numpy},
+        "pending": held,
     }
 
 

@@ -13,8 +13,10 @@ from infex import environments as environments
 from infex import estimators as estimators
 from infex import features as features
 from infex.bandit import Bandit as Bandit
+from infex.bandit import Changes as Changes
 from infex.bandit import Decided as Decided
 from infex.bandit import Decision as Decision
+from infex.bandit import Decisions as Decisions
 from infex.bandit import Exploration as Exploration
 from infex.errors import InfexError as InfexError
 from infex.errors import InfexWarning as InfexWarning

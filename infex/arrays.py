@@ -22,6 +22,7 @@ Numbers = TypeVar("Numbers", bound=NDArray[Any])
 MOST_COUNTED = 2.0**53  # whole numbers up to it are exact as floats
 LARGEST_SUM = LARGEST_REWARD * MOST_COUNTED
 ROUNDING = 1e-9  # by how much a row of length 1 may come out longer
+MOST_SQUARED = 1.0 + ROUNDING  # up to which the square of a row's length needs no second look
 
 
 def shown(values: Numbers) -> Numbers:

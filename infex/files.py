@@ -23,7 +23,7 @@ def replacing(target: Path) -> Iterator[IO[bytes]]:
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
-        with open(beside, "xb") as file:
+        with open(beside, "x+b") as file:
             if target.exists():
                 os.chmod(beside, stat.S_IMODE(target.stat().st_mode))
             yield file

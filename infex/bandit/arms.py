@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Bools, Floats, Integers, Label, columns_of, labels_of, shown
+from infex.bandit.given_columns import given_columns
 from infex.bandit.labels import mask_of, places_of
 from infex.checks import whole
 from infex.errors import InvalidArms, InvalidContext, InvalidSetting
@@ -155,7 +156,7 @@ class Changing:
             raise InvalidContext("this bandit has no feature map for a context: make a Bandit(features=...)")
         if asked.arms is None:
             raise InvalidArms("the arms of this bandit change every round; give them, as in ask(arms)")
-        columns = columns_of(asked.arms, dim=self.dim, rescale=self.rescale)
+        columns = given_columns(asked.arms, self.dim, self.rescale)
         labels = labels_of(asked.labels, columns.shape[1])
         return Offered(columns, labels, both(None, asked.allowed, columns.shape[1]))
 
@@ -240,7 +241,7 @@ def offer_of(features: FeatureMap, context: object) -> Offer:
         return InContext(features.within(context))
     if isinstance(features, Interactions | Joined):
         return np.ascontiguousarray(features(context).T)
-    columns = columns_of(features(context), dim=features.dim)
+    columns = given_columns(features(context), features.dim, None)
     if columns.shape[1] != features.count:
         raise InvalidContext(f"the feature map has {features.count} arms, and gave {columns.shape[1]} rows")
     return columns

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from infex.arrays import Label
 from infex.bandit import deciding, extending, saving, turnover
 from infex.bandit.arms import NOTHING_ASKED, Asked, read_from, source_of
+from infex.bandit.asking import ask_given_quickly
 from infex.bandit.deciding import ask_quickly, checked_reward, pending_of
 from infex.bandit.decision import Decided, Decision
 from infex.bandit.explaining import estimates_of
@@ -19,7 +20,8 @@ from infex.bandit.foreseeing import await_reward, foresee, wait_no_more
 from infex.bandit.merging import merge
 from infex.bandit.parts import new_parts
 from infex.bandit.pulls import count_pull, pulls_of
-from infex.bandit.readable import STREAM, Readable
+from infex.bandit.readable import STREAM
+from infex.bandit.wholesale import Wholesale
 from infex.checks import HEAVIEST_WEIGHT, real
 from infex.errors import CannotMerge, InvalidReward
 from infex.features import FeatureMap
@@ -36,7 +38,7 @@ from infex.streams import Rounds
 
 
 @final
-class Bandit(Readable):
+class Bandit(Wholesale):
     """Joins arms, a policy and all that was learnt: `ask` for a decision, `tell` its reward.
 
     `arms` is a (K, d) array of rows no longer than 1, with `labels` for them if you like; with
@@ -111,6 +113,8 @@ class Bandit(Readable):
                 return quickly
             if arms is not None or labels is not None or context is not None or allowed is not None:
                 asked = Asked(arms, labels, context, allowed)
+                if arms is not None and (quickly := ask_given_quickly(self, asked, id)) is not None:
+                    return quickly
             decision, taken = deciding.decide(self, asked, id)
             self._player.enter(taken)
             await_reward(self, decision, taken.on)

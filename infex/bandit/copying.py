@@ -22,6 +22,7 @@ def state_of(bandit: Readable) -> dict[str, Any]:
     with bandit._lock:
         kept = {name: value for name, value in vars(bandit).items() if name not in NOT_COPIED}
         kept["_lives"] = Lives(bandit._lives.after(bandit.t))
+        kept["_lineage"] = bandit._lineage.reborn(bandit._lives.name, bandit._player.memory)
         return copy.deepcopy(kept)
 
 
@@ -32,6 +33,9 @@ def open_locks() -> None:
     """In a process that was forked off: whoever held a lock is not there to open it again."""
     for bandit in ALIVE:
         bandit._lock = threading.RLock()
+        before = bandit._lives.name
+        bandit._lives.next_id(bandit.t + 1)  # which names the life that begins here
+        bandit._lineage = bandit._lineage.reborn(before, bandit._player.memory)
 
 
 with contextlib.suppress(AttributeError):  # a system without fork

@@ -14,7 +14,7 @@ from infex.bandit.explaining import explained
 from infex.bandit.foreseeing import await_reward
 from infex.bandit.lives import key_of
 from infex.bandit.noting import fits
-from infex.bandit.waiting import Pending
+from infex.bandit.pending_block import Pending
 from infex.checks import LARGEST_REWARD, quick, real
 from infex.errors import InvalidChoice, InvalidReward, InvalidRound, UnknownDecision
 from infex.linear import InBlock, Layout, On, Separate

@@ -36,6 +36,7 @@ def extend(
     note = _note(bandit, widening, source.dim)
     waiting = [(decision, _on(on, widening)) for decision, on in bandit._waiting]
     player = bandit._player
+    bandit._lineage = bandit._lineage.extended(player.memory, memory)
     player.memory = memory
     player.note, bandit._arms, bandit._prior = note, source, prior
     player.account.changes += 1

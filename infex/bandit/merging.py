@@ -54,8 +54,8 @@ def _refuse_strangers(bandit: Bandit, other: Bandit) -> None:
         raise CannotMerge(f"dim must agree, got {len(mine.columns)} and {len(theirs.columns)}")
     if bandit.penalty != other.penalty:
         raise CannotMerge(f"penalty must agree, got {bandit.penalty} and {other.penalty}")
-    if _way(bandit) != _way(other):
-        raise CannotMerge(f"estimators must agree, got {_way(bandit)!r} and {_way(other)!r}")
+    if way(bandit) != way(other):
+        raise CannotMerge(f"estimators must agree, got {way(bandit)!r} and {way(other)!r}")
     if bandit.features != other.features:
         raise CannotMerge(f"feature maps must agree, got {bandit.features!r} and {other.features!r}")
     if bandit._prior != other._prior:
@@ -70,6 +70,6 @@ def _refuse_strangers(bandit: Bandit, other: Bandit) -> None:
         raise CannotMerge(f"{told(bandit.policy)} keeps a state of its own, which cannot be merged")
 
 
-def _way(bandit: Bandit) -> Estimator | None:
+def way(bandit: Bandit) -> Estimator | None:
     """How a bandit estimates; None is ridge regression, whether it was asked for or not."""
     return None if isinstance(bandit._player.memory.all, RidgeStatistics | BlockRidge) else bandit.estimator

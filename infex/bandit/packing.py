@@ -14,7 +14,7 @@ from infex.bandit.decision import Decided, Decision
 from infex.bandit.waiting import Waiting
 from infex.checks import real, whole
 from infex.errors import DamagedFile, InfexError, InvalidRecord
-from infex.linear import InBlock, Layout, On, Separate
+from infex.linear import InBlock, Layout, Separate
 from infex.linear.offers import GONE
 from infex.policies.choice import MOST_LIKELY
 from infex.records.notes import reason_of, taken_of, taken_record
@@ -150,25 +150,6 @@ def restore_account(account: Account, kept: Mapping[str, Any]) -> None:
 def rows_array(rows: list[Any]) -> Floats:
     """Rows of features as one array, which may have none."""
     return np.array(rows, dtype=np.float64) if rows else np.zeros((0, 0))
-
-
-def waiting_record(waiting: Waiting) -> tuple[list[dict[str, Any]], Floats]:
-    """Pending decisions as plain data, and the rows of features that rewards are learnt on."""
-    packed: list[dict[str, Any]] = []
-    rows: list[Floats] = []
-    for decision, on in waiting:
-        row = None if isinstance(on, int) else len(rows)
-        if not isinstance(on, int):
-            rows.append(on.context if isinstance(on, InBlock) else on)
-        packed.append(decision_record(decision) | {"row": row, "place": _place(on)})
-    return packed, rows_array(rows)
-
-
-def _place(on: On) -> int | None:
-    """The arm that a reward is learnt on: a fixed one, or one with a regression of its own, if not gone."""
-    if isinstance(on, InBlock):
-        return None if on.arm == GONE else on.arm
-    return on if isinstance(on, int) else None
 
 
 def waiting_of(kept: Iterable[dict[str, Any]], rows: Floats, layout: Layout, t: int) -> Waiting:

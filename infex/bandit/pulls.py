@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from infex.arrays import Integers, fitting, shown
 from infex.bandit.arms import Arms, Changing, Labels, Mapped
 from infex.bandit.decision import Decision
+from infex.bandit.decisions import Decisions
 from infex.errors import CannotLoad
 from infex.linear import InBlock, Memory, On
+from infex.linear.grounds import Grounds
 from infex.linear.offers import GONE
 
 
@@ -21,6 +25,23 @@ def count_pull(arms: Arms, decision: Decision, on: On) -> None:
         place = _place(arms.labels, decision)
     if place is not None and place < len(arms.pulls):
         arms.pulls[place] += 1
+
+
+def count_pulls(arms: Arms, decisions: Decisions, grounds: Grounds) -> None:
+    """The same for many decisions at once."""
+    if not isinstance(arms, Mapped):
+        return
+    if grounds.apart:
+        learn_pulls(arms, grounds.place[grounds.place != GONE])
+        return
+    for place, decision in enumerate(decisions):
+        count_pull(arms, decision, grounds.on(place))
+
+
+def learn_pulls(arms: Arms, places: Integers) -> None:
+    """One more reward for each of these arms."""
+    if isinstance(arms, Mapped):
+        arms.pulls += np.bincount(places, minlength=len(arms.pulls))
 
 
 def pulls_of(arms: Arms, memory: Memory) -> Integers | None:

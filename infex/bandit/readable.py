@@ -13,6 +13,7 @@ from infex.bandit.arms import Mapped
 from infex.bandit.copying import ALIVE, state_of
 from infex.bandit.decision import Decision
 from infex.bandit.foreseeing import foresee
+from infex.bandit.lineage import Lineage
 from infex.bandit.lives import Lives
 from infex.bandit.parts import Parts
 from infex.bandit.pulls import pulls_of
@@ -23,6 +24,7 @@ from infex.features.feature_map import ScaledMap, encoder_of
 from infex.linear.estimating import Estimator
 from infex.policies.confidence import DEFAULT
 from infex.policies.traits import Policy
+from infex.rounds.open_shortcut import OpenShortcut
 from infex.streams import Rounds
 
 STREAM = "bandit"
@@ -35,6 +37,7 @@ class Readable:
         self._arms, self._player, self._seed, self._estimator, self._lives, self._waiting, self._prior = parts
         self._draws = Rounds(parts.seed, STREAM)
         self._lock = threading.RLock()
+        self._lineage = Lineage()
         ALIVE.add(self)
         self._follow()
 
@@ -42,6 +45,7 @@ class Readable:
         """What is read off the policy, once."""
         traits = self._player.traits
         self._radius = DEFAULT.radius if traits.radius is None else traits.radius
+        self._open_shortcut = OpenShortcut.of(self._player.policy, self._player.memory)
         self._greatest = LARGEST_REWARD if traits.greatest is None else min(traits.greatest, LARGEST_REWARD)
 
     @property

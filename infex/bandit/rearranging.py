@@ -9,6 +9,7 @@ import numpy as np
 from infex.arrays import Floats, Integers, Label
 from infex.bandit.arms import Arms, Labels
 from infex.bandit.differing import Path
+from infex.bandit.lineage import Lineage
 from infex.bandit.waiting import Waiting
 from infex.checks import whole
 from infex.errors import CannotLoad, DamagedFile
@@ -34,14 +35,22 @@ def layout_kept(features: Any, columns: Floats) -> Layout:
 
 
 def rearranged(
-    path: Path, player: Player, waiting: Waiting, held: Layout, before: Labels, source: Arms
+    path: Path,
+    player: Player,
+    waiting: Waiting,
+    lineage: Lineage,
+    held: Layout,
+    before: Labels,
+    source: Arms,
 ) -> None:
     """Brings what was learnt of each arm to where the map has it now, by label; a new arm starts anew."""
     now = source.layout
     if isinstance(held, Separate) and isinstance(now, Separate) and held.dim == now.dim:
         if before != source.labels and before is not None and source.labels is not None:
             places = _old_places(before, source.labels)
-            player.memory = player.memory.over(now, places)
+            old = player.memory
+            player.memory = old.over(now, places)
+            lineage.move(old, player.memory, places)
             waiting.move(places, player.memory.columns)
             player.note = forgotten(player.note)
     elif isinstance(held, Separate) or isinstance(now, Separate):

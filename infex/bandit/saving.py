@@ -24,13 +24,16 @@ from infex.bandit.differing import (
     told_of,
 )
 from infex.bandit.foreseeing import foresee
+from infex.bandit.lineage_files import lineage_kept, lineage_record
 from infex.bandit.lives import Lives
 from infex.bandit.noting import fits, shape
 from infex.bandit.parts import Parts
+from infex.bandit.pending_columns import forget_lives, pending_kept, pending_record
 from infex.bandit.prior import prior_kept
 from infex.bandit.pulls import restore_pulls
 from infex.bandit.rearranging import layout_kept, rearranged
 from infex.bandit.upgrading import from_format_1
+from infex.bandit.waiting import Waiting
 from infex.checks import told
 from infex.errors import (
     CannotLoad,
@@ -77,11 +80,9 @@ def digest(bandit: Bandit) -> str:
     """A text that tells states apart."""
     settings, arrays = _content(bandit)
     lives = {bandit._lives.name, *bandit._lives.past}
-    for name in ("written_by", "lives"):
+    for name in ("written_by", "lives", "lineage"):
         del settings[name]
-    for decision in settings["pending"]:
-        if decision["id"] in {f"{name}-{decision['t']}" for name in lives}:
-            decision["id"] = decision["t"]
+    forget_lives(settings["pending"], arrays, lives)
     found = hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=16)
     for name in sorted(arrays):
         found.update(f"{name} {arrays[name].shape} {arrays[name].dtype}".encode())
@@ -92,7 +93,8 @@ def digest(bandit: Bandit) -> str:
 def _content(bandit: Bandit) -> tuple[dict[str, Any], Arrays]:
     """All of a bandit as plain data and arrays."""
     player = bandit._player
-    pending, rows = packing.waiting_record(bandit._waiting)
+    pending, waiting = pending_record(bandit._waiting)
+    lineage, passed = lineage_record(bandit)
     settings = {
         "written_by": f"infex {__version__}",
         "policy": record_of(bandit.policy),
@@ -113,10 +115,11 @@ def _content(bandit: Bandit) -> tuple[dict[str, Any], Arrays]:
         "narrows": bandit.narrows,
         "note": note_record(player.note),
         "lives": bandit._lives.after(bandit.t),
+        "lineage": lineage,
         "account": packing.account_record(player.account),
         "pending": pending,
     }
-    return settings, player.memory.arrays() | {"pending rows": rows}
+    return settings, player.memory.arrays() | waiting | passed
 
 
 def load(
@@ -168,8 +171,9 @@ def _loaded(
         player.note = note  # that of another policy, or of other settings, is not this one's
     elif same or policy is None:
         raise DamagedFile("the note in it is not one of its policy's")
-    waiting = packing.waiting_of(settings["pending"], arrays["pending rows"], layout, player.account.t)
-    rearranged(path, player, waiting, layout, packing.labels_kept(settings["labels"]), source)
+    waiting = _waiting(settings["pending"], arrays, layout, player.account.t)
+    lineage = lineage_kept(settings, arrays, player.memory, layout)
+    rearranged(path, player, waiting, lineage, layout, packing.labels_kept(settings["labels"]), source)
     narrows = settings.get("narrows", False)  # older files were written where pending ones were not looked at
     if not isinstance(narrows, bool):
         raise DamagedFile(f"its narrows is {narrows!r}")
@@ -180,7 +184,15 @@ def _loaded(
     lives = Lives(packing.lives_kept(settings["lives"]))
     bandit = Bandit.__new__(Bandit)
     bandit._begin(Parts(source, player, seed, own_estimator, lives, waiting, prior))
+    bandit._lineage = lineage
     return bandit
+
+
+def _waiting(kept: Any, arrays: Arrays, layout: Layout, t: int) -> Waiting:
+    """What waits; up to format 3 decisions stood one by one."""
+    if isinstance(kept, list):
+        return packing.waiting_of(kept, arrays["pending rows"], layout, t)
+    return pending_kept(kept, arrays, layout, t)
 
 
 def _source(

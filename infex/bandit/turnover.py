@@ -35,7 +35,9 @@ def remove_arms(bandit: Bandit, which: object) -> None:
 def _replace(bandit: Bandit, source: Fixed | Mapped, places: Integers) -> None:
     player, layout = bandit._player, source.layout
     if isinstance(source, Fixed) or isinstance(layout, Separate):  # one regression for a map knows no arms
-        player.memory = player.memory.over(layout, places)
+        before = player.memory
+        player.memory = before.over(layout, places)
+        bandit._lineage.move(before, player.memory, places)
     if isinstance(layout, Separate):
         player.note = forgotten(player.note)
     bandit._arms = source

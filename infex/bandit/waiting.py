@@ -2,52 +2,96 @@
 
 from __future__ import annotations
 
+import heapq
+from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import islice
 from typing import final
 
 import numpy as np
 
 from infex.arrays import Floats, Integers
 from infex.bandit.decision import Decision
+from infex.bandit.decisions import Decisions, joined_decisions
+from infex.bandit.pending_block import Block, Pending, own_ids
 from infex.errors import DuplicateId
 from infex.linear import InBlock, On
+from infex.linear.grounds import Grounds
 from infex.linear.offers import GONE
 
-Pending = tuple[Decision, On]
-"""A decision, and what its reward is learnt on: a fixed arm by its index, features, an arm in a context."""
+MOST_SINGLE = 1 << 16  # decisions that are kept one by one, for a quick `tell`
+FOLDED = 1 << 15  # of them, the oldest, that become columns when there are more
 
 
 @final
 class Waiting:
-    """Decisions without a reward by their ids, oldest first."""
+    """Decisions without a reward by their ids, oldest first.
 
-    __slots__ = ("_pending",)
+    The last that were asked for one by one stand in a dict; those of batches, of files and of long ago in
+    blocks of columns, where an id that a life gave is found by its round.
+    """
+
+    __slots__ = ("_blocks", "_named", "_pending")
 
     def __init__(self) -> None:
         self._pending: dict[str, Pending] = {}
+        self._blocks: list[Block] = []  # by their first rounds
+        self._named: dict[str, int] = {}  # the rounds of ids of the caller's own, in blocks
 
     def __len__(self) -> int:
-        return len(self._pending)
+        return len(self._pending) + sum(block.left for block in self._blocks)
 
     def __iter__(self) -> Iterator[Pending]:
-        return iter(self._pending.values())
+        if not self._blocks:
+            return iter(self._pending.values())
+        return heapq.merge(self._pending.values(), *self._blocks, key=_round_of)
 
     def refuse(self, key: str) -> None:
         """Refuses an id that a pending decision has."""
-        if key in self._pending:
+        if key in self._pending or self._place(key) is not None:
             raise DuplicateId(f"decision {key!r} waits for its reward already: ids may not come twice")
 
     def add(self, decision: Decision, on: On) -> None:
         """One more."""
         self._pending[decision.id] = decision, on
+        if len(self._pending) > MOST_SINGLE:
+            self._fold()
+
+    def add_block(self, block: Block) -> None:
+        """Many more; no other block has rounds between its own."""
+        place = bisect_right(self._blocks, block.first, key=_first_of)
+        self._blocks.insert(place, block)
+        for t, key in own_ids(block.decisions):
+            self._named[key] = t
 
     def find(self, key: str) -> Pending | None:
         """The one with that id, if it waits."""
-        return self._pending.get(key)
+        found = self._pending.get(key)
+        if found is not None or (where := self._place(key)) is None:
+            return found
+        block, place = where
+        return block.decisions[place], block.grounds.on(place)
 
     def remove(self, key: str) -> None:
         """One less."""
-        del self._pending[key]
+        if self._pending.pop(key, None) is None:
+            where = self._place(key)
+            assert where is not None, key
+            self.remove_from(where[0], np.array([where[1]]))
+
+    def remove_from(self, block: Block, places: Integers) -> None:
+        """So many less in a block, at different places."""
+        if self._named:
+            for _, key in own_ids(block.decisions.at(places)):
+                del self._named[key]
+        block.remove(places)
+        if block.left == 0:
+            self._blocks.remove(block)
+
+    def block_of(self, t: int) -> Block | None:
+        """The block in which round t would stand."""
+        place = bisect_right(self._blocks, t, key=_first_of) - 1
+        return self._blocks[place] if place >= 0 else None
 
     def move(self, places: Integers, columns: Floats) -> None:
         """Arms come to new places, `places` being their old ones; `columns` are the old fixed arms.
@@ -60,3 +104,51 @@ class Waiting:
                 self._pending[key] = decision, moved.get(on, np.array(columns[:, on]))
             elif isinstance(on, InBlock):
                 self._pending[key] = decision, InBlock(moved.get(on.arm, GONE), on.context)
+        for block in self._blocks:
+            block.grounds = block.grounds.moved(places, columns)
+
+    def whole(self) -> tuple[Decisions, Grounds]:
+        """All that waits, as columns, oldest first."""
+        parts = [block.waiting() for block in self._blocks]
+        if self._pending or not parts:
+            parts.append(_columns(list(self._pending.values())))
+        decisions = joined_decisions([decisions for decisions, _ in parts])
+        grounds = Grounds.joined([grounds for _, grounds in parts])
+        if (np.diff(decisions.t) > 0).all():
+            return decisions, grounds
+        order = np.argsort(decisions.t)
+        return decisions.at(order), grounds.at(order)
+
+    def _fold(self) -> None:
+        """The oldest that were asked for one by one become columns."""
+        oldest = list(islice(self._pending.items(), FOLDED))
+        blocks = [block for block in self._blocks if block.first > oldest[0][1][0].t]
+        last = blocks[0].first if blocks else oldest[-1][1][0].t + 1
+        folded = [(key, pending) for key, pending in oldest if pending[0].t < last]
+        self.add_block(Block(*_columns([pending for _, pending in folded])))
+        for key, _ in folded:
+            del self._pending[key]
+
+    def _place(self, key: str) -> tuple[Block, int] | None:
+        """In which block, and where, an id stands that waits."""
+        if not self._blocks:
+            return None
+        t = self._named.get(key)
+        if t is None:
+            number = key.rpartition("-")[2]
+            t = int(number) if number.isdecimal() and len(number) < 19 else 0
+        block = self.block_of(t)
+        place = None if block is None else block.find(t, key)
+        return None if block is None or place is None else (block, place)
+
+
+def _columns(pending: list[Pending]) -> tuple[Decisions, Grounds]:
+    return Decisions.of(decision for decision, _ in pending), Grounds.of(on for _, on in pending)
+
+
+def _round_of(pending: Pending) -> int:
+    return pending[0].t
+
+
+def _first_of(block: Block) -> int:
+    return block.first

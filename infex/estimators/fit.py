@@ -11,6 +11,8 @@ from infex.arrays import Floats, Integers, fitting, fitting_counts, moved
 from infex.errors import CannotMerge, DamagedFile
 from infex.estimators.solution import Solution
 from infex.linear.estimating import Arrays, Estimator
+from infex.linear.gained import Gained
+from infex.linear.grounds import Grounds
 from infex.linear.known import LINEAR, Known, Learnt
 from infex.linear.offers import Layout, On
 from infex.linear.regression import checked_penalty, refuse_block, refuse_place, refuse_separate
@@ -112,6 +114,13 @@ class Fit(ABC):
         self.told += 1
         self._renew()
 
+    def learn_many(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
+        """Takes in many rewards, one after the other."""
+        for place, (reward, weight) in enumerate(zip(rewards.tolist(), weights.tolist(), strict=True)):
+            self.learn(grounds.on(place), reward, weight)
+
+    gather = learn_many
+
     def entered(self) -> None:
         """The next search starts from the present estimate."""
         self._next_start = self.solution.theta
@@ -122,6 +131,17 @@ class Fit(ABC):
         self.told += other.told
         self.counts += moved(other.counts, places, self.counts.shape[1])
         self._renew()
+
+    def growth(self) -> Gained:
+        """All that was learnt, as sums that add up, for those that keep such."""
+        raise CannotMerge(
+            f"what {self.estimator!r} has learnt is not kept as sums that add up: "
+            "its rewards count by their order, or one by one"
+        )
+
+    def grow(self, growth: Gained) -> None:
+        """Takes in sums that were learnt elsewhere, over these arms."""
+        self.growth()
 
     def over(self, layout: Layout, places: Integers) -> Self:
         """What was learnt, over other arms: each at its old place, or new (-1)."""

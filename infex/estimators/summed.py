@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Self
 
+from infex import kernels
 from infex.arrays import Floats
 from infex.estimators.fit import Fit
 from infex.estimators.sums import Sums
 from infex.linear.estimating import Arrays, Estimator
+from infex.linear.gained import Gained
 
 
 class SummedFit(Fit):
@@ -25,6 +27,15 @@ class SummedFit(Fit):
 
     def join(self, other: Self) -> None:
         self._sums.merge(other._sums)
+
+    def growth(self) -> Gained:
+        return Gained(self._sums.truth.copy(), self.counts.copy(), self.told)
+
+    def grow(self, growth: Gained) -> None:
+        kernels.add_truth(self._sums.truth, growth.truth)
+        self.told += growth.told
+        self.counts += growth.counts
+        self._renew()
 
     def sums(self) -> tuple[Floats | None, int]:
         """The sums, by their weights, and how many rewards are in them."""

@@ -11,8 +11,11 @@ from infex.arrays import Floats, Integers, fitting, fitting_counts, moved
 from infex.errors import UnknownArm
 from infex.kernels import small_ridges
 from infex.kernels.layout import RUN
+from infex.kernels.many_rewards import gather_blocks, learn_each_block
 from infex.linear.block_known import BlockKnown, Blocks
 from infex.linear.estimating import Arrays
+from infex.linear.gained import Gained
+from infex.linear.grounds import Grounds
 from infex.linear.offers import GONE, InBlock, Layout, On, Separate
 from infex.linear.regression import ALONE, checked_penalty, refuse_place
 from infex.linear.strange import fitting_sums
@@ -89,12 +92,50 @@ class BlockRidge:
             arm, context, reward, float(weight),
         )  # fmt: skip
 
+    def learn_many(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
+        """Takes in many rewards, one after the other, as `learn` would."""
+        if self._take_part(grounds):
+            place, row, rows, _ = grounds
+            learn_each_block(
+                self.truth, self.penalty, self.solved, self._wide, self.runs, self.counts,
+                place, row, np.ascontiguousarray(rows), rewards, weights,
+            )  # fmt: skip
+
+    def gather(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
+        """Takes in many rewards as sums, from which all is computed anew once: their order does not count."""
+        if self._take_part(grounds):
+            place, row, rows, _ = grounds
+            contexts = np.ascontiguousarray(rows)
+            gather_blocks(self.truth, self.penalty, self.counts, place, row, contexts, rewards, weights)
+            self._refresh()
+
+    def _take_part(self, grounds: Grounds) -> bool:
+        """Makes ready for many rewards; False if there are none."""
+        if not grounds.size:
+            return False
+        refuse_blocks(grounds, self.layout)
+        self._part()
+        self.told += int((grounds.place >= 0).sum())
+        return True
+
     def add(self, other: BlockRidge, places: Integers) -> None:
         """Takes in all that another has learnt; each of its arms is at a place here, or nowhere (-1)."""
         self._part()
         self.told += other.told
         self.counts += moved(other.counts, places, self.layout.arms)
         small_ridges.add_blocks(self.truth, other.truth, places)
+        self._refresh()
+
+    def growth(self) -> Gained:
+        """All that was learnt, as sums."""
+        return Gained(self.truth.copy(), self.counts.copy(), self.told)
+
+    def grow(self, growth: Gained) -> None:
+        """Takes in sums that were learnt elsewhere, over these arms."""
+        self._part()
+        self.told += growth.told
+        self.counts += growth.counts
+        small_ridges.add_blocks(self.truth, growth.truth, np.arange(self.layout.arms))
         self._refresh()
 
     def over(self, layout: Layout, places: Integers) -> BlockRidge:
@@ -154,6 +195,16 @@ def wide_for(layout: Separate) -> Floats:
     """Room for thetas and factors of all arms, turned."""
     arms, dim = layout
     return np.zeros((dim + dim * (dim + 1) // 2, arms))
+
+
+def refuse_blocks(grounds: Grounds, layout: Separate) -> None:
+    """Refuses arms and contexts that are not there: compiled code would read beyond its arrays."""
+    place, row, rows, apart = grounds
+    if not apart or rows.shape[1:] != (layout.dim,):
+        raise UnknownArm(f"rewards must be learnt on arms in contexts of {layout.dim} features")
+    refuse_place(int(place.max(initial=0)), layout.arms)
+    if not (row.min() >= 0 and row.max() < len(rows)):
+        raise UnknownArm(f"a reward cannot be learnt in context {row.max()} of {len(rows)}")
 
 
 def in_block(on: On) -> InBlock:

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from infex.arrays import Floats, Integers
 from infex.checks import told
 from infex.errors import InvalidSetting
+from infex.linear.gained import Gained
+from infex.linear.grounds import Grounds
 from infex.linear.knowledge import Knowledge
 from infex.linear.offers import Layout, On
 
@@ -49,6 +51,12 @@ class Statistics(Protocol):
     def learn(self, on: On, reward: float, weight: float = 1.0) -> None:
         """Takes in a reward of a fixed arm, or of any x, with the weight that `counted` gave."""
 
+    def learn_many(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
+        """Takes in many rewards, one after the other, with the weights that `counted` gave."""
+
+    def gather(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
+        """The same as quickly as can be: all but for rounding as if they were learnt in this order."""
+
     def entered(self) -> None:
         """A decision was taken on what is known now: a search may start from its estimate next time."""
 
@@ -57,6 +65,12 @@ class Statistics(Protocol):
 
     def add(self, other: Self, places: Integers) -> None:
         """Takes in what another has learnt; each of its arms is at a place here, or nowhere (-1)."""
+
+    def growth(self) -> Gained:
+        """All that was learnt, as sums that add up; CannotMerge where rewards are not kept as sums."""
+
+    def grow(self, growth: Gained) -> None:
+        """Takes in sums that were learnt elsewhere, over these arms."""
 
     def arrays(self) -> Arrays:
         """All of it, as arrays to be kept: what is restored from them goes on bit for bit."""

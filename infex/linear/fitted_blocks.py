@@ -8,12 +8,14 @@ from typing import Any, final
 import numpy as np
 
 from infex.arrays import Floats, Integers, fitting, fitting_counts, moved
-from infex.errors import DamagedFile
+from infex.errors import CannotMerge, DamagedFile
 from infex.kernels import small_ridges
 from infex.kernels.layout import RUN
 from infex.linear.block_known import BlockKnown, Blocks
 from infex.linear.block_ridge import NOBODY, in_block, separate, wide_for
 from infex.linear.estimating import Arrays, Estimator, Statistics
+from infex.linear.gained import Gained
+from infex.linear.grounds import Grounds
 from infex.linear.known import Known
 from infex.linear.offers import GONE, Layout, On, Separate
 from infex.linear.regression import ALONE, refuse_place
@@ -96,6 +98,13 @@ class FittedBlocks:
         self._stale.add(arm)
         self._late.add(arm)
 
+    def learn_many(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
+        """Takes in many rewards, one after the other."""
+        for place, (reward, weight) in enumerate(zip(rewards.tolist(), weights.tolist(), strict=True)):
+            self.learn(grounds.on(place), reward, weight)
+
+    gather = learn_many
+
     def add(self, other: FittedBlocks, places: Integers) -> None:
         """Takes in all that another has learnt; each of its arms is at a place here, or nowhere (-1)."""
         for place, part in zip(places.tolist(), other.parts, strict=True):
@@ -105,6 +114,14 @@ class FittedBlocks:
         self.told += other.told
         self.counts += moved(other.counts, places, self.layout.arms)
         self._stale, self._late = set(range(self.layout.arms)), set(range(self.layout.arms))
+
+    def growth(self) -> Gained:
+        """None: what each estimator keeps is its own."""
+        raise CannotMerge(f"what {self._estimator!r} has learnt of each arm is not kept as sums that add up")
+
+    def grow(self, growth: Gained) -> None:
+        """None can be taken in."""
+        self.growth()
 
     def over(self, layout: Layout, places: Integers) -> FittedBlocks:
         """What was learnt of the arms that stay: each at its old place, or new (-1)."""

@@ -15,7 +15,7 @@ from typing import Literal, Protocol, Self, final
 
 import numpy as np
 
-from infex.arrays import Floats, Integers
+from infex.arrays import Bools, Floats, Integers
 from infex.checks import one_of
 from infex.errors import UnknownArm
 from infex.kernels import awaiting
@@ -23,6 +23,7 @@ from infex.linear.block_known import BlockKnown
 from infex.linear.block_ridge import BlockRidge, in_block, separate
 from infex.linear.estimating import Statistics
 from infex.linear.fitted_blocks import FittedBlocks
+from infex.linear.grounds import Grounds
 from infex.linear.knowledge import Knowledge
 from infex.linear.known import Known
 from infex.linear.offers import GONE, InBlock, Layout, On, Separate
@@ -71,6 +72,9 @@ class Awaiting(Protocol):
     def rows(self, rows: list[Row], weights: list[float]) -> None:
         """Decisions on any x, each with its weight, which is below 0 for those that are gone."""
 
+    def many(self, grounds: Grounds, weights: Floats) -> None:
+        """The same for many at once, none of them on a fixed arm."""
+
     def over(self, layout: Layout, places: Integers) -> Self:
         """A copy, over other arms: each at its old place, or new (-1)."""
 
@@ -94,6 +98,9 @@ class DenseSums:
 
     def rows(self, rows: list[Row], weights: list[float]) -> None:
         awaiting.expect_rows(self._sums, np.array(rows, dtype=np.float64), np.array(weights))
+
+    def many(self, grounds: Grounds, weights: Floats) -> None:
+        awaiting.expect_rows(self._sums, grounds.rows[grounds.row], weights)
 
     def over(self, layout: Layout, places: Integers) -> DenseSums:
         return DenseSums(refuse_separate(layout), self._sums.copy())
@@ -126,6 +133,11 @@ class BlockSums:
         if there:
             arms, contexts, counts = zip(*there, strict=True)
             awaiting.expect_blocks(self._sums, np.array(arms), np.array(contexts), np.array(counts))
+
+    def many(self, grounds: Grounds, weights: Floats) -> None:
+        there = grounds.place != GONE
+        contexts = grounds.rows[grounds.row[there]]
+        awaiting.expect_blocks(self._sums, grounds.place[there], contexts, weights[there])
 
     def over(self, layout: Layout, places: Integers) -> BlockSums:
         other, known = BlockSums.of(separate(layout)), places >= 0
@@ -186,6 +198,24 @@ class Share:
         if rows:
             self.sums.rows(rows, weights)
 
+    def take_many(self, grounds: Grounds, estimates: Floats, sign: int) -> None:
+        """Many decisions at once that came, or went (-1)."""
+        self.count += sign * grounds.size
+        fixed = (grounds.place >= 0) & (not grounds.apart)
+        weights = sign * (np.ones(grounds.size) if self.squares else estimates * (1.0 - estimates))
+        if self.squares:
+            arms, times = np.unique(grounds.place[fixed], return_counts=True)
+            for place, count in zip(arms.tolist(), times.tolist(), strict=True):
+                self.sums.arm(place, sign * count)
+        else:
+            self._rows(Grounds.on_rows(self.columns.T[grounds.place[fixed]]), weights[fixed])
+        self._rows(grounds.at(~fixed), weights[~fixed])
+
+    def _rows(self, grounds: Grounds, weights: Floats) -> None:
+        counts = weights != 0.0
+        if counts.any():
+            self.sums.many(grounds.at(counts), np.ascontiguousarray(weights[counts]))
+
     def _x(self, on: On) -> Row:
         return self.columns[:, on] if isinstance(on, int) else on
 
@@ -217,13 +247,14 @@ class Foresight:
     many are: where there are neither, nothing is pending.
     """
 
-    __slots__ = ("_all", "_explored", "_held", "_went", "came", "summed")
+    __slots__ = ("_all", "_batches", "_explored", "_held", "_went", "came", "summed")
 
     def __init__(self, everything: Share, explored: Share | None) -> None:
         self._all, self._explored = everything, explored
         self.summed = everything.count
         self.came: list[Expected] = []
         self._went: list[Expected] = []
+        self._batches: list[tuple[Grounds, Bools, Floats, int]] = []  # that came, or went (-1)
         self._held: Held | None = None
 
     @staticmethod
@@ -233,7 +264,12 @@ class Foresight:
 
     def __len__(self) -> int:
         """How many decisions are pending."""
-        return self.summed + len(self.came) - len(self._went)
+        many = sum(sign * grounds.size for grounds, _, _, sign in self._batches)
+        return self.summed + len(self.came) - len(self._went) + many
+
+    def take_many(self, grounds: Grounds, explored: Bools, estimates: Floats, sign: int) -> None:
+        """Many more, or less (-1), of which some explored."""
+        self._batches.append((grounds, explored, estimates, sign))
 
     def remove(self, decision: Pended, on: On) -> None:
         """One less."""
@@ -249,7 +285,7 @@ class Foresight:
         """What is pending now; None if nothing is."""
         if len(self) == 0:
             return None
-        if self.came or self._went:
+        if self.came or self._went or self._batches:
             self._settle()
         if self._held is None:
             self._held = Held(self._all, self._explored)
@@ -269,7 +305,11 @@ class Foresight:
         self._all.take(self.came, self._went)
         if self._explored is not None:
             self._explored.take(_explored(self.came), _explored(self._went))
-        self.summed, self.came, self._went = self._all.count, [], []
+        for grounds, explored, estimates, sign in self._batches:
+            self._all.take_many(grounds, estimates, sign)
+            if self._explored is not None:
+                self._explored.take_many(grounds.at(explored), estimates[explored], sign)
+        self.summed, self.came, self._went, self._batches = self._all.count, [], [], []
 
     def _part(self) -> None:
         self._all = self._all.copy()

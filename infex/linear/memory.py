@@ -11,9 +11,13 @@ from infex.linear.block_ridge import BlockRidge
 from infex.linear.estimating import Arrays, Estimator, Statistics
 from infex.linear.evidence import NOTHING, Evidence, Spent
 from infex.linear.foresight import Expected, Foresight, Held
+from infex.linear.gained import Gained
+from infex.linear.grounds import Grounds
 from infex.linear.offers import InBlock, Layout, Offer, On
 from infex.linear.regression import RidgeStatistics
 from infex.linear.starting import started
+
+Growths = tuple[Gained, Gained | None]
 
 
 @final
@@ -91,6 +95,12 @@ class Memory:
         if explored and self.explored is not None:
             self.explored.learn(on, reward, weight)
 
+    def take_many(self, grounds: Grounds, rewards: Floats, explored: Bools, weights: Floats) -> None:
+        """The same for many rewards, one after the other."""
+        self.all.learn_many(grounds, rewards, weights)
+        if self.explored is not None:
+            self.explored.learn_many(grounds.at(explored), rewards[explored], weights[explored])
+
     def entered(self, explored: bool) -> None:
         """A decision was taken on what is known now."""
         self.all.entered()
@@ -108,6 +118,16 @@ class Memory:
         self.all.add(other.all, places)
         if self.explored is not None and other.explored is not None:
             self.explored.add(other.explored, places)
+
+    def growths(self) -> Growths:
+        """All that was learnt, as sums: from every round and, if they are kept apart, from exploring ones."""
+        return self.all.growth(), None if self.explored is None else self.explored.growth()
+
+    def grow(self, growths: Growths) -> None:
+        """Takes in sums that were learnt elsewhere, over these arms."""
+        self.all.grow(growths[0])
+        if self.explored is not None and growths[1] is not None:
+            self.explored.grow(growths[1])
 
     def arrays(self) -> Arrays:
         """All that was learnt, as arrays to be kept."""

@@ -12,7 +12,10 @@ from infex.arrays import Floats, Integers, fitting, fitting_counts, moved
 from infex.checks import real
 from infex.errors import InvalidArms, UnknownArm
 from infex.kernels.layout import blank
+from infex.kernels.many_rewards import gather_arms, gather_rows, learn_each
 from infex.linear.estimating import Arrays
+from infex.linear.gained import Gained
+from infex.linear.grounds import Grounds
 from infex.linear.known import Known, Learnt
 from infex.linear.offers import InBlock, Layout, On, Separate
 from infex.linear.strange import fitting_sums, refuse_no_numbers, refuse_run, refuse_strange
@@ -73,6 +76,17 @@ class RidgeStatistics:
         self._arm = -1  # after which this one does not know what run is under way
         learnt = self._learnt
         return self.truth, learnt.solved, self.columns, self._board, learnt.vectors, learnt.run
+
+    @property
+    def solved_sums(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Truth, solved, vectors and run, for a kernel that reads them at once."""
+        solved, vectors, run, *_ = self._learnt
+        return self.truth, solved, vectors, run
+
+    @property
+    def settled(self) -> Learnt:
+        """What arms that are not kept up are read from."""
+        return self._learnt.settled()
 
     def greedy_glance(self, numbers: Floats) -> tuple[int, int, float, float, float]:
         """One greedy decision in one call: see `kernels.greedy_glance`."""
@@ -137,6 +151,40 @@ class RidgeStatistics:
             x, reward, float(weight),
         )  # fmt: skip
 
+    def learn_many(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
+        """Takes in many rewards, one after the other, as `learn` would."""
+        if not rewards.size:
+            return
+        refuse_places(grounds, self.columns.shape)
+        self._part()
+        self.told += rewards.size
+        learnt = self._learnt
+        learn_each(
+            self.truth, self.penalty, learnt.solved, self.columns, self._board, learnt.vectors, learnt.run,
+            self.counts, grounds.place, grounds.row, readable_rows(grounds, self.dim), rewards, weights,
+        )  # fmt: skip
+        self._arm = int(learnt.run[kernels.ARM]) if learnt.run[kernels.N] > 0.0 else -1
+
+    def gather(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
+        """Takes in many rewards as sums, from which all is computed anew once: their order does not count."""
+        if not rewards.size:
+            return
+        refuse_places(grounds, self.columns.shape)
+        truth, fixed = self.snapshot(), grounds.place >= 0
+        self._part()
+        gather_arms(
+            truth,
+            self.penalty,
+            self.columns,
+            self.counts,
+            grounds.place[fixed],
+            rewards[fixed],
+            weights[fixed],
+        )
+        rows = readable_rows(grounds, self.dim)[grounds.row[~fixed]]
+        gather_rows(truth, self.penalty, rows, rewards[~fixed], weights[~fixed])
+        self._begin(truth, self.told + rewards.size)
+
     def add(self, other: RidgeStatistics, places: Integers) -> None:
         """Takes in all that another has learnt."""
         self._part()
@@ -144,6 +192,19 @@ class RidgeStatistics:
         self.told += other.told
         kernels.add_truth(self.truth, other.snapshot())
         self.counts += moved(other.counts, places, self.counts.shape[1])
+        self._refresh()
+
+    def growth(self) -> Gained:
+        """All that was learnt, as sums."""
+        return Gained(self.snapshot(), self.counts.copy(), self.told)
+
+    def grow(self, growth: Gained) -> None:
+        """Takes in sums that were learnt elsewhere, over these arms."""
+        self._part()
+        self._close()
+        self.told += growth.told
+        kernels.add_truth(self.truth, growth.truth)
+        self.counts += growth.counts
         self._refresh()
 
     def over(self, layout: Layout, places: Integers) -> RidgeStatistics:
@@ -231,6 +292,24 @@ class RidgeStatistics:
         self._arm = -1
         learnt = self._learnt
         kernels.refresh(self.truth, self.penalty, learnt.solved, self.columns, self._board, learnt.run)
+
+
+def refuse_places(grounds: Grounds, shape: tuple[int, ...]) -> None:
+    """Refuses places of arms and rows that are not there: compiled code would read beyond its arrays."""
+    dim, arms = shape
+    place, row, rows, apart = grounds
+    if (place >= 0).any():
+        refuse_place(int(place.max()), arms)
+    on_rows = row[place < 0]
+    if apart:
+        raise UnknownArm("rewards of arms with a regression each cannot be learnt by one for all")
+    if on_rows.size and not (on_rows.min() >= 0 and on_rows.max() < len(rows) and rows.shape[1] == dim):
+        raise UnknownArm(f"rewards cannot be learnt on features {rows.shape} where arms have {dim}")
+
+
+def readable_rows(grounds: Grounds, dim: int) -> Floats:
+    """The rows as compiled code reads them, also where there are none."""
+    return np.ascontiguousarray(grounds.rows) if len(grounds.rows) else np.zeros((0, dim))
 
 
 def refuse_place(on: int, arms: int) -> None:

@@ -107,14 +107,18 @@ class Player:
 
     def enter(self, taken: Taken) -> None:
         """Changes what a decision changes: the account and the note."""
+        self.book(taken)
+        if self._memory.searches:
+            self._memory.entered(taken.choice.explored)
+
+    def book(self, taken: Taken) -> None:
+        """The same but for the start of searches, which is the same after many decisions as after one."""
         choice = taken.choice
         self.account.enter(taken.t, choice.explored, choice.turn, taken.loss, taken.different)
         if taken.noticed:
             self.account.noticed.update(taken.noticed)
         if choice.note is not None:
             self.note = choice.note if self.traits.trusted else copy.deepcopy(choice.note)
-        if self._memory.searches:
-            self._memory.entered(choice.explored)
 
     def learn(self, arm: int, on: On, reward: float, explored: bool, weight: float = 1.0) -> None:
         """Takes in the reward of a decision."""

@@ -25,6 +25,7 @@ from infex.schedules.protocol import Family, Schedule
 
 Glance = tuple[bool, tuple[int, int, float, float, float]]
 """Does the round explore; its arm, the greedy one, their estimates, the half-width of the arm's interval."""
+Said = tuple[Reason, Turn | None]
 
 
 @final
@@ -40,33 +41,17 @@ class Shortcut:
 
     def __init__(self, form: Form, scheduled: bool, arms: int, penalty: float) -> None:
         self._optimistic = form.base.kind == bases.LINUCB
-        base = form.base if self._optimistic else DEFAULT.base_of(bases.LINUCB, bases.READS_WIDTHS)
-        self._numbers: Floats = np.array(
-            [base.noise, base.bound, base.delta, base.scale, base.bonus, penalty]
-        )
+        self._numbers = radius_numbers(form, penalty)
         self._schedule: Schedule | None = form.schedule
         self._work: Floats = np.empty(arms)
         self._places: Integers = np.empty(arms, dtype=np.int64)
-        self.greedy = (Reason.GREEDY, Turn.REST if scheduled else None)
-        self.explored = (Reason.SCHEDULED, Turn.DUE) if scheduled else (Reason.EXPLORED, None)
+        self.greedy, self.explored = said_of_rounds(scheduled)
 
     @staticmethod
     def of(policy: Policy, memory: Memory) -> Shortcut | None:
         """That of a policy; None without arms that stay, or if it draws, has limits, or keeps data apart."""
-        form, gate, arms = form_of(policy), traits_of(policy).gate, _standing(memory)
-        if not traits_of(policy).trusted:  # a user's schedule may ask or change its own bandit
-            return None
-        if (
-            not isinstance(form, Form)
-            or not form.is_hot
-            or arms == 0
-            or form.own
-            or form.random_ties
-            or form.base.random_ties
-        ):
-            return None
-        plain = gate is None or (isinstance(gate.plan, Family) and not (gate.layers or gate.drawn))
-        if not plain or form.base.kind not in (bases.LINUCB, bases.GREEDY):
+        form, arms = plain_form(policy), _standing(memory)
+        if form is None or arms == 0:
             return None
         return Shortcut(form, isinstance(policy, Infex), arms, memory.all.penalty)
 
@@ -76,7 +61,7 @@ class Shortcut:
         """What the policy does in round t, in a context; None where pending decisions narrow widths."""
         schedule = self._schedule
         explores = schedule is None or schedule.explores(t)
-        if explores and self._optimistic and _looks_ahead(foresight):
+        if explores and self._optimistic and looks_ahead(foresight):
             return None
         return explores, ridge.glance(context, self._numbers, explores and self._optimistic)
 
@@ -85,7 +70,7 @@ class Shortcut:
         schedule = self._schedule
         explores = schedule is None or schedule.explores(t)
         if explores and self._optimistic:
-            if _looks_ahead(foresight):
+            if looks_ahead(foresight):
                 return None
             return True, ridge.glance(self._numbers, self._work, self._places)
         return explores, ridge.greedy_glance(self._numbers)
@@ -96,8 +81,30 @@ def _standing(memory: Memory) -> int:
     return memory.all.layout.arms if isinstance(memory.all, BlockRidge) else memory.columns.shape[1]
 
 
-def _looks_ahead(foresight: Foresight | None) -> bool:
+def looks_ahead(foresight: Foresight | None) -> bool:
     """Is anything pending that exploring is to look at?"""
-    if foresight is None or not (foresight.came or foresight.summed):
-        return False
-    return len(foresight) > 0
+    return foresight is not None and len(foresight) > 0
+
+
+def plain_form(policy: Policy) -> Form | None:
+    """The compiled form of a policy whose rounds are greedy or optimistic, and known without any draw."""
+    form, gate = form_of(policy), traits_of(policy).gate
+    if not traits_of(policy).trusted:  # a user's schedule may ask or change its own bandit
+        return None
+    if not isinstance(form, Form) or not form.is_hot or form.own or form.random_ties or form.base.random_ties:
+        return None
+    plain = gate is None or (isinstance(gate.plan, Family) and not (gate.layers or gate.drawn))
+    return form if plain and form.base.kind in (bases.LINUCB, bases.GREEDY) else None
+
+
+def said_of_rounds(scheduled: bool) -> tuple[Said, Said]:
+    """What greedy and exploring rounds say of themselves, with a schedule or without."""
+    explored = (Reason.SCHEDULED, Turn.DUE) if scheduled else (Reason.EXPLORED, None)
+    return (Reason.GREEDY, Turn.REST if scheduled else None), explored
+
+
+def radius_numbers(form: Form, penalty: float) -> Floats:
+    """What `kernels.full_radius` reads: the radius of an optimistic base, else the default one."""
+    optimistic = form.base.kind == bases.LINUCB
+    base = form.base if optimistic else DEFAULT.base_of(bases.LINUCB, bases.READS_WIDTHS)
+    return np.array([base.noise, base.bound, base.delta, base.scale, base.bonus, penalty])

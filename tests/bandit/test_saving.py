@@ -168,8 +168,8 @@ def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
 def test_a_newer_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.infex"
     saved(path)
-    path.write_bytes(path.read_bytes().replace(b"infex bandit 3", b"infex bandit 4", 1))
-    with pytest.raises(NewerFile, match="has format 4, this infex reads up to 3: install a newer infex"):
+    path.write_bytes(path.read_bytes().replace(b"infex bandit 4", b"infex bandit 5", 1))
+    with pytest.raises(NewerFile, match="has format 5, this infex reads up to 4: install a newer infex"):
         Bandit.load(path)
 
 
@@ -189,7 +189,7 @@ def test_the_file_holds_plain_json_and_arrays(tmp_path: Path) -> None:
     path = tmp_path / "x.infex"
     saved(path)
     head, body = path.read_bytes().split(b"\n", 1)
-    assert head == b"infex bandit 3 " + hashlib.sha256(b"3\n" + body).hexdigest().encode()
+    assert head == b"infex bandit 4 " + hashlib.sha256(b"4\n" + body).hexdigest().encode()
     with np.load(io.BytesIO(body), allow_pickle=False) as arrays:
         settings = json.loads(arrays["settings"].tobytes())
     assert settings["policy"]["schedule"] == {"kind": "every", "version": 1, "m": 2, "offset": 0}

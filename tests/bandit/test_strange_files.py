@@ -33,6 +33,7 @@ from infex.bandit import archive
 from infex.errors import CannotLoad, DamagedFile, InfexError
 from infex.testing import problem
 
+GOLDEN = Path(__file__).parent.parent / "golden"
 ARMS = problem(3, arms=3, dim=2, horizon=1).arms
 KINDS: dict[str, Any] = {
     "fixed": lambda: Bandit(
@@ -64,15 +65,91 @@ def kept(kind: str, path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return stored, arrays
 
 
-@pytest.mark.parametrize("place", [7, 99_999_999, -1, 2.5, "a", None, True, [[0]]])
+def refused(path: Path, stored: Any, arrays: Any, words: str = "") -> None:
+    archive.write(path, stored, arrays)
+    with pytest.raises(DamagedFile, match=rf"x\.infex.*{words}"):
+        Bandit.load(path)
+
+
+@pytest.mark.parametrize("place", [7, 99_999_999, -1, 2.5, "a", True, [[0]], 2**60])
 def test_a_pending_decision_that_points_at_no_arm_is_refused(tmp_path: Path, place: Any) -> None:
     """It made `tell` read foreign memory, and the process die."""
     path = tmp_path / "x.infex"
     stored, arrays = kept("fixed", path)
+    arrays["pending place"] = np.array([place, *arrays["pending place"][1:].tolist()][:1] * 3)
+    refused(path, stored, arrays)
+
+
+@pytest.mark.parametrize("place", [77, 99_999_999, -1, 2.5, "a", None, True, [[0]]])
+def test_one_that_is_kept_as_it_was_up_to_format_3_is_refused_too(tmp_path: Path, place: Any) -> None:
+    path = tmp_path / "x.infex"
+    _, stored, arrays = archive.read(GOLDEN / "format-2-linucb-every20.infex")
+    assert stored["pending"][0]["place"] is not None
     stored["pending"][0]["place"] = place
-    archive.write(path, stored, arrays)
-    with pytest.raises(DamagedFile, match=r"x\.infex"):
-        Bandit.load(path)
+    refused(path, stored, arrays)
+
+
+@pytest.mark.parametrize("kind", ["fixed", "contexts"])
+@pytest.mark.parametrize(
+    ("name", "place", "value", "words"),
+    [
+        ("whole", (0, 0), 0, "must be from 1 to 12"),
+        ("whole", (0, 2), 13, "must be from 1 to 12"),
+        ("whole", (0, 1), 1, "do not go up"),
+        ("whole", (1, 0), -1, "must be from 0"),
+        ("whole", (2, 0), -1, "must be from 0"),
+        ("whole", (3, 0), 9, "must be from 0 to"),
+        ("whole", (4, 0), 9, "must be from -1 to"),
+        ("whole", (4, 0), -2, "must be from -1 to"),
+        ("whole", (5, 0), 9, "must be from 0 to 0"),
+        ("whole", (5, 0), -1, "must be from 0 to 0"),
+        ("figures", (0, 0), math.nan, "no number"),
+        ("figures", (0, 0), math.inf, "no number"),
+        ("figures", (1, 0), math.nan, "no number"),
+        ("figures", (3, 0), 1.5, "from 0 to 1"),
+        ("figures", (4, 0), -0.5, "from 0 to 1"),
+        ("row", 0, 99, "a row that is learnt on"),
+        ("row", 0, -2, "a row that is learnt on"),
+    ],
+)
+def test_a_column_of_pending_decisions_that_cannot_be_is_refused(
+    tmp_path: Path, kind: str, name: str, place: Any, value: Any, words: str
+) -> None:
+    path = tmp_path / "x.infex"
+    stored, arrays = kept(kind, path)
+    changed_array = arrays[f"pending {name}"].copy()
+    changed_array[place] = value
+    arrays[f"pending {name}"] = changed_array
+    refused(path, stored, arrays, words)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"texts": ["a", "a"]}, "comes twice"),
+        ({"texts": [""]}, "no text"),
+        ({"lives": [""]}, "no text"),
+        ({"reasons": [1]}, "no text"),
+        ({"labels": [0.5, "a"]}, "a label must be a whole number"),
+        ({"lives": "abc"}, "no list"),
+    ],
+)
+def test_words_of_pending_decisions_that_cannot_be_are_refused(
+    tmp_path: Path, words: Any, message: str
+) -> None:
+    path = tmp_path / "x.infex"
+    stored, arrays = kept("fixed", path)
+    stored["pending"] |= words
+    refused(path, stored, arrays, message)
+
+
+def test_two_decisions_under_one_id_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.infex"
+    stored, arrays = kept("fixed", path)
+    life, whole = stored["pending"]["lives"][0], arrays["pending whole"].copy()
+    stored["pending"]["texts"] = [f"{life}-{whole[0, 0]}"]
+    whole[5, 1] = -1
+    refused(path, stored, arrays | {"pending whole": whole}, "waits twice")
 
 
 ODD = st.one_of(

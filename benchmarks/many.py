@@ -1,0 +1,179 @@
+"""Batches, logs and pending decisions at size, and arms that come with the question, against NumPy."""
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import infex
+
+BATCH, REPEATS = 10_000, 7
+SHOPS = (
+    ((5, 10), 4.0),
+    ((20, 10), 3.0),
+    ((20, 50), 2.0),
+)  # features, arms; and how many times NumPy is wanted
+BOARDS = ((10, 20), (10, 100), (10, 1000), (40, 20), (40, 100), (40, 1000))
+LOGGED = 100_000
+PENDING = 1_000_000
+
+
+class Ratio(NamedTuple):
+    """Microseconds for each decision, of the process, the least over repeats; and what was asked for."""
+
+    what: str
+    infex: float
+    numpy: float
+    wanted: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times NumPy's."""
+        return self.infex / self.numpy
+
+
+def least(call: Callable[[], Any], count: int, repeats: int = REPEATS) -> float:
+    """Microseconds of processor time for each of so many, the least over repeats."""
+    times = []
+    for _ in range(repeats):
+        start = time.process_time()
+        call()
+        times.append(time.process_time() - start)
+    return min(times) / count * 1e6
+
+
+def contexts_of(rng: np.random.Generator, count: int, dim: int) -> Any:
+    """Contexts of length 1 at most."""
+    found = rng.normal(size=(count, dim))
+    return found / (1.001 * np.linalg.norm(found, axis=1, keepdims=True))
+
+
+def shop_of(dim: int, arms: int, policy: infex.Policy) -> tuple[infex.Bandit, Any]:
+    """A shop that has learnt from 2,000 rewards, and contexts to ask with."""
+    rng = np.random.default_rng(dim + arms)
+    shop = infex.Bandit(features=infex.features.disjoint(arms, context_dim=dim), policy=policy)
+    shop.learn(contexts_of(rng, 2000, dim), rng.integers(arms, size=2000), rng.normal(size=2000))
+    return shop, contexts_of(rng, BATCH, dim)
+
+
+def numpy_bounds(contexts: Any, thetas: Any, inverses: Any) -> Any:
+    """The optimistic arm in every context: as libraries with a batch call have it."""
+    squares = np.stack([np.einsum("nc,nc->n", contexts @ inverse, contexts) for inverse in inverses], axis=1)
+    return np.argmax(contexts @ thetas.T + np.sqrt(squares), axis=1)
+
+
+def batches() -> list[Ratio]:
+    """`ask_many` against one product and one argmax; the last rows against NumPy's optimistic batch."""
+    rows, optimistic = [], []
+    policies: dict[str, infex.Policy] = {
+        "Greedy": infex.Greedy(),
+        "Infex(LinUCB, every(1000))": infex.Infex(infex.LinUCB(), infex.every(1000)),
+    }
+    for (dim, arms), wanted in SHOPS:
+        for name, policy in policies.items():
+            shop, contexts = shop_of(dim, arms, policy)
+            thetas = shop.evidence(context=contexts[0]).theta.reshape(arms, dim)
+            ours, theirs = [], []
+            shop.ask_many(contexts)
+            for _ in range(REPEATS):
+                ours.append(least(lambda: shop.ask_many(contexts), BATCH, 1))  # noqa: B023 - called at once
+                theirs.append(least(lambda: np.argmax(contexts @ thetas.T, axis=1), BATCH, 3))  # noqa: B023
+            rows.append(Ratio(f"c = {dim}, K = {arms}, {name}", min(ours), min(theirs), wanted))
+        factor = shop.evidence(context=contexts[0]).factor
+        inverses = (factor.T @ factor).reshape(arms, dim, arms, dim)[np.arange(arms), :, np.arange(arms)]
+        book = least(lambda: numpy_bounds(contexts, thetas, inverses), BATCH)  # noqa: B023
+        optimistic.append(Ratio(f"c = {dim}, K = {arms}, to NumPy's LinUCB", min(ours), book, wanted))
+    return rows + optimistic
+
+
+def numpy_ucb(sets: list[Any], rewards: list[float], dim: int) -> None:
+    """LinUCB with a constant bonus over arms that change, as a careful user of NumPy has it."""
+    inverse, moment, theta = np.eye(dim), np.zeros(dim), np.zeros(dim)
+    for rows, reward in zip(sets, rewards, strict=True):
+        widths = np.sqrt(np.einsum("ij,ij->i", rows @ inverse, rows))
+        x = rows[int(np.argmax(rows @ theta + widths))]
+        along = inverse @ x
+        inverse -= np.outer(along, along) / (1.0 + x @ along)
+        moment += reward * x
+        theta = inverse @ moment
+
+
+def infex_ucb(sets: list[Any], rewards: list[float], dim: int) -> None:
+    """The same by a bandit."""
+    bandit = infex.Bandit(dim=dim, policy=infex.FixedBonusUCB())
+    for rows, reward in zip(sets, rewards, strict=True):
+        bandit.tell(bandit.ask(rows), reward)
+
+
+def given_arms() -> list[Ratio]:
+    """`ask(arms)` and `tell` against the NumPy loop."""
+    rows = []
+    for dim, arms in BOARDS:
+        count = 400 if arms == 1000 else 2000
+        rng = np.random.default_rng(arms)
+        sets = [contexts_of(rng, arms, dim) for _ in range(count)]
+        rewards = rng.normal(size=count).tolist()
+        infex_ucb(sets[:9], rewards[:9], dim)
+        ours, theirs = [], []
+        for _ in range(REPEATS):
+            ours.append(least(lambda: infex_ucb(sets, rewards, dim), count, 1))  # noqa: B023 - called at once
+            theirs.append(least(lambda: numpy_ucb(sets, rewards, dim), count, 1))  # noqa: B023
+        rows.append(Ratio(f"d = {dim}, K = {arms}", min(ours), min(theirs), 1.3))
+    return rows
+
+
+def numpy_fit(contexts: Any, arms: Any, rewards: Any, count: int) -> None:
+    """A ridge regression for each arm."""
+    for arm in range(count):
+        mine = arms == arm
+        x = contexts[mine]
+        np.linalg.solve(np.eye(x.shape[1]) + x.T @ x, x.T @ rewards[mine])
+
+
+def logs() -> tuple[float, float]:
+    """Seconds of `learn` for 100,000 rows of 40 arms and 12 features, and of NumPy's sums."""
+    rng = np.random.default_rng(0)
+    contexts, arms = contexts_of(rng, LOGGED, 12), rng.integers(40, size=LOGGED)
+    rewards = rng.normal(size=LOGGED)
+
+    def learn() -> None:
+        infex.Bandit(features=infex.features.disjoint(40, 12), policy=infex.LinUCB()).learn(
+            contexts, arms, rewards
+        )
+
+    learn()
+    theirs = least(lambda: numpy_fit(contexts, arms, rewards, 40), 1)
+    return least(learn, 1) / 1e6, theirs / 1e6
+
+
+def resident() -> float:
+    """Megabytes of memory that this process has."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def pending() -> dict[str, float]:
+    """Seconds to save and load a shop of 40 arms and 12 features with a million pending decisions."""
+    rng, before = np.random.default_rng(0), resident()
+    shop = infex.Bandit(
+        features=infex.features.disjoint(40, 12), policy=infex.Infex(infex.LinUCB(), infex.every(50))
+    )
+    for _ in range(PENDING // 50_000):
+        shop.ask_many(contexts_of(rng, 50_000, 12))
+    found = {"held MB": resident() - before}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "shop.infex"
+        start = time.perf_counter()
+        shop.save(path)
+        found["save s"] = time.perf_counter() - start
+        found["file MB"] = path.stat().st_size / 2**20
+        del shop
+        start = time.perf_counter()
+        loaded = infex.Bandit.load(path)
+        found["load s"] = time.perf_counter() - start
+    assert len(loaded._waiting) == PENDING
+    return found

@@ -1,0 +1,133 @@
+"""Rows of a log that a bandit learns from: no rounds, no exploration, only what was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from infex.arrays import Floats, Integers, Label, brief
+from infex.bandit.arms import Changing, Fixed, Labels, Mapped, offer_of
+from infex.bandit.given_columns import given_columns
+from infex.bandit.pulls import learn_pulls
+from infex.bandit.telling import checked_rewards, checked_weights, counted_weights, learners_too
+from infex.checks import whole
+from infex.errors import InvalidArms, InvalidContext, UnknownArm
+from infex.features import Disjoint, Interactions
+from infex.features.many_contexts import contexts_of, read_alike, vectors_of
+from infex.linear.grounds import Grounds
+
+if TYPE_CHECKING:
+    from infex.bandit.bandit import Bandit
+
+CHUNK_LEARNT = 4096  # rows of products that are made at a time
+
+
+def learn(
+    bandit: Bandit,
+    contexts: object,
+    arms: object,
+    rewards: npt.ArrayLike,
+    weights: npt.ArrayLike | None,
+) -> None:
+    """Takes in all rows of a log, or none."""
+    source = bandit._arms
+    if contexts is not None and not isinstance(source, Mapped):
+        raise InvalidContext("this bandit has no feature map for contexts: give learn(arms=..., rewards=...)")
+    if isinstance(source, Changing):
+        rows = given_columns(arms, source.dim, source.rescale).T  # type: ignore[arg-type]
+        _take(bandit, np.zeros(len(rows), dtype=np.int64), Grounds.on_rows(rows), rewards, weights)
+        return
+    assert isinstance(source, Fixed | Mapped)
+    count = source.columns.shape[1] if isinstance(source, Fixed) else source.features.count
+    places = places_of_all(arms, source.labels, count)
+    if isinstance(source, Fixed):
+        _take(bandit, places, Grounds.on_arms(places), rewards, weights)
+    else:
+        _take_mapped(bandit, source, contexts, places, rewards, weights)
+
+
+def places_of_all(arms: object, labels: Labels, count: int) -> Integers:
+    """The index of each arm of a log: by label where arms have labels, else by index."""
+    if isinstance(arms, str) or not isinstance(arms, Iterable):
+        raise InvalidArms(f"arms must be a list with one for each reward, got {brief(arms)}")
+    if labels is None and isinstance(arms, np.ndarray) and arms.dtype.kind in "iu":
+        places = arms.astype(np.int64).reshape(-1)
+    else:
+        known = {label: place for place, label in enumerate(labels or range(count))}
+        places = np.array([_place(arm, known, labels) for arm in arms], dtype=np.int64)
+    beyond = (places < 0) | (places >= count)
+    if beyond.any():
+        raise UnknownArm(f"no arm has the index {places[beyond][0]}; there are {count}")
+    return places
+
+
+def _place(arm: object, known: dict[Label, int], labels: Labels) -> int:
+    key = str(arm) if isinstance(arm, str) else whole("an index or label", arm, error=UnknownArm)
+    if key not in known:
+        by = "labels" if labels else "indices"
+        raise UnknownArm(f"no arm is called {key!r}; arms of this bandit go by their {by}")
+    return known[key]
+
+
+def _take_mapped(
+    bandit: Bandit,
+    source: Mapped,
+    contexts: object,
+    places: Integers,
+    rewards: npt.ArrayLike,
+    weights: npt.ArrayLike | None,
+) -> None:
+    rule = source.features
+    if contexts is None:
+        raise InvalidContext("this bandit joins its arms with contexts: give one for each reward")
+    given = contexts_of(contexts)
+    if len(given) != places.size:
+        raise InvalidContext(f"contexts must be as many as the arms, {places.size}, got {len(given)}")
+    if isinstance(rule, Disjoint):
+        inside = _inside(rule, given)
+        _take(bandit, places, Grounds.in_blocks(places, inside), rewards, weights)
+    elif isinstance(rule, Interactions) and read_alike(rule):
+        inside = vectors_of(given, rule.context_dim, rule.longest)
+        rows = (rule.arms[places][:, :, None] * inside[:, None, :]).reshape(places.size, rule.dim)
+        _take(bandit, places, Grounds.on_rows(rows), rewards, weights)
+    else:
+        rows = _own_rows(source, given, places)
+        _take(bandit, places, Grounds.on_rows(rows), rewards, weights)
+
+
+def _inside(rule: Disjoint, contexts: Sequence[object]) -> Floats:
+    """Contexts as the map reads them, (n, c)."""
+    if read_alike(rule):
+        return vectors_of(contexts, rule.context_dim, rule.longest)
+    return np.array([rule.within(context) for context in contexts]).reshape(len(contexts), rule.context_dim)
+
+
+def _own_rows(source: Mapped, contexts: Sequence[object], places: Integers) -> Floats:
+    """The rows that a user's map gives to the arms that were played."""
+    rows = np.empty((places.size, source.dim))
+    for n, (context, place) in enumerate(zip(contexts, places.tolist(), strict=True)):
+        columns = offer_of(source.features, context)
+        assert isinstance(columns, np.ndarray)
+        rows[n] = columns[:, place]
+    return rows
+
+
+def _take(
+    bandit: Bandit,
+    places: Integers,
+    grounds: Grounds,
+    rewards: npt.ArrayLike,
+    weights: npt.ArrayLike | None,
+) -> None:
+    """Learns all rows; whatever cannot be learnt is refused before anything is."""
+    given = checked_rewards(bandit, rewards, grounds.size)
+    counts = checked_weights(weights, grounds.size)
+    memory = bandit._player.memory
+    if memory.searches:
+        counts = counted_weights(bandit, grounds, given, counts)
+    learners_too(bandit, places, grounds, given, np.zeros(grounds.size, dtype=bool))
+    memory.all.gather(grounds, given, counts)
+    learn_pulls(bandit._arms, places)

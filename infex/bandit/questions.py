@@ -1,0 +1,261 @@
+"""Many questions at once: the fixed arms again and again, sets of arms, or contexts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, final
+
+import numpy as np
+import numpy.typing as npt
+
+from infex.arrays import MOST_SQUARED, Floats, Integers, Label, labels_of
+from infex.bandit.arms import NOTHING_ASKED, Asked, Changing, Fixed, Labels, Mapped
+from infex.bandit.given_columns import plain_rows
+from infex.checks import whole
+from infex.errors import InvalidArms
+from infex.features import Disjoint, Interactions
+from infex.features.many_contexts import contexts_of, read_alike, vectors_of
+from infex.kernels.given_arms import best_in_blocks, greedy_among, greedy_joined, widths_in_blocks
+from infex.linear import RidgeStatistics
+from infex.linear.block_ridge import BlockRidge
+from infex.linear.grounds import Grounds
+
+if TYPE_CHECKING:
+    from infex.bandit.bandit import Bandit
+
+SETS_AT_ONCE = 256  # sets of arms that a map makes at a time
+
+MOST_RADIX = 2**16  # numbers below it are sorted in one pass
+
+
+class Greedily(NamedTuple):
+    """The greedy arm of every question, its estimate and width, and what its reward is learnt on."""
+
+    arms: Integers
+    means: Floats
+    widths: Floats
+    grounds: Grounds
+
+    @staticmethod
+    def joined(parts: Sequence[Greedily]) -> Greedily:
+        """Several, one after the other."""
+        arms = np.concatenate([part.arms for part in parts])
+        means = np.concatenate([part.means for part in parts])
+        widths = np.concatenate([part.widths for part in parts])
+        return Greedily(arms, means, widths, Grounds.joined([part.grounds for part in parts]))
+
+
+class Questions(Protocol):
+    """So many questions, each as `ask` takes it."""
+
+    def __len__(self) -> int:
+        """How many."""
+
+    def asked(self, place: int) -> Asked:
+        """One of them."""
+
+    def labels(self, place: int) -> Labels:
+        """The labels of its arms."""
+
+    def one_labels(self) -> Labels:
+        """Those of the arms of all questions, if they are the same."""
+
+    def greedily(self, bandit: Bandit) -> Greedily | None:
+        """The greedy answers to all of them; None where each must be found by itself."""
+
+
+@final
+class SameArms:
+    """The fixed arms, so many times."""
+
+    __slots__ = ("_asked", "_count", "_labels")
+
+    def __init__(self, count: int, labels: Labels, allowed: npt.ArrayLike | None) -> None:
+        self._count, self._labels = count, labels
+        self._asked = NOTHING_ASKED if allowed is None else Asked(allowed=allowed)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def asked(self, place: int) -> Asked:
+        return self._asked
+
+    def labels(self, place: int) -> Labels:
+        return self._labels
+
+    def one_labels(self) -> Labels:
+        return self._labels
+
+    def greedily(self, bandit: Bandit) -> Greedily | None:
+        """One answer to all of them."""
+        evidence, count = bandit._player.evidence(), self._count
+        arm = evidence.greedy
+        if arm < 0:
+            return None
+        figures = np.full(count, evidence.estimate(arm)), np.full(count, evidence.width(arm))
+        arms = np.full(count, arm)
+        return Greedily(arms, *figures, Grounds.on_arms(arms))
+
+
+@final
+class ArmSets:
+    """A set of arms for each question."""
+
+    __slots__ = ("_allowed", "_labels", "_sets")
+
+    def __init__(
+        self, sets: Sequence[Any] | Floats, labels: Sequence[Labels] | None, allowed: npt.ArrayLike | None
+    ) -> None:
+        self._sets, self._labels, self._allowed = sets, labels, allowed
+
+    def __len__(self) -> int:
+        return len(self._sets)
+
+    def asked(self, place: int) -> Asked:
+        return Asked(self._sets[place], self.labels(place), None, self._allowed)
+
+    def labels(self, place: int) -> Labels:
+        return None if self._labels is None else self._labels[place]
+
+    def one_labels(self) -> Labels:
+        return None
+
+    def greedily(self, bandit: Bandit) -> Greedily | None:
+        dim = bandit._arms.dim
+        rows = [plain_rows(arms, dim) for arms in self._sets]
+        checked = [each for each in rows if each is not None]
+        if len(checked) == len(rows) and (found := among(bandit, checked, MOST_SQUARED)) is not None:
+            return found
+        offers = (bandit._arms.offer(self.asked(place)).columns for place in range(len(self)))
+        return among(bandit, [columns.T for columns in offers if isinstance(columns, np.ndarray)], math.inf)
+
+
+@final
+class InContexts:
+    """A context for each question."""
+
+    __slots__ = ("_allowed", "_contexts", "_inside", "_labels")
+
+    def __init__(
+        self, contexts: Sequence[object], inside: Floats | None, labels: Labels, allowed: npt.ArrayLike | None
+    ) -> None:
+        self._contexts, self._inside, self._labels, self._allowed = contexts, inside, labels, allowed
+
+    def __len__(self) -> int:
+        return len(self._contexts)
+
+    def asked(self, place: int) -> Asked:
+        return Asked(None, None, self._contexts[place], self._allowed)
+
+    def labels(self, place: int) -> Labels:
+        return self._labels
+
+    def one_labels(self) -> Labels:
+        return self._labels
+
+    def greedily(self, bandit: Bandit) -> Greedily | None:
+        features, ridge = bandit.features, bandit._player.memory.all
+        if isinstance(features, Interactions) and self._inside is not None:
+            return within_products(ridge, features, self._inside)
+        if isinstance(bandit._arms, Mapped) and bandit._arms.encoder is not None:
+            return None  # what is noticed of each context is counted, one by one
+        if not isinstance(bandit._arms.layout, np.ndarray):
+            return None if self._inside is None else within_blocks(ridge, self._inside)
+        chunks = [
+            range(first, min(first + SETS_AT_ONCE, len(self))) for first in range(0, len(self), SETS_AT_ONCE)
+        ]
+        parts = [among(bandit, [self._rows(bandit, place) for place in chunk], math.inf) for chunk in chunks]
+        whole_parts = [part for part in parts if part is not None]
+        return Greedily.joined(whole_parts) if len(whole_parts) == len(parts) else None
+
+    def _rows(self, bandit: Bandit, place: int) -> Floats:
+        columns = bandit._arms.offer(self.asked(place)).columns
+        assert isinstance(columns, np.ndarray)
+        return columns.T
+
+
+def among(bandit: Bandit, sets: Sequence[Floats], most: float) -> Greedily | None:
+    """The greedy answers among several sets of arms, (K, d) each; None if one is refused, or by no ridge."""
+    ridge = bandit._player.memory.all
+    if type(ridge) is not RidgeStatistics or not sets:
+        return None
+    rows = np.ascontiguousarray(np.concatenate(sets))
+    ends = np.cumsum([len(each) for each in sets])
+    count, (solved, vectors, run, *_) = len(sets), ridge.settled
+    arms, means, widths = np.empty(count, dtype=np.int64), np.empty(count), np.empty(count)
+    played = np.empty((count, rows.shape[1]))
+    if greedy_among(rows, ends, most, solved, vectors, run, arms, means, widths, played) >= 0:
+        return None
+    return Greedily(arms, means, widths, Grounds.on_rows(played))
+
+
+def within_products(ridge: object, features: Interactions, inside: Floats) -> Greedily | None:
+    """The greedy answers in contexts, (n, c), where features of arms and contexts are multiplied."""
+    if type(ridge) is not RidgeStatistics:
+        return None
+    count, (solved, vectors, run, *_) = len(inside), ridge.settled
+    arms, means, widths = np.empty(count, dtype=np.int64), np.empty(count), np.empty(count)
+    own = np.ascontiguousarray(features.arms)
+    if greedy_joined(own, inside, solved, vectors, run, arms, means, widths) >= 0:
+        return None
+    rows = (own[arms][:, :, None] * inside[:, None, :]).reshape(count, features.dim)
+    return Greedily(arms, means, widths, Grounds.on_rows(rows))
+
+
+def within_blocks(ridge: object, inside: Floats) -> Greedily | None:
+    """The greedy answers in contexts, (n, c), where each arm has a regression of its own."""
+    if type(ridge) is not BlockRidge:
+        return None
+    count = len(inside)
+    arms, means, widths = np.empty(count, dtype=np.int64), np.empty(count), np.empty(count)
+    if not best_in_blocks(ridge.solved, inside, np.arange(count), arms, means):
+        return None
+    small = arms.astype(np.uint16) if ridge.layout.arms <= MOST_RADIX else arms
+    widths_in_blocks(ridge.solved, inside, np.argsort(small, kind="stable"), arms, widths)
+    return Greedily(arms, means, widths, Grounds.in_blocks(arms, inside))
+
+
+def questions_of(
+    bandit: Bandit,
+    asked: object,
+    labels: Iterable[Iterable[Label] | None] | None,
+    allowed: npt.ArrayLike | None,
+) -> Questions:
+    """What was asked, if it can be: all of it is looked at before anything is decided."""
+    arms = bandit._arms
+    if isinstance(arms, Changing):
+        return _sets(asked, labels, allowed)
+    if labels is not None:
+        raise InvalidArms("labels go with sets of arms; those of this bandit are known")
+    if isinstance(arms, Fixed):
+        count = whole("the number of decisions", asked, least=0)
+        return SameArms(count, arms.labels, allowed)
+    assert isinstance(arms, Mapped)
+    contexts = contexts_of(asked)
+    features = arms.features
+    inside = None
+    if isinstance(features, Interactions | Disjoint) and read_alike(features):
+        inside = vectors_of(contexts, features.context_dim, features.longest)
+    return InContexts(contexts, inside, arms.labels, allowed)
+
+
+def _sets(
+    asked: object, labels: Iterable[Iterable[Label] | None] | None, allowed: npt.ArrayLike | None
+) -> ArmSets:
+    if isinstance(asked, str) or not isinstance(asked, Sequence | np.ndarray):
+        raise InvalidArms(
+            f"the arms of this bandit change every round: give a list of (K, d) arrays, got a "
+            f"{type(asked).__name__}"
+        )
+    if isinstance(asked, np.ndarray) and asked.ndim != 3:
+        raise InvalidArms(f"sets of arms must have the shape (n, K, d), got {asked.shape}")
+    if labels is None:
+        return ArmSets(asked, None, allowed)
+    names = list(labels)
+    if len(names) != len(asked):
+        raise InvalidArms(
+            f"labels must be as many lists as there are sets of arms, {len(asked)}, got {len(names)}"
+        )
+    checked = [labels_of(each, len(np.asarray(arms))) for each, arms in zip(names, asked, strict=True)]
+    return ArmSets(asked, checked, allowed)

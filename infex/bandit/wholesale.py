@@ -1,0 +1,105 @@
+"""What a bandit does with many decisions and rewards at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, cast
+
+import numpy.typing as npt
+
+from infex.arrays import Label
+from infex.bandit.batching import ask_many
+from infex.bandit.changes import Changes
+from infex.bandit.decision import Decision
+from infex.bandit.decisions import Decisions
+from infex.bandit.exchange import apply, changes_of
+from infex.bandit.logged import learn
+from infex.bandit.readable import Readable
+from infex.bandit.telling import tell_many
+
+if TYPE_CHECKING:
+    from infex.bandit.bandit import Bandit
+
+
+class Wholesale(Readable):
+    """Many decisions, many rewards, logs, and what others have learnt."""
+
+    @property
+    def _bandit(self) -> Bandit:
+        return cast("Bandit", self)
+
+    def ask_many(
+        self,
+        asked: object,
+        labels: Iterable[Iterable[Label] | None] | None = None,
+        *,
+        allowed: npt.ArrayLike | None = None,
+        ids: Iterable[str] | None = None,
+    ) -> Decisions:
+        """Takes many decisions at once: equal to as many calls of `ask` that get no reward in between.
+
+        `asked` is how many, for fixed arms; a list of contexts, or an array with one in each row; or a list
+        of sets of arms, with one list of `labels` for each set if you like. Each decision is a round.
+        `allowed` is that of `ask`, the same for all; `ids` are texts of your own, one for each. If one
+        decision cannot be taken, none is.
+
+        >>> from infex import Bandit, Infex, LinUCB, every, features
+        >>> shop = Bandit(features=features.disjoint(["tea", "juice"], 2), policy=Infex(LinUCB(), every(2)))
+        >>> shop.ask_many([[0.6, 0.8], [1.0, 0.0]]).labels
+        ['tea', 'tea']
+        """
+        with self._lock:
+            return ask_many(self._bandit, asked, labels, allowed, ids)
+
+    def tell_many(
+        self,
+        decisions: Decisions | Iterable[Decision | str | int],
+        rewards: npt.ArrayLike,
+        weights: npt.ArrayLike | None = None,
+    ) -> None:
+        """Reports many rewards at once, in their order, as `tell` does one by one; all of them, or none.
+
+        `decisions` are those of `ask_many`, or a list of decisions or ids; `weights` are those of `tell`.
+        """
+        with self._lock:
+            tell_many(self._bandit, decisions, rewards, weights)
+
+    def learn(
+        self,
+        contexts: object = None,
+        arms: object = None,
+        rewards: npt.ArrayLike = (),
+        weights: npt.ArrayLike | None = None,
+    ) -> None:
+        """Learns from a log of its own or of others: as if these rewards had been told; all of them, or none.
+
+        No round is counted, and no exploration. `arms` are labels where arms have labels, else indices, and
+        rows of features where arms change every round; `contexts` go with a feature map alone.
+
+        >>> from infex import Bandit, Greedy
+        >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], Greedy(), labels=["tea", "juice"])
+        >>> bandit.learn(arms=["tea", "juice", "tea"], rewards=[0.0, 1.0, 1.0])
+        >>> bandit.estimates().pulls.tolist(), bandit.t
+        ([2, 1], 0)
+        """
+        with self._lock:
+            learn(self._bandit, contexts, arms, rewards, weights)
+
+    def changes(self) -> Changes:
+        """What this bandit has learnt by itself since the last call, as sums, for others to `apply`.
+
+        So workers that began with the same file or copy add up without counting anything twice. What it was
+        given by others is not in it. The number of each reward in the life of its bandit is: the same changes
+        a second time are ignored, those that come out of order or in part are refused. What is not passed on
+        yet is saved with the bandit. Not for estimators whose rewards count by their order, or one by one.
+        """
+        with self._lock:
+            return changes_of(self._bandit)
+
+    def apply(self, changes: Changes) -> int:
+        """Takes in what another bandit on the same problem has learnt: how many rewards were new here.
+
+        All of it, or an error and nothing. The clock and the count of explorations stay this bandit's own.
+        """
+        with self._lock:
+            return apply(self._bandit, changes)

@@ -1,0 +1,48 @@
+"""Many contexts at once, as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from infex.arrays import ROUNDING, Floats
+from infex.checks import settings_by_name
+from infex.errors import InvalidContext
+from infex.features.context_vectors import vector_of
+from infex.features.disjoint_arms import Disjoint
+from infex.features.interactions import Interactions
+
+PLAIN_SETTINGS = ("arms", "count", "context_dim", "labels", "longest")
+
+
+def contexts_of(given: object) -> Sequence[object]:
+    """`given`, if it is a sequence of contexts: rows of an array, or anything else one by one."""
+    if isinstance(given, np.ndarray) and given.ndim >= 1:
+        return given  # type: ignore[return-value]
+    if isinstance(given, str | bytes) or not isinstance(given, Sequence):
+        raise InvalidContext(
+            f"contexts must be a list with one for each decision, or an array of rows; got a "
+            f"{type(given).__name__}"
+        )
+    return given
+
+
+def read_alike(features: Disjoint | Interactions) -> bool:
+    """Are contexts of this map numbers, divided by `longest`? Not if it has settings that say otherwise."""
+    known = settings_by_name(features)
+    return set(known) <= {*PLAIN_SETTINGS, "context"} and known.get("context") is None
+
+
+def vectors_of(contexts: Sequence[object], dim: int, longest: float) -> Floats:
+    """Each context as `vector_of` gives it, (n, dim)."""
+    if isinstance(contexts, np.ndarray) and contexts.dtype == np.float64 and contexts.shape[1:] == (dim,):
+        found: Floats = contexts / longest
+        with np.errstate(all="ignore"):  # what is no number, or too long, is looked at again
+            squares = np.einsum("ij,ij->i", contexts, contexts)
+            odd = np.flatnonzero(~(squares <= longest * longest * (1.0 - ROUNDING)))
+    else:
+        found, odd = np.empty((len(contexts), dim)), np.arange(len(contexts))
+    for place in odd.tolist():
+        found[place] = vector_of(f"context {place}", contexts[place], dim, longest)
+    return found

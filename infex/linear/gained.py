@@ -1,0 +1,49 @@
+"""What was learnt as sums, which add up and can be taken apart without loss."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from infex.arrays import Floats, Integers
+
+
+class Gained(NamedTuple):
+    """Sums of x x' and y x, each with its carry, (2, d + 1, d), or those of each arm, (K, 2, c + 1, c).
+
+    `counts` are pulls and summed rewards of the arms, (2, K), and `told` is how many rewards are in them.
+    """
+
+    truth: Floats
+    counts: Floats
+    told: int
+
+    def plus(self, other: Gained) -> Gained:
+        """Both together."""
+        truth = _added(self.truth, other.truth)
+        return Gained(truth, self.counts + other.counts, self.told + other.told)
+
+    def minus(self, other: Gained) -> Gained:
+        """What came since."""
+        return self.plus(Gained(-other.truth, -other.counts, -other.told))
+
+    def brought(self, places: Integers, count: int) -> Gained:
+        """The same of an owner with so many arms: each of these is at a place there, or nowhere (-1)."""
+        known = places >= 0
+        counts = np.zeros((2, count))
+        counts[:, places[known]] = self.counts[:, known]
+        if self.truth.ndim == 3:
+            return self._replace(counts=counts)
+        truth = np.zeros((count, *self.truth.shape[1:]))
+        truth[places[known]] = self.truth[known]
+        return Gained(truth, counts, self.told - int(self.counts[0].sum() - counts[0].sum()))
+
+
+def _added(one: Floats, two: Floats) -> Floats:
+    """Sums with carries, added with what rounding takes (Knuth's two-sum)."""
+    first, second = (np.moveaxis(each, -3, 0) for each in (one, two))
+    total = first[0] + second[0]
+    part = total - first[0]
+    lost = (first[0] - (total - part)) + (second[0] - part)
+    return np.ascontiguousarray(np.moveaxis(np.array([total, first[1] + second[1] + lost]), 0, -3))

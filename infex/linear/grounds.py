@@ -1,0 +1,126 @@
+"""What many rewards are learnt on, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from infex.arrays import Bools, Floats, Integers
+from infex.linear.offers import InBlock, On
+
+NO_PLACE = -1
+NO_ROWS_AT_ALL: Floats = np.zeros((0, 0))
+
+
+class Grounds(NamedTuple):
+    """What n rewards are learnt on: the fixed arm at `place` or, where that is -1, features `rows[row]`.
+
+    Where arms have a regression each (`apart`), all are learnt on the one at `place`, -1 if it is gone, in
+    the context `rows[row]`.
+    """
+
+    place: Integers
+    row: Integers
+    rows: Floats
+    apart: bool = False
+
+    @staticmethod
+    def on_arms(places: Integers) -> Grounds:
+        """Fixed arms alone."""
+        return Grounds(places, np.full(places.size, NO_PLACE), NO_ROWS_AT_ALL)
+
+    @staticmethod
+    def on_rows(rows: Floats) -> Grounds:
+        """Features alone, (n, d)."""
+        return Grounds(np.full(len(rows), NO_PLACE), np.arange(len(rows)), rows)
+
+    @staticmethod
+    def in_blocks(arms: Integers, contexts: Floats) -> Grounds:
+        """Arms with a regression each, in contexts, (n, c)."""
+        return Grounds(arms, np.arange(len(contexts)), contexts, True)
+
+    @staticmethod
+    def of(each: Iterable[On]) -> Grounds:
+        """Those of single rewards."""
+        rows: list[Floats] = []
+        places, of_row, apart = [], [], False
+        for on in each:
+            fixed = isinstance(on, int)
+            of_row.append(NO_PLACE if fixed else len(rows))
+            places.append(_place_of(on))
+            if not isinstance(on, int):
+                rows.append(_row_of(on))
+                apart = isinstance(on, InBlock)
+        kept = np.array(rows, dtype=np.float64) if rows else NO_ROWS_AT_ALL
+        return Grounds(np.array(places, dtype=np.int64), np.array(of_row, dtype=np.int64), kept, apart)
+
+    @staticmethod
+    def joined(parts: Sequence[Grounds]) -> Grounds:
+        """Several, one after the other."""
+        rows, starts, first = [part.rows for part in parts if len(part.rows)], [], 0
+        for part in parts:
+            starts.append(np.where(part.row >= 0, part.row + first, NO_PLACE))
+            first += len(part.rows)
+        place, row = np.concatenate([part.place for part in parts]), np.concatenate(starts)
+        kept = np.vstack(rows) if rows else NO_ROWS_AT_ALL
+        return Grounds(place, row, kept, any(part.apart for part in parts))
+
+    @property
+    def size(self) -> int:
+        """n."""
+        return int(self.place.size)
+
+    def on(self, which: int) -> On:
+        """What one of the rewards is learnt on."""
+        place = int(self.place[which])
+        if self.apart:
+            return InBlock(place, np.array(self.rows[self.row[which]]))
+        return place if place >= 0 else np.array(self.rows[self.row[which]])
+
+    def at(self, which: Integers | Bools) -> Grounds:
+        """Those of some rewards, with no more rows than they have."""
+        place, row = self.place[which], self.row[which]
+        used = row >= 0
+        renumbered = np.full(row.size, NO_PLACE)
+        renumbered[used] = np.arange(int(used.sum()))
+        rows = self.rows[row[used]] if used.any() else NO_ROWS_AT_ALL
+        return Grounds(place, renumbered, rows, self.apart)
+
+    def overwritten(self, which: Integers, others: Grounds) -> Grounds:
+        """The same with other grounds for some rewards; the arrays are the same where they can be."""
+        if not np.array_equal(self.row[which] >= 0, others.row >= 0):  # an arm here, features there
+            order = np.arange(self.size)
+            order[which] = self.size + np.arange(others.size)
+            return Grounds.joined([self, others]).at(order)
+        self.place[which] = others.place
+        if len(others.rows):
+            self.rows[self.row[which]] = others.rows[others.row]
+        return self
+
+    def moved(self, places: Integers, columns: Floats) -> Grounds:
+        """The same when arms have come to new places, `places` being their old ones.
+
+        A fixed arm that is gone is learnt by its features, of the old `columns`.
+        """
+        known, new_place = places >= 0, np.full(int(max(self.place.max(), places.max())) + 2, NO_PLACE)
+        new_place[places[known]] = np.flatnonzero(known)
+        place = np.where(self.place >= 0, new_place[self.place], NO_PLACE)
+        gone = (self.place >= 0) & (place < 0)
+        if self.apart or not gone.any():
+            return self._replace(place=place)
+        row = self.row.copy()
+        row[gone] = len(self.rows) + np.arange(int(gone.sum()))
+        rows = columns.T[self.place[gone]]
+        return Grounds(place, row, np.vstack([self.rows, rows]) if len(self.rows) else rows.copy())
+
+
+def _place_of(on: On) -> int:
+    if isinstance(on, InBlock):
+        return on.arm
+    return on if isinstance(on, int) else NO_PLACE
+
+
+def _row_of(on: Floats | InBlock) -> Floats:
+    return on.context if isinstance(on, InBlock) else on
