@@ -57,7 +57,7 @@ class BlockRidge:
         self.solved: Floats = np.zeros((count, dim + 1, dim))
         self.runs: Floats = np.zeros((count, RUN))
         self._wide: Floats = wide_for(layout)
-        self._refresh()
+        self._blank()
 
     def known(self) -> BlockKnown:
         """What is known, as numbers that stay as they are; of arms it tells in a context (`on`)."""
@@ -170,6 +170,11 @@ class BlockRidge:
         self._held, self.told, self.counts = None, told, counts
         self.truth, self.solved, self.runs = fresh.truth, fresh.solved, fresh.runs
         self._wide = fresh._wide
+
+    def _blank(self) -> None:
+        """All that is derived from nothing: the same for every arm."""
+        small_ridges.refresh_blocks(self.truth[:1], self.penalty, self.solved[:1], self._wide, self.runs[:1])
+        self.solved[:], self.runs[:], self._wide[:] = self.solved[0], self.runs[0], self._wide[:, :1]
 
     def _refresh(self) -> None:
         """Computes all that is derived anew."""

@@ -612,3 +612,45 @@ def test_only_the_context_is_looked_at_in_a_round(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(f"infex.bandit.arms.{name}", refused)
     for bandit in bandits:
         bandit.tell(bandit.ask(context=[0.1, 0.2, 0.3]), 1.0)
+
+
+def reduced() -> Any:
+    """A policy whose rewards are learnt on features of two arms."""
+    samples = np.array([features.interactions(np.eye(2), 2)(row) for row in contexts(1, 2, 5)])
+    return ContextReduction(samples=samples, directions=10)
+
+
+@pytest.mark.parametrize(
+    ("policy", "estimator", "kind"),
+    [
+        (Infex(LinUCB(), every(2), data="own"), None, features.Disjoint),
+        (Infex(LinUCB(), every(2)), estimators.Ridge(penalty=0.3), features.Disjoint),
+        (Infex(LinUCB(), every(2)), estimators.Lasso(), features.Interactions),
+        (Infex(LinUCB(), every(2)), estimators.Windowed(size=9), features.Interactions),
+        ("reduced", None, features.Interactions),
+    ],
+)
+def test_a_dense_file_of_format_2_goes_on_as_blocks_where_nothing_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: Any, estimator: Any, kind: Any
+) -> None:
+    """Format 2 called products of np.eye(K) disjoint; other estimators do not fall into blocks."""
+    played = reduced() if policy == "reduced" else policy
+    rule = features.interactions(np.eye(2), 2, labels=["a", "b"])
+    bandit = Bandit(features=rule, policy=played, estimator=estimator)
+    for t, context in enumerate(contexts(8, 2, 30)):
+        decision = bandit.ask(context=context)
+        bandit.tell(decision, reward(t, decision.arm))
+    path = tmp_path / "x.infex"
+    bandit.save(path)
+    _, settings, arrays = archive.read(path)
+    settings["features"] = {
+        "kind": "disjoint", "version": 1, "arms": ["a", "b"], "context_dim": 2, "longest": 1.0,
+    }  # fmt: skip
+    monkeypatch.setattr(archive, "FORMAT", 2)
+    archive.write(path, settings | {"pending": []}, arrays | {"pending rows": np.zeros((0, 0))})
+    monkeypatch.undo()
+    loaded = Bandit.load(path, policy=played if policy == "reduced" else None)
+    assert isinstance(loaded.features, kind)
+    mine, theirs = (each.estimates(context=[0.3, 0.4]) for each in (loaded, bandit))
+    np.testing.assert_allclose(mine.estimate, theirs.estimate, atol=1e-10)
+    assert loaded.labels == bandit.labels
