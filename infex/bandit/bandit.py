@@ -164,7 +164,7 @@ class Bandit(Readable):
         try:
             taken, on = pending_of(self, decision)
             self._player.learn(taken.arm, on, reward, taken.explored, weight)
-            count_pull(self._arms, taken, on)
+            count_pull(self._arms, taken)
             wait_no_more(self, taken, on)
         finally:
             self._lock.release()
