@@ -179,7 +179,7 @@ class Mapped:
         self.encoder = encoder_of(features)
         self.labels: Labels = labels_of(features.labels, features.count)
         self.allowed: Bools | None = None
-        self.pulls: Integers = np.zeros(features.count, dtype=np.int64)  # rewards that each arm was told
+        self.pulls: Integers = np.zeros(features.count, dtype=np.int64)  # of one regression for all
 
     def __str__(self) -> str:
         return f"{self.features.count} arms in a context"

@@ -168,7 +168,7 @@ class Bandit(Wholesale):
         try:
             taken, on = pending_of(self, decision)
             self._player.learn(taken.arm, on, reward, taken.explored, weight)
-            count_pull(self._arms, taken, on)
+            count_pull(self._arms, taken)
             wait_no_more(self, taken, on)
         finally:
             self._lock.release()

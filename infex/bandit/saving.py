@@ -30,7 +30,7 @@ from infex.bandit.noting import fits, shape
 from infex.bandit.parts import Parts
 from infex.bandit.pending_columns import forget_lives, pending_kept, pending_record
 from infex.bandit.prior import prior_kept
-from infex.bandit.pulls import restore_pulls
+from infex.bandit.pulls import pulls_record, restore_pulls
 from infex.bandit.rearranging import layout_kept, rearranged
 from infex.bandit.upgrading import from_format_1
 from infex.bandit.waiting import Waiting
@@ -111,7 +111,7 @@ def _content(bandit: Bandit) -> tuple[dict[str, Any], Arrays]:
         "allowed": None if bandit.allowed is None else bandit.allowed.tolist(),
         "penalty": player.memory.all.penalty,
         "prior": list(bandit._prior),
-        "pulls": bandit._arms.pulls.tolist() if isinstance(bandit._arms, Mapped) else None,
+        "pulls": pulls_record(bandit._arms),
         "narrows": bandit.narrows,
         "note": note_record(player.note),
         "lives": bandit._lives.after(bandit.t),
