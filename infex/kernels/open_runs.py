@@ -11,14 +11,14 @@ from infex import kernels
 from infex.arrays import Floats
 from infex.kernels import ARM, regret
 from infex.kernels.bases import Base, NoSuchArm, base_arm, greedy_arm
-from infex.kernels.compiling import compiled, inlined
+from infex.kernels.compiling import compiled, woven
 from infex.kernels.fixed_runs import Outcome, Rule, State
 from infex.kernels.rewards import rewarded
 from infex.kernels.view import viewed
 from infex.kernels.world import BadReward, Post, World, enter, gaps_from
 
 
-@inlined
+@woven
 def take_in(state: State, arm: int, reward: float) -> None:
     """Learns the reward of one of the fixed arms."""
     truth, solved, columns, board, vectors, run, penalty = state
