@@ -5,7 +5,7 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from benchmarks import ask_tell, engine, plans, rivals
+from benchmarks import ask_tell, by_hand, engine, plans, rivals
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -14,6 +14,7 @@ def main() -> None:
     """Runs all benchmarks."""
     write("ask_tell", show_ask_tell())
     write("engine", show_engine())
+    write("by_hand", show_by_hand())
     write("rivals", show_rivals())
     write("plans", show_plan())
     print(f"\nwritten to {RESULTS.relative_to(Path.cwd())}/")
@@ -67,6 +68,17 @@ def show_engine() -> dict[str, Any]:
         "changing": drawn,
         "two_cores": both,
     }
+
+
+def show_by_hand() -> list[dict[str, Any]]:
+    """Whole simulated runs against C."""
+    print("\nplay and C written by hand, d = 10, K = 100, microseconds of processor time a round")
+    print("(greedy and rare exploration against one dense product and argmax a round)\n")
+    rows = by_hand.table()
+    for row in rows:
+        line = f"{row.policy:27}{row.infex:9.4f}{row.by_hand:9.4f}{row.ratio:8.2f}x, wanted {row.wanted:.0f}x"
+        print(f"  {line}")
+    return [row._asdict() | {"ratio": row.ratio} for row in rows]
 
 
 def show_rivals() -> list[dict[str, Any]]:
