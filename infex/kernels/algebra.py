@@ -3,17 +3,17 @@
 import math
 
 from infex.arrays import Floats
-from infex.kernels.compiling import compiled, inlined
+from infex.kernels.compiling import compiled, lend, shared, woven
 
 
-@compiled
-def product(columns: Floats, vector: Floats, out: Floats) -> None:
-    """out_k = x_k'vector for every arm that `out` has room for, up to eight rows in one pass."""
-    d, arms = columns.shape[0], out.size
+@woven
+def row_product(columns: Floats, rows: Floats, r: int, n: int, out: Floats) -> None:
+    """out_k = x_k'(row r) by the first n features, for every arm that `out` has room for; eight at a time."""
+    arms = out.size
     i = 0
-    while i + 8 <= d:
-        v0, v1, v2, v3 = vector[i], vector[i + 1], vector[i + 2], vector[i + 3]
-        v4, v5, v6, v7 = vector[i + 4], vector[i + 5], vector[i + 6], vector[i + 7]
+    while i + 8 <= n:
+        v0, v1, v2, v3 = rows[r, i], rows[r, i + 1], rows[r, i + 2], rows[r, i + 3]
+        v4, v5, v6, v7 = rows[r, i + 4], rows[r, i + 5], rows[r, i + 6], rows[r, i + 7]
         for k in range(arms):
             out[k] = (0.0 if i == 0 else out[k]) + (
                 v0 * columns[i, k]
@@ -26,18 +26,25 @@ def product(columns: Floats, vector: Floats, out: Floats) -> None:
                 + v7 * columns[i + 7, k]
             )
         i += 8
-    while i + 2 <= d:
-        v0, v1 = vector[i], vector[i + 1]
+    while i + 2 <= n:
+        v0, v1 = rows[r, i], rows[r, i + 1]
         for k in range(arms):
             out[k] = (0.0 if i == 0 else out[k]) + (v0 * columns[i, k] + v1 * columns[i + 1, k])
         i += 2
-    if i < d:
-        v0 = vector[i]
+    if i < n:
+        v0 = rows[r, i]
         for k in range(arms):
             out[k] = (0.0 if i == 0 else out[k]) + v0 * columns[i, k]
 
 
-@inlined
+@shared
+def product(columns: Floats, vector: Floats, out: Floats) -> None:
+    """out_k = x_k'vector for every arm that `out` has room for, up to eight rows in one pass."""
+    columns, vector, out = lend(columns), lend(vector), lend(out)
+    row_product(columns, vector.reshape((1, vector.size)), 0, columns.shape[0], out)
+
+
+@woven
 def dot(a: Floats, b: Floats, n: int) -> float:
     """The sum of a_i b_i for i < n, in four strands: what a plain loop cannot vectorise."""
     s0 = s1 = s2 = s3 = 0.0
@@ -54,7 +61,7 @@ def dot(a: Floats, b: Floats, n: int) -> float:
     return (s0 + s1) + (s2 + s3)
 
 
-@inlined
+@woven
 def row_dot(rows: Floats, i: int, b: Floats, n: int) -> float:
     """The same with a row of a matrix, which as a view of its own would cost more than the sum."""
     s0 = s1 = s2 = s3 = 0.0
@@ -71,7 +78,24 @@ def row_dot(rows: Floats, i: int, b: Floats, n: int) -> float:
     return (s0 + s1) + (s2 + s3)
 
 
-@inlined
+@woven
+def rows_dot(rows: Floats, a: int, b: int, n: int) -> float:
+    """The same of two rows."""
+    s0 = s1 = s2 = s3 = 0.0
+    j = 0
+    while j + 4 <= n:
+        s0 += rows[a, j] * rows[b, j]
+        s1 += rows[a, j + 1] * rows[b, j + 1]
+        s2 += rows[a, j + 2] * rows[b, j + 2]
+        s3 += rows[a, j + 3] * rows[b, j + 3]
+        j += 4
+    while j < n:
+        s0 += rows[a, j] * rows[b, j]
+        j += 1
+    return (s0 + s1) + (s2 + s3)
+
+
+@woven
 def project(solved: Floats, vectors: Floats) -> float:
     """q = |x|^2 in V^-1, and in place p = M x and u = V^-1 x = M'p."""
     x, p, u = vectors[0], vectors[1], vectors[2]
@@ -86,7 +110,7 @@ def project(solved: Floats, vectors: Floats) -> float:
     return dot(p, p, d)
 
 
-@inlined
+@woven
 def rank_one(solved: Floats, vectors: Floats, n: float) -> None:
     """M becomes the factor of V + n x x', in place, where p = M x.
 
@@ -110,7 +134,7 @@ def rank_one(solved: Floats, vectors: Floats, n: float) -> None:
         c = grown
 
 
-@inlined
+@woven
 def add(total: float, carry: float, value: float) -> tuple[float, float]:
     """total + value, and the carry with what rounding took from that sum (Knuth's two-sum)."""
     grown = total + value

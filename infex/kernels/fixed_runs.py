@@ -23,7 +23,8 @@ from infex.kernels.bases import (
     optimistic_arm,
     sampled_arm,
 )
-from infex.kernels.compiling import compiled, inlined, larger, ticks
+from infex.kernels.compiling import compiled, larger, lend, ticks, within, woven
+from infex.kernels.handing import generator_at
 from infex.kernels.regret import EXPLORED, close_stretch, note, regret
 from infex.kernels.rewards import draw_of, reward_of
 from infex.kernels.view import viewed
@@ -103,7 +104,7 @@ def stay(board: Floats, run: Floats) -> tuple[float, float]:
     return low, -down
 
 
-@inlined
+@woven
 def coast(
     t: int, last: int, low: float, high: float, run: Floats, law: int, mean: float, noise: float,
     rng: np.random.Generator, arms: Integers, rewards: Floats,
@@ -127,7 +128,7 @@ def coast(
     return t
 
 
-@inlined
+@within
 def play_rounds(
     t: int,
     end: int,
@@ -154,8 +155,7 @@ def play_rounds(
             own_columns, settings, penalty, own_board, own_run, own_solved, own_vectors, no_counts, nothing,
             own_truth,
         )  # fmt: skip
-    scores, places = seen.scores[2], seen.places
-    direction, theta, work = seen.sample[0], seen.sample[1], seen.sample[2]
+    scores, places, sample = seen.scores[2], seen.places, seen.sample
     mark, turn, own_clock = 0, 0, int(tally[EXPLORED])
     fault = 0
     kept, low, high = -1, 0.0, 0.0  # the run's arm if its interval is known, and the interval
@@ -169,9 +169,7 @@ def play_rounds(
             if base.kind == LINUCB and not own:  # as below, with fewer arrays to hand over
                 arm = optimistic_arm(base, penalty, board, run, rng, scores, places)
             elif (base.kind == LINTS or base.kind == LINTS_SPHERICAL) and not own:
-                arm = sampled_arm(
-                    base, penalty, columns, solved, vectors, run, rng, direction, theta, work, scores
-                )
+                arm = sampled_arm(base, penalty, columns, solved, vectors, run, rng, sample, scores)
             else:
                 arm, explores, fault = base_arm(base, own_clock + turn if own else t, seen, rng)
                 explores = explores or not always
@@ -218,12 +216,12 @@ def play_rounds(
     return fault
 
 
-@inlined
+@woven
 def begun(state: State, columns: Floats, fresh: bool) -> State:
     """The ridge over these arms; if `fresh`, with nothing learnt."""
     truth, solved, _, board, vectors, run, penalty = state
     if fresh:
-        truth[:] = 0.0
+        truth[:], vectors[:] = 0.0, 0.0  # a run before may have left what is no number
         kernels.refresh(truth, penalty, solved, columns, board, run)
     return State(truth, solved, columns, board, vectors, run, penalty)
 
@@ -237,7 +235,7 @@ class GeneratorMemory(NamedTuple):
     buffer: Words
 
 
-@inlined
+@woven
 def set_generators(memory: GeneratorMemory, starts: Words, r: int) -> None:
     """Sets both generators to the start of their streams."""
     reward_state, state, reward_buffer, buffer = memory
@@ -263,8 +261,7 @@ def play_batch(
     columns: Floats,
     means: Floats,
     gaps: Floats,
-    reward_rng: np.random.Generator,
-    rng: np.random.Generator,
+    handed: Words,
     memory: GeneratorMemory,
     starts: Words,
     checkpoints: Integers,
@@ -281,8 +278,14 @@ def play_batch(
 
     From round 1 on the ridges are set to nothing learnt, and the generators to `starts`, if they
     are given; from a later round on the one run goes on as it stands. 0, or the fault of a kernel
-    that raised, for `calling.throw`.
+    that raised, for `calling.throw`. Both generators are `handed` over as `handing` has them.
     """
+    state, apart, rule, memory = lend(state), lend(apart), lend(rule), lend(memory)
+    columns, means, gaps, curves = lend(columns), lend(means), lend(gaps), lend(curves)
+    tallies, counts, arms, rewards = lend(tallies), lend(counts), lend(arms), lend(rewards)
+    losses, checkpoints, settings = lend(losses), lend(checkpoints), lend(settings)
+    which, starts, volumes, times = lend(which), lend(starts), lend(volumes), lend(times)
+    reward_rng, rng = generator_at(handed, 0), generator_at(handed, 1)
     for r in range(which.size):
         clock = ticks()
         i = which[r]

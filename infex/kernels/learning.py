@@ -1,8 +1,8 @@
 """How a ridge takes in rewards; see `kernels`."""
 
 from infex.arrays import Floats
-from infex.kernels.algebra import add, dot, product, project, rank_one, row_dot
-from infex.kernels.compiling import compiled, inlined, larger
+from infex.kernels.algebra import add, dot, product, project, rank_one, row_dot, row_product
+from infex.kernels.compiling import compiled, inlined, larger, lend, shared, woven
 from infex.kernels.factoring import estimate, factor, factor_finely, invert
 from infex.kernels.layout import (
     ARM,
@@ -25,15 +25,16 @@ from infex.kernels.pairs import exact_product
 from infex.kernels.reading import volume
 
 
-@compiled
+@shared
 def direct(solved: Floats, columns: Floats, board: Floats) -> None:
     """Scores x'theta and squared widths |M x|^2 of every arm, from the definition."""
+    solved, columns, board = lend(solved), lend(columns), lend(board)
     d = columns.shape[0]
     squares, row = board[1], board[2]
-    product(columns, solved[d], board[0])
+    row_product(columns, solved, d, d, board[0])
     squares[:] = 0.0
     for i in range(d):
-        product(columns[: i + 1], solved[i], row)
+        row_product(columns, solved, i, i + 1, row)
         for k in range(row.size):
             squares[k] += row[k] * row[k]
     for k in range(row.size):
@@ -49,8 +50,8 @@ def score(solved: Floats, vectors: Floats, run: Floats, columns: Floats, board: 
         product(columns, vectors[2], board[2])
 
 
-@inlined
-def add_pulls(truth: Floats, penalty: float, x: Floats, n: float, total: float) -> None:
+@woven
+def put_pulls(truth: Floats, penalty: float, x: Floats, n: float, total: float) -> None:
     """The truth after n pulls of x with reward sum `total`.
 
     A million plain additions would leave an error of 1e-10 in V relative to its largest entry,
@@ -72,7 +73,13 @@ def add_pulls(truth: Floats, penalty: float, x: Floats, n: float, total: float) 
             truth[0, i, j], truth[1, i, j] = add(truth[0, i, j], truth[1, i, j], n * x[i] * x[j])
 
 
-@inlined
+@shared
+def add_pulls(truth: Floats, penalty: float, x: Floats, n: float, total: float) -> None:
+    """The same, where it stands once."""
+    put_pulls(lend(truth), penalty, lend(x), n, total)
+
+
+@woven
 def add_product(truth: Floats, i: int, j: int, a: float, b: float) -> None:
     """Adds a b to one number of the truth, and what rounding takes from it to the carry."""
     value, lost = exact_product(a, b)
@@ -89,7 +96,7 @@ def add_truth(truth: Floats, more: Floats) -> None:
             truth[0, i, j], truth[1, i, j] = add(truth[0, i, j], carry, more[0, i, j])
 
 
-@inlined
+@woven
 def trace(truth: Floats) -> float:
     """That of sum x x'."""
     total = 0.0
@@ -98,9 +105,10 @@ def trace(truth: Floats) -> float:
     return total
 
 
-@inlined
+@shared
 def settle(truth: Floats, penalty: float, solved: Floats) -> float:
     """The volume, and in `solved` M and theta, from the truth alone."""
+    truth, solved = lend(truth), lend(solved)
     if penalty < FINE or trace(truth) > STEEP * penalty:
         volume = factor_finely(truth, penalty, solved)
         invert(solved)
@@ -120,7 +128,7 @@ def is_steep(truth: Floats, solved: Floats) -> bool:
     return trace(truth) * largest * largest > STEEP
 
 
-@compiled
+@shared
 def refresh(
     truth: Floats, penalty: float, solved: Floats, columns: Floats, board: Floats, run: Floats
 ) -> None:
@@ -128,6 +136,8 @@ def refresh(
 
     Cholesky V = L L', then M = L^-1 in its place, and theta = M'(M b).
     """
+    truth, solved, columns = lend(truth), lend(solved), lend(columns)
+    board, run = lend(board), lend(run)
     volume = settle(truth, penalty, solved)
     direct(solved, columns, board)
     run[:] = 0.0
@@ -135,8 +145,8 @@ def refresh(
     run[VOLUME] = volume
 
 
-@compiled
-def close_run(
+@woven
+def close(
     truth: Floats,
     penalty: float,
     solved: Floats,
@@ -149,7 +159,7 @@ def close_run(
     n, phi, psi = run[N], run[PHI], run[PSI]
     if n == 0.0:
         return
-    add_pulls(truth, penalty, vectors[0], n, run[SUM])
+    put_pulls(truth, penalty, vectors[0], n, run[SUM])
     run[VOLUME] = volume(run)
     run[RUNS] += 1.0
     d = columns.shape[0]
@@ -173,7 +183,22 @@ def close_run(
         direct(solved, columns, board)
 
 
-@inlined
+@shared
+def close_run(
+    truth: Floats,
+    penalty: float,
+    solved: Floats,
+    columns: Floats,
+    board: Floats,
+    vectors: Floats,
+    run: Floats,
+) -> None:
+    """The same, where it stands once."""
+    truth, solved, columns = lend(truth), lend(solved), lend(columns)
+    close(truth, penalty, solved, columns, lend(board), lend(vectors), lend(run))
+
+
+@woven
 def open_run(solved: Floats, columns: Floats, board: Floats, vectors: Floats, run: Floats, arm: int) -> None:
     """Starts a run of column `arm`, or of the x that stands in `vectors` if `arm` is -1."""
     x = vectors[0]
@@ -194,13 +219,13 @@ def shift(n: float, total: float, start: float, q: float) -> tuple[float, float]
     return (total - n * start) / grown, n / grown
 
 
-@inlined
+@woven
 def is_long(n: float, q: float) -> bool:
     """Must the run be closed? For the growth it brought, or because its plain sum is long."""
     return 1.0 + n * q > LONGEST or n >= MOST_PULLS
 
 
-@inlined
+@woven
 def pull(run: Floats, reward: float) -> bool:
     """One more reward for the run; True once it must be closed."""
     run[N] += 1.0
@@ -209,7 +234,7 @@ def pull(run: Floats, reward: float) -> bool:
     return is_long(run[N], run[Q])
 
 
-@inlined
+@shared
 def learn(
     truth: Floats,
     penalty: float,
@@ -222,8 +247,10 @@ def learn(
     reward: float,
 ) -> None:
     """Takes in one reward of column `arm`; O(1) while the same arm goes on."""
+    truth, solved, columns = lend(truth), lend(solved), lend(columns)
+    board, vectors, run = lend(board), lend(vectors), lend(run)
     if arm != run[ARM]:
-        close_run(truth, penalty, solved, columns, board, vectors, run)
+        close(truth, penalty, solved, columns, board, vectors, run)
         open_run(solved, columns, board, vectors, run, arm)
     if pull(run, reward):
         close_run(truth, penalty, solved, columns, board, vectors, run)
