@@ -111,7 +111,8 @@ def test_compiled_code_stands_among_the_kernels() -> None:
     """The cache of compiled code is renewed when a file of that room changes, and by no other edit."""
     for path in PACKAGE.rglob("*.py"):
         if room(path) != "kernels":
-            makers = {"infex.kernels.compiling.compiled", "infex.kernels.compiling.inlined"}
+            kinds = ("compiled", "inlined", "shared", "within", "woven")
+            makers = {f"infex.kernels.compiling.{kind}" for kind in kinds}
             assert not makers & set(imports(path)), f"{path} compiles code"
 
 

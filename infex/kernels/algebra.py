@@ -3,10 +3,10 @@
 import math
 
 from infex.arrays import Floats
-from infex.kernels.compiling import compiled, inlined
+from infex.kernels.compiling import compiled, shared, woven
 
 
-@compiled
+@shared
 def product(columns: Floats, vector: Floats, out: Floats) -> None:
     """out_k = x_k'vector for every arm that `out` has room for, up to eight rows in one pass."""
     d, arms = columns.shape[0], out.size
@@ -37,7 +37,7 @@ def product(columns: Floats, vector: Floats, out: Floats) -> None:
             out[k] = (0.0 if i == 0 else out[k]) + v0 * columns[i, k]
 
 
-@inlined
+@woven
 def dot(a: Floats, b: Floats, n: int) -> float:
     """The sum of a_i b_i for i < n, in four strands: what a plain loop cannot vectorise."""
     s0 = s1 = s2 = s3 = 0.0
@@ -54,7 +54,7 @@ def dot(a: Floats, b: Floats, n: int) -> float:
     return (s0 + s1) + (s2 + s3)
 
 
-@inlined
+@woven
 def row_dot(rows: Floats, i: int, b: Floats, n: int) -> float:
     """The same with a row of a matrix, which as a view of its own would cost more than the sum."""
     s0 = s1 = s2 = s3 = 0.0
@@ -71,7 +71,24 @@ def row_dot(rows: Floats, i: int, b: Floats, n: int) -> float:
     return (s0 + s1) + (s2 + s3)
 
 
-@inlined
+@woven
+def rows_dot(rows: Floats, a: int, b: int, n: int) -> float:
+    """The same of two rows."""
+    s0 = s1 = s2 = s3 = 0.0
+    j = 0
+    while j + 4 <= n:
+        s0 += rows[a, j] * rows[b, j]
+        s1 += rows[a, j + 1] * rows[b, j + 1]
+        s2 += rows[a, j + 2] * rows[b, j + 2]
+        s3 += rows[a, j + 3] * rows[b, j + 3]
+        j += 4
+    while j < n:
+        s0 += rows[a, j] * rows[b, j]
+        j += 1
+    return (s0 + s1) + (s2 + s3)
+
+
+@woven
 def project(solved: Floats, vectors: Floats) -> float:
     """q = |x|^2 in V^-1, and in place p = M x and u = V^-1 x = M'p."""
     x, p, u = vectors[0], vectors[1], vectors[2]
@@ -86,7 +103,7 @@ def project(solved: Floats, vectors: Floats) -> float:
     return dot(p, p, d)
 
 
-@inlined
+@woven
 def rank_one(solved: Floats, vectors: Floats, n: float) -> None:
     """M becomes the factor of V + n x x', in place, where p = M x.
 
@@ -110,7 +127,7 @@ def rank_one(solved: Floats, vectors: Floats, n: float) -> None:
         c = grown
 
 
-@inlined
+@woven
 def add(total: float, carry: float, value: float) -> tuple[float, float]:
     """total + value, and the carry with what rounding took from that sum (Knuth's two-sum)."""
     grown = total + value

@@ -8,7 +8,7 @@ from infex import kernels
 from infex.arrays import Floats, Integers
 from infex.kernels import ARM
 from infex.kernels.calling import call
-from infex.kernels.compiling import compiled
+from infex.kernels.compiling import shared, woven
 from infex.kernels.view import View
 
 GREEDY, UNIFORM, EPSILON, LINUCB, LINTS, LINTS_SPHERICAL, KERNEL, ROBIN, HYBRID = range(9)
@@ -43,32 +43,38 @@ class Base(NamedTuple):
     address: Any = 0  # of a kernel
 
 
-@compiled
+@shared
+def any_arm(count: int, rng: np.random.Generator) -> int:
+    """One of so many arms, all of them equally likely."""
+    return int(rng.integers(0, count))
+
+
+@shared
 def pick(scores: Floats, random_ties: bool, rng: np.random.Generator) -> int:
     """The best arm; among ties the lowest index, or one drawn uniformly, as `ties.picked` does."""
     if not random_ties:
         return kernels.best(scores)
     tied = kernels.tied_count(scores)
-    return kernels.tied_arm(scores, int(rng.integers(0, tied)) if tied > 1 else 0)
+    return kernels.tied_arm(scores, any_arm(tied, rng) if tied > 1 else 0)
 
 
-@compiled
+@woven
 def greedy_arm(
     board: Floats, run: Floats, random_ties: bool, rng: np.random.Generator, scores: Floats
 ) -> int:
     """The greedy arm."""
     arm = kernels.estimates(board, run, scores)
-    return pick(scores, True, rng) if random_ties else arm
+    return pick(scores, random_ties, rng) if random_ties else arm
 
 
-@compiled
+@woven
 def radius(base: Base, penalty: float, run: Floats) -> float:
     """beta, as `Confidence.radius` has it, or a constant bonus."""
     beta = kernels.radius(kernels.volume(run), penalty, base.noise, base.bound, base.delta)
     return base.scale * beta + base.bonus
 
 
-@compiled
+@woven
 def optimistic_arm(
     base: Base,
     penalty: float,
@@ -86,22 +92,33 @@ def optimistic_arm(
     return kernels.best_upper(board, run, beta, max(int(run[ARM]), 0), scores, places)
 
 
-@compiled
-def sampled_arm(
-    base: Base, penalty: float, columns: Floats, solved: Floats, vectors: Floats, run: Floats,
-    rng: np.random.Generator, direction: Floats, theta: Floats, work: Floats, scores: Floats,
-) -> int:  # fmt: skip
-    """The best arm under one sampled parameter."""
+@shared
+def sample_scores(
+    spherical: bool, beta: float, columns: Floats, solved: Floats, vectors: Floats, run: Floats,
+    rng: np.random.Generator, sample: Floats, scores: Floats,
+) -> None:  # fmt: skip
+    """Every arm's score under one sampled parameter."""
+    direction, theta = sample[0], sample[1]
     for i in range(direction.size):
         direction[i] = rng.standard_normal()
-    if base.kind == LINTS_SPHERICAL:
+    if spherical:
         kernels.to_sphere(direction)
-    kernels.perturb(solved, vectors, run, radius(base, penalty, run), direction, theta, work)
+    kernels.perturb(solved, vectors, run, beta, direction, theta, sample[2])
     kernels.product(columns, theta, scores)
-    return pick(scores, True, rng) if base.random_ties else kernels.best(scores)
 
 
-@compiled
+@woven
+def sampled_arm(
+    base: Base, penalty: float, columns: Floats, solved: Floats, vectors: Floats, run: Floats,
+    rng: np.random.Generator, sample: Floats, scores: Floats,
+) -> int:  # fmt: skip
+    """The best arm under one sampled parameter."""
+    spherical, beta = base.kind == LINTS_SPHERICAL, radius(base, penalty, run)
+    sample_scores(spherical, beta, columns, solved, vectors, run, rng, sample, scores)
+    return pick(scores, base.random_ties, rng) if base.random_ties else kernels.best(scores)
+
+
+@shared
 def base_arm(base: Base, t: int, seen: View, rng: np.random.Generator) -> tuple[int, bool, int]:
     """The arm the base chooses, whether it calls that exploring, and the fault of a kernel that raised."""
     board, run, scores, count = seen.board, seen.run, seen.scores[2], seen.arms.shape[1]
@@ -110,13 +127,13 @@ def base_arm(base: Base, t: int, seen: View, rng: np.random.Generator) -> tuple[
         rate = min(1.0, t ** (-1.0 / 3.0)) if base.rate < 0.0 else base.rate
         if rng.random() >= rate:
             return greedy_arm(board, run, base.random_ties, rng, scores), False, 0
-        return int(rng.integers(0, count)), True, 0
+        return any_arm(count, rng), True, 0
     if kind == HYBRID and rng.random() >= base.rate:
         return greedy_arm(board, run, base.random_ties, rng, scores), False, 0
     if kind == ROBIN:
         return (t - 1) % count, True, 0
     if kind == UNIFORM:
-        return int(rng.integers(0, count)), True, 0
+        return any_arm(count, rng), True, 0
     if kind == GREEDY:
         return greedy_arm(board, run, base.random_ties, rng, scores), False, 0
     if kind == LINUCB:
@@ -126,17 +143,5 @@ def base_arm(base: Base, t: int, seen: View, rng: np.random.Generator) -> tuple[
         return (arm, True, fault) if arm >= -1 else (-2 - arm, False, fault)
     if kind not in (LINTS, LINTS_SPHERICAL, HYBRID):
         raise NoSuchKind(kind)
-    arm = sampled_arm(
-        base,
-        seen.penalty,
-        seen.arms,
-        seen.solved,
-        seen.vectors,
-        run,
-        rng,
-        seen.sample[0],
-        seen.sample[1],
-        seen.sample[2],
-        scores,
-    )
+    arm = sampled_arm(base, seen.penalty, seen.arms, seen.solved, seen.vectors, run, rng, seen.sample, scores)
     return arm, True, 0

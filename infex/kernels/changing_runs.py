@@ -8,7 +8,7 @@ from infex import kernels
 from infex.arrays import Floats
 from infex.kernels import regret
 from infex.kernels.bases import READS_SCORES, READS_WIDTHS, Base, NoSuchArm, base_arm, pick
-from infex.kernels.compiling import compiled, inlined
+from infex.kernels.compiling import compiled, woven
 from infex.kernels.fixed_runs import Outcome, Rule, State
 from infex.kernels.outlook import await_row, look_ahead, looks_ahead
 from infex.kernels.rewards import rewarded
@@ -98,7 +98,7 @@ def play_block(
     return 0
 
 
-@inlined
+@woven
 def take_in(state: State, x: Floats, reward: float) -> None:
     """Learns the reward of an x."""
     truth, solved, empty, no_board, vectors, run, penalty = state

@@ -23,12 +23,14 @@ from infex.kernels.bases import (
     UNIFORM,
     Base,
     NoSuchKind,
+    any_arm,
     greedy_arm,
     optimistic_arm,
     pick,
     radius,
+    sample_scores,
 )
-from infex.kernels.compiling import compiled
+from infex.kernels.compiling import compiled, within
 from infex.kernels.eigenvalues import least_eigenvalue
 from infex.kernels.plain_arms import draw_means, first_fresh, plain_means, ucb1_indices
 from infex.kernels.view import View
@@ -60,19 +62,18 @@ def choose_built_in(t: int, seen: View, rng: np.random.Generator) -> int:
         int(settings[OF_KIND]), 0, settings[OF_NOISE], settings[OF_BOUND], settings[OF_DELTA],
         settings[OF_SCALE], settings[OF_RATE], settings[OF_BONUS], settings[OF_TIES] > 0.0, 0,
     )  # fmt: skip
-    if wrap == COMMITS and t > settings[SECOND]:
-        return -2 - linked_greedy(seen, linked, settings[WRAP_TIES] > 0.0, rng)
-    if wrap == GREEDY_FIRST and not has_switched(seen):
-        return -2 - linked_greedy(seen, linked, False, rng)
+    committed = wrap == COMMITS and t > settings[SECOND]
+    if committed or (wrap == GREEDY_FIRST and not has_switched(seen)):
+        return -2 - linked_greedy(seen, linked, committed and settings[WRAP_TIES] > 0.0, rng)
     if wrap == SOFTENED:
-        tries, uniform = rng.random() < settings[FIRST], int(rng.integers(0, count))
+        tries, uniform = rng.random() < settings[FIRST], any_arm(count, rng)
         arm, _ = own_arm(base, t, seen, linked, rng)
         return uniform if tries else arm
     arm, explores = own_arm(base, t, seen, linked, rng)
     return arm if explores else -2 - arm
 
 
-@compiled
+@within
 def own_arm(base: Base, t: int, seen: View, linked: bool, rng: np.random.Generator) -> tuple[int, bool]:
     """The arm of the base, and whether it calls that exploring."""
     kind, count = base.kind, seen.arms.shape[1]
@@ -90,7 +91,7 @@ def own_arm(base: Base, t: int, seen: View, linked: bool, rng: np.random.Generat
     if kind == ROBIN:
         return (t - 1) % count, True
     if kind == UNIFORM:
-        return int(rng.integers(0, count)), True
+        return any_arm(count, rng), True
     if kind == LINUCB:
         return linked_optimist(base, seen, linked, rng), True
     if kind != LINTS and kind != LINTS_SPHERICAL:
@@ -98,7 +99,7 @@ def own_arm(base: Base, t: int, seen: View, linked: bool, rng: np.random.Generat
     return linked_sample(base, seen, linked, rng), True
 
 
-@compiled
+@within
 def linked_greedy(seen: View, linked: bool, random_ties: bool, rng: np.random.Generator) -> int:
     """The greedy arm."""
     scores = seen.scores[2]
@@ -109,7 +110,7 @@ def linked_greedy(seen: View, linked: bool, random_ties: bool, rng: np.random.Ge
     return pick(scores, random_ties, rng)
 
 
-@compiled
+@within
 def linked_optimist(base: Base, seen: View, linked: bool, rng: np.random.Generator) -> int:
     """The arm of the largest upper bound."""
     scores = seen.scores[2]
@@ -120,23 +121,21 @@ def linked_optimist(base: Base, seen: View, linked: bool, rng: np.random.Generat
     return pick(scores, base.random_ties, rng)
 
 
-@compiled
+@within
 def linked_sample(base: Base, seen: View, linked: bool, rng: np.random.Generator) -> int:
     """The best arm under one sampled parameter."""
-    scores, direction, theta = seen.scores[2], seen.sample[0], seen.sample[1]
-    for i in range(direction.size):
-        direction[i] = rng.standard_normal()
-    if base.kind == LINTS_SPHERICAL:
-        kernels.to_sphere(direction)
-    beta = radius(base, seen.penalty, seen.run)
-    kernels.perturb(seen.solved, seen.vectors, seen.run, beta, direction, theta, seen.sample[2])
-    kernels.product(seen.arms, theta, scores)
+    spherical, beta, scores = (
+        base.kind == LINTS_SPHERICAL,
+        radius(base, seen.penalty, seen.run),
+        seen.scores[2],
+    )
+    sample_scores(spherical, beta, seen.arms, seen.solved, seen.vectors, seen.run, rng, seen.sample, scores)
     if linked:
         kernels.to_chances(scores)
     return pick(scores, base.random_ties, rng)
 
 
-@compiled
+@within
 def plain_arm(base: Base, seen: View, rng: np.random.Generator) -> tuple[int, bool]:
     """The arm of a policy that looks at pulls and rewards alone, and whether it calls that exploring."""
     pulls, sums, scores = seen.counts[0], seen.counts[1], seen.scores[2]
@@ -154,7 +153,7 @@ def plain_arm(base: Base, seen: View, rng: np.random.Generator) -> tuple[int, bo
     return pick(scores, base.random_ties, rng), True
 
 
-@compiled
+@within
 def switching_arm(base: Base, seen: View, linked: bool, rng: np.random.Generator) -> int:
     """The best arm of an optimistic parameter that is found anew when det V has grown enough."""
     notes, scores = seen.state, seen.scores[2]
@@ -170,7 +169,7 @@ def switching_arm(base: Base, seen: View, linked: bool, rng: np.random.Generator
     return arm
 
 
-@compiled
+@within
 def has_switched(seen: View) -> bool:
     """Has Greedy-First gone over to its base? The least eigenvalue is computed only where it may decide.
 

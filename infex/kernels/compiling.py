@@ -19,6 +19,7 @@ from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 
 from infex.kernels.fingerprint import fingerprint
+from infex.kernels.sharing import LinkedResults, share
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Values = Sequence[ir.Value]
@@ -38,6 +39,7 @@ def sources() -> str:
 class Cache(FunctionCache):
     """Numba's cache on disk, which by itself notices edits in the kernel's own file alone."""
 
+    _impl_class = LinkedResults
     content = ""  # what more the code depends on
 
     def load_overload(self, signature: Signature, target_context: CPUContext) -> object:
@@ -79,12 +81,44 @@ def compiled_for_user(function: Function) -> Function:
 def inlined(function: Function) -> Function:
     """The same for a kernel that others call, written out in them: handing over arrays costs more.
 
-    By Numba and not by LLVM, which would compile it once by itself and then again in each caller.
+    By LLVM and not by Numba, which would copy it and find out its types anew in each caller.
     """
-    return _kernel(function, inline="always")
+    return _kernel(function, forceinline=True)
 
 
-def _kernel(function: Function, **options: str) -> Function:
+def shared(function: Function) -> Function:
+    """The same for a kernel that many others call, at the one place where it stands: see `sharing`."""
+    kernel = _kernel(function)
+    if not plain_python:
+        share(kernel)
+    return kernel
+
+
+def woven(function: Function) -> Function:
+    """The same as `inlined` for a kernel that Python hardly ever calls, for whom it has no entrance."""
+    return _without_entrance(function, forceinline=True)
+
+
+def within(function: Function) -> Function:
+    """The same as `shared` for a kernel that Python hardly ever calls, for whom it has no entrance."""
+    kernel = _without_entrance(function)
+    if not plain_python:
+        share(kernel)
+    return kernel
+
+
+def _without_entrance(function: Function, **options: bool) -> Function:
+    """A kernel that other kernels call; for Python another one is compiled where it is called."""
+    kernel: Any = _kernel(function, no_cpython_wrapper=True, **options)
+    if not plain_python:
+        entered: Any = _kernel(function)
+        entered._cache.content = "entered"  # else Numba would take the one for the other
+        kernel.add_overload = lambda found: kernel.overloads.update({tuple(found.signature.args): found})
+        kernel._compile_for_args = lambda *_, **__: entered  # asked by Numba where it knows of no way in
+    return kernel  # type: ignore[no-any-return]
+
+
+def _kernel(function: Function, **options: str | bool) -> Function:
     njit: Any = numba.njit  # whose stubs do not know all it takes
     kernel = njit(error_model="numpy", nogil=True, no_cfunc_wrapper=True, **options)(function)
     if not plain_python:

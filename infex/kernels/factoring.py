@@ -5,19 +5,19 @@ import math
 import numpy as np
 
 from infex.arrays import Floats
-from infex.kernels.algebra import add, row_dot
-from infex.kernels.compiling import compiled, inlined, larger
+from infex.kernels.algebra import add, row_dot, rows_dot
+from infex.kernels.compiling import larger, shared, woven
 from infex.kernels.layout import LITTLE
 from infex.kernels.pairs import minus_product, quotient, root
 
 
-@inlined
+@woven
 def factor(truth: Floats, penalty: float, solved: Floats) -> float:
     """The volume, and in `solved` the lower Cholesky factor of V."""
     grown = 0.0
     for i in range(solved.shape[1]):
         for j in range(i + 1):
-            value = truth[0, i, j] + truth[1, i, j] - row_dot(solved, i, solved[j], j)
+            value = truth[0, i, j] + truth[1, i, j] - rows_dot(solved, i, j, j)
             solved[i, j] = math.sqrt(value + penalty) if i == j else value / solved[j, j]
         if abs(value) < LITTLE * penalty:  # rounding makes no volume of nothing
             grown += math.log1p(value / penalty)
@@ -26,13 +26,14 @@ def factor(truth: Floats, penalty: float, solved: Floats) -> float:
     return grown
 
 
-@inlined
+@woven
 def invert(solved: Floats) -> None:
     """A lower triangular matrix becomes its inverse, row by row in its place."""
     d = solved.shape[1]
     row = np.empty(d)
     for i in range(d):
-        row[:] = 0.0
+        for j in range(i):
+            row[j] = 0.0
         for k in range(i):
             for j in range(k + 1):
                 row[j] -= solved[i, k] * solved[k, j]
@@ -42,19 +43,20 @@ def invert(solved: Floats) -> None:
             solved[i, j] = pivot * row[j]
 
 
-@inlined
+@woven
 def estimate(truth: Floats, solved: Floats) -> None:
     """theta = M'(M b), below M."""
     d = solved.shape[1]
-    theta, moment = solved[d], truth[0, d] + truth[1, d]
-    theta[:] = 0.0
+    theta, moment = solved[d], np.empty(d)
+    for i in range(d):
+        theta[i], moment[i] = 0.0, truth[0, d, i] + truth[1, d, i]
     for i in range(d):
         value = row_dot(solved, i, moment, i + 1)
         for j in range(i + 1):
             theta[j] += value * solved[i, j]
 
 
-@compiled
+@shared
 def factor_finely(truth: Floats, penalty: float, solved: Floats) -> float:
     """The volume, and in `solved` the lower Cholesky factor L of V and theta = L'^-1 L^-1 b.
 

@@ -12,7 +12,7 @@ import numpy as np
 from infex.arrays import Floats
 from infex.errors import InvalidReward
 from infex.kernels.algebra import row_dot
-from infex.kernels.compiling import compiled, inlined, larger
+from infex.kernels.compiling import compiled, larger, woven
 from infex.kernels.factoring import factor, factor_finely
 from infex.kernels.layout import FINE
 from infex.kernels.learning import add_pulls, settle
@@ -196,7 +196,7 @@ def fit_logistic(
     return logistic(rows[:count], plays[0, :count], plays[1, :count], penalty, theta, solved)
 
 
-@inlined
+@woven
 def same_row(rows: Floats, place: int, x: Floats) -> bool:
     """Is x the row at a place?"""
     i = 0

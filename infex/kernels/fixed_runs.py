@@ -23,7 +23,7 @@ from infex.kernels.bases import (
     optimistic_arm,
     sampled_arm,
 )
-from infex.kernels.compiling import compiled, inlined, larger, ticks
+from infex.kernels.compiling import compiled, larger, ticks, within, woven
 from infex.kernels.regret import EXPLORED, close_stretch, note, regret
 from infex.kernels.rewards import draw_of, reward_of
 from infex.kernels.view import viewed
@@ -103,7 +103,7 @@ def stay(board: Floats, run: Floats) -> tuple[float, float]:
     return low, -down
 
 
-@inlined
+@woven
 def coast(
     t: int, last: int, low: float, high: float, run: Floats, law: int, mean: float, noise: float,
     rng: np.random.Generator, arms: Integers, rewards: Floats,
@@ -127,7 +127,7 @@ def coast(
     return t
 
 
-@inlined
+@within
 def play_rounds(
     t: int,
     end: int,
@@ -154,8 +154,7 @@ def play_rounds(
             own_columns, settings, penalty, own_board, own_run, own_solved, own_vectors, no_counts, nothing,
             own_truth,
         )  # fmt: skip
-    scores, places = seen.scores[2], seen.places
-    direction, theta, work = seen.sample[0], seen.sample[1], seen.sample[2]
+    scores, places, sample = seen.scores[2], seen.places, seen.sample
     mark, turn, own_clock = 0, 0, int(tally[EXPLORED])
     fault = 0
     kept, low, high = -1, 0.0, 0.0  # the run's arm if its interval is known, and the interval
@@ -169,9 +168,7 @@ def play_rounds(
             if base.kind == LINUCB and not own:  # as below, with fewer arrays to hand over
                 arm = optimistic_arm(base, penalty, board, run, rng, scores, places)
             elif (base.kind == LINTS or base.kind == LINTS_SPHERICAL) and not own:
-                arm = sampled_arm(
-                    base, penalty, columns, solved, vectors, run, rng, direction, theta, work, scores
-                )
+                arm = sampled_arm(base, penalty, columns, solved, vectors, run, rng, sample, scores)
             else:
                 arm, explores, fault = base_arm(base, own_clock + turn if own else t, seen, rng)
                 explores = explores or not always
@@ -218,7 +215,7 @@ def play_rounds(
     return fault
 
 
-@inlined
+@woven
 def begun(state: State, columns: Floats, fresh: bool) -> State:
     """The ridge over these arms; if `fresh`, with nothing learnt."""
     truth, solved, _, board, vectors, run, penalty = state
@@ -237,7 +234,7 @@ class GeneratorMemory(NamedTuple):
     buffer: Words
 
 
-@inlined
+@woven
 def set_generators(memory: GeneratorMemory, starts: Words, r: int) -> None:
     """Sets both generators to the start of their streams."""
     reward_state, state, reward_buffer, buffer = memory

@@ -8,12 +8,13 @@ import numpy as np
 
 from infex import kernels
 from infex.arrays import Bools, Floats
+from infex.kernels.bases import any_arm
 from infex.kernels.compiling import compiled, inlined
 from infex.kernels.fixed_runs import Outcome, Rewarding
 from infex.kernels.layout import RUN, SUM, N
 from infex.kernels.least_squares import least_squares
 from infex.kernels.reading import tie_bar
-from infex.kernels.regret import close_stretch, note, regret
+from infex.kernels.regret import close_stretch, mark_of, note, regret
 from infex.kernels.rewards import draw_of, reward_of
 
 RULED_OUT = -1e150
@@ -49,10 +50,10 @@ def play_forced_rounds(
     own_solved, own_vectors, own_run = np.zeros((dim + 1, dim)), np.zeros((4, dim)), np.zeros(RUN)
     kernels.refresh(truth, penalty, solved, columns, board, run)
     kernels.refresh(own_truth, penalty, own_solved, columns, board, own_run)
-    mark = np.searchsorted(checkpoints, t)
+    mark = mark_of(checkpoints, t)
     for place in range(forced.size):
         if forced[place]:
-            arm = int(rng.integers(0, count))
+            arm = any_arm(count, rng)
             stale = True
         else:
             if stale:

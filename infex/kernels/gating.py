@@ -7,7 +7,7 @@ import numpy as np
 
 from infex import kernels
 from infex.arrays import Floats, Integers
-from infex.kernels.compiling import compiled
+from infex.kernels.compiling import within
 from infex.kernels.reading import to_chances
 
 LIMITS, GUARDS, CERTAINTY, PAUSES = range(4)
@@ -38,7 +38,7 @@ class Spending(NamedTuple):
     recent: Floats
 
 
-@compiled
+@within
 def since(spending: Spending, t: int) -> tuple[int, float]:
     """How many explorations there were from round t on, and what they cost, summed from the first on."""
     totals, recent = spending
@@ -52,7 +52,7 @@ def since(spending: Spending, t: int) -> tuple[int, float]:
     return found, cost
 
 
-@compiled
+@within
 def spent(t: int, control: Floats, spending: Spending) -> tuple[float, float]:
     """How many explorations a control looks back at in round t, and what they cost."""
     over = int(control[OVER])
@@ -62,7 +62,7 @@ def spent(t: int, control: Floats, spending: Spending) -> tuple[float, float]:
     return float(done), cost
 
 
-@compiled
+@within
 def opening(
     t: int, due: bool, controls: Controls, spending: Spending, penalty: float, board: Floats, run: Floats,
     linked: bool, scores: Floats,
@@ -92,7 +92,7 @@ def opening(
     return OPEN
 
 
-@compiled
+@within
 def pauses_at(pauses: Integers, low: int, high: int, t: int) -> bool:
     """Is t among the rounds from place low up to high? They rise."""
     end = high
@@ -105,7 +105,7 @@ def pauses_at(pauses: Integers, low: int, high: int, t: int) -> bool:
     return low < end and pauses[low] == t
 
 
-@compiled
+@within
 def is_certain(
     control: Floats, penalty: float, board: Floats, run: Floats, linked: bool, scores: Floats
 ) -> bool:
@@ -121,7 +121,7 @@ def is_certain(
     return bool(lower > np.max(scores))
 
 
-@compiled
+@within
 def bounds(board: Floats, run: Floats, beta: float, linked: bool, scores: Floats) -> None:
     """Every arm's estimate + beta width."""
     kernels.upper(board, run, beta, scores)
@@ -129,7 +129,7 @@ def bounds(board: Floats, run: Floats, beta: float, linked: bool, scores: Floats
         to_chances(scores)
 
 
-@compiled
+@within
 def greedy(board: Floats, run: Floats, linked: bool, scores: Floats) -> int:
     """The greedy arm, the lowest index among ties, and every arm's estimate in `scores`."""
     arm = kernels.estimates(board, run, scores)
@@ -139,7 +139,7 @@ def greedy(board: Floats, run: Floats, linked: bool, scores: Floats) -> int:
     return kernels.best(scores)
 
 
-@compiled
+@within
 def refusal(t: int, loss: float, controls: Controls, spending: Spending) -> int:
     """The control that refuses an arm of that estimated loss; OPEN if none does."""
     table = controls.table
@@ -150,7 +150,7 @@ def refusal(t: int, loss: float, controls: Controls, spending: Spending) -> int:
     return OPEN
 
 
-@compiled
+@within
 def skip(place: int, due: bool, table: Floats, totals: Floats) -> None:
     """A control keeps a round from exploring: it may stop for good, and what was due may be owed."""
     kind = int(table[place, CONTROL])
@@ -160,7 +160,7 @@ def skip(place: int, due: bool, table: Floats, totals: Floats) -> None:
         totals[STILL_OWED] += 1.0
 
 
-@compiled
+@within
 def explore(t: int, due: bool, loss: float, spending: Spending) -> None:
     """A round explored, with its estimated loss."""
     totals, recent = spending

@@ -2,7 +2,7 @@
 
 from infex.arrays import Floats
 from infex.kernels.algebra import add, dot, product, project, rank_one, row_dot
-from infex.kernels.compiling import compiled, inlined, larger
+from infex.kernels.compiling import compiled, inlined, larger, shared, woven
 from infex.kernels.factoring import estimate, factor, factor_finely, invert
 from infex.kernels.layout import (
     ARM,
@@ -25,7 +25,7 @@ from infex.kernels.pairs import exact_product
 from infex.kernels.reading import volume
 
 
-@compiled
+@shared
 def direct(solved: Floats, columns: Floats, board: Floats) -> None:
     """Scores x'theta and squared widths |M x|^2 of every arm, from the definition."""
     d = columns.shape[0]
@@ -49,8 +49,8 @@ def score(solved: Floats, vectors: Floats, run: Floats, columns: Floats, board: 
         product(columns, vectors[2], board[2])
 
 
-@inlined
-def add_pulls(truth: Floats, penalty: float, x: Floats, n: float, total: float) -> None:
+@woven
+def put_pulls(truth: Floats, penalty: float, x: Floats, n: float, total: float) -> None:
     """The truth after n pulls of x with reward sum `total`.
 
     A million plain additions would leave an error of 1e-10 in V relative to its largest entry,
@@ -72,7 +72,13 @@ def add_pulls(truth: Floats, penalty: float, x: Floats, n: float, total: float) 
             truth[0, i, j], truth[1, i, j] = add(truth[0, i, j], truth[1, i, j], n * x[i] * x[j])
 
 
-@inlined
+@shared
+def add_pulls(truth: Floats, penalty: float, x: Floats, n: float, total: float) -> None:
+    """The same, where it stands once."""
+    put_pulls(truth, penalty, x, n, total)
+
+
+@woven
 def add_product(truth: Floats, i: int, j: int, a: float, b: float) -> None:
     """Adds a b to one number of the truth, and what rounding takes from it to the carry."""
     value, lost = exact_product(a, b)
@@ -89,7 +95,7 @@ def add_truth(truth: Floats, more: Floats) -> None:
             truth[0, i, j], truth[1, i, j] = add(truth[0, i, j], carry, more[0, i, j])
 
 
-@inlined
+@woven
 def trace(truth: Floats) -> float:
     """That of sum x x'."""
     total = 0.0
@@ -98,7 +104,7 @@ def trace(truth: Floats) -> float:
     return total
 
 
-@inlined
+@shared
 def settle(truth: Floats, penalty: float, solved: Floats) -> float:
     """The volume, and in `solved` M and theta, from the truth alone."""
     if penalty < FINE or trace(truth) > STEEP * penalty:
@@ -120,7 +126,7 @@ def is_steep(truth: Floats, solved: Floats) -> bool:
     return trace(truth) * largest * largest > STEEP
 
 
-@compiled
+@shared
 def refresh(
     truth: Floats, penalty: float, solved: Floats, columns: Floats, board: Floats, run: Floats
 ) -> None:
@@ -135,8 +141,8 @@ def refresh(
     run[VOLUME] = volume
 
 
-@compiled
-def close_run(
+@woven
+def close(
     truth: Floats,
     penalty: float,
     solved: Floats,
@@ -149,7 +155,7 @@ def close_run(
     n, phi, psi = run[N], run[PHI], run[PSI]
     if n == 0.0:
         return
-    add_pulls(truth, penalty, vectors[0], n, run[SUM])
+    put_pulls(truth, penalty, vectors[0], n, run[SUM])
     run[VOLUME] = volume(run)
     run[RUNS] += 1.0
     d = columns.shape[0]
@@ -173,7 +179,21 @@ def close_run(
         direct(solved, columns, board)
 
 
-@inlined
+@shared
+def close_run(
+    truth: Floats,
+    penalty: float,
+    solved: Floats,
+    columns: Floats,
+    board: Floats,
+    vectors: Floats,
+    run: Floats,
+) -> None:
+    """The same, where it stands once."""
+    close(truth, penalty, solved, columns, board, vectors, run)
+
+
+@woven
 def open_run(solved: Floats, columns: Floats, board: Floats, vectors: Floats, run: Floats, arm: int) -> None:
     """Starts a run of column `arm`, or of the x that stands in `vectors` if `arm` is -1."""
     x = vectors[0]
@@ -194,13 +214,13 @@ def shift(n: float, total: float, start: float, q: float) -> tuple[float, float]
     return (total - n * start) / grown, n / grown
 
 
-@inlined
+@woven
 def is_long(n: float, q: float) -> bool:
     """Must the run be closed? For the growth it brought, or because its plain sum is long."""
     return 1.0 + n * q > LONGEST or n >= MOST_PULLS
 
 
-@inlined
+@woven
 def pull(run: Floats, reward: float) -> bool:
     """One more reward for the run; True once it must be closed."""
     run[N] += 1.0
@@ -209,7 +229,7 @@ def pull(run: Floats, reward: float) -> bool:
     return is_long(run[N], run[Q])
 
 
-@inlined
+@shared
 def learn(
     truth: Floats,
     penalty: float,
@@ -223,7 +243,7 @@ def learn(
 ) -> None:
     """Takes in one reward of column `arm`; O(1) while the same arm goes on."""
     if arm != run[ARM]:
-        close_run(truth, penalty, solved, columns, board, vectors, run)
+        close(truth, penalty, solved, columns, board, vectors, run)
         open_run(solved, columns, board, vectors, run, arm)
     if pull(run, reward):
         close_run(truth, penalty, solved, columns, board, vectors, run)

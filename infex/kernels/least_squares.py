@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from infex.arrays import Floats
-from infex.kernels.compiling import compiled
+from infex.kernels.compiling import compiled, shared, woven
 
 CLEAR = 1e-6  # a pivot that is no smaller, against its diagonal, is no work of rounding
 RANK = 1e-13  # how small, against the largest, a pivot counts as nothing
@@ -18,14 +18,14 @@ SMALLEST_CHANGE = 1e-10  # the change of a coefficient, against the largest, at 
 def pivoted(gram: Floats, factor: Floats) -> int:
     """gram = F F' by Cholesky with pivoting; the rank r, and F in the first r columns of `factor`."""
     d = gram.shape[0]
-    left = np.empty(d)
+    left, rank = np.empty(d), 0
     for i in range(d):
         left[i] = gram[i, i]
-    limit = RANK * d * max(np.max(left), 0.0)
-    rank = 0
-    factor[:] = 0.0
+        for j in range(d):
+            factor[i, j] = 0.0
+    limit = RANK * d * max(left[place_of_largest(left)], 0.0)
     while rank < d:
-        pivot = int(np.argmax(left))
+        pivot = place_of_largest(left)
         if not left[pivot] > limit:
             break
         root = math.sqrt(left[pivot])
@@ -40,7 +40,17 @@ def pivoted(gram: Floats, factor: Floats) -> int:
     return rank
 
 
-@compiled
+@woven
+def place_of_largest(values: Floats) -> int:
+    """The place of the largest number, the first of equal ones."""
+    place = 0
+    for i in range(1, values.size):
+        if values[i] > values[place]:
+            place = i
+    return place
+
+
+@shared
 def least_squares(gram: Floats, moment: Floats, theta: Floats) -> None:
     """theta = gram^+ moment; reads the lower triangle of gram.
 
@@ -108,7 +118,7 @@ def solve(root: Floats, right: Floats) -> None:
         right[i] /= root[i, i]
 
 
-@compiled
+@shared
 def descend(gram: Floats, moment: Floats, strength: float, theta: Floats) -> None:
     """Coordinate descent on theta'gram theta/2 - moment'theta + strength |theta|_1, from theta on.
 
@@ -135,8 +145,12 @@ def descend(gram: Floats, moment: Floats, strength: float, theta: Floats) -> Non
 @compiled
 def polish(gram: Floats, moment: Floats, strength: float, theta: Floats) -> bool:
     """Solves for the coefficients that are not 0, with their signs; did that give the minimum?"""
-    active = np.flatnonzero(theta)
-    n = active.size
+    active, n, largest = np.empty(theta.size, dtype=np.int64), 0, 0.0
+    for i in range(theta.size):
+        largest = max(largest, abs(moment[i]))
+        if theta[i] != 0.0:
+            active[n] = i
+            n += 1
     if n == 0:
         return False
     inner, right, found = np.empty((n, n)), np.empty(n), np.empty(n)
@@ -148,12 +162,12 @@ def polish(gram: Floats, moment: Floats, strength: float, theta: Floats) -> bool
     for a in range(n):
         if found[a] * theta[active[a]] <= 0.0:
             return False
-    largest = np.max(np.abs(moment))
     for i in range(theta.size):
         slope = moment[i]
         for b in range(n):
             slope -= gram[i, active[b]] * found[b]
         if abs(slope) > strength * (1.0 + 1e-9) + 1e-14 * largest:
             return False
-    theta[active] = found
+    for a in range(n):
+        theta[active[a]] = found[a]
     return True

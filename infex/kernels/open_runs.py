@@ -11,7 +11,7 @@ from infex import kernels
 from infex.arrays import Floats
 from infex.kernels import ARM, regret
 from infex.kernels.bases import Base, NoSuchArm, base_arm, greedy_arm
-from infex.kernels.compiling import compiled, inlined
+from infex.kernels.compiling import compiled, woven
 from infex.kernels.fixed_runs import Outcome, Rule, State
 from infex.kernels.outlook import await_arm, look_ahead_on, looks_ahead
 from infex.kernels.rewards import rewarded
@@ -19,7 +19,7 @@ from infex.kernels.view import viewed
 from infex.kernels.world import BadReward, Post, World, enter, gaps_from
 
 
-@inlined
+@woven
 def take_in(state: State, arm: int, reward: float) -> None:
     """Learns the reward of one of the fixed arms."""
     truth, solved, columns, board, vectors, run, penalty = state

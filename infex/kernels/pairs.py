@@ -7,12 +7,12 @@ the others, V would be that rounding. The operations are exact to about 10^-31 o
 
 import math
 
-from infex.kernels.compiling import inlined
+from infex.kernels.compiling import woven
 
 HALVES = 134217729.0  # 2^27 + 1: a float times this falls into two halves of 26 bits
 
 
-@inlined
+@woven
 def exact_product(a: float, b: float) -> tuple[float, float]:
     """a b, and what rounding took from it."""
     product = a * b
@@ -22,7 +22,7 @@ def exact_product(a: float, b: float) -> tuple[float, float]:
     return product, ((a0 * b0 - product) + a0 * b1 + a1 * b0) + a1 * b1
 
 
-@inlined
+@woven
 def minus_product(
     value: float, rest: float, a: float, a_rest: float, b: float, b_rest: float
 ) -> tuple[float, float]:
@@ -34,7 +34,7 @@ def minus_product(
     return found + rest, rest - ((found + rest) - found)
 
 
-@inlined
+@woven
 def quotient(value: float, rest: float, by: float, by_rest: float) -> tuple[float, float]:
     """value/by, of pairs."""
     found = value / by
@@ -42,7 +42,7 @@ def quotient(value: float, rest: float, by: float, by_rest: float) -> tuple[floa
     return found, (((value - product) - lost) + (rest - found * by_rest)) / by
 
 
-@inlined
+@woven
 def root(value: float, rest: float) -> tuple[float, float]:
     """The square root of a pair."""
     found = math.sqrt(value)

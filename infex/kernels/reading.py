@@ -4,7 +4,7 @@ import math
 
 from infex.arrays import Floats, Integers
 from infex.kernels.algebra import row_dot
-from infex.kernels.compiling import compiled, inlined, larger
+from infex.kernels.compiling import compiled, inlined, larger, shared, woven
 from infex.kernels.layout import ARM, HUGE, PHI, PSI, SCREEN, TIE, VOLUME, N, Q
 
 
@@ -23,7 +23,7 @@ def radii(
         out[k] = radius(volumes[k], penalties[k], noises[k], bounds[k], deltas[k])
 
 
-@inlined
+@woven
 def tie_bar(top: float) -> float:
     """The score from which on an arm counts as tied with the best, which has `top`: the one tie rule."""
     return top if math.isinf(top) else top - TIE * (1.0 + abs(top))
@@ -52,7 +52,7 @@ def best(scores: Floats) -> int:
     return -1
 
 
-@inlined
+@woven
 def largest_of_eight(values: Floats, k: int) -> float:
     """The largest of eight numbers from place k on."""
     left = larger(larger(values[k], values[k + 1]), larger(values[k + 2], values[k + 3]))
@@ -82,7 +82,7 @@ def tied_arm(scores: Floats, place: int) -> int:
     return -1
 
 
-@compiled
+@shared
 def estimates(board: Floats, run: Floats, out: Floats) -> int:
     """The greedy arm, and in `out` every arm's estimate s + phi g."""
     scores, along, phi = board[0], board[2], run[PHI]
@@ -98,7 +98,7 @@ def look(board: Floats, run: Floats, out: Floats) -> tuple[int, float, float]:
     return arm, volume(run), arm_width(board, run, max(arm, 0))
 
 
-@inlined
+@woven
 def width(square: float, along: float, psi: float) -> float:
     """The width |x| in V^-1: sqrt(w - psi g^2), where rounding may not go below 0."""
     return math.sqrt(larger(square - psi * along * along, 0.0))
@@ -118,7 +118,7 @@ def widths(board: Floats, run: Floats, out: Floats) -> None:
         out[k] = width(squares[k], along[k], psi)
 
 
-@inlined
+@shared
 def upper(board: Floats, run: Floats, beta: float, out: Floats) -> None:
     """Every arm's optimistic score x'theta + beta |x| in V^-1 (LinUCB)."""
     scores, squares, along, phi, psi = board[0], board[1], board[2], run[PHI], run[PSI]
@@ -126,7 +126,7 @@ def upper(board: Floats, run: Floats, beta: float, out: Floats) -> None:
         out[k] = scores[k] + phi * along[k] + beta * width(squares[k], along[k], psi)
 
 
-@compiled
+@shared
 def best_upper(board: Floats, run: Floats, beta: float, guess: int, work: Floats, places: Integers) -> int:
     """The arm that `best` finds among the scores of `upper`, with few square roots.
 
@@ -165,7 +165,7 @@ def best_upper(board: Floats, run: Floats, beta: float, guess: int, work: Floats
     return -1
 
 
-@inlined
+@woven
 def parameter(solved: Floats, vectors: Floats, run: Floats, out: Floats) -> None:
     """theta after the run under way."""
     d, phi = out.size, run[PHI]
@@ -210,7 +210,7 @@ def to_chances(odds: Floats) -> None:
         odds[k] = 1.0 / (1.0 + small) if odds[k] >= 0.0 else small / (1.0 + small)
 
 
-@inlined
+@woven
 def greedy_scan(board: Floats, run: Floats) -> int:
     """The arm that `best` finds among all estimates, which are not kept; -1 if none is a number."""
     scores, along, phi = board[0], board[2], run[PHI]
@@ -224,7 +224,7 @@ def greedy_scan(board: Floats, run: Floats) -> int:
     return -1
 
 
-@inlined
+@woven
 def full_radius(run: Floats, numbers: Floats) -> float:
     """scale beta + bonus, where `numbers` are noise, bound, delta, scale, bonus and the penalty."""
     beta = radius(volume(run), numbers[5], numbers[0], numbers[1], numbers[2])

@@ -1,7 +1,7 @@
 """Regret and counts of a run, as a compiled loop keeps them."""
 
 from infex.arrays import Floats, Integers
-from infex.kernels.compiling import compiled
+from infex.kernels.compiling import compiled, woven
 
 # The cells of a tally: the stretch under way (arm, 1 if it explores, length), and totals.
 AT, EXPLORES, LENGTH, GREEDY_REGRET, EXPLORING_REGRET, EXPLORED, OPTIMAL, TALLY = range(8)
@@ -39,3 +39,16 @@ def note(tally: Floats, counts: Integers, gaps: Floats, arm: int, explores: bool
 def regret(tally: Floats) -> float:
     """The regret of all stretches that are closed."""
     return float(tally[GREEDY_REGRET] + tally[EXPLORING_REGRET])
+
+
+@woven
+def mark_of(checkpoints: Integers, t: int) -> int:
+    """The place of the first checkpoint that is no earlier than round t; they rise."""
+    low, high = 0, checkpoints.size
+    while low < high:
+        middle = (low + high) // 2
+        if checkpoints[middle] < t:
+            low = middle + 1
+        else:
+            high = middle
+    return low

@@ -7,12 +7,12 @@ import numpy as np
 
 from infex import kernels
 from infex.arrays import Bools, Floats
-from infex.kernels.bases import pick
+from infex.kernels.bases import any_arm, pick
 from infex.kernels.compiling import compiled
 from infex.kernels.fitters import lasso
 from infex.kernels.fixed_runs import Outcome, Rewarding, State
 from infex.kernels.forced_runs import RULED_OUT, keep_from, solve_whole
-from infex.kernels.regret import close_stretch, note, regret
+from infex.kernels.regret import close_stretch, mark_of, note, regret
 from infex.kernels.rewards import draw_of, reward_of
 
 
@@ -75,10 +75,10 @@ def play_sparse_rounds(
     checkpoints, curve, tally, counts, arms, rewards, _ = outcome
     dim, count = columns.shape
     theta, scores, kept, total = np.empty(dim), np.empty(count), np.empty(count), np.empty(truth.shape)
-    sums, stale, mark = np.empty((dim + 1, dim)), sparse.any_forced, np.searchsorted(checkpoints, t)
+    sums, stale, mark = np.empty((dim + 1, dim)), sparse.any_forced, mark_of(checkpoints, t)
     for place in range(forced.size):
         if forced[place]:
-            arm = int(rng.integers(0, count))
+            arm = any_arm(count, rng)
         else:
             if stale:
                 take_all(own_truth, penalty, own_vectors, own_run, total)

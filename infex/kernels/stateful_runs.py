@@ -13,7 +13,7 @@ from infex.arrays import Floats, Integers, Words
 from infex.kernels import ARM
 from infex.kernels.bases import NoSuchArm, pick
 from infex.kernels.calling import call, call_fitter, call_learner
-from infex.kernels.compiling import compiled, inlined, ticks
+from infex.kernels.compiling import compiled, ticks, within, woven
 from infex.kernels.fixed_runs import GeneratorMemory, Outcome, Rewarding, Rule, State, begun, set_generators
 from infex.kernels.gating import (
     DONE,
@@ -75,7 +75,7 @@ class Learning(NamedTuple):
     memory: Floats
 
 
-@inlined
+@woven
 def fit(learning: Learning, fitting: Fitting, x: Floats, reward: float, weight: float) -> int:
     """An estimator takes in one reward, or none if the weight is 0; 0, or its fault."""
     _, solved, columns, board, _, run, penalty = learning.ridge
@@ -87,7 +87,7 @@ def fit(learning: Learning, fitting: Fitting, x: Floats, reward: float, weight: 
     return fault  # type: ignore[no-any-return]
 
 
-@inlined
+@woven
 def widen(ridge: State) -> None:
     """Widths that an estimator has left behind are computed where they are read: half of its time."""
     _, solved, columns, board, _, run, _ = ridge
@@ -96,7 +96,7 @@ def widen(ridge: State) -> None:
         run[STALE] = 0.0
 
 
-@compiled
+@within
 def take(learning: Learning, fitting: Fitting, arm: int, x: Floats, reward: float) -> int:
     """One reward is learnt; 0, or the fault of an estimator that raised."""
     learning.counts[0, arm] += 1.0
@@ -108,7 +108,7 @@ def take(learning: Learning, fitting: Fitting, arm: int, x: Floats, reward: floa
     return 0
 
 
-@compiled
+@within
 def start(learning: Learning, fitting: Fitting, x: Floats) -> int:
     """Nothing is learnt yet."""
     _, _, _, _, vectors, run, _ = learning.ridge
@@ -121,7 +121,7 @@ def start(learning: Learning, fitting: Fitting, x: Floats) -> int:
     return fit(learning, fitting, x, 0.0, 0.0)
 
 
-@inlined
+@within
 def play_stateful_rounds(
     t: int,
     end: int,
@@ -190,7 +190,7 @@ def play_stateful_rounds(
             explores = False
             arm = greedy(board, run, linked, scores)
             if random_ties:
-                arm = pick(scores, True, rng)
+                arm = pick(scores, random_ties, rng)
             if place >= 0:
                 skip(place, due, controls.table, totals)
         if not 0 <= arm < means.size:

@@ -14,7 +14,7 @@ from infex import kernels
 from infex.arrays import Floats, Integers
 from infex.errors import NotKept
 from infex.kernels import ARM, learning
-from infex.kernels.compiling import inlined
+from infex.kernels.compiling import woven
 
 __all__ = [
     "View",
@@ -72,7 +72,7 @@ def viewed(
     return View(arms, settings, penalty, board, run, solved, vectors, counts, state, truth, *room)
 
 
-@inlined
+@woven
 def estimates(view: View) -> Floats:
     """Every arm's estimated mean reward x'theta, (K,)."""
     out: Floats = view.scores[0]
@@ -80,13 +80,13 @@ def estimates(view: View) -> Floats:
     return out
 
 
-@inlined
+@woven
 def greedy(view: View) -> int:
     """The arm of the largest estimate, the lowest index among ties."""
     return int(kernels.estimates(view.board, view.run, view.scores[0]))
 
 
-@inlined
+@woven
 def widths(view: View) -> Floats:
     """Every arm's width |x| in V^-1, (K,)."""
     out: Floats = view.scores[1]
@@ -94,7 +94,7 @@ def widths(view: View) -> Floats:
     return out
 
 
-@inlined
+@woven
 def upper(view: View, beta: float) -> Floats:
     """Every arm's estimate + beta width, (K,)."""
     out: Floats = view.scores[2]
@@ -102,14 +102,14 @@ def upper(view: View, beta: float) -> Floats:
     return out
 
 
-@inlined
+@woven
 def best_upper(view: View, beta: float) -> int:
     """The arm of the largest estimate + beta width: `best(upper(view, beta))` with few square roots."""
     guess = max(int(view.run[ARM]), 0)
     return kernels.best_upper(view.board, view.run, beta, guess, view.scores[3], view.places)
 
 
-@inlined
+@woven
 def perturbed(view: View, scale: float, rng: np.random.Generator) -> Floats:
     """Every arm's score under one sampled parameter theta + scale V^-1/2 N(0, I), (K,)."""
     direction, theta = view.sample[0], view.sample[1]
@@ -121,7 +121,7 @@ def perturbed(view: View, scale: float, rng: np.random.Generator) -> Floats:
     return out
 
 
-@inlined
+@woven
 def counts(view: View) -> Floats:
     """Pulls and summed rewards of every fixed arm, (2, K)."""
     found = view.counts
@@ -130,19 +130,19 @@ def counts(view: View) -> Floats:
     return found
 
 
-@inlined
+@woven
 def pulls(view: View) -> Floats:
     """How many rewards every fixed arm was told, (K,)."""
     return counts(view)[0]  # type: ignore[no-any-return]
 
 
-@inlined
+@woven
 def sums(view: View) -> Floats:
     """Every fixed arm's rewards added up, (K,)."""
     return counts(view)[1]  # type: ignore[no-any-return]
 
 
-@inlined
+@woven
 def theta(view: View) -> Floats:
     """The estimated parameter, (d,)."""
     out: Floats = view.sample[1]
@@ -150,7 +150,7 @@ def theta(view: View) -> Floats:
     return out
 
 
-@inlined
+@woven
 def solve(view: View, x: Floats) -> Floats:
     """V^-1 x, (d,)."""
     out: Floats = view.sample[3]
@@ -158,43 +158,43 @@ def solve(view: View, x: Floats) -> Floats:
     return out
 
 
-@inlined
+@woven
 def width(view: View, x: Floats) -> float:
     """The width |x| in V^-1 of any x, (d,)."""
     return kernels.solve(view.solved, view.vectors, view.run, x, view.sample[3])
 
 
-@inlined
+@woven
 def unexplored(arm: int) -> int:
     """What a kernel returns to play an arm in a round that is not to count as exploring."""
     return -2 - arm
 
 
-@inlined
+@woven
 def add(sums: Floats, penalty: float, x: Floats, reward: float, weight: float) -> None:
     """Adds a reward of x to sums of x x' and y x, (2, d + 1, d), which lose nothing: for an estimator."""
     kernels.add_pulls(sums, penalty, x, weight, weight * reward)
 
 
-@inlined
+@woven
 def settle(sums: Floats, penalty: float, solved: Floats) -> float:
     """Ridge regression by such sums: its factor and parameter in `solved`, (d + 1, d), and the volume."""
     return learning.settle(sums, penalty, solved)
 
 
-@inlined
+@woven
 def volume(view: View) -> float:
     """alpha = log(det V/det V_0)."""
     return kernels.volume(view.run)
 
 
-@inlined
+@woven
 def radius(view: View, noise: float, bound: float, delta: float) -> float:
     """beta = noise sqrt(alpha + 2 log(1/delta)) + sqrt(penalty) bound."""
     return kernels.radius(kernels.volume(view.run), view.penalty, noise, bound, delta)
 
 
-@inlined
+@woven
 def best(scores: Floats) -> int:
     """The lowest index among the arms tied for the largest score."""
     return kernels.best(scores)

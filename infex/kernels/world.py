@@ -2,8 +2,6 @@
 
 from typing import NamedTuple
 
-import numpy as np
-
 from infex.arrays import Bools, Floats, Integers
 from infex.kernels import regret
 from infex.kernels.compiling import compiled, inlined, larger
@@ -64,6 +62,6 @@ def enter(outcome: Outcome, t: int, arm: int, explores: bool, gap: float, reward
         arms[t - 1] = arm
         rewards[t - 1] = reward
         losses[t - 1] = gap
-    mark = np.searchsorted(checkpoints, t)
+    mark = regret.mark_of(checkpoints, t)
     if checkpoints[mark] == t:
         curve[mark] = regret.regret(totals)

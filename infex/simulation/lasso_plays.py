@@ -57,7 +57,7 @@ def _play(
     rng: np.random.Generator,
 ) -> float:
     """Plays all rounds; the volume after them."""
-    dim, columns = instance.arms.shape[1], np.ascontiguousarray(instance.arms.T)
+    dim, columns = instance.arms.shape[1], instance.arms.T.copy(order="C")
     ridge, apart = (_empty(instance, columns, penalty) for _ in range(2))
     law = instance.law
     assert isinstance(law.noise, float)

@@ -65,7 +65,7 @@ def _play(
     law = instance.law
     assert isinstance(law.noise, float)
     problem = Rewarding(law.kind, law.noise, instance.means.copy(), instance.gaps.copy())
-    columns = np.ascontiguousarray(instance.arms.T)
+    columns = instance.arms.T.copy(order="C")  # which can be written to, as in other loops
     for t in range(1, ledger.horizon + 1, CHUNK):
         end = min(t + CHUNK - 1, ledger.horizon)
         forced = forced_rounds(policy.rule, policy.scale_for(dim), t, end)
