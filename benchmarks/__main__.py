@@ -5,7 +5,7 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from benchmarks import ask_tell, disjoint, engine, many, plans, rivals, sweeps
+from benchmarks import ask_tell, by_hand, disjoint, engine, many, plans, rivals, sweeps
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -16,6 +16,7 @@ def main() -> None:
     write("disjoint", show_disjoint())
     write("engine", show_engine())
     write("many", show_many())
+    write("by_hand", show_by_hand())
     write("rivals", show_rivals())
     write("plans", show_plan())
     write("sweeps", show_sweeps())
@@ -106,6 +107,17 @@ def show_many() -> dict[str, Any]:
         "learn": {"infex": seconds, "numpy": numpy},
         "pending": held,
     }
+
+
+def show_by_hand() -> list[dict[str, Any]]:
+    """Whole simulated runs against C."""
+    print("\nplay and C written by hand, d = 10, K = 100, microseconds of processor time a round")
+    print("(greedy and rare exploration against one dense product and argmax a round)\n")
+    rows = by_hand.table()
+    for row in rows:
+        line = f"{row.policy:27}{row.infex:9.4f}{row.by_hand:9.4f}{row.ratio:8.2f}x, wanted {row.wanted:.0f}x"
+        print(f"  {line}")
+    return [row._asdict() | {"ratio": row.ratio} for row in rows]
 
 
 def show_rivals() -> list[dict[str, Any]]:

@@ -36,7 +36,8 @@ class LinearInstance:
 
     With `link="logistic"` means are 1/(1 + exp(-x'theta)); with `mean`, a function of the arms, (K, d) to
     (K,), they are what it gives: theta is then what a linear model is told. `moves` (`steps`, `turning`,
-    `walk`) says how theta moves; `means`, `gaps` and `best` are those of round 1. `late` says when rewards
+    `walk`) says how theta moves; `means`, `gaps`, `best` and the `largest` size of a mean
+    are those of round 1. `late` says when rewards
     come. Regret is against the best arm of each round.
 
     >>> instance = LinearInstance([[1.0, 0.0], [0.0, 1.0]], theta=[0.5, 0.2])
@@ -56,6 +57,7 @@ class LinearInstance:
     means: Floats = field(init=False, repr=False)
     gaps: Floats = field(init=False, repr=False)
     best: int = field(init=False)
+    largest: float = field(init=False, repr=False)
     key: int = field(init=False, repr=False)
     law: RewardLaw = field(init=False, repr=False)
     truth: Truth = field(init=False, repr=False)
@@ -78,6 +80,7 @@ class LinearInstance:
             "means": shown(means),
             "gaps": shown(gaps),
             "best": int(np.argmin(gaps)),
+            "largest": float(np.abs(means).max()),
             "key": key_of(content),
             "law": law,
             "truth": truth,

@@ -3,17 +3,17 @@
 import math
 
 from infex.arrays import Floats
-from infex.kernels.compiling import compiled, shared, woven
+from infex.kernels.compiling import compiled, lend, shared, woven
 
 
-@shared
-def product(columns: Floats, vector: Floats, out: Floats) -> None:
-    """out_k = x_k'vector for every arm that `out` has room for, up to eight rows in one pass."""
-    d, arms = columns.shape[0], out.size
+@woven
+def row_product(columns: Floats, rows: Floats, r: int, n: int, out: Floats) -> None:
+    """out_k = x_k'(row r) by the first n features, for every arm that `out` has room for; eight at a time."""
+    arms = out.size
     i = 0
-    while i + 8 <= d:
-        v0, v1, v2, v3 = vector[i], vector[i + 1], vector[i + 2], vector[i + 3]
-        v4, v5, v6, v7 = vector[i + 4], vector[i + 5], vector[i + 6], vector[i + 7]
+    while i + 8 <= n:
+        v0, v1, v2, v3 = rows[r, i], rows[r, i + 1], rows[r, i + 2], rows[r, i + 3]
+        v4, v5, v6, v7 = rows[r, i + 4], rows[r, i + 5], rows[r, i + 6], rows[r, i + 7]
         for k in range(arms):
             out[k] = (0.0 if i == 0 else out[k]) + (
                 v0 * columns[i, k]
@@ -26,15 +26,22 @@ def product(columns: Floats, vector: Floats, out: Floats) -> None:
                 + v7 * columns[i + 7, k]
             )
         i += 8
-    while i + 2 <= d:
-        v0, v1 = vector[i], vector[i + 1]
+    while i + 2 <= n:
+        v0, v1 = rows[r, i], rows[r, i + 1]
         for k in range(arms):
             out[k] = (0.0 if i == 0 else out[k]) + (v0 * columns[i, k] + v1 * columns[i + 1, k])
         i += 2
-    if i < d:
-        v0 = vector[i]
+    if i < n:
+        v0 = rows[r, i]
         for k in range(arms):
             out[k] = (0.0 if i == 0 else out[k]) + v0 * columns[i, k]
+
+
+@shared
+def product(columns: Floats, vector: Floats, out: Floats) -> None:
+    """out_k = x_k'vector for every arm that `out` has room for, up to eight rows in one pass."""
+    columns, vector, out = lend(columns), lend(vector), lend(out)
+    row_product(columns, vector.reshape((1, vector.size)), 0, columns.shape[0], out)
 
 
 @woven

@@ -8,7 +8,7 @@ from infex import kernels
 from infex.arrays import Floats, Integers
 from infex.kernels import ARM
 from infex.kernels.calling import call
-from infex.kernels.compiling import shared, woven
+from infex.kernels.compiling import lend, shared, woven
 from infex.kernels.view import View
 
 GREEDY, UNIFORM, EPSILON, LINUCB, LINTS, LINTS_SPHERICAL, KERNEL, ROBIN, HYBRID = range(9)
@@ -98,6 +98,8 @@ def sample_scores(
     rng: np.random.Generator, sample: Floats, scores: Floats,
 ) -> None:  # fmt: skip
     """Every arm's score under one sampled parameter."""
+    columns, solved, vectors, run = lend(columns), lend(solved), lend(vectors), lend(run)
+    sample, scores = lend(sample), lend(scores)
     direction, theta = sample[0], sample[1]
     for i in range(direction.size):
         direction[i] = rng.standard_normal()

@@ -20,7 +20,7 @@ from numba.extending import intrinsic
 
 from infex.arrays import Floats, shown
 from infex.errors import InvalidSetting
-from infex.kernels.compiling import Intrinsic, Values, compiled, plain_python
+from infex.kernels.compiling import Intrinsic, Values, compiled, plain_python, uncounted
 from infex.kernels.view import View, viewed
 
 Chooser = Callable[[int, View, np.random.Generator], int]
@@ -110,7 +110,7 @@ def _calling(result: Any) -> Emitter:
         convention, kinds = context.call_conv, signature.args[1:]
         shape = convention.get_function_type(result, kinds)
         pointer = builder.inttoptr(given[0], shape.as_pointer())
-        values = [_lent(context, builder, *each) for each in zip(kinds, given[1:], strict=True)]
+        values = [uncounted(context, builder, *each) for each in zip(kinds, given[1:], strict=True)]
         status, answer = convention.call_function(builder, pointer, result, kinds, values)
         raised, word = status.is_user_exc, ir.IntType(64)
         with builder.if_then(builder.and_(status.is_error, builder.not_(raised)), likely=False):
@@ -122,21 +122,6 @@ def _calling(result: Any) -> Emitter:
         return context.make_tuple(builder, signature.return_type, given)  # type: ignore[no-untyped-call]
 
     return emit
-
-
-def _lent(context: CPUContext, builder: ir.IRBuilder, kind: Any, value: ir.Value) -> ir.Value:
-    """Arrays whose references nobody counts: a kernel that raises would keep some for ever."""
-    if isinstance(kind, types.Array):
-        make = context.make_array(kind)  # type: ignore[no-untyped-call]
-        array = make(context, builder, value)
-        array.meminfo = array.meminfo.type(None)
-        return array._getvalue()
-    if isinstance(kind, types.BaseTuple):
-        for place, part in enumerate(kind.types):  # type: ignore[attr-defined]
-            if isinstance(part, types.Array):
-                lent = _lent(context, builder, part, builder.extract_value(value, place))
-                value = builder.insert_value(value, lent, place)
-    return value
 
 
 def _call(

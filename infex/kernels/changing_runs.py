@@ -8,7 +8,7 @@ from infex import kernels
 from infex.arrays import Floats
 from infex.kernels import regret
 from infex.kernels.bases import READS_SCORES, READS_WIDTHS, Base, NoSuchArm, base_arm, pick
-from infex.kernels.compiling import compiled, woven
+from infex.kernels.compiling import compiled, lend, woven
 from infex.kernels.fixed_runs import Outcome, Rule, State
 from infex.kernels.outlook import await_row, look_ahead, looks_ahead
 from infex.kernels.rewards import rewarded
@@ -36,6 +36,8 @@ def play_block(
     The widths of all arms come from one product M X in `kernels.direct`, and only where the base
     reads them; greedy rounds need the scores alone. There is a row of means for each round.
     """
+    state, apart, world, post, outcome = lend(state), lend(apart), lend(world), lend(post), lend(outcome)
+    block = lend(block)
     exploring, always, own, random_ties = rule
     truth, solved, _, _, vectors, run, penalty = state
     own_truth, own_solved, _, _, own_vectors, own_run, _ = apart

@@ -30,7 +30,7 @@ from infex.kernels.bases import (
     radius,
     sample_scores,
 )
-from infex.kernels.compiling import compiled, within
+from infex.kernels.compiling import compiled, within, woven
 from infex.kernels.eigenvalues import least_eigenvalue
 from infex.kernels.plain_arms import draw_means, first_fresh, plain_means, ucb1_indices
 from infex.kernels.view import View
@@ -73,7 +73,7 @@ def choose_built_in(t: int, seen: View, rng: np.random.Generator) -> int:
     return arm if explores else -2 - arm
 
 
-@within
+@woven
 def own_arm(base: Base, t: int, seen: View, linked: bool, rng: np.random.Generator) -> tuple[int, bool]:
     """The arm of the base, and whether it calls that exploring."""
     kind, count = base.kind, seen.arms.shape[1]
@@ -99,7 +99,7 @@ def own_arm(base: Base, t: int, seen: View, linked: bool, rng: np.random.Generat
     return linked_sample(base, seen, linked, rng), True
 
 
-@within
+@woven
 def linked_greedy(seen: View, linked: bool, random_ties: bool, rng: np.random.Generator) -> int:
     """The greedy arm."""
     scores = seen.scores[2]
@@ -110,7 +110,7 @@ def linked_greedy(seen: View, linked: bool, random_ties: bool, rng: np.random.Ge
     return pick(scores, random_ties, rng)
 
 
-@within
+@woven
 def linked_optimist(base: Base, seen: View, linked: bool, rng: np.random.Generator) -> int:
     """The arm of the largest upper bound."""
     scores = seen.scores[2]
@@ -121,7 +121,7 @@ def linked_optimist(base: Base, seen: View, linked: bool, rng: np.random.Generat
     return pick(scores, base.random_ties, rng)
 
 
-@within
+@woven
 def linked_sample(base: Base, seen: View, linked: bool, rng: np.random.Generator) -> int:
     """The best arm under one sampled parameter."""
     spherical, beta, scores = (
@@ -135,7 +135,7 @@ def linked_sample(base: Base, seen: View, linked: bool, rng: np.random.Generator
     return pick(scores, base.random_ties, rng)
 
 
-@within
+@woven
 def plain_arm(base: Base, seen: View, rng: np.random.Generator) -> tuple[int, bool]:
     """The arm of a policy that looks at pulls and rewards alone, and whether it calls that exploring."""
     pulls, sums, scores = seen.counts[0], seen.counts[1], seen.scores[2]

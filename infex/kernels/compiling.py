@@ -153,3 +153,34 @@ def _ticks(typing_context: object) -> Intrinsic:
 
 
 ticks: Any = time.perf_counter_ns if plain_python else intrinsic(_ticks)
+
+
+def _lend(typing_context: object, value: types.Type) -> Intrinsic:
+    """An array, or a tuple with arrays, whose references nobody counts; what holds them must live on."""
+
+    def emit(context: CPUContext, builder: ir.IRBuilder, signature: Signature, given: Values) -> ir.Value:
+        return uncounted(context, builder, signature.args[0], given[0])
+
+    return value(value), emit
+
+
+def uncounted(context: CPUContext, builder: ir.IRBuilder, kind: Any, value: ir.Value) -> ir.Value:
+    """The value of an array, or of a tuple, without what counts references to arrays."""
+    if isinstance(kind, types.Array):
+        make = context.make_array(kind)  # type: ignore[no-untyped-call]
+        array = make(context, builder, value)
+        array.meminfo = array.meminfo.type(None)
+        return array._getvalue()
+    if isinstance(kind, types.BaseTuple):
+        for place, part in enumerate(kind.types):  # type: ignore[attr-defined]
+            if isinstance(part, types.Array | types.BaseTuple):
+                lent = uncounted(context, builder, part, builder.extract_value(value, place))
+                value = builder.insert_value(value, lent, place)
+    return value
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+lend: Any = _as_it_is if plain_python else intrinsic(_lend)

@@ -23,7 +23,8 @@ from infex.kernels.bases import (
     optimistic_arm,
     sampled_arm,
 )
-from infex.kernels.compiling import compiled, larger, ticks, within, woven
+from infex.kernels.compiling import compiled, larger, lend, ticks, within, woven
+from infex.kernels.handing import generator_at
 from infex.kernels.regret import EXPLORED, close_stretch, note, regret
 from infex.kernels.rewards import draw_of, reward_of
 from infex.kernels.view import viewed
@@ -220,7 +221,7 @@ def begun(state: State, columns: Floats, fresh: bool) -> State:
     """The ridge over these arms; if `fresh`, with nothing learnt."""
     truth, solved, _, board, vectors, run, penalty = state
     if fresh:
-        truth[:] = 0.0
+        truth[:], vectors[:] = 0.0, 0.0  # a run before may have left what is no number
         kernels.refresh(truth, penalty, solved, columns, board, run)
     return State(truth, solved, columns, board, vectors, run, penalty)
 
@@ -260,8 +261,7 @@ def play_batch(
     columns: Floats,
     means: Floats,
     gaps: Floats,
-    reward_rng: np.random.Generator,
-    rng: np.random.Generator,
+    handed: Words,
     memory: GeneratorMemory,
     starts: Words,
     checkpoints: Integers,
@@ -278,8 +278,14 @@ def play_batch(
 
     From round 1 on the ridges are set to nothing learnt, and the generators to `starts`, if they
     are given; from a later round on the one run goes on as it stands. 0, or the fault of a kernel
-    that raised, for `calling.throw`.
+    that raised, for `calling.throw`. Both generators are `handed` over as `handing` has them.
     """
+    state, apart, rule, memory = lend(state), lend(apart), lend(rule), lend(memory)
+    columns, means, gaps, curves = lend(columns), lend(means), lend(gaps), lend(curves)
+    tallies, counts, arms, rewards = lend(tallies), lend(counts), lend(arms), lend(rewards)
+    losses, checkpoints, settings = lend(losses), lend(checkpoints), lend(settings)
+    which, starts, volumes, times = lend(which), lend(starts), lend(volumes), lend(times)
+    reward_rng, rng = generator_at(handed, 0), generator_at(handed, 1)
     for r in range(which.size):
         clock = ticks()
         i = which[r]

@@ -1,8 +1,8 @@
 """How a ridge takes in rewards; see `kernels`."""
 
 from infex.arrays import Floats
-from infex.kernels.algebra import add, dot, product, project, rank_one, row_dot
-from infex.kernels.compiling import compiled, inlined, larger, shared, woven
+from infex.kernels.algebra import add, dot, product, project, rank_one, row_dot, row_product
+from infex.kernels.compiling import compiled, inlined, larger, lend, shared, woven
 from infex.kernels.factoring import estimate, factor, factor_finely, invert
 from infex.kernels.layout import (
     ARM,
@@ -28,12 +28,13 @@ from infex.kernels.reading import volume
 @shared
 def direct(solved: Floats, columns: Floats, board: Floats) -> None:
     """Scores x'theta and squared widths |M x|^2 of every arm, from the definition."""
+    solved, columns, board = lend(solved), lend(columns), lend(board)
     d = columns.shape[0]
     squares, row = board[1], board[2]
-    product(columns, solved[d], board[0])
+    row_product(columns, solved, d, d, board[0])
     squares[:] = 0.0
     for i in range(d):
-        product(columns[: i + 1], solved[i], row)
+        row_product(columns, solved, i, i + 1, row)
         for k in range(row.size):
             squares[k] += row[k] * row[k]
     for k in range(row.size):
@@ -75,7 +76,7 @@ def put_pulls(truth: Floats, penalty: float, x: Floats, n: float, total: float) 
 @shared
 def add_pulls(truth: Floats, penalty: float, x: Floats, n: float, total: float) -> None:
     """The same, where it stands once."""
-    put_pulls(truth, penalty, x, n, total)
+    put_pulls(lend(truth), penalty, lend(x), n, total)
 
 
 @woven
@@ -107,6 +108,7 @@ def trace(truth: Floats) -> float:
 @shared
 def settle(truth: Floats, penalty: float, solved: Floats) -> float:
     """The volume, and in `solved` M and theta, from the truth alone."""
+    truth, solved = lend(truth), lend(solved)
     if penalty < FINE or trace(truth) > STEEP * penalty:
         volume = factor_finely(truth, penalty, solved)
         invert(solved)
@@ -134,6 +136,8 @@ def refresh(
 
     Cholesky V = L L', then M = L^-1 in its place, and theta = M'(M b).
     """
+    truth, solved, columns = lend(truth), lend(solved), lend(columns)
+    board, run = lend(board), lend(run)
     volume = settle(truth, penalty, solved)
     direct(solved, columns, board)
     run[:] = 0.0
@@ -190,7 +194,8 @@ def close_run(
     run: Floats,
 ) -> None:
     """The same, where it stands once."""
-    close(truth, penalty, solved, columns, board, vectors, run)
+    truth, solved, columns = lend(truth), lend(solved), lend(columns)
+    close(truth, penalty, solved, columns, lend(board), lend(vectors), lend(run))
 
 
 @woven
@@ -242,6 +247,8 @@ def learn(
     reward: float,
 ) -> None:
     """Takes in one reward of column `arm`; O(1) while the same arm goes on."""
+    truth, solved, columns = lend(truth), lend(solved), lend(columns)
+    board, vectors, run = lend(board), lend(vectors), lend(run)
     if arm != run[ARM]:
         close(truth, penalty, solved, columns, board, vectors, run)
         open_run(solved, columns, board, vectors, run, arm)

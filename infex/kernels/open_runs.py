@@ -11,7 +11,7 @@ from infex import kernels
 from infex.arrays import Floats
 from infex.kernels import ARM, regret
 from infex.kernels.bases import Base, NoSuchArm, base_arm, greedy_arm
-from infex.kernels.compiling import compiled, woven
+from infex.kernels.compiling import compiled, lend, woven
 from infex.kernels.fixed_runs import Outcome, Rule, State
 from infex.kernels.outlook import await_arm, look_ahead_on, looks_ahead
 from infex.kernels.rewards import rewarded
@@ -45,6 +45,7 @@ def play_open_rounds(
     outcome: Outcome,
 ) -> int:
     """Plays rounds t to end; 0, or the fault of a kernel that raised."""
+    state, apart, world, post, outcome = lend(state), lend(apart), lend(world), lend(post), lend(outcome)
     exploring, always, own, random_ties = rule
     truth, solved, columns, board, vectors, run, penalty = state
     nothing, no_counts = np.empty(0), np.full((2, columns.shape[1]), np.nan)  # as nobody reads them

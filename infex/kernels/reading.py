@@ -4,7 +4,7 @@ import math
 
 from infex.arrays import Floats, Integers
 from infex.kernels.algebra import row_dot
-from infex.kernels.compiling import compiled, inlined, larger, shared, woven
+from infex.kernels.compiling import compiled, inlined, larger, lend, shared, woven
 from infex.kernels.layout import ARM, HUGE, PHI, PSI, SCREEN, TIE, VOLUME, N, Q
 
 
@@ -85,6 +85,7 @@ def tied_arm(scores: Floats, place: int) -> int:
 @shared
 def estimates(board: Floats, run: Floats, out: Floats) -> int:
     """The greedy arm, and in `out` every arm's estimate s + phi g."""
+    board, run, out = lend(board), lend(run), lend(out)
     scores, along, phi = board[0], board[2], run[PHI]
     for k in range(out.size):
         out[k] = scores[k] + phi * along[k]
@@ -121,6 +122,7 @@ def widths(board: Floats, run: Floats, out: Floats) -> None:
 @shared
 def upper(board: Floats, run: Floats, beta: float, out: Floats) -> None:
     """Every arm's optimistic score x'theta + beta |x| in V^-1 (LinUCB)."""
+    board, run, out = lend(board), lend(run), lend(out)
     scores, squares, along, phi, psi = board[0], board[1], board[2], run[PHI], run[PSI]
     for k in range(out.size):
         out[k] = scores[k] + phi * along[k] + beta * width(squares[k], along[k], psi)
@@ -134,6 +136,7 @@ def best_upper(board: Floats, run: Floats, beta: float, guess: int, work: Floats
     a guess, lowered so far that rounding cannot lose an arm; exact scores of what is left decide.
     `work` and `places` have room for K numbers.
     """
+    board, run, work, places = lend(board), lend(run), lend(work), lend(places)
     if beta > HUGE:  # whose square would overflow
         upper(board, run, beta, work)
         return best(work)

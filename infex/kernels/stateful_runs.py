@@ -13,7 +13,7 @@ from infex.arrays import Floats, Integers, Words
 from infex.kernels import ARM
 from infex.kernels.bases import NoSuchArm, pick
 from infex.kernels.calling import call, call_fitter, call_learner
-from infex.kernels.compiling import compiled, ticks, within, woven
+from infex.kernels.compiling import compiled, lend, ticks, within, woven
 from infex.kernels.fixed_runs import GeneratorMemory, Outcome, Rewarding, Rule, State, begun, set_generators
 from infex.kernels.gating import (
     DONE,
@@ -27,6 +27,7 @@ from infex.kernels.gating import (
     refusal,
     skip,
 )
+from infex.kernels.handing import generator_at
 from infex.kernels.layout import RUNS, VOLUME
 from infex.kernels.regret import close_stretch, note, regret
 from infex.kernels.rewards import draw_of, reward_of
@@ -109,16 +110,16 @@ def take(learning: Learning, fitting: Fitting, arm: int, x: Floats, reward: floa
 
 
 @within
-def start(learning: Learning, fitting: Fitting, x: Floats) -> int:
+def start(learning: Learning, fitting: Fitting) -> int:
     """Nothing is learnt yet."""
     _, _, _, _, vectors, run, _ = learning.ridge
     learning.counts[:] = 0.0
     if fitting.weights.size == 0:
         return 0
     learning.memory[:] = 0.0
-    vectors[:], run[:], x[:] = 0.0, 0.0, 0.0
+    vectors[:], run[:] = 0.0, 0.0
     run[ARM] = -1.0
-    return fit(learning, fitting, x, 0.0, 0.0)
+    return fit(learning, fitting, np.zeros(vectors.shape[1]), 0.0, 0.0)
 
 
 @within
@@ -237,8 +238,7 @@ def play_stateful_batch(
     means: Floats,
     gaps: Floats,
     weights: Floats,
-    reward_rng: np.random.Generator,
-    rng: np.random.Generator,
+    handed: Words,
     memory: GeneratorMemory,
     starts: Words,
     checkpoints: Integers,
@@ -252,7 +252,13 @@ def play_stateful_batch(
     times: Integers,
 ) -> int:
     """Plays rounds t to end of many runs, as `fixed_runs.play_batch` does."""
-    x = np.zeros(columns.shape[1])
+    rule, deciding, fitting, controls = lend(rule), lend(deciding), lend(fitting), lend(controls)
+    spending, learning, own, memory = lend(spending), lend(learning), lend(own), lend(memory)
+    columns, means, gaps, weights = lend(columns), lend(means), lend(gaps), lend(weights)
+    tallies, counts, arms, rewards = lend(tallies), lend(counts), lend(arms), lend(rewards)
+    losses, checkpoints, curves = lend(losses), lend(checkpoints), lend(curves)
+    which, starts, volumes, times = lend(which), lend(starts), lend(volumes), lend(times)
+    reward_rng, rng = generator_at(handed, 0), generator_at(handed, 1)
     for r in range(which.size):
         clock = ticks()
         i = which[r]
@@ -265,9 +271,9 @@ def play_stateful_batch(
         fault, fit_here = 0, Fitting(fitting.fitter, fitting.settings, weights[i])
         if t == 1:
             deciding.notes[:], deciding.asked[0], spending.totals[:] = 0.0, 0.0, 0.0
-            fault = start(mine, fit_here, x)
+            fault = start(mine, fit_here)
             if fault == 0 and deciding.apart:
-                fault = start(kept, fit_here, x)
+                fault = start(kept, fit_here)
         if fault == 0:
             fault = play_stateful_rounds(
                 t, end, rule, deciding, fit_here, controls, spending, mine, kept,

@@ -6,16 +6,17 @@ import functools
 import threading
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 
-from infex.arrays import Floats, Words
+from infex.arrays import Floats, Integers, Words
 from infex.environments import LinearInstance
 from infex.errors import InvalidChoice
 from infex.kernels import bases, fixed_runs
 from infex.kernels.calling import throw
+from infex.kernels.handing import handed
 from infex.kernels.layout import aligned, blank
 from infex.linear.regression import checked_penalty
 from infex.policies import Greedy, Policy
@@ -25,15 +26,21 @@ from infex.simulation.run import Run
 from infex.streams import SettableGenerator, start, stream
 
 Task = tuple[Any, int]  # an instance and a seed
+Stacked = tuple[Floats, Floats, Floats]  # columns, means and gaps of some problems
 
 CHUNK = 1 << 20  # rounds whose explorations are listed at a time
+MOST_RIDGES = 8
+LARGEST_KEPT = 1 << 17  # numbers in the arms of a problem whose room and arrays are kept for the next run
+FIRST_PROBLEM = np.zeros(1, dtype=np.int64)
 
 
 class ThreadGenerators(threading.local):
-    """The generators of one thread."""
+    """The generators of one thread, how compiled code finds them, and their memory."""
 
     def __init__(self) -> None:
-        self.rewards, self.policy = SettableGenerator(), SettableGenerator()
+        rewards, own = self.rewards, self.policy = SettableGenerator(), SettableGenerator()
+        self.handed = handed(rewards.generator, own.generator)
+        self.memory = fixed_runs.GeneratorMemory(rewards.state, own.state, rewards.buffer, own.buffer)
 
 
 THREAD_GENERATORS = ThreadGenerators()
@@ -70,17 +77,14 @@ def compile_loop() -> None:
 
 def _play(tasks: Sequence[Task], label: str, course: Course, penalty: float, ledger: Ledger) -> None:
     instance = tasks[0][0]
-    state = scratch(instance, penalty)
-    form = course.form
-    apart = scratch(instance, penalty) if form.own else state
+    form, once = course.form, ledger.horizon <= CHUNK
+    state = scratch(instance, penalty, 0, once)
+    apart = scratch(instance, penalty, 1, once) if form.own else state
     if form.schedule is None and form.base.reads == bases.READS_NOTHING:
         state = state._replace(board=np.zeros((4, 0)))  # so nobody keeps it up
-    problems = list(dict.fromkeys(instance for instance, _ in tasks))
-    places = {problem: place for place, problem in enumerate(problems)}
-    which = np.array([places[instance] for instance, _ in tasks])
-    arrays = stacked(problems)
+    which, arrays = gathered(tasks)
     law, noise = instance.law.kind, instance.noise
-    reward_rng, rng, memory, starts = generators_of(tasks, label, alone=ledger.horizon > CHUNK)
+    generators = generators_of(tasks, label, alone=not once)
     for t in range(1, ledger.horizon + 1, CHUNK):
         end = min(t + CHUNK - 1, ledger.horizon)
         exploring = course.exploring(t, end)
@@ -88,8 +92,9 @@ def _play(tasks: Sequence[Task], label: str, course: Course, penalty: float, led
         try:
             fault = fixed_runs.play_batch(
                 t, end, rule, form.base, form.settings, state, apart, law, noise, which, *arrays,
-                reward_rng, rng, memory, starts, ledger.checkpoints, ledger.curves, ledger.tallies,
-                ledger.counts, ledger.arms, ledger.rewards, ledger.losses, ledger.volumes, ledger.times,
+                generators.handed, generators.memory, generators.starts, ledger.checkpoints, ledger.curves,
+                ledger.tallies, ledger.counts, ledger.arms, ledger.rewards, ledger.losses, ledger.volumes,
+                ledger.times,
             )  # fmt: skip
         except bases.NoSuchArm as error:
             raise InvalidChoice(wrong(course, len(instance.arms), *error.args)) from None
@@ -97,14 +102,59 @@ def _play(tasks: Sequence[Task], label: str, course: Course, penalty: float, led
             throw(fault)
 
 
-def scratch(instance: LinearInstance, penalty: float) -> fixed_runs.State:
-    """Room for the ridge of one run after the other."""
+class ThreadRoom(threading.local):
+    """What one thread uses again and again: room for ridges, by shape and number, and the last problem."""
+
+    def __init__(self) -> None:
+        self.ridges: dict[tuple[int, int, int], list[Floats]] = {}
+        self.problem: LinearInstance | None = None
+        self.arrays: Stacked | None = None
+
+    def ridge(self, dim: int, arms: int, number: int) -> list[Floats]:
+        """Room for a ridge beside its columns, in which anything may stand."""
+        found = self.ridges.get((dim, arms, number))
+        if found is None:
+            if len(self.ridges) >= MOST_RIDGES:
+                self.ridges.clear()
+            found = self.ridges[dim, arms, number] = blank(dim, arms)
+        return found
+
+    def stacked(self, problem: LinearInstance) -> Stacked:
+        """The arrays of one problem."""
+        if problem is not self.problem or self.arrays is None:
+            arrays = stacked([problem])
+            if problem.arms.size > LARGEST_KEPT:
+                return arrays
+            self.problem, self.arrays = problem, arrays
+        return self.arrays
+
+
+THREAD_ROOM = ThreadRoom()
+
+
+def scratch(
+    instance: LinearInstance, penalty: float, number: int = 0, once: bool = False
+) -> fixed_runs.State:
+    """Room for the ridge of one run after the other; that of the thread if it is for `once`, for one call.
+
+    Between two calls a user's schedule may play runs of its own, in the same thread.
+    """
     arms, dim = instance.arms.shape
-    truth, solved, board, vectors, run = blank(dim, arms)
+    kept = once and dim * arms <= LARGEST_KEPT
+    truth, solved, board, vectors, run = THREAD_ROOM.ridge(dim, arms, number) if kept else blank(dim, arms)
     return fixed_runs.State(truth, solved, np.zeros((dim, 0)), board, vectors, run, checked_penalty(penalty))
 
 
-def stacked(problems: list[LinearInstance]) -> tuple[Floats, Floats, Floats]:
+def gathered(tasks: Sequence[Task]) -> tuple[Integers, Stacked]:
+    """The problem of each task, by its place in the arrays, and these."""
+    if len(tasks) == 1:
+        return FIRST_PROBLEM, THREAD_ROOM.stacked(tasks[0][0])
+    problems = list(dict.fromkeys(instance for instance, _ in tasks))
+    places = {problem: place for place, problem in enumerate(problems)}
+    return np.array([places[instance] for instance, _ in tasks]), stacked(problems)
+
+
+def stacked(problems: list[LinearInstance]) -> Stacked:
     """Columns, means and gaps of all problems."""
     (columns,) = aligned((len(problems), *problems[0].arms.T.shape))
     for place, problem in enumerate(problems):
@@ -112,21 +162,30 @@ def stacked(problems: list[LinearInstance]) -> tuple[Floats, Floats, Floats]:
     return columns, np.array([each.means for each in problems]), np.array([each.gaps for each in problems])
 
 
-def generators_of(
-    tasks: Sequence[Task], label: str, alone: bool
-) -> tuple[Generator, Generator, fixed_runs.GeneratorMemory, Words]:
-    """The generators, their memory, and where they start in each run; nowhere if they stand there already."""
-    rewards, own = THREAD_GENERATORS.rewards, THREAD_GENERATORS.policy
-    memory = fixed_runs.GeneratorMemory(rewards.state, own.state, rewards.buffer, own.buffer)
-    if own.known and not alone:  # between chunks a user's schedule may play runs of its own
+class Generators(NamedTuple):
+    """The generators of rewards and of the policy, as compiled code finds them, and where they start.
+
+    They start nowhere if they stand there already; `alive` are generators made for these runs.
+    """
+
+    handed: Any
+    memory: fixed_runs.GeneratorMemory
+    starts: Words
+    alive: tuple[Generator, ...] = ()
+
+
+def generators_of(tasks: Sequence[Task], label: str, alone: bool) -> Generators:
+    """The generators of some runs: those of the thread, or, for a run that is `alone`, its own."""
+    thread = THREAD_GENERATORS
+    if thread.policy.known and not alone:  # between chunks a user's schedule may play runs of its own
         starts = [
             [start(*problem.stream_name(seed)), start(seed, "policy", label, problem.key)]
             for problem, seed in tasks
         ]
-        return rewards.generator, own.generator, memory, np.array(starts)
+        return Generators(thread.handed, thread.memory, np.array(starts))
     ((problem, seed),) = tasks
     draws = problem.draws(seed), stream(seed, "policy", label, problem.key)
-    return *draws, memory, np.zeros((0, 2, 4), dtype=np.uint64)
+    return Generators(handed(*draws), thread.memory, np.zeros((0, 2, 4), dtype=np.uint64), draws)
 
 
 def wrong(course: Course, arms: int, arm: int, t: int) -> str:

@@ -13,11 +13,12 @@ from infex.errors import NoRecord, OutOfReach
 from infex.kernels.bases import KERNEL
 from infex.kernels.choosing import GREEDY_FIRST
 from infex.linear.estimating import Estimator, FitForm, fit_of
-from infex.policies.form import Form, form_of
+from infex.policies.form import Form
 from infex.policies.traits import Policy
 from infex.records import record
 from infex.schedules import Every, Schedule
 from infex.schedules.protocol import Family
+from infex.simulation.remembered import form_of
 
 
 class Course(NamedTuple):

@@ -20,10 +20,10 @@ from infex.linear.estimating import Estimator, checked_estimator
 from infex.linear.foresight import PendingWay, narrows
 from infex.policies.settling import settled
 from infex.policies.traits import Policy, checked
-from infex.records.stream_names import stream_name
 from infex.simulation.batch import CHUNK, Task, play_batch
 from infex.simulation.course import course_of, exploring_rounds
 from infex.simulation.playing import checked_horizon, checked_instance, plain_ridge, play, warn_of_means
+from infex.simulation.remembered import stream_name
 from infex.simulation.run import Run
 from infex.simulation.stateful import play_stateful
 

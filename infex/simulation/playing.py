@@ -19,10 +19,9 @@ from infex.linear.estimating import Estimator, checked_estimator
 from infex.linear.foresight import PendingWay, narrows
 from infex.policies import OLSBandit
 from infex.policies.confidence import warn_of_large
-from infex.policies.form import ForcedForm, LassoForm, form_of
+from infex.policies.form import ForcedForm, LassoForm
 from infex.policies.settling import settled
 from infex.policies.traits import Policy, checked, informed, traits_of
-from infex.records.stream_names import stream_name
 from infex.rounds import Player, play_round
 from infex.simulation.batch import CHUNK, play_batch
 from infex.simulation.course import course_of
@@ -30,6 +29,7 @@ from infex.simulation.lasso_plays import play_sparse
 from infex.simulation.ledger import Ledger
 from infex.simulation.ols_runs import play_forced
 from infex.simulation.opened import play_open
+from infex.simulation.remembered import asks_for_problem, form_of, stream_name
 from infex.simulation.run import Run
 from infex.simulation.stateful import play_stateful
 from infex.streams import stream
@@ -73,7 +73,7 @@ def play(
     policy = settled(policy, 1.0 / horizon)
     warn_of_means(instance, policy)
     penalty, estimator = plain_ridge(penalty, checked_estimator(estimator))
-    played = informed(fresh(policy), instance, horizon)
+    played = told(policy, instance, horizon)
     run = _play(instance, played, stream_name(policy), horizon, seed, penalty, record, estimator, narrowing)
     return run if run.policy is policy else dataclasses.replace(run, policy=policy)
 
@@ -82,8 +82,14 @@ def play_named(
     instance: Instance, policy: Policy, label: str, horizon: int, seed: int, record: bool = False
 ) -> Run:
     """The same with draws that are named by a label: two policies with one label draw the same numbers."""
-    played = informed(fresh(policy), instance, horizon)
+    played = told(policy, instance, horizon)
     return _play(instance, played, label, horizon, seed, 1.0, record, None)
+
+
+def told(policy: Policy, instance: Instance, horizon: int) -> Policy:
+    """The policy for one run, told the problem that it plays if it asks for that."""
+    given = fresh(policy)
+    return informed(given, instance, horizon) if asks_for_problem(given) else given
 
 
 def fresh(policy: Policy) -> Policy:
@@ -137,10 +143,9 @@ def _play(
 def warn_of_means(instance: Instance, policy: Policy) -> None:
     """Warns the caller's caller if the means of fixed arms are far beyond the settings of the policy."""
     if isinstance(instance, LinearInstance):
-        most = float(np.abs(instance.means).max())
         greatest = traits_of(policy).greatest
-        if greatest is not None and most > greatest:
-            warn_of_large(policy, most, stacklevel=3)
+        if greatest is not None and instance.largest > greatest:
+            warn_of_large(policy, instance.largest, stacklevel=3)
 
 
 def checked_horizon(horizon: object) -> int:

@@ -19,7 +19,7 @@ from infex.linear.estimating import FitForm
 from infex.policies import UCB1, Policy
 from infex.policies.form import NO_SETTINGS, ControlsForm, Form
 from infex.simulation import batch
-from infex.simulation.batch import Task, generators_of, scratch, stacked, wrong
+from infex.simulation.batch import Task, gathered, generators_of, scratch, wrong
 from infex.simulation.course import Course, course_of, exploring_rounds
 from infex.simulation.ledger import Ledger
 from infex.simulation.run import Run
@@ -159,19 +159,17 @@ def room_of(form: Form, dim: int, arms: int) -> int:
 def _play(tasks: Sequence[Task], label: str, setup: Setup, ledger: Ledger) -> None:
     instance = tasks[0][0]
     problems = list(dict.fromkeys(instance for instance, _ in tasks))
-    places = {problem: place for place, problem in enumerate(problems)}
-    which = np.array([places[instance] for instance, _ in tasks])
-    arrays, weights = stacked(problems), weights_of(setup.course.fit, problems)
-    reward_rng, rng, memory, starts = generators_of(tasks, label, alone=ledger.horizon > batch.CHUNK)
+    (which, arrays), weights = gathered(tasks), weights_of(setup.course.fit, problems)
+    generators = generators_of(tasks, label, alone=ledger.horizon > batch.CHUNK)
     for t in range(1, ledger.horizon + 1, batch.CHUNK):
         end = min(t + batch.CHUNK - 1, ledger.horizon)
         try:
             fault = play_stateful_batch(
                 t, end, setup.rule(t, end), setup.deciding, setup.fitting, setup.controls(t, end),
                 setup.spending, setup.learning, setup.own, instance.law.kind, instance.noise, which,
-                *arrays, weights, reward_rng, rng, memory, starts, ledger.checkpoints, ledger.curves,
-                ledger.tallies, ledger.counts, ledger.arms, ledger.rewards, ledger.losses, ledger.volumes,
-                ledger.times,
+                *arrays, weights, generators.handed, generators.memory, generators.starts,
+                ledger.checkpoints, ledger.curves, ledger.tallies, ledger.counts, ledger.arms,
+                ledger.rewards, ledger.losses, ledger.volumes, ledger.times,
             )  # fmt: skip
         except bases.NoSuchArm as error:
             raise InvalidChoice(wrong(setup.course, len(instance.arms), *error.args)) from None
