@@ -45,7 +45,7 @@ class Discounted:
 
     def compiled(self) -> FitForm:
         """The same in compiled loops."""
-        fitter = address_of(fit_discounted, fitter_arguments())
+        fitter = address_of(fit_discounted, fitter_arguments(built_in=True))
         settings = np.array([self.rate, self.rate**2])
         return FitForm(fitter, settings, lambda dim, arms, horizon: 4 * (dim + 1) * dim)
 

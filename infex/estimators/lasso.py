@@ -43,7 +43,9 @@ class Lasso:
 
     def compiled(self) -> FitForm:
         """The same in compiled loops."""
-        return FitForm(address_of(fit_lasso, fitter_arguments()), np.array([self.strength]), _room)
+        return FitForm(
+            address_of(fit_lasso, fitter_arguments(built_in=True)), np.array([self.strength]), _room
+        )
 
     def scaled(self, unit: float) -> Lasso:
         """The same for features that are divided by `unit`: theta is then that many times as long."""

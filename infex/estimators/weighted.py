@@ -49,7 +49,7 @@ class Weighted:
 
     def compiled(self) -> FitForm:
         """The same in compiled loops, with the weight of every arm."""
-        fitter = address_of(fit_weighted, fitter_arguments())
+        fitter = address_of(fit_weighted, fitter_arguments(built_in=True))
         return FitForm(fitter, np.zeros(0), lambda dim, arms, horizon: 2 * (dim + 1) * dim, weigh=self._weigh)
 
     def _weigh(self, columns: Floats) -> Floats:

@@ -46,7 +46,7 @@ class Windowed:
 
     def compiled(self) -> FitForm:
         """The same in compiled loops."""
-        fitter = address_of(fit_windowed, fitter_arguments())
+        fitter = address_of(fit_windowed, fitter_arguments(built_in=True))
         return FitForm(fitter, np.array([float(self.size)]), self._room)
 
     def _room(self, dim: int, arms: int, horizon: int) -> int:

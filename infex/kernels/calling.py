@@ -56,10 +56,10 @@ def learner_arguments() -> tuple[Any, ...]:
 
 
 @functools.cache
-def fitter_arguments() -> tuple[Any, ...]:
+def fitter_arguments(built_in: bool = False) -> tuple[Any, ...]:
     """The types of a fitter's: x, reward, weight, penalty, settings, memory, what is solved."""
     typeof: Any = numba.typeof
-    vector = typeof(shown(np.zeros(1)))
+    vector = typeof(np.zeros(1) if built_in else shown(np.zeros(1)))
     numbers = types.float64, types.float64, types.float64
     return vector, *numbers, vector, typeof(np.zeros(1)), typeof(np.zeros((1, 1)))
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.errors import InvalidReward
-from infex.kernels.algebra import row_dot
-from infex.kernels.compiling import compiled, larger, woven
+from infex.kernels.algebra import rows_dot
+from infex.kernels.compiling import compiled, larger, lend, woven
 from infex.kernels.factoring import factor, factor_finely
 from infex.kernels.layout import FINE
 from infex.kernels.learning import add_pulls, settle
@@ -110,34 +110,39 @@ def spread(truth: Floats, squares: Floats, penalty: float, solved: Floats) -> fl
     With V^-1 = M'M, W = L L' and K = M L, the covariance is M'(K K')M. So it is F'F with F = T M, where
     T is the lower triangular root K K' = T'T, found from its last row up; K K' is at most I, as weights are.
     """
+    truth, squares, solved = lend(truth), lend(squares), lend(solved)
     d = solved.shape[1]
     settle(truth, penalty, solved)
-    root, inner = np.zeros((d + 1, d)), np.zeros((d, d))
+    root, inner, row = np.zeros((d + 1, d)), np.zeros((d, d)), np.empty(d)
     volume = factor_finely(squares, penalty, root) if penalty < FINE else factor(squares, penalty, root)
-    for i in range(d):  # K, row by row, in the place of nothing that is still needed
-        for j in range(i + 1):
-            value = 0.0
-            for k in range(j, i + 1):
-                value += solved[i, k] * root[k, j]
-            inner[i, j] = value
+    for i in range(d):  # K; sums go along memory, each in the order of k
+        for k in range(i + 1):
+            part = solved[i, k]
+            for j in range(k + 1):
+                inner[i, j] += part * root[k, j]
     for i in range(d):
         for j in range(i + 1):
-            root[i, j] = row_dot(inner, i, inner[j], j + 1)
+            root[i, j] = rows_dot(inner, i, j, j + 1)
     for i in range(d - 1, -1, -1):  # T, in the lower triangle of `inner`
         for j in range(i + 1):
-            value = root[i, j]
-            for k in range(i + 1, d):
-                value -= inner[k, i] * inner[k, j]
-            inner[i, j] = math.sqrt(larger(value, LEAST_PIVOT)) if i == j else value
-        pivot = inner[i, i]
+            row[j] = root[i, j]
+        for k in range(i + 1, d):
+            part = inner[k, i]
+            for j in range(i + 1):
+                row[j] -= part * inner[k, j]
+        pivot = math.sqrt(larger(row[i], LEAST_PIVOT))
+        inner[i, i] = pivot
         for j in range(i):
-            inner[i, j] /= pivot
+            inner[i, j] = row[j] / pivot
     for i in range(d - 1, -1, -1):
         for j in range(i + 1):
-            value = 0.0
-            for k in range(j, i + 1):
-                value += inner[i, k] * solved[k, j]
-            solved[i, j] = value
+            row[j] = 0.0
+        for k in range(i + 1):
+            part = inner[i, k]
+            for j in range(k + 1):
+                row[j] += part * solved[k, j]
+        for j in range(i + 1):
+            solved[i, j] = row[j]
     return max(volume, 0.0)
 
 

@@ -26,12 +26,10 @@ from infex.kernels.reading import volume
 
 
 @shared
-def direct(solved: Floats, columns: Floats, board: Floats) -> None:
-    """Scores x'theta and squared widths |M x|^2 of every arm, from the definition."""
+def square_widths(solved: Floats, columns: Floats, board: Floats) -> None:
+    """Squared widths |M x|^2 of every arm, from the definition."""
     solved, columns, board = lend(solved), lend(columns), lend(board)
-    d = columns.shape[0]
-    squares, row = board[1], board[2]
-    row_product(columns, solved, d, d, board[0])
+    d, squares, row = columns.shape[0], board[1], board[2]
     squares[:] = 0.0
     for i in range(d):
         row_product(columns, solved, i, i + 1, row)
@@ -40,6 +38,15 @@ def direct(solved: Floats, columns: Floats, board: Floats) -> None:
     for k in range(row.size):
         row[k] = 0.0
         board[3, k] = squares[k] / LONGEST
+
+
+@shared
+def direct(solved: Floats, columns: Floats, board: Floats) -> None:
+    """Scores x'theta and squared widths |M x|^2 of every arm, from the definition."""
+    solved, columns, board = lend(solved), lend(columns), lend(board)
+    d = columns.shape[0]
+    row_product(columns, solved, d, d, board[0])
+    square_widths(solved, columns, board)
 
 
 @compiled

@@ -29,6 +29,7 @@ from infex.kernels.gating import (
 )
 from infex.kernels.handing import generator_at
 from infex.kernels.layout import RUNS, VOLUME
+from infex.kernels.learning import square_widths
 from infex.kernels.regret import close_stretch, note, regret
 from infex.kernels.rewards import draw_of, reward_of
 from infex.kernels.view import viewed
@@ -90,10 +91,10 @@ def fit(learning: Learning, fitting: Fitting, x: Floats, reward: float, weight: 
 
 @woven
 def widen(ridge: State) -> None:
-    """Widths that an estimator has left behind are computed where they are read: half of its time."""
+    """Widths that an estimator has left behind are computed where they are read: a third of its time."""
     _, solved, columns, board, _, run, _ = ridge
     if run[STALE] > 0.0:
-        kernels.direct(solved, columns, board)
+        square_widths(solved, columns, board)
         run[STALE] = 0.0
 
 

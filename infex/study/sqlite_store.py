@@ -39,7 +39,7 @@ BUSY_MILLISECONDS = 10_000
 COLUMNS = "number, kind, key, unit, at, content, salt, seal, link"
 
 
-class Guarded(NamedTuple):
+class LockedConnection(NamedTuple):
     """A connection, and the lock of those who use it."""
 
     connection: apsw.Connection
@@ -74,13 +74,13 @@ class SQLiteStore:
             self._unclaim()
             raise
 
-    def _reader(self) -> Guarded:
+    def _reader(self) -> LockedConnection:
         """A second connection, for reads that wait for no commit; where there is but one, that."""
         if self._reading or self._exclusive:
-            return Guarded(self._connection, self._lock)
+            return LockedConnection(self._connection, self._lock)
         connection = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READONLY, vfs=self._vfs)
         connection.set_busy_timeout(BUSY_MILLISECONDS)
-        return Guarded(connection, threading.RLock())
+        return LockedConnection(connection, threading.RLock())
 
     def _opened(self) -> apsw.Connection:
         if self._reading and not self.path.exists():
