@@ -65,7 +65,8 @@ def ask_quickly(bandit: Bandit, own_id: str | None, context: object) -> Decision
         account.enter(t, True, turn, max(best - estimate, 0.0), arm != greedy)
     else:
         account.t = t
-    account.noticed.update(noticed_in(context))
+    if noticed := noticed_in(context):  # a Counter takes its time over nothing, too
+        account.noticed.update(noticed)
     labels = arms.labels
     fields = (
         key, t, arm, None if labels is None else labels[arm], explores, greedy,
