@@ -11,7 +11,7 @@ policy = infex.Infex(infex.LinTS(noise=0.5, scale=0.3), infex.every(10))
 shop = infex.Bandit(features=infex.features.disjoint(["tea", "coffee"], context=visitor), policy=policy)
 for day in range(1, 8):
     people = [{"age": chance.gauss(50, 20), "country": chance.choice(["FR", "DE", "IT"])} for _ in range(400)]
-    letters = [shop.ask(context=who) for who in people]  # the night: nothing is known of these yet
+    letters = shop.ask_many(people)  # the night: nothing is known of these yet
     for letter, who in list(zip(letters, people, strict=True))[:360]:  # the day after; forty never answer
         likes = LIKED[str(letter.label)] - 0.3 * (who["country"] == "DE")
         shop.tell(letter.id, float(chance.random() < likes))

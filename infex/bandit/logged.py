@@ -15,7 +15,7 @@ from infex.bandit.pulls import learn_pulls
 from infex.bandit.telling import checked_rewards, checked_weights, counted_weights, learners_too
 from infex.checks import whole
 from infex.errors import InvalidArms, InvalidContext, UnknownArm
-from infex.features import Disjoint, Interactions
+from infex.features import Disjoint, Encoded, Encoder, Interactions
 from infex.features.many_contexts import contexts_of, read_alike, vectors_of
 from infex.linear.grounds import Grounds
 
@@ -83,7 +83,7 @@ def _take_mapped(
     rule = source.features
     if contexts is None:
         raise InvalidContext("this bandit joins its arms with contexts: give one for each reward")
-    given = contexts_of(contexts)
+    given = contexts_of(contexts if source.encoder is None else _encoded(source.encoder, contexts))
     if len(given) != places.size:
         raise InvalidContext(f"contexts must be as many as the arms, {places.size}, got {len(given)}")
     if isinstance(rule, Disjoint):
@@ -96,6 +96,11 @@ def _take_mapped(
     else:
         rows = _own_rows(source, given, places)
         _take(bandit, places, Grounds.on_rows(rows), rewards, weights)
+
+
+def _encoded(encoder: Encoder, contexts: object) -> list[Encoded]:
+    """All contexts at once, as the encoder of the map reads them; what it notices is not counted."""
+    return [Encoded(row) for row in encoder.encode_many(contexts).rows]
 
 
 def _inside(rule: Disjoint, contexts: Sequence[object]) -> Floats:

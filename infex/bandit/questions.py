@@ -16,6 +16,7 @@ from infex.checks import whole
 from infex.errors import InvalidArms
 from infex.features import Disjoint, Interactions
 from infex.features.many_contexts import contexts_of, read_alike, vectors_of
+from infex.features.named_values import one_by_one
 from infex.kernels.given_arms import best_in_blocks, greedy_among, greedy_joined, widths_in_blocks
 from infex.linear import RidgeStatistics
 from infex.linear.block_ridge import BlockRidge
@@ -232,7 +233,7 @@ def questions_of(
         count = whole("the number of decisions", asked, least=0)
         return SameArms(count, arms.labels, allowed)
     assert isinstance(arms, Mapped)
-    contexts = contexts_of(asked)
+    contexts = contexts_of(asked if arms.encoder is None else one_by_one(asked))
     features = arms.features
     inside = None
     if isinstance(features, Interactions | Disjoint) and read_alike(features):

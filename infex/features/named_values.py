@@ -62,6 +62,16 @@ def columns_by_place(contexts: object, names: tuple[str, ...]) -> tuple[int, lis
     return count, [columns.get(name, nothing) for name in names]
 
 
+def one_by_one(contexts: Any) -> Any:
+    """A table of contexts as a list of dicts; anything else as it is."""
+    room, kind = type(contexts).__module__.partition(".")[0], type(contexts).__name__
+    if room == "pandas" and kind == "DataFrame":
+        return contexts.to_dict("records")
+    if room == "polars" and kind == "DataFrame":
+        return contexts.to_dicts()
+    return contexts.to_pylist() if room == "pyarrow" else contexts
+
+
 def _columns(contexts: object) -> dict[Any, NDArray[Any]] | None:
     """A table by columns; None of what is no table."""
     if isinstance(contexts, Mapping):

@@ -203,7 +203,7 @@ def test_linucb_and_lints_are_those_of_separate_ridges_with_late_and_lost_reward
         bandit = Bandit(
             features=features.disjoint(arms, dim), policy=policy, seed=seed, penalty=penalty, pending="ignore"
         )
-        slow, waiting = Slow(arms, dim, penalty), []
+        slow, waiting = Slow(arms, dim, penalty / 4), []  # of contexts divided by 2
         for t, context in enumerate(contexts(seed, dim, 40), 1):
             decision = bandit.ask(context=context)
             estimates, confidence = slow.estimates(context), traits_of(policy).chain[-1]

@@ -396,3 +396,22 @@ def test_an_encoder_of_ones_own_serves_and_is_looked_at(tmp_path: Any) -> None:
                 Bandit(features=features_map, policy=Greedy()).ask(context="anything")
     with pytest.raises(InvalidContext, match="an encoder must give"):
         Bandit(features=disjoint(2, 3), policy=Greedy()).ask(context=Encoded(np.zeros(2)))
+
+
+def test_batches_and_logs_come_as_tables() -> None:
+    """Each decision of a batch as if it were asked alone; a log as that of its features."""
+    frame, policy = pd.DataFrame(MANY), Infex(LinUCB(), every(2))
+    rules: list[Any] = [disjoint(["a", "b"], context=OPEN)]
+    for rule in [*rules, interactions(np.eye(2), context=OPEN, labels=["a", "b"])]:
+        batch, alone = Bandit(features=rule, policy=policy), Bandit(features=rule, policy=policy)
+        for contexts in (frame, pl.DataFrame(MANY, strict=False), ROWS):
+            many = batch.ask_many(contexts)
+            single = [alone.ask(context=row) for row in ROWS]
+            assert [decision.arm for decision in many] == [decision.arm for decision in single]
+        assert batch.noticed == alone.noticed != {}
+        vectors = rule.over(OPEN.size, OPEN.longest, None)
+        learnt, told = Bandit(features=rule, policy=policy), Bandit(features=vectors, policy=policy)
+        learnt.learn(frame, ["a", "b", "b", "a"], [1.0, 2.0, 3.0, 4.0])
+        told.learn(OPEN.rows(ROWS), ["a", "b", "b", "a"], [1.0, 2.0, 3.0, 4.0])
+        np.testing.assert_allclose(learnt.theta, told.theta, rtol=1e-12, atol=1e-15)
+        assert (learnt.noticed, learnt.pulls.tolist()) == ({}, [2, 2])  # type: ignore[union-attr]
