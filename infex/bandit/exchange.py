@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from infex.arrays import Integers
-from infex.bandit.arms import Mapped
 from infex.bandit.changes import Changes, Portion
 from infex.bandit.differing import map_record, told_of
 from infex.bandit.merging import way
@@ -67,8 +66,6 @@ def apply(bandit: Bandit, changes: Changes) -> int:
         brought = Portion(portion.spans, _brought(portion.growths, places, mine))
         lineage.add(brought, memory)
         memory.grow(brought.growths)
-        if isinstance(bandit._arms, Mapped) and mine["blocks"] is not None:
-            bandit._arms.pulls += brought.growths[0].counts[0].astype(np.int64)
     return sum(last - first for portion in new for first, last in portion.spans.values())
 
 

@@ -45,8 +45,8 @@ class Wholesale(Readable):
 
         >>> from infex import Bandit, Infex, LinUCB, every, features
         >>> shop = Bandit(features=features.disjoint(["tea", "juice"], 2), policy=Infex(LinUCB(), every(2)))
-        >>> shop.ask_many([[0.6, 0.8], [1.0, 0.0]]).labels
-        ['tea', 'tea']
+        >>> shop.ask_many([[0.6, 0.8], [1.0, 0.0]]).explored.tolist()
+        [False, True]
         """
         with self._lock:
             return ask_many(self._bandit, asked, labels, allowed, ids)

@@ -95,7 +95,10 @@ def test_a_log_is_learnt_as_if_it_had_been_told(
     rounding = 1e-10 if penalty > 1e-6 else 1e-6
     for name in ("estimate", "low", "high"):
         assert mine[name] == pytest.approx(theirs[name], rel=rounding, abs=rounding)
-    assert mine.pulls.tolist() == theirs.pulls.tolist()
+    if kind not in ("products", "joined"):  # whose pulls a bandit counts itself, where rewards are told
+        assert mine.pulls.tolist() == theirs.pulls.tolist()
+    if kind != "changing":
+        assert int(mine.pulls.sum()) == y.size
     assert bandit._player.memory.all.told == y.size == single._player.memory.all.told
     if bandit._player.memory.explored is not None:
         assert bandit._player.memory.explored.told == 0
