@@ -8,6 +8,7 @@ import numpy as np
 
 from infex.arrays import Integers
 from infex.bandit.arms import Arms, Changing, Fixed, Mapped
+from infex.bandit.foreseeing import foresee
 from infex.bandit.noting import fits
 from infex.bandit.prior import Prior
 from infex.checks import real, told, whole
@@ -35,7 +36,7 @@ def extend(
     memory = _memory(bandit, source, prior, widening)
     note = _note(bandit, widening, source.dim)
     waiting = [(decision, _on(on, widening)) for decision, on in bandit._waiting]
-    player = bandit._player
+    player, narrowing = bandit._player, bandit.narrows
     bandit._lineage = bandit._lineage.extended(player.memory, memory)
     player.memory = memory
     player.note, bandit._arms, bandit._prior = note, source, prior
@@ -43,6 +44,7 @@ def extend(
     for decision, on in waiting:
         bandit._waiting.remove(decision.id)
         bandit._waiting.add(decision, on)
+    foresee(memory, bandit._waiting, narrowing)
 
 
 def _wider(
