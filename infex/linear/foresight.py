@@ -31,6 +31,7 @@ from infex.linear.regression import ALONE, refuse_separate
 
 NARROW, IGNORE = "narrow", "ignore"
 PendingWay = Literal["narrow", "ignore"]
+MOST_BATCHES = 64  # that come or go before their sums are brought up to date
 MOST_GONE = 1024  # decisions that are gone before their sums are brought up to date
 
 
@@ -75,6 +76,9 @@ class Awaiting(Protocol):
     def many(self, grounds: Grounds, weights: Floats) -> None:
         """The same for many at once, none of them on a fixed arm."""
 
+    def none(self) -> Self:
+        """Sums over no decisions."""
+
     def over(self, layout: Layout, places: Integers) -> Self:
         """A copy, over other arms: each at its old place, or new (-1)."""
 
@@ -101,6 +105,9 @@ class DenseSums:
 
     def many(self, grounds: Grounds, weights: Floats) -> None:
         awaiting.expect_rows(self._sums, grounds.rows[grounds.row], weights)
+
+    def none(self) -> DenseSums:
+        return DenseSums(self._columns)
 
     def over(self, layout: Layout, places: Integers) -> DenseSums:
         return DenseSums(refuse_separate(layout), self._sums.copy())
@@ -139,6 +146,9 @@ class BlockSums:
         contexts = grounds.rows[grounds.row[there]]
         awaiting.expect_blocks(self._sums, grounds.place[there], contexts, weights[there])
 
+    def none(self) -> BlockSums:
+        return BlockSums(np.zeros_like(self._sums))
+
     def over(self, layout: Layout, places: Integers) -> BlockSums:
         other, known = BlockSums.of(separate(layout)), places >= 0
         other._sums[known] = self._sums[places[known]]
@@ -174,6 +184,10 @@ class Share:
         """A copy, over other arms."""
         columns = self.columns if isinstance(layout, Separate) else layout
         return Share(columns, self.squares, self.sums.over(layout, places), self.count)
+
+    def none(self) -> Share:
+        """That of no decisions."""
+        return Share(self.columns, self.squares, self.sums.none())
 
     def copy(self) -> Share:
         """The same, for another to change."""
@@ -243,8 +257,8 @@ class Foresight:
     """All pending decisions of a bandit or a run: added when they are taken, removed when told or dropped.
 
     Both cost next to nothing; sums follow in O(d^2) a decision when evidence is read, and not at all for
-    a decision that is told before that. `came` are those that are not in the sums yet, and `summed` is how
-    many are: where there are neither, nothing is pending.
+    a decision that is told before that. `came` are single ones that are not in the sums yet, and `summed` is
+    how many others came.
     """
 
     __slots__ = ("_all", "_batches", "_explored", "_held", "_went", "came", "summed")
@@ -264,12 +278,16 @@ class Foresight:
 
     def __len__(self) -> int:
         """How many decisions are pending."""
-        many = sum(sign * grounds.size for grounds, _, _, sign in self._batches)
-        return self.summed + len(self.came) - len(self._went) + many
+        return self.summed + len(self.came) - len(self._went)
 
     def take_many(self, grounds: Grounds, explored: Bools, estimates: Floats, sign: int) -> None:
         """Many more, or less (-1), of which some explored."""
         self._batches.append((grounds, explored, estimates, sign))
+        self.summed += sign * grounds.size
+        if len(self) == 0:
+            self._forget()
+        elif len(self._batches) >= MOST_BATCHES:
+            self._settle()
 
     def remove(self, decision: Pended, on: On) -> None:
         """One less."""
@@ -310,6 +328,12 @@ class Foresight:
             if self._explored is not None:
                 self._explored.take_many(grounds.at(explored), estimates[explored], sign)
         self.summed, self.came, self._went, self._batches = self._all.count, [], [], []
+
+    def _forget(self) -> None:
+        """Nothing is pending any more, and no sum needs to be brought up to date."""
+        explored = None if self._explored is None else self._explored.none()
+        self._all, self._explored, self._held = self._all.none(), explored, None
+        self.summed, self.came, self._went, self._batches = 0, [], [], []
 
     def _part(self) -> None:
         self._all = self._all.copy()

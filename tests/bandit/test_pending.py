@@ -333,6 +333,29 @@ def test_arms_with_a_regression_each_come_and_go_while_pending(tmp_path: Path, e
     np.testing.assert_array_equal(bandit.evidence(context=context).narrowed.widths, one.widths)
 
 
+@pytest.mark.parametrize("pending", ["narrow", "ignore"])
+@pytest.mark.parametrize("kind", ["fixed", "interactions", "disjoint"])
+def test_further_features_leave_what_is_pending_as_it_was(kind: str, pending: Any) -> None:
+    arms: Any = {
+        "fixed": {"arms": ARMS[:, :2]},
+        "interactions": {"features": features.interactions(ARMS[:, :2], context_dim=2)},
+        "disjoint": {"features": features.disjoint(3, context_dim=2)},
+    }[kind]
+    bandit = Bandit(policy=Infex(LinUCB(), every(2)), pending=pending, **arms)
+    x: Any = {} if kind == "fixed" else {"context": np.array([0.4, 0.3])}
+    wider: Any = {} if kind == "fixed" else {"context": np.array([0.4, 0.3, 0.0])}
+    for t in range(9):
+        decision = bandit.ask(**x)
+        bandit.tell(decision, 0.5) if t % 3 == 0 else None
+    before = bandit.evidence(**x).narrowed
+    bandit.extend(1)
+    assert bandit.narrows == (pending == "narrow")
+    np.testing.assert_allclose(bandit.evidence(**wider).narrowed.widths, before.widths, rtol=1e-12)
+    bandit.tell(bandit.pending[0], 1.0)
+    bandit.drop(bandit.pending[0])
+    assert bandit.ask(**wider).t == 10
+
+
 def test_reading_changes_nothing() -> None:
     one, other = restless(1), restless(1)
     for _ in range(10):

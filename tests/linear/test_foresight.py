@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from infex.kernels import awaiting
 from infex.kernels.compiling import plain_python
 from infex.linear import Evidence, Memory, RidgeStatistics
-from infex.linear.foresight import MOST_GONE, DenseSums
+from infex.linear.foresight import MOST_BATCHES, MOST_GONE, DenseSums
+from infex.linear.grounds import Grounds
 
 EXAMPLES = 10 if plain_python else 60
 
@@ -165,3 +166,31 @@ def test_decisions_that_go_in_another_order_leave_nothing_behind() -> None:
     assert len(memory.foresight.came) <= MOST_GONE
     assert memory.evidence().narrowed is not None
     np.testing.assert_array_equal(memory.evidence().narrowed.widths, np.ones(3))
+
+
+def test_batches_leave_nothing_behind() -> None:
+    memory = remembered(apart=True)
+    assert memory.foresight is not None
+    grounds, explored = Grounds.on_arms(np.array([0, 1, 1])), np.array([False, True, False])
+    for night in range(4 * MOST_BATCHES):
+        memory.foresight.take_many(grounds, explored, np.zeros(3), 1)
+        assert len(memory.foresight) == 3
+        if night % 3 == 0:
+            np.testing.assert_allclose(memory.evidence().narrowed.widths, np.sqrt([1 / 2, 1 / 3, 1.0]))
+            np.testing.assert_allclose(memory.evidence().explored.narrowed.widths, np.sqrt([1.0, 1 / 2, 1.0]))
+        memory.foresight.take_many(grounds, explored, np.zeros(3), -1)
+        assert memory.evidence()._held is None
+    assert memory.foresight._batches == []
+
+
+def test_batches_that_nobody_looks_at_do_not_pile_up() -> None:
+    memory = remembered()
+    assert memory.foresight is not None
+    one, explored = Grounds.on_arms(np.array([0])), np.array([True])
+    memory.foresight.take_many(one, explored, np.zeros(1), 1)
+    for _ in range(4 * MOST_BATCHES):
+        memory.foresight.take_many(one, explored, np.zeros(1), 1)
+        memory.foresight.take_many(one, explored, np.zeros(1), -1)
+    assert len(memory.foresight) == 1
+    assert len(memory.foresight._batches) < MOST_BATCHES
+    np.testing.assert_allclose(memory.evidence().narrowed.widths, np.sqrt([1 / 2, 1.0, 1.0]))
