@@ -34,7 +34,8 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "bandit": GROUND
     | {"version", "files", "streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds"}
     | {"features", "records"},
-    "study": GROUND | {"version", "linear", "policies", "rounds", "features", "records", "bandit"},
+    "study": GROUND
+    | {"version", "linear", "schedules", "policies", "rounds", "features", "records", "bandit"},
     "simulation": GROUND
     | {"streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds", "environments"}
     | {"records"},
@@ -48,7 +49,9 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "planning": GROUND
     | {"files", "streams", "statistics", "schedules", "linear", "policies", "environments", "records"}
     | {"simulation", "reports"},
-    "cli": {"errors", "files", "schedules", "theory", "verification", "reports", "experiments", "planning"},
+    "service": GROUND | {"version", "files", "records", "bandit", "study"},
+    "cli": {"errors", "files", "schedules", "theory", "verification", "reports", "experiments", "planning"}
+    | {"service"},
     "__main__": {"cli"},
     "testing": GROUND  # simulation: `agree` compares whole runs
     | {"streams", "schedules", "linear", "policies", "rounds", "environments", "simulation"}

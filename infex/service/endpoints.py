@@ -1,0 +1,320 @@
+"""What each address answers: it parses, calls the study, and writes what comes out."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any, final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from infex.errors import InfexError, InvalidBody, Overloaded
+from infex.service.answers import (
+    DecisionAnswer,
+    ExplainAnswer,
+    HealthAnswer,
+    PreviewAnswer,
+    RewardAnswer,
+    StudyAnswer,
+    decision_answer,
+)
+from infex.service.grouped_calls import GroupedCalls
+from infex.service.open_studies import OpenStudies, thing_of
+from infex.service.parsing import StrictDecoder
+from infex.service.plain_answers import plain_figures
+from infex.service.refusals import RefusedInBatch
+from infex.service.replays import Replays, key_of
+from infex.service.service_limits import ServiceLimits
+from infex.service.shapes import (
+    AmendmentRequest,
+    DecisionRequest,
+    PreviewRequest,
+    RewardRequest,
+    StudyRequest,
+)
+from infex.study.showing import (
+    paused_policy,
+    pending_count,
+    planned_count,
+    policy_of,
+    resumed_policy,
+    shown_study,
+)
+from infex.study.study import Study
+from infex.version import __version__
+
+ENCODER_OF_ANSWERS = msgspec.json.Encoder()
+DECISIONS_DECODER = StrictDecoder(DecisionRequest | list[DecisionRequest])
+REWARDS_DECODER = StrictDecoder(RewardRequest | list[RewardRequest])
+STUDY_DECODER, AMENDMENT_DECODER = StrictDecoder(StudyRequest), StrictDecoder(AmendmentRequest)
+PREVIEW_DECODER = StrictDecoder(PreviewRequest)
+PER_KEY = {"context", "unit"}  # what a batch may have one of for each key
+ROUNDS_WITHOUT_A_DAY = 10_000  # of a preview, where nothing was asked in the last day
+
+
+def said(answer: object, status: int = 200) -> Response:
+    """An answer as JSON."""
+    return Response(ENCODER_OF_ANSWERS.encode(answer), status, media_type="application/json")
+
+
+@final
+class Endpoints:
+    """The answers of one service; each method takes a request that the guard has let through."""
+
+    def __init__(self, studies: OpenStudies, limits: ServiceLimits) -> None:
+        self.studies, self._limits, self._replays = studies, limits, Replays()
+
+    async def decide(self, request: Request) -> Response:
+        """Takes a decision, or many in one commit. They are on disk when this answers."""
+        body = await request.body()
+        calls = self._calls(request)
+
+        async def work() -> bytes:
+            asked = DECISIONS_DECODER.read(body)
+            many = asked if isinstance(asked, list) else [asked]
+            self._refuse_long(many)
+            keyed = _keyed(many, request)
+            self._refuse_pending(calls)
+            decided = await calls.call(lambda study: _asked_all(study, keyed))
+            answers = [decision_answer(each) for each in decided]
+            return ENCODER_OF_ANSWERS.encode(answers if isinstance(asked, list) else answers[0])
+
+        return await self._once(request, body, work)
+
+    async def reward(self, request: Request) -> Response:
+        """Tells a reward, or many in one commit: each exactly once, however often it is sent."""
+        body = await request.body()
+        calls = self._calls(request)
+
+        async def work() -> bytes:
+            told = REWARDS_DECODER.read(body)
+            many: list[RewardRequest] = told if isinstance(told, list) else [told]
+            self._refuse_long(many)
+            states = await calls.call(lambda study: _told_all(study, many))
+            answers = [
+                RewardAnswer(key=each.key, state=state) for each, state in zip(many, states, strict=True)
+            ]
+            return ENCODER_OF_ANSWERS.encode(answers if isinstance(told, list) else answers[0])
+
+        return await self._once(request, body, work)
+
+    async def decision(self, request: Request) -> Response:
+        """The decision of a key, and what has become of its reward."""
+        key = request.path_params["key"]
+        found = await asyncio.to_thread(self._calls(request).study.explain, key)
+        decided = None if found.decision is None else decision_answer(found.decision)
+        rest = {"state": found.state.value, "reward": found.reward, "late": found.late, "at": found.at}
+        return said({"key": key, "decision": decided, **rest, "told_at": found.told_at})
+
+    async def explain(self, request: Request) -> Response:
+        """Why a decision was taken: all that is known of it, and whether the journal gives it again."""
+        key = request.path_params["key"]
+        why = await asyncio.to_thread(self._calls(request).study.explain, key)
+        return said(ExplainAnswer(key=key, why=plain_figures(why)))
+
+    async def list_studies(self, request: Request) -> Response:
+        """All studies at a glance."""
+        return said([await asyncio.to_thread(self.glance, calls) for calls in self.studies])
+
+    async def study(self, request: Request) -> Response:
+        """One study at a glance."""
+        return said(await asyncio.to_thread(self.glance, self._calls(request)))
+
+    async def begin_study(self, request: Request) -> Response:
+        """Begins a study. The same again changes nothing; other settings are refused."""
+        body = await request.body()
+
+        async def work() -> bytes:
+            calls = await self.studies.begin(STUDY_DECODER.read(body))
+            return ENCODER_OF_ANSWERS.encode(await asyncio.to_thread(self.glance, calls))
+
+        return await self._once(request, body, work, 201)
+
+    async def amend(self, request: Request) -> Response:
+        """Changes the policy, the arms that may be tried, or pauses exploring: an entry of the journal."""
+        body = await request.body()
+        calls = self._calls(request)
+
+        async def work() -> bytes:
+            change: AmendmentRequest = AMENDMENT_DECODER.read(body)
+            await asyncio.to_thread(_amend, calls.study, change)
+            return ENCODER_OF_ANSWERS.encode(await asyncio.to_thread(self.glance, calls))
+
+        return await self._once(request, body, work)
+
+    async def preview(self, request: Request) -> Response:
+        """How many explorations a policy would make in the next day, without changing anything."""
+        asked: PreviewRequest = PREVIEW_DECODER.read(await request.body())
+        calls = self._calls(request)
+        policy = thing_of(asked.policy)
+        answer = await asyncio.to_thread(self._previewed, calls, policy, asked.policy)
+        return said(answer)
+
+    async def past(self, request: Request) -> Response:
+        """What the journal tells: shares of arms over time, when it explored, what was skipped and why."""
+        return said(self.studies.view(self._name(request)).past())
+
+    async def latest(self, request: Request) -> Response:
+        """The latest decisions, newest first; `arm`, `reason`, `explored` and `state` choose among them."""
+        wanted = request.query_params
+        explored = {"true": True, "false": False}.get(wanted.get("explored", ""))
+        fields = {name: wanted.get(name) for name in ("arm", "reason", "state")}
+        found = self.studies.view(self._name(request)).latest(explored=explored, **fields)
+        return said(found[: _count(wanted.get("most", "100"))])
+
+    async def healthz(self, request: Request) -> Response:
+        """Is the process alive?"""
+        return said(HealthAnswer(status="alive", version=__version__, studies=len(self.studies)))
+
+    async def readyz(self, request: Request) -> Response:
+        """Are all studies open? 503 until they are."""
+        status, word = (200, "ready") if self.studies.ready else (503, "opening")
+        return said(HealthAnswer(status=word, version=__version__, studies=len(self.studies)), status)
+
+    def glance(self, calls: GroupedCalls) -> StudyAnswer:
+        """A study as the page shows it among others."""
+        shown = shown_study(calls.study)
+        figures = plain_figures(calls.study.metrics())
+        figures |= {"waiting": calls.waiting, "rounds": shown.rounds}
+        figures["limits"] = [limit._asdict() for limit in shown.limits]
+        labels = None if shown.labels is None else [_label(label) for label in shown.labels]
+        return StudyAnswer(
+            name=calls.study.name, policy=shown.policy, paused=shown.paused, arms=labels, figures=figures
+        )
+
+    def _previewed(self, calls: GroupedCalls, policy: Any, text: object) -> PreviewAnswer:
+        first = shown_study(calls.study).rounds + 1
+        rounds = self.studies.view(calls.study.name).rounds_a_day() or ROUNDS_WITHOUT_A_DAY
+        last = first + rounds - 1
+        wanted, now = planned_count(policy, first, last), planned_count(policy_of(calls.study), first, last)
+        shown = text if isinstance(text, str) else ""
+        return PreviewAnswer(policy=shown, rounds=rounds, explorations=wanted, now=now)
+
+    async def _once(
+        self, request: Request, body: bytes, work: Callable[[], Awaitable[bytes]], status: int = 200
+    ) -> Response:
+        """The answer of the work; of a request that came before, with its Idempotency-Key, the same again."""
+        header = request.headers.get("idempotency-key")
+        if header is None:
+            return Response(await work(), status, media_type="application/json")
+        place = request.url.path, key_of(header)
+        before = self._replays.begin(place, body)
+        if before is not None:
+            again = {"idempotency-replayed": "true"}
+            return Response(before, status, again, media_type="application/json")
+        answer: bytes | None = None
+        try:
+            answer = await work()
+        finally:
+            self._replays.end(place, answer)
+        return Response(answer, status, media_type="application/json")
+
+    def _name(self, request: Request) -> str:
+        return str(request.path_params["name"])
+
+    def _calls(self, request: Request) -> GroupedCalls:
+        return self.studies.of(self._name(request))
+
+    def _refuse_long(self, many: Sequence[object]) -> None:
+        if not 1 <= len(many) <= self._limits.batch:
+            expected = f"1 to {self._limits.batch} requests"
+            raise InvalidBody(f"{len(many)} requests in one body", field="body", expected=expected)
+        for each in many:
+            if isinstance(each, DecisionRequest) and len(each.arms or ()) > self._limits.arms:
+                expected = f"at most {self._limits.arms} arms"
+                raise InvalidBody(f"{len(each.arms or ())} arms", field="arms", expected=expected)
+
+    def _refuse_pending(self, calls: GroupedCalls) -> None:
+        pending = pending_count(calls.study)
+        if pending >= self._limits.pending:
+            raise Overloaded(f"{pending} decisions wait for their rewards: tell some first")
+
+
+def _keyed(many: Sequence[DecisionRequest], request: Request) -> list[tuple[str, dict[str, Any]]]:
+    """What is asked for each key; without keys the Idempotency-Key is taken, numbered in a batch."""
+    header = request.headers.get("idempotency-key")
+    keyed = []
+    for place, each in enumerate(many):
+        key = each.key
+        if key is None:
+            if header is None:
+                raise InvalidBody("key is missing", field="key", expected="a key, or an Idempotency-Key")
+            key = key_of(header) if len(many) == 1 else f"{key_of(header)}#{place}"
+        options = {
+            "context": each.context,
+            "arms": each.arms,
+            "labels": each.labels,
+            "allowed": each.allowed,
+            "unit": each.unit,
+        }
+        keyed.append((key, options))
+    return keyed
+
+
+def _given(options: dict[str, Any]) -> set[str]:
+    return {word for word, value in options.items() if value is not None}
+
+
+def _asked_all(study: Study, keyed: list[tuple[str, dict[str, Any]]]) -> list[Any]:
+    if len(keyed) > 1 and all(PER_KEY.issuperset(_given(options)) for _, options in keyed):
+        with contextlib.suppress(InfexError):  # then one by one, which says where it was
+            contexts, units = ([options[word] for _, options in keyed] for word in ("context", "unit"))
+            with_contexts = None if contexts.count(None) == len(contexts) else contexts
+            return study.ask_many(
+                [key for key, _ in keyed], contexts=with_contexts, units=units, durable=False
+            )
+    found = []
+    for place, (key, options) in enumerate(keyed):
+        with _in_batch(place, len(keyed)):
+            found.append(study.ask(key, durable=False, **options))
+    return found
+
+
+def _told_all(study: Study, many: list[RewardRequest]) -> list[str]:
+    states = []
+    for place, each in enumerate(many):
+        with _in_batch(place, len(many)):
+            state = study.tell(each.key, each.reward, weight=each.weight, part=each.part, durable=False)
+            states.append(state.value)
+    return states
+
+
+@contextlib.contextmanager
+def _in_batch(place: int, count: int) -> Iterator[None]:
+    """Says of an error in a batch where it was; those before it stand."""
+    try:
+        yield
+    except InfexError as error:
+        if count == 1:
+            raise
+        raise RefusedInBatch(place, error) from error
+
+
+def _amend(study: Study, change: AmendmentRequest) -> None:
+    """One amendment for each of what is to change; the policy first."""
+    policy = None if change.policy is None else thing_of(change.policy)
+    if change.explore is not None:
+        before = policy_of(study) if policy is None else policy
+        policy = resumed_policy(before) if change.explore else paused_policy(before)
+    if policy is None and change.allowed is None:
+        raise InvalidBody("nothing is to be changed", field="body", expected="policy, allowed or explore")
+    study.amend(policy=policy, allowed=change.allowed, reason=change.reason)
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:6]) <= 1000 or len(text) > 4:
+        raise InvalidBody("most is not a number in range", field="most", expected="1 to 1000")
+    return int(text)
+
+
+def _label(label: object) -> str | int:
+    return label if isinstance(label, str | int) else str(label)
+
+
+BATCH_OF_DECISIONS, BATCH_OF_REWARDS = (
+    DecisionAnswer | list[DecisionAnswer],
+    RewardAnswer | list[RewardAnswer],
+)
