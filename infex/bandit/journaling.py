@@ -44,7 +44,7 @@ def _is_one(on: On, layout: Layout) -> bool:
     if isinstance(layout, Separate):
         return isinstance(on, InBlock) and 0 <= on.arm < layout.arms and len(on.context) == layout.dim
     if isinstance(on, int):
-        return 0 <= on < layout.shape[1]
+        return 0 <= on < int(layout.shape[1])
     return not isinstance(on, InBlock) and len(on) == len(layout)
 
 
