@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from infex.bandit import saving
 from infex.bandit.bandit import Bandit
+from infex.bandit.deciding import pending_of
 from infex.bandit.decision import Decided, Decision
 from infex.bandit.foreseeing import await_reward
-from infex.errors import InvalidChoice, InvalidRound
+from infex.bandit.noting import fits
+from infex.bandit.pulls import count_pull
+from infex.checks import LARGEST_REWARD, told
+from infex.errors import InvalidChoice, InvalidRound, NotKept
 from infex.features import FeatureMap
 from infex.linear import InBlock, Layout, On, Separate
 from infex.linear.estimating import Estimator
+from infex.linear.revising import Revision
 from infex.policies.choice import Turn
+from infex.policies.masks import refuse_turn
+from infex.policies.reviving import revived
 from infex.policies.traits import Policy
+from infex.rounds import Taken
 
 
 def enter_own(bandit: Bandit, decided: Decided) -> None:
@@ -44,7 +53,7 @@ def _is_one(on: On, layout: Layout) -> bool:
     if isinstance(layout, Separate):
         return isinstance(on, InBlock) and 0 <= on.arm < layout.arms and len(on.context) == layout.dim
     if isinstance(on, int):
-        return 0 <= on < layout.shape[1]
+        return 0 <= on < int(layout.shape[1])
     return not isinstance(on, InBlock) and len(on) == len(layout)
 
 
@@ -65,3 +74,61 @@ def waiting_in(bandit: Bandit) -> Iterator[tuple[Decision, On]]:
     """The decisions that wait for a reward, oldest first, each with what that will be learnt on."""
     with bandit._lock:
         yield from bandit._waiting
+
+
+class Prepared(NamedTuple):
+    """What is to be known of a reward that is about to be told, if it may be changed later.
+
+    `counted` is the weight with which it is learnt, `turn` and `own_turn` its numbers among all rewards and
+    among those of exploring rounds.
+    """
+
+    counted: float
+    turn: int
+    own_turn: int | None
+
+
+def prepared(
+    bandit: Bandit, decision: Decision, reward: float, weight: float, on: On | None = None
+) -> Prepared:
+    """That of a decision that waits for its reward, or of one that was dropped, which is learnt `on` that."""
+    with bandit._lock:
+        memory = bandit._player.memory
+        ground = pending_of(bandit, decision.id)[1] if on is None else on
+        counted = memory.counted(ground, reward, weight)
+        return Prepared(counted, *memory.turns(ground, decision.explored))
+
+
+def revise(
+    bandit: Bandit, decision: Decision, on: On, before: float | None, after: float, learnt: Prepared
+) -> None:
+    """A reward that was told as `before`, or None if nothing was learnt, is `after`: as if it had come so."""
+    with bandit._lock:
+        player = bandit._player
+        if before is None:
+            player.learn(decision.arm, on, after, decision.explored, learnt.counted)
+            count_pull(bandit._arms, decision)
+            return
+        if player.traits.pupils:
+            raise NotKept(
+                f"{told(bandit.policy)} keeps a state of its own, of which no reward can be changed"
+            )
+        player.memory.all.refuse(after)
+        player.memory.revise(Revision(on, before, after, learnt.counted, learnt.turn), learnt.own_turn)
+
+
+def enter_count(bandit: Bandit, taken: Taken) -> None:
+    """Enters a round of which nothing but its counts is left: no reward will be told."""
+    with bandit._lock:
+        if taken.t != bandit.t + 1:
+            raise InvalidRound(f"round {taken.t} was erased, and round {bandit.t + 1} is next")
+        refuse_turn(taken.choice, bandit._player.account.owed)
+        note = revived(bandit.policy, taken.choice.note)
+        if not fits(bandit.policy, note, bandit._arms.dim):
+            raise InvalidChoice(f"the note of round {taken.t} is not one of this policy's")
+        bandit._player.enter(taken._replace(choice=taken.choice._replace(note=note)))
+
+
+def warn_no_more(bandit: Bandit) -> None:
+    """Lets a bandit take large rewards without a word: whoever told them first was warned."""
+    bandit._greatest = LARGEST_REWARD

@@ -26,8 +26,9 @@ from infex.linear.fitted_blocks import FittedBlocks
 from infex.linear.grounds import Grounds
 from infex.linear.knowledge import Knowledge
 from infex.linear.known import Known
+from infex.linear.learnable import refuse_separate
 from infex.linear.offers import GONE, InBlock, Layout, On, Separate
-from infex.linear.regression import ALONE, refuse_separate
+from infex.linear.regression import ALONE
 
 NARROW, IGNORE = "narrow", "ignore"
 PendingWay = Literal["narrow", "ignore"]

@@ -38,6 +38,10 @@ class EntryKind(StrEnum):
     FORGOTTEN = "forgotten"
 
 
+FORGOTTEN_KEY = "infex:forgotten"
+"""The key of entries that tell what was erased."""
+
+
 STATE_AFTER = {
     EntryKind.REWARD: RewardState.REWARDED,
     EntryKind.DEFAULTED: RewardState.DEFAULTED,
@@ -65,6 +69,8 @@ class Case:
     state: RewardState = RewardState.PENDING
     reward: float | None = None
     weight: float = 1.0
+    counted: float = 1.0
+    turns: tuple[int, int | None] = (0, None)
     told_at: int | None = None
     late: float | None = None
     parts: dict[str, float] = field(default_factory=dict)
@@ -81,12 +87,18 @@ class Case:
         self.number, self.told_at = number, at
         if kind is EntryKind.LATE:
             self.late = content.reward
-        elif summed:
-            self.reward = (self.reward or 0.0) + (content.reward or 0.0)
+        elif self.reward is not None:
+            self.reward = self.after(kind, content)
         else:
-            self.reward, self.weight = content.reward, content.weight
+            self.reward, self.weight, self.counted = content.reward, content.weight, content.counted
+            self.turns = content.turn, content.own_turn
         if content.part is not None and content.reward is not None:
             self.parts[content.part] = content.reward
+
+    def after(self, kind: EntryKind, content: RewardContent) -> float:
+        """What counts for it once this was told: a correction, or what a further reward adds up to."""
+        value = content.reward or 0.0
+        return value if self.reward is None or kind is EntryKind.CORRECTION else self.reward + value
 
     def erase(self, number: int) -> None:
         """Its content was taken out."""
@@ -101,7 +113,7 @@ class Case:
         if self.state is RewardState.ERASED:
             raise UnknownDecision(f"decision {key!r} was erased: nothing can be told of it")
         if sums and self.state in (RewardState.REWARDED, RewardState.CORRECTED):
-            return self._repeats_part(key, reward, part)
+            return self._repeats_part(key, reward, weight, part)
         if self.state is RewardState.DEFAULTED:
             return False
         known = self.late if self.state is RewardState.LATE else self.reward
@@ -111,7 +123,9 @@ class Case:
             f"decision {key!r} has the reward {known!r} already, got {reward!r}: correct it if that was wrong"
         )
 
-    def _repeats_part(self, key: str, reward: float, part: str | None) -> bool:
+    def _repeats_part(self, key: str, reward: float, weight: float, part: str | None) -> bool:
+        if weight != self.weight:
+            raise AlreadyTold(f"all rewards of {key!r} have the weight of the first, {self.weight:g}")
         if part is None or part not in self.parts:
             return False
         if self.parts[part] == reward:

@@ -67,6 +67,9 @@ class RewardContent(Content, frozen=True, kw_only=True, omit_defaults=True, forb
     weight: float = 1.0
     part: str | None = None
     reason: str = ""
+    counted: float = 1.0  # the weight with which it was learnt
+    turn: int = 0  # its number among rewards, and among those of exploring rounds
+    own_turn: int | None = None
 
 
 class AmendmentContent(Content, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -75,6 +78,25 @@ class AmendmentContent(Content, frozen=True, kw_only=True, omit_defaults=True, f
     what: str
     to: Any
     reason: str
+
+
+class Residue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What is left of an entry that was erased; of a decision what its round counts for, and nothing else."""
+
+    number: int
+    t: int = 0  # 0: it was no decision
+    explored: bool = False
+    turn: str | None = None
+    loss: float = 0.0
+    different: bool = False
+    note: Any = None
+
+
+class ForgottenContent(Content, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Which entries were erased, what is left of each, and why."""
+
+    residues: list[Residue]
+    reason: str = ""
 
 
 class OpenedContent(Content, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -88,7 +110,7 @@ AContent = TypeVar("AContent", bound=Content)
 ENCODER_OF_CONTENTS = msgspec.json.Encoder()
 DECODERS: dict[type[Content], msgspec.json.Decoder[Any]] = {
     kind: msgspec.json.Decoder(kind)
-    for kind in (DecisionContent, RewardContent, AmendmentContent, OpenedContent)
+    for kind in (DecisionContent, RewardContent, AmendmentContent, ForgottenContent, OpenedContent)
 }
 
 
@@ -185,3 +207,17 @@ def _on_of(on: int | ArmInContext | list[float]) -> On:
     if isinstance(on, ArmInContext):
         return InBlock(on.arm, np.array(on.context, dtype=np.float64))
     return on if isinstance(on, int) else np.array(on, dtype=np.float64)
+
+
+def residue_of(number: int, content: DecisionContent) -> Residue:
+    """What is left of a decision that is erased."""
+    c = content
+    return Residue(
+        number=number,
+        t=c.t,
+        explored=c.explored,
+        turn=c.turn,
+        loss=c.loss,
+        different=c.different,
+        note=c.note,
+    )

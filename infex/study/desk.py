@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TypeVar, final
 
 from infex.errors import InfexError, StoreFailed
@@ -83,6 +84,15 @@ class Desk:
             for old in list(closed)[:CLOSED_KEPT]:
                 if closed[old].number <= written:
                     del closed[old]
+
+    def holding(self) -> AbstractContextManager[object]:
+        """While it lasts, nobody else changes the state."""
+        return self._lock
+
+    def replace(self, standing: Standing) -> None:
+        """Goes on from another state of the same journal."""
+        self.standing = standing
+        self._closed.clear()
 
     def flush(self) -> None:
         """Returns when all that was added is on disk."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from infex.bandit import Decision
+from infex.bandit.journaling import Prepared, prepared
 from infex.errors import AnotherRequest, InvalidSetting, UnknownDecision
 from infex.study.cases import Case, EntryKind, RewardState
 from infex.study.contents import CONTENT_VERSION, AmendmentContent, RewardContent, decision_content
@@ -32,15 +35,42 @@ def tell_one(desk: Desk, key: str, content: RewardContent) -> tuple[RewardState,
     sums = desk.standing.rules.sums
     if case.repeats(key, content.reward or 0.0, content.weight, content.part, sums):
         return case.state, case.number
-    kind = EntryKind.REWARD if case.is_open else EntryKind.LATE
-    return _enter(desk, kind, key, case, now, content)
+    late = case.state is RewardState.DEFAULTED
+    if case.is_open and case.decision is not None and content.reward is not None:
+        bandit = desk.standing.bandit
+        content = _numbered(content, prepared(bandit, case.decision, content.reward, content.weight))
+    return _enter(desk, EntryKind.LATE if late else EntryKind.REWARD, key, case, now, content)
+
+
+def correct_one(desk: Desk, key: str, content: RewardContent) -> tuple[RewardState, int]:
+    """The state of a decision whose reward was wrong, and is this one."""
+    now = desk.now()
+    expire(desk, now)
+    case = known_case(desk, key)
+    if case.is_open or case.decision is None or content.reward is None:
+        why = "waits for its first reward: tell it" if case.is_open else "was erased"
+        raise UnknownDecision(f"decision {key!r} {why}")
+    if case.reward == content.reward:
+        return case.state, case.number
+    if case.reward is None:
+        bandit = desk.standing.bandit
+        content = _numbered(content, prepared(bandit, case.decision, content.reward, 1.0, case.on))
+    return _enter(desk, EntryKind.CORRECTION, key, case, now, content)
+
+
+def _numbered(content: RewardContent, known: Prepared) -> RewardContent:
+    """With what must be known of it, if the reward is changed later."""
+    return msgspec.structs.replace(content, counted=known.counted, turn=known.turn, own_turn=known.own_turn)
 
 
 def expire(desk: Desk, now: int) -> None:
     """Decisions whose time has passed take the default reward."""
     for key in desk.standing.passed(now):
-        content = RewardContent(v=CONTENT_VERSION, reward=desk.standing.rules.default)
-        _enter(desk, EntryKind.DEFAULTED, key, desk.standing.cases[key], now, content)
+        case, default = desk.standing.cases[key], desk.standing.rules.default
+        content = RewardContent(v=CONTENT_VERSION, reward=default)
+        if default is not None and case.decision is not None:
+            content = _numbered(content, prepared(desk.standing.bandit, case.decision, default, 1.0))
+        _enter(desk, EntryKind.DEFAULTED, key, case, now, content)
 
 
 def known_case(desk: Desk, key: str) -> Case:

@@ -31,7 +31,7 @@ class RewardRules:
     again: str = "refuse"
 
     def __post_init__(self) -> None:
-        one_of("again", self.again, ("refuse",))
+        one_of("again", self.again, ("refuse", "sum"))
         microseconds_of(self.wait)
         if self.default is not None:
             real("default", self.default, least=-LARGEST_REWARD, most=LARGEST_REWARD)

@@ -6,15 +6,19 @@ import heapq
 from collections.abc import Callable, Mapping
 from typing import Any, final
 
-from infex.bandit import Bandit, Decided
-from infex.bandit.journaling import enter_again, enter_own
-from infex.errors import DamagedJournal, InfexError
-from infex.study.amending import amended
-from infex.study.cases import Case, EntryKind, case_of
+from infex.bandit import Bandit, Decided, Decision
+from infex.bandit.journaling import Prepared, enter_again, enter_count, enter_own, revise, warn_no_more
+from infex.errors import DamagedJournal, InfexError, NotKept
+from infex.policies.choice import Choice, Turn
+from infex.records.notes import note_of
+from infex.rounds import Taken
+from infex.study.amending import MOVES, amended
+from infex.study.cases import Case, EntryKind, RewardState, case_of
 from infex.study.contents import (
     AmendmentContent,
     DecisionContent,
     OpenedContent,
+    Residue,
     RewardContent,
     content_of,
     decided_from,
@@ -35,13 +39,14 @@ class Standing:
     """A bandit, the cases that wait for their rewards, and sums: all that a journal has come to.
 
     `number` is the last entry that was entered. `given` are policies, estimators and maps with a user's code.
-    `history` finds the entries of a key in the journal.
+    `history` finds the entries of a key in the journal; `residues` are what is left of what was erased.
     """
 
     def __init__(
         self, settings: Settings, given: Mapping[str, object], history: History, bandit: Bandit | None = None
     ) -> None:
         self.settings, self.given, self.history = settings, given, history
+        self.residues: dict[int, Residue] = {}
         self.rules = RewardRules(**{name: settings[name] for name in REWARD_RULES})
         self.patience = self.rules.patience
         self.bandit = bandit_of(settings, given) if bandit is None else bandit
@@ -49,6 +54,7 @@ class Standing:
         self.tallies = Tallies()
         self.number = 1  # the entry that has the settings
         self.amendments: list[int] = []  # the entries of changes, oldest first
+        self.moved = 0  # the last entry that gave arms other places, or more features
         self.due: list[tuple[int, int, str]] = []  # when the time of a decision has passed; a heap
 
     @staticmethod
@@ -64,21 +70,36 @@ class Standing:
         """Takes the next entry of the journal."""
         kind, content = entry.kind, entry.content
         try:
-            if content is None:
+            if entry.number in self.residues:
+                self._enter_residue(self.residues[entry.number])
+            elif content is None:
                 raise DamagedJournal(f"entry {entry.number} was erased, and nothing says what is left of it")
-            if kind == EntryKind.DECISION:
+            elif kind == EntryKind.DECISION:
                 self._decide_again(entry, content_of(DecisionContent, entry.number, content))
             elif kind in ABOUT_REWARDS:
                 reward = content_of(RewardContent, entry.number, content)
                 self.reward(EntryKind(kind), entry.number, entry.key, entry.at, reward, self._case(entry))
             elif kind == EntryKind.AMENDMENT:
                 self.amend(entry.number, content_of(AmendmentContent, entry.number, content))
+                warn_no_more(self.bandit)
+            elif kind == EntryKind.FORGOTTEN:
+                self.number = entry.number  # what it tells was known before the first entry was read
             else:
                 raise DamagedJournal(f"entry {entry.number} is of an unknown kind, {kind!r}")
         except (InfexError, KeyError, ValueError, TypeError) as error:
             if isinstance(error, DamagedJournal):
                 raise
             raise DamagedJournal(f"entry {entry.number} of the journal cannot be entered: {error}") from error
+
+    def _enter_residue(self, residue: Residue) -> None:
+        """Counts a round that was erased; of a reward that was, nothing is left."""
+        self.number = residue.number
+        if residue.t:
+            note = None if residue.note is None else note_of(residue.note)
+            turn = None if residue.turn is None else Turn(residue.turn)
+            choice = Choice(0, residue.explored, note, turn=turn)
+            enter_count(self.bandit, Taken(residue.t, choice, 0, residue.loss, residue.different))
+            self.tallies.moved(RewardState.PENDING, RewardState.ERASED)
 
     def _case(self, entry: Entry) -> Case:
         """The case that an entry tells of, as it was before."""
@@ -121,25 +142,46 @@ class Standing:
     ) -> None:
         """Takes what is told of a case, which is closed then."""
         if kind is not EntryKind.LATE:
-            self._learn(key, case, content, at)
+            self._learn(kind, key, case, content, at)
         before = case.state
         case.told(kind, content, number, at)
         self.tallies.moved(before, case.state)
         self.cases.pop(key, None)
         self.number = number
 
-    def _learn(self, key: str, case: Case, content: RewardContent, at: int) -> None:
-        if case.decision is None or key not in self.cases:
-            raise DamagedJournal(f"a reward is told of {key!r}, which does not wait for one")
-        if content.reward is None:
+    def _learn(self, kind: EntryKind, key: str, case: Case, content: RewardContent, at: int) -> None:
+        """Learns a first reward, or nothing where there is none; for a closed case, that it is another."""
+        if case.decision is None:
+            raise DamagedJournal(f"a reward is told of {key!r}, which was erased")
+        if key not in self.cases:
+            self._revise(kind, case, case.decision, content, at)
+        elif content.reward is None:
             self.bandit.drop(key)
         else:
             self.bandit.tell(key, content.reward, weight=content.weight)
             self.tallies.learnt(case.at, case.decision, content.reward, at)
 
+    def _revise(
+        self, kind: EntryKind, case: Case, decision: Decision, content: RewardContent, at: int
+    ) -> None:
+        after = case.after(kind, content)
+        if case.decided < self.moved or case.on is None:
+            raise NotKept(
+                f"arms or features have changed since {decision.id!r} was decided: its reward stays as it is"
+            )
+        known = case.reward is not None
+        learnt = Prepared(case.counted, *case.turns) if known else Prepared(content.weight, 0, None)
+        revise(self.bandit, decision, case.on, case.reward, after, learnt)
+        if case.reward is None:
+            self.tallies.learnt(case.at, decision, after, at)
+        else:
+            self.tallies.changed(case.at, decision, case.reward, after)
+
     def amend(self, number: int, content: AmendmentContent) -> None:
         """Takes a change of settings."""
         amended(self.bandit, self.settings, content.what, content.to)
+        if content.what in MOVES:
+            self.moved = number
         self.number = number
         self.amendments.append(number)
 
@@ -160,6 +202,7 @@ class Standing:
             "settings": self.settings,
             "number": self.number,
             "amendments": self.amendments,
+            "moved": self.moved,
             "cases": kept,
             "tallies": self.tallies.plain(),
         }

@@ -57,6 +57,7 @@ def _restored(kept: Any, given: Mapping[str, object], history: History) -> Stand
     ]
     standing = Standing(settings, given, history, bandit_from(kept["bandit"], *own))
     standing.number, standing.amendments = kept["number"], list(kept["amendments"])
+    standing.moved = kept["moved"]
     standing.tallies = Tallies.of(kept["tallies"])
     waiting = {decision.id: (decision, on) for decision, on in waiting_in(standing.bandit)}
     for key, digest, unit, at, decided in kept["cases"]:

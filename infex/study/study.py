@@ -41,8 +41,9 @@ from infex.study.contents import (
     RewardContent,
 )
 from infex.study.desk import Desk
+from infex.study.erasing import forget_unit
 from infex.study.explaining_cases import Explanation, explanation_of
-from infex.study.moves import amend_one, ask_one, known_case, tell_one
+from infex.study.moves import amend_one, ask_one, correct_one, known_case, tell_one
 from infex.study.opening import opened_standing
 from infex.study.plain_requests import checked_key, checked_unit, plain_value, request_of
 from infex.study.study_figures import metrics_of
@@ -165,6 +166,25 @@ class Study:
         heavy = real("weight", weight, above=0, most=HEAVIEST_WEIGHT, error=InvalidReward)
         content = RewardContent(v=CONTENT_VERSION, reward=value, weight=heavy, part=part)
         return self._desk.run(lambda: tell_one(self._desk, key, content), durable)
+
+    def correct(self, key: str, reward: float, *, reason: str = "") -> RewardState:
+        """Puts a reward right that was told, or taken by default: as if it had come so; its state then.
+
+        NotKept is raised where that cannot be had exactly: estimators whose rewards count by their order, and
+        decisions from before arms were removed or features added.
+        """
+        value = real("reward", reward, least=-LARGEST_REWARD, most=LARGEST_REWARD, error=InvalidReward)
+        content = RewardContent(v=CONTENT_VERSION, reward=value, reason=reason)
+        return self._desk.run(lambda: correct_one(self._desk, key, content), True)
+
+    def forget(self, unit: str, *, reason: str = "") -> int:
+        """Erases all that is kept of a unit: contexts, decisions, rewards; how many entries that was.
+
+        The state afterwards is, to the last bit, that of a study which never learnt these rewards. That
+        rounds were taken and how they count for the schedule and its limits stays, and so do the keys and
+        times of the entries, and the chain of hashes.
+        """
+        return forget_unit(self._desk, checked_unit(unit), reason)
 
     def tell_many(
         self, keys: Sequence[str], rewards: Sequence[float], *, durable: bool = True
