@@ -50,6 +50,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     | {"files", "streams", "statistics", "schedules", "linear", "policies", "environments", "records"}
     | {"simulation", "reports"},
     "service": GROUND | {"version", "files", "records", "bandit", "study"},
+    "client": GROUND | {"records"},
     "cli": {"errors", "files", "schedules", "theory", "verification", "reports", "experiments", "planning"}
     | {"service"},
     "__main__": {"cli"},

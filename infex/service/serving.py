@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import signal
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -115,4 +116,5 @@ def serve(listening: Listening, started: Callable[[str], None]) -> None:
         ws="none",
         lifespan="on",
     )
+    signal.signal(signal.SIGTERM, lambda *_: None)  # the server raises it again once it has ended well
     ClosingServer(settings, service, started).run()
