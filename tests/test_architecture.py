@@ -35,7 +35,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     | {"version", "files", "streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds"}
     | {"features", "records"},
     "study": GROUND
-    | {"version", "linear", "schedules", "policies", "rounds", "features", "records", "bandit"},
+    | {"version", "files", "linear", "schedules", "policies", "rounds", "features", "records", "bandit"},
     "simulation": GROUND
     | {"streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds", "environments"}
     | {"records"},
@@ -52,7 +52,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "service": GROUND | {"version", "files", "records", "bandit", "study"},
     "client": GROUND | {"records"},
     "cli": {"errors", "files", "schedules", "theory", "verification", "reports", "experiments", "planning"}
-    | {"service"},
+    | {"records", "study", "service"},
     "__main__": {"cli"},
     "testing": GROUND  # simulation: `agree` compares whole runs
     | {"streams", "schedules", "linear", "policies", "rounds", "environments", "simulation"}

@@ -19,6 +19,7 @@ from infex.cli.report_command import report
 from infex.cli.reproduce_command import reproduce
 from infex.cli.run_command import run
 from infex.cli.serve_command import serve
+from infex.cli.study_command import study
 from infex.cli.suite_command import suite
 from infex.cli.token_command import token
 from infex.cli.verify_command import verify
@@ -68,11 +69,12 @@ def main() -> None:
     infex plan --horizon 1e6 ...            how rarely may I explore?
     infex bound --dim 10 --gap 0.1 ...      what the theorem promises, if anything
     infex verify                            the paper's statements, checked on fresh runs
+    infex study list sqlite:///shop.db      studies: show, log, explain, verify, export, backup, ...
     infex serve --db sqlite:///shop.db      decisions over HTTP, and a page
     infex token make | list | revoke        who may ask a service, and for what
     infex warm                              compiles all that is needed, ahead of its first use
     """
 
 
-for command in (reproduce, run, suite, report, compare, diff, plan, bound, verify, serve, token, warm):
+for command in (reproduce, run, suite, report, compare, diff, plan, bound, verify, study, serve, token, warm):
     main.add_command(command)

@@ -41,6 +41,7 @@ DECIDE, REWARD = frozenset({Scope.DECIDE}), frozenset({Scope.REWARD})
 READ, ADMIN = frozenset({Scope.READ}), frozenset({Scope.ADMIN})
 STUDY = "/v1/studies/{name}"
 SHORT_TEXT = {"type": "string", "maxLength": 200}
+PROVE = {"prove": {"type": "string", "enum": ["true", "false"], "default": "true"}}
 FILTERS = {
     "arm": SHORT_TEXT,
     "reason": SHORT_TEXT,
@@ -88,7 +89,8 @@ class Service:
         yield Address(method="GET", path=f"{STUDY}/decisions/{{key:path}}", needs=READ, answer=ends.decision,
                       gives=dict[str, Any])  # fmt: skip
         yield Address(method="GET", path=f"{STUDY}/explain/{{key:path}}", needs=READ, answer=ends.explain,
-                      gives=ExplainAnswer)  # fmt: skip
+                      gives=ExplainAnswer, query=PROVE)  # fmt: skip
+        yield Address(method="GET", path=f"{STUDY}/lift", needs=READ, answer=ends.lift, gives=dict[str, Any])
         yield Address(method="GET", path=f"{STUDY}/past", needs=READ, answer=ends.past, gives=dict[str, Any])
         yield Address(method="POST", path=f"{STUDY}/amendments", needs=ADMIN, answer=ends.amend,
                       takes=AmendmentRequest, gives=StudyAnswer)  # fmt: skip

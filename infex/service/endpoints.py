@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, final
 
@@ -12,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from infex.errors import InfexError, InvalidBody, Overloaded
+from infex.service.alarms import alarms_of
 from infex.service.answers import (
     DecisionAnswer,
     ExplainAnswer,
@@ -52,6 +54,7 @@ REWARDS_DECODER = StrictDecoder(RewardRequest | list[RewardRequest])
 STUDY_DECODER, AMENDMENT_DECODER = StrictDecoder(StudyRequest), StrictDecoder(AmendmentRequest)
 PREVIEW_DECODER = StrictDecoder(PreviewRequest)
 PER_KEY = {"context", "unit"}  # what a batch may have one of for each key
+NO_DAY = {"mean_reward": None, "calibration": None}
 ROUNDS_WITHOUT_A_DAY = 10_000  # of a preview, where nothing was asked in the last day
 
 
@@ -66,6 +69,7 @@ class Endpoints:
 
     def __init__(self, studies: OpenStudies, limits: ServiceLimits) -> None:
         self.studies, self._limits, self._replays = studies, limits, Replays()
+        self._proving = asyncio.Lock()  # whoever holds it reads a whole journal
 
     async def decide(self, request: Request) -> Response:
         """Takes a decision, or many in one commit. They are on disk when this answers."""
@@ -104,16 +108,33 @@ class Endpoints:
     async def decision(self, request: Request) -> Response:
         """The decision of a key, and what has become of its reward."""
         key = request.path_params["key"]
-        found = await asyncio.to_thread(self._calls(request).study.explain, key)
+        found = await asyncio.to_thread(self._calls(request).study.explain, key, prove=False)
         decided = None if found.decision is None else decision_answer(found.decision)
         rest = {"state": found.state.value, "reward": found.reward, "late": found.late, "at": found.at}
         return said({"key": key, "decision": decided, **rest, "told_at": found.told_at})
 
     async def explain(self, request: Request) -> Response:
-        """Why a decision was taken: all that is known of it, and whether the journal gives it again."""
-        key = request.path_params["key"]
-        why = await asyncio.to_thread(self._calls(request).study.explain, key)
+        """Why a decision was taken, with the proof that the journal gives it again; `prove=false` is quicker.
+
+        A proof replays the journal, so one is made at a time. Contexts are not shown.
+        """
+        key, study = request.path_params["key"], self._calls(request).study
+        if request.query_params.get("prove") == "false":
+            why = await asyncio.to_thread(study.explain, key, prove=False)
+        elif self._proving.locked():
+            raise Overloaded("a proof is being made: the same again later, or prove=false")
+        else:
+            async with self._proving:
+                why = await asyncio.to_thread(study.explain, key)
         return said(ExplainAnswer(key=key, why=plain_figures(why)))
+
+    async def lift(self, request: Request) -> Response:
+        """What the study gains over those who are held out, with its interval; all of the journal is read."""
+        if self._proving.locked():
+            raise Overloaded("a journal is being read: the same again later")
+        async with self._proving:
+            found = await asyncio.to_thread(self._calls(request).study.lift)
+        return said(plain_figures(found))
 
     async def list_studies(self, request: Request) -> Response:
         """All studies at a glance."""
@@ -155,7 +176,9 @@ class Endpoints:
 
     async def past(self, request: Request) -> Response:
         """What the journal tells: shares of arms over time, when it explored, what was skipped and why."""
-        return said(self.studies.view(self._name(request)).past())
+        calls = self._calls(request)
+        past = self.studies.view(calls.study.name).past()
+        return said(past | {"planned": _planned_line(calls.study, past["stretches"])})
 
     async def latest(self, request: Request) -> Response:
         """The latest decisions, newest first; `arm`, `reason`, `explored` and `state` choose among them."""
@@ -178,7 +201,10 @@ class Endpoints:
         """A study as the page shows it among others."""
         shown = shown_study(calls.study)
         figures = plain_figures(calls.study.metrics())
-        figures |= {"waiting": calls.waiting, "rounds": shown.rounds}
+        view = self.studies.view(calls.study.name)
+        figures |= {"waiting": calls.waiting, "rounds": shown.rounds, "alarms": alarms_of(figures)}
+        figures["per_minute"] = view.per_minute(time.time())
+        figures["today"] = figures["days"][max(figures["days"])] if figures["days"] else NO_DAY
         figures["limits"] = [limit._asdict() for limit in shown.limits]
         labels = None if shown.labels is None else [_label(label) for label in shown.labels]
         return StudyAnswer(
@@ -302,6 +328,13 @@ def _amend(study: Study, change: AmendmentRequest) -> None:
     if policy is None and change.allowed is None:
         raise InvalidBody("nothing is to be changed", field="body", expected="policy, allowed or explore")
     study.amend(policy=policy, allowed=change.allowed, reason=change.reason)
+
+
+def _planned_line(study: Study, spans: list[dict[str, Any]]) -> list[int] | None:
+    """How many explorations the policy in force plans up to the end of each span; None if it does not tell."""
+    policy = resumed_policy(policy_of(study))
+    counts = [planned_count(policy, 1, span["last"]) for span in spans]
+    return None if None in counts else [count or 0 for count in counts]
 
 
 def _count(text: str) -> int:

@@ -128,6 +128,15 @@ class JournalView:
         fields = [(each, msgspec.structs.asdict(each)) for each in seen]
         return [each for each, has in fields if all(has[name] == value for name, value in given.items())]
 
+    def per_minute(self, now: float) -> float:
+        """Decisions a minute, by the latest ones: those of the last minute, or as many as are kept."""
+        with self._lock:
+            recent = [each.at for each in self._latest.values() if now - 60.0 < each.at <= now]
+            kept_all = len(recent) < LATEST_KEPT
+        if kept_all or not recent:
+            return float(len(recent))
+        return 60.0 * len(recent) / max(now - recent[0], 1e-3)
+
     def rounds_a_day(self) -> int:
         """How many rounds a day there are, by what the stretches of the last day tell; 0 if none does."""
         with self._lock:

@@ -21,6 +21,7 @@ class PageFile(NamedTuple):
 FILES = {
     "/": PageFile("page.html", "text/html; charset=utf-8"),
     "/page.js": PageFile("page.js", "text/javascript; charset=utf-8"),
+    "/study.js": PageFile("study.js", "text/javascript; charset=utf-8"),
     "/drawing.js": PageFile("drawing.js", "text/javascript; charset=utf-8"),
     "/page.css": PageFile("page.css", "text/css; charset=utf-8"),
 }

@@ -67,6 +67,8 @@ class StudyRequest(Body, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     wait: Annotated[str, Meta(max_length=40)] | float | None = None
     default: float | None = None
     again: Literal["refuse", "sum"] = "refuse"
+    holdout: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    holdout_policy: Annotated[str, Meta(max_length=200)] | int = "uniform"
 
 
 class AmendmentRequest(Body, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
