@@ -49,7 +49,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "planning": GROUND
     | {"files", "streams", "statistics", "schedules", "linear", "policies", "environments", "records"}
     | {"simulation", "reports"},
-    "service": GROUND | {"version", "files", "records", "bandit", "study"},
+    "service": GROUND | {"version", "files", "streams", "records", "bandit", "study"},
     "client": GROUND | {"records"},
     "cli": {"errors", "files", "schedules", "theory", "verification", "reports", "experiments", "planning"}
     | {"records", "study", "service"},

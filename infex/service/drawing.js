@@ -44,19 +44,24 @@ function ticks(low, high, most) {
 
 // A chart over rounds. `shown` has: points (x of every step), lines [{name, y, style}], areas [{name, low, high, fill}],
 // marks [{x, kind, text}], verticals [{x, name}], limit {y, name}, and tip(place), which says what is under the cursor.
+// Drawn again with new data it keeps its place on the page, so that focus, cursor and zoom stay.
 export function chart(host, shown) {
-  host.textContent = "";
-  const svgHost = make("div", { class: "chart", tabindex: "0", role: "group", "aria-label": shown.title });
-  const tip = make("p", { class: "tip", "aria-live": "polite" });
-  host.append(svgHost, tip);
-  if (shown.legend) {
-    host.append(make("ul", { class: "legend" }, ...shown.legend.map((each) => make("li", {}, make("i", { class: each.fill }), each.name))));
-  }
-  const view = host.view || (host.view = { from: null, to: null, at: null });
-  const draw = () => drawChart(svgHost, tip, shown, view, draw);
-  draw();
+  if (!host.chart) host.chart = begun(host);
+  const { view, svgHost, tip, legend } = host.chart;
+  host.chart.shown = shown;
+  svgHost.setAttribute("aria-label", shown.title);
+  legend.replaceChildren(...(shown.legend || []).map((each) => make("li", {}, make("i", { class: each.fill }), each.name)));
+  const redraw = () => drawChart(svgHost, tip, host.chart.shown, view, redraw);
+  host.chart.redraw = redraw;
+  redraw();
+}
+
+function begun(host) {
+  const svgHost = make("div", { class: "chart", tabindex: "0", role: "group" }), view = { from: null, to: null, at: null };
+  const tip = make("p", { class: "tip", "aria-live": "polite" }), legend = make("ul", { class: "legend" });
+  host.replaceChildren(svgHost, tip, legend);
   svgHost.addEventListener("keydown", (event) => {
-    const last = shown.points.length - 1, at = view.at ?? last;
+    const shown = host.chart.shown, last = shown.points.length - 1, at = Math.min(last, view.at ?? last);
     const steps = { ArrowLeft: -1, ArrowRight: 1, Home: -last, End: last };
     if (event.key in steps) view.at = Math.min(last, Math.max(0, at + steps[event.key]));
     else if (event.key === "+" || event.key === "=") zoom(shown, view, at, 0.5);
@@ -64,8 +69,9 @@ export function chart(host, shown) {
     else if (event.key === "Escape" || event.key === "0") view.from = view.to = view.at = null;
     else return;
     event.preventDefault();
-    draw();
+    host.chart.redraw();
   });
+  return { view, svgHost, tip, legend };
 }
 
 function zoom(shown, view, at, factor) {
@@ -123,7 +129,7 @@ function drawChart(host, tip, shown, view, redraw) {
   }
   const cursor = add(svg, "line", { class: "cursor", y1: box.top, y2: box.bottom, visibility: "hidden" });
   const point = (place) => {
-    if (place === null || !xs.length) return;
+    if (place === null || place >= xs.length) return;
     cursor.setAttribute("x1", xOf(xs[place]));
     cursor.setAttribute("x2", xOf(xs[place]));
     cursor.setAttribute("visibility", "visible");
@@ -165,7 +171,7 @@ export function intervals(host, rows, words) {
   }
   rows.forEach((row, place) => {
     const y = place * step + 18, style = row.chosen ? "1" : "0";
-    add(svg, "text", { class: "name", x: 0, y: y + 4 }, cut(row.name, left / 7.2));
+    add(svg, "text", { class: "name", x: 0, y: y + 4 }, cut(row.name, left / 6.8));
     const from = Number.isFinite(row.low) ? xOf(row.low) : left, to = Number.isFinite(row.high) ? xOf(row.high) : right;
     const bar = add(svg, "line", { class: `line stroke${style}`, x1: from, x2: to, y1: y, y2: y });
     add(bar, "title", {}, `${row.name}: ${number(row.mid)} (${number(row.low)} to ${number(row.high)})`);
@@ -186,7 +192,7 @@ export function bars(host, rows, words) {
   const xOf = (x) => left + ((x - low) / (high - low)) * (right - left);
   rows.forEach((row, place) => {
     const y = place * step + 4;
-    add(svg, "text", { class: "name", x: 0, y: y + 13 }, cut(row.name, left / 7.2));
+    add(svg, "text", { class: "name", x: 0, y: y + 13 }, cut(row.name, left / 6.8));
     const bar = add(svg, "rect", { class: row.value < 0 ? "fill1" : "fill0", x: xOf(Math.min(0, row.value)), y, width: Math.max(1, Math.abs(xOf(row.value) - xOf(0))), height: 16 });
     add(bar, "title", {}, `${row.name}: ${number(row.value)}`);
     add(svg, "text", { x: width - 2, y: y + 13, "text-anchor": "end" }, row.text ?? number(row.value));

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import Any, final
+from collections.abc import Awaitable, Callable, Sequence
+from typing import final
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from infex.errors import InfexError, InvalidBody, Overloaded
-from infex.service.alarms import alarms_of
+from infex.errors import InvalidBody, Overloaded
 from infex.service.answers import (
     DecisionAnswer,
     ExplainAnswer,
     HealthAnswer,
-    PreviewAnswer,
     RewardAnswer,
     StudyAnswer,
     decision_answer,
 )
+from infex.service.glances import glance, planned_line, previewed
 from infex.service.grouped_calls import GroupedCalls
 from infex.service.open_studies import OpenStudies, thing_of
 from infex.service.parsing import StrictDecoder
 from infex.service.plain_answers import plain_figures
-from infex.service.refusals import RefusedInBatch
 from infex.service.replays import Replays, key_of
 from infex.service.service_limits import ServiceLimits
 from infex.service.shapes import (
@@ -37,15 +33,10 @@ from infex.service.shapes import (
     RewardRequest,
     StudyRequest,
 )
+from infex.service.study_calls import amend_study, asked_all, keyed, told_all
 from infex.study.showing import (
-    paused_policy,
     pending_count,
-    planned_count,
-    policy_of,
-    resumed_policy,
-    shown_study,
 )
-from infex.study.study import Study
 from infex.version import __version__
 
 ENCODER_OF_ANSWERS = msgspec.json.Encoder()
@@ -53,9 +44,6 @@ DECISIONS_DECODER = StrictDecoder(DecisionRequest | list[DecisionRequest])
 REWARDS_DECODER = StrictDecoder(RewardRequest | list[RewardRequest])
 STUDY_DECODER, AMENDMENT_DECODER = StrictDecoder(StudyRequest), StrictDecoder(AmendmentRequest)
 PREVIEW_DECODER = StrictDecoder(PreviewRequest)
-PER_KEY = {"context", "unit"}  # what a batch may have one of for each key
-NO_DAY = {"mean_reward": None, "calibration": None}
-ROUNDS_WITHOUT_A_DAY = 10_000  # of a preview, where nothing was asked in the last day
 
 
 def said(answer: object, status: int = 200) -> Response:
@@ -80,9 +68,9 @@ class Endpoints:
             asked = DECISIONS_DECODER.read(body)
             many = asked if isinstance(asked, list) else [asked]
             self._refuse_long(many)
-            keyed = _keyed(many, request)
+            with_keys = keyed(many, request.headers.get("idempotency-key"))
             self._refuse_pending(calls)
-            decided = await calls.call(lambda study: _asked_all(study, keyed))
+            decided = await calls.call(lambda study: asked_all(study, with_keys))
             answers = [decision_answer(each) for each in decided]
             return ENCODER_OF_ANSWERS.encode(answers if isinstance(asked, list) else answers[0])
 
@@ -97,7 +85,7 @@ class Endpoints:
             told = REWARDS_DECODER.read(body)
             many: list[RewardRequest] = told if isinstance(told, list) else [told]
             self._refuse_long(many)
-            states = await calls.call(lambda study: _told_all(study, many))
+            states = await calls.call(lambda study: told_all(study, many))
             answers = [
                 RewardAnswer(key=each.key, state=state) for each, state in zip(many, states, strict=True)
             ]
@@ -161,7 +149,7 @@ class Endpoints:
 
         async def work() -> bytes:
             change: AmendmentRequest = AMENDMENT_DECODER.read(body)
-            await asyncio.to_thread(_amend, calls.study, change)
+            await asyncio.to_thread(amend_study, calls.study, change)
             return ENCODER_OF_ANSWERS.encode(await asyncio.to_thread(self.glance, calls))
 
         return await self._once(request, body, work)
@@ -171,14 +159,15 @@ class Endpoints:
         asked: PreviewRequest = PREVIEW_DECODER.read(await request.body())
         calls = self._calls(request)
         policy = thing_of(asked.policy)
-        answer = await asyncio.to_thread(self._previewed, calls, policy, asked.policy)
+        view = self.studies.view(calls.study.name)
+        answer = await asyncio.to_thread(previewed, calls.study, view, policy, asked.policy)
         return said(answer)
 
     async def past(self, request: Request) -> Response:
         """What the journal tells: shares of arms over time, when it explored, what was skipped and why."""
         calls = self._calls(request)
         past = self.studies.view(calls.study.name).past()
-        return said(past | {"planned": _planned_line(calls.study, past["stretches"])})
+        return said(past | {"planned": planned_line(calls.study, past["stretches"])})
 
     async def latest(self, request: Request) -> Response:
         """The latest decisions, newest first; `arm`, `reason`, `explored` and `state` choose among them."""
@@ -199,25 +188,7 @@ class Endpoints:
 
     def glance(self, calls: GroupedCalls) -> StudyAnswer:
         """A study as the page shows it among others."""
-        shown = shown_study(calls.study)
-        figures = plain_figures(calls.study.metrics())
-        view = self.studies.view(calls.study.name)
-        figures |= {"waiting": calls.waiting, "rounds": shown.rounds, "alarms": alarms_of(figures)}
-        figures["per_minute"] = view.per_minute(time.time())
-        figures["today"] = figures["days"][max(figures["days"])] if figures["days"] else NO_DAY
-        figures["limits"] = [limit._asdict() for limit in shown.limits]
-        labels = None if shown.labels is None else [_label(label) for label in shown.labels]
-        return StudyAnswer(
-            name=calls.study.name, policy=shown.policy, paused=shown.paused, arms=labels, figures=figures
-        )
-
-    def _previewed(self, calls: GroupedCalls, policy: Any, text: object) -> PreviewAnswer:
-        first = shown_study(calls.study).rounds + 1
-        rounds = self.studies.view(calls.study.name).rounds_a_day() or ROUNDS_WITHOUT_A_DAY
-        last = first + rounds - 1
-        wanted, now = planned_count(policy, first, last), planned_count(policy_of(calls.study), first, last)
-        shown = text if isinstance(text, str) else ""
-        return PreviewAnswer(policy=shown, rounds=rounds, explorations=wanted, now=now)
+        return glance(calls, self.studies.view(calls.study.name))
 
     async def _once(
         self, request: Request, body: bytes, work: Callable[[], Awaitable[bytes]], status: int = 200
@@ -259,92 +230,10 @@ class Endpoints:
             raise Overloaded(f"{pending} decisions wait for their rewards: tell some first")
 
 
-def _keyed(many: Sequence[DecisionRequest], request: Request) -> list[tuple[str, dict[str, Any]]]:
-    """What is asked for each key; without keys the Idempotency-Key is taken, numbered in a batch."""
-    header = request.headers.get("idempotency-key")
-    keyed = []
-    for place, each in enumerate(many):
-        key = each.key
-        if key is None:
-            if header is None:
-                raise InvalidBody("key is missing", field="key", expected="a key, or an Idempotency-Key")
-            key = key_of(header) if len(many) == 1 else f"{key_of(header)}#{place}"
-        options = {
-            "context": each.context,
-            "arms": each.arms,
-            "labels": each.labels,
-            "allowed": each.allowed,
-            "unit": each.unit,
-        }
-        keyed.append((key, options))
-    return keyed
-
-
-def _given(options: dict[str, Any]) -> set[str]:
-    return {word for word, value in options.items() if value is not None}
-
-
-def _asked_all(study: Study, keyed: list[tuple[str, dict[str, Any]]]) -> list[Any]:
-    if len(keyed) > 1 and all(PER_KEY.issuperset(_given(options)) for _, options in keyed):
-        with contextlib.suppress(InfexError):  # then one by one, which says where it was
-            contexts, units = ([options[word] for _, options in keyed] for word in ("context", "unit"))
-            with_contexts = None if contexts.count(None) == len(contexts) else contexts
-            return study.ask_many(
-                [key for key, _ in keyed], contexts=with_contexts, units=units, durable=False
-            )
-    found = []
-    for place, (key, options) in enumerate(keyed):
-        with _in_batch(place, len(keyed)):
-            found.append(study.ask(key, durable=False, **options))
-    return found
-
-
-def _told_all(study: Study, many: list[RewardRequest]) -> list[str]:
-    states = []
-    for place, each in enumerate(many):
-        with _in_batch(place, len(many)):
-            state = study.tell(each.key, each.reward, weight=each.weight, part=each.part, durable=False)
-            states.append(state.value)
-    return states
-
-
-@contextlib.contextmanager
-def _in_batch(place: int, count: int) -> Iterator[None]:
-    """Says of an error in a batch where it was; those before it stand."""
-    try:
-        yield
-    except InfexError as error:
-        if count == 1:
-            raise
-        raise RefusedInBatch(place, error) from error
-
-
-def _amend(study: Study, change: AmendmentRequest) -> None:
-    """One amendment for each of what is to change; the policy first."""
-    policy = None if change.policy is None else thing_of(change.policy)
-    if change.explore is not None:
-        before = policy_of(study) if policy is None else policy
-        policy = resumed_policy(before) if change.explore else paused_policy(before)
-    if policy is None and change.allowed is None:
-        raise InvalidBody("nothing is to be changed", field="body", expected="policy, allowed or explore")
-    study.amend(policy=policy, allowed=change.allowed, reason=change.reason)
-
-
-def _planned_line(study: Study, spans: list[dict[str, Any]]) -> list[int] | None:
-    """How many explorations the policy in force plans up to the end of each span; None if it does not tell."""
-    policy = resumed_policy(policy_of(study))
-    counts = [planned_count(policy, 1, span["last"]) for span in spans]
-    return None if None in counts else [count or 0 for count in counts]
-
-
 def _count(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 1 <= int(text[:6]) <= 1000 or len(text) > 4:
         raise InvalidBody("most is not a number in range", field="most", expected="1 to 1000")
     return int(text)
-
-
-def _label(label: object) -> str | int:
-    return label if isinstance(label, str | int) else str(label)
 
 
 BATCH_OF_DECISIONS, BATCH_OF_REWARDS = (

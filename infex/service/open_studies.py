@@ -41,7 +41,7 @@ class OpenStudies:
         return self.opened.is_set()
 
     def __iter__(self) -> Iterator[GroupedCalls]:
-        return iter(list(self._calls.values()))
+        return iter([calls for _, calls in sorted(self._calls.items())])
 
     def __len__(self) -> int:
         return len(self._calls)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import ipaddress
 import signal
 import socket
+import tempfile
+import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +18,7 @@ import uvicorn
 from infex.checks import real, whole
 from infex.errors import InvalidSetting
 from infex.service.application import Service
+from infex.service.demo import play_on, play_past, shoppers
 from infex.service.service_limits import ServiceLimits
 from infex.service.token_places import token_path
 from infex.service.tokens import TokenFile
@@ -100,7 +104,27 @@ def serve(listening: Listening, started: Callable[[str], None]) -> None:
 
     `started` is called with the address once it listens.
     """
-    service = service_of(listening)
+    run(service_of(listening), listening, started)
+
+
+def serve_demo(host: str, port: int, started: Callable[[str], None]) -> None:
+    """Serves a simulated shop, with two days behind it and visitors that go on to come."""
+    with tempfile.TemporaryDirectory(prefix="infex-demo-") as folder:
+        listening = Listening(url=f"sqlite:///{folder}/demo.db", host=host, port=port)
+        shops, ended = shoppers(), threading.Event()
+        play_past(listening.url, shops, time.time())
+        service = service_of(listening)
+        hand = threading.Thread(target=play_on, args=(service, shops, ended, ended.wait))
+        hand.start()
+        try:
+            run(service, listening, started)
+        finally:
+            ended.set()
+            hand.join()
+
+
+def run(service: Service, listening: Listening, started: Callable[[str], None]) -> None:
+    """Runs a service until SIGTERM or Ctrl-C."""
     settings = uvicorn.Config(
         service.app,
         host=listening.host,

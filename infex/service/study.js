@@ -3,7 +3,7 @@ import { bars, chart, intervals, make, number, span } from "/drawing.js";
 import { alarms, figure } from "/page.js";
 
 let here = null; // what is shown: the study, its places on the page, and how to ask
-const MOST_ARMS = 7, MOST_ROWS = 12;
+const MOST_ARMS = 7, MOST_ROWS = 12, FEW_ROWS = 15, MANY_ROWS = 200;
 const PANELS = [
   ["when", "When it explores", "wide"],
   ["shares", "Share of each arm"],
@@ -12,11 +12,11 @@ const PANELS = [
   ["reward", "Mean reward, as told"],
   ["delay", "Delay of rewards"],
   ["days", "By day"],
-  ["changes", "Changes, and what was skipped"],
+  ["changes", "Changes, and what was skipped", "wide"],
 ];
 
 export function openStudy(main, study, tools) {
-  here = { study, ...tools, places: {}, filters: {}, rows: "" };
+  here = { study, ...tools, places: {}, filters: {}, rows: "", most: FEW_ROWS };
   const place = (name, title, style) => {
     const host = make("div", { id: name });
     here.places[name] = host;
@@ -172,7 +172,7 @@ function cells(tag, row, numbers) {
 
 function drawDays(days) {
   const rows = Object.entries(days).sort().reverse().slice(0, 14).map(([day, f]) => [day, number(f.decisions), number(f.explored), number(f.rewards), number(f.mean_reward), number(f.calibration)]);
-  here.places.days.replaceChildren(make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "By day" }, make("table", {},
+  here.places.days.replaceChildren(make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table by day" }, make("table", {},
     make("thead", {}, cells("th", ["day", "decisions", "explored", "rewards", "mean reward", "calibration"], true)), make("tbody", {}, ...rows.map((row) => cells("td", row, true))))),
   make("p", { class: "tip" }, "Calibration: mean reward minus mean estimate; near 0 is good."));
 }
@@ -196,15 +196,20 @@ function drawFilters() {
   here.places.latest.append(
     make("div", { class: "filters" }, choice("arm", "arm", arms.map((arm) => [arm, arm])), choice("reason", "reason", reasons.map((reason) => [reason, reason])),
       choice("explored", "explored", [["true", "yes"], ["false", "no"]]), choice("state", "reward", ["pending", "rewarded", "defaulted", "late", "corrected"].map((each) => [each, each]))),
-    make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Latest decisions" }, make("table", { class: "latest" },
-      make("thead", {}, cells("th", ["key", "round", "arm", "reason", "estimate", "reward", "when"])), here.rows)));
+    make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of the latest decisions" }, make("table", { class: "latest" },
+      make("thead", {}, cells("th", ["key", "round", "arm", "reason", "estimate", "reward", "when"])), here.rows)),
+    make("button", { id: "more", onclick: (event) => {
+      here.most = here.most === FEW_ROWS ? MANY_ROWS : FEW_ROWS;
+      event.target.textContent = here.most === FEW_ROWS ? "Show more" : "Show fewer";
+      refreshStudy(here.study);
+    } }, "Show more"));
 }
 
 function drawLatest(latest) {
   const focused = document.activeElement?.dataset?.key;
-  const rows = latest.slice(0, 50).map((each) => {
+  const rows = latest.slice(0, here.most).map((each) => {
     const cell = (name, value, style = "") => make("td", { class: style, "data-name": name }, value);
-    return make("tr", {}, cell("", make("button", { "data-key": each.key, title: "Why?", onclick: () => showWhy(each.key) }, each.key)), cell("round", number(each.round)), cell("arm", each.arm), cell("", each.reason),
+    return make("tr", {}, cell("", make("button", { "data-key": each.key, title: "Why?", onclick: () => showWhy(each.key) }, each.key)), cell("round", number(each.round)), cell("arm", each.arm), cell("", each.explored ? make("strong", {}, each.reason) : each.reason),
       cell("estimate", number(each.estimate)), cell("reward", each.reward === null ? each.state : number(each.reward)), cell("", new Date(each.at * 1000).toLocaleTimeString()));
   });
   here.rows.replaceChildren(...(rows.length ? rows : [make("tr", {}, make("td", { colspan: "7", class: "soft" }, "none of the latest decisions is so"))]));

@@ -220,7 +220,7 @@ def test_a_study_is_begun_once_and_other_settings_are_refused(tmp_path: Path) ->
         fixed = {"name": "fixed", "policy": "Greedy", "arms": [[1.0, 0.0], [0.0, 1.0]], "labels": ["a", "b"]}
         assert call("POST", "/v1/studies", fixed).json["arms"] == ["a", "b"]
         assert call("POST", "/v1/studies", fixed | {"name": "third"}).status == 429
-        assert [each["name"] for each in call("GET", "/v1/studies").json] == ["pricing", "fixed"]
+        assert [each["name"] for each in call("GET", "/v1/studies").json] == ["fixed", "pricing"]
         for change, field in (
             ({"policy": "Infex(LinUCB"}, "policy"),
             ({"policy": "__import__('os')"}, "policy"),

@@ -156,7 +156,7 @@ def test_what_fails_within_is_told_to_nobody(
 
     with running(tmp_path) as call:
         call("POST", "/v1/studies", PRICING)
-        monkeypatch.setattr("infex.service.endpoints._asked_all", broken)
+        monkeypatch.setattr("infex.service.endpoints.asked_all", broken)
         with caplog.at_level(logging.DEBUG):
             reply = call("POST", "/v1/studies/pricing/decisions", {"key": "a", "context": CONTEXT})
     assert (reply.status, reply.json["error"]) == (500, "InternalError")
