@@ -3,26 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from infex.bandit import saving
+from infex.bandit.arms import context_within
 from infex.bandit.bandit import Bandit
-from infex.bandit.deciding import pending_of
+from infex.bandit.context_reading import noticed_in, read_one
+from infex.bandit.deciding import key_for, pending_of
 from infex.bandit.decision import Decided, Decision
 from infex.bandit.foreseeing import await_reward
 from infex.bandit.noting import fits
 from infex.bandit.pulls import count_pull
-from infex.checks import LARGEST_REWARD, told
+from infex.checks import LARGEST_REWARD, quick, told
 from infex.errors import InvalidChoice, InvalidRound, NotKept
 from infex.features import FeatureMap
 from infex.linear import InBlock, Layout, On, Separate
 from infex.linear.estimating import Estimator
 from infex.linear.revising import Revision
-from infex.policies.choice import Turn
+from infex.policies.choice import Choice, Turn
 from infex.policies.masks import refuse_turn
 from infex.policies.reviving import revived
 from infex.policies.traits import Policy
 from infex.rounds import Taken
+
+
+def decide_own(bandit: Bandit, options: dict[str, Any], key: str) -> Decided:
+    """What `bandit.decide(**options, id=key)` gives, the common question in a third of the time."""
+    if not options.keys() - {"context"}:
+        with bandit._lock:
+            quickly = _glanced(bandit, options.get("context"), key)
+        if quickly is not None:
+            return quickly
+    return bandit.decide(**options, id=key)
+
+
+def _glanced(bandit: Bandit, given: object, key: str) -> Decided | None:
+    """The decision that `ask` would take in one compiled call; None where it takes the long way."""
+    player, arms = bandit._player, bandit._arms
+    account, shortcut = player.account, player.shortcut
+    if shortcut is None or arms.allowed is not None:
+        return None
+    t, context = account.t + 1, read_one(arms, given)
+    within = context_within(arms, context)
+    seen = player.glance(t) if within is None else player.glance_in(t, within)
+    if seen is None or (within is None and context is not None) or seen[1][0] < 0:
+        return None
+    explores, (arm, greedy, estimate, best, margin) = seen
+    reason, turn = shortcut.explored if explores else shortcut.greedy
+    shares = (1.0, 1.0, 1.0) if explores else (1.0, 0.0, None)
+    label = None if arms.labels is None else arms.labels[arm]
+    interval = estimate, estimate - margin, estimate + margin
+    fields = (key_for(bandit, key, t), t, arm, label, explores, greedy, *interval)
+    decision = quick(Decision, (*fields, shares[0], reason, *shares[1:]))
+    said = reason if player.traits.gate is not None else ""  # by a policy without a schedule
+    choice = quick(Choice, (arm, explores, None, said, None, *shares, turn))
+    on = arm if within is None else quick(InBlock, (arm, within))
+    loss = max(best - estimate, 0.0) if explores else 0.0
+    taken = quick(Taken, (t, choice, on, loss, explores and arm != greedy, noticed_in(context)))
+    return quick(Decided, (decision, taken, True, account.changes, None))
 
 
 def enter_own(bandit: Bandit, decided: Decided) -> None:
