@@ -73,8 +73,9 @@ class Feed:
             raise Overloaded(f"{self._listeners} follow the events already")
         self._listeners += 1
         try:
-            heard = self._number
-            yield _event(await asyncio.to_thread(self._seen))
+            heard, news = self._number, await asyncio.to_thread(self._seen)
+            self._news = news if self._listeners == 1 else self._news  # others must still hear of it
+            yield _event(news)
             while not self._ended:
                 yield await self._next(heard)
                 heard = self._number
