@@ -17,7 +17,7 @@ from infex.bandit.noting import fits
 from infex.bandit.pending_block import Pending
 from infex.checks import LARGEST_REWARD, quick, real
 from infex.errors import InvalidChoice, InvalidReward, InvalidRound, UnknownDecision
-from infex.linear import InBlock, Layout, On, Separate
+from infex.linear import InBlock, InContext, Layout, On, Separate
 from infex.policies.choice import Choice, checked_choice
 from infex.policies.confidence import warn_of_large
 from infex.policies.masks import refuse_turn
@@ -74,6 +74,8 @@ def ask_quickly(bandit: Bandit, own_id: str | None, context: object) -> Decision
         1.0, reason, 1.0 if explores else 0.0, 1.0 if explores else None,
     )  # fmt: skip
     decision = quick(Decision, fields)
+    if type(within) is InContext:
+        within = within.row(arm)
     await_reward(bandit, decision, arm if within is None else quick(InBlock, (arm, within)))
     return decision
 
