@@ -229,8 +229,8 @@ class Bandit(Wholesale):
     def remove_arms(self, which: object) -> None:
         """Takes the arms in `which` away, by label where arms have labels, else by index.
 
-        What was learnt stays; that of an arm with a regression of its own (`disjoint`) goes with the arm. What its
-        rewards have told of features that arms share (`hybrid`) stays.
+        What was learnt stays; that of an arm with a regression of its own (`disjoint`) goes with the arm.
+        What its rewards have told of features that arms share (`hybrid`) stays.
 
         Indices close up behind them. A pending decision for a removed arm can still be told: its reward is
         learnt on the arm's features. Where the arm had a regression of its own nothing is learnt from it,
