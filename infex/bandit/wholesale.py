@@ -34,14 +34,18 @@ class Wholesale(Readable):
         labels: Iterable[Iterable[Label] | None] | None = None,
         *,
         allowed: npt.ArrayLike | None = None,
+        offered: object = None,
+        explore: npt.ArrayLike = True,
         ids: Iterable[str] | None = None,
     ) -> Decisions:
         """Takes many decisions at once: equal to as many calls of `ask` that get no reward in between.
 
         `asked` is how many, for fixed arms; a list of contexts, or an array with one in each row; or a list
         of sets of arms, with one list of `labels` for each set if you like. Each decision is a round.
-        `allowed` is that of `ask`, the same for all; `ids` are texts of your own, one for each. If one
-        decision cannot be taken, none is.
+        `allowed` is that of `ask`, the same for all; `ids` are texts of your own, one for each. `offered` is
+        a list of what `ask` takes, one for each decision, or an array of truths, (n, K); or one list of
+        labels, the same for all. `explore` is one truth, or one for each. If one decision cannot be taken,
+        none is.
 
         >>> from infex import Bandit, Infex, LinUCB, every, features
         >>> shop = Bandit(features=features.disjoint(["tea", "juice"], 2), policy=Infex(LinUCB(), every(2)))
@@ -49,7 +53,7 @@ class Wholesale(Readable):
         [False, True]
         """
         with self._lock:
-            return ask_many(self._bandit, asked, labels, allowed, ids)
+            return ask_many(self._bandit, asked, labels, allowed, offered, explore, ids)
 
     def tell_many(
         self,

@@ -12,6 +12,7 @@ from infex.errors import UnknownArm
 from infex.kernels import small_ridges
 from infex.kernels.layout import RUN
 from infex.kernels.many_rewards import gather_blocks, learn_each_block
+from infex.kernels.offered_arms import glance_among_blocks
 from infex.linear.block_known import BlockKnown, Blocks
 from infex.linear.estimating import Arrays
 from infex.linear.gained import Gained
@@ -68,6 +69,13 @@ class BlockRidge:
     ) -> tuple[int, int, float, float, float]:
         """One decision in one call: see `kernels.small_ridges.glance_at_blocks`."""
         return small_ridges.glance_at_blocks(self._wide, self.solved, self.runs, context, numbers, optimistic)
+
+    def glance_among(
+        self, context: Floats, numbers: Floats, places: Integers, optimistic: bool
+    ) -> tuple[int, int, float, float, float]:
+        """The same among some of the arms."""
+        mine = self._wide, self.solved, self.runs
+        return glance_among_blocks(*mine, context, numbers, places, optimistic)
 
     def refuse(self, reward: float) -> None:
         """Any finite reward can be taken in."""

@@ -9,12 +9,13 @@ from infex.arrays import Bools, Floats, Integers
 from infex.errors import InvalidSetting
 from infex.linear.block_ridge import BlockRidge
 from infex.linear.estimating import Arrays, Estimator, Statistics
-from infex.linear.evidence import NOTHING, Evidence, Spent
+from infex.linear.evidence import Evidence
 from infex.linear.foresight import Expected, Foresight, Held
 from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
 from infex.linear.offers import InBlock, Layout, Offer, On
 from infex.linear.regression import RidgeStatistics
+from infex.linear.spent import NOTHING, Spent
 from infex.linear.starting import started
 
 Growths = tuple[Gained, Gained | None]

@@ -88,6 +88,11 @@ class RidgeStatistics:
         """What arms that are not kept up are read from."""
         return self._learnt.settled()
 
+    @property
+    def kept_up(self) -> tuple[Floats, Floats]:
+        """The board and the run, for a kernel that reads them at once."""
+        return self._board, self._learnt.run
+
     def greedy_glance(self, numbers: Floats) -> tuple[int, int, float, float, float]:
         """One greedy decision in one call: see `kernels.greedy_glance`."""
         return kernels.greedy_glance(self._board, self._learnt.run, numbers)
