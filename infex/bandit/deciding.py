@@ -166,7 +166,7 @@ def _checked_on(on: On, layout: Layout) -> On:
     if isinstance(layout, Separate):
         if not isinstance(on, InBlock) or not 0 <= on.arm < layout.arms:
             raise InvalidChoice(f"a reward must be learnt on one of {layout.arms} arms in a context")
-        return InBlock(on.arm, fitting_rows("a context", np.atleast_2d(on.context), layout.dim)[0])
+        return InBlock(on.arm, fitting_rows("a context", np.atleast_2d(on.context), layout.row)[0])
     if isinstance(on, InBlock) or (isinstance(on, int) and not 0 <= on < layout.shape[1]):
         arm = on.arm if isinstance(on, InBlock) else on
         raise InvalidChoice(f"a reward cannot be learnt on arm {arm} of {layout.shape[1]}")

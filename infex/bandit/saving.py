@@ -173,7 +173,9 @@ def _loaded(
         raise DamagedFile("the note in it is not one of its policy's")
     waiting = _waiting(settings["pending"], arrays, layout, player.account.t)
     lineage = lineage_kept(settings, arrays, player.memory, layout)
-    rearranged(path, player, waiting, lineage, layout, packing.labels_kept(settings["labels"]), source)
+    lineage = rearranged(
+        path, player, waiting, lineage, layout, packing.labels_kept(settings["labels"]), source
+    )
     narrows = settings.get("narrows", False)  # older files were written where pending ones were not looked at
     if not isinstance(narrows, bool):
         raise DamagedFile(f"its narrows is {narrows!r}")

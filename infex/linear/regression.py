@@ -188,7 +188,7 @@ class RidgeStatistics:
         )
         rows = readable_rows(grounds, self.dim)[grounds.row[~fixed]]
         gather_rows(truth, self.penalty, rows, rewards[~fixed], weights[~fixed])
-        self._begin(truth, self.told + rewards.size)
+        self.begin(truth, self.told + rewards.size)
 
     def add(self, other: RidgeStatistics, places: Integers) -> None:
         """Takes in all that another has learnt."""
@@ -215,7 +215,7 @@ class RidgeStatistics:
     def over(self, layout: Layout, places: Integers) -> RidgeStatistics:
         """What was learnt, over other arms: each at its old place, or new (-1)."""
         other = RidgeStatistics(refuse_separate(layout), self.penalty)
-        other._begin(self.snapshot(), self.told)
+        other.begin(self.snapshot(), self.told)
         known = places >= 0
         other.counts[:, known] = self.counts[:, places[known]]
         return other
@@ -237,7 +237,7 @@ class RidgeStatistics:
         truth = fitting_sums("truth", arrays["truth"], self.dim, told, self.penalty)
         counts = fitting_counts(arrays["counts"], self.columns.shape[1], told)
         if "closed" not in arrays:  # of format 1, or of another estimator
-            self._begin(truth, told)
+            self.begin(truth, told)
             self.counts[:] = counts
             refuse_no_numbers(self.known())
             return
@@ -260,7 +260,7 @@ class RidgeStatistics:
         """A copy of the truth with the run under way in it, which goes on as it is."""
         return self._learnt.whole_truth()
 
-    def _begin(self, truth: Floats, told: int) -> None:
+    def begin(self, truth: Floats, told: int) -> None:
         """Starts from a truth, with no run under way."""
         self._part()
         self.truth[:] = truth
