@@ -34,7 +34,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "bandit": GROUND
     | {"version", "files", "streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds"}
     | {"features", "records"},
-    "study": GROUND,
+    "study": GROUND | {"version", "linear", "policies", "rounds", "features", "records", "bandit"},
     "simulation": GROUND
     | {"streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds", "environments"}
     | {"records"},

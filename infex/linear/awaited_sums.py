@@ -18,8 +18,8 @@ from infex.linear.hybrid_known import HybridKnown, Sums
 from infex.linear.hybrid_ridge import HybridRidge
 from infex.linear.knowledge import Knowledge
 from infex.linear.known import Known
+from infex.linear.learnable import refuse_separate
 from infex.linear.offers import GONE, InBlock, Layout, Separate
-from infex.linear.regression import refuse_separate
 
 Row = Floats | InBlock
 """An x, or an arm in a context."""

@@ -17,8 +17,10 @@ from infex.linear.block_known import BlockKnown, Blocks
 from infex.linear.estimating import Arrays
 from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
+from infex.linear.learnable import refuse_place
 from infex.linear.offers import GONE, InBlock, Layout, On, Separate
-from infex.linear.regression import ALONE, checked_penalty, refuse_place
+from infex.linear.regression import ALONE, checked_penalty
+from infex.linear.revising import Revision, revise_sums
 from infex.linear.strange import fitting_sums
 from infex.linear.strange_blocks import refuse_strange_blocks
 
@@ -131,6 +133,22 @@ class BlockRidge:
         self._part()
         self.told += int((grounds.place >= 0).sum())
         return True
+
+    def turn(self, on: On) -> int:
+        """How many rewards were told."""
+        return self.told
+
+    def revise(self, revision: Revision) -> None:
+        """Another value for a reward that was learnt, or none; nothing, if the arm is gone."""
+        arm, context = in_block(revision.on)
+        if arm == GONE:
+            return
+        refuse_place(arm, self.layout.arms)
+        self._part()
+        revise_sums(self.truth[arm], self.penalty, np.array(context), revision)
+        self.counts[:, arm] += revision.pulls, revision.gain
+        self.told += revision.pulls
+        small_ridges.refresh_block(self.truth, self.penalty, self.solved, self._wide, self.runs, arm)
 
     def add(self, other: BlockRidge, places: Integers) -> None:
         """Takes in all that another has learnt; each of its arms is at a place here, or nowhere (-1)."""
