@@ -1,4 +1,4 @@
-"""Arms with a regression each that share one, against one dense regression of joined rows and exact fractions."""
+"""Arms with a regression each that share one, against one dense regression and exact fractions."""
 
 import copy
 from fractions import Fraction
@@ -31,7 +31,7 @@ class Case(NamedTuple):
 
 
 def rows_of(kind: str, layout: Separate, rng: np.random.Generator) -> InContext:
-    """A context and the shared features of all arms: free ones, or products, which the context tells all of."""
+    """A context and the shared features of all arms: free ones, or products with the context."""
     arms, dim, shared = layout
     x = rng.standard_normal(dim) if rng.random() < 0.95 else np.zeros(dim)
     if kind == "near":
