@@ -106,7 +106,7 @@ class HybridKnown:
     def dim(self) -> int:
         """How many parameters there are, those of arms that are not shown included."""
         arms, dim, shared = self._ties.tied.shape
-        return arms * dim + shared
+        return int(arms * dim + shared)
 
     @property
     def drawn(self) -> tuple[int, ...]:

@@ -25,6 +25,13 @@ from infex.linear.strange import fitting_sums, near, refuse_strange
 OF_THE_SHARED = "shared "
 MOST_VOLUME = 1e12
 
+TiedState = tuple[
+    *tuple[Floats, float, Floats, Floats, Floats, Floats],  # arms by themselves
+    *tuple[Floats, Floats, Floats],  # what ties them
+    *tuple[Floats, Floats, Floats, Floats],  # what they share
+]
+"""What `kernels.tied_ridges.learn_tied` changes."""
+
 
 @final
 class HybridRidge:
@@ -204,7 +211,7 @@ class HybridRidge:
         tied_ridges.eliminate(self.own.truth, self.cross, self.penalty, self.tied, left)
         self.left.begin(left, told)
 
-    def _part(self, more: int) -> tuple[Floats, float, *tuple[Floats, ...]]:
+    def _part(self, more: int) -> TiedState:
         """Before a change: leaves arrays to whoever still reads them. All of them, for `learn_tied`."""
         held, self._held = self._held, None
         if held is not None and getrefcount(held) > ALONE:

@@ -1,4 +1,4 @@
-"""Arms with a regression each that share one, against one dense regression and exact fractions."""
+"""Arms that have a regression each and share one, against one of joined rows, and exact fractions."""
 
 import copy
 from fractions import Fraction
@@ -31,7 +31,7 @@ class Case(NamedTuple):
 
 
 def rows_of(kind: str, layout: Separate, rng: np.random.Generator) -> InContext:
-    """A context and the shared features of all arms: free ones, or products with the context."""
+    """A context and the shared features of all arms: free ones, or products, of which the context tells."""
     arms, dim, shared = layout
     x = rng.standard_normal(dim) if rng.random() < 0.95 else np.zeros(dim)
     if kind == "near":
