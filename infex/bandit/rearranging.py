@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from infex.arrays import Floats, Integers, Label
 from infex.bandit.arms import Arms, Labels
 from infex.bandit.differing import Path
 from infex.bandit.lineage import Lineage
+from infex.bandit.remembering import ToldDecisions
 from infex.bandit.waiting import Waiting
 from infex.checks import whole
 from infex.errors import CannotLoad, DamagedFile
@@ -37,7 +39,7 @@ def layout_kept(features: Any, columns: Floats) -> Layout:
 def rearranged(
     path: Path,
     player: Player,
-    waiting: Waiting,
+    waits: Sequence[Waiting | ToldDecisions],
     lineage: Lineage,
     held: Layout,
     before: Labels,
@@ -51,7 +53,8 @@ def rearranged(
             old = player.memory
             player.memory = old.over(now, places)
             lineage.move(old, player.memory, places)
-            waiting.move(places, player.memory.columns)
+            for waiting in waits:
+                waiting.move(places, player.memory.columns)
             player.note = forgotten(player.note)
     elif isinstance(held, Separate) or isinstance(now, Separate):
         raise CannotLoad(f"{path} holds {_told(held)}, which cannot go on as {_told(now)}")

@@ -30,6 +30,8 @@ def remove_arms(bandit: Bandit, which: object) -> None:
     columns = bandit._player.memory.columns
     _replace(bandit, source, places)
     bandit._waiting.move(places, columns)
+    if bandit._remembered is not None:
+        bandit._remembered.move(places, columns)
 
 
 def _replace(bandit: Bandit, source: Fixed | Mapped, places: Integers) -> None:
