@@ -16,11 +16,10 @@ from infex.bandit.lives import key_of
 from infex.bandit.noting import fits
 from infex.bandit.offering import offered_mask, permission, requested
 from infex.bandit.pending_block import Pending
-from infex.checks import LARGEST_REWARD, quick, real
-from infex.errors import InvalidChoice, InvalidReward, InvalidRound, UnknownDecision
+from infex.checks import quick, real
+from infex.errors import InvalidChoice, InvalidRound, UnknownDecision
 from infex.linear import InBlock, Layout, On, Separate
 from infex.policies.choice import Choice, checked_choice
-from infex.policies.confidence import warn_of_large
 from infex.policies.masks import refuse_turn
 from infex.policies.reviving import revived
 from infex.policies.traits import Traits
@@ -199,24 +198,25 @@ def key_for(bandit: Bandit, own_id: str | None, t: int) -> str:
 
 def pending_of(bandit: Bandit, decision: Decision | str | int) -> Pending:
     """The pending decision that is meant, and what its reward is learnt on."""
-    key = decision.id if isinstance(decision, Decision) else key_of(decision)
+    key = named_by(decision)
     pending = bandit._waiting.find(key)
     if pending is None:
         bandit._lives.refuse(key, bandit.t)
     assert pending is not None
-    mine = pending[0]
-    if mine is not decision and isinstance(decision, Decision) and mine != decision:
-        raise UnknownDecision(
-            f"the pending decision {key!r} is of round {mine.t} and arm {mine.arm}; what was given is of "
-            f"round {decision.t} and arm {decision.arm}: of another bandit, or told already under the same id"
-        )
+    if pending[0] is not decision:
+        refuse_other(decision, pending[0])
     return pending
 
 
-def checked_reward(bandit: Bandit, reward: object) -> float:
-    """The reward as a float; warns, once, if the settings of the policy are far too small for it."""
-    value = real("reward", reward, least=-LARGEST_REWARD, most=LARGEST_REWARD, error=InvalidReward)
-    if abs(value) > bandit._greatest:
-        bandit._greatest = LARGEST_REWARD
-        warn_of_large(bandit.policy, value, stacklevel=3)
-    return value
+def named_by(decision: Decision | str | int) -> str:
+    """The id of a decision, given as it was or by its id."""
+    return decision.id if isinstance(decision, Decision) else key_of(decision)
+
+
+def refuse_other(decision: Decision | str | int, mine: Decision) -> None:
+    """Refuses a decision that is another than the bandit's own under the same id."""
+    if isinstance(decision, Decision) and mine != decision:
+        raise UnknownDecision(
+            f"the pending decision {mine.id!r} is of round {mine.t} and arm {mine.arm}; what was given is of "
+            f"round {decision.t} and arm {decision.arm}: of another bandit, or told already under the same id"
+        )

@@ -12,7 +12,8 @@ from infex.arrays import Floats, Integers, Label, brief
 from infex.bandit.arms import Changing, Fixed, Labels, Mapped, offer_of
 from infex.bandit.given_columns import given_columns
 from infex.bandit.pulls import learn_pulls
-from infex.bandit.telling import checked_rewards, checked_weights, counted_weights, learners_too
+from infex.bandit.reward_rule import checked_rewards
+from infex.bandit.telling import checked_weights, counted_weights, learners_too
 from infex.checks import whole
 from infex.errors import InvalidArms, InvalidContext, UnknownArm
 from infex.features import Disjoint, Encoded, Encoder, Hybrid, Interactions

@@ -135,14 +135,15 @@ class Player:
         if choice.note is not None:
             self.note = choice.note if self.traits.trusted else copy.deepcopy(choice.note)
 
-    def learn(self, arm: int, on: On, reward: float, explored: bool, weight: float = 1.0) -> None:
-        """Takes in the reward of a decision."""
+    def learn(self, arm: int, on: On, reward: float, explored: bool, weight: float = 1.0) -> float:
+        """Takes in the reward of a decision; the weight with which it was learnt."""
         memory = self._memory
         if memory.searches or weight != 1.0:
             weight = memory.counted(on, reward, weight)  # asks and refuses before anybody has learnt
         if self.traits.pupils:
             self.traits.teach(arm, memory.row(on), reward, explored)
         memory.take(on, reward, explored, weight)
+        return weight
 
     def exploration(self, evidence: Evidence) -> Exploration:
         """How much was planned, done and skipped; the evidence is of the fixed arms, if there are any."""
