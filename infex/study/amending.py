@@ -69,6 +69,7 @@ def _arms_now(bandit: Bandit, settings: Settings) -> None:
     settings["allowed"] = None if bandit.allowed is None else bandit.allowed.tolist()
 
 
+ARM_CHANGES = ("add arms", "remove arms", "extend")
 MOVES = ("remove arms", "extend")
 """Changes after which an arm has another place, or a context more features."""
 CHANGES: dict[str, Callable[[Bandit, Settings, Any], None]] = {

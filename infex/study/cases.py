@@ -9,8 +9,15 @@ from typing import final
 from infex.bandit.decision import Decision
 from infex.errors import AlreadyTold, DamagedJournal, UnknownDecision
 from infex.linear import On
-from infex.study.contents import DecisionContent, RewardContent, content_of, decided_from
+from infex.study.contents import (
+    DecisionContent,
+    HeldContent,
+    RewardContent,
+    content_of,
+    decided_from,
+)
 from infex.study.entries import Entry
+from infex.study.holding_out import held_out
 from infex.study.plain_requests import digest_of
 
 
@@ -30,6 +37,7 @@ class EntryKind(StrEnum):
 
     OPENED = "opened"
     DECISION = "decision"
+    HELD = "held"  # a decision of the fixed policy, for who is held out
     REWARD = "reward"
     DEFAULTED = "defaulted"
     LATE = "late"
@@ -74,6 +82,7 @@ class Case:
     told_at: int | None = None
     late: float | None = None
     parts: dict[str, float] = field(default_factory=dict)
+    held: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -138,7 +147,7 @@ def case_of(key: str, entries: list[Entry]) -> Case | None:
     case: Case | None = None
     for entry in entries:
         kind = EntryKind(entry.kind)
-        if kind is EntryKind.DECISION:
+        if kind in (EntryKind.DECISION, EntryKind.HELD):
             case = begun_case(key, entry)
         elif case is None:
             raise DamagedJournal(f"entry {entry.number} tells of {key!r}, which was never decided")
@@ -153,9 +162,19 @@ def begun_case(key: str, entry: Entry) -> Case:
     """The case that an entry of a decision begins."""
     if entry.content is None:
         return Case(None, None, b"", "", entry.at, entry.number, entry.number, RewardState.ERASED)
+    if entry.kind == EntryKind.HELD:
+        held = content_of(HeldContent, entry.number, entry.content)
+        return held_case(key, entry.unit or "", entry.at, entry.number, held)
     content = content_of(DecisionContent, entry.number, entry.content)
     digest = digest_of(bytes(content.request), entry.unit or "")
     decided = decided_from(key, content)
     return Case(
         decided.decision, decided.taken.on, digest, entry.unit or "", entry.at, entry.number, entry.number
     )
+
+
+def held_case(key: str, unit: str, at: int, number: int, content: HeldContent) -> Case:
+    """The case of somebody who is held out."""
+    decision = held_out(key, content.t, content.arm, content.label, content.probability)
+    digest = digest_of(bytes(content.request), unit)
+    return Case(decision, None, digest, unit, at, number, number, held=True)

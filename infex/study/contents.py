@@ -14,6 +14,7 @@ from infex.linear import InBlock, On
 from infex.policies.choice import Choice, Turn
 from infex.records.notes import note_of, note_record, reason_of
 from infex.rounds import Taken
+from infex.version import __version__
 
 CONTENT_VERSION = 1
 ENDS = {"inf": float("inf"), "-inf": float("-inf")}
@@ -58,6 +59,18 @@ class DecisionContent(Content, frozen=True, kw_only=True, omit_defaults=True, fo
     different: bool = False
     noticed: list[str] = []
     changes: int = 0
+    by: str = ""  # the infex that decided
+
+
+class HeldContent(Content, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The request of somebody who is held out, and what the fixed policy did after t rounds."""
+
+    request: msgspec.Raw
+    t: int
+    arm: int
+    label: int | str | None = None
+    probability: float = 1.0
+    by: str = ""
 
 
 class RewardContent(Content, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -110,7 +123,14 @@ AContent = TypeVar("AContent", bound=Content)
 ENCODER_OF_CONTENTS = msgspec.json.Encoder()
 DECODERS: dict[type[Content], msgspec.json.Decoder[Any]] = {
     kind: msgspec.json.Decoder(kind)
-    for kind in (DecisionContent, RewardContent, AmendmentContent, ForgottenContent, OpenedContent)
+    for kind in (
+        DecisionContent,
+        HeldContent,
+        RewardContent,
+        AmendmentContent,
+        ForgottenContent,
+        OpenedContent,
+    )
 }
 
 
@@ -144,7 +164,7 @@ def _refuse_newer(number: int, data: bytes) -> None:
         )
 
 
-def decision_content(decided: Decided, request: bytes) -> DecisionContent:
+def decision_content(decided: Decided, request: bytes, by: str = __version__) -> DecisionContent:
     """What was decided, with what was asked."""
     decision, (t, choice, on, loss, different, noticed), _, changes, _ = decided
     arm, explored, note, said, features, probability, chance, law, turn = choice
@@ -172,6 +192,7 @@ def decision_content(decided: Decided, request: bytes) -> DecisionContent:
         different=different,
         noticed=list(noticed),
         changes=changes,
+        by=by,
     )
 
 

@@ -7,10 +7,18 @@ import msgspec
 from infex.bandit import Decision
 from infex.bandit.journaling import Prepared, prepared
 from infex.errors import AnotherRequest, InvalidSetting, UnknownDecision
-from infex.study.cases import Case, EntryKind, RewardState
-from infex.study.contents import CONTENT_VERSION, AmendmentContent, RewardContent, decision_content
+from infex.study.cases import Case, EntryKind, RewardState, held_case
+from infex.study.contents import (
+    CONTENT_VERSION,
+    AmendmentContent,
+    HeldContent,
+    RewardContent,
+    decision_content,
+)
 from infex.study.desk import Desk
+from infex.study.holding_out import held_decision, is_held
 from infex.study.plain_requests import Request, checked_key
+from infex.version import __version__
 
 
 def ask_one(desk: Desk, key: str, unit: str, request: Request) -> tuple[Decision, int]:
@@ -21,10 +29,32 @@ def ask_one(desk: Desk, key: str, unit: str, request: Request) -> tuple[Decision
     if case is not None:
         return _decision_again(key, case, request), case.decided
     standing = desk.standing
+    if is_held(standing.bandit.seed, unit or key, standing.rules.holdout):
+        return _hold_out(desk, key, unit, request, now)
     decided = standing.bandit.decide(**request.options, id=key)
     number = desk.write(EntryKind.DECISION, key, unit, now, decision_content(decided, request.encoded))
     standing.decide(number, key, unit, now, decided, request.digest)
     return decided.decision, number
+
+
+def _hold_out(desk: Desk, key: str, unit: str, request: Request, now: int) -> tuple[Decision, int]:
+    """The decision of the fixed policy."""
+    standing = desk.standing
+    decision = held_decision(
+        standing.bandit, standing.frozen, standing.rules.holdout_policy, key, request.options
+    )
+    content = HeldContent(
+        v=CONTENT_VERSION,
+        request=msgspec.Raw(request.encoded),
+        t=decision.t,
+        arm=decision.arm,
+        label=decision.label,
+        probability=decision.probability or 0.0,
+        by=__version__,
+    )
+    number = desk.write(EntryKind.HELD, key, unit, now, content)
+    standing.hold(key, held_case(key, unit, now, number, content))
+    return decision, number
 
 
 def tell_one(desk: Desk, key: str, content: RewardContent) -> tuple[RewardState, int]:
@@ -36,7 +66,7 @@ def tell_one(desk: Desk, key: str, content: RewardContent) -> tuple[RewardState,
     if case.repeats(key, content.reward or 0.0, content.weight, content.part, sums):
         return case.state, case.number
     late = case.state is RewardState.DEFAULTED
-    if case.is_open and case.decision is not None and content.reward is not None:
+    if case.is_open and not case.held and case.decision is not None and content.reward is not None:
         bandit = desk.standing.bandit
         content = _numbered(content, prepared(bandit, case.decision, content.reward, content.weight))
     return _enter(desk, EntryKind.LATE if late else EntryKind.REWARD, key, case, now, content)
@@ -52,7 +82,7 @@ def correct_one(desk: Desk, key: str, content: RewardContent) -> tuple[RewardSta
         raise UnknownDecision(f"decision {key!r} {why}")
     if case.reward == content.reward:
         return case.state, case.number
-    if case.reward is None:
+    if case.reward is None and not case.held:
         bandit = desk.standing.bandit
         content = _numbered(content, prepared(bandit, case.decision, content.reward, 1.0, case.on))
     return _enter(desk, EntryKind.CORRECTION, key, case, now, content)
@@ -68,7 +98,7 @@ def expire(desk: Desk, now: int) -> None:
     for key in desk.standing.passed(now):
         case, default = desk.standing.cases[key], desk.standing.rules.default
         content = RewardContent(v=CONTENT_VERSION, reward=default)
-        if default is not None and case.decision is not None:
+        if default is not None and case.decision is not None and not case.held:
             content = _numbered(content, prepared(desk.standing.bandit, case.decision, default, 1.0))
         _enter(desk, EntryKind.DEFAULTED, key, case, now, content)
 

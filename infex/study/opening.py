@@ -53,10 +53,12 @@ def replayed(
     given: Mapping[str, object],
     erased: Mapping[int, Residue] | None = None,
     snapshots: bool = True,
+    before: int | None = None,
 ) -> tuple[Standing, Mark]:
     """The state that the journal has come to, and the place behind its last entry.
 
-    `erased` are entries that are to be left out beside those that were erased before.
+    `erased` are entries that are to be left out beside those that were erased before. `before` is the entry
+    that the state is to be looked at before.
     """
     known = forgotten(store, name)
     for snapshot in store.snapshots(name) if snapshots else ():
@@ -67,14 +69,24 @@ def replayed(
     first = next(iter(store.read(name, BEGINNING, 1)))
     standing = Standing.begun(first, given, _history(store, name))
     standing.residues = known.residues | dict(erased or {})
-    return caught_up(store, name, standing, first.mark)
+    standing.forgotten = known.spans
+    return caught_up(store, name, standing, first.mark, None if before is None else before - 2)
 
 
 class Forgotten(NamedTuple):
-    """What is left of the entries that were erased, by their numbers; the last entry that says so."""
+    """What is left of the entries that were erased, by their numbers.
+
+    `spans` are the entries between which the state rested on what was erased since: from the first that was,
+    to the one that says so.
+    """
 
     residues: dict[int, Residue]
-    last: int
+    spans: list[tuple[int, int]]
+
+    @property
+    def last(self) -> int:
+        """The last entry that tells what was erased."""
+        return self.spans[-1][1] if self.spans else 0
 
 
 def forgotten(store: Store, name: str) -> Forgotten:
@@ -82,14 +94,16 @@ def forgotten(store: Store, name: str) -> Forgotten:
     entries = store.of_key(name, FORGOTTEN_KEY)
     contents = [content_of(ForgottenContent, entry.number, entry.content or b"") for entry in entries]
     residues = {residue.number: residue for content in contents for residue in content.residues}
-    return Forgotten(residues, entries[-1].number if entries else 0)
+    firsts = [min(residue.number for residue in content.residues) for content in contents]
+    return Forgotten(residues, [(first, entry.number) for first, entry in zip(firsts, entries, strict=True)])
 
 
 def _finish_erasing(store: Store, name: str) -> None:
     """Erases what a process left that stopped before it had done so; a snapshot is kept after that."""
-    residues, last = forgotten(store, name)
+    known = forgotten(store, name)
+    last = known.last
     if last and not any(snapshot.mark.number >= last for snapshot in store.snapshots(name)):
-        store.erase(name, list(residues))
+        store.erase(name, list(known.residues))
         store.keep(name, Snapshot(store.end(name), b""))  # the one before has learnt what was erased
 
 
@@ -113,10 +127,12 @@ def _from_snapshot(
         return None
 
 
-def caught_up(store: Store, name: str, standing: Standing, mark: Mark) -> tuple[Standing, Mark]:
-    """The state after all entries behind a place, and the place behind those."""
+def caught_up(
+    store: Store, name: str, standing: Standing, mark: Mark, most: int | None = None
+) -> tuple[Standing, Mark]:
+    """The state after all entries behind a place, or so many, and the place behind those."""
     warn_no_more(standing.bandit)
-    for entry in store.read(name, mark):
+    for entry in store.read(name, mark, most):
         standing.enter(entry)
         mark = entry.mark
     return standing, mark

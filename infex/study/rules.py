@@ -8,8 +8,15 @@ from typing import Any, final
 
 from infex.checks import LARGEST_REWARD, one_of, real
 from infex.errors import InvalidSetting
+from infex.study.holding_out import checked_way
 
-REWARD_RULES: dict[str, Any] = {"wait": None, "default": None, "again": "refuse"}
+REWARD_RULES: dict[str, Any] = {
+    "wait": None,
+    "default": None,
+    "again": "refuse",
+    "holdout": 0.0,
+    "holdout_policy": "uniform",
+}
 """The settings of a study that a bandit does not have, with their defaults."""
 SECONDS = {"second": 1, "minute": 60, "hour": 3600, "day": 86_400, "week": 604_800}
 LONGEST_WAIT = 100 * 366 * 86_400  # seconds
@@ -24,13 +31,21 @@ class RewardRules:
     A decision whose time has passed takes the reward `default`; without one nothing is learnt from it. A
     reward that comes later is kept and marked late. `again` says what a second reward is: "refuse" refuses
     one that differs from the first; "sum" adds it up.
+
+    `holdout` is the share of units (of keys, where no unit is said) that are held out: for them a fixed
+    `holdout_policy` decides: "uniform", {"arm": label}, or "greedy" of a state that stays as it is: that at
+    the beginning, or at the last `amend(freeze=True)`.
     """
 
     wait: float | str | None = None
     default: float | None = None
     again: str = "refuse"
+    holdout: float = 0.0
+    holdout_policy: str | dict[str, Any] = "uniform"
 
     def __post_init__(self) -> None:
+        real("holdout", self.holdout, least=0, most=1)
+        checked_way(self.holdout_policy)
         one_of("again", self.again, ("refuse", "sum"))
         microseconds_of(self.wait)
         if self.default is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import heapq
 from collections.abc import Callable, Mapping
 from typing import Any, final
@@ -12,11 +13,12 @@ from infex.errors import DamagedJournal, InfexError, NotKept
 from infex.policies.choice import Choice, Turn
 from infex.records.notes import note_of
 from infex.rounds import Taken
-from infex.study.amending import MOVES, amended
-from infex.study.cases import Case, EntryKind, RewardState, case_of
+from infex.study.amending import ARM_CHANGES, MOVES, amended
+from infex.study.cases import Case, EntryKind, RewardState, case_of, held_case
 from infex.study.contents import (
     AmendmentContent,
     DecisionContent,
+    HeldContent,
     OpenedContent,
     Residue,
     RewardContent,
@@ -47,9 +49,12 @@ class Standing:
     ) -> None:
         self.settings, self.given, self.history = settings, given, history
         self.residues: dict[int, Residue] = {}
+        self.forgotten: list[tuple[int, int]] = []
         self.rules = RewardRules(**{name: settings[name] for name in REWARD_RULES})
         self.patience = self.rules.patience
         self.bandit = bandit_of(settings, given) if bandit is None else bandit
+        greedy = bool(self.rules.holdout) and self.rules.holdout_policy == "greedy"
+        self.frozen = bandit_of(settings, given) if greedy and bandit is None else None
         self.cases: dict[str, Case] = {}
         self.tallies = Tallies()
         self.number = 1  # the entry that has the settings
@@ -76,6 +81,9 @@ class Standing:
                 raise DamagedJournal(f"entry {entry.number} was erased, and nothing says what is left of it")
             elif kind == EntryKind.DECISION:
                 self._decide_again(entry, content_of(DecisionContent, entry.number, content))
+            elif kind == EntryKind.HELD:
+                held = content_of(HeldContent, entry.number, content)
+                self.hold(entry.key, held_case(entry.key, entry.unit or "", entry.at, entry.number, held))
             elif kind in ABOUT_REWARDS:
                 reward = content_of(RewardContent, entry.number, content)
                 self.reward(EntryKind(kind), entry.number, entry.key, entry.at, reward, self._case(entry))
@@ -100,6 +108,10 @@ class Standing:
             choice = Choice(0, residue.explored, note, turn=turn)
             enter_count(self.bandit, Taken(residue.t, choice, 0, residue.loss, residue.different))
             self.tallies.moved(RewardState.PENDING, RewardState.ERASED)
+
+    def is_erased_after(self, number: int) -> bool:
+        """Did the state after an entry rest on something that was erased since?"""
+        return any(first <= number < last for first, last in self.forgotten)
 
     def _case(self, entry: Entry) -> Case:
         """The case that an entry tells of, as it was before."""
@@ -131,6 +143,12 @@ class Standing:
         self.tallies.decided(at, decision, str(decision.reason))
         return case
 
+    def hold(self, key: str, case: Case) -> None:
+        """Takes a decision for somebody who is held out: no round, and nothing will be learnt."""
+        self.await_reward(key, case)
+        self.number = case.number
+        self.tallies.tally.held += 1
+
     def await_reward(self, key: str, case: Case) -> None:
         """A case begins to wait for its reward."""
         self.cases[key] = case
@@ -153,7 +171,9 @@ class Standing:
         """Learns a first reward, or nothing where there is none; for a closed case, that it is another."""
         if case.decision is None:
             raise DamagedJournal(f"a reward is told of {key!r}, which was erased")
-        if key not in self.cases:
+        if case.held:
+            self.tallies.held(case.reward, None if content.reward is None else case.after(kind, content))
+        elif key not in self.cases:
             self._revise(kind, case, case.decision, content, at)
         elif content.reward is None:
             self.bandit.drop(key)
@@ -179,7 +199,12 @@ class Standing:
 
     def amend(self, number: int, content: AmendmentContent) -> None:
         """Takes a change of settings."""
-        amended(self.bandit, self.settings, content.what, content.to)
+        if content.what == "freeze":
+            self.frozen = copy.deepcopy(self.bandit)
+        else:
+            amended(self.bandit, self.settings, content.what, content.to)
+        if content.what in ARM_CHANGES and self.frozen is not None:
+            amended(self.frozen, dict(self.settings), content.what, content.to)
         if content.what in MOVES:
             self.moved = number
         self.number = number
@@ -197,7 +222,10 @@ class Standing:
 
     def record(self) -> dict[str, Any]:
         """All but the bandit and what follows from it, as plain data."""
-        kept = [[key, case.digest, case.unit, case.at, case.decided] for key, case in self.cases.items()]
+        kept = [
+            [key, case.digest, case.unit, case.at, case.decided, _held(case)]
+            for key, case in self.cases.items()
+        ]
         return {
             "settings": self.settings,
             "number": self.number,
@@ -206,3 +234,11 @@ class Standing:
             "cases": kept,
             "tallies": self.tallies.plain(),
         }
+
+
+def _held(case: Case) -> list[Any] | None:
+    """What a snapshot must hold of a decision that is not the bandit's."""
+    decision = case.decision
+    if not case.held or decision is None:
+        return None
+    return [decision.t, decision.arm, decision.label, decision.probability]

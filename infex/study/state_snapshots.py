@@ -11,6 +11,7 @@ import msgspec
 from infex.bandit.journaling import bandit_from, state_bytes, waiting_in
 from infex.errors import DamagedFile, InfexError
 from infex.study.cases import Case
+from infex.study.holding_out import held_out
 from infex.study.standing import History, Standing
 from infex.study.study_settings import alive
 from infex.study.tallies import Tallies
@@ -26,6 +27,7 @@ def snapshot_of(standing: Standing) -> bytes:
         "v": SNAPSHOT_VERSION,
         "infex": __version__,
         "bandit": state_bytes(standing.bandit),
+        "frozen": None if standing.frozen is None else state_bytes(standing.frozen),
     }
     body = msgspec.msgpack.encode(kept)
     return blake2b(body, digest_size=CHECK_SIZE).digest() + body
@@ -60,9 +62,12 @@ def _restored(kept: Any, given: Mapping[str, object], history: History) -> Stand
     standing.moved = kept["moved"]
     standing.tallies = Tallies.of(kept["tallies"])
     waiting = {decision.id: (decision, on) for decision, on in waiting_in(standing.bandit)}
-    for key, digest, unit, at, decided in kept["cases"]:
-        decision, on = waiting.pop(key)
-        standing.await_reward(key, Case(decision, on, digest, unit, at, decided, decided))
+    if kept["frozen"] is not None:
+        standing.frozen = bandit_from(kept["frozen"], *own)
+    for key, digest, unit, at, decided, held in kept["cases"]:
+        decision, on = (held_out(key, *held), None) if held is not None else waiting.pop(key)
+        case = Case(decision, on, digest, unit, at, decided, decided, held=held is not None)
+        standing.await_reward(key, case)
     if waiting:
         raise DamagedFile("decisions wait in the snapshot that are no cases")
     return standing

@@ -41,8 +41,10 @@ from infex.study.contents import (
     RewardContent,
 )
 from infex.study.desk import Desk
+from infex.study.entries import BEGINNING
 from infex.study.erasing import forget_unit
 from infex.study.explaining_cases import Explanation, explanation_of
+from infex.study.lifting import Lift, lift_of
 from infex.study.moves import amend_one, ask_one, correct_one, known_case, tell_one
 from infex.study.opening import opened_standing
 from infex.study.plain_requests import checked_key, checked_unit, plain_value, request_of
@@ -209,13 +211,29 @@ class Study:
         """How far the reward of a decision has come."""
         return self._desk.look(lambda: known_case(self._desk, key)).state
 
-    def explain(self, key: str) -> Explanation:
-        """Why a decision was taken, and what became of it."""
-        return self._desk.look(lambda: explanation_of(key, known_case(self._desk, key)))
+    def explain(self, key: str, *, prove: bool = True, contents: bool = False) -> Explanation:
+        """Why a decision was taken, and what became of it.
+
+        With `prove` the journal is replayed up to the decision, which is then decided once more: that shows
+        all offers, the share of each feature, and that nothing else could have been decided. It takes time
+        in a long journal. With `contents` it shows the context and the unit too.
+        """
+        desk = self._desk
+        self.flush()
+        given = desk.look(lambda: desk.standing.given)
+        return explanation_of(desk.store, self.name, dict(given), checked_key(key), contents, prove)
 
     def metrics(self) -> dict[str, Any]:
         """Figures for operations, as plain numbers: decisions, rewards by state, delay, exploration, days."""
         return self._desk.look(lambda: metrics_of(self._desk.standing, self._desk.now()))
+
+    def lift(self, confidence: float = 0.95) -> Lift:
+        """What the study gains over those who are held out: the difference of mean rewards, and its interval.
+
+        All of the journal is read.
+        """
+        self.flush()
+        return lift_of(self._desk.store.read(self.name, BEGINNING), confidence)
 
     def amend(
         self,
@@ -223,12 +241,14 @@ class Study:
         policy: Policy | None = None,
         allowed: npt.ArrayLike | None = None,
         pending: str | None = None,
+        freeze: bool = False,
         reason: str,
     ) -> None:
         """Changes the policy with its schedule and limits, the arms that may be tried, or how pending count.
 
         It is an entry of the journal with its `reason`. Nothing learnt and nothing spent is lost. Arms come
-        and go by `add_arms` and `remove_arms`, features by `extend`.
+        and go by `add_arms` and `remove_arms`, features by `extend`. With `freeze`, those who are held out
+        are decided for by the greedy arm of the present state from now on.
         """
         changes: list[tuple[str, object]] = []
         if policy is not None:
@@ -237,8 +257,10 @@ class Study:
             changes.append(("allowed", plain_value("allowed", allowed)))
         if pending is not None:
             changes.append(("pending", pending))
+        if freeze:
+            changes.append(("freeze", True))
         if not changes:
-            raise InvalidSetting("amend changes a policy, allowed or pending: none was given")
+            raise InvalidSetting("amend changes a policy, allowed or pending, or freezes: none was given")
         for what, to in changes:
             amend_one(self._desk, what, to, reason)
 

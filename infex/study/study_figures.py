@@ -31,6 +31,11 @@ def metrics_of(standing: Standing, now: int) -> dict[str, Any]:
         "noticed": bandit.noticed,
         "days": {_date(day): _day(sums) for day, sums in sorted(tally.days.items())},
         "residuals": tally.drift.figures(),
+        "held_out": {
+            "decisions": tally.held,
+            "rewards": tally.held_rewards,
+            "mean_reward": tally.held_reward / tally.held_rewards if tally.held_rewards else None,
+        },
         "amendments": len(standing.amendments),
     }
 

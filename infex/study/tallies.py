@@ -73,6 +73,9 @@ class Tally(msgspec.Struct, forbid_unknown_fields=True):
     reasons: dict[str, int] = {}
     days: dict[int, DayTally] = {}
     drift: Drift = msgspec.field(default_factory=Drift)
+    held: int = 0  # decisions for who is held out
+    held_rewards: int = 0
+    held_reward: float = 0.0
 
 
 @final
@@ -122,6 +125,12 @@ class Tallies:
                 self.tally.drift.take(residual)
         else:
             day.squared_residual += residual * residual - (before - decision.estimate) ** 2
+
+    def held(self, before: float | None, after: float | None) -> None:
+        """The reward of somebody who is held out is another."""
+        if after is not None:
+            self.tally.held_rewards += before is None
+            self.tally.held_reward += after - (before or 0.0)
 
     def moved(self, before: RewardState, after: RewardState) -> None:
         """A decision came from one state to another."""
