@@ -209,7 +209,9 @@ def _loaded(
     lineage = lineage_kept(settings, arrays, player.memory, layout)
     remembered = remembered_kept(settings.get("remembered"), arrays, layout, player.account.t)
     waits: list[Waiting | ToldDecisions] = [waiting] if remembered is None else [waiting, remembered]
-    lineage = rearranged(path, player, waits, lineage, layout, packing.labels_kept(settings["labels"]), source)
+    lineage = rearranged(
+        path, player, waits, lineage, layout, packing.labels_kept(settings["labels"]), source
+    )
     narrows = settings.get("narrows", False)  # older files were written where pending ones were not looked at
     if not isinstance(narrows, bool):
         raise DamagedFile(f"its narrows is {narrows!r}")

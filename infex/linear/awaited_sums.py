@@ -14,7 +14,7 @@ from infex.linear.block_ridge import BlockRidge, in_block, separate
 from infex.linear.estimating import Statistics
 from infex.linear.fitted_blocks import FittedBlocks
 from infex.linear.grounds import Grounds
-from infex.linear.hybrid_known import HybridKnown, Sums
+from infex.linear.hybrid_known import AwaitedSums, HybridKnown
 from infex.linear.hybrid_ridge import HybridRidge
 from infex.linear.knowledge import Knowledge
 from infex.linear.known import Known
@@ -126,7 +126,7 @@ class HybridSums:
 
     __slots__ = ("_sums",)
 
-    def __init__(self, sums: Sums) -> None:
+    def __init__(self, sums: AwaitedSums) -> None:
         self._sums = sums
 
     @staticmethod
@@ -134,7 +134,7 @@ class HybridSums:
         """Those of no decisions."""
         arms, dim, shared = layout
         shapes = (arms, 2, dim, dim), (arms, 2, dim, shared), (2, shared, shared)
-        return HybridSums(Sums(*(np.zeros(shape, dtype=np.int64) for shape in shapes)))
+        return HybridSums(AwaitedSums(*(np.zeros(shape, dtype=np.int64) for shape in shapes)))
 
     def arm(self, place: int, times: int) -> None:
         raise UnknownArm(f"arm {place} has a regression of its own, and is known in a context alone")
@@ -149,7 +149,7 @@ class HybridSums:
         awaiting_tied.expect_tied(*self._sums, grounds.place[there], rows, weights[there])
 
     def none(self) -> HybridSums:
-        return HybridSums(Sums(*(np.zeros_like(part) for part in self._sums)))
+        return HybridSums(AwaitedSums(*(np.zeros_like(part) for part in self._sums)))
 
     def over(self, layout: Layout, places: Integers) -> HybridSums:
         """A copy; what is pending of arms that go stays in what is shared, until it is summed anew."""
