@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Bools, Label, brief, shown
-from infex.checks import whole
 from infex.errors import InvalidArms, UnknownArm
 
 
@@ -36,8 +35,13 @@ def places_by_name(labels: tuple[Label, ...] | None, count: int) -> dict[Label, 
 
 def place_of(name: object, known: Mapping[Label, int], labelled: bool) -> int:
     """The index of the arm that is named, among those that are known."""
-    key = str(name) if isinstance(name, str) else whole("an index or label", name, error=UnknownArm)
+    by = "labels" if labelled else "indices"
+    if isinstance(name, str):
+        key: Label = str(name)
+    elif isinstance(name, bool | np.bool_) or not isinstance(name, int | np.integer):  # or somebody's context
+        raise UnknownArm(f"arms of this bandit go by their {by}, got a {type(name).__name__}")
+    else:
+        key = int(name)
     if key not in known:
-        by = "labels" if labelled else "indices"
         raise UnknownArm(f"no arm is called {key!r}; arms of this bandit go by their {by}")
     return known[key]

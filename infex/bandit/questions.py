@@ -14,7 +14,7 @@ from infex.bandit.arms import NOTHING_ASKED, Asked, Changing, Fixed, Labels, Map
 from infex.bandit.given_columns import plain_rows
 from infex.bandit.row_rules import RowRules, row_rules
 from infex.checks import whole
-from infex.errors import InvalidArms
+from infex.errors import InvalidArms, InvalidSetting
 from infex.features import Disjoint, Interactions
 from infex.features.many_contexts import contexts_of, read_alike, vectors_of
 from infex.features.named_values import one_by_one
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 SETS_AT_ONCE = 256  # sets of arms that a map makes at a time
 
+MOST_AT_ONCE = 2**31  # decisions
 MOST_RADIX = 2**16  # numbers below it are sorted in one pass
 
 
@@ -246,7 +247,7 @@ def questions_of(
     if labels is not None:
         raise InvalidArms("labels go with sets of arms; those of this bandit are known")
     if isinstance(arms, Fixed):
-        count = whole("the number of decisions", asked, least=0)
+        count = _count(asked)
         rules = row_rules(allowed, offered, explore, count, arms.columns.shape[1], arms.labels)
         return SameArms(count, arms.labels, rules)
     assert isinstance(arms, Mapped)
@@ -257,6 +258,18 @@ def questions_of(
         inside = vectors_of(contexts, features.context_dim, features.longest)
     rules = row_rules(allowed, offered, explore, len(contexts), features.count, arms.labels)
     return InContexts(contexts, inside, arms.labels, rules)
+
+
+def _count(asked: object) -> int:
+    """How many decisions are asked for; what is no number may be somebody's context."""
+    if isinstance(asked, bool | np.bool_) or not isinstance(asked, int | np.integer):
+        raise InvalidArms(
+            f"the arms of this bandit are fixed: ask for a number of decisions, got a {type(asked).__name__}"
+        )
+    count = whole("the number of decisions", asked, least=0)
+    if count > MOST_AT_ONCE:
+        raise InvalidSetting(f"the number of decisions must be at most {MOST_AT_ONCE}, got more")
+    return count
 
 
 def _sets(

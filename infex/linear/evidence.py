@@ -208,11 +208,11 @@ class Evidence:
         return self._request.all_places(len(self))
 
     def place(self, arm: int) -> int:
-        """The index of `arm`, one of these arms, among all of the round."""
+        """The index of an arm, one of these, among all of the round."""
         return self._request.place(arm)
 
     def seat(self, place: int) -> int:
-        """Which of these arms has an index among all of the round; the inverse of `place`."""
+        """Which of these arms stands at a `place` among all of the round."""
         return self._request.seat(place)
 
     @property
@@ -228,8 +228,8 @@ class Evidence:
     def requested(self, offered: Bools | None, may_explore: bool) -> Evidence:
         """The same for a request with rules of its own: no arm but those `offered` can be played.
 
-        What exploring costs counts from the best of these. None offers all of them. Without `may_explore` the
-        request forbids exploring.
+        What exploring costs counts from the best of these. None offers all of them. `may_explore` says
+        whether the round may explore.
         """
         request = self._request._replace(may_explore=may_explore)
         if offered is None:

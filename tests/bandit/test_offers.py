@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -454,9 +455,9 @@ BAD_OFFERS: list[tuple[Any, Any, str]] = [
     ([False] * 5, InvalidArms, "at least one arm must be on offer"),
     (["tea", "mate", "tea"], InvalidArms, "offered once, got 'tea' twice"),
     ([True, False], InvalidArms, "offered must be True or False for each of 5 arms, got 2"),
-    (["tea", 1.5], UnknownArm, "an index or label must be a whole number, got 1.5"),
-    (["tea", True], UnknownArm, "an index or label must be a whole number, got True"),
-    (np.ones((2, 5), dtype=bool), UnknownArm, "an index or label must be a whole number"),
+    (["tea", 1.5], UnknownArm, "go by their labels, got a float"),
+    (["tea", True], UnknownArm, "go by their labels, got a bool"),
+    (np.ones((2, 5), dtype=bool), UnknownArm, "go by their labels, got a list"),
 ]
 
 
@@ -538,6 +539,51 @@ def test_a_context_may_stand_first() -> None:
     assert unnamed(shop.enter(shop.decide(x))) == unnamed(other.ask(context=x))
     with pytest.raises(InvalidArms, match="give a context alone"):
         shop.ask(x, context=x)
+
+
+@pytest.mark.parametrize("source", MAPS)
+def test_a_year_of_arms_that_come_and_go_leaves_no_trace(source: str, tmp_path: Path) -> None:
+    """In memory, counted by a pickle, in the file, or in what a journal keeps of a decision.
+
+    Some decisions are told after their arm has gone, some are dropped, some told at once; masks and offers go
+    by label all the while.
+    """
+    bandit = bandit_of(source, Infex(LinUCB(), every(3)))
+    if source == "joined":  # a function of a user's cannot be pickled
+        rule = features.joined(times, list(ROWS), dim=3, labels=LABELS)
+        bandit = Bandit(features=rule, policy=Infex(LinUCB(), every(3)))
+    bandit.allowed = [True, False, True, True, True]
+    rng = np.random.default_rng(0)
+    sizes, widths = [], []
+    for day in range(0, 366):
+        names = [f"{day:03} {n}" for n in range(4)]
+        new: Any = names if source == "disjoint" else list(ROWS[:4] * rng.random())
+        bandit.add_arms(new, labels=None if source == "disjoint" else names)
+        asked = [asked_of(source, rng)["context"] for _ in range(3)]
+        decided = bandit.decide(asked[0], offered=[*names[:2], "coffee"])
+        waiting = [bandit.enter(decided), *bandit.ask_many(asked[1:], offered=names)]
+        assert {str(decision.label) for decision in waiting} <= {*names, "coffee"}
+        assert bandit.allowed is not None
+        assert bandit.allowed.tolist() == [True, False, True, True, True] + [True] * 4
+        bandit.tell(waiting[0], 1.0)
+        bandit.remove_arms(names)
+        bandit.tell(waiting[1].id, 0.5)
+        bandit.drop(waiting[2].id)
+        if day in (1, 365):
+            bandit.save(tmp_path / f"{day}.infex")
+            widths.append(len(json.dumps(record(decided))))
+            bandit._player.account.recent.clear()  # explorations, which limits look back at
+            sizes.append((len(pickle.dumps(bandit)), (tmp_path / f"{day}.infex").stat().st_size))
+    assert bandit.labels == LABELS
+    assert not bandit.pending
+    recent = 365  # explorations that the file keeps for limits
+    assert abs(sizes[1][0] - sizes[0][0]) <= 64
+    assert abs(sizes[1][1] - sizes[0][1]) <= 256 + 64 * recent
+    assert abs(widths[1] - widths[0]) <= 64
+
+
+def times(x: Any, arm: Any) -> Any:
+    return x * arm
 
 
 def test_removed_arms_are_no_longer_offered_and_new_ones_are() -> None:

@@ -72,9 +72,10 @@ def made(kind: str, policy: Any, estimator: Any, seed: int) -> Bandit:
     return Bandit(ARMS, policy, estimator=estimator, seed=seed, labels=list("abcdefg"))
 
 
-def question(kind: str, rng: np.random.Generator, labels: Any = None, offers: float = 0.3) -> dict[str, Any]:
-    rules: dict[str, Any] = {"explore": bool(rng.random() < 0.8)}
-    if rng.random() < offers:
+def question(kind: str, rng: np.random.Generator, labels: Any = None, offers: float = 0.0) -> dict[str, Any]:
+    """What to ask; with `offers`, that often among some arms alone, and exploring may be forbidden."""
+    rules: dict[str, Any] = {"explore": bool(rng.random() < 0.8)} if offers else {}
+    if offers and rng.random() < offers:
         count = {"contexts": SHOP.count, "changing": 4}.get(kind) or len(labels)
         places = rng.permutation(count)[: rng.integers(1, count + 1)].tolist()
         rules["offered"] = places if labels is None else [labels[place] for place in places]
@@ -173,7 +174,7 @@ def test_replay_equals_live_bit_for_bit(
     again = replayed(made(kind, POLICIES[policy], estimator, seed), live.journal, policies)
     assert state(again) == state(live.bandit)
     for _ in range(10):  # and they go on alike
-        asked = question(kind, live.rng, again.labels)
+        asked = question(kind, live.rng, again.labels, 0.3)
         assert unnamed(again.ask(**asked)) == unnamed(live.bandit.ask(**asked))
 
 

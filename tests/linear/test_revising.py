@@ -140,7 +140,7 @@ def test_a_reward_of_an_arm_that_is_gone_cannot_leave_what_arms_share() -> None:
     ridge, (kept,) = learnt(started(Separate(2, 1, 1), 1.0, None), [(on, 1.0, 1.0)])
     ridge = ridge.over(Separate(1, 1, 1), np.array([1]))
     with pytest.raises(NotKept, match="removed"):
-        ridge.revise(kept._replace(on=InBlock(-1, on.row)))
+        ridge.revise(kept._replace(on=InBlock(-1, on.context)))
 
 
 def test_sum_x_x_is_untouched_by_another_value() -> None:
