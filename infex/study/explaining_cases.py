@@ -126,7 +126,7 @@ def _what_became(key: str, case: Case, contents: bool) -> dict[str, Any]:
         "reward": case.reward,
         "told_at": None if case.told_at is None else time_of(case.told_at),
         "late": case.late,
-        "unit": case.unit if contents else None,
+        "unit": (case.unit or None) if contents else None,
     }
 
 

@@ -16,7 +16,7 @@ from infex.study.contents import (
     content_of,
     encoded,
 )
-from infex.study.entries import BEGINNING, Draft, Mark, linked
+from infex.study.entries import BEGINNING, Draft, Entry, Mark, linked
 from infex.study.standing import History, Standing
 from infex.study.state_snapshots import standing_from
 from infex.study.store import Snapshot, Store
@@ -67,10 +67,17 @@ def replayed(
         if (found := _from_snapshot(store, name, snapshot, given)) is not None:
             return found
     first = next(iter(store.read(name, BEGINNING, 1)))
-    standing = Standing.begun(first, given, _history(store, name))
-    standing.residues = known.residues | dict(erased or {})
-    standing.forgotten = known.spans
+    standing = begun_standing(store, name, first, given)
+    standing.residues |= dict(erased or {})
     return caught_up(store, name, standing, first.mark, None if before is None else before - 2)
+
+
+def begun_standing(store: Store, name: str, first: Entry, given: Mapping[str, object]) -> Standing:
+    """The state after the first entry of a journal, from which all others can be entered."""
+    known = forgotten(store, name)
+    standing = Standing.begun(first, given, _history(store, name))
+    standing.residues, standing.forgotten = known.residues, known.spans
+    return standing
 
 
 class Forgotten(NamedTuple):
