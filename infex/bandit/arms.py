@@ -236,11 +236,16 @@ def layout_of(features: FeatureMap) -> Layout:
     return np.empty((features.dim, 0))
 
 
-def context_within(arms: Arms, context: object) -> Floats | None:
-    """A context, checked, where arms have a regression each; None where they have not, or without one."""
-    if context is None or not isinstance(arms, Mapped) or not isinstance(arms.features, Disjoint):
+def context_within(arms: Arms, context: object) -> Floats | InContext | None:
+    """A context, checked, where arms have a regression each; None where they have not, or without one.
+
+    With features that arms share, if there are any.
+    """
+    if context is None or not isinstance(arms, Mapped):
         return None
-    return arms.features.within(context)
+    if isinstance(arms.features, Disjoint):
+        return arms.features.within(context)
+    return InContext(*arms.features.within(context)) if isinstance(arms.features, Hybrid) else None
 
 
 def offer_of(features: FeatureMap, context: object) -> Offer:

@@ -18,7 +18,7 @@ from infex.bandit.offering import offered_mask, permission, requested
 from infex.bandit.pending_block import Pending
 from infex.checks import quick, real
 from infex.errors import InvalidChoice, InvalidRound, UnknownDecision
-from infex.linear import InBlock, Layout, On, Separate
+from infex.linear import InBlock, InContext, Layout, On, Separate
 from infex.policies.choice import Choice, checked_choice
 from infex.policies.masks import refuse_turn
 from infex.policies.reviving import revived
@@ -80,14 +80,18 @@ def ask_quickly(
         1.0, reason, 1.0 if explores else 0.0, 1.0 if explores else None,
     )  # fmt: skip
     decision = quick(Decision, fields)
+    if type(within) is InContext:
+        within = within.row(arm)
     await_reward(bandit, decision, arm if within is None else quick(InBlock, (arm, within)))
     return decision
 
 
 def _seen_among(
-    bandit: Bandit, t: int, within: Floats | None, offered: object, explore: object
+    bandit: Bandit, t: int, within: Floats | InContext | None, offered: object, explore: object
 ) -> Glance | None:
     """The same among the arms on offer, in a request that may forbid exploring."""
+    if isinstance(within, InContext):
+        return None
     layout, may_explore = bandit._arms.layout, permission("explore", explore)
     count = layout.arms if isinstance(layout, Separate) else layout.shape[1]
     if count == 0 or (within is None and isinstance(layout, Separate)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -40,6 +40,15 @@ class Hybrid:
     context_dim: int
     context_longest: float
     reader: Encoder | None
+    longest: float = field(init=False, compare=False)
+    scales: tuple[float, float] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """`longest` is the greatest length of a row with both parts, by which both are divided."""
+        unit = unit_of(self.shared)
+        longest = math.hypot(unit, self.context_longest)
+        object.__setattr__(self, "longest", longest)
+        object.__setattr__(self, "scales", (self.context_longest / longest, unit / longest))
 
     @property
     def dim(self) -> int:
@@ -54,11 +63,6 @@ class Hybrid:
         return self.shared.labels
 
     @property
-    def longest(self) -> float:
-        """The greatest length of a row with both parts, by which both are divided."""
-        return math.hypot(unit_of(self.shared), self.context_longest)
-
-    @property
     def context(self) -> Encoder | None:
         """What reads contexts for both parts; None where a function of the user's reads them too."""
         return self.shared.context if isinstance(self.shared, ContextMap) else None
@@ -66,14 +70,14 @@ class Hybrid:
     def within(self, context: object) -> tuple[Floats, Floats]:
         """The features of each arm's own, (c,), and the shared ones of all arms, (K, s), both divided."""
         inside = inside_of(context, self.context_dim, self.context_longest, self.reader)
-        own = inside[list(self.own)] * (self.context_longest / self.longest)
+        own = inside[list(self.own)] * self.scales[0]
         rows = np.asarray(self.shared(context), dtype=np.float64)
         if rows.shape != (self.count, self.shared.dim):
             raise InvalidContext(
                 f"the map of shared features must give {(self.count, self.shared.dim)} numbers, "
                 f"and gave {rows.shape}"
             )
-        return own, np.ascontiguousarray(rows * (unit_of(self.shared) / self.longest))
+        return own, np.ascontiguousarray(rows * self.scales[1])
 
     def __call__(self, context: object) -> Floats:
         own, shared = self.within(context)

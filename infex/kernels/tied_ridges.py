@@ -18,15 +18,25 @@ it; so where V is steep (see `kernels`), the shared ridge is computed anew, with
     common   (2, s + 1, s)   sum z z' and sum y z of all arms, laid out as the truth of a ridge
 """
 
+import math
+
 import numpy as np
 
 from infex.arrays import Floats, Integers
-from infex.kernels.algebra import add, row_dot
-from infex.kernels.compiling import compiled, larger, shared
+from infex.kernels.algebra import add, product, row_dot
+from infex.kernels.compiling import compiled, inlined, larger, shared
 from infex.kernels.layout import RUNS
-from infex.kernels.learning import absorb_weighted, add_pulls, add_truth, is_steep, refresh
+from infex.kernels.learning import absorb_weighted, add_pulls, add_truth, is_steep, refresh, square_widths
 from infex.kernels.pairs import exact_product, minus_product, quotient, root
-from infex.kernels.small_ridges import learn_block, short_product
+from infex.kernels.reading import best, radius, volume
+from infex.kernels.small_ridges import (
+    learn_block,
+    look_at_blocks,
+    short_product,
+    whole_volume,
+    width_of_block,
+    widths_of_blocks,
+)
 
 
 @compiled
@@ -43,6 +53,58 @@ def untold(tied: Floats, x: Floats, rows: Floats, places: Integers, out: Floats)
                 u[j] -= tied[k, i, j] * x[i]
         for j in range(s):
             out[j, n] = u[j]
+
+
+@compiled
+def glance_at_tied(
+    wide: Floats,
+    solved: Floats,
+    runs: Floats,
+    tied: Floats,
+    left_solved: Floats,
+    left_run: Floats,
+    gone: float,
+    x: Floats,
+    rows: Floats,
+    numbers: Floats,
+    optimistic: bool,
+) -> tuple[int, int, float, float, float]:
+    """One decision in a context, optimistic or greedy, as `kernels.glance` gives it."""
+    arms, s = rows.shape
+    work, columns, places = np.empty((4, arms)), np.empty((s, arms)), np.arange(arms)
+    scores, shares, board = work[0], work[1], np.empty((4, arms))
+    untold(tied, x, rows, places, columns)
+    look_at_blocks(wide, x, scores)
+    product(columns, left_solved[s], shares)
+    for k in range(arms):
+        scores[k] += shares[k]
+    greedy = best(scores)
+    volumes = whole_volume(runs) + volume(left_run) + gone
+    beta = numbers[3] * radius(volumes, numbers[5], numbers[0], numbers[1], numbers[2]) + numbers[4]
+    arm = greedy
+    if optimistic:
+        widths_of_blocks(wide, x, work[3], work[2])
+        square_widths(left_solved, columns, board)
+        for k in range(arms):
+            work[2, k] = both_widths(work[2, k], math.sqrt(larger(board[1, k], 0.0)))
+            work[3, k] = scores[k] + beta * work[2, k]
+        arm = best(work[3])
+    if arm < 0 or greedy < 0:
+        return -1, greedy, 0.0, 0.0, 0.0
+    if not optimistic:
+        own, one = width_of_block(solved, x, arm), np.empty((s, 1))
+        for j in range(s):
+            one[j, 0] = columns[j, arm]
+        here = np.empty((4, 1))
+        square_widths(left_solved, one, here)
+        work[2, arm] = both_widths(own, math.sqrt(larger(here[1, 0], 0.0)))
+    return arm, greedy, scores[arm], scores[greedy], beta * work[2, arm]
+
+
+@inlined
+def both_widths(own: float, left: float) -> float:
+    """The width of an arm, of its own part and of what is left."""
+    return math.sqrt(own * own + left * left)
 
 
 @shared

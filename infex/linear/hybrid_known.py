@@ -152,7 +152,8 @@ class HybridKnown:
         """Every arm's width, (K,)."""
         found = self._widths
         if found is None:
-            found = self._widths = np.hypot(self._own.widths, self._left.widths)
+            own, left = self._own.widths, self._left.widths
+            found = self._widths = np.sqrt(own * own + left * left)
         return shown(found)
 
     def width(self, arm: int) -> float:

@@ -19,7 +19,7 @@ from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
 from infex.linear.hybrid_known import HybridKnown, Ties
 from infex.linear.learnable import refuse_place
-from infex.linear.offers import GONE, InBlock, Layout, On, Separate
+from infex.linear.offers import GONE, InBlock, InContext, Layout, On, Separate
 from infex.linear.regression import ALONE, RidgeStatistics
 from infex.linear.revising import Revision, revise_sums
 from infex.linear.strange import fitting_sums, near, refuse_strange
@@ -85,6 +85,17 @@ class HybridRidge:
             sums = self.cross, self.common
             held = self._held = Ties(self.own.blocks(), self.left.known(), self.tied, self.gone, sums)
         return HybridKnown(held, np.zeros(self.layout.dim), np.zeros((0, self.layout.shared)), NOBODY)
+
+    def glance(
+        self, offer: InContext, numbers: Floats, optimistic: bool
+    ) -> tuple[int, int, float, float, float]:
+        """One decision in one call: see `kernels.tied_ridges.glance_at_tied`."""
+        assert offer.rows is not None
+        _, solved, _, run = self.left.solved_sums
+        blocks = self.own.blocks()
+        own = blocks.wide, blocks.solved, blocks.runs, self.tied
+        asked = offer.context, offer.rows, numbers, optimistic
+        return tied_ridges.glance_at_tied(*own, solved, run, self.gone, *asked)
 
     def refuse(self, reward: float) -> None:
         """Any finite reward can be taken in."""

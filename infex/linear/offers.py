@@ -38,6 +38,10 @@ class InContext(NamedTuple):
     context: Floats
     rows: Floats | None = None
 
+    def row(self, arm: int) -> Floats:
+        """The context, and behind it the shared features of one arm."""
+        return self.context if self.rows is None else np.concatenate([self.context, self.rows[arm]])
+
 
 class InBlock(NamedTuple):
     """One arm in a context, (c,): its own regression learns the reward, and none does if the arm is gone.
