@@ -1,6 +1,5 @@
 """Which of its arms a user means."""
 
-import functools
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -29,7 +28,6 @@ def places_of(which: object, labels: tuple[Label, ...] | None, count: int) -> se
     return {place_of(name, known, labels is not None) for name in names}
 
 
-@functools.lru_cache(maxsize=8)  # requests name arms of a few bandits again and again
 def places_by_name(labels: tuple[Label, ...] | None, count: int) -> Mapping[Label, int]:
     """Where each arm is: by its label where arms have labels, else by its index."""
     return {label: place for place, label in enumerate(labels or range(count))}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from typing import TypeGuard
 
@@ -13,6 +14,10 @@ from infex.bandit.labels import place_of, places_by_name
 from infex.errors import InvalidArms, InvalidSetting
 from infex.linear import Evidence
 from infex.linear.offers import GONE
+
+remembered_places = functools.lru_cache(maxsize=4)(
+    places_by_name
+)  # requests name the same arms again and again
 
 
 def requested(evidence: Evidence, asked: Asked, labels: Labels) -> Evidence:
@@ -52,7 +57,7 @@ def _mask_of(names: list[object], labels: Labels, count: int) -> Bools:
         raise InvalidArms("at least one arm must be on offer, got none")
     if kinds <= {bool, np.bool_}:
         return _truths(names, count)
-    known, mask = places_by_name(labels, count), np.zeros(count, dtype=bool)
+    known, mask = remembered_places(labels, count), np.zeros(count, dtype=bool)
     if kinds <= {str, int}:
         places = [known.get(name, GONE) for name in names]  # type: ignore[call-overload]
         mask[places] = True
