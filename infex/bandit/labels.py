@@ -28,7 +28,7 @@ def places_of(which: object, labels: tuple[Label, ...] | None, count: int) -> se
     return {place_of(name, known, labels is not None) for name in names}
 
 
-def places_by_name(labels: tuple[Label, ...] | None, count: int) -> dict[Label, int]:
+def places_by_name(labels: tuple[Label, ...] | None, count: int) -> Mapping[Label, int]:
     """Where each arm is: by its label where arms have labels, else by its index."""
     return {label: place for place, label in enumerate(labels or range(count))}
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+from collections.abc import Iterable, Sequence
+from typing import TypeGuard
 
 import numpy as np
 
@@ -11,6 +13,11 @@ from infex.bandit.arms import Asked, Labels
 from infex.bandit.labels import place_of, places_by_name
 from infex.errors import InvalidArms, InvalidSetting
 from infex.linear import Evidence
+from infex.linear.offers import GONE
+
+remembered_places = functools.lru_cache(maxsize=4)(
+    places_by_name
+)  # requests name the same arms again and again
 
 
 def requested(evidence: Evidence, asked: Asked, labels: Labels) -> Evidence:
@@ -35,20 +42,34 @@ def offered_mask(offered: object, labels: Labels, count: int) -> Bools | None:
     """
     if offered is None:
         return None
-    names = named(offered)
-    if not names:
-        raise InvalidArms("at least one arm must be on offer, got none")
-    if all(isinstance(name, bool | np.bool_) for name in names):
-        mask = _truths(names, count)
-    else:
-        mask = np.zeros(count, dtype=bool)
-        known = places_by_name(labels, count)
-        for name in names:
-            place = place_of(name, known, labels is not None)
-            if mask[place]:
-                raise InvalidArms(f"an arm may be offered once, got {name!r} twice")
-            mask[place] = True
+    mask = _truths(offered, count) if _is_mask(offered) else _mask_of(named(offered), labels, count)
     return None if mask.all() else shown(mask)
+
+
+def _is_mask(offered: object) -> TypeGuard[Bools]:
+    return isinstance(offered, np.ndarray) and offered.dtype == np.bool_ and offered.ndim == 1
+
+
+def _mask_of(names: list[object], labels: Labels, count: int) -> Bools:
+    """A mask of the arms that are named, each once; or the truths that are given."""
+    kinds = set(map(type, names))
+    if not kinds:
+        raise InvalidArms("at least one arm must be on offer, got none")
+    if kinds <= {bool, np.bool_}:
+        return _truths(names, count)
+    known, mask = remembered_places(labels, count), np.zeros(count, dtype=bool)
+    if kinds <= {str, int}:
+        places = [known.get(name, GONE) for name in names]  # type: ignore[call-overload]
+        mask[places] = True
+        if GONE not in places and np.count_nonzero(mask) == len(places):
+            return mask
+        mask[:] = False
+    for name in names:  # which says what is wrong, if anything is
+        place = place_of(name, known, labels is not None)
+        if mask[place]:
+            raise InvalidArms(f"an arm may be offered once, got {name!r} twice")
+        mask[place] = True
+    return mask
 
 
 def named(offered: object) -> list[object]:
@@ -58,10 +79,11 @@ def named(offered: object) -> list[object]:
     return offered.tolist() if isinstance(offered, np.ndarray) else list(offered)
 
 
-def _truths(names: list[object], count: int) -> Bools:
+def _truths(names: Sequence[object] | Bools, count: int) -> Bools:
     """A mask, if it has a truth for each arm, and one is True."""
     if len(names) != count:
         raise InvalidArms(f"offered must be True or False for each of {count} arms, got {len(names)}")
-    if not any(names):
+    mask = np.array(names, dtype=bool)
+    if not mask.any():
         raise InvalidArms("at least one arm must be on offer, got none")
-    return np.array(names, dtype=bool)
+    return mask

@@ -263,7 +263,7 @@ def questions_of(
 def _count(asked: object) -> int:
     """How many decisions are asked for; what is no number may be somebody's context."""
     if isinstance(asked, bool | np.bool_) or not isinstance(asked, int | np.integer):
-        raise InvalidArms(
+        raise InvalidSetting(
             f"the arms of this bandit are fixed: ask for a number of decisions, got a {type(asked).__name__}"
         )
     count = whole("the number of decisions", asked, least=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -54,9 +54,20 @@ def row_rules(
     labels: Labels = None,
 ) -> RowRules:
     """The rules of so many requests about so many arms; None where arms change every round."""
+    if _is_table(offered, count, arms):
+        return RowRules(
+            allowed, None if offered.all() else np.array(offered, order="C"), _permissions(explore, count)
+        )
     given = None if offered is None else _each(offered, count)
     masks = given if given is None or arms is None else _masks(given, labels, arms)
     return RowRules(allowed, masks, _permissions(explore, count))
+
+
+def _is_table(offered: object, count: int, arms: int | None) -> TypeGuard[Bools]:
+    """Is it a truth for each arm in each request, with one that is True?"""
+    if not isinstance(offered, np.ndarray) or offered.dtype != np.bool_:
+        return False
+    return offered.shape == (count, arms) and bool(offered.any(axis=1).all())
 
 
 def _each(offered: object, count: int) -> list[object]:
