@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import TypeVar, final
+from typing import Protocol, TypeVar, final
 
 from infex.errors import InfexError, StoreFailed
 from infex.study.cases import Case, EntryKind, case_of
@@ -22,9 +22,50 @@ CLOSED_KEPT = 4096  # cases that were closed last, which are likely to be asked 
 ENTRIES_BETWEEN_SNAPSHOTS = 50_000
 
 
+class Desk(Protocol):
+    """Holds the state of a study, and does work on it, one piece at a time, in the order of the journal."""
+
+    store: Store
+    name: str
+    standing: Standing
+
+    def now(self) -> int:
+        """The time, in microseconds since 1970."""
+
+    def run(self, work: Callable[[], tuple[Answer, int]], durable: bool) -> Answer:
+        """Does the work, which gives an answer and the entry that it rests on, and waits for the disk."""
+
+    def look(self, work: Callable[[], Answer]) -> Answer:
+        """What reading the state gives; nothing changes."""
+
+    def write(self, kind: EntryKind, key: str, unit: str, at: int, content: Content) -> int:
+        """Adds an entry; its number."""
+
+    def find(self, key: str) -> Case | None:
+        """The case of a key, open or closed."""
+
+    def close_case(self, key: str, case: Case) -> None:
+        """Remembers a case that was closed, until it is on disk."""
+
+    def holding(self) -> AbstractContextManager[object]:
+        """While it lasts, nobody else changes the state."""
+
+    def replace(self, standing: Standing) -> None:
+        """Goes on from another state of the same journal."""
+
+    def flush(self) -> None:
+        """Returns when all that was added is on disk."""
+
+    def keep_snapshot(self) -> None:
+        """Keeps the state for a quick start; if that fails, the next start takes longer."""
+
+    def close(self) -> None:
+        """Writes what is left, keeps the state, and ends; StoreFailed if something could not be written."""
+
+
 @final
-class Desk:
-    """Holds the state of a study, and the writer of its journal.
+class LocalDesk:
+    """That of a journal which this process alone writes.
 
     `run` does a piece of work under the lock, and returns what it gives once the entries it rests on are on
     disk. Entries go to the disk in their order, so that nothing is acknowledged before what it rests on. If
@@ -44,11 +85,9 @@ class Desk:
         self.snapshots_failed = 0
 
     def now(self) -> int:
-        """The time, in microseconds since 1970."""
         return int(self._clock() * MICROSECONDS)
 
     def run(self, work: Callable[[], tuple[Answer, int]], durable: bool) -> Answer:
-        """Does the work, which gives an answer and the entry that it rests on, and waits for the disk."""
         writer = self._writer
         with self._lock:
             writer.refuse_more()
@@ -61,21 +100,17 @@ class Desk:
         return answer
 
     def look(self, work: Callable[[], Answer]) -> Answer:
-        """What reading the state gives; nothing changes."""
         with self._lock:
             return work()
 
     def write(self, kind: EntryKind, key: str, unit: str, at: int, content: Content) -> int:
-        """Adds an entry; its number."""
         return self._writer.add(Draft(kind.value, key, unit, at, encoded(content))).number
 
     def find(self, key: str) -> Case | None:
-        """The case of a key, open or closed."""
         case = self.standing.cases.get(key) or self._closed.get(key)
         return case_of(key, self.store.of_key(self.name, key)) if case is None else case
 
     def close_case(self, key: str, case: Case) -> None:
-        """Remembers a case that was closed, until it is on disk."""
         closed = self._closed
         closed.pop(key, None)
         closed[key] = case
@@ -86,22 +121,18 @@ class Desk:
                     del closed[old]
 
     def holding(self) -> AbstractContextManager[object]:
-        """While it lasts, nobody else changes the state."""
         return self._lock
 
     def replace(self, standing: Standing) -> None:
-        """Goes on from another state of the same journal."""
         self.standing = standing
         self._closed.clear()
 
     def flush(self) -> None:
-        """Returns when all that was added is on disk."""
         with self._lock:
             ticket = self._writer.again(self.standing.number)
         self._writer.wait(ticket)
 
     def keep_snapshot(self) -> None:
-        """Keeps the state for a quick start; if that fails, the next start takes longer."""
         with self._lock:
             self._snapshot_at = self.standing.number
             try:
@@ -112,7 +143,6 @@ class Desk:
                 self.snapshots_failed += 1
 
     def close(self) -> None:
-        """Writes what is left, keeps the state, and ends; StoreFailed if something could not be written."""
         with self._lock:
             failed: StoreFailed | None = None
             try:

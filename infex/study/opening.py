@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from infex.bandit.journaling import warn_no_more
-from infex.errors import DamagedJournal, UnknownStudy
+from infex.errors import DamagedJournal, JournalMoved, UnknownStudy
 from infex.study.cases import FORGOTTEN_KEY, EntryKind
 from infex.study.contents import (
     CONTENT_VERSION,
@@ -44,7 +45,8 @@ def _begin(store: Store, name: str, given: Mapping[str, object], at: int) -> Non
     Standing(settings, given, lambda _: [])  # refuses what cannot be
     content = OpenedContent(v=CONTENT_VERSION, infex=__version__, settings=settings)
     draft = Draft(EntryKind.OPENED.value, "", "", at, encoded(content))
-    store.append(name, linked([draft], BEGINNING))
+    with contextlib.suppress(JournalMoved):  # another process has begun it meanwhile
+        store.append(name, linked([draft], BEGINNING))
 
 
 def replayed(

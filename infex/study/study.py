@@ -33,21 +33,24 @@ from infex.errors import (
 )
 from infex.features.table_encoding import NONE_GIVEN, Categories, Numbers
 from infex.policies.traits import Policy, checked
-from infex.study.addresses import claimed_store, release_store
+from infex.study.addresses import claimed_store, release_store, sqlite_path
 from infex.study.amending import kept_policy
 from infex.study.cases import RewardState
 from infex.study.contents import (
     CONTENT_VERSION,
     RewardContent,
 )
-from infex.study.desk import Desk
-from infex.study.entries import BEGINNING
+from infex.study.desk import Desk, LocalDesk
+from infex.study.entries import BEGINNING, Mark
 from infex.study.erasing import forget_unit
 from infex.study.explaining_cases import Explanation, explanation_of
 from infex.study.lifting import Lift, lift_of
 from infex.study.moves import amend_one, ask_one, correct_one, known_case, tell_one
 from infex.study.opening import opened_standing
 from infex.study.plain_requests import checked_key, checked_unit, plain_value, request_of
+from infex.study.shared_desk import SharedDesk
+from infex.study.standing import Standing
+from infex.study.store import Store
 from infex.study.study_figures import metrics_of
 
 
@@ -91,7 +94,7 @@ class Study:
         try:
             at = int(clock() * 1_000_000)
             standing, mark = opened_standing(store, name, settings, at)
-            return Study(url, name, Desk(store, name, standing, mark, clock))
+            return Study(url, name, _desk_at(url)(store, name, standing, mark, clock))
         except BaseException:
             release_store(url, name, store)
             raise
@@ -113,7 +116,7 @@ class Study:
         `context`, `arms`, `labels`, `allowed` and whatever else are those of `Bandit.ask`. `unit` is whom it
         is about, such as a customer. AnotherRequest is raised if something else was asked under this key. The
         decision is on disk when this returns; with `durable=False` it will be, unless the process or its
-        machine fails before: `flush` waits for it.
+        machine fails before: `flush` waits for it. PostgreSQL always waits.
         """
         words = {"context": context, "arms": arms, "labels": labels, "allowed": allowed, **more}
         about = checked_unit(unit)
@@ -310,6 +313,11 @@ class Study:
     def __repr__(self) -> str:
         bandit = self._desk.standing.bandit
         return f"Study({self.name!r} at {self.url}, {bandit!r})"
+
+
+def _desk_at(url: str) -> Callable[[Store, str, Standing, Mark, Callable[[], float]], Desk]:
+    """How work is done at a URL: SQLite is for one process, PostgreSQL for several."""
+    return SharedDesk if sqlite_path(url) is None else LocalDesk
 
 
 def _refuse_lengths(count: int, given: dict[str, Any]) -> None:
