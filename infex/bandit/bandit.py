@@ -250,7 +250,8 @@ class Bandit(Wholesale):
         """Puts new arms behind those there are, with `labels` if the others have some.
 
         With a feature map `arms` are as the map takes them: for `disjoint` a label, several, or without
-        labels how many; for `interactions` rows of features; for `joined` arms of any kind, or one text.
+        labels how many; for `interactions` rows of features; for `joined` arms of any kind, or one text; for
+        `hybrid` as its shared map takes them.
 
         What was learnt tells of them at once; an arm with a regression of its own begins with nothing, and
         the others keep all they have learnt. Exploring may try them, also where `allowed` forbids others.
@@ -269,6 +270,7 @@ class Bandit(Wholesale):
         """Takes the arms in `which` away, by label where arms have labels, else by index.
 
         What was learnt stays; that of an arm with a regression of its own (`disjoint`) goes with the arm.
+        What its rewards have told of features that arms share (`hybrid`) stays.
 
         Indices close up behind them. A pending decision for a removed arm can still be told: its reward is
         learnt on the arm's features. Where the arm had a regression of its own nothing is learnt from it,

@@ -97,8 +97,10 @@ class Hybrid:
         return HybridTheta(shared, theta[: self.count * len(self.own)].reshape(self.count, -1))
 
     def over(self, context_dim: int, longest: float, context: Encoder | None) -> Hybrid:
-        """Refuses: which features each arm has for itself would have to be said anew."""
-        raise InvalidSetting("contexts of features.hybrid cannot be extended: make a new bandit, and learn")
+        """The same arms in other contexts, all features of which have a parameter for each arm."""
+        if not isinstance(self.shared, ContextMap):
+            raise InvalidSetting("shared features are made by code of yours, of contexts as they are")
+        return hybrid(self.shared.over(context_dim, longest, context))
 
     def with_arms(self, arms: object, labels: Iterable[Label] | None) -> Hybrid:
         """The same with more arms behind the others, as the shared map takes them."""

@@ -22,6 +22,7 @@ DIM = 3
 TEAS = np.array([[0.9, 0.1], [0.2, 0.7], [0.5, 0.5], [0.0, 0.8]])
 LABELS = ["green", "black", "mate", "oolong"]
 MAP = features.hybrid(features.interactions(TEAS, DIM, labels=LABELS, longest=2.0), own=[0, 2])
+OWN_CODE = features.joined(max, [1], 1)
 BY_ARM = ("UCB1", "UCB1 random", "GaussianTS", "HybridTS plain")  # by pulls, which one regression has not
 
 
@@ -246,6 +247,47 @@ def test_contexts_with_names_are_read_once_for_both_parts(tmp_path: Path) -> Non
     assert made(record(shop)) == shop
 
 
+def at(t: int) -> dict[str, Any]:
+    return {"age": 20 + t, "country": "FR" if t % 3 else "IT"}
+
+
+@pytest.mark.parametrize("own", [None, ["age", "intercept"]])
+def test_further_features_are_as_if_they_had_been_0_before(tmp_path: Path, own: Any) -> None:
+    small = features.table({"age": (20, 80)}, {"country": ["FR"]}, unseen="zero")
+    large = features.table({"age": (20, 80), "visits": (0, 10)}, {"country": ["FR", "DE"]}, unseen="zero")
+    maps = [features.hybrid(features.interactions(TEAS, context=table), own) for table in (small, large)]
+    bandit, known = (
+        Bandit(features=each, policy=Infex(LinUCB(), every(2)), penalty=0.3, seed=1) for each in maps
+    )
+    for t in range(40):
+        decision = bandit.ask(context=at(t))
+        if t < 35:
+            bandit.tell(decision, reward(t, decision.arm))
+            known.learn([at(t) | {"visits": 5}], [decision.arm], [reward(t, decision.arm)])
+    bandit.extend(numbers={"visits": (0, 10)}, categories={"country": ["DE"]})
+    assert bandit.features == known.features
+    context = {"age": 33, "country": "DE", "visits": 9}
+    for other in (bandit, copy.deepcopy(bandit)):
+        np.testing.assert_allclose(other.theta, known.theta, atol=1e-10)
+        np.testing.assert_allclose(
+            other.evidence(context=context).widths, known.evidence(context=context).widths, rtol=1e-10
+        )
+    assert (bandit.evidence(context=context).narrowed.widths < known.evidence(context=context).widths).all()
+    for decision in bandit.pending:
+        bandit.tell(decision, 0.5)
+        known.learn([at(decision.t - 1) | {"visits": 5}], [decision.arm], [0.5])
+    np.testing.assert_allclose(bandit.theta, known.theta, atol=1e-10)
+    bandit.save(tmp_path / "bandit")
+    assert Bandit.load(tmp_path / "bandit").digest() == bandit.digest()
+    plain = Bandit(features=MAP, policy=LinUCB())
+    play(plain, contexts(3))
+    before = plain.estimates(context=[0.5, 0.4, 0.3]).estimate
+    plain.extend(2, longest=3.0)
+    np.testing.assert_allclose(
+        plain.estimates(context=[0.5, 0.4, 0.3, 0.0, 0.0]).estimate, before, atol=1e-10
+    )
+
+
 def test_a_function_of_yours_and_a_table_join(tmp_path: Path) -> None:
     def fits(context: Any, tea: Floats) -> Floats:
         return np.asarray(tea * context["age"] / 100)
@@ -278,10 +320,11 @@ def test_a_function_of_yours_and_a_table_join(tmp_path: Path) -> None:
         (lambda: features.hybrid(MAP.shared, own=[1, 1]), InvalidSetting, "different features"),
         (lambda: features.hybrid(MAP.shared, own=5), InvalidSetting, "left out for all features"),
         (lambda: features.hybrid(MAP.shared, longest=3.0), InvalidSetting, "leave it out"),
-        (lambda: features.hybrid(features.joined(max, [1], 1)), InvalidSetting, "how many numbers"),
+        (lambda: features.hybrid(OWN_CODE), InvalidSetting, "how many numbers"),
         (lambda: Bandit(features=MAP, policy=Greedy(), estimator=estimators.Logistic()), InvalidSetting,
          "Logistic is not"),
-        (lambda: Bandit(features=MAP, policy=Greedy()).extend(1), InvalidSetting, "cannot be extended"),
+        (lambda: Bandit(features=features.hybrid(OWN_CODE, own=2), policy=Greedy()).extend(1), InvalidSetting,
+         "cannot be extended"),
         (lambda: Bandit(features=MAP, policy=Greedy()).ask(context=[1.0, 2.0]), InvalidContext, "3 finite"),
     ],
 )  # fmt: skip
