@@ -42,6 +42,7 @@ from infex import (
 from infex.errors import InfexError, InvalidArms, InvalidSetting, UnknownArm
 from infex.kernels.compiling import plain_python
 from infex.policies import Reason
+from infex.policies.choice import Turn
 from infex.policies.traits import traits_of
 from infex.records.registry import POLICIES
 from infex.testing import odd_boards, problem
@@ -436,6 +437,58 @@ def test_the_bonus_of_plain_arms_counts_the_rewards_of_all() -> None:
         assert bandit.ask(offered=places).arm == places[np.argmax(indices[places])]
         mask = np.isin(np.arange(ARMS), places)
         assert bandit.ask(allowed=mask).arm == places[np.argmax(indices[places])]
+
+
+def test_with_own_data_the_bonus_counts_the_rewards_of_exploring_rounds() -> None:
+    bandit = Bandit(np.eye(ARMS), Infex(UCB1(), every(2), data="own"))
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        bandit.tell(bandit.ask(offered=rng.permutation(ARMS)[:3]), float(rng.random()))
+    mask = np.array([True, False, True, True, False])
+    whole, some = bandit.evidence(), bandit.evidence().requested(mask, True)
+    assert whole.explored.pulled == some.explored.pulled == 30
+    assert whole.pulled == some.pulled == 60
+    np.testing.assert_array_equal(UCB1().indices(some.explored), UCB1().indices(whole.explored)[mask])
+
+
+@dataclasses.dataclass(frozen=True)
+class Obstinate:
+    """A user's policy with a schedule, which explores whatever a request says."""
+
+    base: Any
+    owing: bool
+
+    @property
+    def gate(self) -> Any:
+        return traits_of(self.base).gate
+
+    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        turn = Turn.MADE_UP if self.owing and evidence.spent.owed else Turn.DUE
+        return Choice(0, True, turn=turn)
+
+
+def test_a_users_policy_that_explores_all_the_same_is_kept_from_it() -> None:
+    owing = Infex(LinUCB(), paused(every(2), listed([99]), "make up"))
+    bandit = Bandit(ROWS, owing)
+    bandit.ask_many(2, explore=False)
+    assert bandit.exploration().owed == 1
+    for takes_back in (True, False):
+        bandit.policy = Obstinate(owing, takes_back)
+        decision = bandit.ask(explore=False)
+        assert (decision.explored, decision.reason, decision.arm) == (
+            False,
+            Reason.FORBIDDEN,
+            decision.greedy,
+        )
+        assert decision.probability is None
+    assert bandit.exploration()[:6] == (2, 0, 2, 0, 1, 1)
+
+
+def test_where_none_on_offer_may_be_tried_the_best_on_offer_is_played() -> None:
+    bandit = Bandit(ROWS, Infex(LinUCB(), every(1)), labels=LABELS, allowed=[True, True, False, False, False])
+    decision = bandit.ask(offered=["juice", "water"])
+    assert (decision.reason, decision.label) == (Reason.NO_ARM_ALLOWED, "juice")
+    assert bandit.ask(offered=["juice", "coffee"]).label == "coffee"
 
 
 def test_certainty_is_judged_among_the_arms_on_offer() -> None:
