@@ -57,7 +57,8 @@ def unexplored(choice: Choice, evidence: Evidence) -> Choice:
         return choice
     if not choice.explored and choice.chance is None:  # nobody knows what else it might have done
         return choice._replace(probability=None, chance=0.0, law=None)
-    turn = Turn.DROPPED if choice.turn is Turn.DUE else None if choice.turn is None else Turn.REST
+    missed = {Turn.DUE: Turn.DROPPED, Turn.MADE_UP: Turn.REST}
+    turn = None if choice.turn is None else missed.get(choice.turn, choice.turn)
     share = None if choice.chance is None else 1.0
     return Choice(evidence.greedy, False, None, Reason.FORBIDDEN, None, share, 0.0, None, turn)
 
