@@ -16,7 +16,7 @@ from infex.study.contents import (
     content_of,
     decided_from,
 )
-from infex.study.entries import Entry
+from infex.study.entries import Entry, refuse_changed
 from infex.study.holding_out import held_out
 from infex.study.plain_requests import digest_of
 
@@ -145,8 +145,8 @@ class Case:
 def case_of(key: str, entries: list[Entry]) -> Case | None:
     """What the entries of one key tell; None if it has no decision."""
     case: Case | None = None
-    for entry in entries:
-        kind = EntryKind(entry.kind)
+    for entry in map(refuse_changed, entries):
+        kind = kind_of(entry)
         if kind in (EntryKind.DECISION, EntryKind.HELD):
             case = begun_case(key, entry)
         elif case is None:
@@ -156,6 +156,14 @@ def case_of(key: str, entries: list[Entry]) -> Case | None:
         else:
             case.told(kind, content_of(RewardContent, entry.number, entry.content), entry.number, entry.at)
     return case
+
+
+def kind_of(entry: Entry) -> EntryKind:
+    """What an entry tells of; DamagedJournal if that is nothing known."""
+    try:
+        return EntryKind(entry.kind)
+    except ValueError:
+        raise DamagedJournal(f"entry {entry.number} is of an unknown kind, {entry.kind!r}") from None
 
 
 def begun_case(key: str, entry: Entry) -> Case:

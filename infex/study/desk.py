@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol, TypeVar, final
 
-from infex.errors import InfexError, StoreFailed
+from infex.errors import DamagedJournal, InfexError, StoreFailed
 from infex.study.cases import Case, EntryKind, case_of
 from infex.study.contents import Content, encoded
 from infex.study.entries import Draft, Mark
@@ -63,6 +63,19 @@ class Desk(Protocol):
         """Writes what is left, keeps the state, and ends; StoreFailed if something could not be written."""
 
 
+def is_time(number: int, last: int) -> bool:
+    """Is it time for another snapshot? The longer a journal is, the more entries go between two."""
+    return number - last >= max(ENTRIES_BETWEEN_SNAPSHOTS, number // 10)
+
+
+def kept_case(store: Store, name: str, key: str) -> Case:
+    """The case of a key that has a decision, from its entries."""
+    case = case_of(key, store.of_key(name, key))
+    if case is None:
+        raise DamagedJournal(f"there is a decision {key!r}, and the store does not find it: verify the study")
+    return case
+
+
 @final
 class LocalDesk:
     """That of a journal which this process alone writes.
@@ -95,7 +108,7 @@ class LocalDesk:
             ticket = writer.again(number)
         if durable:
             writer.wait(ticket)
-        if self.standing.number - self._snapshot_at >= ENTRIES_BETWEEN_SNAPSHOTS:
+        if is_time(self.standing.number, self._snapshot_at):
             self.keep_snapshot()
         return answer
 
@@ -108,7 +121,9 @@ class LocalDesk:
 
     def find(self, key: str) -> Case | None:
         case = self.standing.cases.get(key) or self._closed.get(key)
-        return case_of(key, self.store.of_key(self.name, key)) if case is None else case
+        if case is None and key in self.standing.keys:
+            case = kept_case(self.store, self.name, key)
+        return case
 
     def close_case(self, key: str, case: Case) -> None:
         closed = self._closed
@@ -133,14 +148,14 @@ class LocalDesk:
         self._writer.wait(ticket)
 
     def keep_snapshot(self) -> None:
-        with self._lock:
-            self._snapshot_at = self.standing.number
-            try:
+        try:
+            with self._lock:
+                self._snapshot_at = self.standing.number
                 self.flush()
                 kept = Snapshot(self._writer.mark, snapshot_of(self.standing))
-                self.store.keep(self.name, kept)
-            except InfexError:
-                self.snapshots_failed += 1
+            self.store.keep(self.name, kept)
+        except InfexError:
+            self.snapshots_failed += 1
 
     def close(self) -> None:
         with self._lock:

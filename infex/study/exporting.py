@@ -18,7 +18,7 @@ from infex.features.feature_map import encoder_of
 from infex.files import replacing
 from infex.policies import Infex
 from infex.study.amending import amended
-from infex.study.cases import Case, EntryKind
+from infex.study.cases import Case, EntryKind, kind_of
 from infex.study.contents import (
     AmendmentContent,
     DecisionContent,
@@ -85,7 +85,7 @@ class Scan:
         self.bandit = bandit_of(dict(self._settings), given)
 
     def _reward(self, cases: dict[str, Case], entry: Entry, content: bytes) -> None:
-        kind = EntryKind(entry.kind)
+        kind = kind_of(entry)
         if kind is EntryKind.DECISION:
             cases[entry.key] = Case(None, None, b"", "", entry.at, entry.number, entry.number)
         elif entry.key in cases and kind is not EntryKind.LATE:

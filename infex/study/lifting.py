@@ -9,7 +9,7 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 from infex.checks import real
-from infex.study.cases import Case, EntryKind, RewardState
+from infex.study.cases import Case, EntryKind, RewardState, kind_of
 from infex.study.contents import RewardContent, content_of
 from infex.study.entries import Entry
 
@@ -65,7 +65,7 @@ def lift_of(entries: Iterable[Entry], confidence: float) -> Lift:
     sides: tuple[_Side, _Side] = _Side(), _Side()
     cases: dict[str, tuple[int, str, Case]] = {}
     for entry in entries:
-        kind = EntryKind(entry.kind)
+        kind = kind_of(entry)
         if entry.content is None:
             cases.pop(entry.key, None)
         elif kind in (EntryKind.DECISION, EntryKind.HELD):

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, final
 
 from infex.errors import InfexError, StoreFailed
-from infex.study.cases import Case, EntryKind, case_of
+from infex.study.cases import Case, EntryKind
 from infex.study.contents import Content, encoded
-from infex.study.desk import ENTRIES_BETWEEN_SNAPSHOTS, Answer
+from infex.study.desk import Answer, is_time, kept_case
 from infex.study.entries import Draft, Mark, linked
 from infex.study.opening import replayed
 from infex.study.rules import MICROSECONDS
@@ -86,7 +86,9 @@ class SharedDesk:
 
     def find(self, key: str) -> Case | None:
         case = self.standing.cases.get(key) or self._closed.get(key)
-        return case_of(key, self.store.of_key(self.name, key)) if case is None else case
+        if case is None and key in self.standing.keys:
+            case = kept_case(self.store, self.name, key)
+        return case
 
     def close_case(self, key: str, case: Case) -> None:
         self._closed[key] = case
@@ -155,7 +157,7 @@ class SharedDesk:
             self._turn(jobs)
             for job in jobs:
                 job.done.set()
-            if self._mark.number - self._snapshot_at >= ENTRIES_BETWEEN_SNAPSHOTS:
+            if is_time(self._mark.number, self._snapshot_at):
                 self.keep_snapshot()
 
     def _turn(self, jobs: list[Job]) -> None:

@@ -26,6 +26,7 @@ from infex.study.contents import (
     decided_from,
 )
 from infex.study.entries import Entry
+from infex.study.known_keys import KnownKeys
 from infex.study.plain_requests import digest_of
 from infex.study.rules import REWARD_RULES, RewardRules
 from infex.study.study_settings import Settings, bandit_of
@@ -56,6 +57,7 @@ class Standing:
         greedy = bool(self.rules.holdout) and self.rules.holdout_policy == "greedy"
         self.frozen = bandit_of(settings, given) if greedy and bandit is None else None
         self.cases: dict[str, Case] = {}
+        self.keys = KnownKeys()
         self.tallies = Tallies()
         self.number = 1  # the entry that has the settings
         self.amendments: list[int] = []  # the entries of changes, oldest first
@@ -76,7 +78,7 @@ class Standing:
         kind, content = entry.kind, entry.content
         try:
             if entry.number in self.residues:
-                self._enter_residue(self.residues[entry.number])
+                self._enter_residue(entry, self.residues[entry.number])
             elif content is None:
                 raise DamagedJournal(f"entry {entry.number} was erased, and nothing says what is left of it")
             elif kind == EntryKind.DECISION:
@@ -99,9 +101,11 @@ class Standing:
                 raise
             raise DamagedJournal(f"entry {entry.number} of the journal cannot be entered: {error}") from error
 
-    def _enter_residue(self, residue: Residue) -> None:
+    def _enter_residue(self, entry: Entry, residue: Residue) -> None:
         """Counts a round that was erased; of a reward that was, nothing is left."""
         self.number = residue.number
+        if entry.kind in (EntryKind.DECISION, EntryKind.HELD):
+            self.keys.add(entry.key)
         if residue.t:
             note = None if residue.note is None else note_of(residue.note)
             turn = None if residue.turn is None else Turn(residue.turn)
@@ -138,6 +142,7 @@ class Standing:
     def _begin(self, number: int, key: str, unit: str, at: int, decided: Decided, digest: bytes) -> Case:
         decision = decided.decision
         case = Case(decision, decided.taken.on, digest, unit, at, number, number)
+        self.keys.add(key)
         self.await_reward(key, case)
         self.number = number
         self.tallies.decided(at, decision, str(decision.reason))
@@ -145,6 +150,7 @@ class Standing:
 
     def hold(self, key: str, case: Case) -> None:
         """Takes a decision for somebody who is held out: no round, and nothing will be learnt."""
+        self.keys.add(key)
         self.await_reward(key, case)
         self.number = case.number
         self.tallies.tally.held += 1

@@ -12,6 +12,7 @@ from infex.bandit.journaling import bandit_from, state_bytes, waiting_in
 from infex.errors import DamagedFile, InfexError
 from infex.study.cases import Case
 from infex.study.holding_out import held_out
+from infex.study.known_keys import KnownKeys
 from infex.study.standing import History, Standing
 from infex.study.study_settings import alive
 from infex.study.tallies import Tallies
@@ -27,6 +28,7 @@ def snapshot_of(standing: Standing) -> bytes:
         "v": SNAPSHOT_VERSION,
         "infex": __version__,
         "bandit": state_bytes(standing.bandit),
+        "keys": standing.keys.to_bytes(),
         "frozen": None if standing.frozen is None else state_bytes(standing.frozen),
     }
     body = msgspec.msgpack.encode(kept)
@@ -60,6 +62,7 @@ def _restored(kept: Any, given: Mapping[str, object], history: History) -> Stand
     standing = Standing(settings, given, history, bandit_from(kept["bandit"], *own))
     standing.number, standing.amendments = kept["number"], list(kept["amendments"])
     standing.moved = kept["moved"]
+    standing.keys = KnownKeys(kept["keys"])
     standing.tallies = Tallies.of(kept["tallies"])
     waiting = {decision.id: (decision, on) for decision, on in waiting_in(standing.bandit)}
     if kept["frozen"] is not None:

@@ -15,7 +15,7 @@ import pytest
 
 import infex
 from infex.errors import OtherSettings, StoreFailed
-from infex.study import shared_desk
+from infex.study import desk
 from infex.study.study import Study
 from tests.study.server import Server, running
 from tests.study.studies import ARMS, POLICY, Clock, replayed_state, state_of
@@ -121,7 +121,7 @@ def test_it_goes_on_when_the_server_was_restarted(url: str, server: Server) -> N
 
 
 def test_snapshots_are_kept_while_it_runs(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_desk, "ENTRIES_BETWEEN_SNAPSHOTS", 10)
+    monkeypatch.setattr(desk, "ENTRIES_BETWEEN_SNAPSHOTS", 10)
     with opened(url, arms=ARMS, policy=POLICY, seed=7) as study:
         study.ask_many([f"k{n}" for n in range(12)])
         study.ask("more")
