@@ -29,6 +29,8 @@ class Asked(NamedTuple):
     labels: Iterable[Label] | None = None
     context: object = None
     allowed: npt.ArrayLike | None = None
+    offered: object = None
+    explore: bool = True
 
 
 NOTHING_ASKED = Asked()
@@ -308,6 +310,14 @@ def source_of(
     assert arms is not None
     columns = columns_of(arms, rescale=rescale)
     return Fixed(columns, labels if labels is None or isinstance(labels, str) else tuple(labels), rescale)  # type: ignore[arg-type]
+
+
+def question(
+    source: Arms, arms: npt.ArrayLike | None, context: object
+) -> tuple[npt.ArrayLike | None, object]:
+    """The arms and the context of a question: all that is given to a bandit with a map is its context."""
+    alone = arms is not None and context is None and type(source) is Mapped
+    return (None, arms) if alone else (arms, context)
 
 
 def read_from(source: Arms, arms: npt.ArrayLike | None) -> Arms:

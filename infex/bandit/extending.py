@@ -47,6 +47,9 @@ def extend(
     for decision, on in waiting:
         bandit._waiting.remove(decision.id)
         bandit._waiting.add(decision, on)
+    if (remembered := bandit._remembered) is not None:
+        for key, (decision, on) in remembered.decisions.items():
+            remembered.decisions[key] = decision, _on(on, widening)
     foresee(memory, bandit._waiting, narrowing)
 
 

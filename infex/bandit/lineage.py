@@ -84,6 +84,10 @@ class Lineage:
         since = now if self._mark is None else _minus(now, self._mark)
         return (Portion({life: (self._sent, position)}, since),)
 
+    def revised(self, pulls: int) -> None:
+        """A reward got another value, or was taken out (-1): one more change that others are to learn of."""
+        self._lost += 1 - pulls
+
     def knows(self, spans: Spans, life: str, memory: Memory) -> bool:
         """Are all of these rewards known? If none is, they can be added; anything else is refused."""
         states = {self._state(name, *span, life, memory) for name, span in spans.items()}

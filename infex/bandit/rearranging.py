@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from infex.arrays import Floats, Integers, Label
 from infex.bandit.arms import Arms, Labels, layout_of
 from infex.bandit.differing import Path
 from infex.bandit.lineage import Lineage
+from infex.bandit.remembering import ToldDecisions
 from infex.bandit.waiting import Waiting
 from infex.checks import whole
 from infex.errors import CannotLoad, DamagedFile
@@ -48,7 +50,7 @@ def _fitting_layout(layout: Separate, columns: Floats) -> Separate:
 def rearranged(
     path: Path,
     player: Player,
-    waiting: Waiting,
+    waits: Sequence[Waiting | ToldDecisions],
     lineage: Lineage,
     held: Layout,
     before: Labels,
@@ -62,7 +64,8 @@ def rearranged(
             old = player.memory
             player.memory = old.over(now, places)
             lineage = lineage.after_turnover(old, player.memory, places)
-            waiting.move(places, player.memory.columns)
+            for waiting in waits:
+                waiting.move(places, player.memory.columns)
             player.note = forgotten(player.note)
             return lineage
     elif isinstance(held, Separate) or isinstance(now, Separate):

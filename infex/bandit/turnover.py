@@ -34,6 +34,8 @@ def remove_arms(bandit: Bandit, which: object) -> None:
     layout = source.layout
     if isinstance(layout, Separate) and layout.shared:  # what is pending of them stays no longer in the sums
         foresee(bandit._player.memory, bandit._waiting, bandit.narrows)
+    if bandit._remembered is not None:
+        bandit._remembered.move(places, columns)
 
 
 def _replace(bandit: Bandit, source: Fixed | Mapped, places: Integers) -> None:

@@ -49,6 +49,7 @@ def _bandit() -> None:
         changing = Bandit(dim=2, policy=Infex(base, every(2)))
         for _ in range(4):
             fixed.tell(fixed.ask(), 0.5)
+            fixed.tell(fixed.ask(offered=[1]), 0.5)
             changing.tell(changing.ask(rows), 0.5)
         fixed.estimates()
 

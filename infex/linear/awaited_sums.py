@@ -1,4 +1,4 @@
-"""TiedSums over pending decisions, as suits the statistics: of one regression, of one for each arm, of both."""
+"""Sums over pending decisions, as suits the statistics: of one regression, of one for each arm, of both."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from infex.linear.block_ridge import BlockRidge, in_block, separate
 from infex.linear.estimating import Statistics
 from infex.linear.fitted_blocks import FittedBlocks
 from infex.linear.grounds import Grounds
-from infex.linear.hybrid_known import HybridKnown, TiedSums
+from infex.linear.hybrid_known import AwaitedSums, HybridKnown
 from infex.linear.hybrid_ridge import HybridRidge
 from infex.linear.knowledge import Knowledge
 from infex.linear.known import Known
+from infex.linear.learnable import refuse_separate
 from infex.linear.offers import GONE, InBlock, Layout, Separate
-from infex.linear.regression import refuse_separate
 
 Row = Floats | InBlock
 """An x, or an arm in a context."""
 
 
 class Awaiting(Protocol):
-    """TiedSums over pending decisions; statistics with a structure of their own may have sums of their own.
+    """Sums over pending decisions; statistics with a structure of their own may have sums of their own.
 
     They depend on what is pending alone, to the last bit, and not on the order in which it came and went.
     """
@@ -41,7 +41,7 @@ class Awaiting(Protocol):
         """The same for many at once, none of them on a fixed arm."""
 
     def none(self) -> Self:
-        """TiedSums over no decisions."""
+        """Sums over no decisions."""
 
     def over(self, layout: Layout, places: Integers) -> Self:
         """A copy, over other arms: each at its old place, or new (-1)."""
@@ -126,7 +126,7 @@ class HybridSums:
 
     __slots__ = ("_sums",)
 
-    def __init__(self, sums: TiedSums) -> None:
+    def __init__(self, sums: AwaitedSums) -> None:
         self._sums = sums
 
     @staticmethod
@@ -134,7 +134,7 @@ class HybridSums:
         """Those of no decisions."""
         arms, dim, shared = layout
         shapes = (arms, 2, dim, dim), (arms, 2, dim, shared), (2, shared, shared)
-        return HybridSums(TiedSums(*(np.zeros(shape, dtype=np.int64) for shape in shapes)))
+        return HybridSums(AwaitedSums(*(np.zeros(shape, dtype=np.int64) for shape in shapes)))
 
     def arm(self, place: int, times: int) -> None:
         raise UnknownArm(f"arm {place} has a regression of its own, and is known in a context alone")
@@ -149,7 +149,7 @@ class HybridSums:
         awaiting_tied.expect_tied(*self._sums, grounds.place[there], rows, weights[there])
 
     def none(self) -> HybridSums:
-        return HybridSums(TiedSums(*(np.zeros_like(part) for part in self._sums)))
+        return HybridSums(AwaitedSums(*(np.zeros_like(part) for part in self._sums)))
 
     def over(self, layout: Layout, places: Integers) -> HybridSums:
         """A copy; what is pending of arms that go stays in what is shared, until it is summed anew."""
@@ -175,7 +175,7 @@ def _standing(rows: list[Row], weights: list[float]) -> tuple[Integers, Floats, 
 
 
 def awaiting_of(statistics: Statistics) -> Awaiting:
-    """TiedSums over no pending decision, as suits the statistics."""
+    """Sums over no pending decision, as suits the statistics."""
     if isinstance(statistics, HybridRidge):
         return HybridSums.of(statistics.layout)
     if isinstance(statistics, BlockRidge | FittedBlocks):

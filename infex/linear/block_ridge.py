@@ -12,12 +12,15 @@ from infex.errors import UnknownArm
 from infex.kernels import small_ridges
 from infex.kernels.layout import RUN
 from infex.kernels.many_rewards import gather_blocks, learn_each_block
+from infex.kernels.offered_arms import glance_among_blocks
 from infex.linear.block_known import BlockKnown, Blocks
 from infex.linear.estimating import Arrays
 from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
+from infex.linear.learnable import refuse_place
 from infex.linear.offers import GONE, InBlock, Layout, On, Separate
-from infex.linear.regression import ALONE, checked_penalty, refuse_place
+from infex.linear.regression import ALONE, checked_penalty
+from infex.linear.revising import Revision, revise_sums
 from infex.linear.strange import fitting_sums
 from infex.linear.strange_blocks import refuse_strange_blocks
 
@@ -75,6 +78,13 @@ class BlockRidge:
         """One decision in one call: see `kernels.small_ridges.glance_at_blocks`."""
         return small_ridges.glance_at_blocks(self._wide, self.solved, self.runs, context, numbers, optimistic)
 
+    def glance_among(
+        self, context: Floats, numbers: Floats, places: Integers, optimistic: bool
+    ) -> tuple[int, int, float, float, float]:
+        """The same among some of the arms."""
+        mine = self._wide, self.solved, self.runs
+        return glance_among_blocks(*mine, context, numbers, places, optimistic)
+
     def refuse(self, reward: float) -> None:
         """Any finite reward can be taken in."""
 
@@ -123,6 +133,22 @@ class BlockRidge:
         self._part()
         self.told += int((grounds.place >= 0).sum())
         return True
+
+    def turn(self, on: On) -> int:
+        """How many rewards were told."""
+        return self.told
+
+    def revise(self, revision: Revision) -> None:
+        """Another value for a reward that was learnt, or none; nothing, if the arm is gone."""
+        arm, context = in_block(revision.on)
+        if arm == GONE:
+            return
+        refuse_place(arm, self.layout.arms)
+        self._part()
+        revise_sums(self.truth[arm], self.penalty, np.array(context), revision)
+        self.counts[:, arm] += revision.pulls, revision.gain
+        self.told += revision.pulls
+        small_ridges.refresh_block(self.truth, self.penalty, self.solved, self._wide, self.runs, arm)
 
     def add(self, other: BlockRidge, places: Integers) -> None:
         """Takes in all that another has learnt; each of its arms is at a place here, or nowhere (-1)."""

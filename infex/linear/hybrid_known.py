@@ -19,8 +19,8 @@ from infex.linear.moments import Moments
 from infex.linear.offers import InBlock, InContext, Offer, Radius, radius_at
 
 
-class TiedSums(NamedTuple):
-    """TiedSums over pending decisions, as `kernels.awaiting_tied` has them."""
+class AwaitedSums(NamedTuple):
+    """Sums over pending decisions, as `kernels.awaiting_tied` has them."""
 
     own: Integers
     cross: Integers
@@ -61,7 +61,7 @@ class Ties(NamedTuple):
         factor[-shared:, :-shared] = -below @ self.tied.reshape(-1, shared).T
         return factor
 
-    def narrowed(self, awaited: TiedSums) -> Ties:
+    def narrowed(self, awaited: AwaitedSums) -> Ties:
         """The same thetas with pending decisions in V."""
         own, left, tied = self.own, self.left.learnt, self.tied.copy()
         solved, runs, wide = np.empty_like(own.solved), np.empty_like(own.runs), np.empty_like(own.wide)
@@ -213,7 +213,7 @@ class HybridKnown:
         found.greedy = kernels.best(found._estimates) if places.size else -1
         return found
 
-    def narrowed(self, awaited: TiedSums) -> HybridKnown:
+    def narrowed(self, awaited: AwaitedSums) -> HybridKnown:
         """The same with pending decisions in V; estimates stay as they are."""
         found = HybridKnown(self._ties.narrowed(awaited), self._context, self._rows, self._places)
         found._estimates, found.greedy = self._estimates, self.greedy

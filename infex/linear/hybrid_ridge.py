@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 
 from infex.arrays import Floats, Integers, fitting, within
-from infex.errors import DamagedFile
+from infex.errors import DamagedFile, NotKept
 from infex.kernels import tied_ridges
 from infex.kernels.learning import add_truth
 from infex.kernels.small_ridges import whole_volume
@@ -18,8 +18,10 @@ from infex.linear.estimating import Arrays
 from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
 from infex.linear.hybrid_known import HybridKnown, Ties
-from infex.linear.offers import GONE, InContext, Layout, On, Separate
-from infex.linear.regression import ALONE, RidgeStatistics, refuse_place
+from infex.linear.learnable import refuse_place
+from infex.linear.offers import GONE, InBlock, InContext, Layout, On, Separate
+from infex.linear.regression import ALONE, RidgeStatistics
+from infex.linear.revising import Revision, revise_sums
 from infex.linear.strange import fitting_sums, near, refuse_strange
 
 OF_THE_SHARED = "shared "
@@ -134,6 +136,27 @@ class HybridRidge:
         rows = np.ascontiguousarray(given)
         tied_ridges.gather_tied(self.cross, self.common, place, row, rows, rewards, weights)
         self._refresh(self.told + int((place >= 0).sum()))
+
+    def turn(self, on: On) -> int:
+        """How many rewards were told."""
+        return self.told
+
+    def revise(self, revision: Revision) -> None:
+        """Another value for a reward that was learnt, or none.
+
+        NotKept for an arm that is gone: what its rewards told of the shared features stays as one sum.
+        """
+        arm, row = in_block(revision.on)
+        if arm == GONE:
+            raise NotKept("a reward of an arm that was removed stays in what arms share, as one sum")
+        refuse_place(arm, self.layout.arms)
+        self._part(0)
+        x, z = np.array(row[: self.layout.dim]), np.array(row[self.layout.dim :])
+        self.own.revise(revision._replace(on=InBlock(arm, x)))
+        if revision.after is None:
+            tied_ridges.add_cross(self.cross[arm], x, z, -float(revision.weight))
+        revise_sums(self.common, 0.0, z, revision)
+        self._refresh(self.told + revision.pulls)
 
     def add(self, other: HybridRidge, places: Integers) -> None:
         """Takes in all that another has learnt; each of its arms is at a place here, or nowhere (-1)."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from infex.arrays import Floats, Integers
 from infex.kernels import bases
+from infex.kernels.offered_arms import glance_among
 from infex.linear import InContext, Memory, RidgeStatistics
 from infex.linear.block_ridge import BlockRidge
 from infex.linear.foresight import Foresight
@@ -74,6 +75,25 @@ class Shortcut:
             return explores, ridge.glance(context, self._numbers, optimistic)
         assert isinstance(ridge, BlockRidge)
         return explores, ridge.glance(context, self._numbers, optimistic)
+
+    def take_among(
+        self,
+        t: int,
+        ridge: RidgeStatistics | BlockRidge,
+        context: Floats | None,
+        places: Integers,
+        may_explore: bool,
+        foresight: Foresight | None,
+    ) -> Glance | None:
+        """What it does among the arms at some places; None also where it may not explore though it would."""
+        explores = self._schedule is None or self._schedule.explores(t)
+        optimistic = explores and self._optimistic
+        if (explores and not may_explore) or (optimistic and looks_ahead(foresight)):
+            return None
+        if isinstance(ridge, RidgeStatistics):
+            return explores, glance_among(*ridge.kept_up, self._numbers, places, optimistic)
+        assert context is not None
+        return explores, ridge.glance_among(context, self._numbers, places, optimistic)
 
     def take(self, t: int, ridge: RidgeStatistics, foresight: Foresight | None = None) -> Glance | None:
         """What the policy does in round t; None where pending decisions narrow the widths it reads."""
