@@ -122,12 +122,10 @@ def postgres() -> float:
 
     with running() as server:
         begun(server.url).close()
-        words = (
-            "from benchmarks.study import *; import sys; print(durable(sys.argv[1], 32, 8000, sys.argv[2]))"
-        )
+        words = "import sys, benchmarks.study as s; print(s.durable(sys.argv[1], 32, 8000, sys.argv[2]))"
         workers = [
             subprocess.Popen(
-                [sys.executable, "-c", words, server.url, name], stdout=subprocess.PIPE, text=True
+                [sys.executable, "-c", words, server.url, each], stdout=subprocess.PIPE, text=True
             )
             for each in ("one", "two")
         ]

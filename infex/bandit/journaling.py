@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -72,18 +73,28 @@ def enter_own(bandit: Bandit, decided: Decided) -> None:
 
 def enter_again(bandit: Bandit, decided: Decided) -> None:
     """Enters what a journal says was decided, as `Bandit.enter` does; a plain greedy round in less time."""
-    choice, on = decided.taken.choice, decided.taken.on
+    choice = decided.taken.choice
     if choice.turn is not Turn.REST or choice.note is not None or choice.features is not None:
         bandit.enter(decided)
         return
     with bandit._lock:
-        if decided.taken.t != bandit.t + 1 or decided.changes != bandit._player.account.changes:
-            raise InvalidRound(f"{decided.decision.id!r} is not of round {bandit.t + 1}, which is next")
-        if not decided.own_id or bandit._player.traits.gate is None or not _is_one(on, bandit._arms.layout):
-            raise InvalidChoice(f"what was decided for {decided.decision.id!r} does not fit this bandit")
-        bandit._waiting.refuse(decided.decision.id)
+        refuse_unfit(bandit, decided)
         bandit._player.enter(decided.taken)
-        await_reward(bandit, decided.decision, on)
+        await_reward(bandit, decided.decision, decided.taken.on)
+
+
+def refuse_unfit(bandit: Bandit, decided: Decided) -> None:
+    """Refuses a decision without note and features that this bandit cannot have taken now."""
+    decision, (t, choice, on, loss, _, _), own_id, changes, _ = decided
+    account, traits = bandit._player.account, bandit._player.traits
+    if t != account.t + 1 or changes != account.changes:
+        raise InvalidRound(f"{decision.id!r} is not of round {account.t + 1}, which is next")
+    turns = (choice.turn is not None) == (traits.gate is not None)
+    if not own_id or not turns or not 0.0 <= loss < math.inf or not _is_one(on, bandit._arms.layout):
+        raise InvalidChoice(f"what was decided for {decision.id!r} does not fit this bandit")
+    if choice.turn is not Turn.REST and choice.turn is not None:
+        refuse_turn(choice, account.owed)
+    bandit._waiting.refuse(decision.id)
 
 
 def _is_one(on: On, layout: Layout) -> bool:
