@@ -16,7 +16,7 @@ from prometheus_client.core import (
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
-from infex.service.grouped_calls import GroupedCalls
+from infex.service.open_studies import OpenStudies
 
 SECONDS_EDGES = (0.002, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.5, 1.0, 5.0, 30.0)
 MEDIA = CONTENT_TYPE_LATEST
@@ -26,7 +26,7 @@ MEDIA = CONTENT_TYPE_LATEST
 class Gauges:
     """All figures; a label is a study, an address or a status, never a key or a person."""
 
-    def __init__(self, studies: Iterable[GroupedCalls]) -> None:
+    def __init__(self, studies: OpenStudies) -> None:
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         PlatformCollector(registry=self._registry)
@@ -53,7 +53,7 @@ class Gauges:
 class StudyFigures(Collector):
     """The figures of all studies, as `study.metrics()` gives them at this moment."""
 
-    def __init__(self, studies: Iterable[GroupedCalls]) -> None:
+    def __init__(self, studies: OpenStudies) -> None:
         self._studies = studies
 
     def describe(self) -> Iterable[Metric]:
@@ -70,6 +70,9 @@ class StudyFigures(Collector):
         for name, count, _ in seen:
             waiting.add_metric([name], count)
         yield waiting
+        yield GaugeMetricFamily(
+            "infex_studies_failed", "Studies that cannot be opened.", value=len(self._studies.failed)
+        )
 
 
 Seen = list[tuple[str, int, dict[str, Any]]]
