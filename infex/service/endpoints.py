@@ -62,7 +62,7 @@ class Endpoints:
     async def decide(self, request: Request) -> Response:
         """Takes a decision, or many in one commit. They are on disk when this answers."""
         body = await request.body()
-        calls = self._calls(request)
+        calls = await self._calls(request)
 
         async def work() -> bytes:
             asked = DECISIONS_DECODER.read(body)
@@ -79,7 +79,7 @@ class Endpoints:
     async def reward(self, request: Request) -> Response:
         """Tells a reward, or many in one commit: each exactly once, however often it is sent."""
         body = await request.body()
-        calls = self._calls(request)
+        calls = await self._calls(request)
 
         async def work() -> bytes:
             told = REWARDS_DECODER.read(body)
@@ -96,7 +96,7 @@ class Endpoints:
     async def decision(self, request: Request) -> Response:
         """The decision of a key, and what has become of its reward."""
         key = request.path_params["key"]
-        found = await asyncio.to_thread(self._calls(request).study.explain, key, prove=False)
+        found = await asyncio.to_thread((await self._calls(request)).study.explain, key, prove=False)
         decided = None if found.decision is None else decision_answer(found.decision)
         rest = {"state": found.state.value, "reward": found.reward, "late": found.late, "at": found.at}
         return said({"key": key, "decision": decided, **rest, "told_at": found.told_at})
@@ -106,7 +106,7 @@ class Endpoints:
 
         A proof replays the journal, so one is made at a time. Contexts are not shown.
         """
-        key, study = request.path_params["key"], self._calls(request).study
+        key, study = request.path_params["key"], (await self._calls(request)).study
         if request.query_params.get("prove") == "false":
             why = await asyncio.to_thread(study.explain, key, prove=False)
         elif self._proving.locked():
@@ -121,7 +121,7 @@ class Endpoints:
         if self._proving.locked():
             raise Overloaded("a journal is being read: the same again later")
         async with self._proving:
-            found = await asyncio.to_thread(self._calls(request).study.lift)
+            found = await asyncio.to_thread((await self._calls(request)).study.lift)
         return said(plain_figures(found))
 
     async def list_studies(self, request: Request) -> Response:
@@ -130,7 +130,7 @@ class Endpoints:
 
     async def study(self, request: Request) -> Response:
         """One study at a glance."""
-        return said(await asyncio.to_thread(self.glance, self._calls(request)))
+        return said(await asyncio.to_thread(self.glance, await self._calls(request)))
 
     async def begin_study(self, request: Request) -> Response:
         """Begins a study. The same again changes nothing; other settings are refused."""
@@ -145,7 +145,7 @@ class Endpoints:
     async def amend(self, request: Request) -> Response:
         """Changes the policy, the arms that may be tried, or pauses exploring: an entry of the journal."""
         body = await request.body()
-        calls = self._calls(request)
+        calls = await self._calls(request)
 
         async def work() -> bytes:
             change: AmendmentRequest = AMENDMENT_DECODER.read(body)
@@ -157,7 +157,7 @@ class Endpoints:
     async def preview(self, request: Request) -> Response:
         """How many explorations a policy would make in the next day, without changing anything."""
         asked: PreviewRequest = PREVIEW_DECODER.read(await request.body())
-        calls = self._calls(request)
+        calls = await self._calls(request)
         policy = thing_of(asked.policy)
         view = self.studies.view(calls.study.name)
         answer = await asyncio.to_thread(previewed, calls.study, view, policy, asked.policy)
@@ -165,9 +165,10 @@ class Endpoints:
 
     async def past(self, request: Request) -> Response:
         """What the journal tells: shares of arms over time, when it explored, what was skipped and why."""
-        calls = self._calls(request)
+        calls = await self._calls(request)
         past = self.studies.view(calls.study.name).past()
-        return said(past | {"planned": planned_line(calls.study, past["stretches"])})
+        line = await asyncio.to_thread(planned_line, calls.study, past["stretches"])
+        return said(past | {"planned": line})
 
     async def latest(self, request: Request) -> Response:
         """The latest decisions, newest first; `arm`, `reason`, `explored` and `state` choose among them."""
@@ -212,8 +213,8 @@ class Endpoints:
     def _name(self, request: Request) -> str:
         return str(request.path_params["name"])
 
-    def _calls(self, request: Request) -> GroupedCalls:
-        return self.studies.of(self._name(request))
+    async def _calls(self, request: Request) -> GroupedCalls:
+        return await self.studies.found(self._name(request))
 
     def _refuse_long(self, many: Sequence[object]) -> None:
         if not 1 <= len(many) <= self._limits.batch:

@@ -51,6 +51,8 @@ class Feed:
 
     async def look(self) -> None:
         """Reads on in all journals, and tells listeners if anything is other than before."""
+        if self._studies.shared:
+            await self._studies.open_all()
         for calls in self._studies:
             await asyncio.to_thread(_read_on, self._studies.view(calls.study.name))
         if not self._listeners:

@@ -1,7 +1,8 @@
 """Calls of one study from an event loop: none blocks it, and all that wait together share a commit.
 
 One thread does what was asked, in the order in which it came, without waiting for the disk; another waits for
-the disk, and then answers all that were done by then. So while one group is written the next is decided.
+the disk, and then answers all that were done by then. So while one group is written the next is decided. A
+study that several processes share waits for the disk by itself, and groups what many threads ask.
 """
 
 from __future__ import annotations
@@ -32,18 +33,22 @@ class GroupedCalls:
     """A study that an event loop can call; `call` returns when what was done is on disk.
 
     At most `limits.waiting` calls wait at once: more are refused (Overloaded). `close` does what was begun.
+    With more than one of `callers`, so many threads call the study, and what they return is on disk.
     """
 
-    def __init__(self, study: Study, limits: ServiceLimits, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, study: Study, limits: ServiceLimits, loop: asyncio.AbstractEventLoop, callers: int = 1
+    ) -> None:
         self.study, self._limits, self._loop = study, limits, loop
+        self._shared, self._working = callers > 1, callers
         self._asked: list[tuple[Work[Any], asyncio.Future[Any]]] = []
         self._done: list[CallOutcome] = []
-        self._closing, self._worked_off = False, False
+        self._closing = False
         self._changed = threading.Condition()
         self._waiting = 0
         self._threads = [
             threading.Thread(target=work, name=f"infex {word} {study.name}", daemon=True)
-            for work, word in ((self._work, "asks"), (self._acknowledge, "acknowledges"))
+            for work, word in (*[(self._work, "asks")] * callers, (self._acknowledge, "acknowledges"))
         ]
         for thread in self._threads:
             thread.start()
@@ -85,9 +90,10 @@ class GroupedCalls:
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: bool(self._asked) or self._closing)
-                asked, self._asked = self._asked, []
+                count = 1 if self._shared else len(self._asked)
+                asked, self._asked = self._asked[:count], self._asked[count:]
                 if not asked:
-                    self._worked_off = True
+                    self._working -= 1
                     self._changed.notify_all()
                     return
             outcomes = [_outcome(work, self.study, future) for work, future in asked]
@@ -98,13 +104,14 @@ class GroupedCalls:
     def _acknowledge(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: bool(self._done) or self._worked_off)
+                self._changed.wait_for(lambda: bool(self._done) or not self._working)
                 done, self._done = self._done, []
                 if not done:
                     return
             failed: BaseException | None = None
             try:
-                self.study.flush()
+                if not self._shared:
+                    self.study.flush()
             except Exception as error:  # whoever waits must hear of it
                 failed = error
             self._loop.call_soon_threadsafe(_resolve, done, failed)

@@ -16,10 +16,11 @@ from infex.service.guard import SERVICE_LOG
 from infex.service.journal_view import JournalView
 from infex.service.service_limits import ServiceLimits
 from infex.service.shapes import StudyRequest
-from infex.study.addresses import studies
+from infex.study.addresses import sqlite_path, studies
 from infex.study.showing import refuse_other_settings
 from infex.study.study import Study
 
+CALLERS_OF_SHARED = 32  # threads; what they ask at once goes into one transaction
 THINGS_BY_TEXT = ("policy", "estimator")
 
 
@@ -33,6 +34,7 @@ class OpenStudies:
         self._views: dict[str, JournalView] = {}
         self._opening = threading.Lock()
         self.opened = asyncio.Event()
+        self.shared = sqlite_path(url) is None  # do other instances begin studies too?
         self.failed: dict[str, InfexError] = {}
 
     @property
@@ -57,15 +59,26 @@ class OpenStudies:
             raise StoreFailed("the studies are being opened")
         raise UnknownStudy(f"there is no study {name!r}")
 
+    async def found(self, name: str) -> GroupedCalls:
+        """The study of a name; one that another instance has begun is opened."""
+        try:
+            return self.of(name)
+        except UnknownStudy:
+            if not self.shared or name not in await asyncio.to_thread(studies, self.url):
+                raise
+        return await asyncio.to_thread(self._open, name, {}, asyncio.get_running_loop())
+
     def view(self, name: str) -> JournalView:
         """What the journal of a study tells, as far as it was read."""
         self.of(name)
         return self._views[name]
 
     async def open_all(self) -> None:
-        """Opens all that are kept; then the service is ready."""
+        """Opens all that are kept and not open; then the service is ready."""
         loop = asyncio.get_running_loop()
         for name in await asyncio.to_thread(studies, self.url):
+            if name in self._calls or name in self.failed:
+                continue
             try:
                 await asyncio.to_thread(self._open, name, {}, loop)
             except InfexError as error:
@@ -87,7 +100,8 @@ class OpenStudies:
                 raise Overloaded(f"{len(self._calls)} studies are open, which is all that are allowed")
             study = Study.open(self.url, name, **settings)
             self._views[name] = JournalView(self.url, name)
-            self._calls[name] = GroupedCalls(study, self._limits, loop)
+            callers = CALLERS_OF_SHARED if self.shared else 1
+            self._calls[name] = GroupedCalls(study, self._limits, loop, callers)
             return self._calls[name]
 
     def close(self) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis.core.result import Ok
 
 from tests.service.running import PRICING, Running, running
 
@@ -22,6 +23,7 @@ def fuzz(call: Running, examples: int) -> int:
     schema = schemathesis.openapi.from_dict(described)
     seen: dict[int, int] = {}
     for operation in schema.get_all_operations():
+        assert isinstance(operation, Ok), operation
         found = operation.ok()
         if found.path not in UNENDING:
             fuzz_one(call, found, examples, seen)
