@@ -18,6 +18,7 @@ from infex.bandit import Decided as Decided
 from infex.bandit import Decision as Decision
 from infex.bandit import Decisions as Decisions
 from infex.bandit import Exploration as Exploration
+from infex.errors import FewExplorations as FewExplorations
 from infex.errors import InfexError as InfexError
 from infex.errors import InfexWarning as InfexWarning
 from infex.errors import LargeReward as LargeReward

@@ -89,6 +89,11 @@ class RidgeStatistics:
         """What arms that are not kept up are read from."""
         return self._learnt.settled()
 
+    @property
+    def kept_up(self) -> tuple[Floats, Floats]:
+        """The board and the run, for a kernel that reads them at once."""
+        return self._board, self._learnt.run
+
     def greedy_glance(self, numbers: Floats) -> tuple[int, int, float, float, float]:
         """One greedy decision in one call: see `kernels.greedy_glance`."""
         return kernels.greedy_glance(self._board, self._learnt.run, numbers)
@@ -186,7 +191,7 @@ class RidgeStatistics:
         )
         rows = readable_rows(grounds, self.dim)[grounds.row[~fixed]]
         gather_rows(truth, self.penalty, rows, rewards[~fixed], weights[~fixed])
-        self._begin(truth, self.told + rewards.size)
+        self.begin(truth, self.told + rewards.size)
 
     def turn(self, on: On) -> int:
         """How many rewards were told."""
@@ -231,7 +236,7 @@ class RidgeStatistics:
     def over(self, layout: Layout, places: Integers) -> RidgeStatistics:
         """What was learnt, over other arms: each at its old place, or new (-1)."""
         other = RidgeStatistics(refuse_separate(layout), self.penalty)
-        other._begin(self.snapshot(), self.told)
+        other.begin(self.snapshot(), self.told)
         known = places >= 0
         other.counts[:, known] = self.counts[:, places[known]]
         return other
@@ -253,7 +258,7 @@ class RidgeStatistics:
         truth = fitting_sums("truth", arrays["truth"], self.dim, told, self.penalty)
         counts = fitting_counts(arrays["counts"], self.columns.shape[1], told)
         if "closed" not in arrays:  # of format 1, or of another estimator
-            self._begin(truth, told)
+            self.begin(truth, told)
             self.counts[:] = counts
             refuse_no_numbers(self.known())
             return
@@ -276,7 +281,7 @@ class RidgeStatistics:
         """A copy of the truth with the run under way in it, which goes on as it is."""
         return self._learnt.whole_truth()
 
-    def _begin(self, truth: Floats, told: int) -> None:
+    def begin(self, truth: Floats, told: int) -> None:
         """Starts from a truth, with no run under way."""
         self._part()
         self.truth[:] = truth

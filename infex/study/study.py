@@ -58,6 +58,8 @@ from infex.study.study_figures import metrics_of
 class Study:
     """A bandit with a journal: what was acknowledged is never lost, and replay gives the same state.
 
+    `Study.open` makes one: `url` is that of its database, `name` its name there, and `desk` does its work.
+
     >>> import tempfile, infex
     >>> folder = tempfile.TemporaryDirectory()
     >>> url = f"sqlite:///{folder.name}/shop.db"
