@@ -19,7 +19,8 @@ from infex.linear.grounds import Grounds
 
 def enters_together(bandit: Bandit) -> bool:
     """Does the order of decisions among rewards leave no trace? A search starts where the last one stood."""
-    return not bandit._player.memory.searches and not bandit._player.traits.pupils
+    keeps_more = bandit._player.traits.pupils or bandit.remembers
+    return not bandit._player.memory.searches and not keeps_more
 
 
 def is_plain(decided: Decided) -> bool:
