@@ -13,9 +13,10 @@ from infex.bandit.arms import Changing, Fixed, Labels, Mapped, offer_of
 from infex.bandit.given_columns import given_columns
 from infex.bandit.labels import place_of, places_by_name
 from infex.bandit.pulls import learn_pulls
-from infex.bandit.telling import checked_rewards, checked_weights, counted_weights, learners_too
+from infex.bandit.reward_rule import checked_rewards
+from infex.bandit.telling import checked_weights, counted_weights, learners_too
 from infex.errors import InvalidArms, InvalidContext, UnknownArm
-from infex.features import Disjoint, Encoded, Encoder, Interactions
+from infex.features import Disjoint, Encoded, Encoder, Hybrid, Interactions
 from infex.features.many_contexts import contexts_of, read_alike, vectors_of
 from infex.linear.grounds import Grounds
 
@@ -81,6 +82,8 @@ def _take_mapped(
     if isinstance(rule, Disjoint):
         inside = _inside(rule, given)
         _take(bandit, places, Grounds.in_blocks(places, inside), rewards, weights)
+    elif isinstance(rule, Hybrid):
+        _take(bandit, places, Grounds.in_blocks(places, _hybrid_rows(rule, given, places)), rewards, weights)
     elif isinstance(rule, Interactions) and read_alike(rule):
         inside = vectors_of(given, rule.context_dim, rule.longest)
         rows = (rule.arms[places][:, :, None] * inside[:, None, :]).reshape(places.size, rule.dim)
@@ -100,6 +103,15 @@ def _inside(rule: Disjoint, contexts: Sequence[object]) -> Floats:
     if read_alike(rule):
         return vectors_of(contexts, rule.context_dim, rule.longest)
     return np.array([rule.within(context) for context in contexts]).reshape(len(contexts), rule.context_dim)
+
+
+def _hybrid_rows(rule: Hybrid, contexts: Sequence[object], places: Integers) -> Floats:
+    """The features of each arm that was played, its own and shared ones, (n, c + s)."""
+    rows = np.empty((places.size, len(rule.own) + rule.shared.dim))
+    for n, (context, place) in enumerate(zip(contexts, places.tolist(), strict=True)):
+        own, shared = rule.within(context)
+        rows[n] = np.concatenate([own, shared[place]])
+    return rows
 
 
 def _own_rows(source: Mapped, contexts: Sequence[object], places: Integers) -> Floats:

@@ -14,8 +14,10 @@ from infex.bandit.decision import Decision
 from infex.bandit.decisions import Decisions
 from infex.bandit.exchange import apply, changes_of
 from infex.bandit.logged import learn
+from infex.bandit.merging import merge
 from infex.bandit.readable import Readable
 from infex.bandit.telling import tell_many
+from infex.errors import CannotMerge
 
 if TYPE_CHECKING:
     from infex.bandit.bandit import Bandit
@@ -111,3 +113,16 @@ class Wholesale(Readable):
         """
         with self._lock:
             return apply(self._bandit, changes)
+
+    def merge(self, other: Bandit) -> None:
+        """Takes in all that another bandit on the same problem has learnt; the other stays as it is.
+
+        Dimension, penalty and estimator must agree; rewards that count by their order cannot be
+        merged. Pulls add up for arms that both have, by features and
+        label. The clock, the count of explorations and the pending decisions stay this bandit's
+        own. Merging the same bandit a second time counts its data twice: to sync again and
+        again, merge into a fresh bandit each time.
+        """
+        if not isinstance(other, Wholesale):
+            raise CannotMerge(f"a bandit merges with a bandit, got {other!r}")
+        merge(self._bandit, other._bandit)

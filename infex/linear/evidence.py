@@ -16,7 +16,7 @@ from infex.linear.foresight import Held
 from infex.linear.knowledge import Knowledge
 from infex.linear.moments import Moments
 from infex.linear.offers import Offer, On, Radius
-from infex.linear.request import ANYTHING, Request
+from infex.linear.request import ANYTHING, Among
 from infex.linear.spent import NOTHING, Spent
 
 SAMPLINGS = ("gaussian", "spherical")
@@ -67,7 +67,7 @@ class Evidence:
         held: Held | None = None,
         narrows: bool = False,
         own: bool = False,
-        request: Request = ANYTHING,
+        request: Among = ANYTHING,
     ) -> None:
         self._known, self._request = known, request
         self._held, self._narrows, self._own = held, narrows, own
@@ -243,9 +243,7 @@ class Evidence:
         places = np.flatnonzero(allowed)
         return self._shown(places, None, self.best, self._request), places
 
-    def _shown(
-        self, places: Integers, allowed: Bools | None, best: float | None, request: Request
-    ) -> Evidence:
+    def _shown(self, places: Integers, allowed: Bools | None, best: float | None, request: Among) -> Evidence:
         explored = None if self._explored is None else self._explored.among(places)
         kept = self._held, self._narrows, self._own, request.among(places, self._known, self._explored)
         known = self._known.among(places)
@@ -254,7 +252,7 @@ class Evidence:
     def on(self, offer: Offer) -> Evidence:
         """What is known of other arms: an `offer` is their columns, (d, K), or a context (`InContext`)."""
         explored = None if self._explored is None else self._explored.on(offer)
-        kept = self._held, self._narrows, self._own, Request(may_explore=self.may_explore)
+        kept = self._held, self._narrows, self._own, Among(may_explore=self.may_explore)
         return Evidence(self._known.on(offer), explored, self._note, None, self._spent, None, *kept)
 
     def learnt_on(self, arm: int, features: Floats | None = None) -> On:
@@ -285,7 +283,7 @@ class Evidence:
         """The same, with another `note` and other limits `spent`, for a policy inside another."""
         return self._with(note, spent, self._narrows, self._request)
 
-    def _with(self, note: object, spent: Spent, narrows: bool, request: Request) -> Evidence:
+    def _with(self, note: object, spent: Spent, narrows: bool, request: Among) -> Evidence:
         kept = self._allowed, spent, self._best, self._held, narrows, self._own, request
         return Evidence(self._known, self._explored, note, *kept)
 

@@ -11,7 +11,7 @@ from infex.linear.knowledge import Knowledge
 from infex.linear.offers import On
 
 
-class Request(NamedTuple):
+class Among(NamedTuple):
     """Where the arms of evidence stand among all arms of the round; without `places` they are all.
 
     `whole` and `explored` are what is known of all of them, from every round and from exploring ones.
@@ -23,15 +23,15 @@ class Request(NamedTuple):
     explored: Knowledge | None = None
     may_explore: bool = True
 
-    def among(self, places: Integers, known: Knowledge, explored: Knowledge | None) -> Request:
+    def among(self, places: Integers, known: Knowledge, explored: Knowledge | None) -> Among:
         """The same for some of the arms, which are known so far."""
         if places.size == known.count:
             return self
         if self.places is None:
-            return Request(places, known, explored, self.may_explore)
+            return Among(places, known, explored, self.may_explore)
         return self._replace(places=self.places[places])
 
-    def of_explored(self) -> Request:
+    def of_explored(self) -> Among:
         """The same for what exploring rounds have taught."""
         return self if self.places is None else self._replace(whole=self.explored, explored=None)
 
@@ -56,4 +56,4 @@ class Request(NamedTuple):
         return self.all_known(known).learnt_on(self.place(arm), features)
 
 
-ANYTHING = Request()
+ANYTHING = Among()

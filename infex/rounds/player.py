@@ -11,8 +11,9 @@ import numpy as np
 from infex.arrays import Bools, Floats, Integers
 from infex.checks import quick, told
 from infex.errors import NotKept
-from infex.linear import Evidence, Memory, Offer, On, RidgeStatistics
+from infex.linear import Evidence, InContext, Memory, Offer, On, RidgeStatistics
 from infex.linear.block_ridge import BlockRidge
+from infex.linear.hybrid_ridge import HybridRidge
 from infex.policies.choice import Choice, arm_of, checked_choice
 from infex.policies.infex import loss_of
 from infex.policies.masks import choose_allowed, law_allowed, refuse_offer, unexplored
@@ -97,10 +98,10 @@ class Player:
             return None
         return shortcut.take(t, ridge, self._memory.foresight)
 
-    def glance_in(self, t: int, context: Floats) -> Glance | None:
-        """The same for arms that have a regression each, in a context."""
+    def glance_in(self, t: int, context: Floats | InContext) -> Glance | None:
+        """The same for arms that have a regression each, in a context, and may share features."""
         ridge, shortcut = self._memory.all, self.shortcut
-        if shortcut is None or not isinstance(ridge, BlockRidge) or self.account.owed:
+        if shortcut is None or not isinstance(ridge, BlockRidge | HybridRidge) or self.account.owed:
             return None
         return shortcut.take_in(t, ridge, context, self._memory.foresight)
 
@@ -135,14 +136,15 @@ class Player:
         if choice.note is not None:
             self.note = choice.note if self.traits.trusted else copy.deepcopy(choice.note)
 
-    def learn(self, arm: int, on: On, reward: float, explored: bool, weight: float = 1.0) -> None:
-        """Takes in the reward of a decision."""
+    def learn(self, arm: int, on: On, reward: float, explored: bool, weight: float = 1.0) -> float:
+        """Takes in the reward of a decision; the weight with which it was learnt."""
         memory = self._memory
         if memory.searches or weight != 1.0:
             weight = memory.counted(on, reward, weight)  # asks and refuses before anybody has learnt
         if self.traits.pupils:
             self.traits.teach(arm, memory.row(on), reward, explored)
         memory.take(on, reward, explored, weight)
+        return weight
 
     def exploration(self, evidence: Evidence) -> Exploration:
         """How much was planned, done and skipped; the evidence is of the fixed arms, if there are any."""
