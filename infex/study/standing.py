@@ -140,12 +140,17 @@ class Standing:
         return self._begin(number, key, unit, at, decided, digest)
 
     def _begin(self, number: int, key: str, unit: str, at: int, decided: Decided, digest: bytes) -> Case:
-        decision = decided.decision
-        case = Case(decision, decided.taken.on, digest, unit, at, number, number)
         self.keys.add(key)
-        self.await_reward(key, case)
         self.number = number
-        self.tallies.decided(at, decision, str(decision.reason))
+        self.tallies.decided(at, decided.decision, str(decided.decision.reason))
+        return self.await_decided(number, key, unit, at, decided, digest)
+
+    def await_decided(
+        self, number: int, key: str, unit: str, at: int, decided: Decided, digest: bytes
+    ) -> Case:
+        """The case of a decision, which begins to wait for its reward."""
+        case = Case(decided.decision, decided.taken.on, digest, unit, at, number, number)
+        self.await_reward(key, case)
         return case
 
     def hold(self, key: str, case: Case) -> None:
