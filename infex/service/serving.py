@@ -23,6 +23,7 @@ from infex.service.service_limits import ServiceLimits
 from infex.service.token_places import token_path
 from infex.service.tokens import TokenFile
 
+SECONDS_BETWEEN_LOOKS = 0.1  # at the file of tokens: a look takes as long as a tenth of a request
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -63,7 +64,7 @@ class Listening:
     @property
     def token_file(self) -> TokenFile:
         """The file of its tokens."""
-        return TokenFile(token_path(self.url, self.tokens))
+        return TokenFile(token_path(self.url, self.tokens), SECONDS_BETWEEN_LOOKS)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -39,6 +39,10 @@ class DecisionRequest(Body, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     arms: list[list[float]] | None = None
     labels: list[ArmLabel] | None = None
     allowed: list[bool] | None = None
+    offered: (
+        Annotated[list[ArmLabel], Meta(description="What can be had now, by label or number.")] | None
+    ) = None
+    explore: Annotated[bool, Meta(description="May this one be explored on?")] = True
     unit: Unit | None = None
 
 
@@ -64,6 +68,10 @@ class StudyRequest(Body, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     allowed: list[bool] | None = None
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
     penalty: float = 1.0
+    rewards: (
+        Annotated[tuple[float, float], Meta(description="Rewards beyond this range are refused.")] | None
+    ) = None
+    rescale: bool = False
     wait: Annotated[str, Meta(max_length=40)] | float | None = None
     default: float | None = None
     again: Literal["refuse", "sum"] = "refuse"

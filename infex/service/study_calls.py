@@ -31,6 +31,8 @@ def keyed(many: Sequence[DecisionRequest], header: str | None) -> list[tuple[str
             "arms": each.arms,
             "labels": each.labels,
             "allowed": each.allowed,
+            "offered": each.offered,
+            "explore": None if each.explore else False,
             "unit": each.unit,
         }
         found.append((key, options))

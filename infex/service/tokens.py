@@ -6,9 +6,11 @@ import contextlib
 import fcntl
 import hashlib
 import hmac
+import math
 import os
 import secrets
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -58,18 +60,20 @@ class TokenFileContent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 class TokenFile:
     """The tokens of a service, in a file that is read again as soon as it has changed.
 
+    `seconds` may pass between two looks at the file.
+
     A token is `infex_ID_SECRET`, with 256 random bits. Processes that write it take turns.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     tokens = TokenFile(Path(folder) / "shop.db.tokens")
     ...     token = tokens.make([Scope.DECIDE, Scope.REWARD], note="the till")
-    ...     print(sorted(tokens.scopes(token)), tokens.scopes("infex_of_nobody"))
+    ...     print(sorted(map(str, tokens.scopes(token))), tokens.scopes("infex_of_nobody"))
     ['decide', 'reward'] None
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, seconds: float = 0.0) -> None:
+        self.path, self._seconds, self._looked = path, seconds, -math.inf
         self._lock = threading.Lock()
         self._seen: tuple[int, int, int] | None = None
         self._tokens: dict[str, KeptToken] = {}
@@ -108,6 +112,10 @@ class TokenFile:
 
     def _fresh(self) -> dict[str, KeptToken]:
         """The tokens as the file has them now."""
+        now = time.monotonic()
+        if now - self._looked < self._seconds:
+            return self._tokens
+        self._looked = now
         try:
             found = os.stat(self.path)
             seen = (found.st_mtime_ns, found.st_ino, found.st_size)

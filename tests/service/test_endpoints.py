@@ -44,6 +44,17 @@ def test_the_service_decides_as_a_study_in_the_same_process_does(tmp_path: Path)
         assert (answer["estimate"], answer["low"]) == (decision.estimate, decision.low)
 
 
+def test_what_is_not_on_offer_is_not_played_and_nobody_is_explored_on_who_must_not_be(tmp_path: Path) -> None:
+    with running(tmp_path) as call:
+        call("POST", "/v1/studies", PRICING)
+        for number in range(6):
+            assert ask(call, f"a{number}", offered=["water"]).json["label"] == "water"
+        assert [ask(call, f"b{number}", explore=False).json["explored"] for number in range(6)] == [False] * 6
+        assert ask(call, "c", offered=["beer"]).status == 422
+        batch = [{"key": f"d{number}", "context": CONTEXT, "offered": ["juice"]} for number in range(3)]
+        assert [each["label"] for each in call("POST", DECISIONS, batch).json] == ["juice"] * 3
+
+
 def test_the_same_again_gets_the_same_and_another_request_422(tmp_path: Path) -> None:
     with running(tmp_path) as call:
         call("POST", "/v1/studies", PRICING)
