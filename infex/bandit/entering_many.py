@@ -30,7 +30,7 @@ def is_plain(decided: Decided) -> bool:
 
 
 @final
-class ReplayCourse:
+class EnteredTogether:
     """Decisions are counted at once, rewards are learnt together at the end, in their order.
 
     `open` are the decisions of this course that still wait for a reward.

@@ -184,6 +184,29 @@ def test_arms_that_change_every_round_and_masks(tmp_path: Path) -> None:
         assert replayed_state(study) == state_of(study)
 
 
+def test_what_a_request_offers_and_forbids_is_in_the_journal(tmp_path: Path) -> None:
+    teas = features.disjoint(["tea", "juice", "water"], context_dim=2)
+    with shop(tmp_path, features=teas) as study:
+        rules: dict[str, Any] = {"context": [0.6, 0.8], "offered": ["juice", "water"], "explore": False}
+        first = study.ask("a", **rules)
+        assert (first.label, first.explored) == ("juice", False)
+        assert study.ask("a", **rules) == first
+        for other in ({"offered": ["juice"]}, {"explore": True}):
+            with pytest.raises(AnotherRequest):
+                study.ask("a", **rules | other)
+        for place in range(30):
+            offered = [["tea", "juice"], ["water"], ["juice", "water"]][place % 3]
+            decision = study.ask(f"{place}", context=[0.1, 0.2], offered=offered, explore=place % 4 > 0)
+            assert decision.label in offered
+            study.tell(f"{place}", float(place % 2))
+        number = study._desk.standing.number
+        with pytest.raises(infex.errors.UnknownArm, match="no arm is called 'beer'"):
+            study.ask("b", context=[0.1, 0.2], offered=["beer"])
+        assert study._desk.standing.number == number
+        assert replayed_state(study) == state_of(study)
+        assert study.explain("a").decision == first
+
+
 def test_offers_and_requests_not_to_explore(tmp_path: Path) -> None:
     with shop(tmp_path, arms=ARMS, labels=["a", "b", "c"]) as study:
         for n in range(20):
