@@ -48,7 +48,17 @@ _LATER = {
     "Sweep": "infex.experiments.sweep",
     "plan": "infex.planning",
 }
-_ROOMS = ("environments", "errors", "estimators", "features", "testing", "theory", "verification", "view")
+_ROOMS = (
+    "adapters",
+    "environments",
+    "errors",
+    "estimators",
+    "features",
+    "testing",
+    "theory",
+    "verification",
+    "view",
+)
 
 
 def __getattr__(name: str) -> object:

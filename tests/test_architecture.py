@@ -27,6 +27,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "estimators": GROUND | {"kernels", "linear"},
     "policies": GROUND | {"streams", "kernels", "schedules", "linear"},
     "rounds": GROUND | {"kernels", "schedules", "linear", "policies"},
+    "adapters": GROUND | {"linear", "policies"},
     "features": GROUND,
     "environments": GROUND | {"streams", "kernels"},
     "records": GROUND  # linear: a decision says what its reward is learnt on

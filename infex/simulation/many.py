@@ -82,8 +82,7 @@ def play_many(
     horizon = checked_horizon(horizon)
     policy = settled(checked("policy", policy), 1.0 / horizon)
     penalty, estimator = plain_ridge(penalty, checked_estimator(estimator))
-    plain = all(isinstance(problem, LinearInstance) and problem.is_plain for problem in problems)
-    course = course_of(checked("policy", policy), estimator, hot=not plain)
+    course = course_of(checked("policy", policy), estimator)
     if course is None:
         return [_alone(policy, task, horizon, penalty, record, estimator, pending) for task in tasks]
     for problem in problems:
