@@ -75,7 +75,7 @@ class RiverBandit:
         self.sums: dict[int, float] = {}
 
     def pull(self, arm_ids: Any) -> int:
-        return list(arm_ids)[(self.last + 1) % len(arm_ids)]
+        return int(arm_ids[(self.last + 1) % len(arm_ids)])
 
     def update(self, arm_id: int, reward: float) -> None:
         self.last = arm_id

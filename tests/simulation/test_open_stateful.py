@@ -30,7 +30,8 @@ from infex.environments import changing, gaussian, late, steps, turning, walk
 from infex.errors import NotKept
 from infex.estimators import Discounted, Lasso, Logistic, Weighted, Windowed
 from infex.kernels.compiling import plain_python
-from infex.simulation import opened, play, playing
+from infex.simulation import opened, play
+from infex.simulation.course import course_of
 from tests.estimators.slow import by_first
 from tests.simulation.test_opened import assert_same, skewed
 from tests.simulation.test_stateful import play_in_python, policies
@@ -88,7 +89,7 @@ def problem(anew: bool, seed: int, moves: Any, slow: Any, chances: bool, law: di
 
 
 def runs_compiled(instance: Any, policy: Any, estimator: Any) -> bool:
-    course = playing.course_of(policy, estimator)
+    course = course_of(policy, estimator)
     return course is not None and opened.can_play(course, instance)
 
 
