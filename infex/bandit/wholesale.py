@@ -14,8 +14,10 @@ from infex.bandit.decision import Decision
 from infex.bandit.decisions import Decisions
 from infex.bandit.exchange import apply, changes_of
 from infex.bandit.logged import learn
+from infex.bandit.merging import merge
 from infex.bandit.readable import Readable
 from infex.bandit.telling import tell_many
+from infex.errors import CannotMerge
 
 if TYPE_CHECKING:
     from infex.bandit.bandit import Bandit
@@ -34,14 +36,18 @@ class Wholesale(Readable):
         labels: Iterable[Iterable[Label] | None] | None = None,
         *,
         allowed: npt.ArrayLike | None = None,
+        offered: object = None,
+        explore: npt.ArrayLike = True,
         ids: Iterable[str] | None = None,
     ) -> Decisions:
         """Takes many decisions at once: equal to as many calls of `ask` that get no reward in between.
 
         `asked` is how many, for fixed arms; a list of contexts, or an array with one in each row; or a list
         of sets of arms, with one list of `labels` for each set if you like. Each decision is a round.
-        `allowed` is that of `ask`, the same for all; `ids` are texts of your own, one for each. If one
-        decision cannot be taken, none is.
+        `allowed` is that of `ask`, the same for all; `ids` are texts of your own, one for each. `offered` is
+        a list of what `ask` takes, one for each decision, or an array of truths, (n, K); or one list of
+        labels, the same for all. `explore` is one truth, or one for each. If one decision cannot be taken,
+        none is.
 
         >>> from infex import Bandit, Infex, LinUCB, every, features
         >>> shop = Bandit(features=features.disjoint(["tea", "juice"], 2), policy=Infex(LinUCB(), every(2)))
@@ -49,7 +55,7 @@ class Wholesale(Readable):
         [False, True]
         """
         with self._lock:
-            return ask_many(self._bandit, asked, labels, allowed, ids)
+            return ask_many(self._bandit, asked, labels, allowed, offered, explore, ids)
 
     def tell_many(
         self,
@@ -74,7 +80,8 @@ class Wholesale(Readable):
         """Learns from a log of its own or of others: as if these rewards had been told; all of them, or none.
 
         No round is counted, and no exploration. `arms` are labels where arms have labels, else indices, and
-        rows of features where arms change every round; `contexts` go with a feature map alone.
+        rows of features where arms change every round; `contexts` go with a feature map alone. `weights` say
+        how much each of the `rewards` counts, as in `tell`.
 
         >>> from infex import Bandit, Greedy
         >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], Greedy(), labels=["tea", "juice"])
@@ -99,7 +106,21 @@ class Wholesale(Readable):
     def apply(self, changes: Changes) -> int:
         """Takes in what another bandit on the same problem has learnt: how many rewards were new here.
 
-        All of it, or an error and nothing. The clock and the count of explorations stay this bandit's own.
+        `changes` is what its own `changes()` gave. All of it is taken in, or nothing. The clock and
+        the count of explorations stay this bandit's own.
         """
         with self._lock:
             return apply(self._bandit, changes)
+
+    def merge(self, other: Bandit) -> None:
+        """Takes in all that another bandit on the same problem has learnt; the other stays as it is.
+
+        Dimension, penalty and estimator must agree; rewards that count by their order cannot be
+        merged. Pulls add up for arms that both have, by features and
+        label. The clock, the count of explorations and the pending decisions stay this bandit's
+        own. Merging the same bandit a second time counts its data twice: to sync again and
+        again, merge into a fresh bandit each time.
+        """
+        if not isinstance(other, Wholesale):
+            raise CannotMerge(f"a bandit merges with a bandit, got {other!r}")
+        merge(self._bandit, other._bandit)

@@ -16,6 +16,7 @@ from infex.linear.estimating import Estimator
 from infex.policies import UCB1, Infex, LinTS, LinUCB, Policy, guarded
 from infex.schedules import every
 from infex.simulation.batch import compile_loop
+from infex.simulation.contextual_plays import compile_contexts
 from infex.simulation.lasso_plays import compile_sparse
 from infex.simulation.ols_runs import compile_forced
 from infex.simulation.opened import compile_open
@@ -47,6 +48,7 @@ def _bandit() -> None:
         changing = Bandit(dim=2, policy=Infex(base, every(2)))
         for _ in range(4):
             fixed.tell(fixed.ask(), 0.5)
+            fixed.tell(fixed.ask(offered=[1]), 0.5)
             changing.tell(changing.ask(rows), 0.5)
         fixed.estimates()
 
@@ -75,6 +77,7 @@ COMPILED_AHEAD: dict[str, Step] = {
     "runs over fixed arms": compile_loop,
     "Bandit": _bandit,
     "problems of every kind": compile_open,
+    "contexts, with a regression for each arm": compile_contexts,
     "plain arms, notes and controls": _stateful,
     "estimators": _estimators,
     "OLSBandit": compile_forced,

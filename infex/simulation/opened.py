@@ -21,7 +21,7 @@ from infex.kernels.bases import GAUSSIAN_TS, PLAIN_HYBRID, PLAIN_UCB, NoSuchArm
 from infex.kernels.handing import handed
 from infex.kernels.stateful_runs import play_stretch
 from infex.kernels.world import BadReward, World, enter, gaps_from
-from infex.linear import Memory, On
+from infex.linear import InContext, Memory, On
 from infex.linear.estimating import Estimator
 from infex.policies import Greedy, Policy
 from infex.policies.traits import traits_of
@@ -164,7 +164,8 @@ class Interpreter:
 
     def _decided(self, t: int, columns: Floats | None) -> tuple[Taken, float]:
         """What the policy does, and the estimate of its arm; evidence that is held costs copies."""
-        evidence = self._player.evidence(columns)
+        offer = InContext(columns) if columns is not None and columns.ndim == 1 else columns
+        evidence = self._player.evidence(offer)
         taken = self._player.decide(t, evidence, self._rng)
         return taken, evidence.estimate(taken.choice.arm)
 
