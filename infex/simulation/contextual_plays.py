@@ -33,7 +33,7 @@ from infex.simulation.opened import Interpreter
 from infex.simulation.run import Run
 from infex.streams import stream
 
-NO_ARMS = np.zeros((0, 0, 0))  # of their own: a context is what all see
+NO_COLUMNS = np.zeros((0, 0, 0))  # of their own: a context is what all see
 
 
 def play_contextual(
@@ -106,7 +106,7 @@ def _compiled(
     ridges = _ridges(memory.all)
     apart = ridges if memory.explored is None else _ridges(memory.explored)
     rule = Rule(course.exploring(first, stretch.last), form.schedule is None, form.own, form.random_ties)
-    world = World(law, instance.law.noises, stretch.ends, stretch.means, NO_ARMS, False)
+    world = World(law, instance.law.noises, stretch.ends, stretch.means, NO_COLUMNS, False)
     try:
         assert contexts is not None
         who = ridges, apart, world, reward_rng, rng, ledger.outcome(0)
