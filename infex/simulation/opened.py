@@ -193,7 +193,8 @@ class CompiledLoop:
     ) -> None:
         standing = instance.standing
         shape = Shape(instance.dim, instance.count, standing is None)
-        columns = np.ascontiguousarray(np.zeros((shape.dim, 0)) if standing is None else standing.T)
+        # A copy: one that cannot be written to, as of one arm, would be compiled for anew.
+        columns = np.zeros((shape.dim, 0)) if standing is None else np.array(standing.T, order="C")
         self._instance, self._course, self._ledger, self._source = instance, course, ledger, source
         self._setup = Setup(shape, course, penalty, ledger.horizon, columns, delays is not None)
         weighed = columns if standing is not None else np.zeros((shape.dim, shape.arms))

@@ -30,6 +30,7 @@ from infex.environments import changing, gaussian, late, steps, turning, walk
 from infex.errors import NotKept
 from infex.estimators import Discounted, Lasso, Logistic, Weighted, Windowed
 from infex.kernels.compiling import plain_python
+from infex.kernels.stateful_runs import play_stretch
 from infex.simulation import opened, play
 from infex.simulation.course import course_of
 from tests.estimators.slow import by_first
@@ -195,3 +196,22 @@ def test_rewards_that_logistic_regression_refuses_are_refused() -> None:
         for how in (play, play_in_python):
             with pytest.raises(InvalidReward, match=r"must be 0 or 1, got -1\.0"):
                 how(instance, LinUCB(), 100, estimator=Logistic())
+
+
+@pytest.mark.compiled
+def test_problems_of_one_arm_or_one_feature_are_compiled_for_as_any_other() -> None:
+    play(gaussian(dim=3, arms=4, seed=1, late=1), LinUCB(), 10)
+    before = len(play_stretch.signatures)  # type: ignore[attr-defined]
+    for dim, arms in ((1, 3), (3, 1), (1, 1)):
+        for instance in (gaussian(dim=dim, arms=arms, seed=1, late=1), changing(dim=dim, arms=arms, seed=1)):
+            play(instance, LinUCB(), 10)
+    assert len(play_stretch.signatures) == before == 1  # type: ignore[attr-defined]
+
+
+def test_what_is_certain_of_arms_that_change_is_certain_in_its_round_alone() -> None:
+    policy = Infex(LinUCB(scale=0.05), until_certain(every(1), scale=0.02))
+    for seed in range(4):
+        instance = changing(dim=3, arms=8, seed=seed)
+        run = play(instance, policy, 60, seed, record=True)
+        assert_same(run, play_in_python(instance, policy, 60, seed, record=True))
+        assert 0 < run.explored < 60
