@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install chromium postgresql demo test lint types tests tests-sweeps tests-commands tests-rest tests-compiled tests-plain wheel bench torture clusters clean
+.PHONY: install chromium postgresql demo serve-demo test lint types tests tests-sweeps tests-commands tests-rest tests-compiled tests-plain wheel bench torture clusters clean
 
 install: .venv/installed
 
@@ -25,6 +25,10 @@ postgresql:
 
 demo: install
 	$(BIN)/infex reproduce --out reproduction
+
+# A service with a simulated shop of 40 products, at http://127.0.0.1:8321/
+serve-demo: install
+	$(BIN)/infex serve --demo
 
 test: lint types tests wheel
 

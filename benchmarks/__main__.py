@@ -5,7 +5,19 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from benchmarks import ask_tell, by_hand, disjoint, engine, hybrid, many, plans, rivals, study, sweeps
+from benchmarks import (
+    ask_tell,
+    by_hand,
+    disjoint,
+    engine,
+    hybrid,
+    many,
+    plans,
+    rivals,
+    service,
+    study,
+    sweeps,
+)
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -21,6 +33,7 @@ def main() -> None:
     write("rivals", show_rivals())
     write("plans", show_plan())
     write("sweeps", show_sweeps())
+    write("service", show_service())
     write("study", show_study())
     print(f"\nwritten to {RESULTS.relative_to(Path.cwd())}/")
 
@@ -49,6 +62,19 @@ def show_ask_tell() -> list[dict[str, Any]]:
     line = f"greedy {greedy:.2f}, exploring {exploring:.2f}: {exploring / greedy:.2f}x"
     print(f"\none ask, d = 10, K = 100, microseconds: {line}")
     return [row._asdict() | {"ratio": row.ratio} for row in rows]
+
+
+def show_service() -> list[dict[str, Any]]:
+    """Durable decisions over HTTP, client and server on this machine."""
+    print("\ndurable decisions over HTTP, SQLite with FULL, 40 arms of 12 features\n")
+    print(
+        f"{'connections':>11}{'batch':>7}{'a second':>11}{'p50 ms':>9}{'p99 ms':>9}{'server us':>11}  wanted"
+    )
+    rows = service.table()
+    for row in rows:
+        figures = f"{row.per_second:11,.0f}{row.p50_ms:9.1f}{row.p99_ms:9.1f}{row.server_us:11.0f}"
+        print(f"{row.connections:11}{row.batch:7}{figures}  {row.wanted}")
+    return [row._asdict() for row in rows]
 
 
 def show_disjoint() -> dict[str, Any]:

@@ -40,6 +40,8 @@ if _TYPE_CHECKING:
     from infex import testing as testing
     from infex import theory as theory
     from infex import verification as verification
+    from infex.client import AsyncClient as AsyncClient
+    from infex.client import Client as Client
     from infex.experiments.results import Results as Results
     from infex.experiments.sweep import Sweep as Sweep
     from infex.planning import plan as plan
@@ -47,6 +49,8 @@ if _TYPE_CHECKING:
     from infex.study.study import Study as Study
 
 _LATER = {
+    "AsyncClient": "infex.client.async_client",
+    "Client": "infex.client.client",
     "Results": "infex.experiments.results",
     "Study": "infex.study.study",
     "Sweep": "infex.experiments.sweep",
@@ -88,7 +92,7 @@ def __getattr__(name: str) -> object:
 globals()["__all__"] = sorted(  # all that stands above; a type checker reads the lines themselves
     {
         *_ROOMS,
-        *(_LATER.keys() - _EXTRAS if _find_spec("pyarrow") else ()),
+        *(_LATER.keys() - _EXTRAS if _find_spec("pyarrow") else ("AsyncClient", "Client")),
     }  # a star import needs what it names
     | {*(_EXTRAS if _find_spec("msgspec") and _find_spec("apsw") else ())}
     | {

@@ -35,7 +35,8 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "bandit": GROUND
     | {"version", "files", "streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds"}
     | {"features", "records"},
-    "study": GROUND | {"version", "files", "linear", "policies", "rounds", "features", "records", "bandit"},
+    "study": GROUND
+    | {"version", "files", "linear", "schedules", "policies", "rounds", "features", "records", "bandit"},
     "simulation": GROUND
     | {"streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds", "environments"}
     | {"records"},
@@ -49,8 +50,10 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "planning": GROUND
     | {"files", "streams", "statistics", "schedules", "linear", "policies", "environments", "records"}
     | {"simulation", "reports"},
+    "service": GROUND | {"version", "files", "streams", "records", "bandit", "study"},
+    "client": GROUND | {"records"},
     "cli": {"errors", "files", "schedules", "theory", "verification", "reports", "experiments", "planning"}
-    | {"records", "study"},
+    | {"records", "study", "service"},
     "__main__": {"cli"},
     "testing": GROUND  # simulation: `agree` compares whole runs
     | {"streams", "schedules", "linear", "policies", "rounds", "environments", "simulation"}
