@@ -35,6 +35,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     | {"version", "files", "streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds"}
     | {"features", "records"},
     "study": GROUND,
+    "logs": GROUND | {"features"},
     "simulation": GROUND
     | {"streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds", "environments"}
     | {"records"},
