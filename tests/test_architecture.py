@@ -33,9 +33,9 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     | {"linear", "schedules", "estimators", "policies", "rounds", "features", "environments"},
     "bandit": GROUND
     | {"version", "files", "streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds"}
-    | {"features", "records"},
+    | {"features", "records", "logs"},
     "study": GROUND,
-    "logs": GROUND | {"features"},
+    "logs": GROUND | {"schedules", "features", "records"},
     "simulation": GROUND
     | {"streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds", "environments"}
     | {"records"},

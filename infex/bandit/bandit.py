@@ -53,6 +53,10 @@ class Bandit(Wholesale):
     night of explorations without rewards is spread over many arms. With "ignore" it looks at rewards alone,
     and all of them may go to one arm. Estimates and intervals do not depend on it.
 
+    `log` is a file to which every decision is appended before `ask` gives it, and every reward: what was on
+    offer, why, and with what chances. It survives the end of the process at any moment, and
+    `infex.evaluation.read` reads it. A copy has no log; `log_to` gives one to it, or to a bandit from a file.
+
     Any number of threads may use one bandit: it does one thing at a time.
 
     >>> from infex import Infex, LinUCB, every
@@ -82,12 +86,15 @@ class Bandit(Wholesale):
         allowed: npt.ArrayLike | None = None,
         estimator: Estimator | None = None,
         pending: PendingWay = "narrow",
+        log: str | os.PathLike[str] | None = None,
     ) -> None:
         narrowing = narrows(pending)
         source = source_of(arms, dim, checked_map(features), labels, rescale)
         source.allow(allowed)
         self._begin(new_parts(source, policy, seed, penalty, estimator))
         foresee(self._player.memory, self._waiting, narrowing)
+        if log is not None:
+            self.log_to(log)
 
     def ask(
         self,
@@ -107,6 +114,8 @@ class Bandit(Wholesale):
         """
         self._lock.acquire()  # `with` takes twice the time
         try:
+            if self._notebook is not None:
+                return deciding.ask_noting(self, self._notebook, Asked(arms, labels, context, allowed), id)
             asked = NOTHING_ASKED
             plain = arms is None and labels is None and allowed is None
             if plain and (quickly := ask_quickly(self, id, context)) is not None:
@@ -167,6 +176,8 @@ class Bandit(Wholesale):
         self._lock.acquire()
         try:
             taken, on = pending_of(self, decision)
+            if self._notebook is not None:
+                self._notebook.reward(taken, on, reward, weight)
             self._player.learn(taken.arm, on, reward, taken.explored, weight)
             count_pull(self._arms, taken)
             wait_no_more(self, taken, on)
@@ -279,6 +290,8 @@ class Bandit(Wholesale):
         """Writes the bandit to one file at `path`, in the place of an older one; pending decisions too."""
         with self._lock:
             saving.save(self, path)
+            if self._notebook is not None:
+                self._notebook.recorder.sync()
 
     @staticmethod
     def load(

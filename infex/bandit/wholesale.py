@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
@@ -15,6 +16,7 @@ from infex.bandit.decisions import Decisions
 from infex.bandit.exchange import apply, changes_of
 from infex.bandit.logged import learn
 from infex.bandit.readable import Readable
+from infex.bandit.recording import Notebook
 from infex.bandit.telling import tell_many
 
 if TYPE_CHECKING:
@@ -84,6 +86,17 @@ class Wholesale(Readable):
         """
         with self._lock:
             learn(self._bandit, contexts, arms, rewards, weights)
+
+    def log_to(self, path: str | os.PathLike[str] | None) -> None:
+        """Writes all further decisions and rewards to the log at `path`, behind what is there; None: nowhere.
+
+        As `Bandit(log=...)` does, for a bandit that was loaded, copied or forked off.
+        """
+        with self._lock:
+            notebook = None if path is None else Notebook(self._bandit, path)
+            if self._notebook is not None:
+                self._notebook.recorder.close()
+            self._notebook = notebook
 
     def changes(self) -> Changes:
         """What this bandit has learnt by itself since the last call, as sums, for others to `apply`.

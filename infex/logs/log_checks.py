@@ -112,7 +112,10 @@ def _check_shares(log: Columns, rounds: Integers) -> None:
     """Chances lie in [0, 1]; what was played had one above 0."""
     for name in ("probability", "law", "kept"):
         if log[name] is not None:
-            bad = (log[name] <= 0.0) | (log[name] > 1.0)
+            possible = (log[name] == 0.0) & _greedily(
+                log, name
+            )  # an arm that exploring would not have played
+            bad = ((log[name] <= 0.0) | (log[name] > 1.0)) & ~possible
             refuse(name, bad, rounds, "must lie above 0 and be at most 1")
     if log["kept"] is not None:
         refuse("kept", np.isnan(log["kept"]), rounds, "must be a number")
@@ -123,6 +126,11 @@ def _check_shares(log: Columns, rounds: Integers) -> None:
             refuse("explored", never, rounds, "cannot be where the chance of exploring is 0")
     if log["laws"] is not None:
         _check_laws(log["laws"], log["offered"], rounds)
+
+
+def _greedily(log: Columns, name: str) -> Bools | bool:
+    """Rounds whose `law` may be 0: those that did not explore."""
+    return ~log["explored"] if name == "law" and log["explored"] is not None else False
 
 
 def _check_laws(laws: Floats, offered: Bools | None, rounds: Integers) -> None:

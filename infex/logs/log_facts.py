@@ -16,7 +16,9 @@ class LogFacts:
 
     `policy` and `schedule` are texts of the catalogue. `period` is the length m of a schedule's blocks, of
     which one round explores: jittered(m), every(m). `penalty`, `noise` and `bound` are the bandit's;
-    `rewards` is the least and the greatest reward there can be. None is: not known.
+    `rewards` is the least and the greatest reward there can be. `seed` is that of the bandit's draws, and
+    `estimator` what stood in the place of ridge, a text of the catalogue. `encoded` says that contexts are as
+    the encoder of the map made them, not as they were given. None is: not known.
 
     >>> LogFacts(schedule="jittered(20, seed=0)", period=20, rewards=(0, 1)).rewards
     (0.0, 1.0)
@@ -29,10 +31,15 @@ class LogFacts:
     noise: float | None = None
     bound: float | None = None
     rewards: tuple[float, float] | None = None
+    seed: int | None = None
+    estimator: str | None = None
+    encoded: bool = False
 
     def __post_init__(self) -> None:
         if self.period is not None:
             object.__setattr__(self, "period", whole("period", self.period, least=1, error=InvalidLog))
+        if self.seed is not None:
+            object.__setattr__(self, "seed", whole("seed", self.seed, error=InvalidLog))
         for name, value in (("penalty", self.penalty), ("noise", self.noise), ("bound", self.bound)):
             if value is not None:
                 object.__setattr__(self, name, real(name, value, above=0, error=InvalidLog))
