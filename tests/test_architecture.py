@@ -35,7 +35,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     | {"version", "files", "streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds"}
     | {"features", "records", "logs"},
     "study": GROUND,
-    "logs": GROUND | {"schedules", "features", "records"},
+    "logs": GROUND | {"files", "schedules", "features", "records"},
     "simulation": GROUND
     | {"streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds", "environments"}
     | {"records"},

@@ -104,11 +104,25 @@ def log_of(table: pa.Table, header: LogHeader | None = None, *, first: int = 1) 
     rounds = _rounds(table, first)
     parts = _columns(table, rounds)
     parts |= _offers(table, rounds)
+    _widen_laws(parts, known)
     if known.arms is not None and parts.get("offers") is None:
         parts["arms"] = known.arms
     mapped = known.features if parts.get("offers") is None else None
     count = known.arms_count if known.arms_count is not None and _agrees(parts, known.arms_count) else None
     return Log(**parts, labels=known.labels, features=mapped, facts=known.facts, count=count)  # type: ignore[arg-type]
+
+
+def _widen_laws(parts: Parts, known: LogHeader) -> None:
+    """Laws of arms that were on offer alone get a 0 for the others."""
+    laws, offers = parts.get("laws"), parts.get("offers")
+    if laws is None:
+        return
+    counts = [0 if offers is None else offers.shape[1], 0 if known.arms is None else len(known.arms)]
+    counts += [len(known.labels or ()), known.arms_count or 0]
+    wide = np.zeros((len(laws), max(laws.shape[1], *counts)))
+    wide[:, : laws.shape[1]] = laws
+    wide[np.isnan(laws).any(axis=1) | (laws.shape[1] == 0)] = np.nan
+    parts["laws"] = wide
 
 
 def few(names: list[str]) -> str:
@@ -189,13 +203,15 @@ def _list_rows(column: Any, name: str, rounds: Integers) -> Floats:
     if pa.types.is_list(values.type):
         raise InvalidLog(f"{name} must be lists of numbers, and holds lists in lists")
     width = int(sizes[known].max()) if known.any() else 0
-    refuse(name, known & (sizes != width), rounds, f"must have {width} numbers in each row")
-    rows = np.full((len(known), width), np.nan)
-    inside = numbers(values, name, np.repeat(rounds[known], width))
-    refuse(name, np.isnan(inside), np.repeat(rounds[known], width), "must have no null inside")
-    rows[known] = inside.reshape(-1, width)
     if name == "context":
         refuse(name, ~known, rounds, "must be there in every row")
+        refuse(name, sizes != width, rounds, f"must have {width} numbers in each row")
+    owner = np.repeat(np.arange(sizes.size), sizes)
+    inside = numbers(values, name, rounds[owner])
+    refuse(name, np.isnan(inside), rounds[owner], "must have no null inside")
+    rows = np.zeros((len(known), width))  # of arms that were not on offer there is nothing, or less often
+    rows[~known] = np.nan
+    rows[owner, np.arange(owner.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)] = inside
     return rows
 
 
