@@ -36,6 +36,7 @@ from infex.streams import stream as stream
 from infex.version import __version__ as __version__
 
 if _TYPE_CHECKING:
+    from infex import evaluation as evaluation
     from infex import testing as testing
     from infex import theory as theory
     from infex import verification as verification
@@ -48,7 +49,10 @@ _LATER = {
     "Sweep": "infex.experiments.sweep",
     "plan": "infex.planning",
 }
-_ROOMS = ("environments", "errors", "estimators", "features", "testing", "theory", "verification", "view")
+_ROOMS = (
+    "environments", "errors", "estimators", "evaluation", "features", "testing", "theory", "verification",
+    "view",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

@@ -1,0 +1,28 @@
+"""What logs can tell of policies that did not write them.
+
+>>> from infex import evaluation
+>>> from infex.logs import Log
+>>> log = Log(arm=[0, 1] * 100, reward=[1.0, 0.0] * 100, probability=[0.5] * 200)
+>>> found = evaluation.evaluate(log, {"first": 0, "now": evaluation.logged}, against="now", way="weights")
+>>> found.compare("first", "now").verdict
+'better'
+"""
+
+from infex.evaluation.comparing import Comparison, NeededExplorations
+from infex.evaluation.evaluating import evaluate
+from infex.evaluation.evaluation import Evaluation
+from infex.evaluation.target_value import LogFinding, TargetValue
+from infex.evaluation.targets import Logged, logged
+from infex.logs import Log
+
+__all__ = [
+    "Comparison",
+    "Evaluation",
+    "Log",
+    "LogFinding",
+    "Logged",
+    "NeededExplorations",
+    "TargetValue",
+    "evaluate",
+    "logged",
+]
