@@ -57,7 +57,7 @@ def design_of(log: Log) -> Design:
     """How the rounds of this log were drawn."""
     chance = log.chance
     known = chance is not None and not np.isnan(chance).any()
-    if known and chance is not None and log.explored is not None and (chance == 0.0).any():
+    if known and chance is not None and log.explored is not None and _explores_by_blocks(log, chance):
         return _scheduled(log, chance)
     if log.probability is not None:
         return _every_round(log, log.probability)
@@ -74,6 +74,16 @@ def design_of(log: Log) -> Design:
         of_round=of_round,
         period=1,
     )
+
+
+def _explores_by_blocks(log: Log, chance: Floats) -> bool:
+    """Some rounds cannot explore, or chances grow from round to round as those of a drawn block do."""
+    if (chance == 0.0).any() or (log.facts.period or 1) > 1:
+        return True
+    assert log.explored is not None
+    waits = ~log.explored[:-1] & (chance[:-1] < 1.0)
+    grown = chance[:-1] / np.where(waits, 1.0 - chance[:-1], 1.0)
+    return bool((waits & (np.abs(chance[1:] - grown) <= HAZARD_ROUNDING)).any())
 
 
 def _every_round(log: Log, probability: Floats) -> Design:
