@@ -11,18 +11,26 @@
 from infex.evaluation.comparing import Comparison, NeededExplorations
 from infex.evaluation.evaluating import evaluate
 from infex.evaluation.evaluation import Evaluation
+from infex.evaluation.pessimism import LearntPolicy, learn
+from infex.evaluation.simulating import Simulation, simulate
 from infex.evaluation.target_value import LogFinding, TargetValue
 from infex.evaluation.targets import Logged, logged
-from infex.logs import Log
+from infex.logs import Log, read, write
 
 __all__ = [
     "Comparison",
     "Evaluation",
+    "LearntPolicy",
     "Log",
     "LogFinding",
     "Logged",
     "NeededExplorations",
+    "Simulation",
     "TargetValue",
     "evaluate",
+    "learn",
     "logged",
+    "read",
+    "simulate",
+    "write",
 ]

@@ -15,7 +15,7 @@ from infex.evaluation.interval_choice import NO_BOUNDS, at_any_time, drawn_rewar
 from infex.evaluation.intervals import Bounds
 from infex.evaluation.target_value import TargetValue, spread_of
 
-Verdict = Literal["better", "worse", "cannot tell"]
+Outcome = Literal["better", "worse", "cannot tell"]
 
 
 class Comparison(NamedTuple):
@@ -26,7 +26,7 @@ class Comparison(NamedTuple):
     difference: float
     low: float
     high: float
-    verdict: Verdict
+    verdict: Outcome
     way: str
     ground: str
     explorations: int
@@ -60,7 +60,7 @@ def compared(first: TargetValue, second: TargetValue, work: Groundwork) -> Compa
         difference, way, count = float(row @ work.model.theta), "model", work.sums.count
         if not row.any():
             bounds = NO_BOUNDS
-    verdict: Verdict = "better" if bounds.low > 0.0 else "worse" if bounds.high < 0.0 else "cannot tell"
+    verdict: Outcome = "better" if bounds.low > 0.0 else "worse" if bounds.high < 0.0 else "cannot tell"
     return Comparison(
         first.name, second.name, difference, bounds.low, bounds.high, verdict, way, bounds.ground, count
     )

@@ -35,6 +35,38 @@ logged: Final = Logged()
 
 
 @final
+class PessimisticPolicy:
+    """The arm with the best lower bound x'theta - `far` |x| in V^-1; a function of offers (n, K, d)."""
+
+    def __init__(self, theta: Floats, inverse: Floats, far: float) -> None:
+        self.theta, self.inverse, self.far = theta, inverse, far
+
+    def __call__(self, offers: Floats, context: object = None) -> Integers:
+        """The arm of each round."""
+        return best_in_rows(self.lower(np.asarray(offers, dtype=np.float64)))
+
+    def lower(self, offers: Floats) -> Floats:
+        """The lower bounds of all arms, (n, K)."""
+        if self.far == 0.0:
+            scores: Floats = offers @ self.theta
+            return np.ascontiguousarray(scores)
+        squares = np.einsum("nkd,nkd->nk", offers @ self.inverse, offers)
+        return np.ascontiguousarray(offers @ self.theta - self.far * np.sqrt(np.maximum(squares, 0.0)))
+
+    def chances(self, log: Log, looks: Looks) -> Chances:
+        """Those of the rounds of a log."""
+
+        def of_span(span: slice) -> Floats:
+            scores = self.lower(looks.every(span))
+            offered = offered_in(log, span)
+            if offered is not None:
+                scores[~offered] = -np.inf
+            return one_hot(best_in_rows(scores), log.count)
+
+        return of_span
+
+
+@final
 class TargetPolicy:
     """A policy that does not learn, on one log: `chances(span)` is (rounds, K), each row adding up to 1.
 
@@ -68,6 +100,8 @@ def target_of(name: str, target: object, log: Log, looks: Looks, theta: Floats) 
         return TargetPolicy(name, greedy_chances(log, looks, theta), is_learnt=True)
     if isinstance(target, Bandit):
         return TargetPolicy(name, greedy_chances(log, looks, bandit_theta(name, target, log, looks)))
+    if isinstance(target, PessimisticPolicy):
+        return TargetPolicy(name, target.chances(log, looks), is_learnt=True)
     if isinstance(target, Uniform):
         return TargetPolicy(name, lambda span: uniform_in(log, span))
     if isinstance(target, str) or (isinstance(target, int) and not isinstance(target, bool)):

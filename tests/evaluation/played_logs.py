@@ -64,11 +64,11 @@ def play(asked: Problem, runs: int, seed: int, *, jittered: bool = True, tie: fl
     rng = np.random.default_rng(seed)
     n, arms, dim = asked.offers.shape
     gram, moment = np.tile(np.eye(dim), (runs, 1, 1)), np.zeros((runs, dim))
-    lots = np.full((runs, -(-n // asked.period)), asked.period - 1)
+    lots: Integers = np.full((runs, -(-n // asked.period)), asked.period - 1)
     if jittered:
         lots = rng.integers(asked.period, size=lots.shape)
     kinds = {"arm": int, "greedy": int, "explored": bool, "reward": float, "chance": float, "law": float}
-    columns = {name: np.zeros((n, runs), dtype=kind) for name, kind in kinds.items()}
+    columns: dict[str, np.ndarray] = {name: np.zeros((n, runs), dtype=kind) for name, kind in kinds.items()}
     laws, every = np.zeros((n, runs, arms)), np.arange(runs)
     for t in range(n):
         block, place = divmod(t, asked.period)
