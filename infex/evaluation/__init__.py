@@ -8,6 +8,7 @@
 'better'
 """
 
+from infex.evaluation.checking import LogCheck, check
 from infex.evaluation.comparing import Comparison, NeededExplorations
 from infex.evaluation.evaluating import evaluate
 from infex.evaluation.evaluation import Evaluation
@@ -22,11 +23,13 @@ __all__ = [
     "Evaluation",
     "LearntPolicy",
     "Log",
+    "LogCheck",
     "LogFinding",
     "Logged",
     "NeededExplorations",
     "Simulation",
     "TargetValue",
+    "check",
     "evaluate",
     "learn",
     "logged",

@@ -122,6 +122,7 @@ def test_the_problems_are_those_the_log_has_taught() -> None:
 
 
 def test_what_cannot_be_simulated_is_refused() -> None:
+    wrong: object
     for wrong in ({}, [infex.Greedy()]):
         with pytest.raises(InvalidTarget, match="policies must be a dict"):
             evaluation.simulate(fixed_log(), wrong, 10)

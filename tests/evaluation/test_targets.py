@@ -54,7 +54,8 @@ def test_a_function_sees_offers_where_there_are_some() -> None:
     def mine(offers: np.ndarray, context: object) -> np.ndarray:
         seen.append(offers.shape)
         assert context is None
-        return (offers @ logs()["jit_theta"]).argmax(axis=1)
+        found: np.ndarray = (offers @ logs()["jit_theta"]).argmax(axis=1)
+        return found
 
     value(as_log("jit"), mine, "model")
     assert seen == [(1200, 5, 4)]
