@@ -105,7 +105,7 @@ def _pieces(rounds: int) -> tuple[Integers, Integers]:
     """A log cut into pieces of like length: their first rounds, and the piece of each round."""
     count = min(PIECES, rounds)
     starts = (np.arange(count) * rounds) // count
-    return starts, np.searchsorted(starts, np.arange(rounds), side="right") - 1
+    return starts, np.repeat(np.arange(count), np.diff(np.r_[starts, rounds]))
 
 
 def _scheduled(log: Log, chance: Floats) -> Design:

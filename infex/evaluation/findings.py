@@ -180,9 +180,10 @@ def _drift(work: Groundwork) -> list[LogFinding]:
     """Do residuals of the model change over months, or tenths of the rounds?"""
     from scipy.special import fdtrc
 
-    log = work.log
-    rows = np.flatnonzero(log.rewarded)
-    left = log.reward[rows] - work.rows[rows] @ work.model.theta
+    left = work.log.reward - work.rows @ work.model.theta
+    rows = np.flatnonzero(work.log.rewarded)
+    if rows.size < left.size:
+        left = left[rows]
     parts, name = stretches(work, rows)
     count = int(parts.max()) + 1 if parts.size else 0
     sizes = np.bincount(parts, minlength=count)

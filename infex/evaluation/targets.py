@@ -190,8 +190,7 @@ def _place(name: str, label: str | int, log: Log) -> int:
 def _always(name: str, log: Log, arm: int) -> Chances:
     def chances(span: slice) -> Floats:
         size = len(range(*span.indices(len(log))))
-        found = one_hot(np.full(size, arm), log.count)
-        return checked_chances(name, found, log, span)
+        return _on_offer(name, np.full(size, arm), log, span)
 
     return chances
 
@@ -221,6 +220,18 @@ def _asked(name: str, target: Callable[..., Any], log: Log, looks: Looks) -> Cha
     return chances
 
 
+def _on_offer(name: str, arms: Integers, log: Log, span: slice) -> Floats:
+    """A chance of 1 for one arm in each round, if these are on offer."""
+    offered = offered_in(log, span)
+    if offered is not None and not (on := offered[np.arange(arms.size), arms]).all():
+        place = int(np.argmin(on))
+        raise InvalidTarget(
+            f"{name!r} must give chances for arms on offer alone; in round {log.round[span][place]} arm "
+            f"{arms[place]} is not"
+        )
+    return one_hot(arms, log.count)
+
+
 def checked_chances(name: str, answer: np.ndarray, log: Log, span: slice) -> Floats:
     """Chances of all arms in these rounds; one arm for each round will do too."""
     rounds = log.round[span]
@@ -231,7 +242,7 @@ def checked_chances(name: str, answer: np.ndarray, log: Log, span: slice) -> Flo
             raise InvalidTarget(
                 f"{name!r} plays arm {answer[place]} in round {rounds[place]}, of {log.count}"
             )
-        answer = one_hot(answer, log.count)
+        return _on_offer(name, answer, log, span)
     if answer.dtype.kind not in "iuf" or answer.shape != (rounds.size, log.count):
         raise InvalidTarget(
             f"{name!r} must give chances of the shape {(rounds.size, log.count)}, or an arm for each round, "
@@ -239,7 +250,9 @@ def checked_chances(name: str, answer: np.ndarray, log: Log, span: slice) -> Flo
         )
     chances = answer.astype(np.float64, copy=False)
     total = chances.sum(axis=1)
-    bad = ~((np.abs(total - 1.0) <= SUM_WITHIN) & (chances >= 0.0).all(axis=1))
+    bad = ~(np.abs(total - 1.0) <= SUM_WITHIN)
+    if not float(chances.min(initial=0.0)) >= 0.0:
+        bad |= ~(chances >= 0.0).all(axis=1)
     offered = offered_in(log, span)
     if offered is not None:
         bad |= ((chances > 0.0) & ~offered).any(axis=1)
