@@ -18,7 +18,10 @@ from infex.arrays import Bools, Floats, Integers
 from infex.logs import Log
 
 HAZARD_ROUNDING = 1e-9
-PIECES = 128  # into which a log without blocks is cut: its model is fitted on the pieces before
+PIECE_SHARE = (
+    16  # a piece of a log without blocks is this part of all rounds before it, by which it is judged
+)
+FEWEST_PIECES = 64
 
 Kind = Literal["jittered", "fixed", "every round", "none"]
 
@@ -102,10 +105,13 @@ def _every_round(log: Log, probability: Floats) -> Design:
 
 
 def _pieces(rounds: int) -> tuple[Integers, Integers]:
-    """A log cut into pieces of like length: their first rounds, and the piece of each round."""
-    count = min(PIECES, rounds)
-    starts = (np.arange(count) * rounds) // count
-    return starts, np.repeat(np.arange(count), np.diff(np.r_[starts, rounds]))
+    """A log cut into pieces, short ones first, as little is known there: their first rounds; that of each."""
+    starts, first = [], 0
+    while first < rounds:
+        starts.append(first)
+        first += max(1, min(first // PIECE_SHARE, rounds // FEWEST_PIECES))
+    found = np.array(starts, dtype=np.int64)
+    return found, np.repeat(np.arange(found.size), np.diff(np.r_[found, rounds]))
 
 
 def _scheduled(log: Log, chance: Floats) -> Design:

@@ -8,6 +8,7 @@ import pytest
 from infex import evaluation
 from infex.evaluation import sequences
 from infex.evaluation.target_value import TargetValue
+from infex.logs import Log
 from tests.evaluation.played_logs import Played, Problem, play, problem
 
 
@@ -111,6 +112,28 @@ def test_what_is_needed_is_what_a_longer_log_shows() -> None:
     assert more.rounds == pytest.approx(2000, rel=0.02)
     later = evaluation.evaluate(log, {"a": asked.target, "b": other}, way="robust").compare("a", "b")
     assert 0.5 * (later.high - later.low) == pytest.approx(goal, rel=0.2)
+
+
+def against_what_was_drawn(runs: int, seed: int) -> float:
+    """How often the interval of a target less the log's own law holds, where the model knows arms alone."""
+    rng, held = np.random.default_rng(seed), 0
+    for _ in range(runs):
+        context = rng.normal(size=600)
+        means = np.stack([context, -context, np.full(600, 0.2)], axis=1)
+        law = np.tile([0.5, 0.3, 0.2], (600, 1))
+        arm = (law.cumsum(axis=1) > rng.random(600)[:, None]).argmax(axis=1)
+        reward = means[np.arange(600), arm] + 0.1 * rng.normal(size=600)
+        log = Log(arm=arm, reward=reward, probability=law[np.arange(600), arm], laws=law)
+        target = np.where(context > 0, 0, 2)
+        found = evaluation.evaluate(log, {"x": target, "now": evaluation.logged}, way="robust")
+        pair = found.compare("x", "now")
+        truth = float(means[np.arange(600), target].mean() - (law * means).sum(axis=1).mean())
+        held += pair.low <= truth <= pair.high
+    return held / runs
+
+
+def test_the_difference_to_what_was_drawn_holds_where_the_model_is_poor() -> None:
+    assert against_what_was_drawn(runs=150, seed=55) >= 0.92
 
 
 @pytest.mark.slow
