@@ -13,9 +13,11 @@ from infex.evaluation.evaluating import evaluate
 from infex.evaluation.evaluation import Evaluation
 from infex.evaluation.target_value import LogFinding, TargetValue
 from infex.evaluation.targets import Logged, logged
-from infex.logs import Log
+from infex.evaluation.warm_bandit import bandit
+from infex.logs import ColumnNames, Log, read, read_parts, write
 
 __all__ = [
+    "ColumnNames",
     "Comparison",
     "Evaluation",
     "Log",
@@ -23,6 +25,10 @@ __all__ = [
     "Logged",
     "NeededExplorations",
     "TargetValue",
+    "bandit",
     "evaluate",
     "logged",
+    "read",
+    "read_parts",
+    "write",
 ]

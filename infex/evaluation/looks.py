@@ -141,7 +141,9 @@ def looks_of(log: Log) -> Looks:
     if log.features is None or log.context is None:
         return AlwaysTheSame(np.eye(log.count), len(log))
     rule = log.features
-    if isinstance(rule, Disjoint | Interactions) and read_alike(rule):
-        inside = vectors_of(log.context, rule.context_dim, rule.longest)  # type: ignore[arg-type]
+    if isinstance(rule, Disjoint | Interactions) and (log.facts.encoded or read_alike(rule)):
+        inside = log.context  # as an encoder made it
+        if not log.facts.encoded:
+            inside = vectors_of(log.context, rule.context_dim, rule.longest)  # type: ignore[arg-type]
         return JoinedWithContexts(np.eye(rule.count) if isinstance(rule, Disjoint) else rule.arms, inside)
     return ByMap(rule, log.context)
