@@ -50,7 +50,8 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     | {"files", "streams", "statistics", "schedules", "linear", "policies", "environments", "records"}
     | {"simulation", "reports"},
     "evaluation": GROUND
-    | {"files", "kernels", "theory", "features", "policies", "bandit", "logs", "reports"},
+    | {"files", "streams", "kernels", "theory", "linear", "features", "policies", "records", "bandit", "logs"}
+    | {"reports"},
     "cli": {"errors", "files", "schedules", "theory", "verification", "reports", "experiments", "planning"},
     "__main__": {"cli"},
     "testing": GROUND  # simulation: `agree` compares whole runs

@@ -11,6 +11,7 @@
 from infex.evaluation.comparing import Comparison, NeededExplorations
 from infex.evaluation.evaluating import evaluate
 from infex.evaluation.evaluation import Evaluation
+from infex.evaluation.replaying import Reach, Replay, reach, replay
 from infex.evaluation.target_value import LogFinding, TargetValue
 from infex.evaluation.targets import Logged, logged
 from infex.evaluation.warm_bandit import bandit
@@ -24,11 +25,15 @@ __all__ = [
     "LogFinding",
     "Logged",
     "NeededExplorations",
+    "Reach",
+    "Replay",
     "TargetValue",
     "bandit",
     "evaluate",
     "logged",
+    "reach",
     "read",
     "read_parts",
+    "replay",
     "write",
 ]

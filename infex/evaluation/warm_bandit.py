@@ -43,12 +43,14 @@ def bandit(
     (3, [2, 1], 0)
     """
     rule = log.features if features is None else features
-    found = Bandit(
-        **_arms(log, rule, rescale),
-        policy=policy,
+    found = new_bandit(
+        log,
+        policy,
         seed=_first(seed, log.facts.seed, 0),
         penalty=_first(penalty, log.facts.penalty, 1.0),
         estimator=_estimator(log) if estimator is None else estimator,
+        features=rule,
+        rescale=rescale,
     )
     rows = np.flatnonzero(log.rewarded)
     found.learn(
@@ -61,6 +63,21 @@ def bandit(
     if not fresh:
         _go_on(found, log)
     return found
+
+
+def new_bandit(
+    log: Log,
+    policy: Policy,
+    *,
+    seed: int,
+    penalty: float,
+    estimator: Estimator | None,
+    features: FeatureMap | None,
+    rescale: bool = False,
+) -> Bandit:
+    """A bandit among the arms of a log that has learnt nothing yet."""
+    arms = _arms(log, log.features if features is None else features, rescale)
+    return Bandit(**arms, policy=policy, seed=seed, penalty=penalty, estimator=estimator)
 
 
 def _first(said: Any, logged: Any, default: Any) -> Any:
@@ -78,8 +95,8 @@ def _estimator(log: Log) -> Estimator | None:
 
 def _arms(log: Log, rule: FeatureMap | None, rescale: bool) -> dict[str, Any]:
     """Where the arms of the bandit come from, as the log has them."""
-    if log.offers is not None:
-        return {"dim": log.offers.shape[2], "rescale": rescale}
+    if log.offers is not None or (log.arms is not None and log.offered is not None):
+        return {"dim": log.dim, "rescale": rescale}
     if log.arms is not None:
         return {"arms": log.arms, "labels": log.labels, "rescale": rescale}
     if rule is None or log.context is None:
@@ -93,6 +110,8 @@ def _played(log: Log, rule: FeatureMap | None, rows: np.ndarray) -> object:
     """The arms that were played, as the bandit knows them."""
     if log.offers is not None:
         return log.offers[rows, log.arm[rows]]
+    if log.arms is not None and log.offered is not None:
+        return log.arms[log.arm[rows]]
     labels = log.labels if log.arms is not None else None if rule is None else rule.labels
     return log.arm[rows] if labels is None else [labels[place] for place in log.arm[rows].tolist()]
 
