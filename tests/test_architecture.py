@@ -50,8 +50,8 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     | {"files", "streams", "statistics", "schedules", "linear", "policies", "environments", "records"}
     | {"simulation", "reports"},
     "evaluation": GROUND
-    | {"files", "streams", "kernels", "theory", "features", "policies", "environments", "records", "bandit"}
-    | {"simulation", "logs", "reports", "planning"},
+    | {"files", "streams", "kernels", "theory", "linear", "features", "policies", "environments", "records"}
+    | {"bandit", "simulation", "logs", "reports", "planning"},
     "cli": {"errors", "files", "schedules", "theory", "verification", "reports", "experiments", "planning"}
     | {"logs", "evaluation"},
     "__main__": {"cli"},

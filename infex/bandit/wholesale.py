@@ -72,11 +72,14 @@ class Wholesale(Readable):
         arms: object = None,
         rewards: npt.ArrayLike = (),
         weights: npt.ArrayLike | None = None,
+        *,
+        explored: npt.ArrayLike | None = None,
     ) -> None:
         """Learns from a log of its own or of others: as if these rewards had been told; all of them, or none.
 
         No round is counted, and no exploration. `arms` are labels where arms have labels, else indices, and
-        rows of features where arms change every round; `contexts` go with a feature map alone.
+        rows of features where arms change every round; `contexts` go with a feature map alone. `explored`
+        says which rows were explorations, for a base that keeps data of its own.
 
         >>> from infex import Bandit, Greedy
         >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], Greedy(), labels=["tea", "juice"])
@@ -85,7 +88,7 @@ class Wholesale(Readable):
         ([2, 1], 0)
         """
         with self._lock:
-            learn(self._bandit, contexts, arms, rewards, weights)
+            learn(self._bandit, contexts, arms, rewards, weights, explored)
 
     def log_to(self, path: str | os.PathLike[str] | None) -> None:
         """Writes all further decisions and rewards to the log at `path`, behind what is there; None: nowhere.

@@ -13,12 +13,15 @@ from infex.evaluation.comparing import Comparison, NeededExplorations
 from infex.evaluation.evaluating import evaluate
 from infex.evaluation.evaluation import Evaluation
 from infex.evaluation.pessimism import LearntPolicy, learn
+from infex.evaluation.replaying import Reach, Replay, reach, replay
 from infex.evaluation.simulating import Simulation, simulate
 from infex.evaluation.target_value import LogFinding, TargetValue
 from infex.evaluation.targets import Logged, logged
-from infex.logs import Log, read, write
+from infex.evaluation.warm_bandit import bandit
+from infex.logs import ColumnNames, Log, read, read_parts, write
 
 __all__ = [
+    "ColumnNames",
     "Comparison",
     "Evaluation",
     "LearntPolicy",
@@ -27,13 +30,19 @@ __all__ = [
     "LogFinding",
     "Logged",
     "NeededExplorations",
+    "Reach",
+    "Replay",
     "Simulation",
     "TargetValue",
+    "bandit",
     "check",
     "evaluate",
     "learn",
     "logged",
+    "reach",
     "read",
+    "read_parts",
+    "replay",
     "simulate",
     "write",
 ]
