@@ -8,6 +8,7 @@
 'better'
 """
 
+from infex.evaluation.adding_up import PartSums, SummedValue, evaluate_parts, judged_sums, part_sums
 from infex.evaluation.checking import LogCheck, check
 from infex.evaluation.comparing import Comparison, NeededExplorations
 from infex.evaluation.evaluating import evaluate
@@ -30,15 +31,20 @@ __all__ = [
     "LogFinding",
     "Logged",
     "NeededExplorations",
+    "PartSums",
     "Reach",
     "Replay",
     "Simulation",
+    "SummedValue",
     "TargetValue",
     "bandit",
     "check",
     "evaluate",
+    "evaluate_parts",
+    "judged_sums",
     "learn",
     "logged",
+    "part_sums",
     "reach",
     "read",
     "read_parts",
