@@ -8,6 +8,7 @@
 'better'
 """
 
+from infex.evaluation.bandit_of_parts import LogPart, bandit_of_parts, log_parts
 from infex.evaluation.comparing import Comparison, NeededExplorations
 from infex.evaluation.evaluating import evaluate
 from infex.evaluation.evaluation import Evaluation
@@ -23,13 +24,16 @@ __all__ = [
     "Evaluation",
     "Log",
     "LogFinding",
+    "LogPart",
     "Logged",
     "NeededExplorations",
     "Reach",
     "Replay",
     "TargetValue",
     "bandit",
+    "bandit_of_parts",
     "evaluate",
+    "log_parts",
     "logged",
     "reach",
     "read",
