@@ -5,7 +5,7 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from benchmarks import ask_tell, by_hand, disjoint, engine, many, plans, rivals, sweeps
+from benchmarks import ask_tell, by_hand, disjoint, engine, evaluation, many, plans, rivals, sweeps
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -19,6 +19,7 @@ def main() -> None:
     write("by_hand", show_by_hand())
     write("rivals", show_rivals())
     write("plans", show_plan())
+    write("evaluation", show_evaluation())
     write("sweeps", show_sweeps())
     print(f"\nwritten to {RESULTS.relative_to(Path.cwd())}/")
 
@@ -49,6 +50,16 @@ def show_disjoint() -> dict[str, Any]:
     megabytes = disjoint.memory()
     print(f"\na shop of 200 arms and 20 features: {megabytes:.1f} MB")
     return {"rows": [row._asdict() | {"ratio": row.ratio} for row in rows], "megabytes": megabytes}
+
+
+def show_evaluation() -> list[dict[str, Any]]:
+    """What logs can tell, of a million rows."""
+    print("\na log of 1,000,000 rounds and 10 arms, seconds of one core (least of several runs)\n")
+    print(f"{'':48}{'infex':>9}{'wanted':>9}")
+    rows = evaluation.table()
+    for row in rows:
+        print(f"  {row.what:46}{row.seconds:9.3f}{row.wanted:9.2f}")
+    return [row._asdict() for row in rows]
 
 
 def show_engine() -> dict[str, Any]:

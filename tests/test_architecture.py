@@ -50,9 +50,10 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     | {"files", "streams", "statistics", "schedules", "linear", "policies", "environments", "records"}
     | {"logs", "simulation", "reports"},
     "evaluation": GROUND
-    | {"files", "streams", "kernels", "theory", "linear", "features", "policies", "records", "bandit", "logs"}
-    | {"reports"},
-    "cli": {"errors", "files", "schedules", "theory", "verification", "reports", "experiments", "planning"},
+    | {"files", "streams", "kernels", "theory", "linear", "features", "policies", "environments", "records"}
+    | {"bandit", "simulation", "logs", "reports", "planning"},
+    "cli": {"errors", "files", "schedules", "theory", "verification", "reports", "experiments", "planning"}
+    | {"logs", "evaluation"},
     "__main__": {"cli"},
     "testing": GROUND  # simulation: `agree` compares whole runs
     | {"streams", "schedules", "linear", "policies", "rounds", "environments", "simulation"}

@@ -34,7 +34,9 @@ class Portion(NamedTuple):
 class Changes:
     """What was learnt since `changes` was last called, as sums: `bandit.apply` adds them to another's.
 
-    It is plain data: `to_bytes` and `from_bytes` take it anywhere. `told` is how many rewards are in it.
+    A bandit makes it: `problem` says what it was learnt about (features, penalty, arms), which must agree
+    with the other bandit, and `portions` are the sums. It is plain data: `to_bytes` and `from_bytes` take it
+    anywhere. `told` is how many rewards are in it.
 
     >>> from infex import Bandit, Greedy
     >>> worker, centre = (Bandit([[1.0]], Greedy()) for _ in range(2))

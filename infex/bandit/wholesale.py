@@ -78,8 +78,9 @@ class Wholesale(Readable):
         """Learns from a log of its own or of others: as if these rewards had been told; all of them, or none.
 
         No round is counted, and no exploration. `arms` are labels where arms have labels, else indices, and
-        rows of features where arms change every round; `contexts` go with a feature map alone. `explored`
-        says which rows were explorations, for a base that keeps data of its own.
+        rows of features where arms change every round; `contexts` go with a feature map alone. `weights` say
+        how much each of the `rewards` counts, as in `tell`. `explored` says which rows were explorations, for
+        a base that keeps data of its own.
 
         >>> from infex import Bandit, Greedy
         >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], Greedy(), labels=["tea", "juice"])
@@ -115,7 +116,8 @@ class Wholesale(Readable):
     def apply(self, changes: Changes) -> int:
         """Takes in what another bandit on the same problem has learnt: how many rewards were new here.
 
-        All of it, or an error and nothing. The clock and the count of explorations stay this bandit's own.
+        `changes` is what its own `changes()` gave. All of it is taken in, or nothing. The clock and
+        the count of explorations stay this bandit's own.
         """
         with self._lock:
             return apply(self._bandit, changes)

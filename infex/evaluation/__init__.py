@@ -8,11 +8,15 @@
 'better'
 """
 
+from infex.evaluation.adding_up import PartSums, SummedValue, evaluate_parts, judged_sums, part_sums
 from infex.evaluation.bandit_of_parts import LogPart, bandit_of_parts, log_parts
+from infex.evaluation.checking import LogCheck, check
 from infex.evaluation.comparing import Comparison, NeededExplorations
 from infex.evaluation.evaluating import evaluate
 from infex.evaluation.evaluation import Evaluation
+from infex.evaluation.pessimism import LearntPolicy, learn
 from infex.evaluation.replaying import Reach, Replay, reach, replay
+from infex.evaluation.simulating import Simulation, simulate
 from infex.evaluation.target_value import LogFinding, TargetValue
 from infex.evaluation.targets import Logged, logged
 from infex.evaluation.warm_bandit import bandit
@@ -22,22 +26,33 @@ __all__ = [
     "ColumnNames",
     "Comparison",
     "Evaluation",
+    "LearntPolicy",
     "Log",
+    "LogCheck",
     "LogFinding",
     "LogPart",
     "Logged",
     "NeededExplorations",
+    "PartSums",
     "Reach",
     "Replay",
+    "Simulation",
+    "SummedValue",
     "TargetValue",
     "bandit",
     "bandit_of_parts",
+    "check",
     "evaluate",
+    "evaluate_parts",
+    "judged_sums",
+    "learn",
     "log_parts",
     "logged",
+    "part_sums",
     "reach",
     "read",
     "read_parts",
     "replay",
+    "simulate",
     "write",
 ]

@@ -18,6 +18,7 @@ from infex.evaluation.log_model import spans
 WEIGHTED_WAYS = (
     "weights", "ratio", "robust", "blocks", "clipped", "switch", "shrunk", "bent", "tuned", "marginal",
 )  # fmt: skip
+MODELLED = ("robust", "clipped", "switch", "shrunk", "bent", "tuned")
 WAYS = ("best", "model", *WEIGHTED_WAYS)
 SETTINGS = {"clipped": 10.0, "switch": 10.0, "shrunk": 100.0, "bent": 0.1}
 
@@ -88,16 +89,14 @@ def frozen_value(work: Groundwork, rounds: TargetRounds) -> float:
 
 
 def observed(work: Groundwork, rounds: TargetRounds) -> Drawn:
-    """What the log itself earned, as the model's value and residuals, so that it pairs with other targets."""
+    """What the log itself earned: its rewards or, in blocks, the frozen model's value and residuals."""
     design, log = work.design, work.log
     places = np.flatnonzero(log.rewarded & design.covered)
-    left = log.reward[places] - work.fitted(places)
-    model = frozen_value(work, rounds)
     if not (design.drawn_blocks and design.rows.size):
         rows = design.rows if design.rows.size else places
-        gains = np.zeros(len(log))
-        gains[places] = left
-        return Drawn(model, gains[rows], rows, np.ones(rows.size), log.reward[rows])
+        return Drawn(0.0, log.reward[rows], rows, np.ones(rows.size), log.reward[rows])
+    left = log.reward[places] - work.fitted(places)
+    model = frozen_value(work, rounds)
     blocks = design.of_round[places]
     count = np.bincount(blocks, minlength=design.starts.size)
     means = np.bincount(blocks, weights=left, minlength=design.starts.size) / np.maximum(count, 1)
@@ -116,7 +115,7 @@ def by_blocks(
     v = rounds.of_arm[rows] / probability
     terms = v * log.reward[rows]
     if with_model:
-        direct = _direct(work, rounds, rows)
+        direct = direct_values(work, rounds, rows)
         terms = direct + v * (log.reward[rows] - work.fitted(rows))
     means = np.zeros(design.starts.size)
     np.add.at(means, design.of_round[rows], share * terms)
@@ -124,7 +123,7 @@ def by_blocks(
     return Drawn(0.0, means[kept], design.starts[kept], weight, reward)
 
 
-def _direct(work: Groundwork, rounds: TargetRounds, rows: Integers) -> Floats:
+def direct_values(work: Groundwork, rounds: TargetRounds, rows: Integers) -> Floats:
     """The frozen model's value of a target in these rounds."""
     found = np.empty(len(work.log))
     for span in spans(len(work.log)):

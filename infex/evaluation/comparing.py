@@ -7,15 +7,17 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from infex.arrays import Floats
 from infex.checks import real
 from infex.errors import OutOfReach
 from infex.evaluation import intervals
+from infex.evaluation.by_way import MODELLED, direct_values
 from infex.evaluation.groundwork import Groundwork
 from infex.evaluation.interval_choice import NO_BOUNDS, at_any_time, drawn_rewards, ground_of, groups_of
 from infex.evaluation.intervals import Bounds
 from infex.evaluation.target_value import TargetValue, spread_of
 
-Verdict = Literal["better", "worse", "cannot tell"]
+Outcome = Literal["better", "worse", "cannot tell"]
 
 
 class Comparison(NamedTuple):
@@ -26,7 +28,7 @@ class Comparison(NamedTuple):
     difference: float
     low: float
     high: float
-    verdict: Verdict
+    verdict: Outcome
     way: str
     ground: str
     explorations: int
@@ -60,7 +62,7 @@ def compared(first: TargetValue, second: TargetValue, work: Groundwork) -> Compa
         difference, way, count = float(row @ work.model.theta), "model", work.sums.count
         if not row.any():
             bounds = NO_BOUNDS
-    verdict: Verdict = "better" if bounds.low > 0.0 else "worse" if bounds.high < 0.0 else "cannot tell"
+    verdict: Outcome = "better" if bounds.low > 0.0 else "worse" if bounds.high < 0.0 else "cannot tell"
     return Comparison(
         first.name, second.name, difference, bounds.low, bounds.high, verdict, way, bounds.ground, count
     )
@@ -69,12 +71,22 @@ def compared(first: TargetValue, second: TargetValue, work: Groundwork) -> Compa
 def _by_draws(first: TargetValue, second: TargetValue, work: Groundwork) -> tuple[float, Bounds]:
     if work.anytime:
         return first.value - second.value, _at_any_time(first, second, work)
-    gains = first.gains - second.gains
+    gains = _scores(first, second, work) - _scores(second, first, work)
     error, count = spread_of(gains, groups_of(work, first.draws))
     difference = first.value - second.value
     if count < 2 or not error > 0.0:
         return difference, NO_BOUNDS
     return difference, intervals.student(difference, error, count, work.confidence, ground_of(work))
+
+
+def _scores(one: TargetValue, other: TargetValue, work: Groundwork) -> Floats:
+    """What each draw says of a target; with the model's part where the other one is what the log has drawn.
+
+    Rewards of a log that draws in every round vary with the arm it drew, which the model's part answers.
+    """
+    if other.way != "observed" or one.way not in MODELLED or work.design.kind != "every round":
+        return one.gains
+    return one.gains + direct_values(work, one.rounds, one.draws)
 
 
 def _at_any_time(first: TargetValue, second: TargetValue, work: Groundwork) -> Bounds:

@@ -18,7 +18,10 @@ from infex.arrays import Bools, Floats, Integers
 from infex.logs import Log
 
 HAZARD_ROUNDING = 1e-9
-PIECES = 128  # into which a log without blocks is cut: its model is fitted on the pieces before
+PIECE_SHARE = (
+    16  # a piece of a log without blocks is this part of all rounds before it, by which it is judged
+)
+FEWEST_PIECES = 64
 
 Kind = Literal["jittered", "fixed", "every round", "none"]
 
@@ -57,7 +60,7 @@ def design_of(log: Log) -> Design:
     """How the rounds of this log were drawn."""
     chance = log.chance
     known = chance is not None and not np.isnan(chance).any()
-    if known and chance is not None and log.explored is not None and (chance == 0.0).any():
+    if known and chance is not None and log.explored is not None and _explores_by_blocks(log, chance):
         return _scheduled(log, chance)
     if log.probability is not None:
         return _every_round(log, log.probability)
@@ -76,6 +79,16 @@ def design_of(log: Log) -> Design:
     )
 
 
+def _explores_by_blocks(log: Log, chance: Floats) -> bool:
+    """Some rounds cannot explore, or chances grow from round to round as those of a drawn block do."""
+    if (chance == 0.0).any() or (log.facts.period or 1) > 1:
+        return True
+    assert log.explored is not None
+    waits = ~log.explored[:-1] & (chance[:-1] < 1.0)
+    grown = chance[:-1] / np.where(waits, 1.0 - chance[:-1], 1.0)
+    return bool((waits & (np.abs(chance[1:] - grown) <= HAZARD_ROUNDING)).any())
+
+
 def _every_round(log: Log, probability: Floats) -> Design:
     starts, of_round = _pieces(len(log))
     rows = np.flatnonzero(log.rewarded & ~np.isnan(probability))
@@ -92,10 +105,13 @@ def _every_round(log: Log, probability: Floats) -> Design:
 
 
 def _pieces(rounds: int) -> tuple[Integers, Integers]:
-    """A log cut into pieces of like length: their first rounds, and the piece of each round."""
-    count = min(PIECES, rounds)
-    starts = (np.arange(count) * rounds) // count
-    return starts, np.searchsorted(starts, np.arange(rounds), side="right") - 1
+    """A log cut into pieces, short ones first, as little is known there: their first rounds; that of each."""
+    starts, first = [], 0
+    while first < rounds:
+        starts.append(first)
+        first += max(1, min(first // PIECE_SHARE, rounds // FEWEST_PIECES))
+    found = np.array(starts, dtype=np.int64)
+    return found, np.repeat(np.arange(found.size), np.diff(np.r_[found, rounds]))
 
 
 def _scheduled(log: Log, chance: Floats) -> Design:

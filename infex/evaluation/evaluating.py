@@ -11,7 +11,7 @@ from infex.arrays import Floats
 from infex.checks import one_of, real
 from infex.errors import InvalidLog, InvalidSetting, InvalidTarget, NoSupport
 from infex.evaluation import findings, ways
-from infex.evaluation.by_way import WAYS, drawn_by, frozen_value
+from infex.evaluation.by_way import MODELLED, WAYS, drawn_by, frozen_value
 from infex.evaluation.evaluation import Evaluation
 from infex.evaluation.groundwork import Groundwork, TargetRounds, groundwork, rounds_of
 from infex.evaluation.interval_choice import FEWEST_EFFECTIVE, bounds_of, mean_and_error
@@ -21,8 +21,6 @@ from infex.evaluation.targets import targets_of
 from infex.logs import Log
 from infex.logs.log_checks import refuse
 from infex.logs.log_facts import range_of
-
-MODELLED = ("robust", "clipped", "switch", "shrunk", "bent", "tuned")
 
 
 def evaluate(

@@ -32,7 +32,8 @@ WAY_WORDS = {
 }
 PAGE_STYLE = (
     f"{STRIP_STYLE} p {{ overflow-wrap: anywhere; }} td small {{ color: var(--soft); }}\n"
-    ".texts :is(td, th):nth-child(n + 4) { text-align: left; } summary { cursor: pointer; margin: 0.6rem 0; }\n"
+    ".texts :is(td, th):nth-child(n + 4) { text-align: left; }\n"
+    "summary { cursor: pointer; margin: 0.6rem 0; }\n"
 )
 
 

@@ -13,6 +13,7 @@ from infex.evaluation.log_model import spans
 from infex.evaluation.target_value import Carrier, LogFinding
 
 FAR_IN_ERRORS = 4.0  # right logs reach 2.6 in the mean weight
+MODEL_IN_ERRORS = 2.576  # 1 % of right models are beyond
 RARE = 1e-4  # a chance at which a test is believed
 CARRIERS = 5
 STRETCHES = 10  # of rounds, that residuals are compared over, where there are no months
@@ -32,7 +33,7 @@ def of_target(work: Groundwork, rounds: TargetRounds, drawn: Drawn, *, modelled:
         found.append(LogFinding("support", words, warns=False))
     found += _mean_weight(drawn.weight)
     if modelled:
-        found += _correction(drawn)
+        found += _correction(work, drawn)
     if work.design.kind == "fixed":
         found += season(work, rounds)
     return found
@@ -74,13 +75,14 @@ def _mean_weight(weight: Floats) -> list[LogFinding]:
     ]
 
 
-def _correction(drawn: Drawn) -> list[LogFinding]:
-    """The weighted residual tests the model."""
-    size = drawn.gains.size
-    if size < 2:
+def _correction(work: Groundwork, drawn: Drawn) -> list[LogFinding]:
+    """The weighted residual of drawn rounds tests the model of all rounds."""
+    rows = work.design.rows
+    if rows.size < 2:
         return []
-    mean, error = float(drawn.gains.mean()), float(drawn.gains.std(ddof=1)) / math.sqrt(size)
-    if not abs(mean) > 1.96 * error > 0.0:
+    left = drawn.weight * (drawn.reward - work.rows[rows] @ work.model.theta)
+    mean, error = float(left.mean()), float(left.std(ddof=1)) / math.sqrt(rows.size)
+    if not abs(mean) > MODEL_IN_ERRORS * error > 0.0:
         return []
     words = f"explorations correct the linear model by {mean:+.4g} (standard error {error:.2g}): it is off"
     return [LogFinding("correction", words)]
@@ -180,9 +182,10 @@ def _drift(work: Groundwork) -> list[LogFinding]:
     """Do residuals of the model change over months, or tenths of the rounds?"""
     from scipy.special import fdtrc
 
-    log = work.log
-    rows = np.flatnonzero(log.rewarded)
-    left = log.reward[rows] - work.rows[rows] @ work.model.theta
+    left = work.log.reward - work.rows @ work.model.theta
+    rows = np.flatnonzero(work.log.rewarded)
+    if rows.size < left.size:
+        left = left[rows]
     parts, name = stretches(work, rows)
     count = int(parts.max()) + 1 if parts.size else 0
     sizes = np.bincount(parts, minlength=count)

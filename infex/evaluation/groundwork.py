@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import final
 
@@ -25,9 +26,9 @@ from infex.logs import Log
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Groundwork:
-    """A log with its design and its model; `thetas` (blocks, d) are frozen at the starts of blocks."""
+    """A log with its design and its model."""
 
     log: Log
     looks: Looks
@@ -35,10 +36,14 @@ class Groundwork:
     design: Design
     sums: LogSums
     model: LogModel
-    thetas: Floats
     confidence: float
     rewards: tuple[float, float] | None
     anytime: bool
+
+    @functools.cached_property
+    def thetas(self) -> Floats:
+        """Estimates frozen at the starts of blocks, (blocks, d); found when they are asked for."""
+        return frozen_thetas(self.rows, self.log, self.design.starts)
 
     def fitted(self, places: np.ndarray) -> Floats:
         """What the frozen model said of the arms that were played in these rounds."""
@@ -107,7 +112,6 @@ def groundwork(
         design=design,
         sums=sums,
         model=model_of(sums, log, noise, bound, confidence, rewards),
-        thetas=frozen_thetas(rows, log, design.starts),
         confidence=confidence,
         rewards=rewards,
         anytime=anytime,
@@ -128,8 +132,9 @@ def rounds_of(target: TargetPolicy, work: Groundwork) -> TargetRounds:
             missing[span], gone, most = _lacking(chances, law)
             by_arm, limit = by_arm + gone, max(limit, most)
         mixed = work.looks.mixed(span, chances)
-        total += mixed.sum(axis=0)
         sum_blocks(mixed, design.of_round[span], blocks)
+        left_out = ~design.covered[span]
+        total += mixed[left_out].sum(axis=0) if left_out.any() else 0.0
     has_laws = log.laws is not None
     return TargetRounds(
         target=target,
@@ -138,7 +143,7 @@ def rounds_of(target: TargetPolicy, work: Groundwork) -> TargetRounds:
         missing_arms=by_arm,
         limit=limit if has_laws and limit > 0.0 else np.inf,
         blocks=blocks,
-        mean_row=total / size,
+        mean_row=(total + blocks.sum(axis=0)) / size,
         has_laws=has_laws,
     )
 

@@ -12,7 +12,7 @@ from infex.evaluation.target_value import TargetValue
 if TYPE_CHECKING:
     from infex.evaluation.evaluation import Evaluation
 
-WIDTH, ROW, LEFT = 720, 34, 150
+PICTURE_WIDTH, PICTURE_ROW, PICTURE_LEFT = 720, 34, 150
 STRIP_STYLE = """
 .strips { display: grid; grid-template-columns: fit-content(9rem) 1fr; gap: 0.4rem 0.8rem;
   align-items: center; }
@@ -48,20 +48,23 @@ def scale_of(judged: tuple[TargetValue, ...]) -> Scale:
 
 def interval_picture(found: Evaluation) -> str:
     """An SVG picture that loads nothing."""
-    scale, height = scale_of(found.judged), ROW * (len(found.judged) + 1)
+    scale, height = scale_of(found.judged), PICTURE_ROW * (len(found.judged) + 1)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {PICTURE_WIDTH} {height}" '
+        'font-family="sans-serif" '
         f'font-size="13" role="img"><title>Values with intervals of {found.work.confidence:.0%}</title>'
     ]
     parts += [_svg_row(one, place, scale) for place, one in enumerate(found.judged)]
     base = height - 10
-    parts.append(f'<text x="{LEFT}" y="{base}">{figure(scale.low)}</text>')
-    parts.append(f'<text x="{WIDTH - 10}" y="{base}" text-anchor="end">{figure(scale.high)}</text></svg>')
+    parts.append(f'<text x="{PICTURE_LEFT}" y="{base}">{figure(scale.low)}</text>')
+    parts.append(
+        f'<text x="{PICTURE_WIDTH - 10}" y="{base}" text-anchor="end">{figure(scale.high)}</text></svg>'
+    )
     return "\n".join(parts)
 
 
 def _svg_row(one: TargetValue, place: int, scale: Scale) -> str:
-    middle = ROW * place + ROW / 2
+    middle = PICTURE_ROW * place + PICTURE_ROW / 2
     drawn = [f'<text x="0" y="{middle + 4:g}">{escape(one.name[:20])}</text>']
     if math.isfinite(one.low) and math.isfinite(one.high):
         first, last = _x(scale, one.low), _x(scale, one.high)
@@ -74,7 +77,7 @@ def _svg_row(one: TargetValue, place: int, scale: Scale) -> str:
 
 
 def _x(scale: Scale, value: float) -> float:
-    return LEFT + scale.share(value) * (WIDTH - LEFT - 10)
+    return PICTURE_LEFT + scale.share(value) * (PICTURE_WIDTH - PICTURE_LEFT - 10)
 
 
 def interval_strips(found: Evaluation) -> str:

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from infex.arrays import Floats, Integers
-from infex.features import Disjoint, FeatureMap, Interactions
+from infex.features import Disjoint, Encoded, FeatureMap, Interactions
 from infex.features.many_contexts import read_alike, vectors_of
 from infex.kernels.frozen_fits import mix_offers
 from infex.logs import Log
@@ -116,11 +116,12 @@ class JoinedWithContexts(Looks):
 class ByMap(Looks):
     """A log of contexts with a map of the user's own, which is asked for every context."""
 
-    def __init__(self, features: FeatureMap, contexts: Floats) -> None:
-        self.features, self.contexts, self.dim = features, contexts, features.dim
+    def __init__(self, features: FeatureMap, contexts: Floats, *, encoded: bool = False) -> None:
+        self.features, self.contexts, self.dim, self.encoded = features, contexts, features.dim, encoded
 
     def every(self, span: Span) -> Floats:
-        rows = [self.features(context) for context in self.contexts[span]]
+        given = [Encoded(np.array(row)) if self.encoded else row for row in self.contexts[span]]
+        rows = [self.features(context) for context in given]
         return np.array(rows, dtype=np.float64).reshape(len(rows), self.features.count, self.dim)
 
     def played(self, span: Span, arms: Integers) -> Floats:
@@ -142,8 +143,8 @@ def looks_of(log: Log) -> Looks:
         return AlwaysTheSame(np.eye(log.count), len(log))
     rule = log.features
     if isinstance(rule, Disjoint | Interactions) and (log.facts.encoded or read_alike(rule)):
-        inside = log.context  # as an encoder made it
-        if not log.facts.encoded:
-            inside = vectors_of(log.context, rule.context_dim, rule.longest)  # type: ignore[arg-type]
-        return JoinedWithContexts(np.eye(rule.count) if isinstance(rule, Disjoint) else rule.arms, inside)
-    return ByMap(rule, log.context)
+        arms = np.eye(rule.count) if isinstance(rule, Disjoint) else rule.arms
+        if log.facts.encoded:
+            return JoinedWithContexts(arms, log.context)
+        return JoinedWithContexts(arms, vectors_of(log.context, rule.context_dim, rule.longest))  # type: ignore[arg-type]
+    return ByMap(rule, log.context, encoded=log.facts.encoded)

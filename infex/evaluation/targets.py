@@ -35,6 +35,38 @@ logged: Final = Logged()
 
 
 @final
+class PessimisticPolicy:
+    """The arm with the best lower bound x'theta - `far` |x| in V^-1; a function of offers (n, K, d)."""
+
+    def __init__(self, theta: Floats, inverse: Floats, far: float) -> None:
+        self.theta, self.inverse, self.far = theta, inverse, far
+
+    def __call__(self, offers: Floats, context: object = None) -> Integers:
+        """The arm of each round."""
+        return best_in_rows(self.lower(np.asarray(offers, dtype=np.float64)))
+
+    def lower(self, offers: Floats) -> Floats:
+        """The lower bounds of all arms, (n, K)."""
+        if self.far == 0.0:
+            scores: Floats = offers @ self.theta
+            return np.ascontiguousarray(scores)
+        squares = np.einsum("nkd,nkd->nk", offers @ self.inverse, offers)
+        return np.ascontiguousarray(offers @ self.theta - self.far * np.sqrt(np.maximum(squares, 0.0)))
+
+    def chances(self, log: Log, looks: Looks) -> Chances:
+        """Those of the rounds of a log."""
+
+        def of_span(span: slice) -> Floats:
+            scores = self.lower(looks.every(span))
+            offered = offered_in(log, span)
+            if offered is not None:
+                scores[~offered] = -np.inf
+            return one_hot(best_in_rows(scores), log.count)
+
+        return of_span
+
+
+@final
 class TargetPolicy:
     """A policy that does not learn, on one log: `chances(span)` is (rounds, K), each row adding up to 1.
 
@@ -68,6 +100,8 @@ def target_of(name: str, target: object, log: Log, looks: Looks, theta: Floats) 
         return TargetPolicy(name, greedy_chances(log, looks, theta), is_learnt=True)
     if isinstance(target, Bandit):
         return TargetPolicy(name, greedy_chances(log, looks, bandit_theta(name, target, log, looks)))
+    if isinstance(target, PessimisticPolicy):
+        return TargetPolicy(name, target.chances(log, looks), is_learnt=True)
     if isinstance(target, Uniform):
         return TargetPolicy(name, lambda span: uniform_in(log, span))
     if isinstance(target, str) or (isinstance(target, int) and not isinstance(target, bool)):
@@ -156,8 +190,7 @@ def _place(name: str, label: str | int, log: Log) -> int:
 def _always(name: str, log: Log, arm: int) -> Chances:
     def chances(span: slice) -> Floats:
         size = len(range(*span.indices(len(log))))
-        found = one_hot(np.full(size, arm), log.count)
-        return checked_chances(name, found, log, span)
+        return _on_offer(name, np.full(size, arm), log, span)
 
     return chances
 
@@ -187,6 +220,18 @@ def _asked(name: str, target: Callable[..., Any], log: Log, looks: Looks) -> Cha
     return chances
 
 
+def _on_offer(name: str, arms: Integers, log: Log, span: slice) -> Floats:
+    """A chance of 1 for one arm in each round, if these are on offer."""
+    offered = offered_in(log, span)
+    if offered is not None and not (on := offered[np.arange(arms.size), arms]).all():
+        place = int(np.argmin(on))
+        raise InvalidTarget(
+            f"{name!r} must give chances for arms on offer alone; in round {log.round[span][place]} arm "
+            f"{arms[place]} is not"
+        )
+    return one_hot(arms, log.count)
+
+
 def checked_chances(name: str, answer: np.ndarray, log: Log, span: slice) -> Floats:
     """Chances of all arms in these rounds; one arm for each round will do too."""
     rounds = log.round[span]
@@ -197,7 +242,7 @@ def checked_chances(name: str, answer: np.ndarray, log: Log, span: slice) -> Flo
             raise InvalidTarget(
                 f"{name!r} plays arm {answer[place]} in round {rounds[place]}, of {log.count}"
             )
-        answer = one_hot(answer, log.count)
+        return _on_offer(name, answer, log, span)
     if answer.dtype.kind not in "iuf" or answer.shape != (rounds.size, log.count):
         raise InvalidTarget(
             f"{name!r} must give chances of the shape {(rounds.size, log.count)}, or an arm for each round, "
@@ -205,7 +250,9 @@ def checked_chances(name: str, answer: np.ndarray, log: Log, span: slice) -> Flo
         )
     chances = answer.astype(np.float64, copy=False)
     total = chances.sum(axis=1)
-    bad = ~((np.abs(total - 1.0) <= SUM_WITHIN) & (chances >= 0.0).all(axis=1))
+    bad = ~(np.abs(total - 1.0) <= SUM_WITHIN)
+    if not float(chances.min(initial=0.0)) >= 0.0:
+        bad |= ~(chances >= 0.0).all(axis=1)
     offered = offered_in(log, span)
     if offered is not None:
         bad |= ((chances > 0.0) & ~offered).any(axis=1)

@@ -38,10 +38,15 @@ def weigh_rounds(
     at: Floats,
 ) -> None:
     """For each round: the weight of its arm, the model's value of the target, and the model's of the arm."""
+    arms = chances.shape[1]
     for t in range(arm.size):
-        value = 0.0
-        for k in range(chances.shape[1]):
+        value = other = 0.0  # two strands: one addition need not wait for the last
+        for k in range(0, arms - 1, 2):
             value += chances[t, k] * fitted[t, k]
+            other += chances[t, k + 1] * fitted[t, k + 1]
+        if arms % 2:
+            value += chances[t, arms - 1] * fitted[t, arms - 1]
+        value += other
         weight[t] = chances[t, arm[t]] / probability[t]
         direct[t] = value
         at[t] = fitted[t, arm[t]]

@@ -69,7 +69,8 @@ class Evidence:
     apart; `note` what the policy noted in its last choice, `allowed` the arms that exploring may try,
     `spent` what exploring has taken so far, and `best` the largest estimate, where these arms are but some.
     `held` are the decisions that wait for their reward; widths and samples are as if each had been told
-    its estimate where `narrows` says so, that is in `narrowed`, which exploring reads.
+    its estimate where `narrows` says so, that is in `narrowed`, which exploring reads; `own` says that
+    only exploring rounds are known here, so that only those that wait are held against it.
 
     >>> from infex.linear import RidgeStatistics
     >>> ridge = RidgeStatistics(np.array([[1.0, 0.0], [0.0, 1.0]]))

@@ -15,6 +15,7 @@ from infex.errors import InvalidLog
 from infex.features import FeatureMap
 from infex.logs.log_checks import LOOSE, check_log, column_of, count_of
 from infex.logs.log_facts import LogFacts
+from infex.logs.log_words import log_words
 
 INTEGER_COLUMNS = ("round", "arm", "greedy")
 FLOAT_COLUMNS = ("reward", "probability", "chance", "law", "laws", "offers", "arms", "context", "kept")
@@ -123,6 +124,9 @@ class Log:
         if isinstance(label, bool) or label not in known:
             raise InvalidLog(f"no arm of this log is called {label!r}")
         return known.index(label)  # type: ignore[arg-type]
+
+    def __str__(self) -> str:
+        return log_words(self)
 
     def __repr__(self) -> str:
         known = [name for name, value in settings_by_name(self).items() if isinstance(value, np.ndarray)]

@@ -1,135 +1,121 @@
-"""A log learnt part by part, here or by workers of a cluster, is the log learnt whole."""
+"""Logs in parts give the same numbers as in one piece, also from two workers of a cluster."""
 
-import contextlib
-import json
-import os
-import subprocess
-import sys
+from __future__ import annotations
+
+import dataclasses
+import math
+from functools import reduce
+from operator import add
 from pathlib import Path
-from typing import Any
 
-import dask
+import distributed
 import numpy as np
 import pytest
-from dask.distributed import Client
 
-from infex import Bandit, Greedy, Infex, LinUCB, Uniform, evaluation, every, features, jittered
-from infex.errors import CannotMerge, InvalidLog, NotKept
-from infex.estimators import Discounted
+import infex
+from infex import evaluation
+from infex.errors import InvalidLog, InvalidTarget
 from infex.logs import Log
-from infex.logs.writing_logs import ROWS_IN_A_GROUP
-from tests.waiting import PATIENCE, started, until
-
-ROOT = Path(__file__).parents[2]
-QUIET: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+from tests.evaluation.synthetic_logs import as_log, logs
 
 
-def long_log(seed: int, n: int) -> Log:
-    rng = np.random.default_rng(seed)
-    offers = rng.normal(size=(n, 3, 4)) / 5
-    arm, explored = rng.integers(3, size=n), rng.random(n) < 0.1
-    reward = np.where(rng.random(n) < 0.1, np.nan, offers[np.arange(n), arm, 0] + rng.normal(size=n))
-    chance = np.where(explored, 0.5, 0.0)
+def soft() -> Log:
+    found = logs()
     return Log(
-        arm=arm, reward=reward, offers=offers, explored=explored, chance=chance,
-        greedy=rng.integers(3, size=n), others={"loss": np.where(explored, rng.random(n), 0.0)},
-    )  # fmt: skip
+        arm=found["soft_action"],
+        reward=found["soft_reward"],
+        probability=found["soft_pscore"],
+        laws=found["soft_behaviour"],
+        context=found["soft_context"],
+    )
 
 
-def same(one: Bandit, other: Bandit) -> None:
-    assert np.allclose(one.theta, other.theta, rtol=1e-12, atol=1e-13)
-    assert one.exploration()[:-1] == other.exploration()[:-1]
-    assert one.exploration().cost == pytest.approx(other.exploration().cost, rel=1e-12)
-    rows = np.eye(4)
-    for _ in range(30):
-        mine, theirs = one.ask(rows), other.ask(rows)
-        assert (mine.t, mine.arm, mine.explored) == (theirs.t, theirs.arm, theirs.explored)
-        assert mine.estimate == pytest.approx(theirs.estimate, abs=1e-12)
-        one.tell(mine, 0.5)
-        other.tell(theirs, 0.5)
+def by_context(offers: object, context: np.ndarray) -> np.ndarray:
+    """A policy of a module, which workers can load."""
+    found: np.ndarray = (context[:, 0] > 0).astype(np.int64)
+    return found
 
 
-POLICIES = [Infex(LinUCB(), every(7)), Infex(Uniform(), jittered(5), data="own")]
+TARGETS = {"flat": [1 / 6] * 6, "third": 3, "mine": by_context, "uniform": infex.Uniform()}
 
 
-@pytest.mark.parametrize("policy", POLICIES, ids=str)
-def test_parts_add_up_to_the_whole(policy: Any, tmp_path: Path) -> None:
-    log = long_log(1, 1000)
-    evaluation.write(log, tmp_path / "log.parquet")
-    parts = evaluation.read_parts(tmp_path / "log.parquet", rows=150)
-    found = evaluation.bandit_of_parts(parts, policy, seed=4, penalty=0.5)
-    same(found, evaluation.bandit(log, policy, seed=4, penalty=0.5))
-    assert evaluation.bandit_of_parts([log], policy, fresh=True).t == 0
+def parts(log: Log, size: int = 400) -> list[Log]:
+    return [log.take(slice(first, first + size)) for first in range(0, len(log), size)]
 
 
-def test_blocks_add_up_too() -> None:
-    rng = np.random.default_rng(3)
-    log = Log(arm=rng.integers(3, size=90), reward=rng.normal(size=90), context=rng.random((90, 2)) / 2,
-              features=features.disjoint(["x", "y", "z"], 2))  # fmt: skip
-    parts = [log.take(slice(0, 40)), log.take(slice(40, 90))]
-    found, whole = evaluation.bandit_of_parts(parts, Greedy()), evaluation.bandit(log, Greedy())
-    assert np.allclose(found.theta, whole.theta, rtol=1e-12)
-    assert found.t == whole.t == 90
+@pytest.mark.parametrize("name", TARGETS)
+def test_parts_add_up_to_the_whole(name: str) -> None:
+    whole = {
+        way: evaluation.evaluate(soft(), TARGETS, way=way, noise=0.5, bound=1.0)
+        for way in ("model", "weights")
+    }
+    found = evaluation.evaluate_parts(parts(soft()), TARGETS, noise=0.5, bound=1.0)[name]
+    model, weighted = whole["model"][name], whole["weights"][name]
+    assert found.model == pytest.approx(model.value, abs=1e-12)
+    assert found.model_bounds[:2] == pytest.approx((model.low, model.high), abs=1e-12)
+    assert found.weighted == pytest.approx(weighted.value, abs=1e-12)
+    assert found.weighted_bounds is not None
+    assert found.weighted_bounds[:2] == pytest.approx((weighted.low, weighted.high), abs=1e-10)
+    assert found.effective == pytest.approx(weighted.effective, abs=1e-8)
+    assert found.support == pytest.approx(1.0)
 
 
-def test_what_does_not_add_up_is_refused() -> None:
-    log = long_log(1, 20)
-    halves = [log.take(slice(0, 9)), log.take(slice(9, 20))]
-    with pytest.raises((CannotMerge, NotKept)):
-        evaluation.bandit_of_parts(halves, LinUCB(), estimator=Discounted())
-    with pytest.raises(InvalidLog, match="at least one row"):
-        evaluation.bandit_of_parts([], LinUCB())
-    with pytest.raises(InvalidLog):
-        evaluation.log_parts("nowhere.parquet")
+def test_explorations_of_a_schedule_add_up_too() -> None:
+    found = evaluation.evaluate_parts(parts(as_log("jit")), {"first": 0})["first"]
+    whole = evaluation.evaluate(as_log("jit"), {"first": 0}, way="weights")["first"]
+    assert found.draws == 60
+    assert found.weighted == pytest.approx(whole.value, abs=1e-12)
+    model = evaluation.evaluate(as_log("jit"), {"first": 0}, way="model")["first"]
+    assert found.model_bounds[:2] == pytest.approx((model.low, model.high), abs=1e-12)
 
 
-@contextlib.contextmanager
-def cluster(folder: Path) -> Any:
-    """A scheduler and two workers, each a process of its own."""
-    file, patience = folder / "scheduler.json", f"{PATIENCE:g}s"
-    timeouts = ("DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT", "DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP")
-    given = QUIET | {"env": os.environ | {"PYTHONPATH": str(ROOT)} | dict.fromkeys(timeouts, patience)}
-    local = ["--no-dashboard", "--host", "127.0.0.1"]
-    scheduler = [sys.executable, "-m", "distributed.cli.dask_scheduler", *local, "--port", "0"]
-    worker = [sys.executable, "-m", "distributed.cli.dask_worker", *local, "--nthreads", "1"]
-    with contextlib.ExitStack() as stack:
-        first = stack.enter_context(started([*scheduler, "--scheduler-file", str(file)], **given))
-        address = until(lambda: _address(file), "the scheduler is there", first)
-        for _ in range(2):
-            stack.enter_context(started([*worker, address], **given))
-        stack.enter_context(dask.config.set({"distributed.comm.timeouts.connect": patience}))
-        client = stack.enter_context(Client(address))
-        client.wait_for_workers(2, timeout=PATIENCE)
-        yield client
+def test_without_support_there_is_no_weighted_value() -> None:
+    found = evaluation.evaluate_parts(parts(as_log("det")), {"first": 0})["first"]
+    assert found.weighted is None
+    assert found.support is not None
+    assert found.support < 0.9
 
 
-def _address(file: Path) -> str | None:
-    try:
-        address: str = json.loads(file.read_text())["address"]
-    except (FileNotFoundError, json.JSONDecodeError):
-        return None
-    return address
+def test_an_interval_of_nothing_is_none() -> None:
+    log = Log(arm=[0, 1] * 5, reward=[0.0] * 10, probability=[0.5] * 10)
+    found = evaluation.evaluate_parts([log], {"x": 0})["x"]
+    assert found.weighted == 0.0
+    assert found.weighted_bounds is not None
+    assert math.isnan(found.weighted_bounds.low)
 
 
-def test_two_workers_give_the_same(tmp_path: Path) -> None:
-    log, policy = long_log(2, 3000), Infex(LinUCB(), every(7))
-    for first in range(0, 3000, 1000):
-        evaluation.write(log.take(slice(first, first + 1000)), tmp_path / f"{first:04}.parquet")
-    parts = [part for path in sorted(tmp_path.glob("*.parquet")) for part in evaluation.log_parts(path)]
-    assert len(parts) == 3
-    with cluster(tmp_path) as client:
-        found = evaluation.bandit_of_parts(parts, policy, client=client)
-        who = set(client.run(os.getpid).values())
-    assert len(who - {os.getpid()}) == 2
-    here = evaluation.bandit_of_parts(parts, policy)
-    mine, theirs = found._player.memory.arrays(), here._player.memory.arrays()
-    assert all(np.array_equal(mine[name], array) for name, array in theirs.items())
-    same(found, evaluation.bandit(log, policy))
+def test_what_needs_the_whole_log_is_refused() -> None:
+    with pytest.raises(InvalidTarget, match="needs the whole log"):
+        evaluation.evaluate_parts(parts(soft()), {"x": infex.Greedy()})
+    with pytest.raises(InvalidLog, match="no part"):
+        evaluation.evaluate_parts([], TARGETS)
 
 
-def test_a_long_file_has_several_row_groups(tmp_path: Path) -> None:
-    n = ROWS_IN_A_GROUP + 5
-    log = Log(arm=np.zeros(n, dtype=int), reward=np.ones(n), arms=np.eye(2))
-    evaluation.write(log, tmp_path / "log.parquet")
-    parts = evaluation.log_parts(tmp_path / "log.parquet")
-    assert [len(part.read()) for part in parts] == [ROWS_IN_A_GROUP, 5]
+def test_a_file_is_read_in_parts(tmp_path: Path) -> None:
+    evaluation.write(soft(), tmp_path / "log.parquet")
+    targets = {name: TARGETS[name] for name in ("flat", "third")}
+    found = evaluation.evaluate_parts(evaluation.read_parts(tmp_path / "log.parquet", rows=300), targets)
+    whole = evaluation.evaluate_parts([soft()], targets)
+    for name in targets:
+        assert found[name].weighted == pytest.approx(whole[name].weighted, abs=1e-12)
+        assert found[name].model == pytest.approx(whole[name].model, abs=1e-12)
+
+
+def test_two_workers_add_up_to_the_same() -> None:
+    targets = {"flat": [1 / 6] * 6, "third": 3}
+    bare = dataclasses.replace(soft(), context=None)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        client.wait_for_workers(2)
+        workers = list(client.scheduler_info()["workers"])
+        futures = [
+            client.submit(evaluation.part_sums, part, targets, workers=[workers[place % 2]], pure=False)
+            for place, part in enumerate(parts(bare, 800))
+        ]
+        total = reduce(add, client.gather(futures))
+    found, whole = evaluation.judged_sums(total), evaluation.evaluate_parts([bare], targets)
+    for name in targets:
+        assert found[name].weighted == pytest.approx(whole[name].weighted, abs=1e-12)
+        assert found[name].model_bounds[:2] == pytest.approx(whole[name].model_bounds[:2], abs=1e-12)
