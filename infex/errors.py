@@ -85,6 +85,10 @@ class InvalidLog(InfexError, ValueError):
     """The rows of a log cannot be what a bandit did: a column, how many rows, and the first of them."""
 
 
+class PartsDiffer(InvalidLog):
+    """Parts of a log have other columns than its first part, so that no one table holds them."""
+
+
 class InvalidTarget(InfexError, ValueError):
     """What a log is to judge gives no chances of arms: it learns, or they do not add up to 1."""
 

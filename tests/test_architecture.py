@@ -48,7 +48,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     | {"bandit", "simulation", "reports"},
     "planning": GROUND
     | {"files", "streams", "statistics", "schedules", "linear", "policies", "environments", "records"}
-    | {"simulation", "reports"},
+    | {"logs", "simulation", "reports"},
     "evaluation": GROUND
     | {"files", "streams", "kernels", "theory", "linear", "features", "policies", "environments", "records"}
     | {"bandit", "simulation", "logs", "reports", "planning"},

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from infex.bandit.bandit import Bandit
 
 
-def go_on(bandit: Bandit, rounds: Integers, explored: Bools, different: Bools, losses: Floats) -> None:
-    """Counts the rounds of a log, in their order, as the bandit's own: clock, explorations, and their cost.
+def go_on(bandit: Bandit, last: int, rounds: Integers, different: Bools, losses: Floats) -> None:
+    """Counts the rounds of a log up to its last as the bandit's own: clock, explorations, and their cost.
 
+    `rounds` are those that explored, with the loss of each and whether it played another arm than greedy.
     Refused where a control has to remember more of them than that.
     """
     player = bandit._player
@@ -25,9 +26,9 @@ def go_on(bandit: Bandit, rounds: Integers, explored: Bools, different: Bools, l
         raise InvalidSetting(
             "the controls around this schedule remember what no log holds: begin its rounds anew, as fresh"
         )
-    account, done = player.account, int(np.count_nonzero(explored))
+    account, done = player.account, rounds.size
     account.restore(
-        t=int(rounds.max()),
+        t=last,
         changes=account.changes,
         planned=done if gate is not None else 0,
         scheduled=gate is not None,
@@ -35,8 +36,8 @@ def go_on(bandit: Bandit, rounds: Integers, explored: Bools, different: Bools, l
         made_up=0,
         owed=0,
         dropped=0,
-        different=int(np.count_nonzero(explored & different)),
-        cost=float(losses[explored].sum()),
+        different=int(np.count_nonzero(different)),
+        cost=float(losses.sum()),
         forgotten=0,
-        recent=deque(zip(rounds[explored].tolist(), losses[explored].tolist(), strict=True)),
+        recent=deque(zip(rounds.tolist(), losses.tolist(), strict=True)),
     )

@@ -98,7 +98,7 @@ class Retracer:
         """
         places, explored, at = list[Integers](), list[Bools](), 0
         while rounds and at < events.arms.size:
-            out, at, needs_python = self._loop(events, at, rounds, most)
+            out, at, needs_python = self._loop(events, at, min(rounds, events.arms.size - at), most)
             places.append(out.event)
             explored.append(out.explored)
             rounds -= out.event.size

@@ -9,6 +9,7 @@
 """
 
 from infex.evaluation.adding_up import PartSums, SummedValue, evaluate_parts, judged_sums, part_sums
+from infex.evaluation.bandit_of_parts import LogPart, bandit_of_parts, log_parts
 from infex.evaluation.checking import LogCheck, check
 from infex.evaluation.comparing import Comparison, NeededExplorations
 from infex.evaluation.evaluating import evaluate
@@ -29,6 +30,7 @@ __all__ = [
     "Log",
     "LogCheck",
     "LogFinding",
+    "LogPart",
     "Logged",
     "NeededExplorations",
     "PartSums",
@@ -38,11 +40,13 @@ __all__ = [
     "SummedValue",
     "TargetValue",
     "bandit",
+    "bandit_of_parts",
     "check",
     "evaluate",
     "evaluate_parts",
     "judged_sums",
     "learn",
+    "log_parts",
     "logged",
     "part_sums",
     "reach",

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from infex.arrays import Floats
+from infex.arrays import Bools, Floats
 from infex.bandit import Bandit
 from infex.bandit.going_on import go_on
 from infex.errors import InfexError, InvalidLog
@@ -61,7 +61,8 @@ def bandit(
         explored=None if log.explored is None else log.explored[rows],
     )
     if not fresh:
-        _go_on(found, log)
+        explored, different, losses = rounds_of(log)
+        go_on(found, int(log.round.max()), log.round[explored], different[explored], losses[explored])
     return found
 
 
@@ -123,11 +124,11 @@ def _contexts(log: Log, rule: FeatureMap | None, rows: np.ndarray) -> list[Encod
     return [Encoded(context) for context in contexts] if log.facts.encoded else contexts
 
 
-def _go_on(found: Bandit, log: Log) -> None:
+def rounds_of(log: Log) -> tuple[Bools, Bools, Floats]:
+    """Which rounds explored, which played another arm than the greedy one, and what exploring lost."""
     size = len(log)
     explored = np.zeros(size, dtype=bool) if log.explored is None else log.explored
-    different = (
-        np.zeros(size, dtype=bool) if log.greedy is None else (log.arm != log.greedy) & (log.greedy >= 0)
-    )
-    losses = np.asarray(log.others.get("loss", np.zeros(size)), dtype=np.float64)
-    go_on(found, log.round, explored, different, losses)
+    different = np.zeros(size, dtype=bool)
+    if log.greedy is not None:
+        different = (log.arm != log.greedy) & (log.greedy >= 0)
+    return explored, different, np.asarray(log.others.get("loss", np.zeros(size)), dtype=np.float64)

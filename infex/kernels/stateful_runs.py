@@ -259,16 +259,16 @@ def play_stateful_batch(
     tallies, counts, arms, rewards = lend(tallies), lend(counts), lend(arms), lend(rewards)
     losses, checkpoints, curves = lend(losses), lend(checkpoints), lend(curves)
     which, starts, volumes, times = lend(which), lend(starts), lend(volumes), lend(times)
-    reward_rng, rng = generator_at(handed, 0), generator_at(handed, 1)
+    reward_rng, rng, nothing = generator_at(handed, 0), generator_at(handed, 1), np.zeros((0, 0, 0))
     for r in range(which.size):
         clock = ticks()
         i = which[r]
         if t == 1 and starts.shape[0] > 0:
             set_generators(memory, starts, r)
-        mine = Learning(begun(learning.ridge, columns[i], t == 1), learning.counts, learning.memory)
+        mine = Learning(begun(learning.ridge, columns[i], t == 1, nothing), learning.counts, learning.memory)
         kept = mine
         if deciding.apart:
-            kept = Learning(begun(own.ridge, columns[i], t == 1), own.counts, own.memory)
+            kept = Learning(begun(own.ridge, columns[i], t == 1, nothing), own.counts, own.memory)
         fault, fit_here = 0, Fitting(fitting.fitter, fitting.settings, weights[i])
         if t == 1:
             deciding.notes[:], deciding.asked[0], spending.totals[:] = 0.0, 0.0, 0.0

@@ -6,6 +6,7 @@ from infex.logs.log_rows import LogReward, LogRow, rows_to_log, rows_to_table
 from infex.logs.log_schema import LogHeader
 from infex.logs.log_tables import log_of, table_of
 from infex.logs.naming_columns import ColumnNames
+from infex.logs.opening_logs import is_own_log
 from infex.logs.reading_logs import read, read_parts
 from infex.logs.writing_logs import write
 
@@ -16,6 +17,7 @@ __all__ = [
     "LogHeader",
     "LogReward",
     "LogRow",
+    "is_own_log",
     "log_of",
     "read",
     "read_parts",

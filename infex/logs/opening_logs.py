@@ -19,7 +19,7 @@ from infex.logs.eppo_events import eppo_events
 from infex.logs.event_rows import LogEvent, event_tables
 from infex.logs.frames import FRAMES_BEGIN
 from infex.logs.log import Log
-from infex.logs.log_schema import LogHeader, header_of
+from infex.logs.log_schema import METADATA_KEY, LogHeader, header_of
 from infex.logs.naming_columns import ColumnNames, named_columns
 from infex.logs.obp_form import obp_log
 from infex.logs.recorded import read_recorded
@@ -62,6 +62,19 @@ class OpenLog(NamedTuple):
     log: Log | None = None
     header: LogHeader | None = None
     tables: Callable[[], Iterator[pa.Table]] = lambda: iter(())
+
+
+def is_own_log(path: str | os.PathLike[str]) -> bool:
+    """Is a file a log in infex's own form: what a bandit wrote, or Parquet with the schema's header?"""
+    place = Path(path)
+    with guarded_reading(str(place)):
+        with place.open("rb") as file:
+            head = file.read(len(FRAMES_BEGIN))
+        if head.startswith(PARQUET_BEGINS):
+            import pyarrow.parquet as pq
+
+            return METADATA_KEY in (pq.read_schema(place).metadata or {})
+        return head == FRAMES_BEGIN
 
 
 def open_log(source: object, form: object, names: ColumnNames, rows: int = ROWS_AT_ONCE) -> OpenLog:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from infex.errors import InvalidLog
+from infex.errors import InvalidLog, PartsDiffer
 from infex.files import replacing
 from infex.logs.dsjson import dsjson_lines
 from infex.logs.log import Log
 from infex.logs.log_tables import table_of
 from infex.logs.obp_form import obp_feedback
 from infex.logs.opening_logs import arrays_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 WrittenForm = Literal["infex", "obp", "dsjson"]
 WRITTEN_FORMS = ("infex", "obp", "dsjson")
@@ -61,4 +64,16 @@ def _write_parquet(first: Log, parts: Iterable[Log], path: Path) -> None:
     with replacing(path) as file, pq.ParquetWriter(file, table.schema, compression="zstd") as writer:
         writer.write_table(table, row_group_size=ROWS_IN_A_GROUP)
         for part in parts:
-            writer.write_table(table_of(part).cast(table.schema), row_group_size=ROWS_IN_A_GROUP)
+            writer.write_table(_fitting(table_of(part), table.schema), row_group_size=ROWS_IN_A_GROUP)
+
+
+def _fitting(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """A part in the schema of the first one."""
+    import pyarrow as pa
+
+    if set(table.column_names) != set(schema.names):
+        raise PartsDiffer("parts of this log differ in their columns: read it whole")
+    try:
+        return table.select(schema.names).cast(schema)
+    except pa.ArrowException:
+        raise PartsDiffer("parts of this log differ in the kinds of their columns: read it whole") from None
