@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from infex.logs import Log
 
 NOTHING_CODE = 1
-FORMS = ("infex", "table", "csv", "dsjson", "cb_adf", "obp", "eppo")
+READABLE_FORMS = ("infex", "table", "csv", "dsjson", "cb_adf", "obp", "eppo")
 
 
 @click.command()
@@ -45,7 +45,7 @@ FORMS = ("infex", "table", "csv", "dsjson", "cb_adf", "obp", "eppo")
 @click.option("--base", default="LinUCB", show_default=True, help="What explores in these schedules.")
 @click.option("--horizon", type=RoundsOption(), help="Rounds to simulate [default: as many as the log has].")
 @click.option("--worlds", type=int, default=100, show_default=True, help="Problems to simulate.")
-@click.option("--form", type=click.Choice(FORMS), help="Form of the log [default: found out].")
+@click.option("--form", type=click.Choice(READABLE_FORMS), help="Form of the log [default: found out].")
 @click.option("--arm", default="arm", show_default=True, help="Column of arms.")
 @click.option("--reward", default="reward", show_default=True, help="Column of rewards.")
 @click.option("--probability", default="probability", show_default=True, help="Column of probabilities.")
