@@ -37,6 +37,9 @@ FORMS = ("infex", "table", "csv", "dsjson", "cb_adf", "obp", "eppo")
 @click.option("--anytime", is_flag=True, help="Intervals that hold however often one looks.")
 @click.option("--noise", type=float, help="How far rewards scatter, where the log does not say.")
 @click.option("--bound", type=float, help="Greatest length of the parameter, where the log does not say.")
+@click.option(
+    "--bound-missing", is_flag=True, help="Let choices that the log could not play have earned anything."
+)
 @click.option("--check", "wants_check", is_flag=True, help="Say what the log can tell; code 1 if nothing.")
 @click.option("--schedule", "schedules", multiple=True, metavar="SCHEDULE", help="Simulate, as in every(20).")
 @click.option("--base", default="LinUCB", show_default=True, help="What explores in these schedules.")
@@ -97,8 +100,11 @@ def _judge(log: Log, asked: dict[str, Any], wants_json: bool, page: Path | None)
     if not asked["policies"]:
         raise InvalidSetting("say what to judge: --policy now --policy Greedy, or --check, or --schedule")
     settings = {
-        name: asked[name] for name in ("rewards", "confidence", "against", "way", "anytime", "noise", "bound")
-    }
+        name: asked[name]
+        for name in (
+            "rewards", "confidence", "against", "way", "anytime", "noise", "bound", "bound_missing",
+        )
+    }  # fmt: skip
     found = judge(log, named_targets(asked["policies"], log), **settings)
     click.echo(as_json(found.as_record()) if wants_json else str(found))
     if page is not None:

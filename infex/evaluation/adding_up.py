@@ -11,7 +11,7 @@ from typing import final
 
 import numpy as np
 
-from infex.arrays import Floats
+from infex.arrays import Bools, Floats
 from infex.checks import real
 from infex.errors import InvalidLog, InvalidTarget
 from infex.evaluation import intervals
@@ -21,6 +21,7 @@ from infex.evaluation.log_model import LogModel, LogSums, model_of, played_rows,
 from infex.evaluation.looks import looks_of
 from infex.evaluation.supporting import MOST_MISSING
 from infex.evaluation.targets import TargetPolicy, targets_of
+from infex.features.feature_map import unit_of
 from infex.kernels.weighing import power_sums
 from infex.logs import Log, LogFacts
 from infex.logs.log_facts import range_of
@@ -58,10 +59,11 @@ class PartSums:
     rounds: int
     targets: Mapping[str, TargetSums]
     facts: LogFacts
+    unit: float
 
     def __add__(self, other: PartSums) -> PartSums:
         both = {name: sums + other.targets[name] for name, sums in self.targets.items()}
-        return PartSums(self.log + other.log, self.rounds + other.rounds, both, self.facts)
+        return PartSums(self.log + other.log, self.rounds + other.rounds, both, self.facts, self.unit)
 
 
 @final
@@ -96,7 +98,8 @@ def part_sums(log: Log, targets: object) -> PartSums:
     if learnt:
         raise InvalidTarget(f"{learnt[0]!r} needs the whole log, which is read in parts: give a bandit")
     found = {each.name: _target_sums(each, log, design) for each in wanted}
-    return PartSums(sums_over(rows, log.reward, log.rewarded), len(log), found, log.facts)
+    sums = sums_over(rows, log.reward, log.rewarded)
+    return PartSums(sums, len(log), found, log.facts, unit_of(log.features))
 
 
 def _target_sums(target: TargetPolicy, log: Log, design: Design) -> TargetSums:
@@ -108,7 +111,7 @@ def _target_sums(target: TargetPolicy, log: Log, design: Design) -> TargetSums:
         row += looks.mixed(span, chances).sum(axis=0)
         law = law_in(log, design, span)
         if law is not None:
-            seen = ~np.isnan(law).any(axis=1)
+            seen: Bools = ~np.asarray(np.isnan(law).any(axis=1))
             missing += float(chances[(law <= 0.0) & seen[:, None]].sum())
             known += int(seen.sum())
         taken = ~np.isnan(probability[span]) & log.rewarded[span]
@@ -138,8 +141,9 @@ def judged_sums(
     """The values of all targets, from sums over all parts."""
     level = real("confidence", confidence, above=0, most=1 - 1e-12)
     known = sums.facts.rewards if rewards is None else range_of(rewards)
-    holder = Log(arm=[0], reward=[0.0], facts=sums.facts)  # whose facts the model reads
-    model = model_of(sums.log, holder, noise, bound, level, known)
+    model = model_of(
+        sums.log, sums.facts, sums.unit, noise=noise, bound=bound, confidence=level, rewards=known
+    )
     return {name: _summed(name, each, sums.rounds, model, level) for name, each in sums.targets.items()}
 
 

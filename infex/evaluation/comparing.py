@@ -53,7 +53,10 @@ class NeededExplorations(NamedTuple):
 
 def compared(first: TargetValue, second: TargetValue, work: Groundwork) -> Comparison:
     """The paired difference: by the draws both share or, if one has the model alone, by the model."""
-    if first.is_weighted and second.is_weighted and np.array_equal(first.draws, second.draws):
+    if "bounded" in (first.way, second.way):
+        difference, bounds = first.value - second.value, _apart(first.bounds, second.bounds)
+        way, count = "bounded", min(first.draws.size, second.draws.size)
+    elif first.is_weighted and second.is_weighted and np.array_equal(first.draws, second.draws):
         difference, bounds = _by_draws(first, second, work)
         way, count = "paired draws", first.draws.size
     else:
@@ -66,6 +69,11 @@ def compared(first: TargetValue, second: TargetValue, work: Groundwork) -> Compa
     return Comparison(
         first.name, second.name, difference, bounds.low, bounds.high, verdict, way, bounds.ground, count
     )
+
+
+def _apart(first: Bounds, second: Bounds) -> Bounds:
+    """What lies between two intervals, if both hold."""
+    return first._replace(low=first.low - second.high, high=first.high - second.low)
 
 
 def _by_draws(first: TargetValue, second: TargetValue, work: Groundwork) -> tuple[float, Bounds]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -15,7 +16,7 @@ from infex.evaluation.by_way import MODELLED, WAYS, drawn_by, frozen_value
 from infex.evaluation.evaluation import Evaluation
 from infex.evaluation.groundwork import Groundwork, TargetRounds, groundwork, rounds_of
 from infex.evaluation.interval_choice import FEWEST_EFFECTIVE, bounds_of, mean_and_error
-from infex.evaluation.supporting import lacking, require_support
+from infex.evaluation.supporting import has_gaps, lacking, require_support
 from infex.evaluation.target_value import LogFinding, TargetValue
 from infex.evaluation.targets import targets_of
 from infex.logs import Log
@@ -37,6 +38,7 @@ def evaluate(
     setting: float | None = None,
     limit: float | None = None,
     seen: ArrayLike | None = None,
+    bound_missing: bool = False,
 ) -> Evaluation:
     """The values of targets on the rounds of a log, with intervals and what they rest on.
 
@@ -51,7 +53,8 @@ def evaluate(
     explorations, else `model` (linear, with an interval that holds for all targets at once). With `anytime`
     intervals hold however often one looks. `noise` and `bound` are those of the model where the log does
     not say them. `setting` is that of the ways `clipped`, `switch`, `shrunk` and `bent`, `limit` the
-    greatest weight there can be, and `seen` is for `marginal`.
+    greatest weight there can be, and `seen` is for `marginal`. With `bound_missing` a target that the log
+    could not always play is judged by plain weights, and what is missing counts as any of the `rewards`.
 
     >>> from infex.evaluation import Log, logged
     >>> log = Log(arm=[0, 1] * 100, reward=[1.0, 0.0] * 100, probability=[0.5] * 200)
@@ -66,6 +69,8 @@ def evaluate(
     _check_rewards(log, reward_range)
     if anytime and reward_range is None and way != "model":
         raise InvalidSetting("anytime intervals of weighted ways need rewards=(least, greatest)")
+    if bound_missing and (reward_range is None or way not in ("best", "weights") or anytime):
+        raise InvalidSetting("bound_missing is for plain weights, and needs rewards=(least, greatest)")
     work = groundwork(
         log,
         rewards=reward_range,
@@ -80,8 +85,10 @@ def evaluate(
     most = math.inf if limit is None else real("limit", limit, above=0)
     shown = None if seen is None else np.asarray(seen, dtype=np.float64)
     judged = [
-        _judge(work, rounds_of(target, work), way, anytime=anytime, setting=setting, limit=most, seen=shown)
-        for target in wanted
+        _bounded(work, rounds, limit=most)
+        if bound_missing and has_gaps(work, rounds)
+        else _judge(work, rounds, way, anytime=anytime, setting=setting, limit=most, seen=shown)
+        for rounds in (rounds_of(target, work) for target in wanted)
     ]
     return Evaluation(work=work, judged=tuple(judged), against=against, findings=findings.of_log(work))
 
@@ -115,6 +122,28 @@ def _judge(
     if anytime:
         chosen, why = "weights", f"{why}; anytime intervals are those of plain weights"
     return _weighted(work, rounds, chosen, why, anytime=anytime, setting=setting, limit=limit, seen=seen)
+
+
+def _bounded(work: Groundwork, rounds: TargetRounds, *, limit: float) -> TargetValue:
+    """Plain weights for what the log could play; the rest may have earned anything that rewards can be."""
+    assert rounds.support is not None
+    assert work.rewards is not None
+    least, most = work.rewards
+    gap = 1.0 - rounds.support
+    why = f"{gap:.1%} of its choices could not be played: they count as anything from {least:g} to {most:g}"
+    free = dataclasses.replace(work, rewards=None)  # values of a part may lie outside of what rewards can be
+    found = _weighted(free, rounds, "weights", why, anytime=False, setting=None, limit=limit, seen=None)
+    bounds = found.bounds._replace(low=found.low + gap * least, high=found.high + gap * most)
+    value = found.value + gap * 0.5 * (least + most)
+    gains = found.gains + gap * 0.5 * (least + most)
+    method = f"{bounds.method}, gaps bounded"
+    return dataclasses.replace(
+        found,
+        value=value,
+        bounds=bounds.within(least, most)._replace(method=method),
+        way="bounded",
+        gains=gains,
+    )
 
 
 def best_way(work: Groundwork, rounds: TargetRounds, *, anytime: bool) -> tuple[str, str]:

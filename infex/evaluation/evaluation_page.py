@@ -28,6 +28,7 @@ WAY_WORDS = {
     "robust": "linear model, corrected by explorations",
     "weights": "weighted explorations",
     "ratio": "weighted explorations over their weights",
+    "bounded": "weighted explorations, gaps bounded",
     "blocks": "all rounds up to each exploration",
 }
 PAGE_STYLE = (

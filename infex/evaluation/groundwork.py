@@ -21,6 +21,7 @@ from infex.evaluation.log_model import (
 )
 from infex.evaluation.looks import Looks, looks_of
 from infex.evaluation.targets import TargetPolicy
+from infex.features.feature_map import unit_of
 from infex.kernels.frozen_fits import sum_blocks
 from infex.logs import Log
 
@@ -111,7 +112,15 @@ def groundwork(
         rows=rows,
         design=design,
         sums=sums,
-        model=model_of(sums, log, noise, bound, confidence, rewards),
+        model=model_of(
+            sums,
+            log.facts,
+            unit_of(log.features),
+            noise=noise,
+            bound=bound,
+            confidence=confidence,
+            rewards=rewards,
+        ),
         confidence=confidence,
         rewards=rewards,
         anytime=anytime,

@@ -14,7 +14,7 @@ from infex.evaluation.intervals import Bounds, Ground
 from infex.evaluation.looks import Looks
 from infex.features.feature_map import unit_of
 from infex.kernels.frozen_fits import fit_blocks
-from infex.logs import Log
+from infex.logs import Log, LogFacts
 from infex.theory.ellipsoid import Ellipsoid, ellipsoid_of_sums
 
 SPAN_ROWS = 1 << 16
@@ -87,18 +87,29 @@ class LogModel:
         return Bounds(value - half, value + half, "ellipsoid", self.ground)
 
 
-def model_of(sums: LogSums, log: Log, noise: float | None, bound: float | None, confidence: float,
-             rewards: tuple[float, float] | None) -> LogModel:  # fmt: skip
-    """The model from its sums; noise and bound as they are said, by the caller or the log, or assumed."""
-    penalty, unit = penalty_of(log), unit_of(log.features)
-    sigma, ground, words = noise_of(sums, penalty, noise, log.facts.noise, rewards)
-    length = bound if bound is not None else log.facts.bound
+def model_of(
+    sums: LogSums,
+    facts: LogFacts,
+    unit: float,
+    *,
+    noise: float | None,
+    bound: float | None,
+    confidence: float,
+    rewards: tuple[float, float] | None,
+) -> LogModel:
+    """The model from its sums; noise and bound as they are said, by the caller or the log, or assumed.
+
+    `unit` is what a map divides features by: penalty and bound are said for features before that.
+    """
+    penalty = (1.0 if facts.penalty is None else facts.penalty) / unit**2
+    sigma, ground, words = noise_of(sums, penalty, noise, facts.noise, rewards)
+    length = bound if bound is not None else facts.bound
     if length is None:
         length, ground, words = 1.0, "assumed", f"{words}; |theta| <= 1 is assumed"
     found = ellipsoid_of_sums(
         sums.gram, sums.moment, delta=1.0 - confidence, noise=sigma, bound=length * unit, penalty=penalty
     )
-    return LogModel(found, sigma, length, ground, words)
+    return LogModel(found, sigma, length * unit, ground, words)
 
 
 def penalty_of(log: Log) -> float:

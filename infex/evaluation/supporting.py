@@ -29,6 +29,13 @@ def lacking(work: Groundwork, rounds: TargetRounds) -> str | None:
     return None
 
 
+def has_gaps(work: Groundwork, rounds: TargetRounds) -> bool:
+    """Is all that weights lack of a target that the log could not play some of its choices?"""
+    if rounds.target.is_logged or rounds.target.is_learnt or not work.design.rows.size:
+        return False
+    return rounds.support is not None and 1.0 - rounds.support > MOST_MISSING
+
+
 def require_support(work: Groundwork, rounds: TargetRounds) -> None:
     """Refuses a weighted way where the log could not play what the target plays."""
     reason = lacking(work, rounds)

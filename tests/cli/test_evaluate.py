@@ -116,6 +116,7 @@ def test_columns_of_any_table_are_named(tmp_path: Path) -> None:
         (("--policy", "now", "--against", "x"), "against must name"),
         (("--policy", "Uniform", "--way", "ips"), "way must be"),
         (("--policy", "Uniform", "--anytime"), "need rewards"),
+        (("--policy", "Uniform", "--bound-missing"), "needs rewards"),
         (("--policy", "Uniform", "--rewards", "0", "1"), "reward must lie from 0 to 1"),
     ],
 )

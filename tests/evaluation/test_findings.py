@@ -282,3 +282,26 @@ def test_the_words_tell_the_verdict() -> None:
     assert [row["target"] for row in found.table()] == ["mine", "now"]
     assert len(found) == 2
     assert '"verdict": "worse"' in found.to_json()
+
+
+def test_what_the_log_could_not_play_may_count_as_anything() -> None:
+    """Arm 2 has no chance in a fifth of rounds: the interval reaches over all it might have earned."""
+    rng = np.random.default_rng(15)
+    laws = np.full((4000, 3), 1 / 3)
+    laws[::5] = [0.5, 0.5, 0.0]
+    arm = (laws.cumsum(axis=1) > rng.random(4000)[:, None]).argmax(axis=1)
+    reward = (rng.random(4000) < np.array([0.2, 0.5, 0.8])[arm]).astype(float)
+    log = Log(arm=arm, reward=reward, probability=laws[np.arange(4000), arm], laws=laws)
+    with pytest.raises(NoSupport, match=r"20\.0% of its choices"):
+        evaluation.evaluate(log, {"x": 2}, way="weights", rewards=(0, 1))
+    found = evaluation.evaluate(log, {"x": 2, "now": evaluation.logged}, rewards=(0, 1), bound_missing=True)
+    part = float((reward * (arm == 2) * 3).mean())
+    assert found["x"].value == pytest.approx(part + 0.1)
+    error = (reward * (arm == 2) * 3).std() / math.sqrt(4000)
+    assert found["x"].low == pytest.approx(part - 1.96 * error, abs=1e-3)
+    assert found["x"].high == pytest.approx(part + 0.2 + 1.96 * error, abs=1e-3)
+    assert found["x"].low <= 0.8 <= found["x"].high
+    assert found.compare("x", "now").way == "bounded"
+    for wrong in ({"rewards": None}, {"way": "robust"}, {"anytime": True}):
+        with pytest.raises(InvalidSetting, match="bound_missing"):
+            evaluation.evaluate(log, {"x": 2}, **{"rewards": (0, 1), "bound_missing": True, **wrong})
