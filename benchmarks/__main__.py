@@ -5,7 +5,7 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from benchmarks import ask_tell, by_hand, disjoint, engine, evaluation, many, plans, rivals, sweeps
+from benchmarks import ask_tell, by_hand, disjoint, engine, evaluation, logs, many, plans, rivals, sweeps
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -20,6 +20,7 @@ def main() -> None:
     write("rivals", show_rivals())
     write("plans", show_plan())
     write("evaluation", show_evaluation())
+    write("logs", show_logs())
     write("sweeps", show_sweeps())
     print(f"\nwritten to {RESULTS.relative_to(Path.cwd())}/")
 
@@ -59,6 +60,16 @@ def show_evaluation() -> list[dict[str, Any]]:
     rows = evaluation.table()
     for row in rows:
         print(f"  {row.what:46}{row.seconds:9.3f}{row.wanted:9.2f}")
+    return [row._asdict() for row in rows]
+
+
+def show_logs() -> list[dict[str, Any]]:
+    """Reading logs, learners on them, and writing one."""
+    print("\nlogs, how many a second of one core (best of several runs)\n")
+    rows = logs.table()
+    for row in rows:
+        wanted = f"{row.wanted:14,.0f}" if row.wanted else ""
+        print(f"  {row.what:58}{row.rate:14,.0f}{wanted}")
     return [row._asdict() for row in rows]
 
 

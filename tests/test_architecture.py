@@ -52,7 +52,17 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "evaluation": GROUND
     | {"files", "streams", "kernels", "theory", "linear", "features", "policies", "environments", "records"}
     | {"bandit", "simulation", "logs", "reports", "planning"},
-    "cli": {"errors", "files", "schedules", "theory", "verification", "reports", "experiments", "planning"}
+    "cli": {
+        "errors",
+        "files",
+        "logs",
+        "schedules",
+        "theory",
+        "verification",
+        "reports",
+        "experiments",
+        "planning",
+    }
     | {"logs", "evaluation"},
     "__main__": {"cli"},
     "testing": GROUND  # simulation: `agree` compares whole runs

@@ -185,7 +185,7 @@ class Retracer:
 
     def _book(self, t: int, out: Retraced, played: int) -> Retraced:
         """Counts the rounds that were played, and what exploring has cost."""
-        found = Retraced(*(column[:played] for column in out))
+        found = Retraced(out.event[:played], out.explored[:played], out.loss[:played], out.different[:played])
         account = self._bandit._player.account
         turn = None if self._policy.schedule is None else Turn.DUE
         for place in np.flatnonzero(found.explored).tolist():

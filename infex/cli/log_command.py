@@ -13,7 +13,7 @@ from infex.errors import PartsDiffer
 if TYPE_CHECKING:
     from infex.logs import Log
 
-FORMS = ("infex", "table", "csv", "dsjson", "cb_adf", "obp", "eppo")
+SOURCE_FORMS = ("infex", "table", "csv", "dsjson", "cb_adf", "obp", "eppo")
 
 
 @click.group()
@@ -29,7 +29,7 @@ def log() -> None:
 @log.command()
 @click.argument("source", type=FILE)
 @click.argument("target", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--form", type=click.Choice(FORMS), help="Form of the source  [default: found out]")
+@click.option("--form", type=click.Choice(SOURCE_FORMS), help="Form of the source  [default: found out]")
 @click.option("--to", type=click.Choice(("infex", "obp", "dsjson")), default="infex", show_default=True)
 @click.option("--arm", default="arm", show_default=True, help="The column of arms.")
 @click.option("--reward", default="reward", show_default=True, help="The column of rewards.")
@@ -74,10 +74,9 @@ def convert(
         except PartsDiffer:
             count = 0
     if not count:
-        whole = read(
-            source, form, arm=arm, reward=reward, probability=probability, round=round_,
-            context=names.context, arms=names.arms, sort=sort,
-        )  # type: ignore[arg-type] # fmt: skip
+        more = {"context": names.context, "arms": names.arms, "sort": sort}
+        columns = {"arm": arm, "reward": reward, "probability": probability, "round": round_}
+        whole = read(source, form, **columns, **more)  # type: ignore[arg-type]
         write(whole, target, to)  # type: ignore[arg-type]
         count = len(whole)
     click.echo(f"written: {target}, {count:,} rounds")

@@ -15,6 +15,7 @@ from infex.cli.bound_command import bound
 from infex.cli.compare_command import compare
 from infex.cli.diff_command import diff
 from infex.cli.evaluate_command import evaluate
+from infex.cli.log_command import log
 from infex.cli.plan_command import plan
 from infex.cli.report_command import report
 from infex.cli.reproduce_command import reproduce
@@ -66,11 +67,12 @@ def main() -> None:
     infex report DIR                        figures and page anew from the table
     infex plan --horizon 1e6 ...            how rarely may I explore?
     infex evaluate LOG --policy now ...     which policy would have been better?
+    infex log convert A B                   a log of others, or of a bandit, as Parquet, and back
     infex bound --dim 10 --gap 0.1 ...      what the theorem promises, if anything
     infex verify                            the paper's statements, checked on fresh runs
     infex warm                              compiles all that is needed, ahead of its first use
     """
 
 
-for command in (reproduce, run, suite, report, compare, diff, plan, evaluate, bound, verify, warm):
+for command in (reproduce, run, suite, report, compare, diff, log, plan, evaluate, bound, verify, warm):
     main.add_command(command)

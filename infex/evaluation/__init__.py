@@ -15,7 +15,7 @@ from infex.evaluation.comparing import Comparison, NeededExplorations
 from infex.evaluation.evaluating import evaluate
 from infex.evaluation.evaluation import Evaluation
 from infex.evaluation.pessimism import LearntPolicy, learn
-from infex.evaluation.replaying import Reach, Replay, reach, replay
+from infex.evaluation.replaying import Reach, ReplayedRun, reach, replay
 from infex.evaluation.simulating import Simulation, simulate
 from infex.evaluation.target_value import LogFinding, TargetValue
 from infex.evaluation.targets import Logged, logged
@@ -35,7 +35,7 @@ __all__ = [
     "NeededExplorations",
     "PartSums",
     "Reach",
-    "Replay",
+    "ReplayedRun",
     "Simulation",
     "SummedValue",
     "TargetValue",

@@ -54,7 +54,7 @@ def _least(log: Log, rows: Integers, probability: Floats) -> float:
         return float(probability.min())
     laws = log.laws[rows]
     on = np.ones(laws.shape, dtype=bool) if log.offered is None else log.offered[rows]
-    known = ~np.isnan(laws).any(axis=1)
+    known = np.asarray(~np.isnan(laws).any(axis=1))
     lacking = known & ((laws <= 0.0) & on).any(axis=1)
     if lacking.any():
         rounds = ", ".join(str(t) for t in log.round[rows[lacking]][:3])

@@ -13,7 +13,7 @@ from infex.bandit import Bandit
 from infex.checks import real, whole
 from infex.errors import InvalidSetting, NoSupport, OutOfReach
 from infex.evaluation.drawn_events import DrawnEvents, drawn_events
-from infex.evaluation.retracing_logs import Steps, retraced
+from infex.evaluation.retracing_logs import RetracedSteps, retraced
 from infex.evaluation.warm_bandit import new_bandit
 from infex.features import FeatureMap
 from infex.linear.estimating import Estimator
@@ -59,7 +59,7 @@ class Reach:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
-class Replay:
+class ReplayedRun:
     """What a learner did on a log: the rounds it agreed with.
 
     `rows` are the log's rows that were accepted, with the `rewards`, `arms` and `explored` of its rounds.
@@ -141,7 +141,7 @@ def replay(
     penalty: float = 1.0,
     estimator: Estimator | None = None,
     features: FeatureMap | None = None,
-) -> Replay:
+) -> ReplayedRun:
     """What a policy that learns would have got: it goes through drawn rounds, and plays those it agrees with.
 
     Where it would have played another arm the round is left out, and nothing changes: its schedule counts
@@ -186,7 +186,7 @@ def _some(events: DrawnEvents, places: Integers) -> DrawnEvents:
 
 def _run(
     log: Log, policy: Policy, events: DrawnEvents, rounds: int, seed: int, settings: dict[str, Any]
-) -> tuple[Bandit, Steps]:
+) -> tuple[Bandit, RetracedSteps]:
     """One learner on some events."""
     bandit = new_bandit(log, policy, seed=seed, **settings)
     usable = np.ones(events.rows.size, dtype=bool)
@@ -196,13 +196,15 @@ def _run(
     return bandit, retraced(bandit, log, events.rows, usable, rounds)
 
 
-def _joined(policy: Policy, found: Reach, rounds: int, log: Log, runs: list[tuple[Bandit, Steps]]) -> Replay:
+def _joined(
+    policy: Policy, found: Reach, rounds: int, log: Log, runs: list[tuple[Bandit, RetracedSteps]]
+) -> ReplayedRun:
     """The first learner's course, and the means of all whose parts were long enough."""
     bandit, steps = runs[0]
     if not steps.rows.size:
         raise NoSupport(f"{shown(policy)} never agreed with a drawn round of this log")
     means = [log.reward[each.rows].mean() for _, each in runs if each.rows.size == rounds]
-    return Replay(
+    return ReplayedRun(
         policy=shown(policy),
         reach=found,
         rounds=rounds,

@@ -18,14 +18,14 @@ from infex.logs import Log
 EVENTS_RETRACED = 32_768  # of which offers stand in memory at a time
 
 
-class Steps(NamedTuple):
+class RetracedSteps(NamedTuple):
     """The rows of a log that a bandit agreed with, and which of its rounds explored."""
 
     rows: Integers
     explored: Bools
 
 
-def retraced(bandit: Bandit, log: Log, rows: Integers, usable: Bools, rounds: int) -> Steps:
+def retraced(bandit: Bandit, log: Log, rows: Integers, usable: Bools, rounds: int) -> RetracedSteps:
     """Goes through rows of a log until so many rounds were played, or the rows end.
 
     In each the bandit decides; if it plays the arm that was played, and the row is `usable`, it is told the
@@ -37,7 +37,7 @@ def retraced(bandit: Bandit, log: Log, rows: Integers, usable: Bools, rounds: in
         return _one_by_one(bandit, log, rows, usable, rounds)
     if retracer.is_fixed:
         places, explored = retracer.go_fixed(log.arm[rows], log.reward[rows], usable, rounds)
-        return Steps(rows[places], explored)
+        return RetracedSteps(rows[places], explored)
     return _compiled(retracer, log, rows, usable, rounds)
 
 
@@ -46,7 +46,7 @@ def _is_prefix(offered: Bools) -> bool:
     return bool((offered[:, 1:] <= offered[:, :-1]).all())
 
 
-def _one_by_one(bandit: Bandit, log: Log, rows: Integers, usable: Bools, rounds: int) -> Steps:
+def _one_by_one(bandit: Bandit, log: Log, rows: Integers, usable: Bools, rounds: int) -> RetracedSteps:
     """Each row by itself, whatever the policy and the map are."""
     taken: list[int] = []
     explored: list[bool] = []
@@ -59,7 +59,7 @@ def _one_by_one(bandit: Bandit, log: Log, rows: Integers, usable: Bools, rounds:
             bandit.tell(bandit.enter(decided), float(log.reward[row]))
             taken.append(row)
             explored.append(decided.decision.explored)
-    return Steps(np.array(taken, dtype=np.int64), np.array(explored, dtype=bool))
+    return RetracedSteps(np.array(taken, dtype=np.int64), np.array(explored, dtype=bool))
 
 
 def _spanned(rows: Integers) -> slice:
@@ -89,7 +89,7 @@ def asked_in(log: Log, row: int) -> tuple[dict[str, Any], int]:
     return {"context": Encoded(log.context[row]) if log.facts.encoded else log.context[row]}, arm
 
 
-def _compiled(retracer: Retracer, log: Log, rows: Integers, usable: Bools, rounds: int) -> Steps:
+def _compiled(retracer: Retracer, log: Log, rows: Integers, usable: Bools, rounds: int) -> RetracedSteps:
     """Some events at a time; a round that the loop leaves to Python is decided by the bandit itself."""
     looks = looks_of(log)
     sizes = np.full(len(log), log.count) if log.offered is None else log.offered.sum(axis=1)
@@ -109,4 +109,4 @@ def _compiled(retracer: Retracer, log: Log, rows: Integers, usable: Bools, round
         left -= places.size
         if not left:
             break
-    return Steps(np.concatenate(taken), np.concatenate(explored))
+    return RetracedSteps(np.concatenate(taken), np.concatenate(explored))

@@ -44,7 +44,7 @@ def by_hand(
     log: Log, policy: Any, rounds: int, usable: np.ndarray | None = None, **settings: Any
 ) -> tuple[Bandit, list[int]]:
     """The loop: a round is played only where the learner agrees."""
-    bandit, rows = Bandit(policy=policy, **settings), []
+    bandit, rows = Bandit(policy=policy, **settings), list[int]()
     for row in range(len(log)):
         if len(rows) == rounds:
             break
@@ -53,6 +53,7 @@ def by_hand(
         elif log.arms is not None:
             asked = {}
         else:
+            assert log.context is not None
             asked = {"context": log.context[row]}
         decided = bandit.decide(**asked)
         if decided.decision.arm == log.arm[row] and (usable is None or usable[row]):

@@ -113,6 +113,7 @@ def test_the_order_of_rows_does_not_matter() -> None:
 def test_rewards_that_never_came_are_left_out_and_a_schedule_may_begin_anew() -> None:
     log = Log(arm=[0, 1, 1, 0], reward=[1.0, np.nan, 0.5, np.nan], arms=np.eye(2), round=[2, 3, 5, 9])
     warm = evaluation.bandit(log, Infex(Uniform(), every(5)))
+    assert warm.pulls is not None
     assert (warm.t, warm.pulls.tolist()) == (9, [1, 1])
     assert not warm.pending
     anew = evaluation.bandit(log, Infex(Uniform(), every(5)), fresh=True, penalty=2.0, seed=4)
