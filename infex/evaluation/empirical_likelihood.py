@@ -126,3 +126,27 @@ def _ended(
     x = m.wr + (1.0 - m.w) * joint / spread
     y = joint**2 / spread - (m.wwrr - m.wr**2)
     return x, y, phi + (1.0 - m.w) ** 2 / (2.0 * spread)
+
+
+def most_likely(weight: Floats, reward: Floats, most: float = math.inf) -> float:
+    """The value under the likeliest weighing by empirical likelihood itself, a root in one number.
+
+    Round i has the mass 1/(n (1 + b (w_i - 1))), with b such that the mean weight is 1; b stays where no weight
+    from 0 to `most` would have a negative mass. What mass is left has the mean reward.
+    """
+    from scipy.optimize import brentq
+
+    top = max(most, float(weight.max()))
+    low, high = (0.0 if math.isinf(top) else -1.0 / max(top - 1.0, 1e-300)), 1.0
+
+    def slope(b: float) -> float:
+        return float(((weight - 1.0) / (1.0 + b * (weight - 1.0))).sum())
+
+    inner = low + 1e-12 * (high - low), high - 1e-12 * (high - low)
+    if slope(inner[0]) <= 0.0:
+        found = low if low == 0.0 else inner[0]
+    else:
+        found = inner[1] if slope(inner[1]) >= 0.0 else float(brentq(slope, *inner, xtol=1e-15))
+    mass = 1.0 / (weight.size * (1.0 + found * (weight - 1.0)))
+    left = max(0.0, 1.0 - float(mass @ weight))
+    return float(mass @ (weight * reward)) + left * float(reward.mean())

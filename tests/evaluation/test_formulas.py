@@ -140,6 +140,8 @@ def test_points_and_intervals_are_those_of_vowpal_wabbit(name: str) -> None:
     assert ways.RATIO.estimate(rounds).value == pytest.approx(told["value"]["snips"], abs=NEAR)
     point = empirical_likelihood.cressie_read(sums, float(reward.mean()))
     assert point == pytest.approx(told["value"]["cressie-read"], abs=NEAR)
+    likely = empirical_likelihood.most_likely(rounds.weight, reward)
+    assert likely == pytest.approx(told["value"]["mle"], abs=NEAR)
     terms = ways.WEIGHTS.terms(rounds)
     gauss = intervals.normal(float(terms.mean()), terms.std(ddof=1) / math.sqrt(terms.size), 0.95)
     found = {"gaussian": gauss, "clopper-pearson": intervals.clopper_pearson(rounds.weight, reward, 0.95)}
@@ -250,3 +252,14 @@ def test_no_rounds_are_no_support() -> None:
         ways.WEIGHTS.estimate(ways.Weighed(empty, empty, empty, empty))
     assert sequences.lower_bound(empty, 0.05) == 0.0
     assert ways.effective(empty) == 0.0
+
+
+def test_the_likeliest_weighing_has_a_mean_weight_of_one() -> None:
+    """Rewards of 1 are worth 1, whether weights are too large on average or too small."""
+    rng = np.random.default_rng(2)
+    for scale in (1.3, 0.7):
+        weight = scale * rng.exponential(size=400)
+        found = empirical_likelihood.most_likely(weight, np.ones(400))
+        assert found == pytest.approx(1.0, abs=1e-9)
+        limited = empirical_likelihood.most_likely(weight, np.ones(400), most=50.0)
+        assert limited == pytest.approx(1.0, abs=1e-6)
