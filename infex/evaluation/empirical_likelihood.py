@@ -131,8 +131,8 @@ def _ended(
 def most_likely(weight: Floats, reward: Floats, most: float = math.inf) -> float:
     """The value under the likeliest weighing by empirical likelihood itself, a root in one number.
 
-    Round i has the mass 1/(n (1 + b (w_i - 1))), with b such that the mean weight is 1; b stays where no weight
-    from 0 to `most` would have a negative mass. What mass is left has the mean reward.
+    Round i has the mass 1/(n (1 + b (w_i - 1))), with b such that the mean weight is 1; b stays where no
+    weight from 0 to `most` would have a negative mass. What mass is left has the mean reward.
     """
     from scipy.optimize import brentq
 
