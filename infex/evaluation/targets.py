@@ -12,7 +12,7 @@ from infex.bandit import Bandit
 from infex.checks import told
 from infex.errors import InvalidLog, InvalidTarget
 from infex.evaluation.looks import Looks
-from infex.features import Disjoint, FeatureMap
+from infex.features import FeatureMap, Interactions
 from infex.features.feature_map import ScaledMap
 from infex.kernels.frozen_fits import best_in_rows
 from infex.logs import Log
@@ -162,7 +162,7 @@ def bandit_theta(name: str, bandit: Bandit, log: Log, looks: Looks) -> Floats:
     """What a bandit has learnt, in the features of the log."""
     rule: FeatureMap | None = bandit.features
     theta = np.asarray(bandit.theta, dtype=np.float64)
-    by_place = log.dim is None or isinstance(rule, Disjoint)
+    by_place = log.dim is None or not (rule is None or isinstance(rule, Interactions))
     if by_place and (bandit.labels or log.labels) and bandit.labels != log.labels:
         raise InvalidTarget(
             f"{name!r} has other arms than this log, or in another order: compare their labels"
