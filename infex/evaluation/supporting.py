@@ -19,6 +19,8 @@ def lacking(work: Groundwork, rounds: TargetRounds) -> str | None:
     if not design.rows.size:
         if design.unknown:
             return f"in {design.unknown:,} drawn rounds the law of the arm is not known"
+        if design.drawn_blocks:
+            return "no block of its schedule is there in full with a reward of its exploration"
         return "the log does not say with which chances its arms were drawn"
     if design.unknown > 0.01 * (design.rows.size + design.unknown):
         drawn = design.unknown + design.rows.size

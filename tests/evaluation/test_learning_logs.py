@@ -179,3 +179,9 @@ def test_late_rewards_that_never_came_drop_their_draw() -> None:
     )
     assert found["mine"].explorations == 57
     assert "3 of 1,200 rewards never came" in str(found)
+
+
+def test_a_log_without_a_whole_block_says_so() -> None:
+    log = as_log("jit").take(slice(5, 30))
+    with pytest.raises(NoSupport, match="no block of its schedule is there in full"):
+        evaluation.evaluate(log, {"x": 0}, way="robust")
