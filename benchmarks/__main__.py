@@ -5,7 +5,20 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from benchmarks import ask_tell, by_hand, disjoint, engine, evaluation, logs, many, plans, rivals, sweeps
+from benchmarks import (
+    ask_tell,
+    by_hand,
+    disjoint,
+    engine,
+    evaluation,
+    hybrid,
+    logs,
+    many,
+    plans,
+    rivals,
+    study,
+    sweeps,
+)
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -14,6 +27,7 @@ def main() -> None:
     """Runs all benchmarks."""
     write("ask_tell", show_ask_tell())
     write("disjoint", show_disjoint())
+    write("hybrid", show_hybrid())
     write("engine", show_engine())
     write("many", show_many())
     write("by_hand", show_by_hand())
@@ -22,7 +36,21 @@ def main() -> None:
     write("evaluation", show_evaluation())
     write("logs", show_logs())
     write("sweeps", show_sweeps())
+    write("study", show_study())
     print(f"\nwritten to {RESULTS.relative_to(Path.cwd())}/")
+
+
+def show_study() -> dict[str, Any]:
+    """A bandit with a journal."""
+    load, alone, kept, shared = study.durable(), study.not_waiting(), study.long_study(), study.postgres()
+    print("\na study in SQLite, every answer on disk, from 64 threads (wanted: 8,000 a second, 40 ms)\n")
+    print(f"{load.per_second:,.0f} events a second, median {load.median:.1f} ms, p99 {load.p99:.1f} ms")
+    print(f"an ask that waits for no disk: {alone:.0f} microseconds (wanted: 60)")
+    print(f"{kept.decisions:,} decisions: opened in {kept.opened:.2f} s (wanted: 3)")
+    rate, size = kept.replayed_per_second, kept.bytes_each
+    print(f"replayed at {rate:,.0f} decisions a second (wanted: 50,000); memory: {size:.0f} bytes each")
+    print(f"PostgreSQL, two processes of 32 threads: {shared:,.0f} decisions a second (wanted: 3,000)")
+    return {"load": load._asdict(), "alone": alone, "long": kept._asdict(), "postgres": shared}
 
 
 def show_ask_tell() -> list[dict[str, Any]]:
@@ -71,6 +99,22 @@ def show_logs() -> list[dict[str, Any]]:
         wanted = f"{row.wanted:14,.0f}" if row.wanted else ""
         print(f"  {row.what:58}{row.rate:14,.0f}{wanted}")
     return [row._asdict() for row in rows]
+
+
+def show_hybrid() -> dict[str, Any]:
+    """Features that arms share beside their own, and runs in contexts."""
+    print("\nfeatures.hybrid, microseconds of processor time for ask + tell (c and p of contexts and arms)\n")
+    print(f"{'c':>3}{'p':>3}{'K':>6}{'infex':>9}{'NumPy':>9}{'ratio':>8}{'one regression':>17}")
+    rows = hybrid.table()
+    for row in rows:
+        dense = "" if row.dense is None else f"{row.dense:17.1f}"
+        sizes = f"{row.context:3}{row.features:3}{row.arms:6}"
+        print(f"{sizes}{row.infex:9.1f}{row.numpy:9.1f}{row.ratio:7.2f}x{dense}")
+    print(f"\nruns in contexts, c = 5, K = 10, microseconds a round, wanted at most {hybrid.A_ROUND:g}\n")
+    played = hybrid.runs()
+    for name, microseconds in played:
+        print(f"  {name:27}{microseconds:9.3f}")
+    return {"rows": [row._asdict() | {"ratio": row.ratio} for row in rows], "runs": dict(played)}
 
 
 def show_engine() -> dict[str, Any]:

@@ -33,6 +33,10 @@ class InvalidReward(InfexError, ValueError):
     """A reward is not a finite real number, or not one that the estimator can take in."""
 
 
+class RewardOutOfRange(InvalidReward):
+    """A reward is not in the range that was said to the bandit."""
+
+
 class InvalidChoice(InfexError, ValueError):
     """A policy returned something else than an arm on offer."""
 
@@ -51,6 +55,10 @@ class DuplicateId(InfexError, ValueError):
 
 class AlreadyTold(InfexError, ValueError):
     """The decision has its reward already, or was dropped."""
+
+
+class NotRemembered(AlreadyTold):
+    """A second reward came for a decision that the bandit does not remember any more."""
 
 
 class NotKept(InfexError, RuntimeError):
@@ -137,12 +145,28 @@ class JournalMoved(InfexError, RuntimeError):
     """Somebody else has appended to the journal: what was to follow does not follow any more."""
 
 
+class UnknownStudy(InfexError, KeyError):
+    """No study of this name is kept there, and no settings were given to begin one."""
+
+
+class OtherSettings(InfexError, ValueError):
+    """A study was opened with other settings than those in force."""
+
+
+class AnotherRequest(InfexError, ValueError):
+    """Something else was asked under a key that has its decision already."""
+
+
 class InfexWarning(UserWarning):
     """The root of all warnings of infex."""
 
 
 class LargeReward(InfexWarning):
     """A reward is far beyond what the policy's `noise` and `bound` allow for."""
+
+
+class FewExplorations(InfexWarning):
+    """The schedule explores fewer times than there are parameters to learn."""
 
 
 class UnevenFeatures(InfexWarning):

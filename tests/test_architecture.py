@@ -34,7 +34,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "bandit": GROUND
     | {"version", "files", "streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds"}
     | {"features", "records", "logs"},
-    "study": GROUND,
+    "study": GROUND | {"version", "files", "linear", "policies", "rounds", "features", "records", "bandit"},
     "logs": GROUND | {"files", "schedules", "features", "records"},
     "simulation": GROUND
     | {"streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds", "environments"}
@@ -52,18 +52,8 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "evaluation": GROUND
     | {"files", "streams", "kernels", "theory", "linear", "features", "policies", "environments", "records"}
     | {"bandit", "simulation", "logs", "reports", "planning"},
-    "cli": {
-        "errors",
-        "files",
-        "logs",
-        "schedules",
-        "theory",
-        "verification",
-        "reports",
-        "experiments",
-        "planning",
-    }
-    | {"logs", "evaluation"},
+    "cli": {"errors", "files", "schedules", "theory", "verification", "reports", "experiments", "planning"}
+    | {"logs", "evaluation", "records", "study"},
     "__main__": {"cli"},
     "testing": GROUND  # simulation: `agree` compares whole runs
     | {"streams", "schedules", "linear", "policies", "rounds", "environments", "simulation"}

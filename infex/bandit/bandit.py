@@ -11,19 +11,20 @@ import numpy.typing as npt
 
 from infex.arrays import Label
 from infex.bandit import deciding, extending, saving, turnover
-from infex.bandit.arms import NOTHING_ASKED, Asked, read_from, source_of
+from infex.bandit.arms import NOTHING_ASKED, Asked, question, read_from, source_of
 from infex.bandit.asking import ask_given_quickly
-from infex.bandit.deciding import ask_quickly, checked_reward, pending_of
+from infex.bandit.deciding import ask_quickly, pending_of
 from infex.bandit.decision import Decided, Decision
 from infex.bandit.explaining import estimates_of
 from infex.bandit.foreseeing import await_reward, foresee, wait_no_more
-from infex.bandit.merging import merge
 from infex.bandit.parts import new_parts
 from infex.bandit.pulls import count_pull, pulls_of
-from infex.bandit.readable import STREAM
+from infex.bandit.remembering import Again, ToldDecisions, tell_and_remember
+from infex.bandit.reward_rule import Reward, RewardRule, checked_reward
+from infex.bandit.sufficing import warn_of_few
 from infex.bandit.wholesale import Wholesale
 from infex.checks import HEAVIEST_WEIGHT, real
-from infex.errors import CannotMerge, InvalidReward
+from infex.errors import InvalidReward
 from infex.features import FeatureMap
 from infex.features.feature_map import checked_map
 from infex.features.table_encoding import NONE_GIVEN, Categories, Numbers
@@ -33,8 +34,6 @@ from infex.linear.foresight import PendingWay, narrows
 from infex.policies.traits import Policy
 from infex.records.catalog import shown
 from infex.rounds import Exploration
-from infex.schedules.protocol import a_round
-from infex.streams import Rounds
 
 
 @final
@@ -53,9 +52,16 @@ class Bandit(Wholesale):
     night of explorations without rewards is spread over many arms. With "ignore" it looks at rewards alone,
     and all of them may go to one arm. Estimates and intervals do not depend on it.
 
-    `log` is a file to which every decision is appended before `ask` gives it, and every reward: what was on
-    offer, why, and with what chances. It survives the end of the process at any moment, and
-    `infex.evaluation.read` reads it. A copy has no log; `log_to` gives one to it, or to a bandit from a file.
+    `log` is a file to which every decision is appended before `ask` gives it, and every reward; it survives
+    the end of the process at any moment, and `infex.evaluation.read` reads it. See `log_to`.
+
+    `rewards` are the least and the greatest that can be told, as in (0, 250): any other is refused, and the
+    decision stays pending. With (0, 1) True and False are rewards too. `remembers` says for how many of the
+    last decisions what was told is kept, for a second reward by `tell(..., again=...)`; each takes some 600
+    bytes.
+
+    `horizon` is how many decisions are expected, if that is known: a schedule with fewer explorations than
+    there are parameters is warned of (`FewExplorations`), as is one that stops for good before that.
 
     Any number of threads may use one bandit: it does one thing at a time.
 
@@ -86,12 +92,18 @@ class Bandit(Wholesale):
         allowed: npt.ArrayLike | None = None,
         estimator: Estimator | None = None,
         pending: PendingWay = "narrow",
+        rewards: tuple[float, float] | None = None,
+        remembers: int = 0,
+        horizon: int | None = None,
         log: str | os.PathLike[str] | None = None,
     ) -> None:
-        narrowing = narrows(pending)
+        narrowing, rule = narrows(pending), RewardRule.of(rewards, estimator)
+        told = ToldDecisions.of(remembers)
         source = source_of(arms, dim, checked_map(features), labels, rescale)
         source.allow(allowed)
         self._begin(new_parts(source, policy, seed, penalty, estimator))
+        warn_of_few(source, self._player, horizon)
+        self._take_rewards(rule, told)
         foresee(self._player.memory, self._waiting, narrowing)
         if log is not None:
             self.log_to(log)
@@ -103,25 +115,34 @@ class Bandit(Wholesale):
         *,
         context: object = None,
         allowed: npt.ArrayLike | None = None,
+        offered: object = None,
+        explore: bool = True,
         id: str | None = None,  # noqa: A002 - what users call it
     ) -> Decision:
         """Takes the next decision; give the arms on offer, with `labels` if you like, or the context.
 
-        `allowed` says for every arm whether exploring may try it in this round; what the bandit
-        forbids in all rounds stays forbidden. `id` is a text of your own to tell the reward by; by
-        itself a decision has one that no other process, copy or loaded file gives out again. Your own must
-        not be one that is pending; whether it was used before that is yours to know.
+        `offered` names the arms that may be played at all in this request, greedily too: by label where arms
+        have labels, else by index, or with a truth for each. Costs count from the best of them, and the
+        probability of a decision is over them. With `explore=False` nothing is explored in this request: what
+        was due is skipped, or owed, as the schedule says. `allowed` says for every arm whether exploring may
+        try it in this round; what the bandit forbids in all rounds stays forbidden.
+
+        `id` is a text of your own to tell the reward by; by itself a decision has one that no other process,
+        copy or loaded file gives out again. Your own must not be one that is pending; whether it was used
+        before that is yours to know.
         """
         self._lock.acquire()  # `with` takes twice the time
         try:
-            if self._notebook is not None:
-                return deciding.ask_noting(self, self._notebook, Asked(arms, labels, context, allowed), id)
             asked = NOTHING_ASKED
+            arms, context = question(self._arms, arms, context)
+            if self._notebook is not None:
+                asked = Asked(arms, labels, context, allowed, offered, explore)
+                return deciding.ask_noting(self, self._notebook, asked, id)
             plain = arms is None and labels is None and allowed is None
-            if plain and (quickly := ask_quickly(self, id, context)) is not None:
+            if plain and (quickly := ask_quickly(self, id, context, offered, explore)) is not None:
                 return quickly
-            if arms is not None or labels is not None or context is not None or allowed is not None:
-                asked = Asked(arms, labels, context, allowed)
+            if not plain or context is not None or offered is not None or explore is not True:
+                asked = Asked(arms, labels, context, allowed, offered, explore)
                 if arms is not None and (quickly := ask_given_quickly(self, asked, id)) is not None:
                     return quickly
             decision, taken = deciding.decide(self, asked, id)
@@ -138,14 +159,18 @@ class Bandit(Wholesale):
         *,
         context: object = None,
         allowed: npt.ArrayLike | None = None,
+        offered: object = None,
+        explore: bool = True,
         id: str | None = None,  # noqa: A002 - what users call it
     ) -> Decided:
         """What `ask` would decide; nothing changes until it is entered, by `enter`.
 
-        `arms`, `labels`, `context`, `allowed` and `id` are those of `ask`.
+        `arms`, `labels`, `context`, `allowed`, `offered`, `explore` and `id` are those of `ask`.
         """
         with self._lock:
-            decision, taken = deciding.decide(self, Asked(arms, labels, context, allowed), id)
+            arms, context = question(self._arms, arms, context)
+            asked = Asked(arms, labels, context, allowed, offered, explore)
+            decision, taken = deciding.decide(self, asked, id)
             played = deciding.features_at(self, taken.choice.arm)
             return Decided(decision, taken, id is not None, self._player.account.changes, played)
 
@@ -164,12 +189,28 @@ class Bandit(Wholesale):
         with self._lock:
             return self._player.exploration(self._player.evidence())
 
-    def tell(self, decision: Decision | str | int, reward: float, *, weight: float = 1.0) -> None:
+    def tell(
+        self, decision: Decision | str | int, reward: Reward, *, weight: float = 1.0, again: Again = "refuse"
+    ) -> None:
         """Reports the reward of a decision, given as it was or by its id.
 
-        `weight` is how much it counts in the squared error, as in 1/variance; 1 for a plain reward.
+        `weight` is how much it counts in the squared error, as in 1/variance; 1 for a plain reward. `again`
+        is what a second reward does in a bandit that `remembers`: "refuse" it; nothing if it is the "same",
+        any other being refused; be added ("sum"); or "replace" the first. All is then as if the sum, or the
+        last, had been told at once.
+
+        >>> from infex import Greedy
+        >>> shop = Bandit([[1.0]], Greedy(), remembers=1000)
+        >>> visit = shop.ask()
+        >>> shop.tell(visit, 0.5, again="sum")  # a click
+        >>> shop.tell(visit, 2.5, again="sum")  # and what was bought
+        >>> shop.estimates().estimate.round(9).tolist(), shop.pulls.tolist()
+        ([1.5], [1])
         """
-        if type(reward) is not float or not abs(reward) <= self._greatest:
+        if again != "refuse" or self._remembered is not None:
+            with self._lock:
+                return tell_and_remember(self, decision, reward, weight, again)
+        if type(reward) is not float or not self._least <= reward <= self._greatest:
             reward = checked_reward(self, reward)
         if type(weight) is not float or weight != 1.0:
             weight = real("weight", weight, above=0, most=HEAVIEST_WEIGHT, error=InvalidReward)
@@ -188,10 +229,6 @@ class Bandit(Wholesale):
         """Forgets a decision whose reward will never come."""
         with self._lock:
             wait_no_more(self, *pending_of(self, decision))
-
-    def draws(self, t: int) -> np.random.Generator:
-        """A generator as the policy got it in round t, to replay that round's choice."""
-        return Rounds(self._seed, STREAM).at(a_round(t))
 
     def evidence(self, arms: npt.ArrayLike | None = None, *, context: object = None) -> Evidence:
         """What the policy would read now; it stays as it is. Give the arms, if they change, or a context."""
@@ -221,7 +258,8 @@ class Bandit(Wholesale):
         """Puts new arms behind those there are, with `labels` if the others have some.
 
         With a feature map `arms` are as the map takes them: for `disjoint` a label, several, or without
-        labels how many; for `interactions` rows of features; for `joined` arms of any kind, or one text.
+        labels how many; for `interactions` rows of features; for `joined` arms of any kind, or one text; for
+        `hybrid` as its shared map takes them.
 
         What was learnt tells of them at once; an arm with a regression of its own begins with nothing, and
         the others keep all they have learnt. Exploring may try them, also where `allowed` forbids others.
@@ -240,6 +278,7 @@ class Bandit(Wholesale):
         """Takes the arms in `which` away, by label where arms have labels, else by index.
 
         What was learnt stays; that of an arm with a regression of its own (`disjoint`) goes with the arm.
+        What its rewards have told of features that arms share (`hybrid`) stays.
 
         Indices close up behind them. A pending decision for a removed arm can still be told: its reward is
         learnt on the arm's features. Where the arm had a regression of its own nothing is learnt from it,
@@ -273,25 +312,10 @@ class Bandit(Wholesale):
         with self._lock:
             extending.extend(self, more, numbers, categories, longest)
 
-    def merge(self, other: Bandit) -> None:
-        """Takes in all that another bandit on the same problem has learnt; the other stays as it is.
-
-        Dimension, penalty and estimator must agree; rewards that count by their order cannot be
-        merged. Pulls add up for arms that both have, by features and
-        label. The clock, the count of explorations and the pending decisions stay this bandit's
-        own. Merging the same bandit a second time counts its data twice: to sync again and
-        again, merge into a fresh bandit each time.
-        """
-        if not isinstance(other, Bandit):
-            raise CannotMerge(f"a bandit merges with a bandit, got {other!r}")
-        merge(self, other)
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the bandit to one file at `path`, in the place of an older one; pending decisions too."""
         with self._lock:
             saving.save(self, path)
-            if self._notebook is not None:
-                self._notebook.recorder.sync()
 
     @staticmethod
     def load(

@@ -84,6 +84,10 @@ class Lineage:
         since = now if self._mark is None else _minus(now, self._mark)
         return (Portion({life: (self._sent, position)}, since),)
 
+    def revised(self, pulls: int) -> None:
+        """A reward got another value, or was taken out (-1): one more change that others are to learn of."""
+        self._lost += 1 - pulls
+
     def knows(self, spans: Spans, life: str, memory: Memory) -> bool:
         """Are all of these rewards known? If none is, they can be added; anything else is refused."""
         states = {self._state(name, *span, life, memory) for name, span in spans.items()}
@@ -115,6 +119,18 @@ class Lineage:
             mark = _minus(empty, empty)
         self._mark, self._exchanged = _plus(mark, portion.growths), True
         self.known |= {name: last for name, (_, last) in portion.spans.items()}
+
+    def after_turnover(self, before: Memory, after: Memory, places: Integers) -> Lineage:
+        """The same over other arms, `places` being their old ones.
+
+        Where arms share features, what one that goes has told of these cannot be taken out of sums that
+        were passed on, or not: what was not yet cannot be any more, and will be missed.
+        """
+        now = sums_of(after)
+        if now is not None and now[0].common is not None and (_new_places(places, before) < 0).any():
+            return self.extended(before, after)
+        self.move(before, after, places)
+        return self
 
     def move(self, before: Memory, after: Memory, places: Integers) -> None:
         """Arms have come to new places, `places` being their old ones."""

@@ -57,19 +57,20 @@ def pending_record(waiting: Waiting) -> tuple[dict[str, Any], Arrays]:
     }  # fmt: skip
 
 
-def forget_lives(words: dict[str, Any], arrays: Arrays, lives: set[str]) -> None:
+def forget_lives(words: dict[str, Any], arrays: Arrays, lives: set[str], prefix: str = "") -> None:
     """Brings a record to what is the same for bandits in the same state: no names of lives, and one table.
 
     Words stand in the order in which decisions use them, and an id of the bandit's own is its round.
     """
-    whole = np.array(arrays["pending whole"])
+    name_of_whole = f"{prefix}pending whole"
+    whole = np.array(arrays[name_of_whole])
     for row, name in ((WHY, "reasons"), (LABELLED, "labels"), (LIFE, "lives")):
         kept = ["" if name == "lives" and word in lives else word for word in words[name]]
         whole[row], words[name] = _in_order(whole[row], kept)
     own = whole[LIFE] < 0
     words["texts"] = [words["texts"][-1 - code] for code in whole[LIFE, own].tolist()]
     whole[LIFE, own] = -1 - np.arange(int(own.sum()))
-    arrays["pending whole"] = whole
+    arrays[name_of_whole] = whole
 
 
 def _in_order(codes: Integers, words: list[Any]) -> tuple[Integers, list[Any]]:
@@ -158,7 +159,7 @@ def _figures(array: object, count: int) -> Floats:
 
 def _grounds(arrays: Arrays, count: int, layout: Layout) -> Grounds:
     apart = isinstance(layout, Separate)
-    dim, arms = (layout.dim, layout.arms) if isinstance(layout, Separate) else layout.shape
+    dim, arms = (layout.row, layout.arms) if isinstance(layout, Separate) else layout.shape
     place = _integers("arms that are learnt on", arrays["pending place"], (count,))
     row = _integers("rows that are learnt on", arrays["pending row"], (count,))
     given = np.asarray(arrays["pending rows"])

@@ -6,6 +6,7 @@ import copy
 import threading
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Bools, Floats, Integers, Label, shown
@@ -17,6 +18,8 @@ from infex.bandit.lineage import Lineage
 from infex.bandit.lives import Lives
 from infex.bandit.parts import Parts
 from infex.bandit.pulls import pulls_of
+from infex.bandit.remembering import ToldDecisions
+from infex.bandit.reward_rule import RewardRule, limits
 from infex.checks import LARGEST_REWARD
 from infex.errors import InvalidSetting
 from infex.features import FeatureMap
@@ -25,6 +28,7 @@ from infex.linear.estimating import Estimator
 from infex.policies.confidence import DEFAULT
 from infex.policies.traits import Policy
 from infex.rounds.open_shortcut import OpenShortcut
+from infex.schedules.protocol import a_round
 from infex.streams import Rounds
 
 if TYPE_CHECKING:
@@ -42,6 +46,8 @@ class Readable:
         self._lock = threading.RLock()
         self._lineage = Lineage()
         self._notebook: Notebook | None = None
+        self._rule = RewardRule.of(None, parts.estimator)
+        self._remembered: ToldDecisions | None = None
         ALIVE.add(self)
         self._follow()
 
@@ -50,7 +56,8 @@ class Readable:
         traits = self._player.traits
         self._radius = DEFAULT.radius if traits.radius is None else traits.radius
         self._open_shortcut = OpenShortcut.of(self._player.policy, self._player.memory)
-        self._greatest = LARGEST_REWARD if traits.greatest is None else min(traits.greatest, LARGEST_REWARD)
+        self._fitting = LARGEST_REWARD if traits.greatest is None else min(traits.greatest, LARGEST_REWARD)
+        self._least, self._greatest = limits(self._rule, self._fitting)
 
     @property
     def policy(self) -> Policy:
@@ -139,6 +146,20 @@ class Readable:
         return self._prior.penalty
 
     @property
+    def rewards(self) -> tuple[float, float] | None:
+        """The least and the greatest reward that can be told, if they were said."""
+        return self._rule.range
+
+    @property
+    def remembers(self) -> int:
+        """For how many decisions what was told is remembered, so that a second reward can be told."""
+        return 0 if self._remembered is None else self._remembered.most
+
+    def _take_rewards(self, rule: RewardRule, remembered: ToldDecisions | None) -> None:
+        self._rule, self._remembered = rule, remembered
+        self._follow()
+
+    @property
     def theta(self) -> Floats:
         """The estimated parameter: (d,), or with a map that has blocks a row for each, (K, c) if disjoint.
 
@@ -172,6 +193,10 @@ class Readable:
         """The decisions that still wait for their reward, oldest first."""
         with self._lock:
             return tuple(decision for decision, _ in self._waiting)
+
+    def draws(self, t: int) -> np.random.Generator:
+        """A generator as the policy got it in round t, to replay that round's choice."""
+        return Rounds(self._seed, STREAM).at(a_round(t))
 
     def __getstate__(self) -> dict[str, Any]:
         """All but the lock; a copy is another life, whose ids are its own."""

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from infex.arrays import Floats
+from infex.arrays import Bools, Floats, labels_of
 from infex.bandit import deciding
 from infex.bandit.arms import Asked, Fixed, Mapped
 from infex.bandit.context_reading import read
 from infex.bandit.decision import Decision
+from infex.bandit.offering import offered_mask
 from infex.errors import InvalidSetting
 from infex.features import Disjoint, Encoded, FeatureMap, Interactions
 from infex.linear import InBlock, On
@@ -51,7 +52,7 @@ class Notebook:
         """The row of a decision that was taken elsewhere, if what was on offer is known of it."""
         bandit = self._bandit
         context: object = None
-        if isinstance(taken.on, InBlock):
+        if isinstance(taken.on, InBlock) and isinstance(bandit.features, Disjoint):
             context = _as_given(bandit, taken.on.context)
         elif not isinstance(bandit._arms, Fixed):
             raise InvalidSetting(
@@ -67,6 +68,10 @@ class Notebook:
         self.recorder.write([*head, *rows])
         self._said = now
 
+    def told_again(self, decision: Decision, reward: float, weight: float) -> None:
+        """Writes what the reward of a decision has become."""
+        self.recorder.write([told_frame(decision, reward, weight)])
+
     def reward(self, decision: Decision, on: On, reward: float, weight: float) -> None:
         """Writes a reward, if it can be learnt."""
         memory = self._bandit._player.memory
@@ -80,6 +85,20 @@ def _as_given(bandit: Bandit, inside: Floats) -> object:
     arms = bandit._arms
     assert isinstance(arms, Mapped)
     return inside * arms.unit if arms.encoder is None else Encoded(inside)
+
+
+def _on_offer(bandit: Bandit, asked: Asked, count: int) -> Bools | None:
+    """Which arms were on offer; None if all were."""
+    labels = bandit._arms.labels if asked.labels is None else labels_of(asked.labels, count)
+    return offered_mask(asked.offered, labels, count)
+
+
+def _count(bandit: Bandit, offers: Floats | None) -> int:
+    """How many arms there are in a round."""
+    arms = bandit._arms
+    if isinstance(arms, Mapped):
+        return arms.features.count
+    return int(arms.columns.shape[1]) if isinstance(arms, Fixed) else len(offers) if offers is not None else 0
 
 
 def told_frame(decision: Decision, reward: float, weight: float) -> bytes:
@@ -103,6 +122,7 @@ def header_of_bandit(bandit: Bandit) -> LogHeader:
         seed=bandit.seed,
         estimator=None if bandit.estimator is None else shown(bandit.estimator),
         encoded=isinstance(arms, Mapped) and arms.encoder is not None,
+        rewards=bandit._rule.range,
     )
     fixed = np.ascontiguousarray(arms.columns.T) if isinstance(arms, Fixed) else None
     features = kept_map(bandit)
@@ -123,8 +143,9 @@ def _row(bandit: Bandit, asked: Asked, decision: Decision, taken: Taken, entered
     return LogRow(
         decision.t, decision.arm, decision.id, decision.label, decision.explored, decision.greedy,
         decision.probability, decision.chance, decision.law,
-        None if entered else _laws(bandit, asked, decision), offers, context, _now(),
+        None if entered else _laws(bandit, asked, decision, _count(bandit, offers)), offers, context, _now(),
         reason=str(decision.reason), loss=taken.loss,
+        offered=_on_offer(bandit, asked, _count(bandit, offers)),
     )  # fmt: skip
 
 
@@ -143,15 +164,17 @@ def _looked(bandit: Bandit, asked: Asked) -> tuple[Floats | None, Floats | None]
     return np.ascontiguousarray(columns.T), None
 
 
-def _laws(bandit: Bandit, asked: Asked, decision: Decision) -> Floats | None:
-    """The chance of every arm of a round that explored."""
+def _laws(bandit: Bandit, asked: Asked, decision: Decision, count: int) -> Floats | None:
+    """The chance of every arm of a round that explored; of some arms on offer it is known where it is 1."""
     if not decision.explored or decision.law is None:
+        return None
+    if decision.law == 1.0:
+        laws = np.zeros(count)
+        laws[decision.arm] = 1.0
+        return laws
+    if asked.offered is not None:
         return None
     offered = bandit._arms.offer(asked)
     evidence = bandit._player.evidence(offered.columns, offered.allowed)
-    if decision.law == 1.0:
-        laws = np.zeros(len(evidence))
-        laws[decision.arm] = 1.0
-        return laws
     found = laws_of(bandit.policy, decision.t, evidence)
     return found if found is not None and found[decision.arm] == decision.law else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,8 @@ from infex.bandit.pending_columns import forget_lives, pending_kept, pending_rec
 from infex.bandit.prior import prior_kept
 from infex.bandit.pulls import pulls_record, restore_pulls
 from infex.bandit.rearranging import layout_kept, rearranged
+from infex.bandit.remembering import ToldDecisions, remembered_kept, remembered_record
+from infex.bandit.reward_rule import RewardRule
 from infex.bandit.upgrading import from_format_1
 from infex.bandit.waiting import Waiting
 from infex.checks import told
@@ -74,6 +77,8 @@ def save(bandit: Bandit, path: Path) -> None:
     if bandit._player.traits.pupils:
         raise CannotSave(f"{told(bandit.policy)} keeps a state of its own, which a file cannot hold")
     archive.write(path, *_content(bandit))
+    if bandit._notebook is not None:
+        bandit._notebook.recorder.sync()
 
 
 def digest(bandit: Bandit) -> str:
@@ -83,6 +88,8 @@ def digest(bandit: Bandit) -> str:
     for name in ("written_by", "lives", "lineage"):
         del settings[name]
     forget_lives(settings["pending"], arrays, lives)
+    if settings["remembered"] is not None:
+        forget_lives(settings["remembered"]["words"], arrays, lives, "remembered ")
     found = hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=16)
     for name in sorted(arrays):
         found.update(f"{name} {arrays[name].shape} {arrays[name].dtype}".encode())
@@ -95,6 +102,7 @@ def _content(bandit: Bandit) -> tuple[dict[str, Any], Arrays]:
     player = bandit._player
     pending, waiting = pending_record(bandit._waiting)
     lineage, passed = lineage_record(bandit)
+    remembered, told_before = remembered_record(bandit._remembered)
     settings = {
         "written_by": f"infex {__version__}",
         "policy": record_of(bandit.policy),
@@ -118,15 +126,43 @@ def _content(bandit: Bandit) -> tuple[dict[str, Any], Arrays]:
         "lineage": lineage,
         "account": packing.account_record(player.account),
         "pending": pending,
+        "rewards": None if bandit.rewards is None else list(bandit.rewards),
+        "remembered": remembered,
     }
-    return settings, player.memory.arrays() | waiting | passed
+    return settings, player.memory.arrays() | waiting | passed | told_before
 
 
 def load(
     path: Path, policy: Policy | None, estimator: Estimator | None, features: FeatureMap | None, adopt: bool
 ) -> Bandit:
     """The bandit of a file."""
-    form, settings, arrays = archive.read(path)
+    return _restored(path, archive.read(path), policy, estimator, features, adopt)
+
+
+def packed(bandit: Bandit) -> bytes:
+    """All of a bandit, as the file would hold it that `save` writes."""
+    if bandit._player.traits.pupils:
+        raise CannotSave(f"{told(bandit.policy)} keeps a state of its own, which a file cannot hold")
+    return archive.packed(*_content(bandit))
+
+
+def unpacked(
+    content: bytes, policy: Policy | None, estimator: Estimator | None, features: FeatureMap | None
+) -> Bandit:
+    """The bandit that `packed` was given."""
+    file = io.BytesIO(content)
+    return _restored("a snapshot", archive.unpacked("a snapshot", file), policy, estimator, features, False)
+
+
+def _restored(
+    path: Path,
+    found: tuple[int, dict[str, Any], Arrays],
+    policy: Policy | None,
+    estimator: Estimator | None,
+    features: FeatureMap | None,
+    adopt: bool,
+) -> Bandit:
+    form, settings, arrays = found
     try:
         if form == 1:
             settings, arrays = from_format_1(settings, arrays, policy)
@@ -173,7 +209,11 @@ def _loaded(
         raise DamagedFile("the note in it is not one of its policy's")
     waiting = _waiting(settings["pending"], arrays, layout, player.account.t)
     lineage = lineage_kept(settings, arrays, player.memory, layout)
-    rearranged(path, player, waiting, lineage, layout, packing.labels_kept(settings["labels"]), source)
+    remembered = remembered_kept(settings.get("remembered"), arrays, layout, player.account.t)
+    waits: list[Waiting | ToldDecisions] = [waiting] if remembered is None else [waiting, remembered]
+    lineage = rearranged(
+        path, player, waits, lineage, layout, packing.labels_kept(settings["labels"]), source
+    )
     narrows = settings.get("narrows", False)  # older files were written where pending ones were not looked at
     if not isinstance(narrows, bool):
         raise DamagedFile(f"its narrows is {narrows!r}")
@@ -185,6 +225,7 @@ def _loaded(
     bandit = Bandit.__new__(Bandit)
     bandit._begin(Parts(source, player, seed, own_estimator, lives, waiting, prior))
     bandit._lineage = lineage
+    bandit._take_rewards(RewardRule.of(settings.get("rewards"), own_estimator), remembered)
     return bandit
 
 

@@ -10,13 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Bools, Floats, Integers
-from infex.bandit.deciding import checked_reward, pending_of
+from infex.bandit.deciding import pending_of
 from infex.bandit.decision import Decision
 from infex.bandit.decisions import Decisions
 from infex.bandit.foreseeing import wait_no_more
 from infex.bandit.pending_block import Block, Pending
 from infex.bandit.pulls import count_pull, count_pulls
 from infex.bandit.recording import told_frame
+from infex.bandit.remembering import learn_and_remember
+from infex.bandit.reward_rule import checked_rewards, listed
 from infex.checks import HEAVIEST_WEIGHT, real
 from infex.errors import DuplicateId, InvalidReward
 from infex.linear.grounds import Grounds
@@ -47,8 +49,11 @@ def tell_many(bandit: Bandit, which: Which, rewards: npt.ArrayLike, weights: npt
     meant = _meant(bandit, which)
     told = checked_rewards(bandit, rewards, meant.arms.size)
     counts = checked_weights(weights, told.size)
-    if bandit._notebook is not None:
+    if bandit._notebook is not None and bandit._remembered is None:
         _note(bandit, bandit._notebook, meant, told, counts)
+    if bandit._remembered is not None:
+        _tell_and_remember(bandit, meant, told, counts)
+        return
     learn_in_order(bandit, meant.arms, meant.grounds, told, meant.explored, counts)
     for decision, on in meant.pending:
         count_pull(bandit._arms, decision)
@@ -64,6 +69,17 @@ def _note(bandit: Bandit, notebook: Notebook, meant: Meant, rewards: Floats, wei
     decisions = [decision for decision, _ in meant.pending] or list(blocks)
     told = zip(decisions, rewards.tolist(), weights.tolist(), strict=True)
     notebook.write(told_frame(*each) for each in told)
+
+
+def _tell_and_remember(bandit: Bandit, meant: Meant, rewards: Floats, weights: Floats) -> None:
+    """The same one by one, so that each is remembered; what cannot be learnt is refused before any is."""
+    counted_weights(bandit, meant.grounds, rewards, weights)
+    pending = meant.pending
+    if meant.block is not None:
+        found = meant.block.decisions.at(meant.places)
+        pending = [(decision, meant.grounds.on(at)) for at, decision in enumerate(found)]
+    for (decision, on), reward, weight in zip(pending, rewards.tolist(), weights.tolist(), strict=True):
+        learn_and_remember(bandit, decision, on, reward, weight)
 
 
 def _wait_no_more(bandit: Bandit, block: Block, places: Integers, grounds: Grounds) -> None:
@@ -107,36 +123,18 @@ def learners_too(bandit: Bandit, arms: Integers, grounds: Grounds, rewards: Floa
         player.traits.teach(arm, player.memory.row(grounds.on(place)), reward, tried)
 
 
-def checked_rewards(bandit: Bandit, rewards: npt.ArrayLike, count: int) -> Floats:
-    """The rewards as floats, as many as there are decisions; each as `tell` takes it."""
-    given = _numbers("rewards", rewards, count)
-    for place in np.flatnonzero(~(np.abs(given) <= bandit._greatest)).tolist():
-        checked_reward(bandit, given[place].item())
-    return given
-
-
 def checked_weights(weights: npt.ArrayLike | None, count: int) -> Floats:
     """The weights as floats; 1 if there are none."""
     if weights is None:
         return np.ones(count)
-    given = _numbers("weights", weights, count)
+    values = listed("weights", weights, count)
+    if values.dtype.kind in "iuf" or not count:
+        given = np.array(values, dtype=np.float64)
+    else:
+        given = np.array([real("weights", each, error=InvalidReward) for each in values.tolist()])
     for place in np.flatnonzero(~((given > 0.0) & (given <= HEAVIEST_WEIGHT))).tolist():
         real("weight", given[place].item(), above=0, most=HEAVIEST_WEIGHT, error=InvalidReward)
     return given
-
-
-def _numbers(name: str, given: npt.ArrayLike, count: int) -> Floats:
-    try:
-        numbers = np.asarray(given)
-    except ValueError:
-        raise InvalidReward(f"{name} must be a list of numbers, got lists of several lengths") from None
-    if numbers.shape != (count,):
-        raise InvalidReward(
-            f"{name} must be as many as the decisions, {count}, got the shape {numbers.shape}"
-        )
-    if numbers.dtype.kind in "iuf" or not count:
-        return np.array(numbers, dtype=np.float64)
-    return np.array([real(name, each, error=InvalidReward) for each in numbers.tolist()])
 
 
 def _meant(bandit: Bandit, which: Which) -> Meant:

@@ -98,12 +98,8 @@ class Waiting:
 
         A fixed arm that is gone is learnt by its features; of one with a regression of its own nothing is.
         """
-        moved = {old: new for new, old in enumerate(places.tolist()) if old != GONE}
-        for key, (decision, on) in self._pending.items():
-            if isinstance(on, int):
-                self._pending[key] = decision, moved.get(on, np.array(columns[:, on]))
-            elif isinstance(on, InBlock):
-                self._pending[key] = decision, InBlock(moved.get(on.arm, GONE), on.context)
+        moved = new_places(places)
+        move_each(self._pending, moved, columns)
         for block in self._blocks:
             block.grounds = block.grounds.moved(places, columns)
 
@@ -140,6 +136,20 @@ class Waiting:
         block = self.block_of(t)
         place = None if block is None else block.find(t, key)
         return None if block is None or place is None else (block, place)
+
+
+def new_places(places: Integers) -> dict[int, int]:
+    """The new place of each arm that stays, by its old one."""
+    return {old: new for new, old in enumerate(places.tolist()) if old != GONE}
+
+
+def move_each(pending: dict[str, Pending], moved: dict[int, int], columns: Floats) -> None:
+    """Arms come to new places, by their old ones."""
+    for key, (decision, on) in pending.items():
+        if isinstance(on, int):
+            pending[key] = decision, moved.get(on, np.array(columns[:, on]))
+        elif isinstance(on, InBlock):
+            pending[key] = decision, InBlock(moved.get(on.arm, GONE), on.context)
 
 
 def _columns(pending: list[Pending]) -> tuple[Decisions, Grounds]:

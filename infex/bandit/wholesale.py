@@ -15,9 +15,11 @@ from infex.bandit.decision import Decision
 from infex.bandit.decisions import Decisions
 from infex.bandit.exchange import apply, changes_of
 from infex.bandit.logged import learn
+from infex.bandit.merging import merge
 from infex.bandit.readable import Readable
 from infex.bandit.recording import Notebook
 from infex.bandit.telling import tell_many
+from infex.errors import CannotMerge
 
 if TYPE_CHECKING:
     from infex.bandit.bandit import Bandit
@@ -36,14 +38,18 @@ class Wholesale(Readable):
         labels: Iterable[Iterable[Label] | None] | None = None,
         *,
         allowed: npt.ArrayLike | None = None,
+        offered: object = None,
+        explore: npt.ArrayLike = True,
         ids: Iterable[str] | None = None,
     ) -> Decisions:
         """Takes many decisions at once: equal to as many calls of `ask` that get no reward in between.
 
         `asked` is how many, for fixed arms; a list of contexts, or an array with one in each row; or a list
         of sets of arms, with one list of `labels` for each set if you like. Each decision is a round.
-        `allowed` is that of `ask`, the same for all; `ids` are texts of your own, one for each. If one
-        decision cannot be taken, none is.
+        `allowed` is that of `ask`, the same for all; `ids` are texts of your own, one for each. `offered` is
+        a list of what `ask` takes, one for each decision, or an array of truths, (n, K); or one list of
+        labels, the same for all. `explore` is one truth, or one for each. If one decision cannot be taken,
+        none is.
 
         >>> from infex import Bandit, Infex, LinUCB, every, features
         >>> shop = Bandit(features=features.disjoint(["tea", "juice"], 2), policy=Infex(LinUCB(), every(2)))
@@ -51,7 +57,7 @@ class Wholesale(Readable):
         [False, True]
         """
         with self._lock:
-            return ask_many(self._bandit, asked, labels, allowed, ids)
+            return ask_many(self._bandit, asked, labels, allowed, offered, explore, ids)
 
     def tell_many(
         self,
@@ -94,7 +100,8 @@ class Wholesale(Readable):
     def log_to(self, path: str | os.PathLike[str] | None) -> None:
         """Writes all further decisions and rewards to the log at `path`, behind what is there; None: nowhere.
 
-        As `Bandit(log=...)` does, for a bandit that was loaded, copied or forked off.
+        As `Bandit(log=...)` does, for a bandit that was loaded, copied or forked off, which has none. A row
+        says what was on offer, why, and with what chances; `save` brings it to the disk, too.
         """
         with self._lock:
             notebook = None if path is None else Notebook(self._bandit, path)
@@ -121,3 +128,16 @@ class Wholesale(Readable):
         """
         with self._lock:
             return apply(self._bandit, changes)
+
+    def merge(self, other: Bandit) -> None:
+        """Takes in all that another bandit on the same problem has learnt; the other stays as it is.
+
+        Dimension, penalty and estimator must agree; rewards that count by their order cannot be
+        merged. Pulls add up for arms that both have, by features and
+        label. The clock, the count of explorations and the pending decisions stay this bandit's
+        own. Merging the same bandit a second time counts its data twice: to sync again and
+        again, merge into a fresh bandit each time.
+        """
+        if not isinstance(other, Wholesale):
+            raise CannotMerge(f"a bandit merges with a bandit, got {other!r}")
+        merge(self._bandit, other._bandit)

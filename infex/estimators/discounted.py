@@ -9,12 +9,14 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import real
+from infex.errors import NotKept
 from infex.estimators.fit import Fit
 from infex.estimators.solution import Solution
 from infex.estimators.sums import Sums
 from infex.kernels.calling import address_of, fitter_arguments
 from infex.kernels.fitters import fit_discounted, spread
 from infex.linear.estimating import Arrays, FitForm
+from infex.linear.revising import Revision, revise_sums
 
 
 @final
@@ -69,6 +71,13 @@ class DiscountedFit(Fit):
         self._squares.fade(self._rate**2)
         self._sums.add(x, reward, weight)
         self._squares.add(x, 0.0, weight)
+
+    def put_right(self, x: Floats, revision: Revision) -> None:
+        """The age of what came before would change if a reward had never been."""
+        if revision.after is None:
+            raise NotKept(f"{self.estimator!r} cannot take a reward out: rewards count by their order")
+        age = self.told - 1 - revision.turn
+        revise_sums(self._sums.truth, self.penalty, x, revision, self._rate**age)
 
     def solve(self, start: Floats) -> Solution:
         """The covariance is V^-1 W V^-1."""

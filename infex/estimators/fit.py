@@ -8,14 +8,16 @@ from typing import Self
 import numpy as np
 
 from infex.arrays import Floats, Integers, fitting, fitting_counts, moved
-from infex.errors import CannotMerge, DamagedFile
+from infex.errors import CannotMerge, DamagedFile, NotKept
 from infex.estimators.solution import Solution
 from infex.linear.estimating import Arrays, Estimator
 from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
 from infex.linear.known import LINEAR, Known, Learnt
+from infex.linear.learnable import refuse_block, refuse_place, refuse_separate
 from infex.linear.offers import Layout, On
-from infex.linear.regression import checked_penalty, refuse_block, refuse_place, refuse_separate
+from infex.linear.regression import checked_penalty
+from infex.linear.revising import Revision
 from infex.linear.strange import near, refuse_no_numbers
 
 
@@ -57,6 +59,12 @@ class Fit(ABC):
     @abstractmethod
     def recall(self, arrays: Arrays, told: int) -> None:
         """Takes `told` rewards from arrays that were kept; refuses those that do not fit."""
+
+    def put_right(self, x: Floats, revision: Revision) -> None:
+        """Gives a reward of x another value, or takes it out; or refuses to, and changes nothing."""
+        raise NotKept(
+            f"{self.estimator!r} cannot give a reward that was learnt another value, or take it out"
+        )
 
     def settled(self, theta: Floats) -> Floats:
         """What rewards settle of an estimate, wherever the search for it began: mostly all of it."""
@@ -120,6 +128,20 @@ class Fit(ABC):
             self.learn(grounds.on(place), reward, weight)
 
     gather = learn_many
+
+    def turn(self, on: On) -> int:
+        """How many rewards were told."""
+        return self.told
+
+    def revise(self, revision: Revision) -> None:
+        """Another value for a reward that was learnt, or none, where `put_right` can do that."""
+        if revision.after is not None:
+            self.refuse(revision.after)
+        self.put_right(self.row(revision.on), revision)
+        if isinstance(revision.on, int):
+            self.counts[:, revision.on] += revision.pulls, revision.gain
+        self.told += revision.pulls
+        self._renew()
 
     def entered(self) -> None:
         """The next search starts from the present estimate."""

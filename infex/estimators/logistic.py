@@ -16,6 +16,7 @@ from infex.kernels.fitters import fit_logistic, logistic
 from infex.linear.estimating import Arrays, FitForm
 from infex.linear.known import LOGISTIC
 from infex.linear.regression import checked_penalty
+from infex.linear.revising import Revision
 
 
 @final
@@ -83,6 +84,21 @@ class LogisticFit(Fit):
         self.refuse(reward)
         place = self._place(x)
         self._plays[place, int(reward)] += weight
+
+    def put_right(self, x: Floats, revision: Revision) -> None:
+        place = self._place(x)
+        self._plays[place, int(revision.before)] -= revision.weight
+        if revision.after is not None:
+            self._plays[place, int(revision.after)] += revision.weight
+        elif not self._plays[place].any():
+            self._remove(place)
+
+    def _remove(self, place: int) -> None:
+        """Leaves nothing of a row that is not followed by any reward."""
+        count = len(self._places)
+        left = np.delete(self._rows[:count], place, axis=0), np.delete(self._plays[:count], place, axis=0)
+        self._rows, self._plays = left
+        self._places = {(row + 0.0).tobytes(): at for at, row in enumerate(self._rows)}
 
     def solve(self, start: Floats) -> Solution:
         count = len(self._places)

@@ -10,6 +10,7 @@ from infex.estimators.fit import Fit
 from infex.estimators.sums import Sums
 from infex.linear.estimating import Arrays, Estimator
 from infex.linear.gained import Gained
+from infex.linear.revising import Revision, revise_sums
 
 
 class SummedFit(Fit):
@@ -24,6 +25,9 @@ class SummedFit(Fit):
 
     def recall(self, arrays: Arrays, told: int) -> None:
         self._sums = Sums.kept("truth", arrays, self.dim, told, self.penalty)
+
+    def put_right(self, x: Floats, revision: Revision) -> None:
+        revise_sums(self._sums.truth, self.penalty, x, revision)
 
     def join(self, other: Self) -> None:
         self._sums.merge(other._sums)

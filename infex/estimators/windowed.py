@@ -10,13 +10,14 @@ import numpy as np
 
 from infex.arrays import MOST_COUNTED, Floats, fitting, fitting_rows, within
 from infex.checks import HEAVIEST_WEIGHT, LARGEST_REWARD, whole
-from infex.errors import DamagedFile, InvalidSetting
+from infex.errors import DamagedFile, InvalidSetting, NotKept
 from infex.estimators.fit import Fit
 from infex.estimators.solution import Solution
 from infex.estimators.sums import Sums
 from infex.kernels.calling import address_of, fitter_arguments
 from infex.kernels.fitters import WINDOW, fit_windowed
 from infex.linear.estimating import Arrays, FitForm
+from infex.linear.revising import Revision, revise_sums
 
 
 @final
@@ -80,6 +81,15 @@ class WindowedFit(Fit):
             self._dropped += 1
         if self._dropped == self._size:
             self._sum_anew()
+
+    def put_right(self, x: Floats, revision: Revision) -> None:
+        """What has left the window counts no more, with any value."""
+        if revision.after is None:
+            raise NotKept(f"{self.estimator!r} cannot take a reward out: rewards count by their order")
+        place = len(self._last) - (self.told - revision.turn)
+        if place >= 0:
+            self._last[place] = (self._last[place][0], revision.after, revision.weight)
+            revise_sums(self._sums.truth, self.penalty, x, revision)
 
     def solve(self, start: Floats) -> Solution:
         return self._sums.solve()

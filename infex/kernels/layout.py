@@ -16,6 +16,7 @@ HUGE = 1e150
 FINE = 1e-6  # below this penalty sums and the factor are of 32 digits (see `pairs`)
 HEAVY = 2.0 * MOST_PULLS  # n |x|^2 against the penalty from which on they are added with 32 digits
 STEEP = 1e9  # the trace of V, against its least pivot, from which on floats lose its small directions
+LARGE = 2.0**20  # a reward beyond it is in no run with others that are so much smaller
 LITTLE = 1e-6  # growth of a pivot, against the penalty, of which log(1 + growth) would lose digits
 LINE = 8  # numbers in a line of the processor's cache
 

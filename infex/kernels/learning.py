@@ -9,6 +9,7 @@ from infex.kernels.layout import (
     CLOSED,
     FINE,
     HEAVY,
+    LARGE,
     LONGEST,
     MOST_PULLS,
     PHI,
@@ -66,7 +67,7 @@ def put_pulls(truth: Floats, penalty: float, x: Floats, n: float, total: float) 
     against it, asks for more: for what rounding takes from the products, too.
     """
     d = x.size
-    if penalty < FINE or n * dot(x, x, d) > HEAVY * penalty:
+    if penalty < FINE or abs(n) * dot(x, x, d) > HEAVY * penalty:
         for i in range(d):
             add_product(truth, d, i, total, x[i])
             scaled, lost = exact_product(n, x[i])
@@ -271,6 +272,13 @@ def pull_counted(run: Floats, counts: Floats, arm: int, reward: float) -> bool:
     return pull(run, reward)
 
 
+@woven
+def is_apart(n: float, total: float, reward: float) -> bool:
+    """Is a reward, or a run of n with sum `total`, LARGE, and the other LARGE times smaller?"""
+    alone = abs(reward) > LARGE and LARGE * abs(total) < abs(reward)
+    return alone or (abs(total) > LARGE * n and LARGE * abs(reward) < abs(total))
+
+
 @compiled
 def learn_counted(
     truth: Floats,
@@ -284,7 +292,13 @@ def learn_counted(
     arm: int,
     reward: float,
 ) -> None:
-    """The same, with one pull more of the arm in row 0 of `counts`, and its reward in row 1."""
+    """The same, with one pull more of the arm in row 0 of `counts`, and its reward in row 1.
+
+    A reward that is far larger or smaller than those of the run starts another, so that it leaves no trace
+    in their sum when it is taken out again.
+    """
+    if arm == run[ARM] and is_apart(run[N], run[SUM], reward):
+        close_run(truth, penalty, solved, columns, board, vectors, run)
     learn(truth, penalty, solved, columns, board, vectors, run, arm, reward)
     counts[0, arm] += 1.0
     counts[1, arm] += reward

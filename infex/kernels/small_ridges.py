@@ -74,6 +74,16 @@ def refresh_blocks(truth: Floats, penalty: float, solved: Floats, wide: Floats, 
 
 
 @compiled
+def refresh_block(
+    truth: Floats, penalty: float, solved: Floats, wide: Floats, runs: Floats, arm: int
+) -> None:
+    """Computes all that is derived of one ridge anew from the truth."""
+    columns, board = np.empty((solved.shape[2], 0)), np.empty((4, 0))
+    refresh(truth[arm], penalty, solved[arm], columns, board, runs[arm])
+    turn_block(solved, wide, arm)
+
+
+@compiled
 def add_blocks(truth: Floats, more: Floats, places: Integers) -> None:
     """Adds what other ridges have learnt; each is at a place here, or nowhere (-1)."""
     for k in range(places.size):

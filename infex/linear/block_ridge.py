@@ -12,12 +12,15 @@ from infex.errors import UnknownArm
 from infex.kernels import small_ridges
 from infex.kernels.layout import RUN
 from infex.kernels.many_rewards import gather_blocks, learn_each_block
+from infex.kernels.offered_arms import glance_among_blocks
 from infex.linear.block_known import BlockKnown, Blocks
 from infex.linear.estimating import Arrays
 from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
+from infex.linear.learnable import refuse_place
 from infex.linear.offers import GONE, InBlock, Layout, On, Separate
-from infex.linear.regression import ALONE, checked_penalty, refuse_place
+from infex.linear.regression import ALONE, checked_penalty
+from infex.linear.revising import Revision, revise_sums
 from infex.linear.strange import fitting_sums
 from infex.linear.strange_blocks import refuse_strange_blocks
 
@@ -49,7 +52,7 @@ class BlockRidge:
 
     def __init__(self, layout: Separate, penalty: float = 1.0) -> None:
         self.layout, self.penalty, self.told = layout, checked_penalty(penalty), 0
-        count, dim = layout
+        count, dim, _ = layout
         self.columns: Floats = np.empty((count * dim, 0))  # none are fixed
         self._held: Blocks | None = None
         self.counts: Floats = np.zeros((2, count))
@@ -59,15 +62,28 @@ class BlockRidge:
         self._wide: Floats = wide_for(layout)
         self._blank()
 
+    @property
+    def state(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+        """Truth, solved, wide, runs and counts, for a loop that changes them."""
+        self._part()
+        return self.truth, self.solved, self._wide, self.runs, self.counts
+
     def known(self) -> BlockKnown:
         """What is known, as numbers that stay as they are; of arms it tells in a context (`on`)."""
-        return BlockKnown(self._blocks(), np.zeros(self.layout.dim), NOBODY)
+        return BlockKnown(self.blocks(), np.zeros(self.layout.dim), NOBODY)
 
     def glance(
         self, context: Floats, numbers: Floats, optimistic: bool
     ) -> tuple[int, int, float, float, float]:
         """One decision in one call: see `kernels.small_ridges.glance_at_blocks`."""
         return small_ridges.glance_at_blocks(self._wide, self.solved, self.runs, context, numbers, optimistic)
+
+    def glance_among(
+        self, context: Floats, numbers: Floats, places: Integers, optimistic: bool
+    ) -> tuple[int, int, float, float, float]:
+        """The same among some of the arms."""
+        mine = self._wide, self.solved, self.runs
+        return glance_among_blocks(*mine, context, numbers, places, optimistic)
 
     def refuse(self, reward: float) -> None:
         """Any finite reward can be taken in."""
@@ -107,7 +123,7 @@ class BlockRidge:
             place, row, rows, _ = grounds
             contexts = np.ascontiguousarray(rows)
             gather_blocks(self.truth, self.penalty, self.counts, place, row, contexts, rewards, weights)
-            self._refresh()
+            self.refresh()
 
     def _take_part(self, grounds: Grounds) -> bool:
         """Makes ready for many rewards; False if there are none."""
@@ -118,13 +134,29 @@ class BlockRidge:
         self.told += int((grounds.place >= 0).sum())
         return True
 
+    def turn(self, on: On) -> int:
+        """How many rewards were told."""
+        return self.told
+
+    def revise(self, revision: Revision) -> None:
+        """Another value for a reward that was learnt, or none; nothing, if the arm is gone."""
+        arm, context = in_block(revision.on)
+        if arm == GONE:
+            return
+        refuse_place(arm, self.layout.arms)
+        self._part()
+        revise_sums(self.truth[arm], self.penalty, np.array(context), revision)
+        self.counts[:, arm] += revision.pulls, revision.gain
+        self.told += revision.pulls
+        small_ridges.refresh_block(self.truth, self.penalty, self.solved, self._wide, self.runs, arm)
+
     def add(self, other: BlockRidge, places: Integers) -> None:
         """Takes in all that another has learnt; each of its arms is at a place here, or nowhere (-1)."""
         self._part()
         self.told += other.told
         self.counts += moved(other.counts, places, self.layout.arms)
         small_ridges.add_blocks(self.truth, other.truth, places)
-        self._refresh()
+        self.refresh()
 
     def growth(self) -> Gained:
         """All that was learnt, as sums."""
@@ -136,7 +168,7 @@ class BlockRidge:
         self.told += growth.told
         self.counts += growth.counts
         small_ridges.add_blocks(self.truth, growth.truth, np.arange(self.layout.arms))
-        self._refresh()
+        self.refresh()
 
     def over(self, layout: Layout, places: Integers) -> BlockRidge:
         """What was learnt of the arms that stay, bit for bit: each at its old place, or new (-1)."""
@@ -155,7 +187,7 @@ class BlockRidge:
 
     def restore(self, arrays: Arrays) -> None:
         """Takes the place of all that is here; what is derived must follow from the truth."""
-        count, dim = self.layout
+        count, dim, _ = self.layout
         told = int(fitting("told", arrays["told"], (), whole=True))
         counts = fitting_counts(arrays["counts"], count, told)
         truth: Floats = fitting("truth", arrays["truth"], (count, 2, dim + 1, dim))
@@ -163,7 +195,7 @@ class BlockRidge:
             fitting_sums("truth", part, dim, told, self.penalty)
         fresh = BlockRidge(self.layout, self.penalty)
         fresh.truth = truth
-        fresh._refresh()
+        fresh.refresh()
         if "factors" in arrays:  # else of a dense regression, or of another estimator
             fresh.solved, fresh.runs = refuse_strange_blocks(arrays, fresh.solved, fresh.runs)
             small_ridges.turn_blocks(fresh.solved, fresh._wide)
@@ -176,11 +208,12 @@ class BlockRidge:
         small_ridges.refresh_blocks(self.truth[:1], self.penalty, self.solved[:1], self._wide, self.runs[:1])
         self.solved[:], self.runs[:], self._wide[:] = self.solved[0], self.runs[0], self._wide[:, :1]
 
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
         """Computes all that is derived anew."""
         small_ridges.refresh_blocks(self.truth, self.penalty, self.solved, self._wide, self.runs)
 
-    def _blocks(self) -> Blocks:
+    def blocks(self) -> Blocks:
+        """What was learnt, as arrays that stay as long as somebody holds them."""
         held = self._held
         if held is None:
             arrays = self.solved, self._wide, self.runs, self.counts, self.truth
@@ -198,15 +231,15 @@ class BlockRidge:
 
 def wide_for(layout: Separate) -> Floats:
     """Room for thetas and factors of all arms, turned."""
-    arms, dim = layout
+    arms, dim, _ = layout
     return np.zeros((dim + dim * (dim + 1) // 2, arms))
 
 
 def refuse_blocks(grounds: Grounds, layout: Separate) -> None:
     """Refuses arms and contexts that are not there: compiled code would read beyond its arrays."""
     place, row, rows, apart = grounds
-    if not apart or rows.shape[1:] != (layout.dim,):
-        raise UnknownArm(f"rewards must be learnt on arms in contexts of {layout.dim} features")
+    if not apart or rows.shape[1:] != (layout.row,):
+        raise UnknownArm(f"rewards must be learnt on arms in contexts of {layout.row} features")
     refuse_place(int(place.max(initial=0)), layout.arms)
     if not (row.min() >= 0 and row.max() < len(rows)):
         raise UnknownArm(f"a reward cannot be learnt in context {row.max()} of {len(rows)}")

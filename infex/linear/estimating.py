@@ -14,6 +14,7 @@ from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
 from infex.linear.knowledge import Knowledge
 from infex.linear.offers import Layout, On
+from infex.linear.revising import Revision
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -56,6 +57,15 @@ class Statistics(Protocol):
 
     def gather(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
         """The same as quickly as can be: all but for rounding as if they were learnt in this order."""
+
+    def turn(self, on: On) -> int:
+        """How many rewards were told to what learns on this: the number of the next one."""
+
+    def revise(self, revision: Revision) -> None:
+        """Gives a reward that was learnt another value, or takes it out: as if it had been told so.
+
+        NotKept, and nothing has changed, where that cannot be had exactly.
+        """
 
     def entered(self) -> None:
         """A decision was taken on what is known now: a search may start from its estimate next time."""

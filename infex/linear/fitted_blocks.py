@@ -17,8 +17,10 @@ from infex.linear.estimating import Arrays, Estimator, Statistics
 from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
 from infex.linear.known import Known
+from infex.linear.learnable import refuse_place
 from infex.linear.offers import GONE, Layout, On, Separate
-from infex.linear.regression import ALONE, refuse_place
+from infex.linear.regression import ALONE
+from infex.linear.revising import Revision
 
 OF_ALL = ("told", "counts")  # what is kept of all arms together
 
@@ -37,7 +39,7 @@ class FittedBlocks:
 
     def __init__(self, layout: Separate, penalty: float, estimator: Estimator) -> None:
         self.layout, self._asked, self._estimator, self.told = layout, penalty, estimator, 0
-        count, dim = layout
+        count, dim, _ = layout
         self.columns: Floats = np.empty((count * dim, 0))  # none are fixed
         self.parts: list[Statistics] = [estimator.start(np.empty((dim, 0)), penalty) for _ in range(count)]
         self.counts: Floats = np.zeros((2, count))
@@ -104,6 +106,24 @@ class FittedBlocks:
             self.learn(grounds.on(place), reward, weight)
 
     gather = learn_many
+
+    def turn(self, on: On) -> int:
+        """How many rewards the arm's own regression was told."""
+        arm = in_block(on).arm
+        return 0 if arm == GONE else self.parts[arm].told
+
+    def revise(self, revision: Revision) -> None:
+        """Another value for a reward that was learnt, or none; nothing, if the arm is gone."""
+        arm, context = in_block(revision.on)
+        if arm == GONE:
+            return
+        refuse_place(arm, self.layout.arms)
+        self.parts[arm].revise(revision._replace(on=context))
+        self.told += revision.pulls
+        self._part()
+        self.counts[:, arm] += revision.pulls, revision.gain
+        self._stale.add(arm)
+        self._late.add(arm)
 
     def add(self, other: FittedBlocks, places: Integers) -> None:
         """Takes in all that another has learnt; each of its arms is at a place here, or nowhere (-1)."""

@@ -9,15 +9,19 @@ from infex.arrays import Bools, Floats, Integers
 from infex.errors import InvalidSetting
 from infex.linear.block_ridge import BlockRidge
 from infex.linear.estimating import Arrays, Estimator, Statistics
-from infex.linear.evidence import NOTHING, Evidence, Spent
+from infex.linear.evidence import Evidence
 from infex.linear.foresight import Expected, Foresight, Held
 from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
+from infex.linear.hybrid_ridge import HybridRidge
 from infex.linear.offers import InBlock, Layout, Offer, On
 from infex.linear.regression import RidgeStatistics
+from infex.linear.revising import Revision
+from infex.linear.spent import NOTHING, Spent
 from infex.linear.starting import started
 
 Growths = tuple[Gained, Gained | None]
+Turns = tuple[int, int | None]
 
 
 @final
@@ -37,7 +41,7 @@ class Memory:
         self.all = everything
         self.explored = explored
         self.foresight = foresight
-        self.searches = not isinstance(everything, RidgeStatistics | BlockRidge)
+        self.searches = not isinstance(everything, RidgeStatistics | BlockRidge | HybridRidge)
 
     @staticmethod
     def empty(layout: Layout, penalty: float, apart: bool, estimator: Estimator | None = None) -> Memory:
@@ -53,7 +57,8 @@ class Memory:
     def row(self, on: On) -> Floats:
         """The features that a reward is learnt on, (d,), for whoever learns by itself."""
         if isinstance(on, InBlock):
-            return on.row(len(self.columns))
+            shared = self.all.layout.shared if isinstance(self.all, HybridRidge) else 0
+            return on.row(len(self.columns), shared)
         return self.columns[:, on].copy() if isinstance(on, int) else on.copy()
 
     def evidence(self, note: object = None, allowed: Bools | None = None, spent: Spent = NOTHING) -> Evidence:
@@ -100,6 +105,17 @@ class Memory:
         self.all.learn_many(grounds, rewards, weights)
         if self.explored is not None:
             self.explored.learn_many(grounds.at(explored), rewards[explored], weights[explored])
+
+    def turns(self, on: On, explored: bool) -> Turns:
+        """The numbers that the next reward learnt on this will have."""
+        apart = self.explored if explored else None
+        return self.all.turn(on), None if apart is None else apart.turn(on)
+
+    def revise(self, revision: Revision, own_turn: int | None) -> None:
+        """Gives a reward another value, or takes it out; `own_turn` is its number among exploring rounds."""
+        self.all.revise(revision)
+        if self.explored is not None and own_turn is not None:
+            self.explored.revise(revision._replace(turn=own_turn))
 
     def entered(self, explored: bool) -> None:
         """A decision was taken on what is known now."""

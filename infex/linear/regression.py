@@ -10,14 +10,15 @@ import numpy as np
 from infex import kernels
 from infex.arrays import Floats, Integers, fitting, fitting_counts, moved
 from infex.checks import real
-from infex.errors import InvalidArms, UnknownArm
-from infex.kernels.layout import blank
+from infex.kernels.layout import LARGE, blank
 from infex.kernels.many_rewards import gather_arms, gather_rows, learn_each
 from infex.linear.estimating import Arrays
 from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
 from infex.linear.known import Known, Learnt
-from infex.linear.offers import InBlock, Layout, On, Separate
+from infex.linear.learnable import readable_rows, refuse_block, refuse_place, refuse_places, refuse_separate
+from infex.linear.offers import Layout, On
+from infex.linear.revising import Revision, revise_sums
 from infex.linear.strange import fitting_sums, refuse_no_numbers, refuse_run, refuse_strange
 
 LEAST_PENALTY = 1e-10  # with which V can still be factored when arms lie in a plane
@@ -88,6 +89,11 @@ class RidgeStatistics:
         """What arms that are not kept up are read from."""
         return self._learnt.settled()
 
+    @property
+    def kept_up(self) -> tuple[Floats, Floats]:
+        """The board and the run, for a kernel that reads them at once."""
+        return self._board, self._learnt.run
+
     def greedy_glance(self, numbers: Floats) -> tuple[int, int, float, float, float]:
         """One greedy decision in one call: see `kernels.greedy_glance`."""
         return kernels.greedy_glance(self._board, self._learnt.run, numbers)
@@ -129,7 +135,9 @@ class RidgeStatistics:
         self.told += 1
         learnt = self._learnt
         if weight == 1.0 and isinstance(on, int):
-            if on == self._arm:  # the common case, with fewer arrays to hand over
+            if (
+                on == self._arm and -LARGE <= reward <= LARGE
+            ):  # the common case, with fewer arrays to hand over
                 if kernels.pull_counted(learnt.run, self.counts, on, reward):
                     self._close()
                     self._arm = -1
@@ -138,7 +146,7 @@ class RidgeStatistics:
                 self.truth, self.penalty, learnt.solved, self.columns, self._board, learnt.vectors,
                 learnt.run, self.counts, on, reward,
             )  # fmt: skip
-            self._arm = int(learnt.run[kernels.ARM])
+            self._arm = arm_of(learnt.run)
             return
         self._arm = -1
         if isinstance(on, int):
@@ -163,7 +171,7 @@ class RidgeStatistics:
             self.truth, self.penalty, learnt.solved, self.columns, self._board, learnt.vectors, learnt.run,
             self.counts, grounds.place, grounds.row, readable_rows(grounds, self.dim), rewards, weights,
         )  # fmt: skip
-        self._arm = int(learnt.run[kernels.ARM]) if learnt.run[kernels.N] > 0.0 else -1
+        self._arm = arm_of(learnt.run)
 
     def gather(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
         """Takes in many rewards as sums, from which all is computed anew once: their order does not count."""
@@ -183,7 +191,25 @@ class RidgeStatistics:
         )
         rows = readable_rows(grounds, self.dim)[grounds.row[~fixed]]
         gather_rows(truth, self.penalty, rows, rewards[~fixed], weights[~fixed])
-        self._begin(truth, self.told + rewards.size)
+        self.begin(truth, self.told + rewards.size)
+
+    def turn(self, on: On) -> int:
+        """How many rewards were told."""
+        return self.told
+
+    def revise(self, revision: Revision) -> None:
+        """Another value for a reward that was learnt, or none; O(d^3 + d^2 K)."""
+        on = revision.on if isinstance(revision.on, int) else refuse_block(revision.on)
+        if isinstance(on, int):
+            refuse_place(on, self.columns.shape[1])
+        self._part()
+        self._close()
+        x = np.array(self.columns[:, on] if isinstance(on, int) else on)
+        revise_sums(self.truth, self.penalty, x, revision)
+        if isinstance(on, int):
+            self.counts[:, on] += revision.pulls, revision.gain
+        self.told += revision.pulls
+        self._refresh()
 
     def add(self, other: RidgeStatistics, places: Integers) -> None:
         """Takes in all that another has learnt."""
@@ -210,7 +236,7 @@ class RidgeStatistics:
     def over(self, layout: Layout, places: Integers) -> RidgeStatistics:
         """What was learnt, over other arms: each at its old place, or new (-1)."""
         other = RidgeStatistics(refuse_separate(layout), self.penalty)
-        other._begin(self.snapshot(), self.told)
+        other.begin(self.snapshot(), self.told)
         known = places >= 0
         other.counts[:, known] = self.counts[:, places[known]]
         return other
@@ -232,7 +258,7 @@ class RidgeStatistics:
         truth = fitting_sums("truth", arrays["truth"], self.dim, told, self.penalty)
         counts = fitting_counts(arrays["counts"], self.columns.shape[1], told)
         if "closed" not in arrays:  # of format 1, or of another estimator
-            self._begin(truth, told)
+            self.begin(truth, told)
             self.counts[:] = counts
             refuse_no_numbers(self.known())
             return
@@ -255,7 +281,7 @@ class RidgeStatistics:
         """A copy of the truth with the run under way in it, which goes on as it is."""
         return self._learnt.whole_truth()
 
-    def _begin(self, truth: Floats, told: int) -> None:
+    def begin(self, truth: Floats, told: int) -> None:
         """Starts from a truth, with no run under way."""
         self._part()
         self.truth[:] = truth
@@ -265,7 +291,7 @@ class RidgeStatistics:
 
     def _take(self, truth: Floats, solved: Floats, vectors: Floats, run: Floats) -> None:
         self.truth = truth
-        self._arm = int(run[kernels.ARM]) if run[kernels.N] > 0.0 else -1
+        self._arm = arm_of(run)
         self._learnt = Learnt(solved, vectors, run, self.penalty, truth)
 
     def _part(self) -> None:
@@ -294,42 +320,10 @@ class RidgeStatistics:
         kernels.refresh(self.truth, self.penalty, learnt.solved, self.columns, self._board, learnt.run)
 
 
-def refuse_places(grounds: Grounds, shape: tuple[int, ...]) -> None:
-    """Refuses places of arms and rows that are not there: compiled code would read beyond its arrays."""
-    dim, arms = shape
-    place, row, rows, apart = grounds
-    if (place >= 0).any():
-        refuse_place(int(place.max()), arms)
-    on_rows = row[place < 0]
-    if apart:
-        raise UnknownArm("rewards of arms with a regression each cannot be learnt by one for all")
-    if on_rows.size and not (on_rows.min() >= 0 and on_rows.max() < len(rows) and rows.shape[1] == dim):
-        raise UnknownArm(f"rewards cannot be learnt on features {rows.shape} where arms have {dim}")
-
-
-def readable_rows(grounds: Grounds, dim: int) -> Floats:
-    """The rows as compiled code reads them, also where there are none."""
-    return np.ascontiguousarray(grounds.rows) if len(grounds.rows) else np.zeros((0, dim))
-
-
-def refuse_place(on: int, arms: int) -> None:
-    """Refuses the index of an arm that is not there."""
-    if not 0 <= on < arms:
-        raise UnknownArm(f"a reward cannot be learnt on arm {on} of {arms}")
-
-
-def refuse_block(on: Floats | InBlock) -> Floats:
-    """Features; refuses an arm in a context, which only a regression of its own can learn on."""
-    if isinstance(on, InBlock):
-        raise UnknownArm(f"a reward of arm {on.arm} in a context needs a regression for each arm")
-    return on
-
-
-def refuse_separate(layout: Layout) -> Floats:
-    """Fixed arms, (d, K); refuses a layout with a regression for each."""
-    if isinstance(layout, Separate):
-        raise InvalidArms(f"one regression cannot go on as one for each of {layout.arms} arms")
-    return layout
+def arm_of(run: Floats) -> int:
+    """The arm whose run goes on with any reward that is not large; -1 if there is none."""
+    n = run[kernels.N]
+    return int(run[kernels.ARM]) if n > 0.0 and abs(run[kernels.SUM]) <= LARGE * n else -1
 
 
 def _count_of_one_name() -> int:

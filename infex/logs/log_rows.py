@@ -26,6 +26,7 @@ class LogRow(NamedTuple):
 
     `offers` are the arms on offer, (K, d), where they are not the same in all rows; or `context`, (c,), goes
     with the map of the header. `laws` are the chances of all arms given that the round explores, (K,).
+    `offered` says which of the arms were on offer, (K,), where not all were.
     `at` are microseconds since 1970, UTC. The other fields are those of a `Decision`.
     """
 
@@ -46,6 +47,7 @@ class LogRow(NamedTuple):
     reason: str = ""
     policy: str | None = None
     loss: float = 0.0
+    offered: Bools | None = None
 
 
 class LogReward(NamedTuple):
@@ -136,9 +138,25 @@ def _lists(rows: Sequence[LogRow]) -> dict[str, Any]:
     offers = [row.offers for row in rows if row.offers is not None]
     if offers:
         found |= _padded(offers, len(rows))
+    if any(row.offered is not None for row in rows):
+        found["offered"] = _masks(rows, found)
     if any(row.laws is not None for row in rows):
         found["laws"] = _laws(rows, found.get("offers"))
     return found
+
+
+def _masks(rows: Sequence[LogRow], found: dict[str, Any]) -> Bools:
+    """Which arms were on offer in each row; all of those there are where a row does not say."""
+    offers, sized = found.get("offers"), found.get("offered")
+    width = max(row.offered.size for row in rows if row.offered is not None)
+    masks = np.ones((len(rows), width if offers is None else offers.shape[1]), dtype=bool)
+    if sized is not None:
+        masks &= sized
+    for place, row in enumerate(rows):
+        if row.offered is not None:
+            masks[place] = False
+            masks[place, : row.offered.size] = row.offered
+    return masks
 
 
 def _laws(rows: Sequence[LogRow], offers: Floats | None) -> Floats:

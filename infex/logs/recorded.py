@@ -51,7 +51,7 @@ def _joined(parts: Iterator[Frame]) -> Log:
                 of_header.append(len(headers) - 1)
             elif kind == REWARDED:
                 key, told = _reward(content)
-                if (place := places.pop(key, None)) is not None:
+                if (place := places.get(key)) is not None:  # told again, the last one counts
                     rewards[place] = told
         except (struct.error, UnicodeDecodeError, ValueError, IndexError):
             raise InvalidLog("this log holds something that is not of this version") from None
@@ -97,13 +97,15 @@ def _said(content: bytes) -> tuple[LogHeader, str]:
 def _row(content: bytes, stream: str, policy: str | None) -> LogRow:
     (
         t, arm, greedy, probability, chance, law, at, loss, explored, offer, laws_size, rows, width,
-        key_size, reason_size, label_size, _,
+        key_size, reason_size, label_size, offered_size,
     ) = ROW.unpack_from(content)  # fmt: skip
     begin = ROW.size
     texts = []
     for size in (key_size, reason_size, label_size):
         texts.append(content[begin : begin + size].decode())
         begin += size
+    offered = np.frombuffer(content[begin : begin + offered_size], dtype=bool) if offered_size else None
+    begin += offered_size
     laws = np.frombuffer(content[begin : begin + 8 * laws_size])
     values = np.frombuffer(content[begin + 8 * laws_size :]).reshape(rows, width)
     shares = [None if share != share else share for share in (probability, chance, law)]  # NaN
@@ -113,7 +115,7 @@ def _row(content: bytes, stream: str, policy: str | None) -> LogRow:
         laws if laws_size else None,
         values if offer == AMONG_ARMS else None,
         values[0] if offer == IN_A_CONTEXT else None,
-        None if at == NO_TIME else at, stream, texts[1], policy, loss,
+        None if at == NO_TIME else at, stream, texts[1], policy, loss, offered,
     )  # fmt: skip
 
 

@@ -351,3 +351,38 @@ def test_what_was_answered_before_a_kill_is_there(tmp_path: Path) -> None:
     log = read_recorded(path)
     assert log.round[:50].tolist() == seen
     assert log.reward[:49].tolist() == [t / 8 for t in range(1, 50)]
+
+
+def test_arms_that_were_not_on_offer_are_said(tmp_path: Path) -> None:
+    bandit = Bandit(np.eye(3), SOFT, labels=["a", "b", "c"], log=tmp_path / "log")
+    plain = Bandit(np.eye(3), SOFT, labels=["a", "b", "c"])
+    for t in range(15):
+        offered = None if t % 3 == 0 else ["b", "c"]
+        decision, other = (
+            bandit.ask(offered=offered, explore=t % 4 > 0),
+            plain.ask(offered=offered, explore=t % 4 > 0),
+        )
+        assert decision[1:] == other[1:]
+        bandit.tell(decision, float(t))
+        plain.tell(other, float(t))
+    log = read_recorded(tmp_path / "log")
+    assert log.offered is not None
+    assert log.offered.tolist() == [[t % 3 == 0, True, True] for t in range(15)]
+    given = Bandit(dim=3, policy=SOFT, log=tmp_path / "given")
+    given.ask(np.eye(3), offered=[0, 2])
+    given.ask(np.eye(3)[:2])
+    seen = read_recorded(tmp_path / "given").offered
+    assert seen is not None
+    assert seen.tolist() == [[True, False, True], [True, True, False]]
+
+
+def test_a_reward_that_is_told_again_is_the_last_one(tmp_path: Path) -> None:
+    bandit = Bandit(np.eye(2), SOFT, remembers=10, rewards=(0, 9), log=tmp_path / "log")
+    first, second = bandit.ask(), bandit.ask()
+    bandit.tell(first, 1.0, again="sum")
+    bandit.tell(first, 2.5, again="sum")
+    bandit.tell_many([second], [4.0])
+    bandit.tell(second, 5.0, again="replace")
+    log = read_recorded(tmp_path / "log")
+    assert log.reward.tolist() == [3.5, 5.0]
+    assert log.facts.rewards == (0.0, 9.0)
