@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
@@ -16,6 +17,7 @@ from infex.bandit.exchange import apply, changes_of
 from infex.bandit.logged import learn
 from infex.bandit.merging import merge
 from infex.bandit.readable import Readable
+from infex.bandit.recording import Notebook
 from infex.bandit.telling import tell_many
 from infex.errors import CannotMerge
 
@@ -78,12 +80,15 @@ class Wholesale(Readable):
         arms: object = None,
         rewards: npt.ArrayLike = (),
         weights: npt.ArrayLike | None = None,
+        *,
+        explored: npt.ArrayLike | None = None,
     ) -> None:
         """Learns from a log of its own or of others: as if these rewards had been told; all of them, or none.
 
         No round is counted, and no exploration. `arms` are labels where arms have labels, else indices, and
         rows of features where arms change every round; `contexts` go with a feature map alone. `weights` say
-        how much each of the `rewards` counts, as in `tell`.
+        how much each of the `rewards` counts, as in `tell`. `explored` says which rows were explorations, for
+        a base that keeps data of its own.
 
         >>> from infex import Bandit, Greedy
         >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], Greedy(), labels=["tea", "juice"])
@@ -92,7 +97,19 @@ class Wholesale(Readable):
         ([2, 1], 0)
         """
         with self._lock:
-            learn(self._bandit, contexts, arms, rewards, weights)
+            learn(self._bandit, contexts, arms, rewards, weights, explored)
+
+    def log_to(self, path: str | os.PathLike[str] | None) -> None:
+        """Writes all further decisions and rewards to the log at `path`, behind what is there; None: nowhere.
+
+        As `Bandit(log=...)` does, for a bandit that was loaded, copied or forked off, which has none. A row
+        says what was on offer, why, and with what chances; `save` brings it to the disk, too.
+        """
+        with self._lock:
+            notebook = None if path is None else Notebook(self._bandit, path)
+            if self._notebook is not None:
+                self._notebook.recorder.close()
+            self._notebook = notebook
 
     def changes(self) -> Changes:
         """What this bandit has learnt by itself since the last call, as sums, for others to `apply`.

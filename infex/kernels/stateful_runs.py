@@ -233,10 +233,11 @@ def play_stretch(
     post, outcome, volumes, room = lend(post), lend(outcome), lend(volumes), lend(room)
     fault = 0
     if t == 1:
-        begun(learning.ridge, learning.ridge.columns, True)
+        nothing = np.zeros((0, 0, 0))
+        begun(learning.ridge, learning.ridge.columns, True, nothing)
         fault = start(learning, fitting)
         if fault == 0 and deciding.apart:
-            begun(own.ridge, own.ridge.columns, True)
+            begun(own.ridge, own.ridge.columns, True, nothing)
             fault = start(own, fitting)
     if fault == 0:
         fault = play_stateful_rounds(
@@ -287,19 +288,18 @@ def play_stateful_batch(
     losses, checkpoints, curves = lend(losses), lend(checkpoints), lend(curves)
     which, starts, volumes, times = lend(which), lend(starts), lend(volumes), lend(times)
     law, post, room = lend(law), lend(post), lend(room)
-    ends, no_arms = np.full(1, end), np.zeros((0, 0, 0))
+    ends, nothing = np.full(1, end), np.zeros((0, 0, 0))
     reward_rng, rng = generator_at(handed, 0), generator_at(handed, 1)
     for r in range(which.size):
         clock = ticks()
         i = which[r]
         if t == 1 and starts.shape[0] > 0:
             set_generators(memory, starts, r)
-        mine = Learning(
-            begun(learning.ridge, columns[i], t == 1), learning.counts, learning.memory, learning.search
-        )
+        ridge = begun(learning.ridge, columns[i], t == 1, nothing)
+        mine = Learning(ridge, learning.counts, learning.memory, learning.search)
         kept = mine
         if deciding.apart:
-            kept = Learning(begun(own.ridge, columns[i], t == 1), own.counts, own.memory, own.search)
+            kept = Learning(begun(own.ridge, columns[i], t == 1, nothing), own.counts, own.memory, own.search)
         fault, fit_here = 0, Fitting(fitting.fitter, fitting.settings, weights[i], fitting.search_at)
         if t == 1:
             deciding.notes[:], deciding.asked[0], spending.totals[:] = 0.0, 0.0, 0.0
@@ -309,7 +309,7 @@ def play_stateful_batch(
         if fault == 0:
             fault = play_stateful_rounds(
                 t, end, rule, deciding, fit_here, controls, spending, mine, kept,
-                World(law, noise, ends, means[i : i + 1], no_arms, True), post, room, reward_rng, rng,
+                World(law, noise, ends, means[i : i + 1], nothing, True), post, room, reward_rng, rng,
                 Outcome(checkpoints, curves[r], tallies[r], counts[r], arms[r], rewards[r], losses[r]),
             )  # fmt: skip
         if fault != 0:

@@ -23,6 +23,7 @@ def instance(url: str, tokens: Path) -> Iterator[tuple[str, subprocess.Popen[Any
     words = [sys.executable, "-m", "infex", "serve", "--db", url, "--port", "0", "--tokens", str(tokens)]
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
     with started(words, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stderr is not None
         lines = iter(process.stderr.readline, "")
         found = next(found for line in lines if (found := re.search(r"at (http://\S+:\d+)/$", line.strip())))
         yield found[1], process
