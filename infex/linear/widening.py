@@ -17,7 +17,7 @@ AS_THEY_ARE = ("told", "counts", "plays", "rewards", "weights", "dropped", "told
 COMPUTED_ANEW = (
     *("closed", "solved", "vectors", "run", "board"),  # by a ridge
     *("factors", "runs"),  # by one for each arm
-    *("odds", "tally", "expanded", "fitted"),  # by logistic regression
+    *("fitted", "fit figures"),  # by logistic regression
 )
 HALF_OF_DIGITS = 134217729.0  # 2^27 + 1: a float times this falls into two halves of 26 bits
 
