@@ -33,7 +33,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     | {"linear", "schedules", "estimators", "policies", "rounds", "features", "environments"},
     "bandit": GROUND
     | {"version", "files", "streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds"}
-    | {"features", "records"},
+    | {"features", "records", "statistics"},
     "study": GROUND,
     "simulation": GROUND
     | {"streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds", "environments"}

@@ -27,7 +27,7 @@ FEW_ROWS = 4  # different x that are fitted anew with every reward
 FEW_REWARDS = 256
 MOVED_FAR = 0.01
 HALVINGS = 120
-DUE, WALKED, WIDEST, FIT_STATE = range(4)  # rewards at the next fit; since the last: sum of a^2 q, largest q
+FIT_DUE, WALKED, WIDEST, FIT_STATE = range(4)  # rewards at the next fit; sum of a^2 q, largest q
 COUNT, TOLD, GROWN, STATE_BEGINS = range(4)  # rows, rewards, the volume; the state of the fit
 LOGISTIC_HEAD = STATE_BEGINS + FIT_STATE
 
@@ -67,13 +67,13 @@ def fit_logistic(
 def is_due(rows: int, told: float, state: Floats) -> bool:
     """Is all fitted anew with this reward?"""
     few = rows <= FEW_ROWS or told <= FEW_REWARDS
-    return few or told >= state[DUE] or state[WALKED] * state[WIDEST] > MOVED_FAR
+    return few or told >= state[FIT_DUE] or state[WALKED] * state[WIDEST] > MOVED_FAR
 
 
 @compiled
 def begin(state: Floats, told: float) -> None:
     """All was fitted anew with so many rewards."""
-    state[DUE], state[WALKED], state[WIDEST] = 2.0 * told, 0.0, 0.0
+    state[FIT_DUE], state[WALKED], state[WIDEST] = 2.0 * told, 0.0, 0.0
 
 
 @woven

@@ -16,10 +16,10 @@ from infex.linear.block_ridge import NOBODY, in_block, separate, wide_for
 from infex.linear.estimating import Arrays, Estimator, Statistics
 from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
+from infex.linear.holders import ALONE
 from infex.linear.known import Known
 from infex.linear.learnable import refuse_place
 from infex.linear.offers import GONE, Layout, On, Separate
-from infex.linear.regression import ALONE
 from infex.linear.revising import Revision
 
 OF_ALL = ("told", "counts")  # what is kept of all arms together

@@ -24,11 +24,11 @@ from infex.linear.block_ridge import BlockRidge, in_block, separate
 from infex.linear.estimating import Statistics
 from infex.linear.fitted_blocks import FittedBlocks
 from infex.linear.grounds import Grounds
+from infex.linear.holders import ALONE
 from infex.linear.knowledge import Knowledge
 from infex.linear.known import Known
 from infex.linear.learnable import refuse_separate
 from infex.linear.offers import GONE, InBlock, Layout, On, Separate
-from infex.linear.regression import ALONE
 
 NARROW, IGNORE = "narrow", "ignore"
 PendingWay = Literal["narrow", "ignore"]

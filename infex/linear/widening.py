@@ -13,7 +13,7 @@ from infex.linear.estimating import Arrays
 SUMMED = ("truth", "faded", "faded twice")
 ROWED = ("rows",)
 SEARCHED = ("start", "next start")
-AS_THEY_ARE = ("told", "counts", "plays", "rewards", "weights", "dropped", "tolds", "late")
+AS_THEY_ARE = ("told", "counts", "plays", "rewards", "weights", "dropped", "tolds", "late", "scatter")
 COMPUTED_ANEW = (
     *("closed", "solved", "vectors", "run", "board"),  # by a ridge
     *("factors", "runs"),  # by one for each arm
