@@ -5,7 +5,7 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from benchmarks import ask_tell, by_hand, disjoint, engine, many, plans, rivals, sweeps
+from benchmarks import ask_tell, by_hand, disjoint, engine, hybrid, many, plans, rivals, sweeps
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -14,6 +14,7 @@ def main() -> None:
     """Runs all benchmarks."""
     write("ask_tell", show_ask_tell())
     write("disjoint", show_disjoint())
+    write("hybrid", show_hybrid())
     write("engine", show_engine())
     write("many", show_many())
     write("by_hand", show_by_hand())
@@ -49,6 +50,22 @@ def show_disjoint() -> dict[str, Any]:
     megabytes = disjoint.memory()
     print(f"\na shop of 200 arms and 20 features: {megabytes:.1f} MB")
     return {"rows": [row._asdict() | {"ratio": row.ratio} for row in rows], "megabytes": megabytes}
+
+
+def show_hybrid() -> dict[str, Any]:
+    """Features that arms share beside their own, and runs in contexts."""
+    print("\nfeatures.hybrid, microseconds of processor time for ask + tell (c and p of contexts and arms)\n")
+    print(f"{'c':>3}{'p':>3}{'K':>6}{'infex':>9}{'NumPy':>9}{'ratio':>8}{'one regression':>17}")
+    rows = hybrid.table()
+    for row in rows:
+        dense = "" if row.dense is None else f"{row.dense:17.1f}"
+        sizes = f"{row.context:3}{row.features:3}{row.arms:6}"
+        print(f"{sizes}{row.infex:9.1f}{row.numpy:9.1f}{row.ratio:7.2f}x{dense}")
+    print(f"\nruns in contexts, c = 5, K = 10, microseconds a round, wanted at most {hybrid.A_ROUND:g}\n")
+    played = hybrid.runs()
+    for name, microseconds in played:
+        print(f"  {name:27}{microseconds:9.3f}")
+    return {"rows": [row._asdict() | {"ratio": row.ratio} for row in rows], "runs": dict(played)}
 
 
 def show_engine() -> dict[str, Any]:

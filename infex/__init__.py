@@ -43,17 +43,22 @@ if _TYPE_CHECKING:
     from infex.experiments.results import Results as Results
     from infex.experiments.sweep import Sweep as Sweep
     from infex.planning import plan as plan
+    from infex.study.addresses import studies as studies
+    from infex.study.study import Study as Study
 
 _LATER = {
     "Results": "infex.experiments.results",
+    "Study": "infex.study.study",
     "Sweep": "infex.experiments.sweep",
     "plan": "infex.planning",
+    "studies": "infex.study.addresses",
 }
+_EXTRAS = {"Study": "study", "studies": "study"}  # what each of these needs, if not infex[experiments]
 _ROOMS = ("environments", "errors", "estimators", "features", "testing", "theory", "verification", "view")
 
 
 def __getattr__(name: str) -> object:
-    """What is loaded when it is asked for; `Sweep`, `Results` and `plan` need infex[experiments]."""
+    """What is loaded when it is asked for; `Study` needs infex[study], the others infex[experiments]."""
     if name in _ROOMS:
         return _importlib.import_module(f"infex.{name}")
     if name in _LATER:
@@ -63,14 +68,19 @@ def __getattr__(name: str) -> object:
             if (error.name or "").split(".")[0] == "infex":
                 raise
             raise ModuleNotFoundError(
-                f"{error.name} is missing; infex.{name} needs: pip install 'infex[experiments]'",
+                f"{error.name} is missing; infex.{name} needs: pip install "
+                f"'infex[{_EXTRAS.get(name, 'experiments')}]'",
                 name=error.name,
             ) from None
     raise AttributeError(f"module 'infex' has no attribute {name!r}")
 
 
 globals()["__all__"] = sorted(  # all that stands above; a type checker reads the lines themselves
-    {*_ROOMS, *(_LATER if _find_spec("pyarrow") else ())}  # a star import needs what it names
+    {
+        *_ROOMS,
+        *(_LATER.keys() - _EXTRAS if _find_spec("pyarrow") else ()),
+    }  # a star import needs what it names
+    | {*(_EXTRAS if _find_spec("msgspec") and _find_spec("apsw") else ())}
     | {
         name
         for name, value in list(globals().items())

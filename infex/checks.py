@@ -99,6 +99,11 @@ def settings_by_name(settings: DataclassInstance) -> dict[str, Any]:
     return {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings) if field.init}
 
 
+def qualified_name(function: object) -> str:
+    """The name of a function or class, or else that of its class; no `repr` is called."""
+    return str(getattr(function, "__qualname__", type(function).__qualname__))
+
+
 def changed_settings(settings: DataclassInstance) -> list[str]:
     """The settings of a dataclass that differ from their defaults, as in `delta=0.001`."""
     defaults = {field.name: field.default for field in dataclasses.fields(settings)}

@@ -129,6 +129,18 @@ class JournalMoved(InfexError, RuntimeError):
     """Somebody else has appended to the journal: what was to follow does not follow any more."""
 
 
+class UnknownStudy(InfexError, KeyError):
+    """No study of this name is kept there, and no settings were given to begin one."""
+
+
+class OtherSettings(InfexError, ValueError):
+    """A study was opened with other settings than those in force."""
+
+
+class AnotherRequest(InfexError, ValueError):
+    """Something else was asked under a key that has its decision already."""
+
+
 class InfexWarning(UserWarning):
     """The root of all warnings of infex."""
 

@@ -34,7 +34,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "bandit": GROUND
     | {"version", "files", "streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds"}
     | {"features", "records", "statistics"},
-    "study": GROUND,
+    "study": GROUND | {"version", "files", "linear", "policies", "rounds", "features", "records", "bandit"},
     "simulation": GROUND
     | {"streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds", "environments"}
     | {"records"},
@@ -48,7 +48,8 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "planning": GROUND
     | {"files", "streams", "statistics", "schedules", "linear", "policies", "environments", "records"}
     | {"simulation", "reports"},
-    "cli": {"errors", "files", "schedules", "theory", "verification", "reports", "experiments", "planning"},
+    "cli": {"errors", "files", "schedules", "theory", "verification", "reports", "experiments", "planning"}
+    | {"records", "study"},
     "__main__": {"cli"},
     "testing": GROUND  # simulation: `agree` compares whole runs
     | {"streams", "schedules", "linear", "policies", "rounds", "environments", "simulation"}

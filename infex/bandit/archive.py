@@ -5,6 +5,7 @@ JSON and the arrays of numbers. The digest is that of the format and the rest.
 """
 
 import hashlib
+import io
 import json
 import os
 from pathlib import Path
@@ -25,10 +26,21 @@ SETTINGS_ARRAY = "settings"
 
 def write(path: str | os.PathLike[str], settings: dict[str, Any], arrays: Arrays) -> None:
     """Puts a new file in the place of the old one; a crash leaves one of the two, whole."""
-    text = json.dumps(settings, allow_nan=False).encode()
-    stored: Any = arrays | {SETTINGS_ARRAY: np.frombuffer(text, dtype=np.uint8)}
+    stored = _stored(settings, arrays)
     with replacing(Path(os.path.realpath(path))) as file:
         _write(file, stored)
+
+
+def packed(settings: dict[str, Any], arrays: Arrays) -> bytes:
+    """What such a file would hold."""
+    file = io.BytesIO()
+    _write(file, _stored(settings, arrays))
+    return file.getvalue()
+
+
+def _stored(settings: dict[str, Any], arrays: Arrays) -> Any:
+    text = json.dumps(settings, allow_nan=False).encode()
+    return arrays | {SETTINGS_ARRAY: np.frombuffer(text, dtype=np.uint8)}
 
 
 def _write(file: IO[bytes], stored: Any) -> None:
@@ -46,22 +58,27 @@ def _write(file: IO[bytes], stored: Any) -> None:
 def read(path: str | os.PathLike[str]) -> tuple[int, dict[str, Any], Arrays]:
     """The format, settings and arrays of a file, if it is whole and of a format known here."""
     with open(path, "rb") as file:
-        begun = file.read(len(MAGIC))
-        if begun != MAGIC:
-            shown = (begun + file.read(16))[:16]
-            raise ForeignFile(f"{path} is not a bandit saved by infex: it starts with {shown!r}")
-        version, _, digest = file.readline(LONGEST_HEAD).removesuffix(b"\n").partition(b" ")
-        if not version.isdigit() or len(version) > 9:
-            raise DamagedFile(f"{path} is damaged: its first line is cut or changed")
-        if int(version) > FORMAT:
-            raise NewerFile(
-                f"{path} has format {int(version)}, this infex reads up to {FORMAT}: install a newer infex"
-            )
-        body = file.tell()
-        if _digest(version, file).hexdigest().encode() != digest:
-            raise DamagedFile(f"{path} is damaged: its content does not match its checksum")
-        file.seek(body)
-        return int(version), *_content(path, file)
+        return unpacked(path, file)
+
+
+def unpacked(path: str | os.PathLike[str], file: IO[bytes]) -> tuple[int, dict[str, Any], Arrays]:
+    """The same of a file that is open; `path` is what errors call it."""
+    begun = file.read(len(MAGIC))
+    if begun != MAGIC:
+        shown = (begun + file.read(16))[:16]
+        raise ForeignFile(f"{path} is not a bandit saved by infex: it starts with {shown!r}")
+    version, _, digest = file.readline(LONGEST_HEAD).removesuffix(b"\n").partition(b" ")
+    if not version.isdigit() or len(version) > 9:
+        raise DamagedFile(f"{path} is damaged: its first line is cut or changed")
+    if int(version) > FORMAT:
+        raise NewerFile(
+            f"{path} has format {int(version)}, this infex reads up to {FORMAT}: install a newer infex"
+        )
+    body = file.tell()
+    if _digest(version, file).hexdigest().encode() != digest:
+        raise DamagedFile(f"{path} is damaged: its content does not match its checksum")
+    file.seek(body)
+    return int(version), *_content(path, file)
 
 
 def _content(path: str | os.PathLike[str], file: IO[bytes]) -> tuple[dict[str, Any], Arrays]:

@@ -13,7 +13,7 @@ from infex.bandit.given_columns import given_columns
 from infex.bandit.labels import mask_of, places_of
 from infex.checks import whole
 from infex.errors import InvalidArms, InvalidContext, InvalidSetting
-from infex.features import Disjoint, FeatureMap, Interactions, Joined
+from infex.features import Disjoint, FeatureMap, Hybrid, Interactions, Joined
 from infex.features.feature_map import encoder_of, refuse_all_but_context, unit_of
 from infex.features.turnable import TurningMap, staying
 from infex.linear import InContext, Layout, Offer, Separate
@@ -29,6 +29,8 @@ class Asked(NamedTuple):
     labels: Iterable[Label] | None = None
     context: object = None
     allowed: npt.ArrayLike | None = None
+    offered: object = None
+    explore: bool = True
 
 
 NOTHING_ASKED = Asked()
@@ -190,10 +192,7 @@ class Mapped:
 
     @property
     def layout(self) -> Layout:
-        rule = self.features
-        return (
-            Separate(rule.count, rule.context_dim) if isinstance(rule, Disjoint) else np.empty((rule.dim, 0))
-        )
+        return layout_of(self.features)
 
     @property
     def unit(self) -> float:
@@ -228,17 +227,33 @@ class Mapped:
         return found, kept
 
 
-def context_within(arms: Arms, context: object) -> Floats | None:
-    """A context, checked, where arms have a regression each; None where they have not, or without one."""
-    if context is None or not isinstance(arms, Mapped) or not isinstance(arms.features, Disjoint):
+def layout_of(features: FeatureMap) -> Layout:
+    """What statistics are kept of, with a map."""
+    if isinstance(features, Disjoint):
+        return Separate(features.count, features.context_dim)
+    if isinstance(features, Hybrid):
+        return Separate(features.count, len(features.own), features.shared.dim)
+    return np.empty((features.dim, 0))
+
+
+def context_within(arms: Arms, context: object) -> Floats | InContext | None:
+    """A context, checked, where arms have a regression each; None where they have not, or without one.
+
+    With features that arms share, if there are any.
+    """
+    if context is None or not isinstance(arms, Mapped):
         return None
-    return arms.features.within(context)
+    if isinstance(arms.features, Disjoint):
+        return arms.features.within(context)
+    return InContext(*arms.features.within(context)) if isinstance(arms.features, Hybrid) else None
 
 
 def offer_of(features: FeatureMap, context: object) -> Offer:
     """What a map offers in a context."""
     if isinstance(features, Disjoint):
         return InContext(features.within(context))
+    if isinstance(features, Hybrid):
+        return InContext(*features.within(context))
     if isinstance(features, Interactions | Joined):
         return np.ascontiguousarray(features(context).T)
     columns = given_columns(features(context), features.dim, None)
@@ -295,6 +310,14 @@ def source_of(
     assert arms is not None
     columns = columns_of(arms, rescale=rescale)
     return Fixed(columns, labels if labels is None or isinstance(labels, str) else tuple(labels), rescale)  # type: ignore[arg-type]
+
+
+def question(
+    source: Arms, arms: npt.ArrayLike | None, context: object
+) -> tuple[npt.ArrayLike | None, object]:
+    """The arms and the context of a question: all that is given to a bandit with a map is its context."""
+    alone = arms is not None and context is None and type(source) is Mapped
+    return (None, arms) if alone else (arms, context)
 
 
 def read_from(source: Arms, arms: npt.ArrayLike | None) -> Arms:

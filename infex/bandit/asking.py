@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
 def ask_given_quickly(bandit: Bandit, asked: Asked, own_id: str | None) -> Decision | None:
     """Asks among the arms that are given, where the policy's decision can be had in one call."""
-    arms, labels, context, allowed = asked
+    arms, labels, context, allowed, offered, explore = asked
     player, shortcut = bandit._player, bandit._open_shortcut
     ridge = player.memory.all
     if shortcut is None or context is not None or allowed is not None or player.account.owed:
+        return None
+    if offered is not None or explore is not True:
         return None
     if type(bandit._arms) is not Changing or arms is None or type(ridge) is not RidgeStatistics:
         return None

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from infex.arrays import Label
 from infex.bandit import deciding, extending, saving, turnover
-from infex.bandit.arms import NOTHING_ASKED, Asked, read_from, source_of
+from infex.bandit.arms import NOTHING_ASKED, Asked, question, read_from, source_of
 from infex.bandit.asking import ask_given_quickly
 from infex.bandit.deciding import ask_quickly, pending_of
 from infex.bandit.decision import Decided, Decision
@@ -112,23 +112,31 @@ class Bandit(Wholesale):
         *,
         context: object = None,
         allowed: npt.ArrayLike | None = None,
+        offered: object = None,
+        explore: bool = True,
         id: str | None = None,  # noqa: A002 - what users call it
     ) -> Decision:
         """Takes the next decision; give the arms on offer, with `labels` if you like, or the context.
 
-        `allowed` says for every arm whether exploring may try it in this round; what the bandit
-        forbids in all rounds stays forbidden. `id` is a text of your own to tell the reward by; by
-        itself a decision has one that no other process, copy or loaded file gives out again. Your own must
-        not be one that is pending; whether it was used before that is yours to know.
+        `offered` names the arms that may be played at all in this request, greedily too: by label where arms
+        have labels, else by index, or with a truth for each. Costs count from the best of them, and the
+        probability of a decision is over them. With `explore=False` nothing is explored in this request: what
+        was due is skipped, or owed, as the schedule says. `allowed` says for every arm whether exploring may
+        try it in this round; what the bandit forbids in all rounds stays forbidden.
+
+        `id` is a text of your own to tell the reward by; by itself a decision has one that no other process,
+        copy or loaded file gives out again. Your own must not be one that is pending; whether it was used
+        before that is yours to know.
         """
         self._lock.acquire()  # `with` takes twice the time
         try:
             asked = NOTHING_ASKED
+            arms, context = question(self._arms, arms, context)
             plain = arms is None and labels is None and allowed is None
-            if plain and (quickly := ask_quickly(self, id, context)) is not None:
+            if plain and (quickly := ask_quickly(self, id, context, offered, explore)) is not None:
                 return quickly
-            if arms is not None or labels is not None or context is not None or allowed is not None:
-                asked = Asked(arms, labels, context, allowed)
+            if not plain or context is not None or offered is not None or explore is not True:
+                asked = Asked(arms, labels, context, allowed, offered, explore)
                 if arms is not None and (quickly := ask_given_quickly(self, asked, id)) is not None:
                     return quickly
             decision, taken = deciding.decide(self, asked, id)
@@ -145,14 +153,18 @@ class Bandit(Wholesale):
         *,
         context: object = None,
         allowed: npt.ArrayLike | None = None,
+        offered: object = None,
+        explore: bool = True,
         id: str | None = None,  # noqa: A002 - what users call it
     ) -> Decided:
         """What `ask` would decide; nothing changes until it is entered, by `enter`.
 
-        `arms`, `labels`, `context`, `allowed` and `id` are those of `ask`.
+        `arms`, `labels`, `context`, `allowed`, `offered`, `explore` and `id` are those of `ask`.
         """
         with self._lock:
-            decision, taken = deciding.decide(self, Asked(arms, labels, context, allowed), id)
+            arms, context = question(self._arms, arms, context)
+            asked = Asked(arms, labels, context, allowed, offered, explore)
+            decision, taken = deciding.decide(self, asked, id)
             played = deciding.features_at(self, taken.choice.arm)
             return Decided(decision, taken, id is not None, self._player.account.changes, played)
 
@@ -238,7 +250,8 @@ class Bandit(Wholesale):
         """Puts new arms behind those there are, with `labels` if the others have some.
 
         With a feature map `arms` are as the map takes them: for `disjoint` a label, several, or without
-        labels how many; for `interactions` rows of features; for `joined` arms of any kind, or one text.
+        labels how many; for `interactions` rows of features; for `joined` arms of any kind, or one text; for
+        `hybrid` as its shared map takes them.
 
         What was learnt tells of them at once; an arm with a regression of its own begins with nothing, and
         the others keep all they have learnt. Exploring may try them, also where `allowed` forbids others.
@@ -257,6 +270,7 @@ class Bandit(Wholesale):
         """Takes the arms in `which` away, by label where arms have labels, else by index.
 
         What was learnt stays; that of an arm with a regression of its own (`disjoint`) goes with the arm.
+        What its rewards have told of features that arms share (`hybrid`) stays.
 
         Indices close up behind them. A pending decision for a removed arm can still be told: its reward is
         learnt on the arm's features. Where the arm had a regression of its own nothing is learnt from it,

@@ -39,10 +39,12 @@ def ask_many(
     asked: object,
     labels: Iterable[Iterable[Label] | None] | None,
     allowed: npt.ArrayLike | None,
+    offered: object,
+    explore: object,
     ids: Iterable[str] | None,
 ) -> Decisions:
     """All decisions, or none if one of them cannot be taken."""
-    questions = questions_of(bandit, asked, labels, allowed)
+    questions = questions_of(bandit, asked, labels, allowed, offered, explore)
     keys = _own_keys(bandit, ids, len(questions))
     if not len(questions):
         return Decisions.of([])

@@ -34,7 +34,9 @@ class Portion(NamedTuple):
 class Changes:
     """What was learnt since `changes` was last called, as sums: `bandit.apply` adds them to another's.
 
-    It is plain data: `to_bytes` and `from_bytes` take it anywhere. `told` is how many rewards are in it.
+    A bandit makes it: `problem` says what it was learnt about (features, penalty, arms), which must agree
+    with the other bandit, and `portions` are the sums. It is plain data: `to_bytes` and `from_bytes` take it
+    anywhere. `told` is how many rewards are in it.
 
     >>> from infex import Bandit, Greedy
     >>> worker, centre = (Bandit([[1.0]], Greedy()) for _ in range(2))
@@ -93,6 +95,7 @@ def portions_arrays(portions: tuple[Portion, ...]) -> Arrays:
         for name, growth in zip(("all", "explored"), portion.growths, strict=True):
             if growth is not None:
                 parts = {"truth": growth.truth, "counts": growth.counts, "told": np.array(growth.told)}
+                parts |= {} if growth.common is None else {"common": growth.common}
                 found |= {f"changes {number} {name} {part}": array for part, array in parts.items()}
     return found
 
@@ -130,8 +133,12 @@ def _growth(arrays: Arrays, number: int, name: str, problem: Mapping[str, Any]) 
     dim, penalty, blocks = (problem[key] for key in ("dim", "penalty", "blocks"))
     told, truth, counts = (arrays[f"changes {number} {name} {part}"] for part in ("told", "truth", "counts"))
     count = int(fitting("told", told, (), whole=True))
-    shape = (2, dim + 1, dim) if blocks is None else (blocks, 2, dim + 1, dim)
+    shared = problem.get("shared", 0)
+    shape = (2, dim + 1, dim) if blocks is None else (blocks, 2, dim + 1 + shared, dim)
     sums: Floats = fitting("truth", truth, shape)
     for part in [sums] if blocks is None else sums:
-        fitting_sums("truth", part, dim, count, penalty)
-    return Gained(sums, fitting_counts(counts, problem["arms"], count), count)
+        fitting_sums("truth", part[:, : dim + 1], dim, count, penalty)
+    common = arrays[f"changes {number} {name} common"] if shared else None
+    if common is not None:
+        common = fitting_sums("common", common, shared, count, penalty)
+    return Gained(sums, fitting_counts(counts, problem["arms"], count), count, common)

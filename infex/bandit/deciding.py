@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from infex.arrays import fitting_rows
+from infex.arrays import Floats, fitting_rows
 from infex.bandit.arms import Asked, Fixed, context_within
 from infex.bandit.context_reading import checked_rules, counting, noticed_in, read, read_one
 from infex.bandit.decision import Decided, Decision
@@ -14,15 +14,17 @@ from infex.bandit.explaining import explained
 from infex.bandit.foreseeing import await_reward
 from infex.bandit.lives import key_of
 from infex.bandit.noting import fits
+from infex.bandit.offering import offered_mask, permission, requested
 from infex.bandit.pending_block import Pending
 from infex.checks import quick, real
 from infex.errors import InvalidChoice, InvalidRound, UnknownDecision
-from infex.linear import InBlock, Layout, On, Separate
+from infex.linear import InBlock, InContext, Layout, On, Separate
 from infex.policies.choice import Choice, checked_choice
 from infex.policies.masks import refuse_turn
 from infex.policies.reviving import revived
 from infex.policies.traits import Traits
 from infex.rounds import Taken
+from infex.rounds.shortcut import Glance
 
 if TYPE_CHECKING:
     from infex.bandit.bandit import Bandit
@@ -35,7 +37,7 @@ def decide(bandit: Bandit, asked: Asked, own_id: str | None) -> tuple[Decision, 
     player = bandit._player
     t = player.account.t + 1
     key = key_for(bandit, own_id, t)
-    evidence = player.evidence(offered.columns, offered.allowed)
+    evidence = requested(player.evidence(offered.columns, offered.allowed), asked, offered.labels)
     before = stamp(bandit)
     taken = player.decide(t, evidence, bandit._draws.at(t))
     if stamp(bandit) != before:
@@ -43,8 +45,10 @@ def decide(bandit: Bandit, asked: Asked, own_id: str | None) -> tuple[Decision, 
     return explained(key, taken, evidence, offered.labels, bandit._radius), counting(taken, asked)
 
 
-def ask_quickly(bandit: Bandit, own_id: str | None, context: object) -> Decision | None:
-    """Asks for all arms, fixed or in a context, where the policy's decision can be had in one call."""
+def ask_quickly(
+    bandit: Bandit, own_id: str | None, context: object, offered: object, explore: object
+) -> Decision | None:
+    """Asks for fixed arms, or for those in a context, where the policy's decision can be had in one call."""
     player, arms = bandit._player, bandit._arms
     account, shortcut = player.account, player.shortcut
     t = account.t + 1
@@ -52,7 +56,10 @@ def ask_quickly(bandit: Bandit, own_id: str | None, context: object) -> Decision
         return None
     context = read_one(arms, context)
     within = context_within(arms, context)
-    seen = player.glance(t) if within is None else player.glance_in(t, within)
+    if offered is not None or explore is not True:
+        seen = _seen_among(bandit, t, within, offered, explore)
+    else:
+        seen = player.glance(t) if within is None else player.glance_in(t, within)
     if seen is None or (within is None and context is not None):
         return None
     explores, (arm, greedy, estimate, best, margin) = seen
@@ -73,8 +80,25 @@ def ask_quickly(bandit: Bandit, own_id: str | None, context: object) -> Decision
         1.0, reason, 1.0 if explores else 0.0, 1.0 if explores else None,
     )  # fmt: skip
     decision = quick(Decision, fields)
+    if type(within) is InContext:
+        within = within.row(arm)
     await_reward(bandit, decision, arm if within is None else quick(InBlock, (arm, within)))
     return decision
+
+
+def _seen_among(
+    bandit: Bandit, t: int, within: Floats | InContext | None, offered: object, explore: object
+) -> Glance | None:
+    """The same among the arms on offer, in a request that may forbid exploring."""
+    if isinstance(within, InContext):
+        return None
+    layout, may_explore = bandit._arms.layout, permission("explore", explore)
+    count = layout.arms if isinstance(layout, Separate) else layout.shape[1]
+    if count == 0 or (within is None and isinstance(layout, Separate)):
+        return None
+    mask = offered_mask(offered, bandit._arms.labels, count)
+    places = np.arange(count) if mask is None else np.flatnonzero(mask)
+    return bandit._player.glance_among(t, within, places, may_explore)
 
 
 def enter(bandit: Bandit, decided: Decided) -> None:
@@ -145,7 +169,7 @@ def _checked_on(on: On, layout: Layout) -> On:
     if isinstance(layout, Separate):
         if not isinstance(on, InBlock) or not 0 <= on.arm < layout.arms:
             raise InvalidChoice(f"a reward must be learnt on one of {layout.arms} arms in a context")
-        return InBlock(on.arm, fitting_rows("a context", np.atleast_2d(on.context), layout.dim)[0])
+        return InBlock(on.arm, fitting_rows("a context", np.atleast_2d(on.context), layout.row)[0])
     if isinstance(on, InBlock) or (isinstance(on, int) and not 0 <= on < layout.shape[1]):
         arm = on.arm if isinstance(on, InBlock) else on
         raise InvalidChoice(f"a reward cannot be learnt on arm {arm} of {layout.shape[1]}")

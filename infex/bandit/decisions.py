@@ -38,6 +38,8 @@ class Decisions(Sequence[Decision]):
     `t`, `arm`, `greedy`, `explored`, `estimate`, `low`, `high`, `probability`, `chance` and `law` are arrays,
     in which a number that is not known is NaN; `ids`, `labels` and `reasons` are lists.
 
+    A bandit makes them, of `whole` numbers, other `figures`, what `explored`, and `tables` of words.
+
     >>> from infex import Bandit, Infex, LinUCB, every
     >>> bandit = Bandit([[1.0, 0.0], [0.6, 0.8]], Infex(LinUCB(), every(2)), labels=["plain", "rich"])
     >>> decisions = bandit.ask_many(3)

@@ -13,7 +13,7 @@ from infex.bandit.noting import shape
 from infex.checks import settings_by_name
 from infex.errors import CannotLoad, DamagedFile, InfexError, NoRecord, SparseExploration
 from infex.estimators import Ridge
-from infex.features import Disjoint, FeatureMap, Joined
+from infex.features import Disjoint, FeatureMap, Hybrid, Joined
 from infex.features.feature_map import checked_map, encoder_of
 from infex.policies.kernel import Kernel
 from infex.policies.traits import Policy, checked, hook
@@ -90,6 +90,10 @@ def map_record(features: FeatureMap) -> Any:
         told |= {"longest": encoder.longest, "names": list(encoder.names)}
     if isinstance(features, Disjoint):
         told |= {"blocks": [features.count, features.context_dim]}
+    if isinstance(features, Hybrid):
+        told |= {"blocks": [features.count, len(features.own), features.shared.dim]}
+        told |= {"shared": map_record(features.shared), "own": list(features.own)}
+        told |= {"reader": told_of(features.reader), "longest": features.longest}
     return record_of(features) or told
 
 

@@ -20,7 +20,7 @@ from infex.linear.memory import Growths
 if TYPE_CHECKING:
     from infex.bandit.bandit import Bandit
 
-AGREEING = ("dim", "blocks", "penalty", "estimator", "features")
+AGREEING = ("dim", "blocks", "shared", "penalty", "estimator", "features")
 
 
 def problem_of(bandit: Bandit) -> dict[str, Any]:
@@ -30,6 +30,7 @@ def problem_of(bandit: Bandit) -> dict[str, Any]:
     return {
         "dim": layout.dim if isinstance(layout, Separate) else len(layout),
         "blocks": layout.arms if isinstance(layout, Separate) else None,
+        "shared": layout.shared if isinstance(layout, Separate) else 0,
         "arms": layout.arms if isinstance(layout, Separate) else layout.shape[1],
         "penalty": memory.all.penalty,
         "estimator": told_of(way(bandit)),

@@ -21,8 +21,9 @@ RadiusOf = Callable[[Evidence], Radius]
 
 
 def explained(key: str, taken: Taken, evidence: Evidence, labels: Labels, radius: RadiusOf) -> Decision:
-    """The decision of what was taken, with all that was known of its arm."""
-    arm, explored, _, reason, _, probability, chance, law, _ = taken.choice
+    """The decision of what was taken, with all that was known of its arm, among all those on offer."""
+    place, explored, _, reason, _, probability, chance, law, _ = taken.choice
+    arm = evidence.seat(place)
     estimate, greedy = evidence.estimate(arm), evidence.greedy
     if arm != greedy and not explored and estimate >= kernels.tie_limit(np.array(evidence.estimates)):
         greedy = arm
@@ -30,7 +31,7 @@ def explained(key: str, taken: Taken, evidence: Evidence, labels: Labels, radius
     if not margin >= 0.0:
         raise InvalidChoice(f"the radius of the policy must be a number from 0, got {radius(evidence)!r}")
     return Decision(
-        key, taken.t, arm, None if labels is None else labels[arm], explored, greedy,
+        key, taken.t, place, None if labels is None else labels[place], explored, evidence.place(greedy),
         estimate, estimate - margin, estimate + margin,
         probability, reason or (Reason.EXPLORED if explored else Reason.GREEDY), chance, law,
     )  # fmt: skip

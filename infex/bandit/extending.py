@@ -13,16 +13,19 @@ from infex.bandit.noting import fits
 from infex.bandit.prior import Prior
 from infex.checks import real, told, whole
 from infex.errors import InvalidSetting, NotKept
-from infex.features import ContextTable
+from infex.features import ContextTable, Hybrid, hybrid
 from infex.features.feature_map import ContextMap
 from infex.features.table_encoding import Categories, Numbers
 from infex.linear import InBlock, Memory, On
 from infex.linear.estimating import in_unit
+from infex.linear.hybrid_widening import HybridWidening
 from infex.linear.widening import Widening
 from infex.policies.rarely_switching import Switched
 
 if TYPE_CHECKING:
     from infex.bandit.bandit import Bandit
+
+Wider = Widening | HybridWidening
 
 
 def extend(
@@ -52,10 +55,13 @@ def extend(
 
 def _wider(
     arms: Arms, more: int | None, numbers: Numbers, categories: Categories, longest: float | None
-) -> tuple[Arms, Widening]:
+) -> tuple[Arms, Wider]:
     """Where arms come from afterwards, and how features get there."""
     named = bool(numbers) or bool(categories)
     features = arms.features if isinstance(arms, Mapped) else None
+    if isinstance(features, Hybrid):
+        shared = _wider(Mapped(features.shared, arms.rescale), more, numbers, categories, longest)
+        return _hybrid(arms, features, *shared)
     if isinstance(features, ContextMap) and isinstance(features.context, ContextTable):
         if more is not None or longest is not None or not named:
             raise InvalidSetting("the contexts of this bandit have names: give further numbers or categories")
@@ -100,6 +106,18 @@ def _mapped(arms: Arms, features: ContextMap, wider: ContextTable) -> tuple[Arms
     return _over(arms, features.over(wider.size, wider.longest, wider)), widening
 
 
+def _hybrid(arms: Arms, features: Hybrid, shared: Arms, common: Wider) -> tuple[Arms, Wider]:
+    """Each arm has a parameter for all features again, or for those that it had."""
+    assert isinstance(shared, Mapped)
+    assert isinstance(common, Widening)
+    places = common.places[list(features.own)]
+    every = len(places) == features.context_dim
+    wider = hybrid(shared.features, own=None if every else places.tolist())
+    spots = places if every else np.arange(len(places))
+    own = Widening(len(wider.own), spots, common.scale)
+    return _over(arms, wider), HybridWidening(own, common, features.shared.dim)
+
+
 def _over(arms: Arms, features: Any) -> Mapped:
     """The same arms in wider contexts."""
     assert isinstance(arms, Mapped)
@@ -109,7 +127,7 @@ def _over(arms: Arms, features: Any) -> Mapped:
     return source
 
 
-def _memory(bandit: Bandit, source: Arms, prior: Prior, widening: Widening) -> Memory:
+def _memory(bandit: Bandit, source: Arms, prior: Prior, widening: Wider) -> Memory:
     """All that was learnt, in wider statistics."""
     before = bandit._player.memory
     kept = {name: array for name, array in before.arrays().items() if name != "columns"}
@@ -120,7 +138,7 @@ def _memory(bandit: Bandit, source: Arms, prior: Prior, widening: Widening) -> M
     return memory
 
 
-def _note(bandit: Bandit, widening: Widening, dim: int) -> Any:
+def _note(bandit: Bandit, widening: Wider, dim: int) -> Any:
     """What the policy noted, with parameters for the wider features."""
     note = _widened(bandit._player.note, widening)
     if not fits(bandit.policy, note, dim):
@@ -128,7 +146,7 @@ def _note(bandit: Bandit, widening: Widening, dim: int) -> Any:
     return note
 
 
-def _widened(note: Any, widening: Widening) -> Any:
+def _widened(note: Any, widening: Wider) -> Any:
     if isinstance(note, Switched):
         return note._replace(theta=tuple(widening.parameter(np.array(note.theta)).tolist()))
     if isinstance(note, tuple) and type(note) is not tuple:
@@ -136,7 +154,7 @@ def _widened(note: Any, widening: Widening) -> Any:
     return note
 
 
-def _on(on: On, widening: Widening) -> On:
+def _on(on: On, widening: Wider) -> On:
     """What a pending reward is learnt on: a fixed arm stays one."""
     if isinstance(on, InBlock):
         return on._replace(context=widening.rows(on.context))

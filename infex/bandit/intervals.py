@@ -35,7 +35,8 @@ def intervals_of(bandit: Bandit, level: float, asked: Asked) -> np.recarray[Any,
     elif isinstance(bandit.estimator, Logistic):
         found = _by_odds(bandit, offered.columns, share)
     else:
-        raise NotKept(f"intervals need ridge regression or Logistic, not {told(bandit.estimator)}")
+        way = "features.hybrid" if bandit.estimator is None else told(bandit.estimator)
+        raise NotKept(f"intervals need ridge regression or Logistic, by arms or disjoint; not {way}")
     estimates, low, high = found
     if bandit.rewards is not None:
         low, high = np.clip(low, *bandit.rewards), np.clip(high, *bandit.rewards)

@@ -1,12 +1,11 @@
 """Which of its arms a user means."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Bools, Label, brief, shown
-from infex.checks import whole
 from infex.errors import InvalidArms, UnknownArm
 
 
@@ -25,12 +24,24 @@ def mask_of(allowed: npt.ArrayLike, count: int) -> Bools:
 def places_of(which: object, labels: tuple[Label, ...] | None, count: int) -> set[int]:
     """The indices of the arms that are named: by label where arms have labels, else by index."""
     names = [which] if isinstance(which, str) or not isinstance(which, Iterable) else which
-    known = {label: place for place, label in enumerate(labels or range(count))}
-    places = set()
-    for name in names:
-        key = str(name) if isinstance(name, str) else whole("an index or label", name, error=UnknownArm)
-        if key not in known:
-            by = "labels" if labels else "indices"
-            raise UnknownArm(f"no arm is called {key!r}; arms of this bandit go by their {by}")
-        places.add(known[key])
-    return places
+    known = places_by_name(labels, count)
+    return {place_of(name, known, labels is not None) for name in names}
+
+
+def places_by_name(labels: tuple[Label, ...] | None, count: int) -> Mapping[Label, int]:
+    """Where each arm is: by its label where arms have labels, else by its index."""
+    return {label: place for place, label in enumerate(labels or range(count))}
+
+
+def place_of(name: object, known: Mapping[Label, int], labelled: bool) -> int:
+    """The index of the arm that is named, among those that are known."""
+    by = "labels" if labelled else "indices"
+    if isinstance(name, str):
+        key: Label = str(name)
+    elif isinstance(name, bool | np.bool_) or not isinstance(name, int | np.integer):  # or somebody's context
+        raise UnknownArm(f"arms of this bandit go by their {by}, got a {type(name).__name__}")
+    else:
+        key = int(name)
+    if key not in known:
+        raise UnknownArm(f"no arm is called {key!r}; arms of this bandit go by their {by}")
+    return known[key]

@@ -120,6 +120,18 @@ class Lineage:
         self._mark, self._exchanged = _plus(mark, portion.growths), True
         self.known |= {name: last for name, (_, last) in portion.spans.items()}
 
+    def after_turnover(self, before: Memory, after: Memory, places: Integers) -> Lineage:
+        """The same over other arms, `places` being their old ones.
+
+        Where arms share features, what one that goes has told of these cannot be taken out of sums that
+        were passed on, or not: what was not yet cannot be any more, and will be missed.
+        """
+        now = sums_of(after)
+        if now is not None and now[0].common is not None and (_new_places(places, before) < 0).any():
+            return self.extended(before, after)
+        self.move(before, after, places)
+        return self
+
     def move(self, before: Memory, after: Memory, places: Integers) -> None:
         """Arms have come to new places, `places` being their old ones."""
         position = self.position(before)

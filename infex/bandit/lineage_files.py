@@ -69,9 +69,10 @@ def _shape(layout: Layout, memory: Memory) -> dict[str, Any]:
         return {
             "dim": layout.dim,
             "blocks": layout.arms,
+            "shared": layout.shared,
             "arms": layout.arms,
             "penalty": penalty,
             "apart": apart,
         }
     dim, arms = layout.shape
-    return {"dim": dim, "blocks": None, "arms": arms, "penalty": penalty, "apart": apart}
+    return {"dim": dim, "blocks": None, "shared": 0, "arms": arms, "penalty": penalty, "apart": apart}

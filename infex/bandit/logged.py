@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from infex.arrays import Floats, Integers, Label, brief
+from infex.arrays import Floats, Integers
 from infex.bandit.arms import Changing, Fixed, Labels, Mapped, offer_of
 from infex.bandit.given_columns import given_columns
+from infex.bandit.labels import place_of, places_by_name
 from infex.bandit.pulls import learn_pulls
 from infex.bandit.reward_rule import checked_rewards
 from infex.bandit.telling import checked_weights, counted_weights, learners_too
-from infex.checks import whole
 from infex.errors import InvalidArms, InvalidContext, UnknownArm
-from infex.features import Disjoint, Encoded, Encoder, Interactions
+from infex.features import Disjoint, Encoded, Encoder, Hybrid, Interactions
 from infex.features.many_contexts import contexts_of, read_alike, vectors_of
 from infex.linear.grounds import Grounds
 
@@ -53,24 +53,16 @@ def learn(
 def places_of_all(arms: object, labels: Labels, count: int) -> Integers:
     """The index of each arm of a log: by label where arms have labels, else by index."""
     if isinstance(arms, str) or not isinstance(arms, Iterable):
-        raise InvalidArms(f"arms must be a list with one for each reward, got {brief(arms)}")
+        raise InvalidArms(f"arms must be a list with one for each reward, got a {type(arms).__name__}")
     if labels is None and isinstance(arms, np.ndarray) and arms.dtype.kind in "iu":
         places = arms.astype(np.int64).reshape(-1)
     else:
-        known = {label: place for place, label in enumerate(labels or range(count))}
-        places = np.array([_place(arm, known, labels) for arm in arms], dtype=np.int64)
+        known, labelled = places_by_name(labels, count), labels is not None
+        places = np.array([place_of(arm, known, labelled) for arm in arms], dtype=np.int64)
     beyond = (places < 0) | (places >= count)
     if beyond.any():
         raise UnknownArm(f"no arm has the index {places[beyond][0]}; there are {count}")
     return places
-
-
-def _place(arm: object, known: dict[Label, int], labels: Labels) -> int:
-    key = str(arm) if isinstance(arm, str) else whole("an index or label", arm, error=UnknownArm)
-    if key not in known:
-        by = "labels" if labels else "indices"
-        raise UnknownArm(f"no arm is called {key!r}; arms of this bandit go by their {by}")
-    return known[key]
 
 
 def _take_mapped(
@@ -90,6 +82,8 @@ def _take_mapped(
     if isinstance(rule, Disjoint):
         inside = _inside(rule, given)
         _take(bandit, places, Grounds.in_blocks(places, inside), rewards, weights)
+    elif isinstance(rule, Hybrid):
+        _take(bandit, places, Grounds.in_blocks(places, _hybrid_rows(rule, given, places)), rewards, weights)
     elif isinstance(rule, Interactions) and read_alike(rule):
         inside = vectors_of(given, rule.context_dim, rule.longest)
         rows = (rule.arms[places][:, :, None] * inside[:, None, :]).reshape(places.size, rule.dim)
@@ -109,6 +103,15 @@ def _inside(rule: Disjoint, contexts: Sequence[object]) -> Floats:
     if read_alike(rule):
         return vectors_of(contexts, rule.context_dim, rule.longest)
     return np.array([rule.within(context) for context in contexts]).reshape(len(contexts), rule.context_dim)
+
+
+def _hybrid_rows(rule: Hybrid, contexts: Sequence[object], places: Integers) -> Floats:
+    """The features of each arm that was played, its own and shared ones, (n, c + s)."""
+    rows = np.empty((places.size, len(rule.own) + rule.shared.dim))
+    for n, (context, place) in enumerate(zip(contexts, places.tolist(), strict=True)):
+        own, shared = rule.within(context)
+        rows[n] = np.concatenate([own, shared[place]])
+    return rows
 
 
 def _own_rows(source: Mapped, contexts: Sequence[object], places: Integers) -> Floats:

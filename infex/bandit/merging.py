@@ -13,6 +13,7 @@ from infex.errors import CannotMerge
 from infex.linear import RidgeStatistics, Separate
 from infex.linear.block_ridge import BlockRidge
 from infex.linear.estimating import Estimator
+from infex.linear.hybrid_ridge import HybridRidge
 
 if TYPE_CHECKING:
     from infex.bandit.bandit import Bandit
@@ -72,4 +73,8 @@ def _refuse_strangers(bandit: Bandit, other: Bandit) -> None:
 
 def way(bandit: Bandit) -> Estimator | None:
     """How a bandit estimates; None is ridge regression, whether it was asked for or not."""
-    return None if isinstance(bandit._player.memory.all, RidgeStatistics | BlockRidge) else bandit.estimator
+    return (
+        None
+        if isinstance(bandit._player.memory.all, RidgeStatistics | BlockRidge | HybridRidge)
+        else bandit.estimator
+    )

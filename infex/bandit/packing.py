@@ -156,7 +156,7 @@ def waiting_of(kept: Iterable[dict[str, Any]], rows: Floats, layout: Layout, t: 
     """Pending decisions; each learns on a fixed arm, on a row of features, or on an arm in a context."""
     waiting = Waiting()
     apart = isinstance(layout, Separate)
-    dim, arms = (layout.dim, layout.arms) if isinstance(layout, Separate) else layout.shape
+    dim, arms = (layout.row, layout.arms) if isinstance(layout, Separate) else layout.shape
     checked_rows = fitting_rows("rows of pending decisions", rows, dim) if len(rows) else np.zeros((0, dim))
     for packed in kept:
         row, place = packed.pop("row"), packed.pop("place")

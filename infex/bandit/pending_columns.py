@@ -159,7 +159,7 @@ def _figures(array: object, count: int) -> Floats:
 
 def _grounds(arrays: Arrays, count: int, layout: Layout) -> Grounds:
     apart = isinstance(layout, Separate)
-    dim, arms = (layout.dim, layout.arms) if isinstance(layout, Separate) else layout.shape
+    dim, arms = (layout.row, layout.arms) if isinstance(layout, Separate) else layout.shape
     place = _integers("arms that are learnt on", arrays["pending place"], (count,))
     row = _integers("rows that are learnt on", arrays["pending row"], (count,))
     given = np.asarray(arrays["pending rows"])

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, final
 import numpy as np
 import numpy.typing as npt
 
-from infex.arrays import MOST_SQUARED, Floats, Integers, Label, labels_of
+from infex.arrays import MOST_SQUARED, Bools, Floats, Integers, Label, labels_of
 from infex.bandit.arms import NOTHING_ASKED, Asked, Changing, Fixed, Labels, Mapped
 from infex.bandit.given_columns import plain_rows
+from infex.bandit.row_rules import RowRules, row_rules
 from infex.checks import whole
-from infex.errors import InvalidArms
+from infex.errors import InvalidArms, InvalidSetting
 from infex.features import Disjoint, Interactions
 from infex.features.many_contexts import contexts_of, read_alike, vectors_of
 from infex.features.named_values import one_by_one
 from infex.kernels.given_arms import best_in_blocks, greedy_among, greedy_joined, widths_in_blocks
+from infex.kernels.offered_arms import best_of_offers
 from infex.linear import RidgeStatistics
 from infex.linear.block_ridge import BlockRidge
 from infex.linear.grounds import Grounds
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 SETS_AT_ONCE = 256  # sets of arms that a map makes at a time
 
+MOST_AT_ONCE = 2**31  # decisions
 MOST_RADIX = 2**16  # numbers below it are sorted in one pass
 
 
@@ -70,17 +73,17 @@ class Questions(Protocol):
 class SameArms:
     """The fixed arms, so many times."""
 
-    __slots__ = ("_asked", "_count", "_labels")
+    __slots__ = ("_asked", "_count", "_labels", "_rules")
 
-    def __init__(self, count: int, labels: Labels, allowed: npt.ArrayLike | None) -> None:
-        self._count, self._labels = count, labels
-        self._asked = NOTHING_ASKED if allowed is None else Asked(allowed=allowed)
+    def __init__(self, count: int, labels: Labels, rules: RowRules) -> None:
+        self._count, self._labels, self._rules = count, labels, rules
+        self._asked = NOTHING_ASKED if rules.allowed is None else Asked(allowed=rules.allowed)
 
     def __len__(self) -> int:
         return self._count
 
     def asked(self, place: int) -> Asked:
-        return self._asked
+        return Asked(None, None, None, *self._rules.at(place)) if self._rules.differ else self._asked
 
     def labels(self, place: int) -> Labels:
         return self._labels
@@ -89,32 +92,32 @@ class SameArms:
         return self._labels
 
     def greedily(self, bandit: Bandit) -> Greedily | None:
-        """One answer to all of them."""
-        evidence, count = bandit._player.evidence(), self._count
-        arm = evidence.greedy
-        if arm < 0:
+        """One answer to all of them, or one for each offer."""
+        evidence, masks = bandit._player.evidence(), self._rules.masks
+        arms = np.full(self._count, evidence.greedy)
+        if evidence.greedy < 0 or (len(masks) and not best_of_offers(evidence.estimates, masks, arms)):
             return None
-        figures = np.full(count, evidence.estimate(arm)), np.full(count, evidence.width(arm))
-        arms = np.full(count, arm)
-        return Greedily(arms, *figures, Grounds.on_arms(arms))
+        played, which = np.unique(arms, return_inverse=True) if len(masks) else (arms[:1], 0 * arms)
+        widths = np.array([evidence.width(arm) for arm in played.tolist()])[which]
+        return Greedily(arms, evidence.estimates[arms], widths, Grounds.on_arms(arms))
 
 
 @final
 class ArmSets:
     """A set of arms for each question."""
 
-    __slots__ = ("_allowed", "_labels", "_sets")
+    __slots__ = ("_labels", "_rules", "_sets")
 
     def __init__(
-        self, sets: Sequence[Any] | Floats, labels: Sequence[Labels] | None, allowed: npt.ArrayLike | None
+        self, sets: Sequence[Any] | Floats, labels: Sequence[Labels] | None, rules: RowRules
     ) -> None:
-        self._sets, self._labels, self._allowed = sets, labels, allowed
+        self._sets, self._labels, self._rules = sets, labels, rules
 
     def __len__(self) -> int:
         return len(self._sets)
 
     def asked(self, place: int) -> Asked:
-        return Asked(self._sets[place], self.labels(place), None, self._allowed)
+        return Asked(self._sets[place], self.labels(place), None, *self._rules.at(place))
 
     def labels(self, place: int) -> Labels:
         return None if self._labels is None else self._labels[place]
@@ -123,6 +126,8 @@ class ArmSets:
         return None
 
     def greedily(self, bandit: Bandit) -> Greedily | None:
+        if self._rules.offered is not None:
+            return None  # each set has an offer of its own
         dim = bandit._arms.dim
         rows = [plain_rows(arms, dim) for arms in self._sets]
         checked = [each for each in rows if each is not None]
@@ -136,18 +141,18 @@ class ArmSets:
 class InContexts:
     """A context for each question."""
 
-    __slots__ = ("_allowed", "_contexts", "_inside", "_labels")
+    __slots__ = ("_contexts", "_inside", "_labels", "_rules")
 
     def __init__(
-        self, contexts: Sequence[object], inside: Floats | None, labels: Labels, allowed: npt.ArrayLike | None
+        self, contexts: Sequence[object], inside: Floats | None, labels: Labels, rules: RowRules
     ) -> None:
-        self._contexts, self._inside, self._labels, self._allowed = contexts, inside, labels, allowed
+        self._contexts, self._inside, self._labels, self._rules = contexts, inside, labels, rules
 
     def __len__(self) -> int:
         return len(self._contexts)
 
     def asked(self, place: int) -> Asked:
-        return Asked(None, None, self._contexts[place], self._allowed)
+        return Asked(None, None, self._contexts[place], *self._rules.at(place))
 
     def labels(self, place: int) -> Labels:
         return self._labels
@@ -158,22 +163,31 @@ class InContexts:
     def greedily(self, bandit: Bandit) -> Greedily | None:
         features, ridge = bandit.features, bandit._player.memory.all
         if isinstance(features, Interactions) and self._inside is not None:
-            return within_products(ridge, features, self._inside)
+            return within_products(ridge, features, self._inside, self._rules.masks)
         if isinstance(bandit._arms, Mapped) and bandit._arms.encoder is not None:
             return None  # what is noticed of each context is counted, one by one
         if not isinstance(bandit._arms.layout, np.ndarray):
-            return None if self._inside is None else within_blocks(ridge, self._inside)
+            return None if self._inside is None else within_blocks(ridge, self._inside, self._rules.masks)
         chunks = [
             range(first, min(first + SETS_AT_ONCE, len(self))) for first in range(0, len(self), SETS_AT_ONCE)
         ]
         parts = [among(bandit, [self._rows(bandit, place) for place in chunk], math.inf) for chunk in chunks]
         whole_parts = [part for part in parts if part is not None]
-        return Greedily.joined(whole_parts) if len(whole_parts) == len(parts) else None
+        return self._placed(Greedily.joined(whole_parts)) if len(whole_parts) == len(parts) else None
 
     def _rows(self, bandit: Bandit, place: int) -> Floats:
         columns = bandit._arms.offer(self.asked(place)).columns
         assert isinstance(columns, np.ndarray)
-        return columns.T
+        masks = self._rules.masks
+        return columns.T[masks[place]] if len(masks) else columns.T
+
+    def _placed(self, found: Greedily) -> Greedily:
+        """The same, with the index of each arm among all in the place of that among those on offer."""
+        masks = self._rules.masks
+        if not len(masks):
+            return found
+        places = [np.flatnonzero(mask)[arm] for mask, arm in zip(masks, found.arms, strict=True)]
+        return found._replace(arms=np.array(places, dtype=np.int64))
 
 
 def among(bandit: Bandit, sets: Sequence[Floats], most: float) -> Greedily | None:
@@ -191,26 +205,26 @@ def among(bandit: Bandit, sets: Sequence[Floats], most: float) -> Greedily | Non
     return Greedily(arms, means, widths, Grounds.on_rows(played))
 
 
-def within_products(ridge: object, features: Interactions, inside: Floats) -> Greedily | None:
+def within_products(ridge: object, features: Interactions, inside: Floats, masks: Bools) -> Greedily | None:
     """The greedy answers in contexts, (n, c), where features of arms and contexts are multiplied."""
     if type(ridge) is not RidgeStatistics:
         return None
     count, (solved, vectors, run, *_) = len(inside), ridge.settled
     arms, means, widths = np.empty(count, dtype=np.int64), np.empty(count), np.empty(count)
     own = np.ascontiguousarray(features.arms)
-    if greedy_joined(own, inside, solved, vectors, run, arms, means, widths) >= 0:
+    if greedy_joined(own, inside, masks, solved, vectors, run, arms, means, widths) >= 0:
         return None
     rows = (own[arms][:, :, None] * inside[:, None, :]).reshape(count, features.dim)
     return Greedily(arms, means, widths, Grounds.on_rows(rows))
 
 
-def within_blocks(ridge: object, inside: Floats) -> Greedily | None:
+def within_blocks(ridge: object, inside: Floats, masks: Bools) -> Greedily | None:
     """The greedy answers in contexts, (n, c), where each arm has a regression of its own."""
     if type(ridge) is not BlockRidge:
         return None
     count = len(inside)
     arms, means, widths = np.empty(count, dtype=np.int64), np.empty(count), np.empty(count)
-    if not best_in_blocks(ridge.solved, inside, np.arange(count), arms, means):
+    if not best_in_blocks(ridge.solved, inside, np.arange(count), masks, arms, means):
         return None
     small = arms.astype(np.uint16) if ridge.layout.arms <= MOST_RADIX else arms
     widths_in_blocks(ridge.solved, inside, np.argsort(small, kind="stable"), arms, widths)
@@ -222,28 +236,46 @@ def questions_of(
     asked: object,
     labels: Iterable[Iterable[Label] | None] | None,
     allowed: npt.ArrayLike | None,
+    offered: object,
+    explore: object,
 ) -> Questions:
     """What was asked, if it can be: all of it is looked at before anything is decided."""
     arms = bandit._arms
     if isinstance(arms, Changing):
-        return _sets(asked, labels, allowed)
+        sets, names = _sets(asked, labels)
+        return ArmSets(sets, names, row_rules(allowed, offered, explore, len(sets)))
     if labels is not None:
         raise InvalidArms("labels go with sets of arms; those of this bandit are known")
     if isinstance(arms, Fixed):
-        count = whole("the number of decisions", asked, least=0)
-        return SameArms(count, arms.labels, allowed)
+        count = _count(asked)
+        rules = row_rules(allowed, offered, explore, count, arms.columns.shape[1], arms.labels)
+        return SameArms(count, arms.labels, rules)
     assert isinstance(arms, Mapped)
     contexts = contexts_of(asked if arms.encoder is None else one_by_one(asked))
     features = arms.features
     inside = None
     if isinstance(features, Interactions | Disjoint) and read_alike(features):
         inside = vectors_of(contexts, features.context_dim, features.longest)
-    return InContexts(contexts, inside, arms.labels, allowed)
+    rules = row_rules(allowed, offered, explore, len(contexts), features.count, arms.labels)
+    return InContexts(contexts, inside, arms.labels, rules)
+
+
+def _count(asked: object) -> int:
+    """How many decisions are asked for; what is no number may be somebody's context."""
+    if isinstance(asked, bool | np.bool_) or not isinstance(asked, int | np.integer):
+        raise InvalidSetting(
+            f"the arms of this bandit are fixed: ask for a number of decisions, got a {type(asked).__name__}"
+        )
+    count = whole("the number of decisions", asked, least=0)
+    if count > MOST_AT_ONCE:
+        raise InvalidSetting(f"the number of decisions must be at most {MOST_AT_ONCE}, got more")
+    return count
 
 
 def _sets(
-    asked: object, labels: Iterable[Iterable[Label] | None] | None, allowed: npt.ArrayLike | None
-) -> ArmSets:
+    asked: object, labels: Iterable[Iterable[Label] | None] | None
+) -> tuple[Sequence[Any] | Floats, list[Labels] | None]:
+    """Sets of arms, and their labels, if there are any."""
     if isinstance(asked, str) or not isinstance(asked, Sequence | np.ndarray):
         raise InvalidArms(
             f"the arms of this bandit change every round: give a list of (K, d) arrays, got a "
@@ -252,11 +284,11 @@ def _sets(
     if isinstance(asked, np.ndarray) and asked.ndim != 3:
         raise InvalidArms(f"sets of arms must have the shape (n, K, d), got {asked.shape}")
     if labels is None:
-        return ArmSets(asked, None, allowed)
+        return asked, None
     names = list(labels)
     if len(names) != len(asked):
         raise InvalidArms(
             f"labels must be as many lists as there are sets of arms, {len(asked)}, got {len(names)}"
         )
     checked = [labels_of(each, len(np.asarray(arms))) for each, arms in zip(names, asked, strict=True)]
-    return ArmSets(asked, checked, allowed)
+    return asked, checked

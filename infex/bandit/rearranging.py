@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from infex.arrays import Floats, Integers, Label
-from infex.bandit.arms import Arms, Labels
+from infex.bandit.arms import Arms, Labels, layout_of
 from infex.bandit.differing import Path
 from infex.bandit.lineage import Lineage
 from infex.bandit.remembering import ToldDecisions
@@ -18,22 +18,33 @@ from infex.errors import CannotLoad, DamagedFile
 from infex.linear import Layout, Separate
 from infex.linear.offers import GONE
 from infex.policies.rarely_switching import forgotten
+from infex.records import made
 from infex.rounds import Player
 
 
 def layout_kept(features: Any, columns: Floats) -> Layout:
     """What the statistics of a file are of."""
     if features is not None and "blocks" in features:  # with code of a user's, so that it has no record
-        count, dim = (whole("blocks", number, least=1, error=DamagedFile) for number in features["blocks"])
-        if count * dim != len(columns):
-            raise DamagedFile(f"its map has {count} blocks of {dim}, and what was learnt {len(columns)}")
-        return Separate(count, dim)
+        sizes = [whole("blocks", number, least=1, error=DamagedFile) for number in features["blocks"]]
+        return _fitting_layout(Separate(*sizes), columns)
+    if features is not None and features.get("kind") == "hybrid":
+        layout = layout_of(made(features))
+        assert isinstance(layout, Separate)
+        return _fitting_layout(layout, columns)
     if features is None or features.get("kind") != "disjoint":
         return columns
     arms = features["arms"] if isinstance(features["arms"], int) else len(features["arms"])
-    if arms * features["context_dim"] != len(columns):  # before it takes memory
-        raise DamagedFile(f"its map has {arms} arms, and what was learnt {len(columns)} features")
-    return Separate(arms, features["context_dim"])
+    return _fitting_layout(Separate(arms, features["context_dim"]), columns)
+
+
+def _fitting_layout(layout: Separate, columns: Floats) -> Separate:
+    """A layout, if it has as many parameters as what was learnt: before it takes memory."""
+    if layout.parameters != len(columns):
+        raise DamagedFile(
+            f"its map has {layout.arms} arms with blocks of {layout.dim} and {layout.shared} shared "
+            f"features, and what was learnt {len(columns)}"
+        )
+    return layout
 
 
 def rearranged(
@@ -44,20 +55,22 @@ def rearranged(
     held: Layout,
     before: Labels,
     source: Arms,
-) -> None:
+) -> Lineage:
     """Brings what was learnt of each arm to where the map has it now, by label; a new arm starts anew."""
     now = source.layout
-    if isinstance(held, Separate) and isinstance(now, Separate) and held.dim == now.dim:
+    if isinstance(held, Separate) and isinstance(now, Separate) and held[1:] == now[1:]:
         if before != source.labels and before is not None and source.labels is not None:
             places = _old_places(before, source.labels)
             old = player.memory
             player.memory = old.over(now, places)
-            lineage.move(old, player.memory, places)
+            lineage = lineage.after_turnover(old, player.memory, places)
             for waiting in waits:
                 waiting.move(places, player.memory.columns)
             player.note = forgotten(player.note)
+            return lineage
     elif isinstance(held, Separate) or isinstance(now, Separate):
         raise CannotLoad(f"{path} holds {_told(held)}, which cannot go on as {_told(now)}")
+    return lineage
 
 
 def _old_places(before: tuple[Label, ...], labels: tuple[Label, ...]) -> Integers:
@@ -68,5 +81,6 @@ def _old_places(before: tuple[Label, ...], labels: tuple[Label, ...]) -> Integer
 
 def _told(layout: Layout) -> str:
     if isinstance(layout, Separate):
-        return f"a regression for each arm on contexts of {layout.dim} features"
+        shared = f", and {layout.shared} shared features" if layout.shared else ""
+        return f"a regression for each arm on contexts of {layout.dim} features{shared}"
     return "one regression for all"

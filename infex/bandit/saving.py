@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -133,7 +134,33 @@ def load(
     path: Path, policy: Policy | None, estimator: Estimator | None, features: FeatureMap | None, adopt: bool
 ) -> Bandit:
     """The bandit of a file."""
-    form, settings, arrays = archive.read(path)
+    return _restored(path, archive.read(path), policy, estimator, features, adopt)
+
+
+def packed(bandit: Bandit) -> bytes:
+    """All of a bandit, as the file would hold it that `save` writes."""
+    if bandit._player.traits.pupils:
+        raise CannotSave(f"{told(bandit.policy)} keeps a state of its own, which a file cannot hold")
+    return archive.packed(*_content(bandit))
+
+
+def unpacked(
+    content: bytes, policy: Policy | None, estimator: Estimator | None, features: FeatureMap | None
+) -> Bandit:
+    """The bandit that `packed` was given."""
+    file = io.BytesIO(content)
+    return _restored("a snapshot", archive.unpacked("a snapshot", file), policy, estimator, features, False)
+
+
+def _restored(
+    path: Path,
+    found: tuple[int, dict[str, Any], Arrays],
+    policy: Policy | None,
+    estimator: Estimator | None,
+    features: FeatureMap | None,
+    adopt: bool,
+) -> Bandit:
+    form, settings, arrays = found
     try:
         if form == 1:
             settings, arrays = from_format_1(settings, arrays, policy)
@@ -182,7 +209,9 @@ def _loaded(
     lineage = lineage_kept(settings, arrays, player.memory, layout)
     remembered = remembered_kept(settings.get("remembered"), arrays, layout, player.account.t)
     waits: list[Waiting | ToldDecisions] = [waiting] if remembered is None else [waiting, remembered]
-    rearranged(path, player, waits, lineage, layout, packing.labels_kept(settings["labels"]), source)
+    lineage = rearranged(
+        path, player, waits, lineage, layout, packing.labels_kept(settings["labels"]), source
+    )
     narrows = settings.get("narrows", False)  # older files were written where pending ones were not looked at
     if not isinstance(narrows, bool):
         raise DamagedFile(f"its narrows is {narrows!r}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from infex.arrays import Integers, Label
 from infex.bandit.arms import Fixed, Mapped
+from infex.bandit.foreseeing import foresee
 from infex.checks import told
 from infex.errors import InvalidArms
 from infex.linear import Separate
@@ -30,6 +31,9 @@ def remove_arms(bandit: Bandit, which: object) -> None:
     columns = bandit._player.memory.columns
     _replace(bandit, source, places)
     bandit._waiting.move(places, columns)
+    layout = source.layout
+    if isinstance(layout, Separate) and layout.shared:  # what is pending of them stays no longer in the sums
+        foresee(bandit._player.memory, bandit._waiting, bandit.narrows)
     if bandit._remembered is not None:
         bandit._remembered.move(places, columns)
 
@@ -39,7 +43,7 @@ def _replace(bandit: Bandit, source: Fixed | Mapped, places: Integers) -> None:
     if isinstance(source, Fixed) or isinstance(layout, Separate):  # one regression for a map knows no arms
         before = player.memory
         player.memory = before.over(layout, places)
-        bandit._lineage.move(before, player.memory, places)
+        bandit._lineage = bandit._lineage.after_turnover(before, player.memory, places)
     if isinstance(layout, Separate):
         player.note = forgotten(player.note)
     bandit._arms = source

@@ -39,14 +39,18 @@ class Wholesale(Readable):
         labels: Iterable[Iterable[Label] | None] | None = None,
         *,
         allowed: npt.ArrayLike | None = None,
+        offered: object = None,
+        explore: npt.ArrayLike = True,
         ids: Iterable[str] | None = None,
     ) -> Decisions:
         """Takes many decisions at once: equal to as many calls of `ask` that get no reward in between.
 
         `asked` is how many, for fixed arms; a list of contexts, or an array with one in each row; or a list
         of sets of arms, with one list of `labels` for each set if you like. Each decision is a round.
-        `allowed` is that of `ask`, the same for all; `ids` are texts of your own, one for each. If one
-        decision cannot be taken, none is.
+        `allowed` is that of `ask`, the same for all; `ids` are texts of your own, one for each. `offered` is
+        a list of what `ask` takes, one for each decision, or an array of truths, (n, K); or one list of
+        labels, the same for all. `explore` is one truth, or one for each. If one decision cannot be taken,
+        none is.
 
         >>> from infex import Bandit, Infex, LinUCB, every, features
         >>> shop = Bandit(features=features.disjoint(["tea", "juice"], 2), policy=Infex(LinUCB(), every(2)))
@@ -54,7 +58,7 @@ class Wholesale(Readable):
         [False, True]
         """
         with self._lock:
-            return ask_many(self._bandit, asked, labels, allowed, ids)
+            return ask_many(self._bandit, asked, labels, allowed, offered, explore, ids)
 
     def tell_many(
         self,
@@ -79,7 +83,8 @@ class Wholesale(Readable):
         """Learns from a log of its own or of others: as if these rewards had been told; all of them, or none.
 
         No round is counted, and no exploration. `arms` are labels where arms have labels, else indices, and
-        rows of features where arms change every round; `contexts` go with a feature map alone.
+        rows of features where arms change every round; `contexts` go with a feature map alone. `weights` say
+        how much each of the `rewards` counts, as in `tell`.
 
         >>> from infex import Bandit, Greedy
         >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], Greedy(), labels=["tea", "juice"])
@@ -104,7 +109,8 @@ class Wholesale(Readable):
     def apply(self, changes: Changes) -> int:
         """Takes in what another bandit on the same problem has learnt: how many rewards were new here.
 
-        All of it, or an error and nothing. The clock and the count of explorations stay this bandit's own.
+        `changes` is what its own `changes()` gave. All of it is taken in, or nothing. The clock and
+        the count of explorations stay this bandit's own.
         """
         with self._lock:
             return apply(self._bandit, changes)

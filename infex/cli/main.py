@@ -18,6 +18,7 @@ from infex.cli.plan_command import plan
 from infex.cli.report_command import report
 from infex.cli.reproduce_command import reproduce
 from infex.cli.run_command import run
+from infex.cli.study_command import study
 from infex.cli.suite_command import suite
 from infex.cli.verify_command import verify
 from infex.cli.warm_command import warm
@@ -66,9 +67,10 @@ def main() -> None:
     infex plan --horizon 1e6 ...            how rarely may I explore?
     infex bound --dim 10 --gap 0.1 ...      what the theorem promises, if anything
     infex verify                            the paper's statements, checked on fresh runs
+    infex study list sqlite:///shop.db      studies: show, log, explain, verify, export, backup, ...
     infex warm                              compiles all that is needed, ahead of its first use
     """
 
 
-for command in (reproduce, run, suite, report, compare, diff, plan, bound, verify, warm):
+for command in (reproduce, run, suite, report, compare, diff, plan, bound, verify, warm, study):
     main.add_command(command)

@@ -1,12 +1,14 @@
 """Problems to play: they own the means, the gaps and the regret."""
 
 from infex.environments.contexts import ChangingInstance
+from infex.environments.contextual_arms import ContextualInstance
 from infex.environments.fixed_arms import LinearInstance
 from infex.environments.lateness import Late, late
 from infex.environments.moving import Moves, RandomWalk, Steps, Turning, steps, turning, walk
 from infex.environments.named import (
     changing,
     collinear,
+    contextual,
     gaussian,
     lower_bound,
     many_arms,
@@ -20,7 +22,7 @@ from infex.environments.own import Environment, OwnInstance
 from infex.environments.reward_laws import RewardKernel, reward_kernel
 from infex.environments.truths import Stretch
 
-Instance = LinearInstance | ChangingInstance | OwnInstance
+Instance = LinearInstance | ChangingInstance | ContextualInstance | OwnInstance
 
 PROBLEMS = {
     named.__name__: named
@@ -34,11 +36,13 @@ PROBLEMS = {
         collinear,
         many_arms,
         misspecified,
+        contextual,
     )
 }
 
 __all__ = [
     "ChangingInstance",
+    "ContextualInstance",
     "Environment",
     "Instance",
     "Late",
@@ -52,6 +56,7 @@ __all__ = [
     "Turning",
     "changing",
     "collinear",
+    "contextual",
     "gaussian",
     "late",
     "lower_bound",

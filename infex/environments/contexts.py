@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from infex.arrays import Floats, columns_of, shown
-from infex.checks import real, whole
+from infex.checks import qualified_name, real, whole
 from infex.environments.fixed_arms import BLOCK, key_of, vector
 from infex.environments.lateness import Late, checked_late
 from infex.environments.moving import Moves
@@ -75,7 +75,7 @@ class ChangingInstance:
             raise InvalidSetting("a gap needs means x'theta that stay as they are")
         if gap is not None and not (fixed.shape[1] and np.max(fixed.T @ theta) >= gap):
             raise InvalidSetting(f"a gap of {gap:g} needs a fixed arm with a mean of at least that")
-        source = getattr(self.contexts, "__qualname__", type(self.contexts).__qualname__)
+        source = qualified_name(self.contexts)
         words = f"{law.name} {law.noise!r}" if law.is_plain else f"{law.name} {law.shown}"
         content = f"{arms} {fixed.shape} {sets.shape} {gap!r} {words} {source}".encode()
         content += truth.content + (b"" if law.is_plain else law.content)

@@ -16,6 +16,7 @@ import numpy as np
 from infex.arrays import Floats
 from infex.checks import one_of, real, whole
 from infex.environments.contexts import ChangingInstance
+from infex.environments.contextual_arms import ContextualInstance
 from infex.environments.fixed_arms import LinearInstance
 from infex.environments.lateness import Late
 from infex.environments.moving import Moves, directed
@@ -272,6 +273,28 @@ def changing(
     if best == "moving":
         return ChangingInstance(theta=theta, arms=arms, **nature)
     return ChangingInstance(theta=theta, arms=arms - 1, fixed=theta[None] / 2, gap=gap, **nature)
+
+
+def contextual(
+    context_dim: int, arms: int, seed: int, *, bound: float = 1.0, **nature: Unpack[Nature]
+) -> ContextualInstance:
+    """A context drawn in every round, and a parameter for each arm, uniform on the sphere of length `bound`.
+
+    Contexts of `context_dim` features are drawn as arms are in the paper: N(0, I/(2c)) cut to length 1. Each
+    of the `arms` has a regression of its own, as in a `Bandit` with `features.disjoint`; the best arm is
+    that of the round. `nature` are the settings that all problems share, but for `moves`.
+
+    >>> contextual(context_dim=5, arms=10, seed=3).thetas.shape
+    (10, 5)
+    """
+    dim, count = whole("context_dim", context_dim, least=1), whole("arms", arms, least=1)
+    if nature.get("moves") is not None:
+        raise InvalidSetting("moves are for problems with one theta, and contextual has one for each arm")
+    known: Any = {name: value for name, value in nature.items() if name != "moves"}
+    length = real("bound", bound, least=0)
+    return ContextualInstance(
+        thetas=length * _on_sphere(stream(seed, "contextual", dim, count), count, dim), **known
+    )
 
 
 def _recurring(dim: int, arms: int, rng: np.random.Generator) -> Floats:

@@ -23,7 +23,8 @@ LINKS = ("linear", "logistic")
 class Stretch(NamedTuple):
     """Rounds `first` to `last`: each row of `means` holds until the round of `ends`, (rows, K).
 
-    `columns` are the arms where they are drawn anew, (rounds, d, K); there is then a row for each round.
+    `columns` are the arms where they are drawn anew, (rounds, d, K), or contexts, (rounds, c), where each arm
+    has a parameter of its own; there is then a row for each round.
     """
 
     first: int

@@ -17,6 +17,7 @@ from infex.linear.estimating import Estimator
 from infex.policies import UCB1, Infex, LinTS, LinUCB, Policy, guarded
 from infex.schedules import every
 from infex.simulation.batch import compile_loop
+from infex.simulation.contextual_plays import compile_contexts
 from infex.simulation.lasso_plays import compile_sparse
 from infex.simulation.ols_runs import compile_forced
 from infex.simulation.opened import compile_open
@@ -48,6 +49,7 @@ def _bandit() -> None:
         changing = Bandit(dim=2, policy=Infex(base, every(2)))
         for _ in range(4):
             fixed.tell(fixed.ask(), 0.5)
+            fixed.tell(fixed.ask(offered=[1]), 0.5)
             changing.tell(changing.ask(rows), 0.5)
         fixed.estimates()
 
@@ -77,6 +79,7 @@ COMPILED_AHEAD: dict[str, Step] = {
     "Bandit": _bandit,
     "means that move, rewards that are late, any law": functools.partial(compile_open, False),
     "arms that change": functools.partial(compile_open, True),
+    "contexts, with a regression for each arm": compile_contexts,
     "plain arms, notes and controls": _stateful,
     "estimators": _estimators,
     "OLSBandit": compile_forced,

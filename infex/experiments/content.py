@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from infex.checks import DATA_KINDS
-from infex.environments import ChangingInstance, Instance
+from infex.environments import ChangingInstance, ContextualInstance, Instance
 from infex.errors import InvalidExpression
 from infex.estimators.fit_kernel import FitKernel
 from infex.experiments.code_names import imported_modules, used_names
@@ -74,7 +74,7 @@ def _described(thing: object, known: dict[int, object], path: tuple[int, ...]) -
     with contextlib.suppress(InvalidExpression):
         return catalog.expression(thing)
     if isinstance(thing, Instance):
-        contexts = thing.contexts if isinstance(thing, ChangingInstance) else None
+        contexts = thing.contexts if isinstance(thing, ChangingInstance | ContextualInstance) else None
         return "instance", thing.key, _described(contexts, known, path)
     if isinstance(thing, types.ModuleType):
         return "module", thing.__name__, *_module_parts(thing, known, path)

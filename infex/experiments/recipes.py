@@ -20,7 +20,12 @@ from infex.records.registry import GENERATORS
 from infex.records.thing_labels import setting_text
 from infex.simulation.playing import checked_instance
 
-EXAMPLES = {"dim": "10", "arms": "100", "gap": "0.1"}  # what an error shows a user to type
+EXAMPLES = {
+    "dim": "10",
+    "context_dim": "5",
+    "arms": "100",
+    "gap": "0.1",
+}  # what an error shows a user to type
 NO_DEFAULTS = (None, inspect.Parameter.empty)
 TABLE_WORDS = ("kind", "object", "label")  # keys of a table that are no settings
 

@@ -8,19 +8,17 @@ import math
 import types
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from infex.checks import settings_by_name
 from infex.errors import InfexError, InvalidSetting, NoRecord
 from infex.experiments.folder import SWEEP_FILE, held
 from infex.experiments.loading import load
 from infex.experiments.sweep import Sweep
 from infex.policies.kernel import Kernel
 from infex.records import made, record
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
 
 SWEEP_RECORD_FORMAT = 1
 
@@ -31,7 +29,7 @@ def sweep_record(sweep: Sweep) -> dict[str, Any]:
     Text and numbers stay; what infex has is a record; a function, a class or a dataclass of a module is named
     as `package.module:object`. What has no such name is marked as missing, and `sweep_of` says so.
     """
-    settings = {name: list(v) if isinstance(v, tuple) else v for name, v in _settings(sweep).items()}
+    settings = {name: list(v) if isinstance(v, tuple) else v for name, v in settings_by_name(sweep).items()}
     return {"format": SWEEP_RECORD_FORMAT} | {name: _kept(value) for name, value in settings.items()}
 
 
@@ -68,11 +66,6 @@ def sweep_behind(about: Mapping[str, Any]) -> Sweep:
     return sweep_of(about["sweep"])
 
 
-def _settings(thing: DataclassInstance) -> dict[str, Any]:
-    """What a dataclass was made of, by name."""
-    return {each.name: getattr(thing, each.name) for each in dataclasses.fields(thing) if each.init}
-
-
 def _kept(value: Any) -> Any:
     """Plain data for one value: text, numbers and lists as they are, all else with its kind."""
     if isinstance(value, np.generic):
@@ -107,7 +100,7 @@ def _named(value: Any) -> dict[str, Any]:
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         maker = _named(type(value))
         if maker["kind"] == "reference":
-            settings = {name: _kept(each) for name, each in _settings(value).items()}
+            settings = {name: _kept(each) for name, each in settings_by_name(value).items()}
             return {"kind": "made", "by": maker["reference"], "settings": settings}
     return {"kind": "missing", "type": f"{type(value).__module__}:{type(value).__qualname__}"}
 

@@ -12,6 +12,7 @@ all arms of the map are on offer in every round.
 from infex.features.disjoint_arms import Disjoint, disjoint
 from infex.features.encoder import Encoded, EncodedMany, Encoder
 from infex.features.feature_map import FeatureMap
+from infex.features.hybrid_arms import Hybrid, HybridTheta, hybrid
 from infex.features.interactions import Interactions, interactions
 from infex.features.joining import Joined, joined
 from infex.features.table_encoding import ContextTable, table
@@ -24,10 +25,13 @@ __all__ = [
     "EncodedMany",
     "Encoder",
     "FeatureMap",
+    "Hybrid",
+    "HybridTheta",
     "Interactions",
     "Joined",
     "Transformed",
     "disjoint",
+    "hybrid",
     "interactions",
     "joined",
     "table",

@@ -13,6 +13,8 @@ from infex.errors import InvalidContext
 from infex.features.encoder import Encoded, Encoder
 from infex.features.named_values import by_name
 
+MOST_INTEGER = 10**308  # that a float holds
+
 
 def inside_of(context: object, dim: int, longest: float, encoder: Encoder | None) -> Floats:
     """The features of a context, (dim,), divided by `longest`: those an encoder makes, or its own numbers."""
@@ -38,13 +40,11 @@ def vector_of(name: str, given: object, dim: int, longest: float) -> Floats:
     if (quickly := _short(given, dim, longest)) is not None:
         return quickly
     try:
-        found = np.asarray(given, dtype=np.float64)
-        if (
-            found.shape != (dim,)
-            or not np.isfinite(found).all()
-            or np.asarray(given).dtype.kind not in "iufO"
-            or _has_names(given)
-        ):
+        plain = np.asarray(given)
+        if plain.shape != (dim,) or plain.dtype.kind not in "iufO" or _has_names(given):
+            raise ValueError
+        found = plain.astype(np.float64)
+        if not np.isfinite(found).all():
             raise ValueError
     except (TypeError, ValueError, OverflowError):
         raise InvalidContext(f"{name} must be {dim} finite numbers{_wrong(given, dim)}") from None
@@ -65,7 +65,7 @@ def _short(given: object, dim: int, longest: float) -> Floats | None:
         return None
     try:
         found = np.asarray(given)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     if found.shape != (dim,) or found.dtype != np.float64:
         return None
@@ -92,6 +92,8 @@ def _wrong(given: object, dim: int) -> str:
     for place, feature in enumerate(given):
         if isinstance(feature, bool | np.bool_) or not isinstance(feature, Real):
             return f"; feature {place} is a {type(feature).__name__}"
+        if isinstance(feature, int) and abs(feature) > MOST_INTEGER:
+            return f"; feature {place} is too large a number"
         if not math.isfinite(feature):
             return f"; feature {place} is {float(feature)}"
     return ""

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from infex.arrays import Floats, Label, labels_of
-from infex.checks import real, whole
+from infex.checks import qualified_name, real, whole
 from infex.errors import InvalidArms, InvalidSetting
 from infex.features.context_vectors import vector_of
 from infex.features.turnable import both_labels, staying, without
@@ -62,8 +62,7 @@ class Joined:
         return theta / self.longest
 
     def __repr__(self) -> str:
-        name = getattr(self.function, "__qualname__", repr(self.function))
-        return f"Joined({name}, {self.count} arms, {self.dim} features)"
+        return f"Joined({qualified_name(self.function)}, {self.count} arms, {self.dim} features)"
 
 
 def joined(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -75,6 +75,12 @@ def one_by_one(contexts: Any) -> Any:
 def _columns(contexts: object) -> dict[Any, NDArray[Any]] | None:
     """A table by columns; None of what is no table."""
     if isinstance(contexts, Mapping):
+        for name, values in contexts.items():
+            if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+                raise InvalidContext(
+                    f"a mapping of columns has a list for each name, and {name!r} has one value: "
+                    "give a list of contexts"
+                )
         return {name: as_column(values) for name, values in contexts.items()}
     room = type(contexts).__module__.partition(".")[0]
     table: Any = contexts

@@ -16,7 +16,7 @@ import numpy as np
 
 from infex.arrays import Floats, Integers
 from infex.kernels.algebra import rank_one, row_dot
-from infex.kernels.compiling import compiled, larger
+from infex.kernels.compiling import compiled, larger, woven
 from infex.kernels.layout import ARM, VOLUME, N
 from infex.kernels.learning import direct
 from infex.kernels.pairs import exact_product
@@ -34,11 +34,17 @@ def expect(awaited: Integers, x: Floats, weight: float, times: int) -> None:
             continue
         scaled = weight * x[i]
         for j in range(i + 1):
-            value, lost = exact_product(scaled, x[j])
-            units = math.floor(UNITS * value + 0.5)
-            rest = (value - units / UNITS) + lost
-            awaited[0, i, j] += times * units
-            awaited[1, i, j] += times * math.floor(SMALL_UNITS * rest + 0.5)
+            expect_product(awaited, i, j, scaled, x[j], times)
+
+
+@woven
+def expect_product(awaited: Integers, i: int, j: int, a: float, b: float, times: int) -> None:
+    """Adds a b to one of the sums, so many times."""
+    value, lost = exact_product(a, b)
+    units = math.floor(UNITS * value + 0.5)
+    rest = (value - units / UNITS) + lost
+    awaited[0, i, j] += times * units
+    awaited[1, i, j] += times * math.floor(SMALL_UNITS * rest + 0.5)
 
 
 @compiled
@@ -113,11 +119,20 @@ def narrow(
     With V^-1 = M'M and G G' = I + M P M' it is G^-1 M, as V + P = M^-1 G G' M'^-1. `after` are the scalars
     of no run; that under way is in M and theta.
     """
+    pending = np.empty((vectors.shape[1], vectors.shape[1]))
+    awaited_sum(awaited, pending)
+    narrow_by(solved, vectors, run, pending, narrowed, after)
+
+
+@compiled
+def narrow_by(
+    solved: Floats, vectors: Floats, run: Floats, pending: Floats, narrowed: Floats, after: Floats
+) -> None:
+    """The same for a P of floats, (d, d)."""
     d = vectors.shape[1]
-    factor, pending, inner = solved[:d].copy(), np.empty((d, d)), np.zeros((d, d))
+    factor, inner = solved[:d].copy(), np.zeros((d, d))
     if run[N] > 0.0:
         rank_one(factor, vectors.copy(), run[N])
-    awaited_sum(awaited, pending)
     grown = inner_factor(factor, pending, inner)
     narrowed[:] = 0.0
     for i in range(d):

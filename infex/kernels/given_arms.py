@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 
-from infex.arrays import Floats, Integers
+from infex.arrays import Bools, Floats, Integers
 from infex.kernels.algebra import product
 from infex.kernels.compiling import compiled, inlined, larger
 from infex.kernels.layout import PSI, RUNS, N
 from infex.kernels.learning import is_steep, score
+from infex.kernels.offered_arms import best_offered
 from infex.kernels.reading import best, full_radius, parameter, tie_bar, upper, width
 
 TILE = 64  # contexts that are turned at a time
@@ -140,6 +141,7 @@ def greedy_among(
 def greedy_joined(
     own: Floats,
     contexts: Floats,
+    offered: Bools,
     solved: Floats,
     vectors: Floats,
     run: Floats,
@@ -149,8 +151,8 @@ def greedy_joined(
 ) -> int:
     """The greedy arm in each context, its estimate and width, where an arm is the product of both's features.
 
-    `own` are the features of the arms, (K, p). -1 if all went well, else the first context in which no score
-    is a number.
+    `own` are the features of the arms, (K, p), and `offered` says which may be played, (n, K), or has no rows
+    if all may. -1 if all went well, else the first context in which no score is a number.
     """
     count, p = own.shape
     c = contexts.shape[1]
@@ -163,7 +165,7 @@ def greedy_joined(
                 for k in range(count):
                     columns[a * c + j, k] = own[k, a] * contexts[n, j]
         product(columns, theta, scores)
-        arm = best(scores)
+        arm = best_offered(scores, offered, n) if offered.shape[0] else best(scores)
         if arm < 0:
             return n
         for i in range(p * c):
@@ -198,12 +200,23 @@ def lowest_tied(scores: Floats, tops: Floats, arms: Floats) -> None:
             arms[n] = float(k) if scores[k, n] >= tops[n] else arms[n]
 
 
+@inlined
+def hide(scores: Floats, offered: Bools, order: Integers, first: int) -> None:
+    """Scores in columns, (K, n), without those of arms that are not on offer."""
+    for n in range(scores.shape[1]):
+        for k in range(scores.shape[0]):
+            if not offered[order[first + n], k]:
+                scores[k, n] = -math.inf
+
+
 @compiled
-def best_in_blocks(solved: Floats, contexts: Floats, order: Integers, arms: Integers, means: Floats) -> bool:
+def best_in_blocks(
+    solved: Floats, contexts: Floats, order: Integers, offered: Bools, arms: Integers, means: Floats
+) -> bool:
     """The greedy one of small ridges in each context, and its estimate; False if some score is no number.
 
-    Contexts are turned, some at a time, so that loops over them run along memory; sums are taken in the order
-    of `product`, as for one context.
+    `offered` says which may be played, (n, K), or has no rows if all may. Contexts are turned, some at a
+    time, so that loops over them run along memory; sums are taken in the order of `product`, as for one.
     """
     count, d, size = solved.shape[0], solved.shape[2], contexts.shape[0]
     first = 0
@@ -213,10 +226,12 @@ def best_in_blocks(solved: Floats, contexts: Floats, order: Integers, arms: Inte
         turn_contexts(contexts, order, first, tile)
         for k in range(count):
             product(tile, solved[k, d], scores[k])
+        if offered.shape[0]:
+            hide(scores, offered, order, first)
         lowest_tied(scores, tops, found)
         for n in range(m):
             arm = int(found[n])
-            if arm < 0:
+            if arm < 0 or scores[arm, n] == -math.inf:
                 return False
             arms[first + n], means[first + n] = arm, scores[arm, n]
         first += m

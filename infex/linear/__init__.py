@@ -1,10 +1,11 @@
 """Ridge statistics: what was learnt, and what a policy may read of it."""
 
-from infex.linear.evidence import Evidence, Spent
+from infex.linear.evidence import Evidence
 from infex.linear.known import Known, Learnt
 from infex.linear.memory import Memory
 from infex.linear.offers import InBlock, InContext, Layout, Offer, On, Radius, Separate
 from infex.linear.regression import RidgeStatistics
+from infex.linear.spent import Spent
 
 __all__ = [
     "Evidence",

@@ -124,6 +124,10 @@ class BlockKnown:
         """The factors of all arms, as blocks of one matrix, made when it is asked for."""
         return diagonal_of(list(self._blocks.solved[:, :-1]))
 
+    def factor_of(self, arm: int) -> Floats:
+        """The factor of one arm, (c, c)."""
+        return self._blocks.solved[self._places.item(arm), :-1]
+
     @property
     def estimates(self) -> Floats:
         """Every arm's estimated mean reward, (K,)."""
@@ -221,7 +225,7 @@ class BlockKnown:
         """The same as one regression."""
         blocks, run = self._blocks, np.zeros(RUN)
         run[ARM], run[VOLUME] = -1.0, self.volume
-        truth = None if blocks.truth is None else np.array([_stacked(half) for half in _halves(blocks.truth)])
+        truth = None if blocks.truth is None else np.array([stacked(half) for half in _halves(blocks.truth)])
         solved = np.vstack([self.factor, self.theta])
         learnt = Learnt(solved, np.zeros((4, self.dim)), run, blocks.penalty, truth, blocks.link)
         return Known(learnt, self.columns, blocks.told, counts=self.counts)
@@ -247,6 +251,6 @@ def _halves(truth: Floats) -> tuple[Floats, Floats]:
     return truth[:, 0], truth[:, 1]
 
 
-def _stacked(sums: Floats) -> Floats:
+def stacked(sums: Floats) -> Floats:
     """Sums of x x' and y x of all blocks, (K, c + 1, c), as those of one regression, (K c + 1, K c)."""
     return np.vstack([diagonal_of(list(sums[:, :-1])), sums[:, -1].reshape(1, -1)])

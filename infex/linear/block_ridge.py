@@ -12,6 +12,7 @@ from infex.errors import DamagedFile, UnknownArm
 from infex.kernels import small_ridges
 from infex.kernels.layout import RUN
 from infex.kernels.many_rewards import gather_blocks, learn_each_block
+from infex.kernels.offered_arms import glance_among_blocks
 from infex.linear.block_known import BlockKnown, Blocks
 from infex.linear.estimating import Arrays
 from infex.linear.gained import Gained
@@ -54,7 +55,7 @@ class BlockRidge:
 
     def __init__(self, layout: Separate, penalty: float = 1.0) -> None:
         self.layout, self.penalty, self.told = layout, checked_penalty(penalty), 0
-        count, dim = layout
+        count, dim, _ = layout
         self.columns: Floats = np.empty((count * dim, 0))  # none are fixed
         self._held: Blocks | None = None
         self.scatters = [Scatter() for _ in range(count)]
@@ -65,15 +66,28 @@ class BlockRidge:
         self._wide: Floats = wide_for(layout)
         self._blank()
 
+    @property
+    def state(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+        """Truth, solved, wide, runs and counts, for a loop that changes them."""
+        self._part()
+        return self.truth, self.solved, self._wide, self.runs, self.counts
+
     def known(self) -> BlockKnown:
         """What is known, as numbers that stay as they are; of arms it tells in a context (`on`)."""
-        return BlockKnown(self._blocks(), np.zeros(self.layout.dim), NOBODY)
+        return BlockKnown(self.blocks(), np.zeros(self.layout.dim), NOBODY)
 
     def glance(
         self, context: Floats, numbers: Floats, optimistic: bool
     ) -> tuple[int, int, float, float, float]:
         """One decision in one call: see `kernels.small_ridges.glance_at_blocks`."""
         return small_ridges.glance_at_blocks(self._wide, self.solved, self.runs, context, numbers, optimistic)
+
+    def glance_among(
+        self, context: Floats, numbers: Floats, places: Integers, optimistic: bool
+    ) -> tuple[int, int, float, float, float]:
+        """The same among some of the arms."""
+        mine = self._wide, self.solved, self.runs
+        return glance_among_blocks(*mine, context, numbers, places, optimistic)
 
     def refuse(self, reward: float) -> None:
         """Any finite reward can be taken in."""
@@ -114,7 +128,7 @@ class BlockRidge:
             place, row, rows, _ = grounds
             contexts = np.ascontiguousarray(rows)
             gather_blocks(self.truth, self.penalty, self.counts, place, row, contexts, rewards, weights)
-            self._refresh()
+            self.refresh()
 
     def _take_part(self, grounds: Grounds, rewards: Floats, weights: Floats) -> bool:
         """Makes ready for many rewards; False if there are none."""
@@ -143,8 +157,8 @@ class BlockRidge:
         self.counts[:, arm] += revision.pulls, revision.gain
         self.told += revision.pulls
         small_ridges.refresh_block(self.truth, self.penalty, self.solved, self._wide, self.runs, arm)
-        if not self.scatters[arm].revised(revision):
-            self._begin_scatter(arm)
+        told = int(self.counts[0, arm])
+        self.scatters[arm].revise(revision, self.truth[arm], self.penalty, told)
 
     def add(self, other: BlockRidge, places: Integers) -> None:
         """Takes in all that another has learnt; each of its arms is at a place here, or nowhere (-1)."""
@@ -152,10 +166,11 @@ class BlockRidge:
         self.told += other.told
         self.counts += moved(other.counts, places, self.layout.arms)
         small_ridges.add_blocks(self.truth, other.truth, places)
-        self._refresh()
+        self.refresh()
         for place, scatter in zip(places.tolist(), other.scatters, strict=True):
-            if place != GONE and not self.scatters[place].joined(scatter):
-                self._begin_scatter(place)
+            if place != GONE:
+                told = int(self.counts[0, place])
+                self.scatters[place].join(scatter, self.truth[place], self.penalty, told)
 
     def growth(self) -> Gained:
         """All that was learnt, as sums."""
@@ -167,7 +182,7 @@ class BlockRidge:
         self.told += growth.told
         self.counts += growth.counts
         small_ridges.add_blocks(self.truth, growth.truth, np.arange(self.layout.arms))
-        self._refresh()
+        self.refresh()
         for arm in np.flatnonzero(growth.counts[0]).tolist():
             self._begin_scatter(arm)
 
@@ -193,7 +208,7 @@ class BlockRidge:
 
     def restore(self, arrays: Arrays) -> None:
         """Takes the place of all that is here; what is derived must follow from the truth."""
-        count, dim = self.layout
+        count, dim, _ = self.layout
         told = int(fitting("told", arrays["told"], (), whole=True))
         counts = fitting_counts(arrays["counts"], count, told)
         truth: Floats = fitting("truth", arrays["truth"], (count, 2, dim + 1, dim))
@@ -201,7 +216,7 @@ class BlockRidge:
             fitting_sums("truth", part, dim, told, self.penalty)
         fresh = BlockRidge(self.layout, self.penalty)
         fresh.truth = truth
-        fresh._refresh()
+        fresh.refresh()
         if "factors" in arrays:  # else of a dense regression, or of another estimator
             fresh.solved, fresh.runs = refuse_strange_blocks(arrays, fresh.solved, fresh.runs)
             small_ridges.turn_blocks(fresh.solved, fresh._wide)
@@ -239,11 +254,12 @@ class BlockRidge:
         small_ridges.refresh_blocks(self.truth[:1], self.penalty, self.solved[:1], self._wide, self.runs[:1])
         self.solved[:], self.runs[:], self._wide[:] = self.solved[0], self.runs[0], self._wide[:, :1]
 
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
         """Computes all that is derived anew."""
         small_ridges.refresh_blocks(self.truth, self.penalty, self.solved, self._wide, self.runs)
 
-    def _blocks(self) -> Blocks:
+    def blocks(self) -> Blocks:
+        """What was learnt, as arrays that stay as long as somebody holds them."""
         held = self._held
         if held is None:
             arrays = self.solved, self._wide, self.runs, self.counts, self.truth
@@ -261,15 +277,15 @@ class BlockRidge:
 
 def wide_for(layout: Separate) -> Floats:
     """Room for thetas and factors of all arms, turned."""
-    arms, dim = layout
+    arms, dim, _ = layout
     return np.zeros((dim + dim * (dim + 1) // 2, arms))
 
 
 def refuse_blocks(grounds: Grounds, layout: Separate) -> None:
     """Refuses arms and contexts that are not there: compiled code would read beyond its arrays."""
     place, row, rows, apart = grounds
-    if not apart or rows.shape[1:] != (layout.dim,):
-        raise UnknownArm(f"rewards must be learnt on arms in contexts of {layout.dim} features")
+    if not apart or rows.shape[1:] != (layout.row,):
+        raise UnknownArm(f"rewards must be learnt on arms in contexts of {layout.row} features")
     refuse_place(int(place.max(initial=0)), layout.arms)
     if not (row.min() >= 0 and row.max() < len(rows)):
         raise UnknownArm(f"a reward cannot be learnt in context {row.max()} of {len(rows)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 
@@ -16,40 +16,10 @@ from infex.linear.foresight import Held
 from infex.linear.knowledge import Knowledge
 from infex.linear.moments import Moments
 from infex.linear.offers import Offer, On, Radius
+from infex.linear.request import ANYTHING, Among
+from infex.linear.spent import NOTHING, Spent
 
 SAMPLINGS = ("gaussian", "spherical")
-
-
-class Spent(NamedTuple):
-    """What exploring has taken so far, under whatever policies were in force.
-
-    `done`: decisions that explored; `cost`: their summed estimated loss; `owed`: explorations that
-    were due, did not happen and are to be made up for; `recent`: the round and the estimated loss of
-    each exploration in the last rounds, as many as the windows of the policy's limits look back, which
-    is from round `whole_from` on.
-    """
-
-    done: int = 0
-    cost: float = 0.0
-    owed: int = 0
-    recent: tuple[tuple[int, float], ...] = ()
-    whole_from: int = 1
-
-    def since(self, t: int) -> tuple[int, float]:
-        """How many explorations there were from round t on, and what they cost."""
-        if max(t, 1) < self.whole_from:
-            raise NotKept(
-                f"explorations were kept one by one from round {self.whole_from} on, not from {t}: a control "
-                "that looks back says so by its `window`, and a policy that holds another by `base`"
-            )
-        count, cost = 0, 0.0
-        for at, loss in self.recent:
-            if at >= t:  # added up one by one: `sum` differs in its last bit between versions of Python
-                count, cost = count + 1, cost + loss
-        return count, cost
-
-
-NOTHING = Spent()
 
 
 def draw(shape: tuple[int, ...], rng: np.random.Generator, sampling: str) -> Floats:
@@ -68,8 +38,10 @@ class Evidence:
     `known` is what all rounds have taught, and `explored` what exploring rounds have, if they are kept
     apart; `note` what the policy noted in its last choice, `allowed` the arms that exploring may try,
     `spent` what exploring has taken so far, and `best` the largest estimate, where these arms are but some.
+    `request` says which of all arms these are, and whether the round may explore.
     `held` are the decisions that wait for their reward; widths and samples are as if each had been told
-    its estimate where `narrows` says so, that is in `narrowed`, which exploring reads.
+    its estimate where `narrows` says so, that is in `narrowed`, which exploring reads; `own` says that
+    only exploring rounds are known here, so that only those that wait are held against it.
 
     >>> from infex.linear import RidgeStatistics
     >>> ridge = RidgeStatistics(np.array([[1.0, 0.0], [0.0, 1.0]]))
@@ -80,7 +52,8 @@ class Evidence:
     """
 
     __slots__ = (
-        "_allowed", "_best", "_explored", "_held", "_known", "_narrows", "_note", "_own", "_spent", "_wide",
+        "_allowed", "_best", "_explored", "_held", "_known", "_narrows", "_note", "_own", "_request",
+        "_spent", "_wide",
     )  # fmt: skip
 
     def __init__(
@@ -94,8 +67,9 @@ class Evidence:
         held: Held | None = None,
         narrows: bool = False,
         own: bool = False,
+        request: Among = ANYTHING,
     ) -> None:
-        self._known = known
+        self._known, self._request = known, request
         self._held, self._narrows, self._own = held, narrows, own
         self._wide: Knowledge | None = None if held is not None and narrows else known
         self._best = best  # that of all arms, where these are but some of them
@@ -185,7 +159,7 @@ class Evidence:
         """The same from the exploring rounds alone, for a policy that says it `uses_explored`."""
         if self._explored is None:
             raise NotKept("exploring rounds are not kept apart; give the policy `uses_explored = True`")
-        kept = self._held, self._narrows, True
+        kept = self._held, self._narrows, True, self._request.of_explored()
         return Evidence(self._explored, None, self._note, self._allowed, self._spent, None, *kept)
 
     @property
@@ -194,7 +168,9 @@ class Evidence:
 
         Estimates stay; widths, samples and the volume are those of V + sum x x' over what is pending.
         """
-        return self if self._held is None or self._narrows else self._with(self._note, self._spent, True)
+        if self._held is None or self._narrows:
+            return self
+        return self._with(self._note, self._spent, True, self._request)
 
     @property
     def lasting(self) -> bool:
@@ -221,23 +197,67 @@ class Evidence:
         """What was learnt as sums: sum x x', sum y x, and the number of rewards."""
         return self._known.moments
 
+    @property
+    def may_explore(self) -> bool:
+        """May this round explore? Not if whoever asks forbids it, by `ask(explore=False)`."""
+        return self._request.may_explore
+
+    @property
+    def places(self) -> Integers:
+        """The index of each of these arms among all of the round, of which these may be but some, (K,)."""
+        return self._request.all_places(len(self))
+
+    def place(self, arm: int) -> int:
+        """The index of an arm, one of these, among all of the round."""
+        return self._request.place(arm)
+
+    def seat(self, place: int) -> int:
+        """Which of these arms stands at a `place` among all of the round."""
+        return self._request.seat(place)
+
+    @property
+    def shows_all(self) -> bool:
+        """Are these all arms of the round?"""
+        return self._request.places is None
+
+    @property
+    def pulled(self) -> int:
+        """How many rewards all fixed arms were told together, those that are not shown included."""
+        return int(self._request.all_known(self._known).counts[0].sum())
+
+    def requested(self, offered: Bools | None, may_explore: bool) -> Evidence:
+        """The same for a request with rules of its own: no arm but those `offered` can be played.
+
+        What exploring costs counts from the best of these. None offers all of them. `may_explore` says
+        whether the round may explore.
+        """
+        request = self._request._replace(may_explore=may_explore)
+        if offered is None:
+            return self._with(self._note, self._spent, self._narrows, request)
+        places = np.flatnonzero(offered)
+        allowed = None if self._allowed is None else self._allowed[places]
+        return self._shown(places, allowed, None, request)
+
     def among(self, allowed: Bools) -> tuple[Evidence, Integers]:
-        """What is known of the `allowed` arms alone, and which they are."""
+        """What is known of the `allowed` arms alone, and which they are; `best` stays that of all."""
         places = np.flatnonzero(allowed)
+        return self._shown(places, None, self.best, self._request), places
+
+    def _shown(self, places: Integers, allowed: Bools | None, best: float | None, request: Among) -> Evidence:
         explored = None if self._explored is None else self._explored.among(places)
-        kept = self._held, self._narrows, self._own
-        some = Evidence(self._known.among(places), explored, self._note, None, self._spent, self.best, *kept)
-        return some, places
+        kept = self._held, self._narrows, self._own, request.among(places, self._known, self._explored)
+        known = self._known.among(places)
+        return Evidence(known, explored, self._note, allowed, self._spent, best, *kept)
 
     def on(self, offer: Offer) -> Evidence:
         """What is known of other arms: an `offer` is their columns, (d, K), or a context (`InContext`)."""
         explored = None if self._explored is None else self._explored.on(offer)
-        kept = self._held, self._narrows, self._own
+        kept = self._held, self._narrows, self._own, Among(may_explore=self.may_explore)
         return Evidence(self._known.on(offer), explored, self._note, None, self._spent, None, *kept)
 
     def learnt_on(self, arm: int, features: Floats | None = None) -> On:
         """What the reward of an arm is learnt on: the arm, or `features` that a policy names in its place."""
-        return self._known.learnt_on(arm, features)
+        return self._request.learnt_on(self._known, arm, features)
 
     def optimistic(self, arm: int, radius: Radius) -> Floats:
         """The parameter within so many widths for which an arm's mean is largest, (d,).
@@ -252,7 +272,8 @@ class Evidence:
 
     def exploited(self) -> Evidence:
         """The same for a policy that does not explore: every arm may be played, and nothing was noted."""
-        return Evidence(self._known, self._explored, None, None, self._spent, self._best)
+        kept = None, None, self._spent, self._best, None, False, False, self._request
+        return Evidence(self._known, self._explored, *kept)
 
     def noted(self, note: object) -> Evidence:
         """The same, with another note."""
@@ -260,10 +281,10 @@ class Evidence:
 
     def seen_by(self, note: Any, spent: Spent) -> Evidence:
         """The same, with another `note` and other limits `spent`, for a policy inside another."""
-        return self._with(note, spent, self._narrows)
+        return self._with(note, spent, self._narrows, self._request)
 
-    def _with(self, note: object, spent: Spent, narrows: bool) -> Evidence:
-        kept = self._allowed, spent, self._best, self._held, narrows, self._own
+    def _with(self, note: object, spent: Spent, narrows: bool, request: Among) -> Evidence:
+        kept = self._allowed, spent, self._best, self._held, narrows, self._own, request
         return Evidence(self._known, self._explored, note, *kept)
 
     @property

@@ -39,7 +39,7 @@ class FittedBlocks:
 
     def __init__(self, layout: Separate, penalty: float, estimator: Estimator) -> None:
         self.layout, self._asked, self._estimator, self.told = layout, penalty, estimator, 0
-        count, dim = layout
+        count, dim, _ = layout
         self.columns: Floats = np.empty((count * dim, 0))  # none are fixed
         self.parts: list[Statistics] = [estimator.start(np.empty((dim, 0)), penalty) for _ in range(count)]
         self.counts: Floats = np.zeros((2, count))

@@ -13,20 +13,27 @@ class Gained(NamedTuple):
     """Sums of x x' and y x, each with its carry, (2, d + 1, d), or those of each arm, (K, 2, c + 1, c).
 
     `counts` are pulls and summed rewards of the arms, (2, K), and `told` is how many rewards are in them.
+    Where arms share features z, their sums have rows of z x' below, (K, 2, c + 1 + s, c), and `common` are
+    sums of z z' and y z, (2, s + 1, s).
     """
 
     truth: Floats
     counts: Floats
     told: int
+    common: Floats | None = None
 
     def plus(self, other: Gained) -> Gained:
         """Both together."""
         truth = _added(self.truth, other.truth)
-        return Gained(truth, self.counts + other.counts, self.told + other.told)
+        common = None
+        if self.common is not None and other.common is not None:
+            common = _added(self.common, other.common)
+        return Gained(truth, self.counts + other.counts, self.told + other.told, common)
 
     def minus(self, other: Gained) -> Gained:
         """What came since."""
-        return self.plus(Gained(-other.truth, -other.counts, -other.told))
+        common = None if other.common is None else -other.common
+        return self.plus(Gained(-other.truth, -other.counts, -other.told, common))
 
     def brought(self, places: Integers, count: int) -> Gained:
         """The same of an owner with so many arms: each of these is at a place there, or nowhere (-1)."""
@@ -37,7 +44,8 @@ class Gained(NamedTuple):
             return self._replace(counts=counts)
         truth = np.zeros((count, *self.truth.shape[1:]))
         truth[places[known]] = self.truth[known]
-        return Gained(truth, counts, self.told - int(self.counts[0].sum() - counts[0].sum()))
+        lost = 0 if self.common is not None else int(self.counts[0].sum() - counts[0].sum())
+        return Gained(truth, counts, self.told - lost, self.common)
 
 
 def _added(one: Floats, two: Floats) -> Floats:

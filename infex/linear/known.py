@@ -276,9 +276,11 @@ class Known:
         return self._over(self._learnt.settled(), offer)
 
     def among(self, places: Integers) -> Known:
-        """What is known of some of the arms, at these places."""
+        """What is known of some of the arms, at these places; the figures of those kept up stay."""
         counts = None if self._counts is None else self._counts[:, places]
-        return self._over(self._learnt, self.columns[:, places], counts)
+        kept_up = self.lasting and self._board is not None and self._learnt.link == LINEAR
+        board = np.ascontiguousarray(self._board[:, places]) if kept_up else None  # type: ignore[index]
+        return self._over(self._learnt, self.columns[:, places], counts, board)
 
     def learnt_on(self, arm: int, features: Floats | None) -> On:
         """The index of a fixed arm, the row of one that changes, or the features themselves."""
@@ -293,8 +295,11 @@ class Known:
             lasting=self.lasting, source=self, same_estimates=True,
         )  # fmt: skip
 
-    def _over(self, learnt: Learnt, columns: Floats, counts: Floats | None = None) -> Known:
-        return Known(learnt, np.ascontiguousarray(columns), self._told, counts=counts, source=self)
+    def _over(
+        self, learnt: Learnt, columns: Floats, counts: Floats | None = None, board: Floats | None = None
+    ) -> Known:
+        rows = np.ascontiguousarray(columns)
+        return Known(learnt, rows, self._told, board=board, counts=counts, source=self)
 
     @property
     def counts(self) -> Floats:

@@ -9,13 +9,15 @@ from infex.arrays import Bools, Floats, Integers
 from infex.errors import InvalidSetting
 from infex.linear.block_ridge import BlockRidge
 from infex.linear.estimating import Arrays, Estimator, Statistics
-from infex.linear.evidence import NOTHING, Evidence, Spent
+from infex.linear.evidence import Evidence
 from infex.linear.foresight import Expected, Foresight, Held
 from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
+from infex.linear.hybrid_ridge import HybridRidge
 from infex.linear.offers import InBlock, Layout, Offer, On
 from infex.linear.regression import RidgeStatistics
 from infex.linear.revising import Revision
+from infex.linear.spent import NOTHING, Spent
 from infex.linear.starting import started
 
 Growths = tuple[Gained, Gained | None]
@@ -39,7 +41,7 @@ class Memory:
         self.all = everything
         self.explored = explored
         self.foresight = foresight
-        self.searches = not isinstance(everything, RidgeStatistics | BlockRidge)
+        self.searches = not isinstance(everything, RidgeStatistics | BlockRidge | HybridRidge)
 
     @staticmethod
     def empty(layout: Layout, penalty: float, apart: bool, estimator: Estimator | None = None) -> Memory:
@@ -55,7 +57,8 @@ class Memory:
     def row(self, on: On) -> Floats:
         """The features that a reward is learnt on, (d,), for whoever learns by itself."""
         if isinstance(on, InBlock):
-            return on.row(len(self.columns))
+            shared = self.all.layout.shared if isinstance(self.all, HybridRidge) else 0
+            return on.row(len(self.columns), shared)
         return self.columns[:, on].copy() if isinstance(on, int) else on.copy()
 
     def evidence(self, note: object = None, allowed: Bools | None = None, spent: Spent = NOTHING) -> Evidence:

@@ -27,7 +27,7 @@ from infex.linear.learnable import (
 )
 from infex.linear.offers import Layout, Offer, On
 from infex.linear.revising import Revision, revise_sums
-from infex.linear.scatter import Scatter, Scattered, scatter_kept, scattered
+from infex.linear.scatter import Scatter, Scattered, scatter_of, scattered
 from infex.linear.strange import fitting_sums, refuse_no_numbers, refuse_run, refuse_strange
 
 LEAST_PENALTY = 1e-10  # with which V can still be factored when arms lie in a plane
@@ -99,6 +99,11 @@ class RidgeStatistics:
     def settled(self) -> Learnt:
         """What arms that are not kept up are read from."""
         return self._learnt.settled()
+
+    @property
+    def kept_up(self) -> tuple[Floats, Floats]:
+        """The board and the run, for a kernel that reads them at once."""
+        return self._board, self._learnt.run
 
     def greedy_glance(self, numbers: Floats) -> tuple[int, int, float, float, float]:
         """One greedy decision in one call: see `kernels.greedy_glance`."""
@@ -200,7 +205,7 @@ class RidgeStatistics:
         rows = readable_rows(grounds, self.dim)[grounds.row[~fixed]]
         gather_rows(truth, self.penalty, rows, rewards[~fixed], weights[~fixed])
         self.scatter.learn_many(rewards, weights)
-        self._begin(truth, self.told + rewards.size)
+        self.begin(truth, self.told + rewards.size)
 
     def turn(self, on: On) -> int:
         """How many rewards were told."""
@@ -219,8 +224,7 @@ class RidgeStatistics:
             self.counts[:, on] += revision.pulls, revision.gain
         self.told += revision.pulls
         self._refresh()
-        if not self.scatter.revised(revision):
-            self.scatter.begin(self.truth, self.penalty, self.told)
+        self.scatter.revise(revision, self.truth, self.penalty, self.told)
 
     def add(self, other: RidgeStatistics, places: Integers) -> None:
         """Takes in all that another has learnt."""
@@ -230,8 +234,7 @@ class RidgeStatistics:
         kernels.add_truth(self.truth, other.snapshot())
         self.counts += moved(other.counts, places, self.counts.shape[1])
         self._refresh()
-        if not self.scatter.joined(other.scatter):
-            self.scatter.begin(self.truth, self.penalty, self.told)
+        self.scatter.join(other.scatter, self.truth, self.penalty, self.told)
 
     def growth(self) -> Gained:
         """All that was learnt, as sums."""
@@ -250,7 +253,7 @@ class RidgeStatistics:
     def over(self, layout: Layout, places: Integers) -> RidgeStatistics:
         """What was learnt, over other arms: each at its old place, or new (-1)."""
         other = RidgeStatistics(refuse_separate(layout), self.penalty)
-        other._begin(self.snapshot(), self.told)
+        other.begin(self.snapshot(), self.told)
         other.scatter = self.scatter.copy()
         known = places >= 0
         other.counts[:, known] = self.counts[:, places[known]]
@@ -274,10 +277,10 @@ class RidgeStatistics:
         truth = fitting_sums("truth", arrays["truth"], self.dim, told, self.penalty)
         counts = fitting_counts(arrays["counts"], self.columns.shape[1], told)
         if "closed" not in arrays:  # of format 1, or of another estimator
-            self._begin(truth, told)
+            self.begin(truth, told)
             self.counts[:] = counts
             refuse_no_numbers(self.known())
-            self._know_scatter(arrays)
+            self.scatter = scatter_of(arrays, self.snapshot(), self.penalty, told)
             return
         names = ("closed", "solved", "vectors", "run", "board")
         closed, solved, vectors, run, board = (
@@ -293,14 +296,7 @@ class RidgeStatistics:
         self.told, self.counts, self._board = told, counts, board
         self._known, self._stale = None, False
         self._take(closed, solved, vectors, run)
-        self._know_scatter(arrays)
-
-    def _know_scatter(self, arrays: Arrays) -> None:
-        """Squares that a file has; without them they begin anew."""
-        if "scatter" in arrays:
-            self.scatter = scatter_kept(arrays["scatter"], self.told)
-        else:
-            self.scatter.begin(self.snapshot(), self.penalty, self.told)
+        self.scatter = scatter_of(arrays, self.snapshot(), self.penalty, told)
 
     def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
         """What the noise that was seen says of the fixed arms, or of those on offer."""
@@ -311,7 +307,7 @@ class RidgeStatistics:
         """A copy of the truth with the run under way in it, which goes on as it is."""
         return self._learnt.whole_truth()
 
-    def _begin(self, truth: Floats, told: int) -> None:
+    def begin(self, truth: Floats, told: int) -> None:
         """Starts from a truth, with no run under way."""
         self._part()
         self.truth[:] = truth

@@ -13,6 +13,7 @@ import numpy as np
 from infex.arrays import Floats, fitting
 from infex.errors import DamagedFile
 from infex.kernels.layout import LARGE
+from infex.linear.estimating import Arrays
 from infex.linear.moments import Moments
 from infex.linear.revising import Revision
 
@@ -77,20 +78,20 @@ class Scatter:
         solved = Solved.of(truth, penalty)
         self.squares, self.unknown, self.spent = solved.fitted, float(told), solved.spent
 
-    def revised(self, revision: Revision) -> bool:
-        """Takes a revision in; False if that cannot be done without loss."""
+    def revise(self, revision: Revision, truth: Floats, penalty: float, told: int) -> None:
+        """Takes a revision in, or begins anew where a square has hidden others, or may not be in the sum."""
         after = 0.0 if revision.after is None else revision.after
         if self.unknown or max(abs(after), abs(revision.before)) > LARGE:
-            return False
-        self.squares += revision.weight * (after * after - revision.before * revision.before)
-        return True
+            self.begin(truth, penalty, told)
+        else:
+            self.squares += revision.weight * (after * after - revision.before * revision.before)
 
-    def joined(self, other: Scatter) -> bool:
-        """Takes in another's; False if one of them does not know all squares."""
+    def join(self, other: Scatter, truth: Floats, penalty: float, told: int) -> None:
+        """Takes in another's, or begins anew where one of them does not know all squares."""
         if self.unknown or other.unknown:
-            return False
-        self.squares += other.squares
-        return True
+            self.begin(truth, penalty, told)
+        else:
+            self.squares += other.squares
 
     @property
     def figures(self) -> tuple[float, float, float]:
@@ -134,3 +135,12 @@ def scatter_kept(array: object, told: float) -> Scatter:
     if not (squares >= 0.0 and 0.0 <= unknown <= told and spent >= -NO_MORE):
         raise DamagedFile("squares of rewards cannot be below 0, nor unknown of more rewards than were told")
     return Scatter(squares, unknown, spent)
+
+
+def scatter_of(arrays: Arrays, truth: Floats, penalty: float, told: int) -> Scatter:
+    """That of a file; one from before has none, and begins anew."""
+    if "scatter" in arrays:
+        return scatter_kept(arrays["scatter"], told)
+    scatter = Scatter()
+    scatter.begin(truth, penalty, told)
+    return scatter

@@ -61,9 +61,9 @@ class Widening(NamedTuple):
         gram, moment = truth[..., :-1, :], truth[..., -1, :]
         lower = np.tril(gram) + np.swapaxes(np.tril(gram, -1), -1, -2)
         found = np.zeros((*truth.shape[:-2], wide + 1, wide))
-        found[..., spots[:, None], spots] = _times(lower, self.scale**2, axis=-3)
+        found[..., spots[:, None], spots] = times_pairs(lower, self.scale**2, axis=-3)
         found[..., :-1, :] = np.tril(found[..., :-1, :])
-        found[..., -1, spots] = _times(moment, self.scale, axis=-2)
+        found[..., -1, spots] = times_pairs(moment, self.scale, axis=-2)
         return found
 
     def arrays(self, kept: Arrays) -> Arrays:
@@ -85,7 +85,7 @@ class Widening(NamedTuple):
         raise NotKept(f"the estimator keeps {part!r}, which cannot be brought to more features")
 
 
-def _times(pairs: Floats, factor: float, axis: int) -> Floats:
+def times_pairs(pairs: Floats, factor: float, axis: int) -> Floats:
     """Pairs of floats along an axis, a value and its rest, times a factor; exact to 32 digits."""
     value, rest = np.moveaxis(pairs, axis, 0)
     product = value * factor

@@ -28,6 +28,7 @@ class Reason(StrEnum):
     CERTAIN = "skipped: certain"
     PAUSED = "skipped: paused"
     NO_ARM_ALLOWED = "skipped: no arm is allowed"
+    FORBIDDEN = "skipped: the request forbids exploring"
     DECLINED = "skipped: the base was greedy"
     LEAST_SQUARES = "best by least squares"
     LASSO = "best by LASSO"

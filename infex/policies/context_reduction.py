@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from infex.arrays import Floats, columns_of
 from infex.checks import told, whole
-from infex.errors import InvalidSetting
+from infex.errors import InvalidArms, InvalidSetting
 from infex.linear import Evidence
 from infex.policies.choice import Choice, arm_of
 from infex.policies.linucb import LinUCB
@@ -88,6 +88,8 @@ class ContextReduction:
             raise InvalidSetting(
                 f"samples have {self.actions.shape[0]} features, the arms on offer {evidence.dim}"
             )
+        if not evidence.shows_all:  # whose best is not the arm that the mean of an action was taken over
+            raise InvalidArms(f"{told(self)} needs all arms of a round: none may be masked or left out")
         choice = self.base.choose(t, evidence.on(self.actions), rng)
         action = arm_of(choice, self.directions)
         arm = best(evidence.arms @ self.towards[action])

@@ -213,6 +213,8 @@ class Gate:
                 if layer.plans:  # then it was never due
                     return Opening(False, Turn.REST, reason if due else Reason.GREEDY)
                 return self._closed(due, reason, place)
+        if not evidence.may_explore:
+            return self._closed(due, Reason.FORBIDDEN, None)
         if none_allowed(evidence):
             return self._closed(due, Reason.NO_ARM_ALLOWED, None)
         return DUE if due else OWED
@@ -236,6 +238,8 @@ class Gate:
 
     def chance(self, t: int, evidence: Evidence, opening: Opening, states: States) -> float | None:
         """The chance that round t explores, given all before it and that no arm is refused."""
+        if not evidence.may_explore:
+            return 0.0
         if self.hidden:
             return 0.0 if opening.turn is Turn.REST and not is_drawn(self.plan) else None
         if not self.drawn or opening.opens != opening.due:

@@ -1,4 +1,4 @@
-"""Choosing among the arms that exploring may try."""
+"""Choosing among the arms that exploring may try, and where a request forbids exploring."""
 
 from __future__ import annotations
 
@@ -29,14 +29,38 @@ def choose_allowed(
     if none_allowed(evidence):
         turn = None if traits.gate is None else Turn.DROPPED
         return Choice(evidence.greedy, False, None, Reason.NO_ARM_ALLOWED, None, 1.0, 0.0, None, turn)
-    if traits.pupils:
-        raise InvalidArms(
-            f"{told(policy)} knows arms by their indices, which `allowed` would change; let it read "
-            "evidence.allowed itself, and say heeds_allowed = True"
-        )
+    refuse_some(policy, traits, "`allowed` would", "evidence.allowed itself, and say heeds_allowed = True")
     seen, places = evidence.among(evidence.allowed)
     choice = _checked(policy.choose(t, seen, rng), traits, seen)
     return choice._replace(arm=int(places[arm_of(choice, len(seen))]))
+
+
+def refuse_some(policy: Policy, traits: Traits, changes: str, advice: str) -> None:
+    """Refuses to show some arms alone to a learner that knows arms by their indices."""
+    if traits.pupils and not traits.reads_places:
+        raise InvalidArms(
+            f"{told(policy)} knows arms by their indices, which {changes} change; let it read {advice}"
+        )
+
+
+def refuse_offer(policy: Policy, traits: Traits) -> None:
+    """Refuses to offer some arms alone to such a learner."""
+    refuse_some(policy, traits, "an offer of some would", "evidence.places, and say reads_places = True")
+
+
+def unexplored(choice: Choice, evidence: Evidence) -> Choice:
+    """What is played in the place of a choice where the request forbids exploring.
+
+    The choice itself if it would not have explored, whatever was drawn; else the greedy arm.
+    """
+    if not choice.explored and choice.chance == 0.0:
+        return choice
+    if not choice.explored and choice.chance is None:  # nobody knows what else it might have done
+        return choice._replace(probability=None, chance=0.0, law=None)
+    missed = {Turn.DUE: Turn.DROPPED, Turn.MADE_UP: Turn.REST}
+    turn = None if choice.turn is None else missed.get(choice.turn, choice.turn)
+    share = None if choice.chance is None else 1.0
+    return Choice(evidence.greedy, False, None, Reason.FORBIDDEN, None, share, 0.0, None, turn)
 
 
 def _checked(choice: Choice, traits: Traits, evidence: Evidence) -> Choice:

@@ -76,9 +76,10 @@ class Hooks(Policy, Protocol):
     `base`: the policy inside a wrapper. `uses_explored`: are the exploring rounds kept apart too, as
     `evidence.explored`? False if it is not there. `tells_explored`: under `Infex`, is it believed in what it
     calls explored? That of `uses_explored` if it is not there. `heeds_allowed`: does it read
-    `evidence.allowed` itself? Any other policy is shown the allowed arms alone. `greatest`: the largest
-    reward that fits its settings; a larger one is warned of. `gate`: when it explores, for a policy with a
-    schedule. `exploiter`: who decides where it does not explore; None is the greedy arm.
+    `evidence.allowed` itself? Any other policy is shown the allowed arms alone. `reads_places`: does a
+    learner that is shown some arms alone find them by `evidence.places`? Else it is refused. `greatest`: the
+    largest reward that fits its settings; a larger one is warned of. `gate`: when it explores, for a policy
+    with a schedule. `exploiter`: who decides where it does not explore; None is the greedy arm.
     """
 
     base: Policy
@@ -86,6 +87,7 @@ class Hooks(Policy, Protocol):
     uses_explored: bool
     tells_explored: bool
     heeds_allowed: bool
+    reads_places: bool
     greatest: float
     gate: Gate
 
@@ -135,6 +137,7 @@ ATTRIBUTES: dict[str, tuple[Any, str]] = {
     "uses_explored": ((bool, np.bool_), "True or False"),
     "tells_explored": ((bool, np.bool_), "True or False"),
     "heeds_allowed": ((bool, np.bool_), "True or False"),
+    "reads_places": ((bool, np.bool_), "True or False"),
     "greatest": ((int, float, np.integer, np.floating), "a number"),
     "gate": (Opens, "a gate, as `Infex` has it"),
 }
@@ -160,6 +163,7 @@ class Traits(NamedTuple):
     uses_explored: bool
     tells_explored: bool
     heeds_allowed: bool
+    reads_places: bool
     greatest: float | None
     radius: Callable[[Evidence], Radius] | None
     probability: Callable[[int, Evidence, int], float | None] | None
@@ -201,6 +205,7 @@ def traits_of(policy: Policy) -> Traits:
 def _read(policy: Policy) -> Traits:
     chain = tuple(_walk(policy))
     beside = _beside(chain)
+    pupils = _pupils(chain, beside)
     uses = bool(_first(chain, "uses_explored", False))
     gates: list[Gate] = [gate for link in chain if (gate := _own(link, "gate")) is not None]
     parts = (*chain, *(part for gate in gates for part in gate.parts()))
@@ -209,10 +214,11 @@ def _read(policy: Policy) -> Traits:
         uses_explored=uses,
         tells_explored=bool(_own(policy, "tells_explored", uses)),
         heeds_allowed=bool(_own(policy, "heeds_allowed", False)),
+        reads_places=all(_own(pupil.learner, "reads_places", False) for pupil in pupils),
         greatest=_first(chain, "greatest", None),
         radius=_first(chain, "radius", None),
         probability=_own(policy, "probability"),
-        pupils=_pupils(chain, beside),
+        pupils=pupils,
         gate=_own(policy, "gate"),
         gates=tuple(gates),
         draws_rounds=any(gate.drawn for gate in gates),

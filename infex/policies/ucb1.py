@@ -50,6 +50,8 @@ class UCB1:
 
     def indices(self, evidence: Evidence) -> Floats:
         """Every arm's index; infinite for one that was never told a reward."""
-        found = np.empty(len(evidence))
-        ucb1_indices(evidence.pulls.astype(np.float64), evidence.sums, self.noise, found)
-        return found
+        found = np.empty(len(evidence) + 1)
+        hidden = evidence.pulled - int(evidence.pulls.sum())  # of arms that are not shown: n counts them too
+        pulls = np.append(evidence.pulls.astype(np.float64), hidden)
+        ucb1_indices(pulls, np.append(evidence.sums, 0.0), self.noise, found)
+        return found[:-1]

@@ -66,6 +66,13 @@ def _recorded(settings: Settings) -> Settings | None:
     return settings if isinstance(settings["context"], features.ContextTable) else None
 
 
+def _hybrid(hybrid: features.Hybrid) -> Settings | None:
+    shared = hybrid.shared
+    if not isinstance(shared, features.Interactions) or _recorded(settings_by_name(shared)) is None:
+        return None
+    return {"shared": shared, "own": list(hybrid.own)}
+
+
 def _paused(paused: Paused) -> Settings | None:
     return settings_by_name(paused) if paused.by_rounds else None
 
@@ -95,10 +102,11 @@ MADE = (
         features.interactions,
         lambda map_: _recorded(settings_by_name(map_)),
     ),
+    Row("hybrid", features.Hybrid, features.hybrid, _hybrid),
     Row("table", features.ContextTable, features.table, settings_by_name),
 )
 
-MAPS = (features.Disjoint, features.Interactions, features.ContextTable)
+MAPS = (features.Disjoint, features.Interactions, features.Hybrid, features.ContextTable)
 
 NATURE = (
     Row("late", environments.Late, environments.late, settings_by_name),

@@ -8,14 +8,15 @@ from typing import Any, final
 
 import numpy as np
 
-from infex.arrays import Bools, Floats
+from infex.arrays import Bools, Floats, Integers
 from infex.checks import quick, told
 from infex.errors import NotKept
-from infex.linear import Evidence, Memory, Offer, On, RidgeStatistics
+from infex.linear import Evidence, InContext, Memory, Offer, On, RidgeStatistics
 from infex.linear.block_ridge import BlockRidge
+from infex.linear.hybrid_ridge import HybridRidge
 from infex.policies.choice import Choice, arm_of, checked_choice
 from infex.policies.infex import loss_of
-from infex.policies.masks import choose_allowed, law_allowed
+from infex.policies.masks import choose_allowed, law_allowed, refuse_offer, unexplored
 from infex.policies.settling import UNSAID_DELTA, settled
 from infex.policies.traits import Policy, checked, traits_of
 from infex.rounds.account import Account, Exploration
@@ -68,18 +69,24 @@ class Player:
         return self._memory.offer(offer, note, allowed, self.account.spent)
 
     def decide(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Taken:
-        """What the policy does in round t; changes nothing.
+        """What the policy does in round t; changes nothing. Its arm is an index among all, offered or not.
 
         Without a schedule it explores in every round, and pending decisions narrow what it reads.
         """
         seen = evidence if self.traits.gates else evidence.narrowed
+        if not seen.shows_all:
+            refuse_offer(self._policy, self.traits)
         choice = choose_allowed(self._policy, self.traits, t, seen, rng)
+        if not seen.may_explore:
+            choice = unexplored(choice, seen)
         if self.traits.trusted:
             arm_of(choice, len(evidence))
         else:
             choice = self._checked(choice, t, seen)
         arm = choice.arm
         on = evidence.learnt_on(arm, choice.features)
+        if not evidence.shows_all:
+            choice = choice._replace(arm=evidence.place(arm))
         if not choice.explored:
             return quick(Taken, (t, choice, on, 0.0, False, ()))
         return Taken(t, choice, on, loss_of(evidence, arm), arm != evidence.greedy)
@@ -91,17 +98,26 @@ class Player:
             return None
         return shortcut.take(t, ridge, self._memory.foresight)
 
-    def glance_in(self, t: int, context: Floats) -> Glance | None:
-        """The same for arms that have a regression each, in a context."""
+    def glance_in(self, t: int, context: Floats | InContext) -> Glance | None:
+        """The same for arms that have a regression each, in a context, and may share features."""
         ridge, shortcut = self._memory.all, self.shortcut
-        if shortcut is None or not isinstance(ridge, BlockRidge) or self.account.owed:
+        if shortcut is None or not isinstance(ridge, BlockRidge | HybridRidge) or self.account.owed:
             return None
         return shortcut.take_in(t, ridge, context, self._memory.foresight)
+
+    def glance_among(self, t: int, context: Floats | None, places: Integers, explore: bool) -> Glance | None:
+        """The same for some of the arms, fixed or in a context, in a request that may forbid exploring."""
+        ridge, shortcut = self._memory.all, self.shortcut
+        kind = RidgeStatistics if context is None else BlockRidge
+        if shortcut is None or type(ridge) is not kind or self.account.owed:
+            return None
+        assert isinstance(ridge, RidgeStatistics | BlockRidge)
+        return shortcut.take_among(t, ridge, context, places, explore, self._memory.foresight)
 
     def _checked(self, choice: Choice, t: int, evidence: Evidence) -> Choice:
         """A choice of a user's policy, whole, with its probability where `probability` tells it."""
         choice = checked_choice(choice, len(evidence), evidence.dim)
-        if choice.probability is None:
+        if choice.probability is None and evidence.may_explore:
             choice = choice._replace(probability=law_allowed(self.traits, t, evidence, choice.arm))
         return checked_choice(choice, len(evidence), evidence.dim)
 

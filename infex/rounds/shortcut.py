@@ -13,9 +13,11 @@ import numpy as np
 
 from infex.arrays import Floats, Integers
 from infex.kernels import bases
-from infex.linear import Memory, RidgeStatistics
+from infex.kernels.offered_arms import glance_among
+from infex.linear import InContext, Memory, RidgeStatistics
 from infex.linear.block_ridge import BlockRidge
 from infex.linear.foresight import Foresight
+from infex.linear.hybrid_ridge import HybridRidge
 from infex.policies import Infex, Policy
 from infex.policies.choice import Reason, Turn
 from infex.policies.confidence import DEFAULT
@@ -56,14 +58,42 @@ class Shortcut:
         return Shortcut(form, isinstance(policy, Infex), arms, memory.all.penalty)
 
     def take_in(
-        self, t: int, ridge: BlockRidge, context: Floats, foresight: Foresight | None = None
+        self,
+        t: int,
+        ridge: BlockRidge | HybridRidge,
+        context: Floats | InContext,
+        foresight: Foresight | None = None,
     ) -> Glance | None:
         """What the policy does in round t, in a context; None where pending decisions narrow widths."""
         schedule = self._schedule
         explores = schedule is None or schedule.explores(t)
         if explores and self._optimistic and looks_ahead(foresight):
             return None
-        return explores, ridge.glance(context, self._numbers, explores and self._optimistic)
+        optimistic = explores and self._optimistic
+        if isinstance(context, InContext):
+            assert isinstance(ridge, HybridRidge)
+            return explores, ridge.glance(context, self._numbers, optimistic)
+        assert isinstance(ridge, BlockRidge)
+        return explores, ridge.glance(context, self._numbers, optimistic)
+
+    def take_among(
+        self,
+        t: int,
+        ridge: RidgeStatistics | BlockRidge,
+        context: Floats | None,
+        places: Integers,
+        may_explore: bool,
+        foresight: Foresight | None,
+    ) -> Glance | None:
+        """What it does among the arms at some places; None also where it may not explore though it would."""
+        explores = self._schedule is None or self._schedule.explores(t)
+        optimistic = explores and self._optimistic
+        if (explores and not may_explore) or (optimistic and looks_ahead(foresight)):
+            return None
+        if isinstance(ridge, RidgeStatistics):
+            return explores, glance_among(*ridge.kept_up, self._numbers, places, optimistic)
+        assert context is not None
+        return explores, ridge.glance_among(context, self._numbers, places, optimistic)
 
     def take(self, t: int, ridge: RidgeStatistics, foresight: Foresight | None = None) -> Glance | None:
         """What the policy does in round t; None where pending decisions narrow the widths it reads."""
@@ -78,7 +108,8 @@ class Shortcut:
 
 def _standing(memory: Memory) -> int:
     """How many arms there are in every round, of which one compiled call can tell."""
-    return memory.all.layout.arms if isinstance(memory.all, BlockRidge) else memory.columns.shape[1]
+    known = memory.all
+    return known.layout.arms if isinstance(known, BlockRidge | HybridRidge) else memory.columns.shape[1]
 
 
 def looks_ahead(foresight: Foresight | None) -> bool:

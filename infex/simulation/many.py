@@ -9,6 +9,7 @@ from typing import Any
 from infex.checks import whole
 from infex.environments import (
     ChangingInstance,
+    ContextualInstance,
     Environment,
     Instance,
     LinearInstance,
@@ -111,7 +112,7 @@ def has_own_code(instance: Instance) -> bool:
     """Does playing it call a user's Python?"""
     if isinstance(instance, OwnInstance) or instance.mean is not None:
         return True
-    drawn = isinstance(instance, ChangingInstance) and instance.contexts is not None
+    drawn = isinstance(instance, ChangingInstance | ContextualInstance) and instance.contexts is not None
     return drawn or not (isinstance(instance.rewards, str | RewardKernel))
 
 

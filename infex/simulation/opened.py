@@ -25,7 +25,7 @@ from infex.kernels.fixed_runs import Rule, State
 from infex.kernels.outlook import outlook
 from infex.kernels.rewards import Law
 from infex.kernels.world import BadReward, Post, World, enter, gaps_from
-from infex.linear import Memory, On, RidgeStatistics
+from infex.linear import InContext, Memory, On, RidgeStatistics
 from infex.linear.estimating import Estimator
 from infex.policies import Greedy, Policy
 from infex.policies.traits import traits_of
@@ -149,7 +149,8 @@ class Interpreter:
 
     def _decided(self, t: int, columns: Floats | None) -> tuple[Taken, float]:
         """What the policy does, and the estimate of its arm; evidence that is held costs copies."""
-        evidence = self._player.evidence(columns)
+        offer = InContext(columns) if columns is not None and columns.ndim == 1 else columns
+        evidence = self._player.evidence(offer)
         taken = self._player.decide(t, evidence, self._rng)
         return taken, evidence.estimate(taken.choice.arm)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import whole
-from infex.environments import Environment, Instance, LinearInstance, OwnInstance
+from infex.environments import ContextualInstance, Environment, Instance, LinearInstance, OwnInstance
 from infex.errors import InvalidSetting
 from infex.estimators import Ridge
 from infex.kernels import regret
@@ -24,6 +24,7 @@ from infex.policies.settling import settled
 from infex.policies.traits import Policy, checked, informed, traits_of
 from infex.rounds import Player, play_round
 from infex.simulation.batch import CHUNK, play_batch
+from infex.simulation.contextual_plays import play_contextual
 from infex.simulation.course import course_of
 from infex.simulation.lasso_plays import play_sparse
 from infex.simulation.ledger import Ledger
@@ -116,6 +117,8 @@ def _play(
     narrowing: bool = True,
 ) -> Run:
     """One run of a policy whose draws are named by a label."""
+    if isinstance(instance, ContextualInstance):
+        return play_contextual(instance, policy, label, horizon, seed, penalty, record, estimator, narrowing)
     if not (isinstance(instance, LinearInstance) and instance.is_plain):
         course = course_of(policy, estimator, hot=True)
         return play_open(

@@ -98,17 +98,19 @@ def followed(entries: Iterable[Entry], after: Mark) -> Iterator[Entry]:
     for entry in entries:
         if entry.number != after.number + 1:
             raise DamagedJournal(f"entry {after.number + 1} of the journal is missing")
-        fits = (
-            entry.is_erased or _seal(entry.salt or b"", entry.unit or "", entry.content or b"") == entry.seal
-        )
-        if not fits:
-            raise DamagedJournal(
-                f"the content of entry {entry.number} of the journal is not what was written"
-            )
+        refuse_changed(entry)
         if not _follows(entry, after):
             raise DamagedJournal(f"entry {entry.number} of the journal does not follow the one before it")
         after = entry.mark
         yield entry
+
+
+def refuse_changed(entry: Entry) -> Entry:
+    """The entry, if its unit and content are what its seal is of, or were erased."""
+    whole = entry.is_erased or _seal(entry.salt or b"", entry.unit or "", entry.content or b"") == entry.seal
+    if not whole:
+        raise DamagedJournal(f"the content of entry {entry.number} of the journal is not what was written")
+    return entry
 
 
 def refuse_others(name: str, entries: Sequence[Entry], end: Mark) -> None:

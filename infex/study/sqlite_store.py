@@ -36,6 +36,8 @@ create table snapshots (
 """
 SAFE_SETTINGS = ("synchronous = full", "fullfsync = on", "checkpoint_fullfsync = on", "secure_delete = on")
 BUSY_MILLISECONDS = 10_000
+BY_KEY = "where study = ? and key = ? and key <> '' order by number"
+BY_UNIT = "where study = ? and unit = ? and unit <> '' order by number"
 COLUMNS = "number, kind, key, unit, at, content, salt, seal, link"
 
 
@@ -128,10 +130,10 @@ class SQLiteStore:
         return self._entries(name, clause, after.number, most)
 
     def of_key(self, name: str, key: str) -> list[Entry]:
-        return self._entries(name, "where study = ? and key = ? and key <> '' order by number", key)
+        return self._entries(name, f"indexed by entries_by_key {BY_KEY}", key)
 
     def of_unit(self, name: str, unit: str) -> list[Entry]:
-        return self._entries(name, "where study = ? and unit = ? and unit <> '' order by number", unit)
+        return self._entries(name, f"indexed by entries_by_unit {BY_UNIT}", unit)
 
     def _entries(self, name: str, clause: str, *bound: Any) -> list[Entry]:
         with self._looking_at() as connection:

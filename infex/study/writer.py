@@ -13,11 +13,22 @@ from infex.study.store import Store
 MOST_UNWRITTEN = 100_000  # drafts; with more, nothing new is taken before the disk obeys again
 
 
+@final
+class Batch:
+    """Drafts that go to the disk together; `done` when they are there, or could not be brought there."""
+
+    __slots__ = ("done", "drafts")
+
+    def __init__(self) -> None:
+        self.drafts: list[Draft] = []
+        self.done = threading.Event()
+
+
 class Ticket(NamedTuple):
-    """Which draft it was, and how often the store had failed before."""
+    """The number of an entry, and the batch whose end tells whether it is on disk."""
 
     number: int
-    failures: int
+    batch: Batch | None
 
 
 @final
@@ -31,80 +42,98 @@ class Writer:
 
     def __init__(self, store: Store, name: str, mark: Mark) -> None:
         self._store, self._name, self._mark = store, name, mark
-        self._waiting: list[Draft] = []
         self._begun: list[Entry] = []  # of a commit that failed, or is under way
-        self._added = self._failed = self._written = 0  # the last of each
+        self._added = self._written = mark.number  # the last of each
         self._failures, self._doubtful, self._error = 0, False, Exception("")
+        self._next, self._current, self._retries = Batch(), Batch(), False
         self._closing = False
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._called = threading.Condition(self._lock)  # there is something to write, or nothing any more
         self._thread = threading.Thread(target=self._work, name=f"infex writer of {name}", daemon=True)
         self._thread.start()
 
     @property
     def mark(self) -> Mark:
         """The place behind the last entry that is on disk."""
-        with self._changed:
+        with self._lock:
             return self._mark
+
+    def refuse_more(self) -> None:
+        """Raises StoreFailed if nothing can be added now."""
+        if self._closing:
+            raise StoreFailed(f"the study {self._name!r} was closed")
+        if self._added - self._written >= MOST_UNWRITTEN:
+            raise StoreFailed(f"{MOST_UNWRITTEN} entries wait for the disk: {self._error}")
 
     def add(self, draft: Draft) -> Ticket:
         """Takes a draft, behind those before; its ticket."""
-        with self._changed:
-            if self._closing:
-                raise StoreFailed(f"the study {self._name!r} was closed")
-            if self._added - self._written >= MOST_UNWRITTEN:
-                raise StoreFailed(f"{MOST_UNWRITTEN} entries wait for the disk: {self._error}")
-            self._waiting.append(draft)
+        with self._lock:
+            self.refuse_more()
+            self._next.drafts.append(draft)
             self._added += 1
-            self._changed.notify_all()
-            return Ticket(self._added, self._failures)
+            self._called.notify()
+            return Ticket(self._added, self._next)
+
+    def again(self, number: int) -> Ticket:
+        """Another ticket for an entry that was added before; if its commit failed, it is tried again."""
+        with self._lock:
+            if number <= self._written:
+                return Ticket(number, None)
+            if self._begun and number <= self._begun[-1].number and not self._current.done.is_set():
+                return Ticket(number, self._current)
+            self._retries = True
+            self._called.notify()
+            return Ticket(number, self._next)
 
     def wait(self, ticket: Ticket) -> None:
         """Returns when what has this ticket is on disk."""
-
-        def is_decided() -> bool:
-            failed = self._failures > ticket.failures and self._failed >= ticket.number
-            return self._written >= ticket.number or failed
-
-        with self._changed:
-            self._changed.wait_for(is_decided)
-            if self._written < ticket.number:
-                raise StoreFailed(f"not acknowledged: {self._error}") from self._error
+        if ticket.batch is not None:
+            ticket.batch.done.wait()
+        if self._written < ticket.number:
+            raise StoreFailed(f"not acknowledged: {self._error}") from self._error
 
     def close(self) -> None:
         """Writes what is left, and ends; StoreFailed if it cannot be written."""
-        with self._changed:
+        with self._lock:
             self._closing = True
-            self._changed.notify_all()
+            self._called.notify()
         self._thread.join()
         if self._written < self._added:
             raise StoreFailed(f"{self._added - self._written} entries were not written: {self._error}")
 
     def _work(self) -> None:
         while True:
-            with self._changed:
-                self._changed.wait_for(lambda: bool(self._waiting) or self._closing)
-                if not self._waiting and not self._begun:
+            with self._lock:
+                self._called.wait_for(lambda: bool(self._next.drafts) or self._retries or self._closing)
+                if self._closing and not self._next.drafts and not self._begun:
+                    self._next.done.set()
                     return
-                drafts, self._waiting = self._waiting, []
-            if not self._commit(drafts):
+                batch, self._next, self._retries = self._next, Batch(), False
+                self._current = batch
+            goes_on = self._commit(batch.drafts)
+            batch.done.set()
+            if not goes_on:
+                self._next.done.set()
                 return
 
     def _commit(self, drafts: Sequence[Draft]) -> bool:
         """Tries to write what failed before, and these; False if it is no use to go on."""
         last = self._begun[-1].mark if self._begun else self._mark
-        self._begun += linked(drafts, last)
+        entries = self._begun + linked(drafts, last)
+        with self._lock:
+            self._begun = entries
         try:
-            self._append()
+            if entries:
+                self._append()
         except Exception as error:  # whatever it is, those who wait must hear of it
-            with self._changed:
+            with self._lock:
                 self._doubtful, self._failures, self._error = True, self._failures + 1, error
-                self._failed = self._written + len(self._begun)
-                self._changed.notify_all()
                 return not self._closing
-        with self._changed:
-            self._doubtful, self._written = False, self._written + len(self._begun)
-            self._mark, self._begun = self._begun[-1].mark, []
-            self._changed.notify_all()
+        with self._lock:
+            self._doubtful = False
+            if entries:
+                self._mark, self._begun = entries[-1].mark, []
+                self._written = self._mark.number
         return True
 
     def _append(self) -> None:

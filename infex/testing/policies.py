@@ -128,6 +128,19 @@ class PolicyContract:
             explored = [choice.arm for choice in mixed if choice.explored]
             same(explored, arms_of(self.run_at(self.make(), given, every_nth=3)))
 
+    def test_a_request_says_which_arms_may_be_played_and_whether_to_explore(self) -> None:
+        for given in self.problems():
+            player = self.learnt(self.make(), given)
+            if player.traits.pupils and not player.traits.reads_places:
+                return  # a bandit refuses offers for a learner that knows arms by index
+            for t in range(1, 10):
+                mask = np.arange(len(given.arms)) % 3 != t % 3
+                offered, may_explore = (mask if mask.any() else ~mask), t % 2 == 0
+                seen = player.evidence().requested(offered, may_explore)
+                choice = player.decide(t, seen, Rounds(3, "contract").at(t)).choice
+                assert offered[choice.arm], f"{choice} is not among the arms {np.flatnonzero(offered)}"
+                assert may_explore or not choice.explored, f"{choice} explores, which was forbidden"
+
     def _own_data_within_own_data_is_refused(self) -> None:
         try:
             Infex(self.make(), every(3), data="own")

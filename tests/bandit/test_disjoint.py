@@ -201,11 +201,15 @@ def test_linucb_and_lints_are_those_of_separate_ridges_with_late_and_lost_reward
     rng = np.random.default_rng(seed)
     for policy in (LinUCB(scale=0.4), LinTS(scale=0.3), Infex(LinUCB(noise=0.3), every(3))):
         bandit = Bandit(
-            features=features.disjoint(arms, dim), policy=policy, seed=seed, penalty=penalty, pending="ignore"
+            features=features.disjoint(arms, dim, longest=2),
+            policy=policy,
+            seed=seed,
+            penalty=penalty,
+            pending="ignore",
         )
         slow, waiting = Slow(arms, dim, penalty / 4), []  # of contexts divided by 2
         for t, context in enumerate(contexts(seed, dim, 40), 1):
-            decision = bandit.ask(context=context)
+            decision = bandit.ask(context=2 * context)
             estimates, confidence = slow.estimates(context), traits_of(policy).chain[-1]
             scores = estimates + slow.margins(context, confidence)
             if isinstance(policy, LinTS):

@@ -142,6 +142,33 @@ def questions(bandit: Bandit, rng: np.random.Generator, count: int) -> tuple[Any
     return contexts, [{"context": context} for context in contexts], None
 
 
+def with_rules(
+    bandit: Bandit, rng: np.random.Generator, each: list[dict[str, Any]]
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Offers and flags for a batch, and for the same questions one by one, where some have any."""
+    many: dict[str, Any] = {}
+    if rng.random() < 0.5:
+        many["explore"] = rng.random(len(each)) < 0.6
+        each = [one | {"explore": bool(may)} for one, may in zip(each, many["explore"], strict=True)]
+    if rng.random() < 0.6 and each:
+        count = len(bandit.arms) or (bandit.features.count if bandit.features is not None else 0)
+        sizes = [len(one["arms"]) if "arms" in one else count for one in each]
+        masks = [rng.random(size) < 0.5 for size in sizes]
+        for mask in masks:
+            mask[rng.integers(mask.size)] = True
+        names = [
+            one.get("labels") or bandit.labels or range(size) for one, size in zip(each, sizes, strict=True)
+        ]
+        offers: list[Any] = [
+            [label for label, offered in zip(labels, mask, strict=True) if offered]
+            for labels, mask in zip(names, masks, strict=True)
+        ]
+        truths = rng.random() < 0.5
+        many["offered"] = np.array(masks) if truths and len(set(sizes)) == 1 else offers
+        each = [one | {"offered": offer} for one, offer in zip(each, offers, strict=True)]
+    return many, each
+
+
 def same(one: Bandit, two: Bandit) -> None:
     assert one.digest() == two.digest()
     assert all_unnamed(one.pending) == all_unnamed(two.pending)
@@ -168,7 +195,8 @@ def test_many_decisions_and_rewards_are_as_many_single_ones(
         count = int(rng.integers(0, 14))
         asked, each, labels = questions(many, rng, count)
         own = [f"own {single.t + place}" for place in range(count)] if rng.random() < 0.4 else None
-        decisions = many.ask_many(asked, labels, ids=own)
+        rules, each = with_rules(many, rng, each)
+        decisions = many.ask_many(asked, labels, ids=own, **rules)
         ids = own or [None] * count
         singles = [single.ask(**one, id=key) for one, key in zip(each, ids, strict=True)]
         assert all_unnamed(decisions) == all_unnamed(singles)

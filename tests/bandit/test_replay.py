@@ -72,19 +72,25 @@ def made(kind: str, policy: Any, estimator: Any, seed: int) -> Bandit:
     return Bandit(ARMS, policy, estimator=estimator, seed=seed, labels=list("abcdefg"))
 
 
-def question(kind: str, rng: np.random.Generator) -> dict[str, Any]:
+def question(kind: str, rng: np.random.Generator, labels: Any = None, offers: float = 0.0) -> dict[str, Any]:
+    """What to ask; with `offers`, that often among some arms alone, and exploring may be forbidden."""
+    rules: dict[str, Any] = {"explore": bool(rng.random() < 0.8)} if offers else {}
+    if offers and rng.random() < offers:
+        count = {"contexts": SHOP.count, "changing": 4}.get(kind) or len(labels)
+        places = rng.permutation(count)[: rng.integers(1, count + 1)].tolist()
+        rules["offered"] = places if labels is None else [labels[place] for place in places]
     if kind == "contexts":
-        return {"context": (rng.random(2) / 2).tolist()}
+        return rules | {"context": (rng.random(2) / 2).tolist()}
     if kind == "changing":
-        return {"arms": (ARMS[rng.permutation(7)[:4]] * rng.random()).tolist()}
-    return {}
+        return rules | {"arms": (ARMS[rng.permutation(7)[:4]] * rng.random()).tolist()}
+    return rules
 
 
 class Live:
     """A bandit that lives, and its journal: plain data, as a file would keep it."""
 
-    def __init__(self, bandit: Bandit, kind: str, seed: int) -> None:
-        self.bandit, self.kind = bandit, kind
+    def __init__(self, bandit: Bandit, kind: str, seed: int, offers: float = 0.3) -> None:
+        self.bandit, self.kind, self.offers = bandit, kind, offers
         self.rng = np.random.default_rng(seed)
         self.journal: list[str] = []
 
@@ -93,7 +99,7 @@ class Live:
 
     def step(self, policies: list[Any]) -> None:
         """Asks; reads; tells some rewards, drops some; arms come and go; policies change."""
-        decided = self.bandit.decide(**question(self.kind, self.rng))
+        decided = self.bandit.decide(**question(self.kind, self.rng, self.bandit.labels, self.offers))
         self.bandit.estimates(ARMS) if self.kind != "contexts" else None
         self.write({"decided": decided_record(decided)})
         self.bandit.enter(decided)
@@ -168,7 +174,7 @@ def test_replay_equals_live_bit_for_bit(
     again = replayed(made(kind, POLICIES[policy], estimator, seed), live.journal, policies)
     assert state(again) == state(live.bandit)
     for _ in range(10):  # and they go on alike
-        asked = question(kind, live.rng)
+        asked = question(kind, live.rng, again.labels, 0.3)
         assert unnamed(again.ask(**asked)) == unnamed(live.bandit.ask(**asked))
 
 
@@ -285,7 +291,7 @@ def test_notes_of_a_users_policy_come_back_as_they_were(tmp_path: Path) -> None:
 
 def test_the_reduction_of_contexts_is_replayed_too() -> None:
     policy = ContextReduction(samples=np.array([ARMS, ARMS / 2]), directions=20)
-    live = Live(Bandit(dim=4, policy=policy, seed=1), "changing", 3)
+    live = Live(Bandit(dim=4, policy=policy, seed=1), "changing", 3, offers=0.0)
     for _ in range(30):
         live.step([policy])
     again = replayed(Bandit(dim=4, policy=policy, seed=1), live.journal, [policy])

@@ -517,7 +517,7 @@ def test_names_that_infex_prints_are_policies(tmp_path: Path) -> None:
 def test_ctrl_c_that_nobody_could_raise_still_ends_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def swallowed() -> None:
+    def swallowed(where: object) -> None:
         with contextlib.suppress(KeyboardInterrupt):  # as a callback from C does
             signal.raise_signal(signal.SIGINT)
 

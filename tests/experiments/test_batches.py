@@ -15,7 +15,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from infex import Infex, LinTS, LinUCB, Sweep, every, play, play_many
+from infex import Infex, LinTS, LinUCB, every, play, play_many
 from infex.errors import InfexError, LargeReward
 from infex.estimators import Discounted, Ridge
 from infex.experiments import chunk_playing
@@ -24,7 +24,7 @@ from infex.experiments.chunks import Chunk, chunked
 from infex.experiments.folder import Folder, read
 from infex.experiments.results import Results
 from infex.experiments.run_lists import RUN_LISTS, by_round, by_run, once, runs_of
-from infex.experiments.tasks import Task, TaskOutcome, failed, outcome_of
+from infex.experiments.tasks import TASK_FORMAT, Task, TaskOutcome, failed, outcome_of
 from infex.records.stream_names import stream_name
 from tests.experiments import players
 from tests.experiments.test_sweep import columns, sweep
@@ -158,13 +158,13 @@ def test_each_problem_of_a_batch_has_its_warnings() -> None:
     assert warned == {problems[0]: set(), problems[1]: {LargeReward}}
 
 
-def test_keys_are_named_as_before_batches() -> None:
-    """By the JSON of the whole content, as folders of earlier days have them."""
+def test_a_key_names_the_whole_content_of_a_run_and_how_it_is_played() -> None:
+    """By its JSON; the format was raised when late problems came to look at what is pending."""
     given = sweep(policies=["LinUCB", players.middle], estimator=[None, Discounted(rate=0.5)], penalty=0.5)
     for task in given.tasks():
         player, estimator = task.player, task.player.estimator
         content: dict[str, Any] = {
-            "format": 2,
+            "format": TASK_FORMAT,
             "environment": [task.recipe.label, task.content.digest],
             "policy": [player.label, player.stream, player.content],
             "seed": task.seed,
@@ -174,17 +174,6 @@ def test_keys_are_named_as_before_batches() -> None:
         if estimator is not None:
             content["estimator"] = [estimator.label, player.estimator_content]
         assert task.key == hashlib.blake2b(json.dumps(content).encode(), digest_size=12).hexdigest()
-
-
-def test_a_key_of_an_earlier_release_is_still_that_run() -> None:
-    """A folder that was written before there were batches names this run so."""
-    (task,) = Sweep(
-        environments=["gaussian(dim=10, arms=10)"],
-        policies=["Infex(LinTS, every(20))"],
-        seeds=[3],
-        horizon=10_000,
-    ).tasks()
-    assert task.key == "811124c97ac7d1c09139a292"
 
 
 def test_chunks_of_a_policy_hold_few_rounds_runs_and_numbers() -> None:

@@ -199,7 +199,7 @@ def shop() -> Bandit:
     [
         (lambda: shop().ask(), InvalidContext, r"give it, as in ask\(context=\.\.\.\)"),
         (lambda: shop().estimates(), InvalidContext, "joins its arms with a context"),
-        (lambda: shop().ask(np.eye(6)), InvalidArms, "come from its feature map: give a context alone"),
+        (lambda: shop().ask(np.eye(6)), InvalidContext, "a context must be 3 finite numbers"),
         (lambda: shop().ask(context=[1, 0, 0], labels=["a", "b"]), InvalidArms, "come from its feature map"),
         (lambda: shop().estimates(np.eye(6), context=[1, 0, 0]), InvalidArms, "come from its feature map"),
         (lambda: Bandit(ARMS, LinUCB()).ask(context=[1.0]), InvalidContext, "has no feature map"),

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from infex.kernels import awaiting
 from infex.kernels.compiling import plain_python
 from infex.linear import Evidence, Memory, RidgeStatistics
-from infex.linear.foresight import MOST_BATCHES, MOST_GONE, DenseSums
+from infex.linear.awaited_sums import DenseSums
+from infex.linear.foresight import MOST_BATCHES, MOST_GONE
 from infex.linear.grounds import Grounds
 
 EXAMPLES = 10 if plain_python else 60

@@ -77,10 +77,15 @@ def layouts(rng: np.random.Generator, kind: str) -> tuple[Any, list[Any], Any]:
     rows = [columns(rng, dim, 1)[:, 0] for _ in range(5)]
     if kind == "given":
         return np.empty((dim, 0)), rows, columns(rng, dim, 4)
+    if kind == "hybrid":
+        shared = int(rng.integers(1, 4))
+        ties = 0.5 * rng.standard_normal((3, shared))
+        ons = [InBlock(arm, np.concatenate([row, ties[arm]])) for arm in range(3) for row in rows]
+        return Separate(3, dim, shared), ons, InContext(rows[0], ties)
     return Separate(3, dim), [InBlock(arm, row) for arm in range(3) for row in rows], InContext(rows[0])
 
 
-@pytest.mark.parametrize("kind", ["fixed", "given", "blocks"])
+@pytest.mark.parametrize("kind", ["fixed", "given", "blocks", "hybrid"])
 @given(seed=st.integers(0, 2**32), huge=st.booleans(), count=st.integers(1, 40))
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_what_was_never_learnt_leaves_no_trace(kind: str, seed: int, huge: bool, count: int) -> None:
@@ -88,7 +93,7 @@ def test_what_was_never_learnt_leaves_no_trace(kind: str, seed: int, huge: bool,
     layout, ons, offer = layouts(rng, kind)
     rewards = told(rng, ons, count, huge)
     out = {int(at) for at in rng.integers(count, size=3)} | ({count // 2} if huge else set())
-    for estimator in BY_SUMS if seed % 3 == 0 else BY_SUMS[:1]:
+    for estimator in BY_SUMS if seed % 3 == 0 and kind != "hybrid" else BY_SUMS[:1]:
         one, kept = learnt(started(layout, 0.5, estimator), rewards)
         for place in out:
             one.revise(kept[place])
@@ -96,13 +101,13 @@ def test_what_was_never_learnt_leaves_no_trace(kind: str, seed: int, huge: bool,
         assert_alike(one, learnt(started(layout, 0.5, estimator), left)[0], offer)
 
 
-@pytest.mark.parametrize("kind", ["fixed", "given", "blocks"])
+@pytest.mark.parametrize("kind", ["fixed", "given", "blocks", "hybrid"])
 @given(seed=st.integers(0, 2**32), count=st.integers(1, 40))
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_another_value_is_as_if_it_had_been_told_so(kind: str, seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     layout, ons, offer = layouts(rng, kind)
-    estimator = [*BY_SUMS, *IN_ORDER][seed % 6]
+    estimator = None if kind == "hybrid" else [*BY_SUMS, *IN_ORDER][seed % 6]
     fades = isinstance(estimator, estimators.Discounted)  # what fades is rounded with every reward
     rewards = told(rng, ons, count, huge=not fades)
     one, kept = learnt(started(layout, 0.5, estimator), rewards)
@@ -128,6 +133,14 @@ def test_logistic_counts_are_put_right_and_rows_of_no_reward_are_gone(seed: int,
     assert_alike(one, other, offer)
     rows = [np.sort(each.arrays()["rows"], axis=None) for each in (one, other)]
     np.testing.assert_array_equal(*rows)
+
+
+def test_a_reward_of_an_arm_that_is_gone_cannot_leave_what_arms_share() -> None:
+    on = InBlock(0, np.array([0.5, 0.1]))
+    ridge, (kept,) = learnt(started(Separate(2, 1, 1), 1.0, None), [(on, 1.0, 1.0)])
+    ridge = ridge.over(Separate(1, 1, 1), np.array([1]))
+    with pytest.raises(NotKept, match="removed"):
+        ridge.revise(kept._replace(on=InBlock(-1, on.context)))
 
 
 def test_sum_x_x_is_untouched_by_another_value() -> None:

@@ -27,8 +27,7 @@ from infex import (
     paused,
 )
 from infex.errors import InvalidSetting, NotKept, UnknownArm
-from infex.linear import Memory
-from infex.linear.evidence import Spent
+from infex.linear import Memory, Spent
 from infex.policies.choice import Turn
 from infex.policies.gate import State
 from infex.policies.traits import traits_of

@@ -1,0 +1,134 @@
+"""What a journal needs of a bandit: decisions entered as they were taken, and all of its state as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from infex.bandit import saving
+from infex.bandit.bandit import Bandit
+from infex.bandit.deciding import pending_of
+from infex.bandit.decision import Decided, Decision
+from infex.bandit.foreseeing import await_reward
+from infex.bandit.noting import fits
+from infex.bandit.pulls import count_pull
+from infex.checks import LARGEST_REWARD, told
+from infex.errors import InvalidChoice, InvalidRound, NotKept
+from infex.features import FeatureMap
+from infex.linear import InBlock, Layout, On, Separate
+from infex.linear.estimating import Estimator
+from infex.linear.revising import Revision
+from infex.policies.choice import Turn
+from infex.policies.masks import refuse_turn
+from infex.policies.reviving import revived
+from infex.policies.traits import Policy
+from infex.rounds import Taken
+
+
+def enter_own(bandit: Bandit, decided: Decided) -> None:
+    """Enters what this bandit has decided just now, with nothing in between: there is nothing to check."""
+    with bandit._lock:
+        bandit._player.enter(decided.taken)
+        await_reward(bandit, decided.decision, decided.taken.on)
+
+
+def enter_again(bandit: Bandit, decided: Decided) -> None:
+    """Enters what a journal says was decided, as `Bandit.enter` does; a plain greedy round in less time."""
+    choice, on = decided.taken.choice, decided.taken.on
+    if choice.turn is not Turn.REST or choice.note is not None or choice.features is not None:
+        bandit.enter(decided)
+        return
+    with bandit._lock:
+        if decided.taken.t != bandit.t + 1 or decided.changes != bandit._player.account.changes:
+            raise InvalidRound(f"{decided.decision.id!r} is not of round {bandit.t + 1}, which is next")
+        if not decided.own_id or bandit._player.traits.gate is None or not _is_one(on, bandit._arms.layout):
+            raise InvalidChoice(f"what was decided for {decided.decision.id!r} does not fit this bandit")
+        bandit._waiting.refuse(decided.decision.id)
+        bandit._player.enter(decided.taken)
+        await_reward(bandit, decided.decision, on)
+
+
+def _is_one(on: On, layout: Layout) -> bool:
+    """Can a reward be learnt on that, where arms stand so?"""
+    if isinstance(layout, Separate):
+        return isinstance(on, InBlock) and 0 <= on.arm < layout.arms and len(on.context) == layout.dim
+    if isinstance(on, int):
+        return 0 <= on < int(layout.shape[1])
+    return not isinstance(on, InBlock) and len(on) == len(layout)
+
+
+def state_bytes(bandit: Bandit) -> bytes:
+    """All of a bandit, pending decisions too; CannotSave where a policy keeps a state of its own."""
+    with bandit._lock:
+        return saving.packed(bandit)
+
+
+def bandit_from(
+    content: bytes, policy: Policy | None, estimator: Estimator | None, features: FeatureMap | None
+) -> Bandit:
+    """The bandit of `state_bytes`; what holds code of yours must be given again."""
+    return saving.unpacked(content, policy, estimator, features)
+
+
+def waiting_in(bandit: Bandit) -> Iterator[tuple[Decision, On]]:
+    """The decisions that wait for a reward, oldest first, each with what that will be learnt on."""
+    with bandit._lock:
+        yield from bandit._waiting
+
+
+class Prepared(NamedTuple):
+    """What is to be known of a reward that is about to be told, if it may be changed later.
+
+    `counted` is the weight with which it is learnt, `turn` and `own_turn` its numbers among all rewards and
+    among those of exploring rounds.
+    """
+
+    counted: float
+    turn: int
+    own_turn: int | None
+
+
+def prepared(
+    bandit: Bandit, decision: Decision, reward: float, weight: float, on: On | None = None
+) -> Prepared:
+    """That of a decision that waits for its reward, or of one that was dropped, which is learnt `on` that."""
+    with bandit._lock:
+        memory = bandit._player.memory
+        ground = pending_of(bandit, decision.id)[1] if on is None else on
+        counted = memory.counted(ground, reward, weight)
+        return Prepared(counted, *memory.turns(ground, decision.explored))
+
+
+def revise(
+    bandit: Bandit, decision: Decision, on: On, before: float | None, after: float, learnt: Prepared
+) -> None:
+    """A reward that was told as `before`, or None if nothing was learnt, is `after`: as if it had come so."""
+    with bandit._lock:
+        player = bandit._player
+        if before is None:
+            player.learn(decision.arm, on, after, decision.explored, learnt.counted)
+            count_pull(bandit._arms, decision)
+            return
+        if player.traits.pupils:
+            raise NotKept(
+                f"{told(bandit.policy)} keeps a state of its own, of which no reward can be changed"
+            )
+        player.memory.all.refuse(after)
+        player.memory.revise(Revision(on, before, after, learnt.counted, learnt.turn), learnt.own_turn)
+
+
+def enter_count(bandit: Bandit, taken: Taken) -> None:
+    """Enters a round of which nothing but its counts is left: no reward will be told."""
+    with bandit._lock:
+        if taken.t != bandit.t + 1:
+            raise InvalidRound(f"round {taken.t} was erased, and round {bandit.t + 1} is next")
+        refuse_turn(taken.choice, bandit._player.account.owed)
+        note = revived(bandit.policy, taken.choice.note)
+        if not fits(bandit.policy, note, bandit._arms.dim):
+            raise InvalidChoice(f"the note of round {taken.t} is not one of this policy's")
+        bandit._player.enter(taken._replace(choice=taken.choice._replace(note=note)))
+
+
+def warn_no_more(bandit: Bandit) -> None:
+    """Lets a bandit take large rewards without a word: whoever told them first was warned."""
+    bandit._greatest = LARGEST_REWARD

@@ -1,0 +1,225 @@
+"""`infex study`: what is kept of studies, checked, explained, changed and taken elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from infex.cli.options import FILE
+from infex.cli.output import as_json
+
+Command = Callable[..., None]
+
+
+@click.group()
+def study() -> None:
+    """Studies: bandits with a journal.
+
+    URL is sqlite:///file.db or postgresql://user@host/database. What only reads works beside the process that
+    has a study open.
+    """
+
+
+def _json(command: Command) -> Command:
+    return click.option("--json", "json_wanted", is_flag=True, help="Print JSON.")(command)
+
+
+def _say(found: Any, json_wanted: bool, lines: list[str]) -> None:
+    click.echo(as_json(found) if json_wanted else "\n".join(lines))
+
+
+@study.command("list")
+@click.argument("url")
+@_json
+def list_studies(url: str, json_wanted: bool) -> None:
+    """The studies that are kept at URL."""
+    from infex.study.inspecting import listed
+
+    rows = listed(url)
+    lines = [f"{row['name']}: {row['entries']} entries since {row['opened']}" for row in rows]
+    _say(rows, json_wanted, lines or ["no studies"])
+
+
+@study.command()
+@click.argument("url")
+@click.argument("name")
+@_json
+def show(url: str, name: str, json_wanted: bool) -> None:
+    """The settings of a study, its amendments, and a checkpoint to be kept elsewhere."""
+    from infex.study.inspecting import shown_study
+
+    found = shown_study(url, name)
+    lines = [f"{name}: {found['entries']} entries, begun by infex {found['infex']}"]
+    lines += [f"  {word}: {value}" for word, value in found["settings"].items() if value is not None]
+    lines += [
+        f"  entry {each['entry']}, {each['at']}: {each['what']} ({each['reason']})"
+        for each in found["amendments"]
+    ]
+    _say(found, json_wanted, [*lines, f"checkpoint {found['checkpoint']}"])
+
+
+@study.command()
+@click.argument("url")
+@click.argument("name")
+@click.option("--key", help="The entries of one key.")
+@click.option("--last", type=click.IntRange(min=1), help="So many entries from the end.")
+@click.option("--contents", is_flag=True, help="Show contexts, rewards and units too.")
+@_json
+def log(url: str, name: str, key: str | None, last: int | None, contents: bool, json_wanted: bool) -> None:
+    """The entries of a journal; contexts are not shown unless they are asked for."""
+    from infex.study.inspecting import log_rows
+
+    rows = log_rows(url, name, key, last, contents)
+    lines = [
+        f"{row['entry']:>8}  {row['at']}  {row['kind']:<10}  {row['key']}"
+        + ("  (erased)" if row["erased"] else f"  {row['content']}" if contents else "")
+        for row in rows
+    ]
+    _say(rows, json_wanted, lines)
+
+
+@study.command()
+@click.argument("url")
+@click.argument("name")
+@click.argument("key")
+@click.option("--contents", is_flag=True, help="Show the context and the unit too.")
+@_json
+def explain(url: str, name: str, key: str, contents: bool, json_wanted: bool) -> None:
+    """Why a decision was taken, decided once more from the journal to prove it."""
+    from infex.study.explaining_cases import explanation_of
+    from infex.study.inspecting import reading
+
+    with reading(url, name) as store:
+        found = explanation_of(store, name, {}, key, contents).plain()
+    _say(found, json_wanted, _explained(found))
+
+
+def _explained(found: dict[str, Any]) -> list[str]:
+    decision = found["decision"]
+    if decision is None:
+        return [f"{found['key']}: {found['state']}, entry {found['entry']} of {found['at']}"]
+    label = decision["arm"] if decision["label"] is None else decision["label"]
+    proof = {True: "proven: decided once more, it comes out the same", False: "NOT what this state decides"}
+    lines = [
+        f"{found['key']}: arm {label} in round {decision['t']}, {decision['reason']}, {found['at']}",
+        f"  reward {found['reward']} ({found['state']}), policy {found['policy']}",
+        f"  {proof.get(found['proven'], 'cannot be proven: something it rested on was erased')}",
+    ]
+    lines += [_offered(offer, offer["arm"] == decision["arm"]) for offer in found["offers"]]
+    return lines + [f"    {word}: {share:+.4g}" for word, share in found["shares"].items()]
+
+
+def _offered(offer: dict[str, Any], played: bool) -> str:
+    label = offer["arm"] if offer["label"] is None else offer["label"]
+    interval = f"{offer['low']:.4g} to {offer['high']:.4g}"
+    return f"  {'*' if played else ' '} {label}: {offer['estimate']:.4g} ({interval})"
+
+
+@study.command()
+@click.argument("url")
+@click.argument("name")
+@click.option("--out", type=FILE, required=True, help="A file of Parquet.")
+@_json
+def export(url: str, name: str, out: Path, json_wanted: bool) -> None:
+    """Writes all decisions with their rewards as a log in Parquet."""
+    from infex.study.exporting import export as write
+    from infex.study.inspecting import reading
+
+    with reading(url, name) as store:
+        count = write(store, name, {}, out)
+    _say({"rows": count, "file": str(out)}, json_wanted, [f"{count} decisions in {out}"])
+
+
+@study.command()
+@click.argument("url")
+@click.argument("name")
+@click.option("--checkpoint", help="What `show` or `verify` printed before, kept elsewhere.")
+@_json
+def verify(url: str, name: str, checkpoint: str | None, json_wanted: bool) -> None:
+    """Replays the whole journal and compares every decision; names the first entry that does not fit.
+
+    The exit code is 1 if one does not.
+    """
+    from infex.study.inspecting import reading
+    from infex.study.verifying import verdict_of
+
+    with reading(url, name) as store:
+        found = verdict_of(store, name, {}, checkpoint)
+    counts = f"{found.entries} entries, {found.decisions} decisions, {found.proven} proven"
+    lines = [f"holds: {counts}" if found.holds else f"does not hold: {found.why}"]
+    _say(found, json_wanted, [*lines, f"checkpoint {found.checkpoint}"])
+    if not found.holds:
+        sys.exit(1)
+
+
+@study.command()
+@click.argument("url")
+@click.argument("file", type=FILE)
+@_json
+def backup(url: str, file: Path, json_wanted: bool) -> None:
+    """Copies all studies at URL into a new FILE, while they are in use."""
+    from infex.study.inspecting import back_up
+
+    names = back_up(url, file)
+    _say({"studies": names, "file": str(file)}, json_wanted, [f"{len(names)} studies in {file}"])
+
+
+@study.command()
+@click.argument("file", type=FILE)
+@click.argument("url")
+@_json
+def restore(file: Path, url: str, json_wanted: bool) -> None:
+    """Brings the studies of a backup to URL, which must have none of their names."""
+    from infex.study.inspecting import restore as bring
+
+    names = bring(file, url)
+    _say({"studies": names, "url": url}, json_wanted, [f"{len(names)} studies at {url}"])
+
+
+@study.command()
+@click.argument("url")
+@click.argument("name")
+@click.option("--policy", required=True, help='A policy such as "Infex(LinUCB, every(50))".')
+@click.option("--reason", required=True, help="Why it is changed; it is kept in the journal.")
+@_json
+def amend(url: str, name: str, policy: str, reason: str, json_wanted: bool) -> None:
+    """Puts another policy in force, as an entry of the journal."""
+    from infex.records.catalog import parse
+    from infex.study.study import Study
+
+    chosen = parse(policy)
+    with Study.open(url, name) as opened:
+        opened.amend(policy=chosen, reason=reason)
+    _say({"study": name, "policy": policy}, json_wanted, [f"{policy} is in force"])
+
+
+@study.command()
+@click.argument("url")
+@click.argument("name")
+@click.argument("unit")
+@click.option("--reason", default="", help="Why; it is kept in the journal.")
+@_json
+def forget(url: str, name: str, unit: str, reason: str, json_wanted: bool) -> None:
+    """Erases all that is kept of UNIT."""
+    from infex.study.study import Study
+
+    with Study.open(url, name) as opened:
+        count = opened.forget(unit, reason=reason)
+    _say({"erased": count}, json_wanted, [f"{count} entries were erased"])
+
+
+@study.command()
+@click.argument("url")
+@click.argument("name")
+@_json
+def metrics(url: str, name: str, json_wanted: bool) -> None:
+    """Figures for operations: rewards by state, delays, exploration, days."""
+    from infex.study.inspecting import metrics_at
+
+    found = metrics_at(url, name, int(time.time() * 1_000_000))
+    _say(found, json_wanted, [f"{word}: {value}" for word, value in found.items()])

@@ -1,0 +1,88 @@
+"""Decisions among the arms that a request offers, by the figures that are kept of all; see `kernels`."""
+
+import math
+
+import numpy as np
+
+from infex.arrays import Bools, Floats, Integers
+from infex.kernels.compiling import compiled, inlined, larger
+from infex.kernels.layout import PHI, PSI
+from infex.kernels.reading import best, full_radius, tie_bar, width
+from infex.kernels.small_ridges import block_radius, look_at_blocks, width_of_block, widths_of_blocks
+
+
+@compiled
+def glance_among(
+    board: Floats, run: Floats, numbers: Floats, places: Integers, optimistic: bool
+) -> tuple[int, int, float, float, float]:
+    """One decision among the arms at `places`, optimistic or greedy, as `kernels.glance` gives it."""
+    means = np.empty(places.size)
+    for i in range(places.size):
+        means[i] = board[0, places[i]] + run[PHI] * board[2, places[i]]
+    arm = greedy = best(means)
+    if greedy < 0:
+        return -1, -1, 0.0, 0.0, 0.0
+    beta = full_radius(run, numbers)
+    if optimistic:
+        bounds = np.empty(places.size)
+        for i in range(places.size):
+            bounds[i] = means[i] + beta * width(board[1, places[i]], board[2, places[i]], run[PSI])
+        arm = best(bounds)
+        if arm < 0:
+            return -1, -1, 0.0, 0.0, 0.0
+    across = width(board[1, places[arm]], board[2, places[arm]], run[PSI])
+    return int(places[arm]), int(places[greedy]), means[arm], means[greedy], beta * across
+
+
+@compiled
+def glance_among_blocks(
+    wide: Floats,
+    solved: Floats,
+    runs: Floats,
+    x: Floats,
+    numbers: Floats,
+    places: Integers,
+    optimistic: bool,
+) -> tuple[int, int, float, float, float]:
+    """The same among small ridges, in a context."""
+    work, means = np.empty((3, wide.shape[1])), np.empty(places.size)
+    look_at_blocks(wide, x, work[0])
+    for i in range(places.size):
+        means[i] = work[0, places[i]]
+    arm = greedy = best(means)
+    if optimistic:
+        bounds = np.empty(places.size)
+        widths_of_blocks(wide, x, work[2], work[1])
+        for i in range(places.size):
+            bounds[i] = means[i] + block_radius(runs, places[i], numbers) * work[1, places[i]]
+        arm = best(bounds)
+    if arm < 0 or greedy < 0:
+        return -1, -1, 0.0, 0.0, 0.0
+    place = int(places[arm])
+    across = work[1, place] if optimistic else width_of_block(solved, x, place)
+    reach = block_radius(runs, place, numbers) * across
+    return place, int(places[greedy]), means[arm], means[greedy], reach
+
+
+@inlined
+def best_offered(scores: Floats, offered: Bools, n: int) -> int:
+    """The arm that `best` finds among those on offer in row n; -1 if none of their scores is a number."""
+    top = -math.inf
+    for k in range(scores.size):
+        if offered[n, k]:
+            top = larger(top, scores[k])
+    limit = tie_bar(top)
+    for k in range(scores.size):
+        if offered[n, k] and scores[k] >= limit:
+            return k
+    return -1
+
+
+@compiled
+def best_of_offers(scores: Floats, offered: Bools, arms: Integers) -> bool:
+    """The best arm of the same scores in each row of what is offered, (n, K); False if there is none."""
+    fine = True
+    for n in range(arms.size):
+        arms[n] = best_offered(scores, offered, n)
+        fine = fine and arms[n] >= 0
+    return fine

@@ -1,0 +1,244 @@
+"""What entries say, as JSON with a version each: written and read strictly."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+
+from infex.bandit.decision import Decided, Decision
+from infex.checks import quick
+from infex.errors import DamagedJournal, ForeignStore
+from infex.linear import InBlock, On
+from infex.policies.choice import Choice, Turn
+from infex.records.notes import note_of, note_record, reason_of
+from infex.rounds import Taken
+from infex.version import __version__
+
+CONTENT_VERSION = 1
+ENDS = {"inf": float("inf"), "-inf": float("-inf")}
+TURNS_BY_NAME = {turn.value: turn for turn in Turn}
+
+
+class Content(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What every entry says first."""
+
+    v: int
+
+
+class ArmInContext(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a reward is learnt on where every arm has a regression of its own."""
+
+    arm: int
+    context: list[float]
+
+
+class DecisionContent(Content, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The request, and what was decided: all that is needed to enter it again."""
+
+    request: msgspec.Raw
+    t: int
+    arm: int
+    greedy: int
+    estimate: float
+    low: float | str
+    high: float | str
+    on: int | ArmInContext | list[float]
+    label: int | str | None = None
+    explored: bool = False
+    probability: float | None = 1.0
+    reason: str = "greedy"
+    said: str | None = None  # by the policy, where that is not the reason
+    chance: float | None = 0.0
+    law: float | None = None
+    turn: str | None = "rest"
+    note: Any = None
+    features: list[float] | None = None
+    loss: float = 0.0
+    different: bool = False
+    noticed: list[str] = []
+    changes: int = 0
+    by: str = ""  # the infex that decided
+
+
+class HeldContent(Content, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The request of somebody who is held out, and what the fixed policy did after t rounds."""
+
+    request: msgspec.Raw
+    t: int
+    arm: int
+    label: int | str | None = None
+    probability: float = 1.0
+    by: str = ""
+
+
+class RewardContent(Content, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A reward that was told, or a default one; None where nothing is learnt."""
+
+    reward: float | None
+    weight: float = 1.0
+    part: str | None = None
+    reason: str = ""
+    counted: float = 1.0  # the weight with which it was learnt
+    turn: int = 0  # its number among rewards, and among those of exploring rounds
+    own_turn: int | None = None
+
+
+class AmendmentContent(Content, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What was changed, to what, and why."""
+
+    what: str
+    to: Any
+    reason: str
+
+
+class Residue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What is left of an entry that was erased; of a decision what its round counts for, and nothing else."""
+
+    number: int
+    t: int = 0  # 0: it was no decision
+    explored: bool = False
+    turn: str | None = None
+    loss: float = 0.0
+    different: bool = False
+    note: Any = None
+
+
+class ForgottenContent(Content, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Which entries were erased, what is left of each, and why."""
+
+    residues: list[Residue]
+    reason: str = ""
+
+
+class OpenedContent(Content, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The settings that a study began with, and the infex that wrote them."""
+
+    infex: str
+    settings: dict[str, Any]
+
+
+AContent = TypeVar("AContent", bound=Content)
+ENCODER_OF_CONTENTS = msgspec.json.Encoder()
+DECODERS: dict[type[Content], msgspec.json.Decoder[Any]] = {
+    kind: msgspec.json.Decoder(kind)
+    for kind in (
+        DecisionContent,
+        HeldContent,
+        RewardContent,
+        AmendmentContent,
+        ForgottenContent,
+        OpenedContent,
+    )
+}
+
+
+def encoded(content: Content) -> bytes:
+    """The content as bytes."""
+    return ENCODER_OF_CONTENTS.encode(content)
+
+
+def content_of(kind: type[AContent], number: int, data: bytes) -> AContent:
+    """The content of an entry; refused if it is of a newer infex, or not what an entry of its kind says."""
+    try:
+        found: AContent = DECODERS[kind].decode(data)
+    except msgspec.MsgspecError as error:
+        _refuse_newer(number, data)
+        raise DamagedJournal(f"entry {number} of the journal cannot be read: {error}") from None
+    if found.v != CONTENT_VERSION:
+        _refuse_newer(number, data)
+        raise DamagedJournal(f"entry {number} of the journal is of the unknown version {found.v}")
+    return found
+
+
+def _refuse_newer(number: int, data: bytes) -> None:
+    try:
+        version = msgspec.json.decode(data, type=dict[str, Any]).get("v")
+    except msgspec.MsgspecError:
+        return
+    if isinstance(version, int) and version > CONTENT_VERSION:
+        raise ForeignStore(
+            f"entry {number} of the journal was written by a newer infex: its version is {version}, known "
+            f"here is {CONTENT_VERSION}"
+        )
+
+
+def decision_content(decided: Decided, request: bytes, by: str = __version__) -> DecisionContent:
+    """What was decided, with what was asked."""
+    decision, (t, choice, on, loss, different, noticed), _, changes, _ = decided
+    arm, explored, note, said, features, probability, chance, law, turn = choice
+    return DecisionContent(
+        v=CONTENT_VERSION,
+        request=msgspec.Raw(request),
+        t=t,
+        arm=arm,
+        greedy=decision.greedy,
+        estimate=decision.estimate,
+        low=_end(decision.low),
+        high=_end(decision.high),
+        on=_on_content(on),
+        label=decision.label,
+        explored=explored,
+        probability=probability,
+        reason=str(decision.reason),
+        said=None if said == decision.reason else str(said),
+        chance=chance,
+        law=law,
+        turn=None if turn is None else turn.value,
+        note=None if note is None else note_record(note),
+        features=None if features is None else np.asarray(features).tolist(),
+        loss=loss,
+        different=different,
+        noticed=list(noticed),
+        changes=changes,
+        by=by,
+    )
+
+
+def decided_from(key: str, content: DecisionContent) -> Decided:
+    """What an entry says was decided under a key."""
+    c = content
+    reason = reason_of(c.reason)
+    said = reason if c.said is None else reason_of(c.said)
+    note = None if c.note is None else note_of(c.note)
+    features = None if c.features is None else np.array(c.features)
+    turn = None if c.turn is None else TURNS_BY_NAME[c.turn]
+    shares = c.probability, c.chance, c.law
+    choice = quick(Choice, (c.arm, c.explored, note, said, features, *shares, turn))
+    taken = quick(Taken, (c.t, choice, _on_of(c.on), c.loss, c.different, tuple(c.noticed)))
+    low = c.low if type(c.low) is float else ENDS[str(c.low)]
+    high = c.high if type(c.high) is float else ENDS[str(c.high)]
+    fields = (key, c.t, c.arm, c.label, c.explored, c.greedy, c.estimate, low, high)
+    decision = quick(Decision, (*fields, c.probability, reason, c.chance, c.law))
+    return quick(Decided, (decision, taken, True, c.changes, None))
+
+
+def _end(end: float) -> float | str:
+    return end if -float("inf") < end < float("inf") else str(end)
+
+
+def _on_content(on: On) -> int | ArmInContext | list[float]:
+    if isinstance(on, InBlock):
+        return ArmInContext(on.arm, on.context.tolist())
+    return on if isinstance(on, int) else on.tolist()
+
+
+def _on_of(on: int | ArmInContext | list[float]) -> On:
+    if isinstance(on, ArmInContext):
+        return InBlock(on.arm, np.array(on.context, dtype=np.float64))
+    return on if isinstance(on, int) else np.array(on, dtype=np.float64)
+
+
+def residue_of(number: int, content: DecisionContent) -> Residue:
+    """What is left of a decision that is erased."""
+    c = content
+    return Residue(
+        number=number,
+        t=c.t,
+        explored=c.explored,
+        turn=c.turn,
+        loss=c.loss,
+        different=c.different,
+        note=c.note,
+    )

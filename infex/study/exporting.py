@@ -1,0 +1,205 @@
+"""The decisions of a study as a log in Parquet, which evaluation and other tools read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from infex.bandit import Bandit
+from infex.bandit.differing import policy_shown, record_of, shown_as
+from infex.checks import told
+from infex.errors import DamagedJournal, InvalidSetting
+from infex.features.encoder import Encoder
+from infex.features.feature_map import encoder_of
+from infex.files import replacing
+from infex.policies import Infex
+from infex.study.amending import amended
+from infex.study.cases import Case, EntryKind, kind_of
+from infex.study.contents import (
+    AmendmentContent,
+    DecisionContent,
+    OpenedContent,
+    RewardContent,
+    content_of,
+)
+from infex.study.entries import BEGINNING, Entry
+from infex.study.store import Store
+from infex.study.study_settings import bandit_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LOG_VERSION = 1
+ROWS_AT_ONCE = 10_000
+ARM_AMENDMENTS = ("add arms", "remove arms", "extend")
+Rewards = dict[str, tuple[float | None, int | None]]
+"""By key: the reward that counts, and when it came."""
+
+
+def export(store: Store, name: str, given: Mapping[str, object], path: Path) -> int:
+    """Writes all decisions that were not erased; how many.
+
+    One row for each: round, arm, label, reward (null: none counts), explored, chance, law, greedy,
+    probability, what was on offer (`context` where a map and its arms never changed, else `arms`), id, time,
+    reward_time, unit, stream, policy, reason. Metadata `infex` say what is the same in all rows.
+    """
+    import pyarrow.parquet as pq
+
+    if store.end(name) == BEGINNING:
+        raise InvalidSetting(f"there is no study {name!r}")
+    scan = Scan(store, name, given)
+    schema, count = scan.schema(), 0
+    with replacing(Path(path)) as file, pq.ParquetWriter(file, schema) as writer:
+        for page in scan.pages():
+            writer.write_table(_table(page, schema))
+            count += len(page)
+    return count
+
+
+def _table(page: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.Table.from_pylist(page, schema=schema)
+
+
+class Scan:
+    """Goes through a journal twice: for the rewards, and for the decisions."""
+
+    def __init__(self, store: Store, name: str, given: Mapping[str, object]) -> None:
+        self._store, self._name = store, name
+        self.rewards: Rewards = {}
+        self.moves = False
+        cases: dict[str, Case] = {}
+        for entry in store.read(name, BEGINNING):
+            if entry.kind == EntryKind.OPENED and entry.content is not None:
+                self._settings = content_of(OpenedContent, 1, entry.content).settings
+            elif entry.kind == EntryKind.AMENDMENT and entry.content is not None:
+                what = content_of(AmendmentContent, entry.number, entry.content).what
+                self.moves = self.moves or what in ARM_AMENDMENTS
+            elif entry.key and entry.content is not None:
+                self._reward(cases, entry, entry.content)
+        self.bandit = bandit_of(dict(self._settings), given)
+
+    def _reward(self, cases: dict[str, Case], entry: Entry, content: bytes) -> None:
+        kind = kind_of(entry)
+        if kind is EntryKind.DECISION:
+            cases[entry.key] = Case(None, None, b"", "", entry.at, entry.number, entry.number)
+        elif entry.key in cases and kind is not EntryKind.LATE:
+            case = cases[entry.key]
+            case.told(kind, content_of(RewardContent, entry.number, content), entry.number, entry.at)
+            self.rewards[entry.key] = case.reward, case.told_at
+
+    def pages(self) -> Iterator[list[dict[str, Any]]]:
+        """The rows, so many at a time."""
+        page: list[dict[str, Any]] = []
+        settings = dict(self._settings)
+        for entry in self._store.read(self._name, BEGINNING):
+            if entry.content is None:
+                continue
+            if entry.kind == EntryKind.AMENDMENT:
+                change = content_of(AmendmentContent, entry.number, entry.content)
+                if change.what != "freeze":
+                    amended(self.bandit, settings, change.what, change.to)
+            elif entry.kind == EntryKind.DECISION:
+                page.append(self._row(entry, content_of(DecisionContent, entry.number, entry.content)))
+            if len(page) == ROWS_AT_ONCE:
+                yield page
+                page = []
+        if page:
+            yield page
+
+    def _row(self, entry: Entry, c: DecisionContent) -> dict[str, Any]:
+        reward, told_at = self.rewards.get(entry.key, (None, None))
+        return {
+            "round": c.t,
+            "arm": c.arm,
+            "label": None if c.label is None else str(c.label),
+            "reward": reward,
+            "explored": c.explored,
+            "chance": c.chance,
+            "law": c.law,
+            "greedy": c.greedy,
+            "probability": c.probability,
+            **offer_of(self.bandit, msgspec.json.decode(c.request), self.moves),
+            "id": entry.key,
+            "time": entry.at,
+            "reward_time": told_at,
+            "unit": entry.unit or None,
+            "stream": self._name,
+            "policy": policy_shown(self.bandit.policy),
+            "reason": c.reason,
+        }
+
+    def schema(self) -> pa.Schema:
+        """Columns and metadata."""
+        import pyarrow as pa
+
+        floats, time = pa.float64(), pa.timestamp("us", tz="UTC")
+        kinds = {
+            "round": pa.int64(), "arm": pa.int32(), "label": pa.string(), "reward": floats,
+            "explored": pa.bool_(), "chance": floats, "law": floats, "greedy": pa.int32(),
+            "probability": floats, "context": pa.list_(floats), "arms": pa.list_(pa.list_(floats)),
+            "id": pa.string(), "time": time, "reward_time": time, "unit": pa.string(), "stream": pa.string(),
+            "policy": pa.string(), "reason": pa.string(),
+        }  # fmt: skip
+        offers = {"context"} if self._by_context else {"arms"} if self._by_arms else set()
+        kept = {
+            word: kind for word, kind in kinds.items() if word not in ("context", "arms") or word in offers
+        }
+        said = json.dumps(header_of(self.bandit, self.moves)).encode()
+        return pa.schema(list(kept.items()), metadata={"infex": said})
+
+    @property
+    def _by_context(self) -> bool:
+        return self.bandit.features is not None and not self.moves
+
+    @property
+    def _by_arms(self) -> bool:
+        return self.moves or (self.bandit.features is None and not len(self.bandit.arms))
+
+
+def offer_of(bandit: Bandit, request: dict[str, Any], moves: bool) -> dict[str, Any]:
+    """What was on offer: a context for the map, or the arms as rows."""
+    features = bandit.features
+    if "arms" in request:
+        return {"arms": request["arms"]}
+    if features is None:
+        return {"arms": bandit.arms.tolist()} if moves else {}
+    context, encoder = request["context"], encoder_of(features)
+    read: Any = context if encoder is None else encoder.encode(context)
+    if moves:
+        return {"arms": features(read).tolist()}
+    return {"context": _vector(context, encoder)}
+
+
+def _vector(context: Any, encoder: Encoder | None) -> list[float]:
+    if encoder is not None:
+        return [float(each) for each in encoder.encode(context).vector]
+    if not isinstance(context, list):
+        raise DamagedJournal("a context that no encoder reads must be a list of numbers")
+    return [float(each) for each in context]
+
+
+def header_of(bandit: Bandit, moves: bool) -> dict[str, Any]:
+    """What is said once of all rows."""
+    policy, features = bandit.policy, bandit.features
+    schedule = told(policy.schedule) if isinstance(policy, Infex) else None
+    fixed = bandit.arms.tolist() if features is None and len(bandit.arms) and not moves else None
+    return {
+        "format": LOG_VERSION,
+        "policy": policy_shown(policy),
+        "schedule": schedule,
+        "penalty": bandit.penalty,
+        "seed": bandit.seed,
+        "estimator": shown_as(bandit.estimator),
+        "encoded": encoder_of(features) is not None,
+        "dim": None if fixed is None else len(fixed[0]),
+        "arms": fixed,
+        "labels": None if bandit.labels is None or moves else list(bandit.labels),
+        "features": None if features is None or moves else record_of(features),
+        "count": None if features is None or moves else features.count,
+    }

@@ -1,0 +1,99 @@
+"""What was asked as plain data, for the journal: the same request twice gives the same bytes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from infex.errors import InvalidSetting
+from infex.features.named_values import by_name
+
+LONGEST_KEY = 200  # characters
+RESERVED = "infex:"  # what keys of the journal's own begin with
+ENCODER = msgspec.json.Encoder(order="sorted")
+PLAIN = (str, bool, int, type(None))
+
+
+class Request(NamedTuple):
+    """What `Bandit.decide` is to be given, the same as bytes, and a digest of it."""
+
+    options: dict[str, Any]
+    encoded: bytes
+    digest: bytes
+
+
+def request_of(options: Mapping[str, object], unit: str) -> Request:
+    """What was asked of, or for, a unit; an option that is None was not given."""
+    plainly = {name: plain_value(name, value) for name, value in options.items() if value is not None}
+    encoded = ENCODER.encode(plainly)
+    return Request(plainly, encoded, digest_of(encoded, unit))
+
+
+def digest_of(encoded: bytes, unit: str) -> bytes:
+    """What tells requests apart."""
+    return blake2b(encoded + b"\0" + unit.encode(), digest_size=16).digest()
+
+
+def plain_value(name: str, value: object) -> Any:
+    """A value as JSON can hold it: arrays as lists, named values as mappings, a NaN with a name as None."""
+    kind = type(value)
+    if kind in PLAIN:
+        return value
+    if kind is float:
+        return _finite(name, value)  # type: ignore[arg-type]
+    if kind is list or kind is tuple or isinstance(value, set | frozenset | range):
+        return [plain_value(name, part) for part in value]  # type: ignore[attr-defined]
+    if isinstance(value, np.ndarray | np.generic):
+        return plain_value(name, value.tolist())
+    if (named := by_name(value)) is not None:
+        return {str(word): _named(name, part) for word, part in named.items()}
+    if isinstance(value, float):
+        return _finite(name, float(value))
+    raise InvalidSetting(
+        f"a study keeps what it is asked: {name} must be numbers, texts, lists or mappings of them, "
+        f"got a {kind.__name__}"
+    )
+
+
+def _named(name: str, value: object) -> Any:
+    """A value that has a name, where NaN is what is missing."""
+    if isinstance(value, float | np.floating) and math.isnan(value):
+        return None
+    return plain_value(name, value)
+
+
+def _finite(name: str, value: float) -> float:
+    if not math.isfinite(value):
+        raise InvalidSetting(f"{name} must be finite numbers, got {value!r}")
+    return value
+
+
+def checked_key(key: object) -> str:
+    """A key of the caller's."""
+    if not isinstance(key, str) or not key or len(key) > LONGEST_KEY or key.startswith(RESERVED):
+        raise InvalidSetting(
+            f"a key must be a text of 1 to {LONGEST_KEY} characters that does not begin with "
+            f"{RESERVED!r}, got {key!r}"
+        )
+    return _writable("a key", key)
+
+
+def checked_unit(unit: object) -> str:
+    """Whom a decision is about; "" for nobody."""
+    if unit is None:
+        return ""
+    if not isinstance(unit, str) or not unit or len(unit) > LONGEST_KEY:
+        raise InvalidSetting(f"unit must be a text of 1 to {LONGEST_KEY} characters")
+    return _writable("unit", unit)
+
+
+def _writable(name: str, text: str) -> str:
+    """Refuses what a database cannot hold as text."""
+    if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text if letter > "\ud7ff"):
+        raise InvalidSetting(f"{name} must be a text of letters, without NUL or half a pair")
+    return text

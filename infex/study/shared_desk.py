@@ -1,0 +1,180 @@
+"""Work on a study that several processes share: by turns, each on the journal of all."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, final
+
+from infex.errors import InfexError, StoreFailed
+from infex.study.cases import Case, EntryKind
+from infex.study.contents import Content, encoded
+from infex.study.desk import Answer, is_time, kept_case
+from infex.study.entries import Draft, Mark, linked
+from infex.study.opening import replayed
+from infex.study.rules import MICROSECONDS
+from infex.study.standing import Standing
+from infex.study.state_snapshots import snapshot_of
+from infex.study.store import Snapshot, Store
+
+
+@final
+class Job:
+    """A piece of work that somebody waits for, and what came of it."""
+
+    __slots__ = ("answer", "done", "error", "work")
+
+    def __init__(self, work: Callable[[], tuple[Any, int]]) -> None:
+        self.work, self.done = work, threading.Event()
+        self.answer: Any = None
+        self.error: BaseException | None = None
+
+
+@final
+class SharedDesk:
+    """That of a journal which several processes write.
+
+    All work that waits is done in one turn: nobody else appends, the state takes in what others appended
+    since, everything is decided on it, and all entries go into one transaction, in which the counter of the
+    journal moves. So rounds have no gaps, explorations are those of the schedule, and limits hold over all
+    processes together. If the transaction fails, nothing of it was acknowledged, and the state is built anew
+    from the journal. Every answer waits for the disk, also with `durable=False`.
+    """
+
+    def __init__(
+        self, store: Store, name: str, standing: Standing, mark: Mark, clock: Callable[[], float]
+    ) -> None:
+        self.store, self.name, self.standing = store, name, standing
+        self._mark, self._clock = mark, clock
+        self._drafts: list[Draft] = []
+        self._closed: dict[str, Case] = {}
+        self._lock = threading.RLock()  # of the state
+        self._ahead = False  # has the state taken in what the journal may not have?
+        self._snapshot_at = mark.number
+        self._jobs: list[Job] = []
+        self._called = threading.Condition()
+        self._closing = False
+        self._thread = threading.Thread(target=self._work, name=f"infex turns of {name}", daemon=True)
+        self._thread.start()
+
+    def now(self) -> int:
+        return int(self._clock() * MICROSECONDS)
+
+    def run(self, work: Callable[[], tuple[Answer, int]], durable: bool) -> Answer:
+        job = Job(work)
+        with self._called:
+            if self._closing:
+                raise StoreFailed(f"the study {self.name!r} was closed")
+            self._jobs.append(job)
+            self._called.notify()
+        job.done.wait()
+        if job.error is not None:
+            raise job.error
+        answer: Answer = job.answer
+        return answer
+
+    def look(self, work: Callable[[], Answer]) -> Answer:
+        with self._lock:
+            self._catch_up()
+            return work()
+
+    def write(self, kind: EntryKind, key: str, unit: str, at: int, content: Content) -> int:
+        self._drafts.append(Draft(kind.value, key, unit, at, encoded(content)))
+        self._ahead = True
+        return self._mark.number + len(self._drafts)
+
+    def find(self, key: str) -> Case | None:
+        case = self.standing.cases.get(key) or self._closed.get(key)
+        if case is None and key in self.standing.keys:
+            case = kept_case(self.store, self.name, key)
+        return case
+
+    def close_case(self, key: str, case: Case) -> None:
+        self._closed[key] = case
+
+    def replace(self, standing: Standing) -> None:
+        self.standing = standing
+
+    @contextlib.contextmanager
+    def holding(self) -> Iterator[None]:
+        with self._lock, self.store.turn(self.name):
+            self._catch_up()
+            try:
+                yield
+                self.flush()
+            except BaseException:
+                self._drafts.clear()
+                self._ahead = True  # the state may have what the journal has not: it is built anew
+                raise
+            finally:
+                self._closed.clear()
+
+    def flush(self) -> None:
+        """Appends what was written in this turn; between turns there is nothing that waits."""
+        if self._drafts:
+            entries = linked(self._drafts, self._mark)
+            self.store.append(self.name, entries)
+            self._mark = entries[-1].mark
+            self._drafts.clear()
+            self._ahead = False
+
+    def keep_snapshot(self) -> None:
+        with contextlib.suppress(InfexError), self._lock:
+            self._snapshot_at = self._mark.number
+            if not self._ahead:
+                self.store.keep(self.name, Snapshot(self._mark, snapshot_of(self.standing)))
+
+    def close(self) -> None:
+        with self._called:
+            self._closing = True
+            self._called.notify()
+        self._thread.join()
+        self.keep_snapshot()
+
+    def _catch_up(self) -> None:
+        """Takes in what others have appended."""
+        if self._ahead:
+            self._renew()
+        for entry in self.store.read(self.name, self._mark):
+            if entry.kind == EntryKind.FORGOTTEN:
+                self._renew()  # what was learnt from it is to go
+                return
+            self.standing.enter(entry)
+            self._mark = entry.mark
+
+    def _renew(self) -> None:
+        self.standing, self._mark = replayed(self.store, self.name, self.standing.given)
+        self._ahead = False
+
+    def _work(self) -> None:
+        while True:
+            with self._called:
+                self._called.wait_for(lambda: bool(self._jobs) or self._closing)
+                if not self._jobs:
+                    return
+                jobs, self._jobs = self._jobs, []
+            self._turn(jobs)
+            for job in jobs:
+                job.done.set()
+            if is_time(self._mark.number, self._snapshot_at):
+                self.keep_snapshot()
+
+    def _turn(self, jobs: list[Job]) -> None:
+        try:
+            with self.holding():
+                for job in jobs:
+                    _do(job)
+        except Exception as error:  # whatever it is, those who wait must hear of it
+            for job in jobs:
+                if job.error is None:
+                    job.error = StoreFailed(f"not acknowledged: {error}")
+                    job.error.__cause__ = error
+
+
+def _do(job: Job) -> None:
+    """One piece of work; what is refused is that one's own."""
+    try:
+        job.answer, _ = job.work()
+    except (InfexError, TypeError, ValueError) as error:
+        job.error = error

@@ -1,0 +1,66 @@
+"""Figures for operations, as plain numbers that a service can publish."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from infex.study.cases import RewardState
+from infex.study.rules import MICROSECONDS
+from infex.study.standing import Standing
+from infex.study.tallies import DAY, DELAY_BUCKETS, DayTally
+
+
+def metrics_of(standing: Standing, now: int) -> dict[str, Any]:
+    """All figures of a state; ages are those at a time `now`."""
+    bandit, tally = standing.bandit, standing.tallies.tally
+    states = {state.value: tally.states.get(state.value, 0) for state in RewardState}
+    states[RewardState.PENDING.value] = len(standing.cases)
+    told = sum(tally.delays)
+    return {
+        "entries": standing.number,
+        "decisions": bandit.t,
+        "states": states,
+        "pending_by_age": _by_age(now - case.at for case in standing.cases.values()),
+        "delay": {
+            "mean": tally.delay / told / MICROSECONDS if told else None,
+            "up_to": dict(zip(map(str, (*DELAY_BUCKETS, "more")), tally.delays, strict=True)),
+        },
+        "exploration": bandit.exploration()._asdict(),
+        "reasons": dict(sorted(tally.reasons.items())),
+        "noticed": bandit.noticed,
+        "days": {_date(day): _day(sums) for day, sums in sorted(tally.days.items())},
+        "residuals": tally.drift.figures(),
+        "held_out": {
+            "decisions": tally.held,
+            "rewards": tally.held_rewards,
+            "mean_reward": tally.held_reward / tally.held_rewards if tally.held_rewards else None,
+        },
+        "amendments": len(standing.amendments),
+    }
+
+
+def _by_age(ages: Any) -> dict[str, int]:
+    """How many are no older than so many seconds, and not younger than the one before."""
+    counts = [0] * (len(DELAY_BUCKETS) + 1)
+    for age in ages:
+        counts[sum(age > edge * MICROSECONDS for edge in DELAY_BUCKETS)] += 1
+    return dict(zip(map(str, (*DELAY_BUCKETS, "more")), counts, strict=True))
+
+
+def _date(day: int) -> str:
+    return datetime.fromtimestamp(day * DAY / MICROSECONDS, UTC).date().isoformat()
+
+
+def _day(sums: DayTally) -> dict[str, float | int | None]:
+    """One day: `calibration` is the mean reward minus the mean estimate, `residual` the root mean square."""
+    told = sums.rewards
+    return {
+        "decisions": sums.decisions,
+        "explored": sums.explored,
+        "different": sums.different,
+        "rewards": told,
+        "mean_reward": sums.reward / told if told else None,
+        "calibration": (sums.reward - sums.estimate) / told if told else None,
+        "residual": (max(sums.squared_residual, 0.0) / told) ** 0.5 if told else None,
+    }

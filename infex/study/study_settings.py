@@ -1,0 +1,106 @@
+"""The settings of a study as plain data: what it began with, what is in force, and where others differ."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from infex.arrays import brief
+from infex.bandit import Bandit
+from infex.bandit.differing import map_record, record_of, shown_as, told_of
+from infex.errors import CannotLoad, InfexWarning, InvalidSetting, OtherSettings
+from infex.features import FeatureMap
+from infex.records import made
+from infex.study.plain_requests import plain_value
+from infex.study.rules import REWARD_RULES
+
+THINGS = ("policy", "estimator", "features")
+BANDIT_DEFAULTS = {
+    name: parameter.default
+    for name, parameter in inspect.signature(Bandit).parameters.items()
+    if parameter.default is not parameter.empty
+}
+Settings = dict[str, Any]
+"""Every setting by its name, as plain data."""
+
+
+def kept_settings(given: Mapping[str, object]) -> Settings:
+    """All settings, those that were not given at their defaults; refuses names that there are not."""
+    unknown = sorted(set(given) - set(BANDIT_DEFAULTS) - set(REWARD_RULES))
+    if unknown:
+        known = ", ".join(sorted({*BANDIT_DEFAULTS, *REWARD_RULES}))
+        raise InvalidSetting(f"a study has no setting {unknown[0]!r}; it has {known}")
+    every = BANDIT_DEFAULTS | REWARD_RULES | dict(given)
+    return {name: kept_setting(name, value) for name, value in every.items()}
+
+
+def kept_setting(name: str, value: object) -> Any:
+    """One setting as plain data."""
+    if name in THINGS:
+        return None if value is None else kept_thing(value)
+    return plain_value(name, value)
+
+
+def kept_thing(thing: object) -> Any:
+    """A policy, estimator or map as its record; of one that holds code of yours, what can be told of it."""
+    known = record_of(thing)
+    if known is not None:
+        return {"record": known}
+    told = map_record(thing) if isinstance(thing, FeatureMap) else told_of(thing)
+    return {"record": None, "shown": shown_as(thing), "told": told}
+
+
+def alive(name: str, kept: Any, given: object = None) -> Any:
+    """The policy, estimator or map that was kept; one with code of yours must be given."""
+    if kept is None:
+        return None
+    if kept["record"] is not None:
+        with warnings.catch_warnings():  # whoever made it has been warned
+            warnings.simplefilter("ignore", InfexWarning)
+            return made(kept["record"])
+    if given is None:
+        raise CannotLoad(
+            f"the {name} of this study holds your code: open it with {name}=, it was {kept['shown']}"
+        )
+    if kept_thing(given) != kept:
+        raise OtherSettings(f"the {name} of this study is {kept['shown']}, not what was given")
+    return given
+
+
+def bandit_of(settings: Settings, given: Mapping[str, object]) -> Bandit:
+    """The bandit with which a study of these settings begins."""
+    options = {name: settings[name] for name in settings if name not in THINGS and name not in REWARD_RULES}
+    things = {name: alive(name, settings[name], given.get(name)) for name in THINGS}
+    return Bandit(**options, **things)
+
+
+def refuse_different(name: str, in_force: Settings, given: Mapping[str, object]) -> None:
+    """Refuses settings that are given and differ from those in force: says which, and how."""
+    now = {word: kept_setting(word, value) for word, value in given.items()}
+    unknown = [f"{word}: no such setting" for word in now if word not in in_force]
+    found = [part for word in now if word in in_force for part in apart(word, in_force[word], now[word])]
+    if unknown or found:
+        raise OtherSettings(
+            f"the study {name!r} has other settings: {'; '.join(unknown + found)}. Open it without them, or "
+            "change them by amend"
+        )
+
+
+def apart(name: str, kept: Any, now: Any) -> list[str]:
+    """Where two values differ, each place by its name."""
+    if kept == now and type(kept) is type(now):
+        return []
+    if isinstance(kept, dict) and isinstance(now, dict) and kept.get("kind") == now.get("kind"):
+        words = [*kept, *(word for word in now if word not in kept)]
+        named = ((name if word == "record" else f"{name}.{word}", word) for word in words)
+        return [part for path, word in named for part in apart(path, kept.get(word), now.get(word))]
+    if isinstance(kept, int | float) and isinstance(now, int | float) and kept == now:
+        return []
+    return [f"{name} is {_brief(kept)}, not {_brief(now)}"]
+
+
+def _brief(value: object) -> str:
+    kind = value.get("kind") if isinstance(value, dict) else None
+    return str(kind) if kind else brief(value, most=60)

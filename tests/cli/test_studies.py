@@ -1,0 +1,199 @@
+"""`infex study`: studies from the command line, beside the process that has them open."""
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import infex
+from infex import features
+from infex.cli.main import main
+from infex.study.entries import BEGINNING, Draft, linked
+from infex.study.sqlite_store import SQLiteStore
+from infex.study.study import Study
+from tests.study.studies import ARMS, replayed_state, shop, state_of, url_in
+
+VISITOR = features.table({"age": (20, 80)}, {"country": ["FR", "DE"]})
+
+
+def run(*words: str | Path, code: int = 0) -> Any:
+    """The JSON that a command of studies prints."""
+    found = CliRunner().invoke(main, ["study", *map(str, words), "--json"], catch_exceptions=False)
+    assert found.exit_code == code, found.output
+    return json.loads(found.output)
+
+
+def words_of(*words: str | Path, code: int = 0) -> str:
+    found = CliRunner().invoke(main, ["study", *map(str, words)], catch_exceptions=False)
+    assert found.exit_code == code, found.output
+    return found.output
+
+
+def filled(folder: Path, **settings: Any) -> Study:
+    """A study with thirty decisions, of which some are told, corrected and erased."""
+    settings = settings or {"features": features.disjoint(["tea", "juice"], context=VISITOR), "holdout": 0.2}
+    study = shop(folder, **settings)
+    for n in range(30):
+        context = {"age": 20 + n, "country": "FR"} if "features" in settings else None
+        study.ask(f"k{n}", context=context, unit=f"u{n % 6}", durable=False)
+        if n % 4:
+            study.tell(f"k{n}", n % 3 / 2, durable=False)
+    study.correct("k1", 0.25)
+    study.amend(policy=infex.Infex(infex.LinUCB(), infex.every(4)), reason="more of it")
+    study.ask("last", context={"age": 30, "country": "DE"} if "features" in settings else None)
+    return study
+
+
+def test_what_reads_works_beside_a_live_study(tmp_path: Path) -> None:
+    url = url_in(tmp_path)
+    with filled(tmp_path) as study:
+        (row,) = run("list", url)
+        assert (row["name"], row["entries"]) == ("shop", study._desk.standing.number)
+        found = run("show", url, "shop")
+        assert found["settings"]["seed"] == 7
+        assert [each["reason"] for each in found["amendments"]] == ["more of it"]
+        verdict = run("verify", url, "shop", "--checkpoint", found["checkpoint"])
+        assert verdict["entry"] is None
+        assert verdict["proven"] == verdict["decisions"] == 31
+        assert run("metrics", url, "shop")["states"] == study.metrics()["states"]
+        assert run("explain", url, "shop", "last")["proven"] is True
+        assert "proven" in words_of("explain", url, "shop", "last")
+        assert "holds: " in words_of("verify", url, "shop")
+        assert "shop: " in words_of("list", url)
+        assert "checkpoint" in words_of("show", url, "shop")
+        assert "decisions: " in words_of("metrics", url, "shop")
+
+
+def test_contexts_and_units_are_shown_if_they_are_asked_for(tmp_path: Path) -> None:
+    url = url_in(tmp_path)
+    with filled(tmp_path):
+        plain = json.dumps(run("log", url, "shop")) + json.dumps(run("explain", url, "shop", "k5"))
+        assert "country" not in plain.replace("country=", "")
+        assert "u5" not in plain
+        assert "FR" not in json.dumps(run("log", url, "shop")) + words_of("log", url, "shop")
+        (first, second) = run("log", url, "shop", "--key", "k5", "--contents")
+        assert (first["kind"] in ("decision", "held"), second["kind"]) == (True, "reward")
+        assert first["content"]["request"]["context"] == {"age": 25, "country": "FR"}
+        assert first["unit"] == "u5"
+        assert len(run("log", url, "shop", "--last", "3")) == 3
+
+
+def test_amend_and_forget_write(tmp_path: Path) -> None:
+    url = url_in(tmp_path)
+    filled(tmp_path).close()
+    run("amend", url, "shop", "--policy", "Infex(LinUCB, every(9))", "--reason", "less of it")
+    assert run("forget", url, "shop", "u1", "--reason", "asked for it")["erased"] > 5
+    assert "0 entries" in words_of("forget", url, "shop", "u1")
+    verdict = run("verify", url, "shop")
+    assert verdict["entry"] is None
+    assert verdict["unproven"] > 0
+    with shop(tmp_path) as study:
+        assert replayed_state(study) == state_of(study)
+        assert infex.Infex(infex.LinUCB(delta=0.01), infex.every(9)) == study._desk.standing.bandit.policy
+        refused = words_of("amend", url, "shop", "--policy", "Greedy", "--reason", "", code=2)
+        assert "is open already in this process" in refused
+
+
+def test_a_backup_of_a_live_study_is_restored_elsewhere(tmp_path: Path) -> None:
+    url, copy, new = url_in(tmp_path), tmp_path / "copy.db", f"sqlite:///{tmp_path}/new.db"
+    with filled(tmp_path) as study:
+        assert run("backup", url, copy)["studies"] == ["shop"]
+        before = state_of(study)
+        study.ask("after", context={"age": 30, "country": "DE"})
+    assert run("restore", copy, new)["studies"] == ["shop"]
+    assert "already" in words_of("restore", copy, new, code=2)
+    with Study.open(new, "shop") as again:
+        assert state_of(again) == before
+    assert "already" in words_of("backup", url, copy, code=2)
+
+
+def test_verify_names_the_first_entry_that_does_not_fit(tmp_path: Path) -> None:
+    url = url_in(tmp_path)
+    with filled(tmp_path) as study:
+        kept = run("show", url, "shop")["checkpoint"]
+        entries = list(study._desk.store.read("shop", BEGINNING))
+    drafts = [Draft(each.kind, each.key, each.unit or "", each.at, each.content or b"") for each in entries]
+    places = [place for place, draft in enumerate(drafts) if draft.kind == "decision"]
+    forged = list(drafts)
+    changed = (
+        forged[places[7]].content.replace(b'"explored":true', b"").replace(b'"estimate":', b'"estimate":1')
+    )
+    forged[places[7]] = forged[places[7]]._replace(content=changed)
+    store = SQLiteStore(tmp_path / "shop.db")
+    store.append("forged", linked(forged, BEGINNING))
+    store.append("cut", entries[:-2])
+    store.close()
+    found = run("verify", url, "forged", code=1)
+    assert (found["entry"], found["why"]) == (places[7] + 1, f"entry {places[7] + 1} was not decided so")
+    assert "before the checkpoint" in run("verify", url, "cut", "--checkpoint", kept, code=1)["why"]
+    assert (
+        "not that of the checkpoint"
+        in run("verify", url, "forged", "--checkpoint", f"3:{'00' * 32}", code=1)["why"]
+    )
+    assert run("verify", url, "shop", "--checkpoint", kept)["entry"] is None
+    assert "a checkpoint is a number" in words_of("verify", url, "shop", "--checkpoint", "x", code=2)
+    with sqlite3.connect(tmp_path / "shop.db") as database:
+        database.execute("update entries set content = x'00' where study = 1 and number = 5")
+    assert run("verify", url, "shop", code=1)["entry"] == 5
+    assert "content of entry 5" in words_of("verify", url, "shop", code=1)
+
+
+def test_a_study_that_is_not_there_is_named(tmp_path: Path) -> None:
+    assert "there is no file" in words_of("list", url_in(tmp_path), code=2)
+    shop(tmp_path).close()
+    assert "there is no study 'x'" in words_of("show", url_in(tmp_path), "x", code=2)
+
+
+def test_export_writes_the_schema_of_logs(tmp_path: Path) -> None:
+    url, file = url_in(tmp_path), tmp_path / "log.parquet"
+    with filled(tmp_path) as study:
+        count = run("export", url, "shop", "--out", file)["rows"]
+        table = pq.read_table(file)
+        rows = table.to_pylist()
+        assert count == len(rows) == study.metrics()["decisions"]
+        for row in rows:
+            found = study.explain(row["id"], contents=True, prove=False)
+            decision = found.decision
+            assert decision is not None
+            assert (row["round"], row["arm"], row["label"]) == (decision.t, decision.arm, decision.label)
+            assert (row["reward"], row["unit"], row["explored"]) == (
+                found.reward,
+                found.unit,
+                decision.explored,
+            )
+            assert (row["probability"], row["chance"], row["greedy"]) == (
+                decision.probability, decision.chance, decision.greedy,
+            )  # fmt: skip
+            assert row["time"] == found.at
+            assert found.request is not None
+            np.testing.assert_array_equal(row["context"], VISITOR.encode(found.request["context"]).vector)
+        said = json.loads(table.schema.metadata[b"infex"])
+        assert infex.made(said["features"]) == study._desk.standing.bandit.features
+        assert [row["round"] for row in rows] == list(range(1, len(rows) + 1))
+        assert rows[-1]["policy"] == "Infex(LinUCB(delta=0.01), every(4))"
+
+
+@pytest.mark.parametrize("kind", ["fixed", "changing", "moved"])
+def test_export_says_what_was_on_offer(tmp_path: Path, kind: str) -> None:
+    file = tmp_path / "log.parquet"
+    sets = np.random.default_rng(1).uniform(-0.5, 0.5, (6, 3, 2)).tolist()
+    settings: dict[str, Any] = {"dim": 2} if kind == "changing" else {"arms": ARMS}
+    with shop(tmp_path, **settings) as study:
+        for n in range(6):
+            study.ask(f"k{n}", arms=sets[n] if kind == "changing" else None)
+            if kind == "moved" and n == 2:
+                study.remove_arms([0])
+        run("export", url_in(tmp_path), "shop", "--out", file)
+    table = pq.read_table(file)
+    said = json.loads(table.schema.metadata[b"infex"])
+    if kind == "fixed":
+        assert "arms" not in table.column_names
+        assert said["arms"] == ARMS
+    else:
+        expected = sets if kind == "changing" else [ARMS] * 3 + [ARMS[1:]] * 3
+        assert table["arms"].to_pylist() == expected

@@ -1,0 +1,212 @@
+"""Rewards that are put right, add up, or are erased: the state is as if they had come so, or never."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import infex
+from infex import estimators, features
+from infex.errors import AlreadyTold, InvalidSetting, NotKept, UnknownDecision
+from infex.study import erasing
+from infex.study.entries import BEGINNING
+from infex.study.opening import replayed
+from infex.study.study import Study
+from tests.study.studies import ARMS, POLICY, Clock, replayed_state, shop, state_of
+
+SHOP = features.disjoint(["tea", "juice"], context_dim=3)
+MAPS: dict[str, dict[str, Any]] = {
+    "fixed arms": {"arms": ARMS},
+    "disjoint": {"features": SHOP},
+    "interactions": {"features": features.interactions(np.eye(2), context_dim=3)},
+    "own data": {"arms": ARMS, "policy": infex.Infex(infex.LinUCB(), infex.every(3), data="own")},
+    "logistic": {"arms": ARMS, "estimator": estimators.Logistic()},
+}
+
+
+def contexts_of(settings: dict[str, Any], count: int) -> list[Any]:
+    rng = np.random.default_rng(2)
+    return [None if "arms" in settings else rng.uniform(-0.5, 0.5, 3).tolist() for _ in range(count)]
+
+
+def sums(study: Study) -> list[np.ndarray[Any, Any]]:
+    """V and b, of all rewards and of exploring rounds."""
+    memory = study._desk.standing.bandit._player.memory
+    kept = [memory.all] if memory.explored is None else [memory.all, memory.explored]
+    return [np.asarray(array) for each in kept for array in (each.known().theta, each.known().factor)]
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_a_correction_is_as_if_the_reward_had_come_so(tmp_path: Path, name: str) -> None:
+    settings = MAPS[name]
+    contexts = contexts_of(settings, 40)
+    with shop(tmp_path, "wrong", **settings) as wrong, shop(tmp_path, "right", **settings) as right:
+        for n, context in enumerate(contexts):
+            wrong.ask(f"k{n}", context=context, durable=False)
+            wrong.tell(f"k{n}", n % 2, durable=False)
+        for n in (3, 17, 31):
+            assert wrong.correct(f"k{n}", 0.0, reason="cents") == wrong.correct(f"k{n}", 0.0) == "corrected"
+        wrong.flush()
+        for n in range(40):  # what was decided stays: the same decisions are entered there
+            entry = wrong._desk.store.of_key("wrong", f"k{n}")[0]
+            right._desk.standing.enter(entry._replace(number=2 + 2 * n))
+            reward = 0 if n in (3, 17, 31) else n % 2
+            right._desk.standing.bandit.tell(f"k{n}", reward)
+        for found, expected in zip(sums(wrong), sums(right), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+        assert replayed_state(wrong) == state_of(wrong)
+        assert wrong.metrics()["states"]["corrected"] == 3
+    with shop(tmp_path, "wrong") as wrong:
+        assert (wrong.state("k3"), wrong.explain("k3", prove=False).reward) == ("corrected", 0.0)
+        with pytest.raises(AlreadyTold):
+            wrong.tell("k3", 1.0)
+
+
+def test_rewards_add_up_and_each_part_counts_once(tmp_path: Path) -> None:
+    with shop(tmp_path, again="sum") as study, shop(tmp_path, "once") as once:
+        for each in (study, once):
+            each.ask("a")
+        study.tell("a", 1.0, part="click")
+        assert study.tell("a", 1.0, part="click") == "rewarded"
+        study.tell("a", 2.0, part="euros")
+        study.tell("a", -0.25)
+        with pytest.raises(AlreadyTold, match=r"'euros' of decision 'a' was 2.0 already, got 2.1"):
+            study.tell("a", 2.1, part="euros")
+        assert study.explain("a", prove=False).reward == 2.75
+        once.tell("a", 2.75)
+        for found, expected in zip(sums(study), sums(once), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+        assert replayed_state(study) == state_of(study)
+    with shop(tmp_path) as study:
+        study.tell("a", 2.0, part="euros")
+        assert study.explain("a", prove=False).reward == 2.75
+        study.tell("a", 0.25, part="tip")
+        assert study.explain("a", prove=False).reward == 3.0
+        assert replayed_state(study) == state_of(study)
+
+
+def test_what_passed_unlearnt_can_be_put_right(tmp_path: Path) -> None:
+    clock = Clock()
+    with shop(tmp_path, clock=clock, wait=10) as study, shop(tmp_path, "plain") as plain:
+        study.ask("a")
+        with pytest.raises(UnknownDecision, match="'a' waits for its first reward: tell it"):
+            study.correct("a", 1.0)
+        clock.now += 20
+        study.tell("a", 0.5)
+        assert study.correct("a", 0.5) == "corrected"
+        assert study.correct("a", 0.75) == "corrected"
+        plain.ask("a")
+        plain.tell("a", 0.75)
+        for found, expected in zip(sums(study), sums(plain), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+        assert replayed_state(study) == state_of(study)
+
+
+def test_what_cannot_be_put_right_exactly_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    with shop(tmp_path) as study:
+        study.ask_many(["a", "b", "c"])
+        study.tell_many(["a", "b"], [1.0, 0.5])
+        study.remove_arms([0])
+        before = state_of(study)
+        with pytest.raises(NotKept, match="arms or features have changed since 'a' was decided"):
+            study.correct("a", 0.0)
+        assert state_of(study) == before
+        study.tell("c", 1.0)
+        assert replayed_state(study) == state_of(study)
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_what_is_forgotten_was_never_learnt(tmp_path: Path, name: str) -> None:
+    settings = MAPS[name]
+    contexts = contexts_of(settings, 40)
+    with shop(tmp_path, **settings) as study:
+        for n, context in enumerate(contexts):
+            study.ask(f"k{n}", context=context, unit=f"customer-{n % 4}", durable=False)
+            if n % 3:
+                study.tell(f"k{n}", n % 2, durable=False)
+        study.correct("k1", 0.0)
+        study.flush()
+        spent = study.metrics()["exploration"]
+        others = [entry for entry in study._desk.store.read("shop", BEGINNING) if entry.unit != "customer-1"]
+        assert study.forget("customer-1", reason="asked for it") == 18
+        assert study.forget("customer-1") == 0
+        assert study.metrics()["exploration"] == spent
+        assert study.metrics()["states"]["erased"] == 10
+        fresh = learnt_alone(settings, others)
+        for found, expected in zip(sums(study), fresh, strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+        assert replayed_state(study) == state_of(study)
+        assert study.state("k1") == "erased"
+        for refused in (lambda: study.tell("k1", 1.0), lambda: study.ask("k1", context=contexts[1])):
+            with pytest.raises(UnknownDecision, match="'k1' was erased"):
+                refused()
+        study.ask("more", context=contexts[0])
+        entries = list(study._desk.store.read("shop", BEGINNING))  # the chain holds
+        assert sum(entry.is_erased for entry in entries) == 18
+        after = state_of(study)
+    with shop(tmp_path) as study:
+        assert state_of(study) == after
+    assert b"customer-1" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
+
+
+def learnt_alone(settings: dict[str, Any], entries: list[Any]) -> list[np.ndarray[Any, Any]]:
+    """What a bandit knows that learnt the rewards of these entries, in their order, and no others."""
+    from infex.study.cases import case_of
+
+    bandit = infex.Bandit(**{"policy": POLICY, **settings})
+    memory = bandit._player.memory
+    for entry in entries:
+        if entry.kind == "reward":
+            case = case_of(entry.key, [each for each in entries if each.key == entry.key])
+            assert case is not None
+            assert case.decision is not None
+            assert case.on is not None
+            assert case.reward is not None
+            memory.learn(case.on, case.reward, case.decision.explored)
+    kept = [memory.all] if memory.explored is None else [memory.all, memory.explored]
+    return [np.asarray(array) for each in kept for array in (each.known().theta, each.known().factor)]
+
+
+def test_forgetting_goes_on_where_a_process_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = shop(tmp_path)
+    study.ask_many([f"k{n}" for n in range(10)], units=[f"u{n % 2}" for n in range(10)])
+    study.tell_many([f"k{n}" for n in range(10)], [1.0] * 10)
+    study._desk.keep_snapshot()
+    store = study._desk.store
+    monkeypatch.setattr(store, "erase", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        study.forget("u1")
+    monkeypatch.undo()
+    monkeypatch.setattr(study._desk, "keep_snapshot", lambda: None)
+    study.close()
+    with shop(tmp_path) as study:
+        assert study.state("k1") == "erased"
+        assert study._desk.store.of_unit("shop", "u1") == []
+        assert replayed_state(study) == state_of(study)
+        assert study.metrics()["states"]["rewarded"] == 5
+
+
+def test_what_comes_while_it_is_forgotten_is_forgotten_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with shop(tmp_path) as study:
+        study.ask("a", unit="u")
+        study.ask("b", unit="v")
+        calls: list[int] = []
+
+        def meanwhile(*given: Any, **more: Any) -> Any:
+            found = replayed(*given, **more)
+            if not calls:
+                study.tell("a", 1.0)
+                study.tell("b", 0.5)
+            calls.append(1)
+            return found
+
+        monkeypatch.setattr(erasing, "replayed", meanwhile)
+        assert study.forget("u") == 2
+        assert len(calls) == 2
+        assert replayed_state(study) == state_of(study)
+        assert study.metrics()["states"]["rewarded"] == 1
+        with pytest.raises(InvalidSetting):
+            study.forget("")

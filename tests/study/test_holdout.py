@@ -1,0 +1,131 @@
+"""Units that are held out: for good, by a fixed policy, and what the study gains over them."""
+
+import statistics
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import infex
+from infex import features
+from infex.errors import InvalidSetting
+from infex.study.study import Study
+from tests.study.studies import ARMS, POLICY, Clock, replayed_state, shop, state_of
+
+BETTER = {"arms": ARMS, "labels": ["a", "b", "c"]}
+
+
+def fill(study: Study, count: int, start: int = 0) -> dict[str, Any]:
+    """So many decisions for 60 units, told all but every seventh."""
+    found = {}
+    for n in range(start, start + count):
+        found[f"k{n}"] = decision = study.ask(f"k{n}", unit=f"u{n % 60}", durable=False)
+        if n % 7:
+            study.tell(f"k{n}", 0.1 * decision.arm + 0.01 * (n % 5), durable=False)
+    return found
+
+
+def test_a_share_of_units_is_held_out_for_good(tmp_path: Path) -> None:
+    with shop(tmp_path, holdout=0.3, **BETTER) as study:
+        decisions = fill(study, 600)
+        held = {n for n in range(600) if decisions[f"k{n}"].reason == "held out"}
+        units = {n % 60 for n in held}
+        assert held == {n for n in range(600) if n % 60 in units}
+        assert 8 <= len(units) <= 30
+        assert study.metrics()["held_out"]["decisions"] == len(held)
+        assert study.metrics()["decisions"] == 600 - len(held)  # they are no rounds
+        assert study.metrics()["exploration"]["done"] == (600 - len(held)) // 5
+        arms = [decisions[f"k{n}"].arm for n in held]
+        assert {decisions[f"k{n}"].probability for n in held} == {1 / 3}
+        assert min(arms.count(arm) for arm in range(3)) > len(arms) / 5
+        assert replayed_state(study) == state_of(study)
+        assert study.ask("k3", unit="u3") == decisions["k3"]
+        before = state_of(study)
+    with shop(tmp_path) as study:
+        assert state_of(study) == before
+        more = fill(study, 60, 600)
+        assert {n % 60 for n in range(600, 660) if more[f"k{n}"].reason == "held out"} == units
+        explained = study.explain(f"k{min(held)}")
+        assert explained.decision is not None
+        assert explained.decision.reason == "held out"
+
+
+def test_nothing_is_learnt_from_them(tmp_path: Path) -> None:
+    with shop(tmp_path, holdout=1.0, **BETTER) as study:
+        fill(study, 50)
+        assert study._desk.standing.bandit.t == 0
+        assert study._desk.standing.bandit.digest() == infex.Bandit(policy=POLICY, seed=7, **BETTER).digest()
+        assert study.correct("k1", 0.5) == "corrected"
+        assert replayed_state(study) == state_of(study)
+
+
+@pytest.mark.parametrize("way", ["b", "greedy"])
+def test_the_fixed_policy_may_be_one_arm_or_that_of_a_frozen_state(tmp_path: Path, way: str) -> None:
+    policy: Any = {"arm": "b"} if way == "b" else "greedy"
+    clock = Clock()
+    with shop(tmp_path, clock=clock, holdout=0.4, holdout_policy=policy, **BETTER) as study:
+        first = [d for d in fill(study, 100).values() if d.reason == "held out"]
+        assert {d.label for d in first} == {"b" if way == "b" else "a"}
+        study.amend(freeze=True, reason="from today")
+        best = study._desk.standing.bandit.estimates().estimate.argmax()
+        then = [d for d in fill(study, 100, 100).values() if d.reason == "held out"]
+        assert {d.arm for d in then} == {1 if way == "b" else int(best)}
+        study.remove_arms(["c"])
+        assert replayed_state(study) == state_of(study)
+        fill(study, 20, 200)
+    with shop(tmp_path, clock=clock) as study:
+        after = [d for d in fill(study, 60, 300).values() if d.reason == "held out"]
+        assert len({d.label for d in after}) == 1
+        assert replayed_state(study) == state_of(study)
+
+
+def test_lift_is_the_difference_of_means_with_units_as_draws(tmp_path: Path) -> None:
+    with shop(tmp_path, holdout=0.3, **BETTER) as study:
+        decisions = fill(study, 400)
+        study.correct("k1", 0.9)
+        found = study.lift()
+        sides: dict[bool, dict[str, list[float]]] = {True: {}, False: {}}
+        for n in range(400):
+            if n % 7:
+                reward = 0.9 if n == 1 else 0.1 * decisions[f"k{n}"].arm + 0.01 * (n % 5)
+                held = decisions[f"k{n}"].reason == "held out"
+                sides[held].setdefault(f"u{n % 60}", []).append(reward)
+    means, variances = {}, {}
+    for held, units in sides.items():
+        rewards = [each for unit in units.values() for each in unit]
+        means[held] = statistics.fmean(rewards)
+        residuals = np.array([sum(unit) - len(unit) * means[held] for unit in units.values()])
+        variances[held] = (residuals**2).sum() / len(rewards) ** 2 * len(units) / (len(units) - 1)
+    assert found.difference == pytest.approx(means[False] - means[True], abs=1e-12)
+    assert found.low is not None
+    assert found.high is not None
+    assert found.high - found.low == pytest.approx(2 * 1.959963984540054 * np.sqrt(sum(variances.values())))
+    assert (found.units, found.held_units) == (len(sides[False]), len(sides[True]))
+
+
+def test_lift_without_anybody_held_out_says_so(tmp_path: Path) -> None:
+    with shop(tmp_path) as study:
+        assert study.lift().difference is None
+        fill(study, 20)
+        assert study.lift().held_decisions == 0
+        with pytest.raises(InvalidSetting):
+            study.lift(2.0)
+
+
+def test_contexts_of_those_held_out(tmp_path: Path) -> None:
+    shops = features.disjoint(["tea", "juice"], context_dim=2)
+    with shop(tmp_path, features=shops, holdout=0.5, holdout_policy="greedy") as study:
+        for n in range(20):
+            study.ask(f"k{n}", context=[0.1 * (n % 5), 0.2])
+        study.forget("nobody")
+        assert replayed_state(study) == state_of(study)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"holdout": 1.5}, {"holdout": -0.1}, {"holdout_policy": "best"}, {"holdout_policy": {"arm": 0.5}}],
+)
+def test_settings_of_a_holdout_are_checked(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSetting):
+        shop(tmp_path, **wrong)

@@ -1,0 +1,193 @@
+"""Several processes on one study in PostgreSQL: no gap in rounds, limits over all, one state for all."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+import infex
+from infex.errors import OtherSettings, StoreFailed
+from infex.study import desk
+from infex.study.study import Study
+from tests.study.server import Server, running
+from tests.study.studies import ARMS, POLICY, Clock, replayed_state, state_of
+
+ROOT = Path(__file__).parents[2]
+LIMITED = infex.Infex(infex.LinUCB(), infex.guarded(infex.every(3), 1.0))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with running() as found:
+        yield found
+
+
+@pytest.fixture
+def url(server: Server) -> str:
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        for table in ("infex_snapshots", "infex_entries", "infex_studies", "infex_schema"):
+            connection.execute(f"drop table if exists {table} cascade")
+    return server.url
+
+
+def opened(url: str, **settings: Any) -> Study:
+    return Study.open(url, "shop", clock=Clock(), **settings)
+
+
+def test_two_share_one_study(url: str) -> None:
+    with opened(url, arms=ARMS, policy=POLICY, seed=7) as one, opened(url) as other:
+        first = one.ask("a", unit="ann")
+        assert other.ask("a", unit="ann") == first
+        assert other.tell("a", 0.5) == one.tell("a", 0.5) == "rewarded"
+        rounds = [
+            study.ask(f"k{n}").t for n in range(10) for study in (one, other) if (n + (study is one)) % 2
+        ]
+        assert rounds == list(range(2, 12))
+        assert one.metrics()["exploration"] == other.metrics()["exploration"]
+        other.amend(policy=infex.Greedy(), reason="quiet")
+        assert one.ask("greedy").reason == "greedy"
+        assert one.metrics()["amendments"] == 1
+        other.forget("ann", reason="asked for it")
+        assert one.state("a") == "erased"
+        one.ask("more")
+        other.metrics()
+        assert state_of(one) == state_of(other) == replayed_state(one)
+        assert infex.studies(url) == ["shop"]
+        with pytest.raises(OtherSettings, match="seed is 7, not 8"):
+            opened(url, seed=8)
+
+
+def test_threads_of_two_desks_take_rounds_without_gaps(url: str) -> None:
+    with opened(url, arms=ARMS, policy=LIMITED, seed=7) as one, opened(url) as other:
+
+        def serve(n: int) -> int:
+            study = (one, other)[n % 2]
+            decision = study.ask(f"k{n % 150}")
+            study.tell(f"k{n % 150}", (n % 150) / 150)
+            return decision.t
+
+        with ThreadPoolExecutor(16) as pool:
+            rounds = set(pool.map(serve, range(300)))
+        assert rounds == set(range(1, 151))
+        assert one.metrics()["exploration"]["cost"] <= 1.0
+        other.metrics()
+        assert state_of(one) == state_of(other) == replayed_state(other)
+
+
+def test_what_fails_is_not_acknowledged_and_the_state_is_built_anew(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(url, arms=ARMS, policy=POLICY, seed=7) as study:
+        study.ask("a")
+        append = study._desk.store.append
+
+        def failing(name: str, entries: Any) -> None:
+            append(name, entries)
+            raise StoreFailed("lost after it had come through")
+
+        monkeypatch.setattr(study._desk.store, "append", failing)
+        with pytest.raises(StoreFailed, match="not acknowledged: lost after"):
+            study.ask("b")
+        monkeypatch.setattr(study._desk.store, "append", broken)
+        with pytest.raises(StoreFailed, match="not acknowledged"):
+            study.ask("c")
+        monkeypatch.undo()
+        assert study.ask("b").t == 2
+        assert study.ask("c").t == 3
+        assert replayed_state(study) == state_of(study)
+
+
+def broken(name: str, entries: Any) -> None:
+    raise RuntimeError("a fault of some library")
+
+
+def test_it_goes_on_when_the_server_was_restarted(url: str, server: Server) -> None:
+    with opened(url, arms=ARMS, policy=POLICY, seed=7) as study:
+        study.ask("a")
+        server.stop("immediate")
+        with pytest.raises(StoreFailed, match="not acknowledged"):
+            study.ask("b")
+        server.start()
+        assert study.ask("b").t == 2
+        assert replayed_state(study) == state_of(study)
+
+
+def test_snapshots_are_kept_while_it_runs(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(desk, "ENTRIES_BETWEEN_SNAPSHOTS", 10)
+    with opened(url, arms=ARMS, policy=POLICY, seed=7) as study:
+        study.ask_many([f"k{n}" for n in range(12)])
+        study.ask("more")
+        study.ask("then")
+        assert study._desk.store.snapshots("shop")[0].mark.number >= 13
+
+
+def worker(url: str, name: str, threads: int, decisions: int, aborted: float) -> subprocess.Popen[str]:
+    words = ["-m", "tests.study.shared_worker", url, "shop", name, str(threads), str(decisions), str(aborted)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        [sys.executable, *words], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True
+    )
+
+
+def acknowledged(process: subprocess.Popen[str], most: int | None = None) -> list[list[Any]]:
+    """What a process was told, line by line, to its end or so many lines."""
+    assert process.stdout is not None
+    found = []
+    for line in process.stdout:
+        found.append(json.loads(line))
+        if len(found) == most:
+            return found
+    process.stdout.close()
+    return found
+
+
+def survive(url: str, server: Server, decisions: int) -> None:
+    """Two processes, aborted transactions, one of them killed and the server restarted: nothing is lost."""
+    settings = {"arms": ARMS, "policy": LIMITED, "seed": 7}
+    with opened(url, **settings):
+        pass
+    first, second = (worker(url, name, 4, decisions, 0.05) for name in ("one", "two"))
+    told = acknowledged(first, 2 * decisions)
+    first.send_signal(signal.SIGKILL)
+    told += acknowledged(first)
+    first.wait()
+    server.stop("immediate")
+    server.start()
+    third = worker(url, "three", 4, decisions, 0.05)
+    told += acknowledged(second) + acknowledged(third)
+    assert second.wait() == third.wait() == 0
+    with opened(url) as study:
+        decided = {row[0]: row for row in told if row[0] != "end"}
+        assert len(decided) >= 10 * decisions
+        for key, t, arm, explored, was_told in decided.values():
+            found = study.explain(key, prove=False)
+            assert found.decision is not None
+            assert (found.decision.t, found.decision.arm, found.decision.explored) == (t, arm, explored)
+            assert not was_told or found.state == "rewarded"
+        figures = study.metrics()
+        standing = study._desk.standing
+        rounds = {decision.t for decision in standing.bandit.pending}
+        assert len(rounds) == figures["states"]["pending"]
+        assert figures["decisions"] == sum(figures["states"].values())  # no round is missing
+        exploration = figures["exploration"]
+        assert exploration["planned"] == figures["decisions"] // 3
+        assert exploration["done"] + exploration["skipped"] == exploration["planned"]
+        assert exploration["cost"] <= 1.0
+        assert replayed_state(study) == state_of(study)
+
+
+def test_two_processes_survive_aborts_a_kill_and_a_restart(url: str, server: Server) -> None:
+    survive(url, server, 15)
+
+
+@pytest.mark.slow
+def test_two_processes_survive_for_long(url: str, server: Server) -> None:
+    survive(url, server, 500)

@@ -1,0 +1,476 @@
+"""A study: the same key gives the same decision, rewards count once, and the journal is the truth."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import infex
+from infex import estimators, features
+from infex.errors import (
+    AlreadyTold,
+    AnotherRequest,
+    InvalidContext,
+    InvalidReward,
+    InvalidSetting,
+    NoRecord,
+    OtherSettings,
+    StoreFailed,
+    StoreInUse,
+    UnknownDecision,
+    UnknownStudy,
+)
+from infex.study import desk as desks
+from infex.study.store import Snapshot
+from infex.study.study import Study
+from tests.study.studies import ARMS, POLICY, Clock, pulls, replayed_state, shop, state_of, url_in
+
+VISITOR = features.table({"age": (20, 80)}, {"country": ["FR", "DE"]}, missing="flag", beyond="clip")
+
+
+def test_the_same_key_gives_the_same_decision_and_takes_no_round(tmp_path: Path) -> None:
+    with shop(tmp_path) as study:
+        first = study.ask("order-1", unit="ann")
+        assert study.ask("order-1", unit="ann") == first
+        study.tell("order-1", 0.5)
+        assert study.ask("order-1", unit="ann") == first
+        assert study.ask("order-2").t == 2
+    with shop(tmp_path) as study:
+        assert study.ask("order-1", unit="ann") == first
+        assert study.ask("order-3").t == 3
+
+
+def test_another_request_under_a_key_is_refused(tmp_path: Path) -> None:
+    with shop(tmp_path, features=features.disjoint(["tea", "juice"], context=VISITOR)) as study:
+        first = study.ask("order-1", context={"age": 45, "country": "FR"})
+        assert study.ask("order-1", context={"country": "FR", "age": 45}) == first
+        for other in ({"context": {"age": 46, "country": "FR"}}, {"context": {"age": 45}, "unit": "ann"}):
+            with pytest.raises(AnotherRequest, match="something else was asked under the key 'order-1'"):
+                study.ask("order-1", **other)
+        study.tell("order-1", 1.0)
+        with pytest.raises(AnotherRequest) as refusal:
+            study.ask("order-1", context={"age": 46, "country": "FR"})
+        assert "46" not in str(refusal.value)  # contexts of customers go to no log
+
+
+def test_a_reward_counts_once(tmp_path: Path) -> None:
+    with shop(tmp_path) as study:
+        study.ask("a")
+        assert study.state("a") == "pending"
+        assert study.tell("a", 0.5) == study.tell("a", 0.5) == study.state("a") == "rewarded"
+        with pytest.raises(AlreadyTold, match=r"'a' has the reward 0.5 already, got 0.6: correct it"):
+            study.tell("a", 0.6)
+        with pytest.raises(UnknownDecision, match="study 'shop' never took a decision 'b'"):
+            study.tell("b", 0.5)
+        for wrong in (float("nan"), "1", True, 1e200):
+            with pytest.raises(InvalidReward):
+                study.tell("a", wrong)
+        assert pulls(study) == 1
+    with shop(tmp_path) as study:
+        assert study.tell("a", 0.5) == "rewarded"
+        with pytest.raises(AlreadyTold):
+            study.tell("a", 0.6)
+
+
+@pytest.mark.parametrize("key", ["", "infex:x", "x" * 201, 7, None, "a\0b", "a\ud800"])
+def test_keys_are_texts(tmp_path: Path, key: Any) -> None:
+    with shop(tmp_path) as study:
+        with pytest.raises(InvalidSetting, match="a key must be a text"):
+            study.ask(key)
+        with pytest.raises((UnknownDecision, InvalidSetting)):
+            study.tell(key, 1.0)
+        assert study._desk.standing.number == 1
+
+
+def test_what_is_refused_leaves_nothing_in_the_journal(tmp_path: Path) -> None:
+    with shop(tmp_path, features=features.disjoint(["tea", "juice"], context_dim=2)) as study:
+        for wrong in ([0.1], [3.0, 4.0], None, "tea"):
+            with pytest.raises(InvalidContext):
+                study.ask("a", context=wrong)
+        with pytest.raises(InvalidSetting, match="context must be finite"):
+            study.ask("a", context=[0.1, float("nan")])
+        with pytest.raises(InvalidSetting, match="got a Clock"):
+            study.ask("a", context=Clock())
+        with pytest.raises(TypeError):
+            study.ask("a", context=[0.1, 0.2], surprise=1)
+        assert study._desk.standing.number == 1
+        assert study.ask("a", context=np.array([0.1, 0.2], dtype=np.float32)).t == 1
+
+
+def work_through(study: Study, contexts: list[Any], seed: int = 3) -> None:
+    """Asks, tells some rewards late, some never, some twice."""
+    rng = np.random.default_rng(seed)
+    waiting: list[str] = []
+    for place, context in enumerate(contexts):
+        key = f"{seed}-{place}"
+        study.ask(key, context=context, unit=f"u{place % 7}", durable=False)
+        waiting.append(key)
+        while waiting and rng.random() < 0.45:
+            told = waiting.pop(int(rng.integers(len(waiting))))
+            study.tell(told, float(rng.random()), durable=False)
+
+
+PROBLEMS: dict[str, dict[str, Any]] = {
+    "fixed arms": {"arms": ARMS, "labels": ["a", "b", 3]},
+    "thompson": {"arms": ARMS, "policy": infex.Infex(infex.LinTS(), infex.jittered(4))},
+    "limits": {
+        "arms": ARMS,
+        "policy": infex.Infex(infex.LinUCB(), infex.guarded(infex.every(3), 2.0)),
+    },
+    "switching": {"arms": ARMS, "policy": infex.RarelySwitchingUCB()},
+    "disjoint": {"features": features.disjoint(["tea", "juice"], context=VISITOR)},
+    "interactions": {"features": features.interactions(np.eye(3), context_dim=2)},
+    "windowed": {"arms": ARMS, "estimator": estimators.Windowed(size=20)},
+    "ignoring": {"arms": ARMS, "pending": "ignore", "penalty": 0.5, "allowed": [True, False, True]},
+}
+
+
+def contexts_for(problem: dict[str, Any], count: int) -> list[Any]:
+    rng = np.random.default_rng(5)
+    if "arms" in problem:
+        return [None] * count
+    if isinstance(problem["features"], features.Disjoint):
+        return [{"age": float(rng.integers(10, 90)), "country": "FR"} for _ in range(count)]
+    return [rng.uniform(-0.5, 0.5, 2) for _ in range(count)]
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_replay_gives_the_live_state_to_the_last_bit(tmp_path: Path, problem: str) -> None:
+    settings = PROBLEMS[problem]
+    contexts = contexts_for(settings, 120)
+    bandit = infex.Bandit(**{"policy": POLICY, "seed": 7, **settings})
+    study = shop(tmp_path, **settings)
+    work_through(study, contexts[:60])
+    assert replayed_state(study) == state_of(study)
+    study.close()
+    with shop(tmp_path) as study:  # from the snapshot
+        work_through(study, contexts[60:], seed=4)
+        assert replayed_state(study) == state_of(study)
+        for decision, kept in zip(
+            study._desk.standing.bandit.pending, study._desk.standing.cases.values(), strict=True
+        ):
+            assert decision == kept.decision
+    assert bandit.ask(context=contexts[0], id="3-0") == decision_of(tmp_path, "3-0")
+
+
+def decision_of(folder: Path, key: str) -> Any:
+    with shop(folder) as study:
+        return study.explain(key, prove=False).decision
+
+
+def test_a_study_decides_as_a_bandit_does(tmp_path: Path) -> None:
+    bandit = infex.Bandit(ARMS, POLICY, seed=7)
+    with shop(tmp_path) as study:
+        for n in range(40):
+            assert study.ask(f"k{n}") == bandit.ask(id=f"k{n}")
+            if n % 3:
+                study.tell(f"k{n}", n % 2)
+                bandit.tell(f"k{n}", n % 2)
+        assert study._desk.standing.bandit.digest() == bandit.digest()
+
+
+def test_arms_that_change_every_round_and_masks(tmp_path: Path) -> None:
+    sets = np.random.default_rng(1).uniform(-0.5, 0.5, (20, 3, 2))
+    with shop(tmp_path, dim=2) as study:
+        for n, arms in enumerate(sets):
+            study.ask(f"k{n}", arms=arms, labels=["x", "y", "z"], allowed=[True, True, n % 2 == 0])
+            study.tell(f"k{n}", 0.5)
+        assert replayed_state(study) == state_of(study)
+
+
+def test_batches_are_as_many_calls(tmp_path: Path) -> None:
+    keys = [f"k{n}" for n in range(30)]
+    with shop(tmp_path, "one") as one, shop(tmp_path, "many") as many:
+        singly = [one.ask(key, unit="u") for key in keys]
+        assert many.ask_many(keys, units=["u"] * 30) == singly == many.ask_many(keys, units=["u"] * 30)
+        rewards = [n / 30 for n in range(30)]
+        for key, reward in zip(keys, rewards, strict=True):
+            one.tell(key, reward)
+        assert many.tell_many(keys, rewards) == ["rewarded"] * 30
+        assert state_of(one)[0] == state_of(many)[0]
+        with pytest.raises(InvalidSetting, match="units must be as many as the keys, 2, got 1"):
+            many.ask_many(["x", "y"], units=["u"])
+
+
+def test_settings_are_kept_and_different_ones_refused_with_the_difference(tmp_path: Path) -> None:
+    with pytest.raises(UnknownStudy, match="there is no study 'shop'"):
+        Study.open(url_in(tmp_path), "shop")
+    with pytest.raises(InvalidSetting, match="no setting 'sed'"):
+        shop(tmp_path, sed=8)
+    assert infex.studies(url_in(tmp_path)) == []
+    shop(tmp_path).close()
+    shop(tmp_path, seed=7, policy=POLICY, arms=np.array(ARMS), penalty=1).close()
+    other = infex.Infex(infex.LinUCB(), infex.every(6))
+    with pytest.raises(OtherSettings, match=r"seed is 7, not 8; policy.schedule.m is 5, not 6\. Open it"):
+        shop(tmp_path, seed=8, policy=other)
+    assert infex.studies(url_in(tmp_path)) == ["shop"]
+
+
+@pytest.mark.filterwarnings("ignore::infex.SparseExploration")
+def test_amendments_are_entries_and_lose_nothing(tmp_path: Path) -> None:
+    tighter = infex.Infex(infex.LinUCB(), infex.budget(infex.every(4), 3))
+    with shop(tmp_path) as study:
+        study.tell_many([d.id for d in study.ask_many([f"k{n}" for n in range(20)])], [1.0] * 20)
+        spent, told = study.metrics()["exploration"]["done"], pulls(study)
+        study.amend(policy=tighter, reason="too dear")
+        study.add_arms([[0.8, 0.6]], reason="a new product")
+        study.remove_arms([0])
+        study.amend(allowed=[True, False, True], pending="ignore", reason="sold out")
+        study.extend(1)
+        study.ask_many([f"m{n}" for n in range(20)])
+        assert study.metrics()["exploration"]["done"] == spent  # of which there were more than 3
+        assert pulls(study) <= told
+        assert replayed_state(study) == state_of(study)
+        assert study.metrics()["amendments"] == 6
+        with pytest.raises(InvalidSetting, match="none was given"):
+            study.amend(reason="why not")
+    with pytest.raises(OtherSettings, match="policy"):
+        shop(tmp_path, policy=POLICY)
+    shop(tmp_path, policy=tighter, allowed=[True, False, True], pending="ignore").close()
+
+
+class Mine:
+    """A policy of a user's own."""
+
+    def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
+        return infex.Choice(t % len(evidence), explored=False)
+
+
+def test_what_holds_code_of_ones_own_is_given_again(tmp_path: Path) -> None:
+    with shop(tmp_path, policy=Mine()) as study:
+        assert [study.ask(f"k{n}").arm for n in range(4)] == [1, 2, 0, 1]
+        assert replayed_state(study, policy=Mine()) == state_of(study)
+        with pytest.raises(NoRecord, match="Mine holds your code"):
+            study.amend(policy=Mine(), reason="no")
+    with pytest.raises(infex.InfexError, match="policy=, it was Mine"):
+        shop(tmp_path)
+    with shop(tmp_path, policy=Mine()) as study:
+        assert study.ask("k4").arm == 2
+
+
+def test_a_snapshot_that_does_not_fit_is_not_used(tmp_path: Path) -> None:
+    with shop(tmp_path) as study:
+        work_through(study, [None] * 30)
+        before, store = state_of(study), study._desk.store
+        study.flush()
+        end = store.end("shop")
+    for content in (b"", b"x" * 100, bytes(32)):
+        study = shop(tmp_path)
+        study._desk.store.keep("shop", Snapshot(end, content))
+        study._desk.keep_snapshot = lambda: None  # type: ignore[method-assign]
+        study.close()
+        with shop(tmp_path) as again:
+            assert state_of(again) == before
+    study = shop(tmp_path)
+    wrong = end._replace(link=bytes(32))
+    study._desk.store.keep("shop", Snapshot(wrong, study._desk.store.snapshots("shop")[0].content))
+    study._desk.keep_snapshot = lambda: None  # type: ignore[method-assign]
+    study.ask("more")
+    study.close()
+    with shop(tmp_path) as again:
+        assert replayed_state(again) == state_of(again)
+
+
+def test_snapshots_are_kept_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(desks, "ENTRIES_BETWEEN_SNAPSHOTS", 10)
+    with shop(tmp_path) as study:
+        work_through(study, [None] * 30)
+        kept = study._desk.store.snapshots("shop")
+        assert len(kept) == 1
+        assert kept[0].mark.number >= 30
+        assert isinstance(study._desk, desks.LocalDesk)
+        assert study._desk.snapshots_failed == 0
+
+
+def test_a_file_is_for_one_process_and_a_study_for_one_object(tmp_path: Path) -> None:
+    with shop(tmp_path, "a"), shop(tmp_path, "b"):
+        with pytest.raises(StoreInUse, match=r"'a' .* is open already in this process"):
+            shop(tmp_path, "a")
+        assert infex.studies(url_in(tmp_path)) == ["a", "b"]
+    shop(tmp_path, "a").close()
+
+
+def test_a_closed_study_says_so(tmp_path: Path) -> None:
+    study = shop(tmp_path)
+    study.close()
+    study.close()
+    with pytest.raises(StoreFailed, match="'shop' was closed"):
+        study.ask("a")
+    for wrong in ("shop.db", "sqlite:///", "mysql://x", 7):
+        with pytest.raises(InvalidSetting, match="a study is kept at"):
+            infex.studies(wrong)
+
+
+def test_many_threads_send_every_key_several_times(tmp_path: Path) -> None:
+    keys = [f"k{n}" for n in range(300)]
+    order = np.random.default_rng(0).permutation(np.repeat(np.arange(300), 5))
+    with shop(tmp_path) as study:
+
+        def serve(place: int) -> tuple[str, Any]:
+            key = keys[place]
+            decision = study.ask(key, unit=f"u{place}")
+            study.tell(key, place / 300)
+            return key, decision
+
+        with ThreadPoolExecutor(16) as pool:
+            answers = list(pool.map(serve, order.tolist()))
+        assert len(set(answers)) == 300
+        assert sorted(decision.t for _, decision in set(answers)) == list(range(1, 301))
+        assert study.metrics()["exploration"]["done"] == 300 // 5
+        assert replayed_state(study) == state_of(study)
+
+
+def test_a_decision_is_acknowledged_after_the_disk_and_others_decide_meanwhile(tmp_path: Path) -> None:
+    study = shop(tmp_path)
+    store, gate = study._desk.store, threading.Event()
+    append = store.append
+
+    def held(name: str, entries: Any) -> None:
+        assert gate.wait(20)
+        append(name, entries)
+
+    store.append = held  # type: ignore[method-assign]
+    quick = [study.ask(f"q{n}", durable=False) for n in range(3)]  # none of them waits
+    assert [decision.t for decision in quick] == [1, 2, 3]
+    with ThreadPoolExecutor(4) as pool:
+        slow = [pool.submit(study.ask, f"s{n}") for n in range(4)]
+        study.tell("q0", 1.0, durable=False)
+        assert not any(future.done() for future in slow)
+        assert store.end("shop").number == 1
+        gate.set()
+        assert sorted(future.result().t for future in slow) == [4, 5, 6, 7]
+    study.close()
+    with shop(tmp_path) as again:
+        assert again.ask("q1") == quick[1]
+
+
+def test_if_the_disk_fails_nobody_is_acknowledged_and_it_goes_on_afterwards(tmp_path: Path) -> None:
+    study = shop(tmp_path)
+    study.ask("before")
+    store, append = study._desk.store, study._desk.store.append
+    full = [True]
+
+    def failing(name: str, entries: Any) -> None:
+        if full[0]:
+            raise StoreFailed("no room is left")
+        append(name, entries)
+
+    store.append = failing  # type: ignore[method-assign]
+    with pytest.raises(StoreFailed, match="not acknowledged: no room is left"):
+        study.ask("a")
+    with pytest.raises(StoreFailed, match="not acknowledged"):
+        study.ask("a")  # the retry fails too
+    with pytest.raises(StoreFailed, match="not acknowledged"):
+        study.tell("before", 1.0)
+    full[0] = False
+    decision = study.ask("a")  # what was decided stays decided
+    assert decision.t == 2
+    assert study.tell("before", 1.0) == "rewarded"
+    assert replayed_state(study) == state_of(study)
+    study.close()
+    with shop(tmp_path) as again:
+        assert again.ask("a") == decision
+
+
+def test_what_never_came_to_the_disk_was_never_acknowledged(tmp_path: Path) -> None:
+    study = shop(tmp_path)
+    study.ask("before")
+    study._desk.store.append = refuse  # type: ignore[method-assign]
+    with pytest.raises(StoreFailed, match="not acknowledged"):
+        study.ask("a")
+    with pytest.raises(StoreFailed, match="1 entries were not written"):
+        study.close()
+    with shop(tmp_path) as again:
+        with pytest.raises(UnknownDecision):
+            again.tell("a", 1.0)
+        assert again.ask("b").t == 2
+
+
+def refuse(name: str, entries: Any) -> None:
+    raise StoreFailed("no room is left")
+
+
+def test_a_decision_whose_time_has_passed_takes_the_default(tmp_path: Path) -> None:
+    clock = Clock()
+    with shop(tmp_path, clock=clock, wait="3 days", default=0.25) as study:
+        study.ask("a")
+        clock.now += 3 * 86_400 - 1
+        study.ask("b")
+        assert study.state("a") == "pending"
+        clock.now += 1
+        study.ask("c")
+        assert study.state("a") == "defaulted"
+        assert study.explain("a", prove=False).reward == 0.25
+        assert study.tell("a", 0.9) == study.tell("a", 0.9) == "late"
+        with pytest.raises(AlreadyTold):
+            study.tell("a", 0.8)
+        assert (study.explain("a", prove=False).reward, study.explain("a", prove=False).late) == (0.25, 0.9)
+        assert pulls(study) == 1
+        assert replayed_state(study) == state_of(study)
+        assert study.metrics()["states"] == {
+            "pending": 2, "rewarded": 0, "defaulted": 0, "late": 1, "corrected": 0, "erased": 0,
+        }  # fmt: skip
+    with shop(tmp_path, clock=clock) as study:
+        assert study.state("a") == "late"
+        clock.now += 10 * 86_400
+        assert study.tell("c", 1.0) == "late"  # it has passed since
+
+
+def test_without_a_default_nothing_is_learnt(tmp_path: Path) -> None:
+    clock = Clock()
+    with shop(tmp_path, clock=clock, wait=60) as study:
+        study.ask("a")
+        clock.now += 61
+        assert study.tell("a", 1.0) == "late"
+        assert pulls(study) == 0
+        assert study._desk.standing.bandit.pending == ()
+        assert replayed_state(study) == state_of(study)
+
+
+def test_clocks_that_jump_change_no_state_twice(tmp_path: Path) -> None:
+    clock, start = Clock(), Clock().now
+    rng = np.random.default_rng(4)
+    with shop(tmp_path, clock=clock, wait="30 minutes", default=0.0) as study:
+        for n in range(60):
+            clock.now = start + 60 * n + float(rng.choice([0, 3600, -3600]))
+            study.ask(f"k{n}", durable=False)
+            if n % 3 == 0:
+                study.tell(f"k{max(n - 2, 0)}", 1.0, durable=False)
+        states = study.metrics()["states"]
+        assert sum(states.values()) == 60
+        assert states["defaulted"] > 0
+        assert states["rewarded"] > 0
+        assert replayed_state(study) == state_of(study)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"wait": "soon"}, {"wait": -1}, {"wait": "0 days"}, {"default": 1.0}, {"again": "add"},
+     {"wait": 1, "default": float("inf")}],
+)  # fmt: skip
+def test_rules_are_checked_at_once(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSetting):
+        shop(tmp_path, **wrong)
+    assert infex.studies(url_in(tmp_path)) == []
+
+
+def test_metrics_are_plain_numbers(tmp_path: Path) -> None:
+    clock = Clock()
+    with shop(tmp_path, clock=clock) as study:
+        for n in range(10):
+            study.ask(f"k{n}")
+        clock.now += 30
+        study.tell_many([f"k{n}" for n in range(4)], [0.0, 1.0, 1.0, 1.0])
+        found = study.metrics()
+    assert (found["decisions"], found["states"]["pending"], found["states"]["rewarded"]) == (10, 6, 4)
+    assert found["delay"]["mean"] == 30.0
+    assert found["delay"]["up_to"]["60"] == 4
+    assert found["pending_by_age"]["60"] == 6
+    assert found["exploration"]["done"] == 2
+    assert found["reasons"] == {"greedy": 8, "scheduled": 2}
+    day = found["days"]["2023-11-14"]
+    assert (day["decisions"], day["explored"], day["rewards"], day["mean_reward"]) == (10, 2, 4, 0.75)
+    assert day["calibration"] == 0.75  # nothing was known when they were decided
