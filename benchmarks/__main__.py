@@ -5,7 +5,7 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from benchmarks import ask_tell, by_hand, disjoint, engine, hybrid, many, plans, rivals, sweeps
+from benchmarks import ask_tell, by_hand, disjoint, engine, hybrid, many, plans, rivals, study, sweeps
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -21,7 +21,21 @@ def main() -> None:
     write("rivals", show_rivals())
     write("plans", show_plan())
     write("sweeps", show_sweeps())
+    write("study", show_study())
     print(f"\nwritten to {RESULTS.relative_to(Path.cwd())}/")
+
+
+def show_study() -> dict[str, Any]:
+    """A bandit with a journal."""
+    load, alone, kept, shared = study.durable(), study.not_waiting(), study.long_study(), study.postgres()
+    print("\na study in SQLite, every answer on disk, from 64 threads (wanted: 8,000 a second, 40 ms)\n")
+    print(f"{load.per_second:,.0f} events a second, median {load.median:.1f} ms, p99 {load.p99:.1f} ms")
+    print(f"an ask that waits for no disk: {alone:.0f} microseconds (wanted: 60)")
+    print(f"{kept.decisions:,} decisions: opened in {kept.opened:.2f} s (wanted: 3)")
+    rate, size = kept.replayed_per_second, kept.bytes_each
+    print(f"replayed at {rate:,.0f} decisions a second (wanted: 50,000); memory: {size:.0f} bytes each")
+    print(f"PostgreSQL, two processes of 32 threads: {shared:,.0f} decisions a second (wanted: 3,000)")
+    return {"load": load._asdict(), "alone": alone, "long": kept._asdict(), "postgres": shared}
 
 
 def show_ask_tell() -> list[dict[str, Any]]:

@@ -15,20 +15,22 @@ from infex.bandit.given_columns import plain_rows
 from infex.bandit.row_rules import RowRules, row_rules
 from infex.checks import whole
 from infex.errors import InvalidArms, InvalidSetting
-from infex.features import Disjoint, Interactions
+from infex.features import Disjoint, Hybrid, Interactions
 from infex.features.many_contexts import contexts_of, read_alike, vectors_of
 from infex.features.named_values import one_by_one
 from infex.kernels.given_arms import best_in_blocks, greedy_among, greedy_joined, widths_in_blocks
 from infex.kernels.offered_arms import best_of_offers
-from infex.linear import RidgeStatistics
+from infex.linear import InContext, RidgeStatistics
 from infex.linear.block_ridge import BlockRidge
 from infex.linear.grounds import Grounds
+from infex.linear.hybrid_ridge import HybridRidge
 
 if TYPE_CHECKING:
     from infex.bandit.bandit import Bandit
 
 SETS_AT_ONCE = 256  # sets of arms that a map makes at a time
 
+ONE_WIDTH = np.array([0.0, 0.0, 1.0, 0.0, 1.0, 1.0])  # a radius of 1, as `kernels.full_radius` reads it
 MOST_AT_ONCE = 2**31  # decisions
 MOST_RADIX = 2**16  # numbers below it are sorted in one pass
 
@@ -166,6 +168,8 @@ class InContexts:
             return within_products(ridge, features, self._inside, self._rules.masks)
         if isinstance(bandit._arms, Mapped) and bandit._arms.encoder is not None:
             return None  # what is noticed of each context is counted, one by one
+        if isinstance(features, Hybrid):
+            return None if len(self._rules.masks) else within_hybrid(ridge, features, self._contexts)
         if not isinstance(bandit._arms.layout, np.ndarray):
             return None if self._inside is None else within_blocks(ridge, self._inside, self._rules.masks)
         chunks = [
@@ -229,6 +233,21 @@ def within_blocks(ridge: object, inside: Floats, masks: Bools) -> Greedily | Non
     small = arms.astype(np.uint16) if ridge.layout.arms <= MOST_RADIX else arms
     widths_in_blocks(ridge.solved, inside, np.argsort(small, kind="stable"), arms, widths)
     return Greedily(arms, means, widths, Grounds.in_blocks(arms, inside))
+
+
+def within_hybrid(ridge: object, features: Hybrid, contexts: Sequence[object]) -> Greedily | None:
+    """The greedy answers in contexts where arms have a regression each and share one."""
+    if type(ridge) is not HybridRidge:
+        return None
+    count, row = len(contexts), ridge.layout.row
+    arms, figures, rows = np.empty(count, dtype=np.int64), np.empty((2, count)), np.empty((count, row))
+    for place, context in enumerate(contexts):
+        offer = InContext(*features.within(context))
+        arm, _, mean, _, width = ridge.glance(offer, ONE_WIDTH, False)
+        if arm < 0:
+            return None
+        arms[place], figures[:, place], rows[place] = arm, (mean, width), offer.row(arm)
+    return Greedily(arms, figures[0], figures[1], Grounds.in_blocks(arms, rows))
 
 
 def questions_of(

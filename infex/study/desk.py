@@ -15,7 +15,7 @@ from infex.study.rules import MICROSECONDS
 from infex.study.standing import Standing
 from infex.study.state_snapshots import snapshot_of
 from infex.study.store import Snapshot, Store
-from infex.study.writer import Writer
+from infex.study.writer import Ticket, Writer
 
 Answer = TypeVar("Answer")
 CLOSED_KEPT = 4096  # cases that were closed last, which are likely to be asked for again
@@ -94,6 +94,7 @@ class LocalDesk:
         self._lock = threading.RLock()
         self._closed: dict[str, Case] = {}
         self._writer = Writer(store, name, mark)
+        self._ticket = Ticket(0, None)  # the last
         self._snapshot_at = mark.number
         self.snapshots_failed = 0
 
@@ -105,19 +106,25 @@ class LocalDesk:
         with self._lock:
             writer.refuse_more()
             answer, number = work()
-            ticket = writer.again(number)
+            ticket = self._ticket if self._is_new(number) else writer.again(number)
         if durable:
             writer.wait(ticket)
         if is_time(self.standing.number, self._snapshot_at):
             self.keep_snapshot()
         return answer
 
+    def _is_new(self, number: int) -> bool:
+        """Is this the last entry, and its batch still on its way?"""
+        last, batch = self._ticket
+        return number == last and batch is not None and not batch.done.is_set()
+
     def look(self, work: Callable[[], Answer]) -> Answer:
         with self._lock:
             return work()
 
     def write(self, kind: EntryKind, key: str, unit: str, at: int, content: Content) -> int:
-        return self._writer.add(Draft(kind.value, key, unit, at, encoded(content))).number
+        self._ticket = self._writer.add(Draft(kind.value, key, unit, at, encoded(content)))
+        return self._ticket.number
 
     def find(self, key: str) -> Case | None:
         case = self.standing.cases.get(key) or self._closed.get(key)

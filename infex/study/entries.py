@@ -95,20 +95,23 @@ def linked(drafts: Iterable[Draft], after: Mark) -> list[Entry]:
 
 def followed(entries: Iterable[Entry], after: Mark) -> Iterator[Entry]:
     """The entries, each if it follows the one before; DamagedJournal names the first that does not."""
+    before, last = after.link, after.number
     for entry in entries:
-        if entry.number != after.number + 1:
-            raise DamagedJournal(f"entry {after.number + 1} of the journal is missing")
+        number, kind, key, _, at, _, _, seal, link = entry
+        last += 1
+        if number != last:
+            raise DamagedJournal(f"entry {last} of the journal is missing")
         refuse_changed(entry)
-        if not _follows(entry, after):
-            raise DamagedJournal(f"entry {entry.number} of the journal does not follow the one before it")
-        after = entry.mark
+        if _link(before, number, kind, key, at, seal) != link:
+            raise DamagedJournal(f"entry {number} of the journal does not follow the one before it")
+        before = link
         yield entry
 
 
 def refuse_changed(entry: Entry) -> Entry:
     """The entry, if its unit and content are what its seal is of, or were erased."""
-    whole = entry.is_erased or _seal(entry.salt or b"", entry.unit or "", entry.content or b"") == entry.seal
-    if not whole:
+    _, _, _, unit, _, content, salt, seal, _ = entry
+    if content is not None and _seal(salt or b"", unit or "", content) != seal:
         raise DamagedJournal(f"the content of entry {entry.number} of the journal is not what was written")
     return entry
 
@@ -127,21 +130,15 @@ def _follows(entry: Entry, after: Mark) -> bool:
 
 
 def _seal(salt: bytes, unit: str, content: bytes) -> bytes:
-    return blake2b(b"".join((salt, _sized(unit.encode()), content)), digest_size=HASH_SIZE).digest()
+    about = unit.encode()
+    return blake2b(
+        b"%b%b%b%b" % (salt, len(about).to_bytes(4), about, content), digest_size=HASH_SIZE
+    ).digest()
 
 
 def _link(before: bytes, number: int, kind: str, key: str, at: int, seal: bytes) -> bytes:
-    parts = (
-        before,
-        seal,
-        number.to_bytes(8),
-        at.to_bytes(8, signed=True),
-        _sized(kind.encode()),
-        key.encode(),
-    )
+    """Parts of any length have it before them, so that no two can be cut otherwise."""
+    word = kind.encode()
+    place = number.to_bytes(8) + at.to_bytes(8, signed=True)
+    parts = before, seal, place, len(word).to_bytes(4), word, key.encode()
     return blake2b(b"".join(parts), digest_size=HASH_SIZE).digest()
-
-
-def _sized(part: bytes) -> bytes:
-    """With its length before it, so that no two parts can be cut otherwise."""
-    return len(part).to_bytes(4) + part

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left
 from hashlib import blake2b
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 MOST_RECENT = 1 << 16  # hashes that are kept one by one before they are sorted in
 
@@ -21,15 +22,15 @@ class KnownKeys:
     __slots__ = ("_recent", "_sorted")
 
     def __init__(self, content: bytes = b"") -> None:
-        self._sorted: NDArray[np.uint64] = np.frombuffer(content, dtype="<u8").astype(np.uint64)
+        self._sorted = array("Q", np.frombuffer(content, dtype="<u8").astype(np.uint64).tobytes())
         self._recent: set[int] = set()
 
     def __contains__(self, key: str) -> bool:
         number = _hash(key)
         if number in self._recent:
             return True
-        place = int(self._sorted.searchsorted(np.uint64(number)))
-        return place < self._sorted.size and int(self._sorted[place]) == number
+        place = bisect_left(self._sorted, number)  # NumPy's would let other threads in
+        return place < len(self._sorted) and self._sorted[place] == number
 
     def add(self, key: str) -> None:
         """One more."""
@@ -40,14 +41,14 @@ class KnownKeys:
     def _sort(self) -> None:
         recent = np.fromiter(self._recent, dtype=np.uint64, count=len(self._recent))
         recent.sort()
-        self._sorted = np.concatenate([self._sorted, recent])
-        self._sorted.sort(kind="stable")  # which merges what is sorted
-        self._recent = set()
+        every = np.concatenate([np.frombuffer(self._sorted, dtype=np.uint64), recent])
+        every.sort(kind="stable")  # which merges what is sorted
+        self._sorted, self._recent = array("Q", every.tobytes()), set()
 
     def to_bytes(self) -> bytes:
         """All of them."""
         self._sort()
-        return self._sorted.astype("<u8").tobytes()
+        return np.frombuffer(self._sorted, dtype=np.uint64).astype("<u8").tobytes()
 
 
 def _hash(key: str) -> int:

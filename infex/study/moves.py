@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from infex.bandit import Decision
-from infex.bandit.journaling import Prepared, prepared
+from infex.bandit.journaling import Prepared, decide_own, prepared
 from infex.errors import AnotherRequest, InvalidSetting, UnknownDecision
 from infex.study.cases import Case, EntryKind, RewardState, held_case
 from infex.study.contents import (
@@ -31,7 +31,7 @@ def ask_one(desk: Desk, key: str, unit: str, request: Request) -> tuple[Decision
     standing = desk.standing
     if is_held(standing.bandit.seed, unit or key, standing.rules.holdout):
         return _hold_out(desk, key, unit, request, now)
-    decided = standing.bandit.decide(**request.options, id=key)
+    decided = decide_own(standing.bandit, request.options, key)
     number = desk.write(EntryKind.DECISION, key, unit, now, decision_content(decided, request.encoded))
     standing.decide(number, key, unit, now, decided, request.digest)
     return decided.decision, number

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
+from itertools import islice
 from typing import NamedTuple
 
 from infex.bandit.journaling import warn_no_more
@@ -17,12 +18,15 @@ from infex.study.contents import (
     content_of,
     encoded,
 )
+from infex.study.entering import enter_many
 from infex.study.entries import BEGINNING, Draft, Entry, Mark, linked
 from infex.study.standing import History, Standing
 from infex.study.state_snapshots import standing_from
 from infex.study.store import Snapshot, Store
 from infex.study.study_settings import kept_settings, refuse_different
 from infex.version import __version__
+
+PAGE_ENTERED = 2000  # entries that are entered together
 
 
 def opened_standing(store: Store, name: str, given: Mapping[str, object], at: int) -> tuple[Standing, Mark]:
@@ -141,7 +145,8 @@ def caught_up(
 ) -> tuple[Standing, Mark]:
     """The state after all entries behind a place, or so many, and the place behind those."""
     warn_no_more(standing.bandit)
-    for entry in store.read(name, mark, most):
-        standing.enter(entry)
-        mark = entry.mark
+    entries = store.read(name, mark, most)
+    while page := list(islice(entries, PAGE_ENTERED)):
+        enter_many(standing, page)
+        mark = page[-1].mark
     return standing, mark

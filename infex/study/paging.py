@@ -14,9 +14,8 @@ def paged(page_of: Callable[[Mark, int], list[Entry]], after: Mark, most: int | 
     left = PAGE_OF_ENTRIES if most is None else most
     while left > 0:
         page = page_of(after, min(left, PAGE_OF_ENTRIES))
-        for entry in followed(page, after):
-            after = entry.mark
-            yield entry
+        yield from followed(page, after)
         if not page:
             return
+        after = page[-1].mark
         left = left if most is None else left - len(page)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Any, final
 
 import msgspec
@@ -12,6 +13,7 @@ from infex.study.rules import MICROSECONDS
 
 DAY = 86_400 * MICROSECONDS
 DELAY_BUCKETS = (1, 10, 60, 600, 3600, 6 * 3600, 86_400, 7 * 86_400, 30 * 86_400)  # seconds
+DELAY_EDGES = tuple(seconds * MICROSECONDS for seconds in DELAY_BUCKETS)
 MEMORY = 1000.0  # rewards over which the drift of residuals is looked at
 
 
@@ -112,7 +114,7 @@ class Tallies:
         self.changed(at, decision, 0.0, reward, first=True)
         waited = max(told_at - at, 0)
         self.tally.delay += waited
-        self.tally.delays[sum(waited > edge * MICROSECONDS for edge in DELAY_BUCKETS)] += 1
+        self.tally.delays[bisect_left(DELAY_EDGES, waited)] += 1
 
     def changed(self, at: int, decision: Decision, before: float, reward: float, first: bool = False) -> None:
         """The reward that counts for a decision is another."""

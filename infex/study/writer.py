@@ -17,11 +17,12 @@ MOST_UNWRITTEN = 100_000  # drafts; with more, nothing new is taken before the d
 class Batch:
     """Drafts that go to the disk together; `done` when they are there, or could not be brought there."""
 
-    __slots__ = ("done", "drafts")
+    __slots__ = ("done", "drafts", "last")
 
     def __init__(self) -> None:
         self.drafts: list[Draft] = []
         self.done = threading.Event()
+        self.last = 0  # the number of the last entry in it, once it is under way
 
 
 class Ticket(NamedTuple):
@@ -79,7 +80,7 @@ class Writer:
         with self._lock:
             if number <= self._written:
                 return Ticket(number, None)
-            if self._begun and number <= self._begun[-1].number and not self._current.done.is_set():
+            if number <= self._current.last and not self._current.done.is_set():
                 return Ticket(number, self._current)
             self._retries = True
             self._called.notify()
@@ -109,7 +110,7 @@ class Writer:
                     self._next.done.set()
                     return
                 batch, self._next, self._retries = self._next, Batch(), False
-                self._current = batch
+                self._current, batch.last = batch, self._added
             goes_on = self._commit(batch.drafts)
             batch.done.set()
             if not goes_on:
