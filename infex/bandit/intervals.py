@@ -37,9 +37,7 @@ def intervals_of(bandit: Bandit, level: float, asked: Asked) -> np.recarray[Any,
     else:
         way = "features.hybrid" if bandit.estimator is None else told(bandit.estimator)
         raise NotKept(f"intervals need ridge regression or Logistic, by arms or disjoint; not {way}")
-    estimates, low, high = found
-    if bandit.rewards is not None:
-        low, high = np.clip(low, *bandit.rewards), np.clip(high, *bandit.rewards)
+    estimates, low, high = _within_range(bandit, found)
     count = len(estimates)
     known = None if asked.arms is not None else pulls_of(bandit._arms, bandit._player.memory)
     columns: dict[str, Any] = {
@@ -50,6 +48,13 @@ def intervals_of(bandit: Bandit, level: float, asked: Asked) -> np.recarray[Any,
         "pulls": np.zeros(count, dtype=np.int64) if known is None else known,
     }
     return np.rec.fromarrays(list(columns.values()), names=list(columns))  # type: ignore[call-overload, no-any-return]
+
+
+def _within_range(bandit: Bandit, ends: Ends) -> Ends:
+    """Intervals that stay where rewards can be, if that is known."""
+    estimates, *sides = ends
+    least, most = bandit._rule.ends if bandit.rewards is not None else (-np.inf, np.inf)
+    return estimates, *(np.clip(side, least, most) for side in sides)  # type: ignore[return-value]
 
 
 def _by_noise(

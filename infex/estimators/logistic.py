@@ -125,11 +125,20 @@ class LogisticFit(Fit):
 
     def refit(self, told: int) -> None:
         """Fits all rows anew, by Newton's method from the present estimate."""
-        count = len(self._places)
-        losses, wins = self._plays[:count].T.copy()
-        start = self._solved[-1].copy()
-        self._volume = logistic(self._rows[:count], losses, wins, self.penalty, start, self._solved)
+        rows, plays = self._counted
+        given = rows, *plays.T.copy(), self.penalty, self._solved[-1].copy(), self._solved
+        self._volume = logistic(*given)
         begin(self._state, float(told))
+
+    @property
+    def _counted(self) -> tuple[Floats, Floats]:
+        """Every x that was seen, and how often it was followed by 0 and by 1."""
+        return self._rows[: len(self._places)], self._plays[: len(self._places)]
+
+    def _count(self, x: Floats, counts: Floats) -> None:
+        """So many more losses and wins of x."""
+        place = self._place(x)  # which may move them all
+        self._plays[place] += counts
 
     def put_right(self, x: Floats, revision: Revision) -> None:
         place = self._place(x)
@@ -142,10 +151,9 @@ class LogisticFit(Fit):
 
     def _remove(self, place: int) -> None:
         """Leaves nothing of a row that is not followed by any reward."""
-        count = len(self._places)
-        left = np.delete(self._rows[:count], place, axis=0), np.delete(self._plays[:count], place, axis=0)
-        self._rows, self._plays = left
-        self._places = {(row + 0.0).tobytes(): at for at, row in enumerate(self._rows)}
+        rows, plays = self._counted
+        self._rows, self._plays = np.delete(rows, place, axis=0), np.delete(plays, place, axis=0)
+        self._places = _places_of(self._rows)
 
     def solve(self, start: Floats) -> Solution:
         """What was fitted; no search is left to begin anywhere."""
@@ -154,15 +162,14 @@ class LogisticFit(Fit):
         return solution.grown(self._volume)
 
     def kept(self) -> Arrays:
-        count = len(self._places)
-        figures = np.append(self._volume, self._state)
-        kept = {"rows": self._rows[:count], "plays": self._plays[:count], "fitted": self._solved}
-        return {name: array.copy() for name, array in kept.items()} | {"fit figures": figures}
+        (rows, plays), figures = self._counted, np.append(self._volume, self._state)
+        kept = {"rows": rows, "plays": plays, "fitted": self._solved, "fit figures": figures}
+        return {name: array.copy() for name, array in kept.items()}
 
     def recall(self, arrays: Arrays, told: int) -> None:
         rows = fitting_rows("rows", arrays["rows"], self.dim)
         plays = within("plays", arrays["plays"], (len(rows), 2), 0.0, MOST_COUNTED)
-        places = {(row + 0.0).tobytes(): place for place, row in enumerate(rows)}
+        places = _places_of(rows)
         if len(places) < len(rows):
             raise DamagedFile("rows of logistic regression come twice")
         self._rows, self._plays, self._places = rows, plays, places
@@ -184,9 +191,8 @@ class LogisticFit(Fit):
         self._solved, self._volume, self._state = solved, volume, np.array(state)
 
     def join(self, other: Self) -> None:
-        for x, counts in zip(other._rows, other._plays[: len(other._places)], strict=False):
-            place = self._place(x)
-            self._plays[place] += counts
+        for x, counts in zip(*other._counted, strict=True):
+            self._count(x, counts)
         self.refit(self.told + other.told)
 
     def _place(self, x: Floats) -> int:
@@ -197,6 +203,11 @@ class LogisticFit(Fit):
             self._plays = np.vstack([self._plays, np.zeros((place + 8, 2))])
         self._rows[place] = x
         return place
+
+
+def _places_of(rows: Floats) -> dict[bytes, int]:
+    """Where each row stands; -0 is 0."""
+    return {(row + 0.0).tobytes(): place for place, row in enumerate(rows)}
 
 
 def _room(dim: int, arms: int, horizon: int) -> int:

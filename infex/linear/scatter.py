@@ -73,10 +73,11 @@ class Scatter:
         """As if they came one by one, to the last bit."""
         self.squares = float(np.cumsum(np.append(self.squares, weights * rewards * rewards))[-1])
 
-    def begin(self, truth: Floats, penalty: float, told: int) -> None:
+    def begin(self, truth: Floats, penalty: float, told: int) -> Scatter:
         """Nothing is known of the rewards so far but their sums."""
         solved = Solved.of(truth, penalty)
         self.squares, self.unknown, self.spent = solved.fitted, float(told), solved.spent
+        return self
 
     def revise(self, revision: Revision, truth: Floats, penalty: float, told: int) -> None:
         """Takes a revision in, or begins anew where a square has hidden others, or may not be in the sum."""
@@ -141,6 +142,4 @@ def scatter_of(arrays: Arrays, truth: Floats, penalty: float, told: int) -> Scat
     """That of a file; one from before has none, and begins anew."""
     if "scatter" in arrays:
         return scatter_kept(arrays["scatter"], told)
-    scatter = Scatter()
-    scatter.begin(truth, penalty, told)
-    return scatter
+    return Scatter().begin(truth, penalty, told)

@@ -24,8 +24,7 @@ def student_quantile(level: float, freedom: float) -> float:
         return math.inf
     tail = 1.0 - level
     if freedom >= SERIES_FROM:
-        z = -NormalDist().inv_cdf(0.5 * tail)
-        return z + (z**3 + z) / (4.0 * freedom) + (5.0 * z**5 + 16.0 * z**3 + 3.0 * z) / (96.0 * freedom**2)
+        return _series(-NormalDist().inv_cdf(0.5 * tail), freedom)
     low, high = 0.0, 1.0
     while beyond(high, freedom) > tail:
         low, high = high, 2.0 * high
@@ -37,6 +36,11 @@ def student_quantile(level: float, freedom: float) -> float:
             break
         low, high = (middle, high) if beyond(middle, freedom) > tail else (low, middle)
     return 0.5 * (low + high)
+
+
+def _series(z: float, freedom: float) -> float:
+    """The quantile by that of the normal distribution."""
+    return z + (z**3 + z) / (4.0 * freedom) + (5.0 * z**5 + 16.0 * z**3 + 3.0 * z) / (96.0 * freedom**2)
 
 
 def beyond(t: float, freedom: float) -> float:
