@@ -34,7 +34,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     | {"linear", "schedules", "estimators", "policies", "rounds", "features", "environments"},
     "bandit": GROUND
     | {"version", "files", "streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds"}
-    | {"features", "records", "logs"},
+    | {"features", "records", "statistics", "logs"},
     "study": GROUND
     | {"version", "files", "linear", "schedules", "policies", "rounds", "features", "records", "bandit"},
     "logs": GROUND | {"files", "schedules", "features", "records"},

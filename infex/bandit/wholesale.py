@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Label
+from infex.bandit.arms import Asked
 from infex.bandit.batching import ask_many
 from infex.bandit.changes import Changes
 from infex.bandit.decision import Decision
 from infex.bandit.decisions import Decisions
 from infex.bandit.exchange import apply, changes_of
+from infex.bandit.intervals import intervals_of
 from infex.bandit.logged import learn
 from infex.bandit.merging import merge
 from infex.bandit.readable import Readable
@@ -130,6 +133,31 @@ class Wholesale(Readable):
         """
         with self._lock:
             return apply(self._bandit, changes)
+
+    def intervals(
+        self,
+        level: float = 0.95,
+        arms: npt.ArrayLike | None = None,
+        labels: Iterable[Label] | None = None,
+        *,
+        context: object = None,
+    ) -> np.recarray[Any, Any]:
+        """One record for each arm: label, estimate, low, high, pulls; by the noise that was seen, not theory.
+
+        An arm's mean reward lies from `low` to `high` with a chance of about `level`, one arm and one moment
+        at a time: Student's quantile times the standard error, and what the penalty may draw the estimate by
+        if theta is no longer than the policy's `bound`. Where too little was seen there is no end. With
+        `rewards=` it stays in that range, and with `Logistic` within 0 and 1. docs/intervals.md says how
+        often it holds, and where not. `arms`, `labels` and `context` are those of `estimates`.
+
+        >>> from infex import Bandit, Greedy
+        >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], Greedy(), rewards=(0, 1))
+        >>> bandit.learn(arms=[0] * 8 + [1] * 8, rewards=[1, 0, 1, 1, 1, 0, 1, 1] + [0] * 7 + [1])
+        >>> bandit.intervals(0.9).low.round(2).tolist(), bandit.intervals(0.9).high.round(2).tolist()
+        ([0.32, 0.0], [1.0, 0.45])
+        """
+        with self._lock:
+            return intervals_of(self._bandit, level, Asked(arms, labels, context))
 
     def merge(self, other: Bandit) -> None:
         """Takes in all that another bandit on the same problem has learnt; the other stays as it is.
