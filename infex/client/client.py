@@ -113,8 +113,9 @@ class RemoteStudy:
         """
         if self._heard.known(key) is not None:
             return "fallback"
-        body = {"key": key, "reward": reward, "weight": weight} | ({} if part is None else {"part": part})
-        return str(self._sender.call("POST", f"{self._path}/rewards", body)["state"])
+        return str(
+            self._sender.call("POST", f"{self._path}/rewards", _told(key, reward, weight, part))["state"]
+        )
 
     def tell_many(self, keys: Sequence[str], rewards: Sequence[float]) -> list[str]:
         """Tells many rewards in one request, but for those of fallbacks; the state of each."""
@@ -153,6 +154,10 @@ class RemoteStudy:
 def _asked(key: str, context: object, more: dict[str, Any]) -> dict[str, Any]:
     given = {word: value for word, value in more.items() if value is not None}
     return {"key": key, **({} if context is None else {"context": context}), **given}
+
+
+def _told(key: str, reward: float, weight: float, part: str | None) -> dict[str, Any]:
+    return {"key": key, "reward": reward, "weight": weight} | ({} if part is None else {"part": part})
 
 
 def _brings_arms(more: dict[str, Any]) -> bool:

@@ -55,9 +55,7 @@ class Connections:
 
     def close(self) -> None:
         """Closes those that are idle."""
-        with self._lock:
-            idle, self._idle = self._idle, []
-        for connection in idle:
+        while (connection := self._taken()) is not None:
             connection.close()
 
     def _sent(

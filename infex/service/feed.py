@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import final
@@ -98,11 +99,9 @@ class Feed:
 
 def _read_on(view: JournalView) -> None:
     """Reads a journal to its end; if that fails, the next look tries again."""
-    try:
+    with contextlib.suppress(InfexError):
         while view.catch_up():
             pass
-    except InfexError:
-        return
 
 
 def _event(data: bytes) -> bytes:

@@ -40,6 +40,7 @@ SECURITY_HEADERS = (
         b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     ),
 )
+SAME_SITE = (None, b"same-origin", b"none")  # what browsers say of a request of our own page
 NOT_KEPT = (b"cache-control", b"no-store")
 OPEN_TO_ALL = frozenset[Scope]()
 
@@ -173,8 +174,7 @@ class Guard:
 def _refuse_other_sites(headers: Headers) -> None:
     """Where no token is needed, a page of another site could ask in the name of whoever looks at it."""
     site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin")
-    own = b"http://" + headers.get(b"host", b"")
-    if site not in (None, b"same-origin", b"none") or origin not in (None, own):
+    if site not in SAME_SITE or origin not in (None, b"http://" + headers.get(b"host", b"")):
         raise Refused(403, "OtherSite", "a page of another site asked", "a request of this site", "Origin")
 
 

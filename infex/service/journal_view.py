@@ -124,9 +124,7 @@ class JournalView:
         """The latest decisions, the newest first, of which all wanted fields are so."""
         with self._lock:
             seen = list(reversed(self._latest.values()))
-        given = {name: value for name, value in wanted.items() if value is not None}
-        fields = [(each, msgspec.structs.asdict(each)) for each in seen]
-        return [each for each, has in fields if all(has[name] == value for name, value in given.items())]
+        return [each for each in seen if _is_so(each, wanted)]
 
     def per_minute(self, now: float) -> float:
         """Decisions a minute, by the latest ones: those of the last minute, or as many as are kept."""
@@ -264,6 +262,11 @@ def _joined(stretches: list[RoundSpan]) -> Iterator[RoundSpan]:
             rewards=sum(each.rewards for each in pair),
             reward=sum(each.reward for each in pair),
         )
+
+
+def _is_so(seen: SeenDecision, wanted: dict[str, Any]) -> bool:
+    fields = msgspec.structs.asdict(seen)
+    return all(value is None or fields[name] == value for name, value in wanted.items())
 
 
 def _number(end: float | str) -> float | None:

@@ -76,8 +76,15 @@ def _expected(what: str) -> str:
 
 def _malformed(words: str, body: bytes) -> InvalidBody:
     """Of what is not JSON, such as NaN: the field is the one that was written last before it."""
-    place = BYTE.search(words)
-    end = len(body) if place is None else int(place[1])
-    before = FIELD_BEFORE.search(body[max(0, end - 200) : end])
-    field = before[1].decode() if before else "body"
+    field = _field_before(body[: _place_of(words, len(body))])
     return InvalidBody(f"{words} in {field}", field=field, expected="JSON, with finite numbers")
+
+
+def _place_of(words: str, end: int) -> int:
+    place = BYTE.search(words)
+    return end if place is None else int(place[1])
+
+
+def _field_before(body: bytes) -> str:
+    before = FIELD_BEFORE.search(body[-200:])
+    return before[1].decode() if before else "body"

@@ -72,11 +72,9 @@ def refusal_of(error: InfexError) -> RefusalAnswer:
 
 
 def _field_of(error: InfexError) -> str | None:
-    for kind in type(error).__mro__:
-        if kind in FIELD_OF:
-            return FIELD_OF[kind]
+    known = [FIELD_OF[kind] for kind in type(error).__mro__ if kind in FIELD_OF]
     named = FIELD_FIRST.match(str(error))
-    return named[1] if named else None
+    return known[0] if known else named[1] if named else None
 
 
 def encoded_refusal(refusal: RefusalAnswer) -> bytes:

@@ -43,24 +43,27 @@ class RouteNeeds:
     """Tells the guard which scopes an address needs; None for one that is not on the table."""
 
     def __init__(self, addresses: Iterable[Address]) -> None:
-        self._lines = [
-            (each.method, _pattern(each.path), Needed(each.needs or OPEN_TO_ALL, each.name))
-            for each in addresses
-        ]
+        self._lines = [_line(address) for address in addresses]
 
     def __call__(self, method: str, path: str) -> Needed:
         """The scopes and the name; HEAD is as GET."""
         wanted = "GET" if method == "HEAD" else method
-        for known, pattern, needed in self._lines:
-            if known == wanted and pattern.fullmatch(path):
-                return needed
-        return NOT_ON_THE_TABLE
+        found = (
+            needed for known, pattern, needed in self._lines if known == wanted and pattern.fullmatch(path)
+        )
+        return next(found, NOT_ON_THE_TABLE)
+
+
+def _line(address: Address) -> tuple[str, re.Pattern[str], Needed]:
+    return address.method, _pattern(address.path), Needed(address.needs or OPEN_TO_ALL, address.name)
 
 
 def _pattern(path: str) -> re.Pattern[str]:
     """A part in braces is one step of a path; with `:path` behind its name, all that is left."""
-    pieces = re.split(r"(\{\w+(?::path)?\})", path)
-    known = {True: ".+", False: "[^/]+"}
-    return re.compile(
-        "".join(known[piece.endswith(":path}")] if piece[:1] == "{" else re.escape(piece) for piece in pieces)
-    )
+    return re.compile("".join(map(_piece, re.split(r"(\{\w+(?::path)?\})", path))))
+
+
+def _piece(text: str) -> str:
+    if text[:1] != "{":
+        return re.escape(text)
+    return ".+" if text.endswith(":path}") else "[^/]+"

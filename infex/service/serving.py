@@ -85,14 +85,18 @@ class ClosingServer(uvicorn.Server):
         """Listens, and says where: the port may have been the system's to choose."""
         await super().startup(sockets)
         if self.started:
-            host, port = self.servers[0].sockets[0].getsockname()[:2]
-            self._started(f"http://{f'[{host}]' if ':' in host else host}:{port}/")
+            self._started(_address_of(self.servers[0].sockets[0].getsockname()))
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Ends: what was begun is answered, what is new is refused."""
         self._service.app.closing = True
         await self._service.feed.end()
         await super().shutdown(sockets)
+
+
+def _address_of(name: tuple[str, int]) -> str:
+    host, port = name[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
 def service_of(listening: Listening) -> Service:

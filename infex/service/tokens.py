@@ -74,9 +74,8 @@ class TokenFile:
 
     def __init__(self, path: Path, seconds: float = 0.0) -> None:
         self.path, self._seconds, self._looked = path, seconds, -math.inf
-        self._lock = threading.Lock()
+        self._lock, self._tokens = threading.Lock(), dict[str, KeptToken]()
         self._seen: tuple[int, int, int] | None = None
-        self._tokens: dict[str, KeptToken] = {}
 
     def listed(self) -> list[KeptToken]:
         """All tokens that are valid, oldest first; their secrets are known to nobody here."""
@@ -104,11 +103,13 @@ class TokenFile:
 
     def scopes(self, token: str) -> frozenset[Scope] | None:
         """What a token allows; None if it is not valid. Takes the same time for all wrong ones of an id."""
-        start, _, rest = token.partition("_")
-        kept = self._fresh().get(rest.partition("_")[0])
-        expected = NO_TOKEN if kept is None else kept.sha256
-        same = hmac.compare_digest(_hashed(token), expected)
-        return frozenset(kept.scopes) if same and kept is not None and start == TOKEN_START else None
+        kept = self._of_same_id(token)
+        same = hmac.compare_digest(_hashed(token), NO_TOKEN if kept is None else kept.sha256)
+        return frozenset(kept.scopes) if same and kept is not None else None
+
+    def _of_same_id(self, token: str) -> KeptToken | None:
+        parts = token.split("_", 2)
+        return self._fresh().get(parts[1]) if len(parts) == 3 and parts[0] == TOKEN_START else None
 
     def _fresh(self) -> dict[str, KeptToken]:
         """The tokens as the file has them now."""
