@@ -19,7 +19,8 @@ from infex.linear.grounds import Grounds
 
 def enters_together(bandit: Bandit) -> bool:
     """Does the order of decisions among rewards leave no trace? A search starts where the last one stood."""
-    return not bandit._player.memory.searches and not bandit._player.traits.pupils
+    keeps_more = bandit._player.traits.pupils or bandit.remembers
+    return not bandit._player.memory.searches and not keeps_more
 
 
 def is_plain(decided: Decided) -> bool:
@@ -29,7 +30,7 @@ def is_plain(decided: Decided) -> bool:
 
 
 @final
-class Course:
+class EnteredTogether:
     """Decisions are counted at once, rewards are learnt together at the end, in their order.
 
     `open` are the decisions of this course that still wait for a reward.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from infex.arrays import Floats
+import numpy as np
+
 from infex.bandit.bandit import Bandit
-from infex.linear import InBlock, On
+from infex.linear import InBlock, On, Separate
 
 
-def shares_of(bandit: Bandit, arm: int, on: On) -> dict[str, float]:
+def shares_of(bandit: Bandit, on: On) -> dict[str, float]:
     """theta_j x_j of every feature of what a reward is learnt on: they add up to the estimate.
 
     With a `Logistic` estimator they add up to its log-odds. Features without a name are "feature 0", ...;
@@ -17,16 +18,22 @@ def shares_of(bandit: Bandit, arm: int, on: On) -> dict[str, float]:
         memory = bandit._player.memory
         theta = memory.all.known().theta
         if isinstance(on, InBlock):
-            size = len(on.context)
-            x: Floats = on.context
-            theta = theta[on.arm * size : (on.arm + 1) * size]
+            layout = bandit._arms.layout
+            assert isinstance(layout, Separate)
+            own = theta[on.arm * layout.dim : (on.arm + 1) * layout.dim]
+            products = np.concatenate([own, theta[layout.arms * layout.dim :]]) * on.context
+            names = _names(bandit, layout.dim) + _shared_names(layout.shared)
         else:
-            x = memory.columns[:, on] if isinstance(on, int) else on
-        names = _names(bandit, len(x), arm)
-        return dict(zip(names, (theta * x).tolist(), strict=True))
+            products = theta * (memory.columns[:, on] if isinstance(on, int) else on)
+            names = _names(bandit, len(products))
+        return dict(zip(names, products.tolist(), strict=True))
 
 
-def _names(bandit: Bandit, count: int, arm: int) -> list[str]:
+def _shared_names(count: int) -> list[str]:
+    return [f"shared feature {place}" for place in range(count)]
+
+
+def _names(bandit: Bandit, count: int) -> list[str]:
     """The names of so many features."""
     known = bandit.names
     if known is None:

@@ -15,10 +15,11 @@ from infex.bandit.decision import Decided, Decision
 from infex.bandit.foreseeing import await_reward
 from infex.bandit.noting import fits
 from infex.bandit.pulls import count_pull
+from infex.bandit.reward_rule import limits
 from infex.checks import LARGEST_REWARD, quick, told
 from infex.errors import InvalidChoice, InvalidRound, NotKept
 from infex.features import FeatureMap
-from infex.linear import InBlock, Layout, On, Separate
+from infex.linear import InBlock, InContext, Layout, On, Separate
 from infex.linear.estimating import Estimator
 from infex.linear.revising import Revision
 from infex.policies.choice import Choice, Turn
@@ -58,7 +59,8 @@ def _glanced(bandit: Bandit, given: object, key: str) -> Decided | None:
     decision = quick(Decision, (*fields, shares[0], reason, *shares[1:]))
     said = reason if player.traits.gate is not None else ""  # by a policy without a schedule
     choice = quick(Choice, (arm, explores, None, said, None, *shares, turn))
-    on = arm if within is None else quick(InBlock, (arm, within))
+    row = within.row(arm) if type(within) is InContext else within
+    on = arm if row is None else quick(InBlock, (arm, row))
     loss = max(best - estimate, 0.0) if explores else 0.0
     taken = quick(Taken, (t, choice, on, loss, explores and arm != greedy, noticed_in(context)))
     return quick(Decided, (decision, taken, True, account.changes, None))
@@ -100,7 +102,7 @@ def refuse_unfit(bandit: Bandit, decided: Decided) -> None:
 def _is_one(on: On, layout: Layout) -> bool:
     """Can a reward be learnt on that, where arms stand so?"""
     if isinstance(layout, Separate):
-        return isinstance(on, InBlock) and 0 <= on.arm < layout.arms and len(on.context) == layout.dim
+        return isinstance(on, InBlock) and 0 <= on.arm < layout.arms and len(on.context) == layout.row
     if isinstance(on, int):
         return 0 <= on < int(layout.shape[1])
     return not isinstance(on, InBlock) and len(on) == len(layout)
@@ -155,6 +157,7 @@ def revise(
     with bandit._lock:
         player = bandit._player
         if before is None:
+            refuse_reward(bandit, after)
             player.learn(decision.arm, on, after, decision.explored, learnt.counted)
             count_pull(bandit._arms, decision)
             return
@@ -162,7 +165,7 @@ def revise(
             raise NotKept(
                 f"{told(bandit.policy)} keeps a state of its own, of which no reward can be changed"
             )
-        player.memory.all.refuse(after)
+        refuse_reward(bandit, after)
         player.memory.revise(Revision(on, before, after, learnt.counted, learnt.turn), learnt.own_turn)
 
 
@@ -178,6 +181,13 @@ def enter_count(bandit: Bandit, taken: Taken) -> None:
         bandit._player.enter(taken._replace(choice=taken.choice._replace(note=note)))
 
 
+def refuse_reward(bandit: Bandit, reward: float) -> None:
+    """Refuses a reward that is out of the bandit's range, or that its estimator cannot take in."""
+    bandit._rule.refuse_outside(reward)
+    bandit._player.memory.all.refuse(reward)
+
+
 def warn_no_more(bandit: Bandit) -> None:
     """Lets a bandit take large rewards without a word: whoever told them first was warned."""
-    bandit._greatest = LARGEST_REWARD
+    bandit._fitting = LARGEST_REWARD
+    bandit._least, bandit._greatest = limits(bandit._rule, bandit._fitting)

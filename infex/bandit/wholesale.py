@@ -55,6 +55,8 @@ class Wholesale(Readable):
         >>> shop = Bandit(features=features.disjoint(["tea", "juice"], 2), policy=Infex(LinUCB(), every(2)))
         >>> shop.ask_many([[0.6, 0.8], [1.0, 0.0]]).explored.tolist()
         [False, True]
+        >>> shop.ask_many([[0.6, 0.8], [1.0, 0.0]], offered=[["tea"], ["juice"]]).labels
+        ['tea', 'juice']
         """
         with self._lock:
             return ask_many(self._bandit, asked, labels, allowed, offered, explore, ids)

@@ -143,7 +143,7 @@ def hybrid(
     >>> bandit = Bandit(features=hybrid(shared=teas, own=["intercept"]), policy=LinUCB())
     >>> bandit.tell(bandit.ask(context={"age": 65}), reward=1.0)
     >>> [part.round(3).tolist() for part in bandit.features.parts(bandit.theta)]
-    [[[0.087, 0.043]], [[0.433], [0.0]]]
+    [[[0.299, 0.149]], [[0.0], [0.332]]]
     """
     if checked_map(shared) is None or isinstance(shared, Disjoint | Hybrid):
         raise InvalidSetting(

@@ -63,8 +63,8 @@ class Guarded(Control):
 def guarded(schedule: Schedule | Control, cost_limit: float, window: int | None = None) -> Guarded:
     """`schedule`, stopped for good when the summed estimated loss of exploring would pass `cost_limit`.
 
-    The loss of an exploring round is the estimate of the greedy arm minus that of the arm it
-    plays, as known at the decision, in the unit of the rewards. The round that would pass the
+    The loss of an exploring round is the estimate of the greedy arm, the best on offer, minus that of the
+    arm it plays, as known at the decision, in the unit of the rewards. The round that would pass the
     limit does not explore, and none after it does: the sum never exceeds the limit, also with
     many rewards pending. It is that of all that the bandit has explored, under this policy or
     others. With a `window` the limit is for any so many rounds in a row, and nothing stops for good.

@@ -78,7 +78,8 @@ def paused(
     """`schedule`, but no exploring in rounds for which `when(t)` is true.
 
     Explorations that fall into a pause are dropped, or with `missed="make up"` made up for in the
-    first rounds after it that are not due themselves; so are those for which no arm is allowed.
+    first rounds after it that are not due themselves; so are those for which no arm is allowed, and those
+    that a request forbids (`ask(explore=False)`).
     `at_most` is the share of rounds that may make up: with 0.1, one is made up for ten rounds after
     the exploration before it, at the earliest. All are counted (`bandit.exploration()`). `when` may
     be asked more than once in a round: it must say the same. It may also be a schedule, whose rounds

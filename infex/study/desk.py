@@ -106,12 +106,17 @@ class LocalDesk:
         with self._lock:
             writer.refuse_more()
             answer, number = work()
-            ticket = self._ticket if self._ticket.number == number else writer.again(number)
+            ticket = self._ticket if self._is_new(number) else writer.again(number)
         if durable:
             writer.wait(ticket)
         if is_time(self.standing.number, self._snapshot_at):
             self.keep_snapshot()
         return answer
+
+    def _is_new(self, number: int) -> bool:
+        """Is this the last entry, and its batch still on its way?"""
+        last, batch = self._ticket
+        return number == last and batch is not None and not batch.done.is_set()
 
     def look(self, work: Callable[[], Answer]) -> Answer:
         with self._lock:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import final
 
 from infex.bandit import Decided
-from infex.bandit.entering_many import Course, enters_together, is_plain
+from infex.bandit.entering_many import EnteredTogether, enters_together, is_plain
 from infex.errors import DamagedJournal, InfexError
 from infex.study.cases import EntryKind, RewardState
 from infex.study.contents import DecisionContent, RewardContent, content_of, decided_from
@@ -23,7 +23,7 @@ def enter_many(standing: Standing, entries: Iterable[Entry]) -> None:
         for entry in entries:
             standing.enter(entry)
         return
-    stretch = Stretch(standing)
+    stretch = Passage(standing)
     for entry in entries:
         try:
             if stretch.takes(entry):
@@ -34,18 +34,18 @@ def enter_many(standing: Standing, entries: Iterable[Entry]) -> None:
             raise DamagedJournal(f"entry {entry.number} of the journal cannot be entered: {error}") from error
         stretch.finish()
         standing.enter(entry)
-        stretch = Stretch(standing)
+        stretch = Passage(standing)
     stretch.finish()
 
 
 @final
-class Stretch:
+class Passage:
     """Decisions and rewards that follow each other in a journal, with nothing else in between."""
 
     __slots__ = ("_begun", "_course", "_standing")
 
     def __init__(self, standing: Standing) -> None:
-        self._standing, self._course = standing, Course(standing.bandit)
+        self._standing, self._course = standing, EnteredTogether(standing.bandit)
         self._begun: dict[str, tuple[Entry, DecisionContent, Decided]] = {}
 
     def takes(self, entry: Entry) -> bool:

@@ -17,6 +17,7 @@ from infex.records.notes import note_record
 from infex.study.cases import Case, RewardState, case_of
 from infex.study.contents import DecisionContent, content_of, decided_from, decision_content
 from infex.study.entries import Entry
+from infex.study.holding_out import offered_truths
 from infex.study.opening import replayed
 from infex.study.rules import MICROSECONDS
 from infex.study.standing import Standing
@@ -25,13 +26,14 @@ from infex.study.study_settings import Settings
 
 
 class OfferSeen(NamedTuple):
-    """An arm as it was on offer: its estimate, and the interval of the theory."""
+    """An arm: its estimate, the interval of the theory, and whether it was on offer then."""
 
     arm: int
     label: int | str | None
     estimate: float
     low: float
     high: float
+    offered: bool = True
 
 
 @final
@@ -138,16 +140,17 @@ def _looked_back(
     bandit, decided = standing.bandit, decided_from(entry.key, content)
     asked = {word: request.get(word) for word in ("arms", "labels", "context")}
     offers = bandit.estimates(**asked)
+    mask = offered_truths(request, offers.label.tolist())
     return {
         "policy": policy_shown(bandit.policy),
         "amendment": standing.amendments[-1] if standing.amendments else 0,
         "exploration": bandit.exploration()._asdict(),
         "controls": note_record(bandit._player.note),
         "offers": tuple(
-            OfferSeen(arm, label, *map(float, figures))
-            for arm, (label, *figures, _) in enumerate(offers.tolist())
+            OfferSeen(arm, label, float(estimate), float(low), float(high), mask[arm])
+            for arm, (label, estimate, low, high, _) in enumerate(offers.tolist())
         ),
-        "shares": shares_of(bandit, decided.decision.arm, decided.taken.on),
+        "shares": shares_of(bandit, decided.taken.on),
         "digest": bandit.digest(),
         "proven": decides_again(standing, entry.key, decided, content, request),
     }

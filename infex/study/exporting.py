@@ -27,6 +27,7 @@ from infex.study.contents import (
     content_of,
 )
 from infex.study.entries import BEGINNING, Entry
+from infex.study.holding_out import offered_truths
 from infex.study.store import Store
 from infex.study.study_settings import bandit_of
 
@@ -125,6 +126,7 @@ class Scan:
             "greedy": c.greedy,
             "probability": c.probability,
             **offer_of(self.bandit, msgspec.json.decode(c.request), self.moves),
+            "offered": _offered(self.bandit, msgspec.json.decode(c.request)),
             "id": entry.key,
             "time": entry.at,
             "reward_time": told_at,
@@ -142,7 +144,8 @@ class Scan:
         kinds = {
             "round": pa.int64(), "arm": pa.int32(), "label": pa.string(), "reward": floats,
             "explored": pa.bool_(), "chance": floats, "law": floats, "greedy": pa.int32(),
-            "probability": floats, "context": pa.list_(floats), "arms": pa.list_(pa.list_(floats)),
+            "probability": floats, "offered": pa.list_(pa.bool_()), "context": pa.list_(floats),
+            "arms": pa.list_(pa.list_(floats)),
             "id": pa.string(), "time": time, "reward_time": time, "unit": pa.string(), "stream": pa.string(),
             "policy": pa.string(), "reason": pa.string(),
         }  # fmt: skip
@@ -182,6 +185,18 @@ def _vector(context: Any, encoder: Encoder | None) -> list[float]:
     if not isinstance(context, list):
         raise DamagedJournal("a context that no encoder reads must be a list of numbers")
     return [float(each) for each in context]
+
+
+def _offered(bandit: Bandit, request: dict[str, Any]) -> list[bool] | None:
+    """Which arms were on offer; None if all were."""
+    if "offered" not in request:
+        return None
+    if "arms" in request:
+        labels = request.get("labels") or [None] * len(request["arms"])
+    else:
+        count = len(bandit.arms) if bandit.features is None else bandit.features.count
+        labels = [None] * count if bandit.labels is None else list(bandit.labels)
+    return offered_truths(request, labels)
 
 
 def header_of(bandit: Bandit, moves: bool) -> dict[str, Any]:

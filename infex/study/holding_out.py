@@ -5,9 +5,8 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Any
 
-import numpy as np
-
 from infex.bandit import Bandit, Decision
+from infex.bandit.offering import offered_mask
 from infex.errors import InvalidSetting, UnknownArm
 
 HELD_OUT = "held out"
@@ -25,15 +24,23 @@ def held_decision(
     """What the fixed policy does: an arm drawn by the key, the greedy one of a frozen state, or one arm."""
     asked = {word: request.get(word) for word in ("arms", "labels", "context")}
     offers = (bandit if frozen is None else frozen).estimates(**asked)
-    count = len(offers)
+    labels = offers.label.tolist()
+    there = [arm for arm, offered in enumerate(offered_truths(request, labels)) if offered]
+    chance = 1.0
     if way == "uniform":
-        arm, chance = int(_drawn(bandit.seed, "uniform", key) * count), 1.0 / count
+        arm, chance = there[int(_drawn(bandit.seed, "uniform", key) * len(there))], 1.0 / len(there)
     elif way == "greedy":
-        arm, chance = int(np.argmax(offers.estimate)), 1.0
+        arm = max(there, key=lambda place: (float(offers.estimate[place]), -place))
     else:
-        arm, chance = _one_arm(way, offers.label.tolist()), 1.0
-    label = offers.label[arm]
-    return held_out(key, bandit.t, arm, label, chance)
+        arm = _one_arm(way, labels, there)
+    return held_out(key, bandit.t, arm, labels[arm], chance)
+
+
+def offered_truths(request: dict[str, Any], labels: list[Any]) -> list[bool]:
+    """Which arms a request says are on offer."""
+    known = None if labels[0] is None else tuple(labels)
+    mask = offered_mask(request.get("offered"), known, len(labels))
+    return [True] * len(labels) if mask is None else mask.tolist()
 
 
 def held_out(key: str, t: int, arm: int, label: int | str | None, probability: float) -> Decision:
@@ -51,12 +58,11 @@ def checked_way(way: object) -> str | dict[str, Any]:
     raise InvalidSetting(f'holdout_policy must be "uniform", "greedy" or {{"arm": label}}, got {way!r}')
 
 
-def _one_arm(way: Any, labels: list[Any]) -> int:
+def _one_arm(way: Any, labels: list[Any], there: list[int]) -> int:
     arm = way["arm"]
-    if arm in labels:
-        return labels.index(arm)
-    if labels[0] is None and isinstance(arm, int) and 0 <= arm < len(labels):
-        return arm
+    place = labels.index(arm) if arm in labels else arm if labels[0] is None else None
+    if place in there:
+        return int(place)
     raise UnknownArm(f"the arm of those who are held out, {arm!r}, is not on offer")
 
 

@@ -8,7 +8,15 @@ from collections.abc import Callable, Mapping
 from typing import Any, final
 
 from infex.bandit import Bandit, Decided, Decision
-from infex.bandit.journaling import Prepared, enter_again, enter_count, enter_own, revise, warn_no_more
+from infex.bandit.journaling import (
+    Prepared,
+    enter_again,
+    enter_count,
+    enter_own,
+    refuse_reward,
+    revise,
+    warn_no_more,
+)
 from infex.errors import DamagedJournal, InfexError, NotKept
 from infex.policies.choice import Choice, Turn
 from infex.records.notes import note_of
@@ -54,6 +62,8 @@ class Standing:
         self.rules = RewardRules(**{name: settings[name] for name in REWARD_RULES})
         self.patience = self.rules.patience
         self.bandit = bandit_of(settings, given) if bandit is None else bandit
+        if self.rules.default is not None:
+            refuse_reward(self.bandit, self.rules.default)
         greedy = bool(self.rules.holdout) and self.rules.holdout_policy == "greedy"
         self.frozen = bandit_of(settings, given) if greedy and bandit is None else None
         self.cases: dict[str, Case] = {}

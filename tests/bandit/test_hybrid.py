@@ -82,6 +82,28 @@ def test_every_policy_chooses_as_with_one_dense_regression(name: str, late: int)
     np.testing.assert_allclose(bandits[0].theta, bandits[1].theta, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("policy", [LinUCB(), LinTS(), Infex(LinUCB(), every(3))], ids=str)
+def test_requests_that_offer_some_arms_are_answered_as_by_one_dense_regression(policy: Any) -> None:
+    bandits = [Bandit(features=rule, policy=policy, seed=3) for rule in (MAP, Rows(MAP))]
+    masks = np.random.default_rng(2).random((40, 4)) < 0.6
+    masks[:, 3] |= ~masks.any(axis=1)
+    for t, (context, mask) in enumerate(zip(contexts(4, 40), masks, strict=True)):
+        offered = [label for label, on in zip(LABELS, mask, strict=True) if on]
+        one, other = (each.ask(context=context, offered=offered, explore=t % 4 > 0) for each in bandits)
+        assert (one.label, one.explored) == (other.label, other.explored)
+        assert one.label in offered
+        for bandit, decision in zip(bandits, (one, other), strict=True):
+            bandit.tell(decision, reward(t, decision.arm))
+    single = copy.deepcopy(bandits[0])
+    given = contexts(5, 40)
+    many = bandits[0].ask_many(given, offered=masks)
+    alone = [
+        single.ask(context=context, offered=[label for label, on in zip(LABELS, mask, strict=True) if on])
+        for context, mask in zip(given, masks, strict=True)
+    ]
+    assert [unnamed(each) for each in many] == [unnamed(each) for each in alone]
+
+
 def test_pulls_are_known_by_arm() -> None:
     for name in BY_ARM:
         bandit = Bandit(features=MAP, policy=MAKERS[name]())

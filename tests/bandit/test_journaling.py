@@ -22,6 +22,10 @@ PROBLEMS: dict[str, dict[str, Any]] = {
         "policy": infex.Infex(infex.LinUCB(), infex.every(3)),
         "allowed": [True, False, True],
     },
+    "hybrid": {
+        "features": features.hybrid(features.interactions(np.eye(2), context=VISITOR)),
+        "policy": infex.Infex(infex.LinUCB(), infex.every(3)),
+    },
     "disjoint": {
         "features": features.disjoint(["x", "y"], context=VISITOR),
         "policy": infex.Infex(infex.LinUCB(), infex.every(3)),

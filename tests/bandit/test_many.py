@@ -103,6 +103,7 @@ MAPS: list[Any] = [
     features.disjoint(4, context_dim=3, longest=2.0),
     features.interactions(np.array([[0.6, 0.8], [1.0, 0.0], [0.5, -0.5]]), context_dim=3, labels=[3, 4, 5]),
     features.joined(lambda context, arm: [context * arm, arm, 1.0], [0.1, 0.7], dim=3, longest=2.0),
+    features.hybrid(features.interactions(np.eye(3), context_dim=3), own=[0, 2]),
 ]
 SOURCES = ["fixed", "changing", *range(len(MAPS))]
 
@@ -114,6 +115,8 @@ def made(source: Any, policy: Any, seed: int, estimator: Any) -> Bandit:
         return Bandit(arms, policy, seed=seed, estimator=estimator, labels=list("vwxyz"))
     if source == "changing":
         return Bandit(dim=3, policy=policy, seed=seed, estimator=estimator, rescale=seed % 2 == 0)
+    if isinstance(MAPS[source], features.Hybrid):
+        estimator = None  # it needs ridge regression
     return Bandit(features=MAPS[source], policy=policy, seed=seed, estimator=estimator)
 
 
@@ -132,9 +135,10 @@ def questions(bandit: Bandit, rng: np.random.Generator, count: int) -> tuple[Any
             for each, names in zip(sets, labels, strict=True)
         ]
         return sets, single, labels if named else None
-    if isinstance(bandit.features, features.Interactions | features.Disjoint):
-        contexts: Any = rng.normal(size=(count, bandit.features.context_dim))
-        contexts *= bandit.features.longest / np.linalg.norm(contexts, axis=1, keepdims=True)
+    rule = bandit.features.shared if isinstance(bandit.features, features.Hybrid) else bandit.features
+    if isinstance(rule, features.Interactions | features.Disjoint):
+        contexts: Any = rng.normal(size=(count, rule.context_dim))
+        contexts *= rule.longest / np.linalg.norm(contexts, axis=1, keepdims=True)
         if rng.random() < 0.5:
             contexts = contexts.tolist()
     else:

@@ -66,6 +66,7 @@ MAPS: dict[str, Any] = {
     "disjoint": features.disjoint(LABELS, 3),
     "interactions": features.interactions(ROWS, 3, labels=LABELS),
     "joined": features.joined(lambda x, arm: x * arm, list(ROWS), dim=3, labels=LABELS),
+    "hybrid": features.hybrid(features.interactions(ROWS, 3, labels=LABELS), own=[0, 2]),
 }
 
 
@@ -646,13 +647,7 @@ def test_removed_arms_are_no_longer_offered_and_new_ones_are() -> None:
         decision = bandit.ask(**asked_of(source, rng), offered=["coffee", "mate"])
         bandit.allowed = [True, False, True, True, True]
         bandit.remove_arms("coffee")
-        new: Any = (
-            [[0.1, 0.1, 0.1]]
-            if source in ("fixed", "interactions")
-            else [np.ones(3)]
-            if source == "joined"
-            else ["oolong"]
-        )
+        new: Any = {"disjoint": ["oolong"], "joined": [np.ones(3)]}.get(source, [[0.1, 0.1, 0.1]])
         bandit.add_arms(new, labels=None if source == "disjoint" else ["oolong"])
         with pytest.raises(UnknownArm, match="no arm is called 'coffee'"):
             bandit.ask(**asked_of(source, rng), offered=["coffee"])

@@ -18,6 +18,7 @@ PROBLEMS: dict[str, dict[str, Any]] = {
     "sampled": {"arms": ARMS, "policy": infex.Infex(infex.LinTS(), infex.jittered(3))},
     "guarded": {"arms": ARMS, "policy": infex.Infex(infex.LinUCB(), infex.guarded(infex.every(2), 0.5))},
     "disjoint": {"features": features.disjoint(["tea", "juice"], context=VISITOR)},
+    "hybrid": {"features": features.hybrid(features.interactions(np.eye(2), context=VISITOR))},
     "interactions": {"features": features.interactions(np.eye(2), context=VISITOR)},
     "logistic": {"arms": ARMS, "estimator": estimators.Logistic()},
 }

@@ -113,6 +113,13 @@ def test_lift_without_anybody_held_out_says_so(tmp_path: Path) -> None:
             study.lift(2.0)
 
 
+@pytest.mark.parametrize("way", ["uniform", "greedy", {"arm": "b"}])
+def test_what_is_not_on_offer_is_not_given_to_those_held_out(tmp_path: Path, way: Any) -> None:
+    with shop(tmp_path, holdout=1.0, holdout_policy=way, **BETTER) as study:
+        found = {study.ask(f"k{n}", offered=["b", "c"]).label for n in range(30)}
+        assert found == ({"b", "c"} if way == "uniform" else {"b"})
+
+
 def test_contexts_of_those_held_out(tmp_path: Path) -> None:
     shops = features.disjoint(["tea", "juice"], context_dim=2)
     with shop(tmp_path, features=shops, holdout=0.5, holdout_policy="greedy") as study:

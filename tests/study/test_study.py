@@ -123,6 +123,9 @@ PROBLEMS: dict[str, dict[str, Any]] = {
     "switching": {"arms": ARMS, "policy": infex.RarelySwitchingUCB()},
     "disjoint": {"features": features.disjoint(["tea", "juice"], context=VISITOR)},
     "interactions": {"features": features.interactions(np.eye(3), context_dim=2)},
+    "hybrid": {"features": features.hybrid(features.interactions(np.eye(3), context_dim=2))},
+    "rewards": {"arms": ARMS, "rewards": (0, 1)},
+    "remembering": {"arms": ARMS, "remembers": 10},
     "windowed": {"arms": ARMS, "estimator": estimators.Windowed(size=20)},
     "ignoring": {"arms": ARMS, "pending": "ignore", "penalty": 0.5, "allowed": [True, False, True]},
 }
@@ -179,6 +182,58 @@ def test_arms_that_change_every_round_and_masks(tmp_path: Path) -> None:
             study.ask(f"k{n}", arms=arms, labels=["x", "y", "z"], allowed=[True, True, n % 2 == 0])
             study.tell(f"k{n}", 0.5)
         assert replayed_state(study) == state_of(study)
+
+
+def test_what_a_request_offers_and_forbids_is_in_the_journal(tmp_path: Path) -> None:
+    teas = features.disjoint(["tea", "juice", "water"], context_dim=2)
+    with shop(tmp_path, features=teas) as study:
+        rules: dict[str, Any] = {"context": [0.6, 0.8], "offered": ["juice", "water"], "explore": False}
+        first = study.ask("a", **rules)
+        assert (first.label, first.explored) == ("juice", False)
+        assert study.ask("a", **rules) == first
+        for other in ({"offered": ["juice"]}, {"explore": True}):
+            with pytest.raises(AnotherRequest):
+                study.ask("a", **rules | other)
+        for place in range(30):
+            offered = [["tea", "juice"], ["water"], ["juice", "water"]][place % 3]
+            decision = study.ask(f"{place}", context=[0.1, 0.2], offered=offered, explore=place % 4 > 0)
+            assert decision.label in offered
+            study.tell(f"{place}", float(place % 2))
+        number = study._desk.standing.number
+        with pytest.raises(infex.errors.UnknownArm, match="no arm is called 'beer'"):
+            study.ask("b", context=[0.1, 0.2], offered=["beer"])
+        assert study._desk.standing.number == number
+        assert replayed_state(study) == state_of(study)
+        assert study.explain("a").decision == first
+
+
+def test_offers_and_requests_not_to_explore(tmp_path: Path) -> None:
+    with shop(tmp_path, arms=ARMS, labels=["a", "b", "c"]) as study:
+        for n in range(20):
+            offered = [["a", "b"], np.array([False, True, True]), None][n % 3]
+            decision = study.ask(f"k{n}", offered=offered, explore=n % 2 == 0)
+            assert decision.label in (["a", "b"], ["b", "c"], ["a", "b", "c"])[n % 3]
+            study.tell(f"k{n}", 0.5)
+            assert study.explain(f"k{n}").proven is True
+        assert [offer.offered for offer in study.explain("k1").offers] == [False, True, True]
+        assert replayed_state(study) == state_of(study)
+        with pytest.raises(AnotherRequest):
+            study.ask("k0", offered=["a"], explore=True)
+
+
+def test_a_range_of_rewards_holds_after_a_restart(tmp_path: Path) -> None:
+    shop(tmp_path, rewards=(0, 1)).close()
+    with shop(tmp_path) as study:
+        study.ask_many(["a", "b"])
+        study.tell("b", 1.0)
+        for wrong in (lambda: study.tell("a", 1.5), lambda: study.correct("b", 2.0)):
+            with pytest.raises(InvalidReward, match="must be from 0 to 1"):
+                wrong()
+        assert study._desk.standing.number == 4
+        assert replayed_state(study) == state_of(study)
+    with pytest.raises(InvalidReward):
+        shop(tmp_path, "other", rewards=(0, 1), wait=10, default=2.0)
+    assert infex.studies(url_in(tmp_path)) == ["shop"]
 
 
 def test_batches_are_as_many_calls(tmp_path: Path) -> None:
