@@ -107,7 +107,7 @@ def main() -> None:
     infex log convert A B                   a log of others, or of a bandit, as Parquet, and back
     infex bound --dim 10 --gap 0.1 ...      what the theorem promises, if anything
     infex verify                            the paper's statements, checked on fresh runs
-    infex study list sqlite:///shop.db      studies: show, log, explain, verify, export, backup, ...
+    infex study list sqlite:///shop.db      studies: show, log, explain, verify, export, backup and more
     infex serve --db sqlite:///shop.db      decisions over HTTP, and a page
     infex token make | list | revoke        who may ask a service, and for what
     infex warm                              compiles all that is needed, ahead of its first use
