@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 LogForm = Literal["infex", "table", "csv", "dsjson", "cb_adf", "obp", "eppo"]
 LOG_FORMS = ("infex", "table", "csv", "dsjson", "cb_adf", "obp", "eppo")
 EVENT_FORMS = ("dsjson", "cb_adf", "eppo")
-ROWS_AT_ONCE = 131_072
+LOG_ROWS_AT_ONCE = 131_072
 HEAD_BYTES = 65_536
 UNREADABLE = (
     ValueError,
@@ -77,7 +77,7 @@ def is_own_log(path: str | os.PathLike[str]) -> bool:
         return head == FRAMES_BEGIN
 
 
-def open_log(source: object, form: object, names: ColumnNames, rows: int = ROWS_AT_ONCE) -> OpenLog:
+def open_log(source: object, form: object, names: ColumnNames, rows: int = LOG_ROWS_AT_ONCE) -> OpenLog:
     """Finds out what a log is kept in."""
     if form is not None and form not in LOG_FORMS:
         raise InvalidLog(f"form must be one of {', '.join(LOG_FORMS)}, got {form!r}")

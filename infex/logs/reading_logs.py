@@ -12,7 +12,7 @@ from infex.features import FeatureMap
 from infex.logs.log import Log
 from infex.logs.log_tables import log_of
 from infex.logs.naming_columns import PLAIN_NAMES, ColumnNames, arms_by_place, labels_in
-from infex.logs.opening_logs import ROWS_AT_ONCE, LogForm, OpenLog, guarded_reading, open_log
+from infex.logs.opening_logs import LOG_ROWS_AT_ONCE, LogForm, OpenLog, guarded_reading, open_log
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,7 +101,7 @@ def read_parts(
     source: object,
     form: LogForm | None = None,
     *,
-    rows: int = ROWS_AT_ONCE,
+    rows: int = LOG_ROWS_AT_ONCE,
     names: ColumnNames = PLAIN_NAMES,
 ) -> Iterator[Log]:
     """The same log, so many rows at a time, in their order: a file of any size in little memory.

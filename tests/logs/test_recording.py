@@ -363,8 +363,8 @@ def test_arms_that_were_not_on_offer_are_said(tmp_path: Path) -> None:
             plain.ask(offered=offered, explore=t % 4 > 0),
         )
         assert decision[1:] == other[1:]
-        bandit.tell(decision, float(t))
-        plain.tell(other, float(t))
+        bandit.tell(decision, t / 20)
+        plain.tell(other, t / 20)
     log = read_recorded(tmp_path / "log")
     assert log.offered is not None
     assert log.offered.tolist() == [[t % 3 == 0, True, True] for t in range(15)]
