@@ -16,7 +16,7 @@ from infex.bandit.changes import Changes
 from infex.bandit.decision import Decision
 from infex.bandit.decisions import Decisions
 from infex.bandit.exchange import apply, changes_of
-from infex.bandit.intervals import intervals_of
+from infex.bandit.honest_intervals import intervals_of
 from infex.bandit.logged import learn
 from infex.bandit.merging import merge
 from infex.bandit.readable import Readable

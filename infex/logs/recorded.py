@@ -17,7 +17,7 @@ from infex.logs.frames import FRAMES_BEGIN, Frame, frames
 from infex.logs.log import Log
 from infex.logs.log_rows import LogReward, LogRow, rows_to_log
 from infex.logs.log_schema import LogHeader, header_from
-from infex.logs.recorder import AMONG_ARMS, DECIDED, IN_A_CONTEXT, NO_TIME, REWARDED, ROW, SAID, TOLD
+from infex.logs.recorder import AMONG_ARMS, DECIDED, IN_A_CONTEXT, NO_TIME, REWARD_FRAME, REWARDED, ROW, SAID
 
 
 def is_recorded(path: Path) -> bool:
@@ -120,6 +120,6 @@ def _row(content: bytes, stream: str, policy: str | None) -> LogRow:
 
 
 def _reward(content: bytes) -> tuple[tuple[int, str], LogReward]:
-    t, reward, weight, at, size = TOLD.unpack_from(content)
-    key = content[TOLD.size : TOLD.size + size].decode()
+    t, reward, weight, at, size = REWARD_FRAME.unpack_from(content)
+    key = content[REWARD_FRAME.size : REWARD_FRAME.size + size].decode()
     return (t, key), LogReward(reward, weight, None if at == NO_TIME else at)

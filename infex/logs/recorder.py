@@ -21,7 +21,7 @@ from infex.logs.log_schema import LogHeader
 
 SAID, DECIDED, REWARDED = 1, 2, 3  # kinds of frames
 ROW = struct.Struct("<qiidddqdBBIIIHHHH")
-TOLD = struct.Struct("<qddqH")
+REWARD_FRAME = struct.Struct("<qddqH")
 NO_TIME = -(2**63)
 IN_A_CONTEXT, AMONG_ARMS = 1, 2
 
@@ -114,4 +114,4 @@ def reward_frame(t: int, key: str, told: LogReward) -> bytes:
     """The reward of the decision of round t that has this id."""
     name = key.encode()
     at = NO_TIME if told.at is None else told.at
-    return framed(REWARDED, TOLD.pack(t, told.reward, told.weight, at, len(name)) + name)
+    return framed(REWARDED, REWARD_FRAME.pack(t, told.reward, told.weight, at, len(name)) + name)
