@@ -3,7 +3,7 @@
 import json
 import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -125,7 +125,7 @@ def test_an_idempotency_key_is_kept_as_the_draft_says(tmp_path: Path) -> None:
 
 
 class HeldDisk:
-    """Commits that end when they are let go."""
+    """Commits that end when they are let go, or when the block ends."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.begun, self.go_on = threading.Semaphore(0), threading.Semaphore(0)
@@ -141,12 +141,18 @@ class HeldDisk:
 
         monkeypatch.setattr(SQLiteStore, "append", held)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.go_on.release(1000)
+
 
 def test_nothing_is_answered_before_it_is_on_disk_and_many_share_a_commit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = HeldDisk(monkeypatch)
-    with running(tmp_path, ServiceLimits(waiting=40)) as call:
+    with running(tmp_path, ServiceLimits(waiting=40)) as call, disk:
         call("POST", "/v1/studies", PRICING)
         first = call.begin("POST", DECISIONS, {"key": "first", "context": CONTEXT})
         assert disk.begun.acquire(timeout=PATIENCE)
@@ -171,7 +177,7 @@ def test_the_same_idempotency_key_under_way_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = HeldDisk(monkeypatch)
-    with running(tmp_path) as call:
+    with running(tmp_path) as call, disk:
         call("POST", "/v1/studies", PRICING)
         head = {"idempotency-key": "k"}
         first = call.begin("POST", DECISIONS, {"context": CONTEXT}, head)
@@ -207,7 +213,7 @@ def test_a_closing_service_finishes_what_was_begun_and_refuses_what_is_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = HeldDisk(monkeypatch)
-    with running(tmp_path) as call:
+    with running(tmp_path) as call, disk:
         call("POST", "/v1/studies", PRICING)
         begun = call.begin("POST", DECISIONS, {"key": "a", "context": CONTEXT})
         assert disk.begun.acquire(timeout=PATIENCE)
