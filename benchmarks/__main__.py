@@ -10,7 +10,9 @@ from benchmarks import (
     by_hand,
     disjoint,
     engine,
+    evaluation,
     hybrid,
+    logs,
     many,
     plans,
     rivals,
@@ -32,6 +34,8 @@ def main() -> None:
     write("by_hand", show_by_hand())
     write("rivals", show_rivals())
     write("plans", show_plan())
+    write("evaluation", show_evaluation())
+    write("logs", show_logs())
     write("sweeps", show_sweeps())
     write("service", show_service())
     write("study", show_study())
@@ -90,6 +94,26 @@ def show_disjoint() -> dict[str, Any]:
     megabytes = disjoint.memory()
     print(f"\na shop of 200 arms and 20 features: {megabytes:.1f} MB")
     return {"rows": [row._asdict() | {"ratio": row.ratio} for row in rows], "megabytes": megabytes}
+
+
+def show_evaluation() -> list[dict[str, Any]]:
+    """What logs can tell, of a million rows."""
+    print("\na log of 1,000,000 rounds and 10 arms, seconds of one core (least of several runs)\n")
+    print(f"{'':48}{'infex':>9}{'wanted':>9}")
+    rows = evaluation.table()
+    for row in rows:
+        print(f"  {row.what:46}{row.seconds:9.3f}{row.wanted:9.2f}")
+    return [row._asdict() for row in rows]
+
+
+def show_logs() -> list[dict[str, Any]]:
+    """Reading logs, learners on them, and writing one."""
+    print("\nlogs, how many a second of one core (best of several runs)\n")
+    rows = logs.table()
+    for row in rows:
+        wanted = f"{row.wanted:14,.0f}" if row.wanted else ""
+        print(f"  {row.what:58}{row.rate:14,.0f}{wanted}")
+    return [row._asdict() for row in rows]
 
 
 def show_hybrid() -> dict[str, Any]:

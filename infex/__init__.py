@@ -37,6 +37,7 @@ from infex.streams import stream as stream
 from infex.version import __version__ as __version__
 
 if _TYPE_CHECKING:
+    from infex import evaluation as evaluation
     from infex import testing as testing
     from infex import theory as theory
     from infex import verification as verification
@@ -57,8 +58,11 @@ _LATER = {
     "plan": "infex.planning",
     "studies": "infex.study.addresses",
 }
+_ROOMS = (
+    "adapters", "environments", "errors", "estimators", "evaluation", "features", "testing", "theory",
+    "verification", "view",
+)  # fmt: skip
 _EXTRAS = {"Study": "study", "studies": "study"}  # what each of these needs, if not infex[experiments]
-_ROOMS = ("environments", "errors", "estimators", "features", "testing", "theory", "verification", "view")
 
 
 def __getattr__(name: str) -> object:

@@ -89,6 +89,22 @@ class InvalidExpression(InfexError, ValueError):
     """A catalogue expression does not name a policy, a schedule or an estimator."""
 
 
+class InvalidLog(InfexError, ValueError):
+    """The rows of a log cannot be what a bandit did: a column, how many rows, and the first of them."""
+
+
+class PartsDiffer(InvalidLog):
+    """Parts of a log have other columns than its first part, so that no one table holds them."""
+
+
+class InvalidTarget(InfexError, ValueError):
+    """What a log is to judge gives no chances of arms: it learns, or they do not add up to 1."""
+
+
+class NoSupport(InfexError, ValueError):
+    """A log cannot judge this by weights: it could not play what the target plays in these rounds."""
+
+
 class InvalidFile(InfexError, ValueError):
     """A file does not hold a bandit that can be read here."""
 

@@ -22,6 +22,8 @@ EXTRAS_OF_COMMANDS = {  # every command, and the extra with what it needs; each 
     "compare": "experiments",
     "diff": "experiments",
     "plan": "experiments",
+    "evaluate": "experiments",
+    "log": "experiments",
     "bound": "experiments",
     "verify": "experiments",
     "study": "study",
@@ -101,9 +103,11 @@ def main() -> None:
     infex suite --policy my.module:Mine     named challenges, with your policies, on one scored page
     infex report DIR                        figures and page anew from the table
     infex plan --horizon 1e6 ...            how rarely may I explore?
+    infex evaluate LOG --policy now ...     which policy would have been better?
+    infex log convert A B                   a log of others, or of a bandit, as Parquet, and back
     infex bound --dim 10 --gap 0.1 ...      what the theorem promises, if anything
     infex verify                            the paper's statements, checked on fresh runs
-    infex study list sqlite:///shop.db      studies: show, log, explain, verify, export, backup, ...
+    infex study list sqlite:///shop.db      studies: show, log, explain, verify, export, backup and more
     infex serve --db sqlite:///shop.db      decisions over HTTP, and a page
     infex token make | list | revoke        who may ask a service, and for what
     infex warm                              compiles all that is needed, ahead of its first use

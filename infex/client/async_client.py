@@ -19,7 +19,8 @@ Awaited = TypeVar("Awaited")
 class AsyncClient:
     """A `Client` whose verbs are awaited: `await client.study("pricing").ask("order-1841", context=...)`.
 
-    `connections` requests are under way at once, each in a thread; the settings are those of `Client`.
+    `url`, `token` and all other settings are those of `Client`; `connections` requests are under way at once,
+    each in a thread.
     """
 
     def __init__(self, url: str, token: str | None = None, *, connections: int = 32, **settings: Any) -> None:

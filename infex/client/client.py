@@ -21,6 +21,7 @@ class Client:
     A request that is not answered within `seconds` was sent again and again until then, with pauses that
     grow. Requests have keys, so that none happens twice. With `fallback`, `ask` then plays the last greedy
     arm that was heard of, and says so; without, or before any was heard of, ServiceSilent is raised.
+    `patience` says in their place how long to wait, and with which pauses.
 
         client = infex.Client("http://localhost:8321", token)
         pricing = client.study("pricing")
