@@ -212,7 +212,7 @@ class Bandit(Wholesale):
         try:
             taken, on = pending_of(self, decision)
             self._player.learn(taken.arm, on, reward, taken.explored, weight)
-            count_pull(self._arms, taken)
+            count_pull(self, taken)
             wait_no_more(self, taken, on)
         finally:
             self._lock.release()

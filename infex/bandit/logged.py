@@ -139,4 +139,4 @@ def _take(
         counts = counted_weights(bandit, grounds, given, counts)
     learners_too(bandit, places, grounds, given, np.zeros(grounds.size, dtype=bool))
     memory.all.gather(grounds, given, counts)
-    learn_pulls(bandit._arms, places)
+    learn_pulls(memory, places)

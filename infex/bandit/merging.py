@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from infex.bandit.pulls import add_pulls
 from infex.checks import told
 from infex.errors import CannotMerge
 from infex.linear import RidgeStatistics, Separate
@@ -27,7 +26,6 @@ def merge(bandit: Bandit, other: Bandit) -> None:
         places = {key: place for place, key in enumerate(_keys(bandit))}
         there = np.array([places.get(key, -1) for key in _keys(other)], dtype=int)
         bandit._player.memory.merge(other._player.memory, there)
-        add_pulls(bandit._arms, other._arms)
 
 
 def _keys(bandit: Bandit) -> list[tuple[object, ...]]:
