@@ -148,3 +148,15 @@ def test_a_file_goes_on_with_another_map_by_label_and_passes_its_pulls_on(tmp_pa
     with pytest.raises(CannotMerge, match="missing"):
         centre.apply(found.changes())
     assert found.changes().told == 0
+
+
+def test_a_digest_does_not_depend_on_where_features_of_removed_arms_are_kept() -> None:
+    one, other = (Bandit(np.eye(3) * 0.9, Greedy()) for _ in range(2))
+    keys = ["a", "b", "c"]
+    one.ask_many(3, offered=[[0], [1], [0]], ids=keys)
+    for key, arm in zip(keys, (0, 1, 0), strict=True):
+        other.ask(offered=[arm], id=key)
+    for which in (1, 0):  # that of the second decision goes first
+        for bandit in (one, other):
+            bandit.remove_arms([which])
+    assert one.digest() == other.digest()
