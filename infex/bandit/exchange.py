@@ -11,7 +11,7 @@ import numpy as np
 from infex.arrays import Integers
 from infex.bandit.changes import Changes, Portion
 from infex.bandit.differing import map_record, told_of
-from infex.bandit.merging import way
+from infex.bandit.merging import refuse_beyond, way
 from infex.bandit.pulls import arms_counted
 from infex.checks import told
 from infex.errors import CannotMerge
@@ -39,6 +39,7 @@ def problem_of(bandit: Bandit) -> dict[str, Any]:
         "labels": None if bandit.labels is None else list(bandit.labels),
         "rows": [] if apart else bandit.arms.tolist(),
         "apart": memory.explored is not None,
+        "rewards": None if bandit.rewards is None else list(bandit.rewards),
     }
 
 
@@ -58,6 +59,7 @@ def apply(bandit: Bandit, changes: Changes) -> int:
     for name in AGREEING:
         if mine[name] != theirs[name]:
             raise CannotMerge(f"{name} must agree, got {mine[name]!r} and {theirs[name]!r}")
+    refuse_beyond(mine["rewards"], theirs.get("rewards"))
     if mine["apart"] and not theirs["apart"]:
         raise CannotMerge(f"{told(bandit.policy)} keeps exploring rounds apart, the other bandit does not")
     memory, lineage, life = bandit._player.memory, bandit._lineage, bandit._lives.name
