@@ -137,10 +137,15 @@ def _label(label: object) -> Label:
     return whole("a label that is no text (say str() to make it one)", label, error=InvalidArms)
 
 
+def is_masked(given: object) -> bool:
+    """Are values of an array marked as missing, which reading it as a plain one would bring to light?"""
+    return isinstance(given, np.ma.MaskedArray) and bool(np.ma.getmaskarray(given).any())
+
+
 def _rows(arms: npt.ArrayLike) -> Floats:
     try:
         given = np.asarray(arms)
-        if given.dtype.kind not in "iufO":
+        if given.dtype.kind not in "iufO" or is_masked(arms):
             raise TypeError
         rows = given.astype(np.float64)
     except (TypeError, ValueError, OverflowError):

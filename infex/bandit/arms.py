@@ -20,6 +20,7 @@ from infex.linear import InContext, Layout, Offer, Separate
 from infex.linear.offers import GONE
 
 Labels = tuple[Label, ...] | None
+Removal = tuple[int, tuple[int, ...]]
 
 
 class Asked(NamedTuple):
@@ -171,17 +172,18 @@ class Changing:
 class Mapped:
     """Arms that a feature map joins with a context.
 
-    Maps of infex's own give rows that need no second look.
+    Maps of infex's own give rows that need no second look. `removals` are those that a pending decision is
+    older than: the round after which arms went, and the places they had, in their order.
     """
 
-    __slots__ = ("allowed", "encoder", "features", "labels", "pulls", "rescale")
+    __slots__ = ("allowed", "encoder", "features", "labels", "removals", "rescale")
 
     def __init__(self, features: FeatureMap, rescale: bool) -> None:
         self.features, self.rescale = features, rescale
         self.encoder = encoder_of(features)
         self.labels: Labels = labels_of(features.labels, features.count)
         self.allowed: Bools | None = None
-        self.pulls: Integers = np.zeros(features.count, dtype=np.int64)  # of one regression for all
+        self.removals: tuple[Removal, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.features.count} arms in a context"
@@ -213,7 +215,7 @@ class Mapped:
         new = found.features.count - before
         if new == 0:
             raise InvalidArms("there must be at least one arm to add, got none")
-        found.pulls[:before] = self.pulls
+        found.removals = self.removals
         if self.allowed is not None:
             found.allow(np.concatenate([self.allowed, np.ones(new, dtype=bool)]))
         return found, np.concatenate([np.arange(before), np.full(new, GONE)])
@@ -223,7 +225,7 @@ class Mapped:
         gone, kept = parted(which, self.labels, self.features.count)
         found = Mapped(turning(self.features).without(gone), self.rescale)
         found.allow(None if self.allowed is None else self.allowed[kept])
-        found.pulls[:] = self.pulls[kept]
+        found.removals = self.removals
         return found, kept
 
 

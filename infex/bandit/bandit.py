@@ -220,7 +220,7 @@ class Bandit(Wholesale):
             if self._notebook is not None:
                 self._notebook.reward(taken, on, reward, weight)
             self._player.learn(taken.arm, on, reward, taken.explored, weight)
-            count_pull(self._arms, taken)
+            count_pull(self, taken)
             wait_no_more(self, taken, on)
         finally:
             self._lock.release()

@@ -94,7 +94,10 @@ class Before:
     def __init__(self, bandit: Bandit) -> None:
         player = bandit._player
         self._bandit, self._note, self._account = bandit, player.note, copy.copy(player.account)
-        self._account.recent = player.account.recent.copy()
+        self._account.recent, self._account.noticed = (
+            player.account.recent.copy(),
+            player.account.noticed.copy(),
+        )
 
     def restore(self) -> None:
         """Brings it back: rounds, explorations, the note, and what waits."""

@@ -19,6 +19,7 @@ from infex.linear.strange import fitting_sums
 
 CHANGES_VERSION = 1
 MOST_LEARNT = 2**53
+OF_CHANGES = "changes "  # what the names of sums begin with that were not passed on yet
 Spans = dict[str, tuple[int, int]]
 """By the name of a life: how many rewards it had learnt before these, and with them."""
 
@@ -96,7 +97,7 @@ def portions_arrays(portions: tuple[Portion, ...]) -> Arrays:
             if growth is not None:
                 parts = {"truth": growth.truth, "counts": growth.counts, "told": np.array(growth.told)}
                 parts |= {} if growth.common is None else {"common": growth.common}
-                found |= {f"changes {number} {name} {part}": array for part, array in parts.items()}
+                found |= {f"{OF_CHANGES}{number} {name} {part}": array for part, array in parts.items()}
     return found
 
 
@@ -131,14 +132,16 @@ def _apart(arrays: Arrays, number: int, problem: Mapping[str, Any]) -> Gained | 
 def _growth(arrays: Arrays, number: int, name: str, problem: Mapping[str, Any]) -> Gained:
     """Sums, if they can be those of so many rewards."""
     dim, penalty, blocks = (problem[key] for key in ("dim", "penalty", "blocks"))
-    told, truth, counts = (arrays[f"changes {number} {name} {part}"] for part in ("told", "truth", "counts"))
+    told, truth, counts = (
+        arrays[f"{OF_CHANGES}{number} {name} {part}"] for part in ("told", "truth", "counts")
+    )
     count = int(fitting("told", told, (), whole=True))
     shared = problem.get("shared", 0)
     shape = (2, dim + 1, dim) if blocks is None else (blocks, 2, dim + 1 + shared, dim)
     sums: Floats = fitting("truth", truth, shape)
     for part in [sums] if blocks is None else sums:
         fitting_sums("truth", part[:, : dim + 1], dim, count, penalty)
-    common = arrays[f"changes {number} {name} common"] if shared else None
+    common = arrays[f"{OF_CHANGES}{number} {name} common"] if shared else None
     if common is not None:
         common = fitting_sums("common", common, shared, count, penalty)
     return Gained(sums, fitting_counts(counts, problem["arms"], count), count, common)

@@ -69,7 +69,7 @@ class EnteredTogether:
         self._rewards.append(reward)
         self._weights.append(weight)
         self._explored.append(decision.explored)
-        count_pull(self._bandit._arms, decision)
+        count_pull(self._bandit, decision)
         return decision
 
     def finish(self) -> None:

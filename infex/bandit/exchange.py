@@ -11,7 +11,8 @@ import numpy as np
 from infex.arrays import Integers
 from infex.bandit.changes import Changes, Portion
 from infex.bandit.differing import map_record, told_of
-from infex.bandit.merging import way
+from infex.bandit.merging import refuse_beyond, way
+from infex.bandit.pulls import arms_counted
 from infex.checks import told
 from infex.errors import CannotMerge
 from infex.linear import Separate
@@ -31,13 +32,14 @@ def problem_of(bandit: Bandit) -> dict[str, Any]:
         "dim": layout.dim if isinstance(layout, Separate) else len(layout),
         "blocks": layout.arms if isinstance(layout, Separate) else None,
         "shared": layout.shared if isinstance(layout, Separate) else 0,
-        "arms": layout.arms if isinstance(layout, Separate) else layout.shape[1],
+        "arms": arms_counted(layout, memory),
         "penalty": memory.all.penalty,
         "estimator": told_of(way(bandit)),
         "features": None if bandit.features is None else map_record(bandit.features),
         "labels": None if bandit.labels is None else list(bandit.labels),
         "rows": [] if apart else bandit.arms.tolist(),
         "apart": memory.explored is not None,
+        "rewards": None if bandit.rewards is None else list(bandit.rewards),
     }
 
 
@@ -57,6 +59,7 @@ def apply(bandit: Bandit, changes: Changes) -> int:
     for name in AGREEING:
         if mine[name] != theirs[name]:
             raise CannotMerge(f"{name} must agree, got {mine[name]!r} and {theirs[name]!r}")
+    refuse_beyond(mine["rewards"], theirs.get("rewards"))
     if mine["apart"] and not theirs["apart"]:
         raise CannotMerge(f"{told(bandit.policy)} keeps exploring rounds apart, the other bandit does not")
     memory, lineage, life = bandit._player.memory, bandit._lineage, bandit._lives.name
@@ -84,8 +87,8 @@ def _brought(growths: Growths, places: Integers, mine: dict[str, Any]) -> Growth
 
 def _places(theirs: dict[str, Any], mine: dict[str, Any]) -> Integers:
     """Where each of their arms is here, -1 being nowhere."""
-    if mine["blocks"] is not None:
-        return np.arange(mine["arms"])
+    if mine["features"] is not None:  # the same map, with the same arms
+        return np.arange(theirs["arms"])
     here = {key: place for place, key in enumerate(_keys(mine["rows"], mine["labels"]))}
     return np.array([here.get(key, -1) for key in _keys(theirs["rows"], theirs["labels"])], dtype=np.int64)
 

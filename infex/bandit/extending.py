@@ -123,7 +123,7 @@ def _over(arms: Arms, features: Any) -> Mapped:
     assert isinstance(arms, Mapped)
     source = Mapped(features, arms.rescale)
     source.allow(arms.allowed)
-    source.pulls[:] = arms.pulls
+    source.removals = arms.removals
     return source
 
 
@@ -135,6 +135,7 @@ def _memory(bandit: Bandit, source: Arms, prior: Prior, widening: Wider) -> Memo
     apart = before.explored is not None
     memory = Memory.empty(source.layout, prior.inside, apart, in_unit(bandit.estimator, prior.unit))
     memory.restore(wider)
+    memory.pulls = before.pulls
     return memory
 
 

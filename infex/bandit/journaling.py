@@ -159,7 +159,7 @@ def revise(
         if before is None:
             refuse_reward(bandit, after)
             player.learn(decision.arm, on, after, decision.explored, learnt.counted)
-            count_pull(bandit._arms, decision)
+            count_pull(bandit, decision)
             return
         if player.traits.pupils:
             raise NotKept(

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from infex.arrays import Bools, Label, brief, shown
+from infex.arrays import Bools, Label, brief, is_masked, shown
 from infex.errors import InvalidArms, UnknownArm
 
 
@@ -16,7 +16,7 @@ def mask_of(allowed: npt.ArrayLike, count: int) -> Bools:
         mask = np.array(allowed)
     except ValueError:
         raise InvalidArms(f"{must}, got {brief(allowed)}") from None
-    if mask.dtype != np.bool_ or mask.shape != (count,):
+    if mask.dtype != np.bool_ or mask.shape != (count,) or is_masked(allowed):
         raise InvalidArms(f"{must}, got {mask.dtype} of the shape {mask.shape}: {brief(mask.tolist())}")
     return shown(mask)
 

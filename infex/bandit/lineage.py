@@ -120,6 +120,11 @@ class Lineage:
         self._mark, self._exchanged = _plus(mark, portion.growths), True
         self.known |= {name: last for name, (_, last) in portion.spans.items()}
 
+    def merged(self, other: Heritage, life: str) -> None:
+        """All that another knows was merged into this life: it is not to be added once more."""
+        lives = (name for name in other.known if name != life)
+        self.known |= {name: max(other.known[name], self.known.get(name, 0)) for name in lives}
+
     def after_turnover(self, before: Memory, after: Memory, places: Integers) -> Lineage:
         """The same over other arms, `places` being their old ones.
 

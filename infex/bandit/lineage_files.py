@@ -10,6 +10,7 @@ import numpy as np
 from infex.bandit.changes import Portion, portions_arrays, portions_kept, spans_kept
 from infex.bandit.lineage import Heritage, Lineage, sums_of
 from infex.bandit.packing import lives_kept
+from infex.bandit.pulls import arms_counted
 from infex.errors import DamagedFile
 from infex.linear import Layout, Memory, Separate
 from infex.linear.estimating import Arrays
@@ -74,5 +75,5 @@ def _shape(layout: Layout, memory: Memory) -> dict[str, Any]:
             "penalty": penalty,
             "apart": apart,
         }
-    dim, arms = layout.shape
+    dim, arms = len(layout), arms_counted(layout, memory)
     return {"dim": dim, "blocks": None, "shared": 0, "arms": arms, "penalty": penalty, "apart": apart}

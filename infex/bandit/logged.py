@@ -151,7 +151,7 @@ def _take(bandit: Bandit, places: Integers, grounds: Grounds, told: Told) -> Non
     if memory.explored is not None and tried.any():
         mine = np.flatnonzero(tried)
         memory.explored.gather(grounds.at(mine), given[mine], counts[mine])
-    learn_pulls(bandit._arms, places)
+    learn_pulls(memory, places)
 
 
 def _checked_truths(explored: npt.ArrayLike | None, count: int) -> Bools:

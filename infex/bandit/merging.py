@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from infex.bandit.pulls import add_pulls
 from infex.checks import told
 from infex.errors import CannotMerge
 from infex.linear import RidgeStatistics, Separate
@@ -27,7 +27,9 @@ def merge(bandit: Bandit, other: Bandit) -> None:
         places = {key: place for place, key in enumerate(_keys(bandit))}
         there = np.array([places.get(key, -1) for key in _keys(other)], dtype=int)
         bandit._player.memory.merge(other._player.memory, there)
-        add_pulls(bandit._arms, other._arms)
+        bandit._lineage.merged(
+            other._lineage.heritage(other._lives.name, other._player.memory), bandit._lives.name
+        )
 
 
 def _keys(bandit: Bandit) -> list[tuple[object, ...]]:
@@ -45,6 +47,16 @@ def _keys(bandit: Bandit) -> list[tuple[object, ...]]:
         keys.append((*key, before[key]))
         before[key] += 1
     return keys
+
+
+def refuse_beyond(mine: Sequence[float] | None, theirs: Sequence[float] | None) -> None:
+    """Refuses sums of rewards that may lie outside the range of those that can be told here."""
+    if mine is not None and (theirs is None or not mine[0] <= theirs[0] <= theirs[1] <= mine[1]):
+        got = "any at all" if theirs is None else f"{theirs[0]:g} to {theirs[1]:g}"
+        raise CannotMerge(
+            f"rewards here are from {mine[0]:g} to {mine[1]:g}, those of the other bandit {got}: "
+            "say the same range to both"
+        )
 
 
 def _refuse_strangers(bandit: Bandit, other: Bandit) -> None:
@@ -65,6 +77,7 @@ def _refuse_strangers(bandit: Bandit, other: Bandit) -> None:
             f"got {bandit._prior.unit:g} and {other._prior.unit:g}: one is "
             "of a file from before they were in the units of contexts"
         )
+    refuse_beyond(bandit.rewards, other.rewards)
     if mine.explored is not None and theirs.explored is None:
         raise CannotMerge(f"{told(bandit.policy)} keeps exploring rounds apart, the other bandit does not")
     if bandit._player.traits.pupils:

@@ -47,7 +47,7 @@ def offered_mask(offered: object, labels: Labels, count: int) -> Bools | None:
 
 
 def _is_mask(offered: object) -> TypeGuard[Bools]:
-    return isinstance(offered, np.ndarray) and offered.dtype == np.bool_ and offered.ndim == 1
+    return type(offered) is np.ndarray and offered.dtype == np.bool_ and offered.ndim == 1
 
 
 def _mask_of(names: list[object], labels: Labels, count: int) -> Bools:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from infex.bandit.arms import Arms
 from infex.bandit.lives import Lives
 from infex.bandit.prior import Prior, prior_of
+from infex.bandit.pulls import no_pulls
 from infex.bandit.waiting import Waiting
 from infex.checks import whole
 from infex.linear import Memory
@@ -35,5 +36,6 @@ def new_parts(
     apart = traits_of(known).uses_explored
     prior = prior_of(penalty, checked_estimator(estimator), arms.unit)
     memory = Memory.empty(arms.layout, prior.inside, apart, in_unit(estimator, arms.unit))
+    memory.pulls = no_pulls(arms)
     player = Player(known, memory)
     return Parts(arms, player, whole("seed", seed), estimator, Lives(), Waiting(), prior)

@@ -60,7 +60,7 @@ def pending_record(waiting: Waiting) -> tuple[dict[str, Any], Arrays]:
 def forget_lives(words: dict[str, Any], arrays: Arrays, lives: set[str], prefix: str = "") -> None:
     """Brings a record to what is the same for bandits in the same state: no names of lives, and one table.
 
-    Words stand in the order in which decisions use them, and an id of the bandit's own is its round.
+    Words and rows stand in the order in which decisions use them, and an id of the bandit's own is its round.
     """
     name_of_whole = f"{prefix}pending whole"
     whole = np.array(arrays[name_of_whole])
@@ -71,6 +71,9 @@ def forget_lives(words: dict[str, Any], arrays: Arrays, lives: set[str], prefix:
     words["texts"] = [words["texts"][-1 - code] for code in whole[LIFE, own].tolist()]
     whole[LIFE, own] = -1 - np.arange(int(own.sum()))
     arrays[name_of_whole] = whole
+    names = [f"{prefix}pending {part}" for part in ("place", "row", "rows")]
+    grounds = Grounds(*(arrays[name] for name in names))
+    arrays |= zip(names, grounds.at(np.arange(grounds.size))[:3], strict=True)
 
 
 def _in_order(codes: Integers, words: list[Any]) -> tuple[Integers, list[Any]]:

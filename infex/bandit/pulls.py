@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
-from infex.arrays import Integers, fitting, shown
+from infex.arrays import Integers, Label, fitting, shown
 from infex.bandit.arms import Arms, Changing, Labels, Mapped
 from infex.bandit.decision import Decision
 from infex.bandit.decisions import Decisions
-from infex.errors import CannotLoad
-from infex.linear import InContext, Memory, Separate
+from infex.checks import whole
+from infex.errors import CannotLoad, DamagedFile
+from infex.linear import InContext, Layout, Memory, Separate
+from infex.linear.offers import GONE
+
+if TYPE_CHECKING:
+    from infex.bandit.bandit import Bandit
 
 
 def pulls_of(arms: Arms, memory: Memory) -> Integers | None:
@@ -18,64 +26,121 @@ def pulls_of(arms: Arms, memory: Memory) -> Integers | None:
         return None
     if isinstance(arms.layout, Separate):
         return memory.offer(InContext(np.zeros(arms.layout.dim))).pulls
-    return shown(arms.pulls.copy()) if isinstance(arms, Mapped) else memory.evidence().pulls
+    return memory.evidence().pulls if memory.pulls is None else shown(memory.pulls.copy())
 
 
-def is_counted(arms: Arms) -> bool:
-    """Are pulls counted beside the statistics, which have one regression for the arms of a map?"""
-    return isinstance(arms, Mapped) and not isinstance(arms.layout, Separate)
-
-
-def count_pull(arms: Arms, decision: Decision) -> None:
-    """One more reward of an arm, by its label where arms have labels."""
+def no_pulls(arms: Arms) -> Integers | None:
+    """Zeros for the arms of a map with one regression, which does not tell them apart; else None."""
     if not isinstance(arms, Mapped) or isinstance(arms.layout, Separate):
-        return
-    place = decision.arm if arms.labels is None else _place(arms.labels, decision)
-    if place is not None and place < len(arms.pulls):
-        arms.pulls[place] += 1
+        return None
+    return np.zeros(arms.features.count, dtype=np.int64)
 
 
-def count_pulls(arms: Arms, decisions: Decisions) -> None:
+def count_pull(bandit: Bandit, decision: Decision) -> None:
+    """One more reward of an arm, if it is still there: not of another at its place, or of its label."""
+    pulls = bandit._player.memory.pulls
+    if pulls is not None and (place := _place(bandit._arms, pulls.size, decision)) is not None:
+        pulls[place] += 1
+
+
+def count_pulls(bandit: Bandit, decisions: Decisions) -> None:
     """The same for many decisions at once."""
-    if is_counted(arms):
+    if bandit._player.memory.pulls is not None:
         for decision in decisions:
-            count_pull(arms, decision)
+            count_pull(bandit, decision)
 
 
-def learn_pulls(arms: Arms, places: Integers) -> None:
+def learn_pulls(memory: Memory, places: Integers) -> None:
     """One more reward for each of these arms."""
-    if isinstance(arms, Mapped) and is_counted(arms):
-        arms.pulls += np.bincount(places, minlength=len(arms.pulls))
+    if memory.pulls is not None:
+        memory.pulls += np.bincount(places, minlength=memory.pulls.size)
 
 
-def add_pulls(arms: Arms, other: Arms) -> None:
-    """Takes in the pulls of a bandit with the same map."""
-    if isinstance(arms, Mapped) and isinstance(other, Mapped):
-        arms.pulls += other.pulls
+def pulls_over(memory: Memory, places: Integers) -> Integers:
+    """Pulls of other arms, `places` being their old ones, -1 for a new one."""
+    assert memory.pulls is not None
+    return np.where(places >= 0, memory.pulls[places], 0)
 
 
-def pulls_record(arms: Arms) -> list[int] | None:
+def pulls_record(memory: Memory) -> list[int] | None:
     """Pulls as plain data; None where the statistics have them."""
-    return arms.pulls.tolist() if isinstance(arms, Mapped) and is_counted(arms) else None
+    return None if memory.pulls is None else memory.pulls.tolist()
 
 
-def restore_pulls(arms: Arms, kept: object, labels: Labels) -> None:
-    """Takes the pulls of a file, by label where arms have labels; files from before have none."""
-    if kept is None or not isinstance(arms, Mapped):
+def pulls_kept(arms: Arms, kept: object, labels: Labels) -> Integers | None:
+    """The pulls of a file, of the arms that it names; files from before have none."""
+    pulls = no_pulls(arms)
+    if pulls is None:
+        return None
+    count = None if labels is None else len(labels)
+    if kept is None:
+        return pulls if count is None else np.zeros(count, dtype=np.int64)
+    found: Integers = fitting("pulls", kept, (-1 if count is None else count,), whole=True)
+    return found
+
+
+def pulls_places(pulls: Integers, before: Labels, now: Labels, count: int) -> Integers | None:
+    """Where each of so many arms of a map was in a file, by label, -1 if it is new; None if all are there."""
+    if before == now and pulls.size == count:
+        return None
+    if before is not None and now is not None:
+        return old_places(before, now)
+    if pulls.any():
+        raise CannotLoad("the file has pulls by place, and the map given has other arms")
+    return np.full(count, GONE)
+
+
+def old_places(before: tuple[Label, ...], now: tuple[Label, ...]) -> Integers:
+    """Where each label was before, -1 if it is new."""
+    known = {label: place for place, label in enumerate(before)}
+    return np.array([known.get(label, GONE) for label in now])
+
+
+def arms_counted(layout: Layout, memory: Memory) -> int:
+    """How many arms sums tell the pulls of."""
+    if memory.pulls is not None:
+        return memory.pulls.size
+    return layout.arms if isinstance(layout, Separate) else layout.shape[1]
+
+
+def note_removal(bandit: Bandit, after: Arms, kept: Integers) -> None:
+    """Arms go after the last round, `kept` being the old places of the rest; noted if anything waits."""
+    pulls, oldest = bandit._player.memory.pulls, bandit._waiting.oldest
+    if pulls is None or not isinstance(after, Mapped):
         return
-    found: Integers = fitting("pulls", kept, (-1 if labels is None else len(labels),), whole=True)
-    if labels is None or arms.labels is None:
-        if len(found) != len(arms.pulls) or arms.labels != labels:
-            raise CannotLoad("the file has pulls by place, and the map given has other arms")
-        arms.pulls[:] = found
+    needed = () if oldest is None else tuple(each for each in after.removals if each[0] >= oldest)
+    gone = tuple(np.setdiff1d(np.arange(pulls.size), kept).tolist())
+    after.removals = needed if oldest is None else (*needed, (bandit.t, gone))
+
+
+def removals_record(arms: Arms) -> list[Any]:
+    """Removals as plain data."""
+    return [[t, list(gone)] for t, gone in arms.removals] if isinstance(arms, Mapped) else []
+
+
+def restore_removals(arms: Arms, kept: Any) -> None:
+    """Takes those of a file; files from before have none."""
+    if not isinstance(arms, Mapped):
         return
-    known = dict(zip(labels, found.tolist(), strict=True))
-    arms.pulls[:] = [known.get(label, 0) for label in arms.labels]
+    arms.removals = tuple((_whole(t), tuple(map(_whole, gone))) for t, gone in kept or ())
+    if any(list(gone) != sorted(set(gone)) for _, gone in arms.removals):
+        raise DamagedFile("the places of arms that were removed are in no order")
 
 
-def _place(labels: Labels, decision: Decision) -> int | None:
-    """The present place of an arm by its label; None of one that is gone."""
-    assert labels is not None
-    if decision.arm < len(labels) and labels[decision.arm] == decision.label:
-        return decision.arm
-    return labels.index(decision.label) if decision.label in labels else None
+def _whole(number: object) -> int:
+    return whole("a round or place of arms that were removed", number, least=0, error=DamagedFile)
+
+
+def _place(arms: Arms, count: int, decision: Decision) -> int | None:
+    """The present place of the arm of a decision, among so many; None of one that is gone."""
+    assert isinstance(arms, Mapped)
+    place, labels = decision.arm, arms.labels
+    for t, gone in arms.removals:
+        if decision.t <= t:
+            before = bisect_left(gone, place)
+            if gone[before : before + 1] == (place,):
+                return None
+            place -= before
+    if place < count and (labels is None or labels[place] == decision.label):
+        return place
+    return labels.index(decision.label) if labels is not None and decision.label in labels else None

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from infex.arrays import Floats, Integers, Label
-from infex.bandit.arms import Arms, Labels, layout_of
+from infex.arrays import Floats, Integers
+from infex.bandit.arms import Arms, Labels, Mapped, layout_of
 from infex.bandit.differing import Path
 from infex.bandit.lineage import Lineage
+from infex.bandit.pulls import old_places, pulls_over, pulls_places
 from infex.bandit.remembering import ToldDecisions
 from infex.bandit.waiting import Waiting
 from infex.checks import whole
 from infex.errors import CannotLoad, DamagedFile
 from infex.linear import Layout, Separate
-from infex.linear.offers import GONE
 from infex.policies.rarely_switching import forgotten
 from infex.records import made
 from infex.rounds import Player
@@ -57,10 +55,13 @@ def rearranged(
     source: Arms,
 ) -> Lineage:
     """Brings what was learnt of each arm to where the map has it now, by label; a new arm starts anew."""
-    now = source.layout
+    now, pulls = source.layout, player.memory.pulls
+    if isinstance(source, Mapped) and pulls is not None and not isinstance(held, Separate):
+        moved = pulls_places(pulls, before, source.labels, source.features.count)
+        return lineage if moved is None else _recounted(player, lineage, moved)
     if isinstance(held, Separate) and isinstance(now, Separate) and held[1:] == now[1:]:
         if before != source.labels and before is not None and source.labels is not None:
-            places = _old_places(before, source.labels)
+            places = old_places(before, source.labels)
             old = player.memory
             player.memory = old.over(now, places)
             lineage = lineage.after_turnover(old, player.memory, places)
@@ -73,10 +74,11 @@ def rearranged(
     return lineage
 
 
-def _old_places(before: tuple[Label, ...], labels: tuple[Label, ...]) -> Integers:
-    """Where each label was before, -1 if it is new."""
-    known = {label: place for place, label in enumerate(before)}
-    return np.array([known.get(label, GONE) for label in labels])
+def _recounted(player: Player, lineage: Lineage, places: Integers) -> Lineage:
+    """Pulls of the arms of a map that the bandit goes on with."""
+    old = player.memory
+    player.memory = old.with_pulls(pulls_over(old, places))
+    return lineage.after_turnover(old, player.memory, places)
 
 
 def _told(layout: Layout) -> str:

@@ -110,7 +110,7 @@ def learn_and_remember(bandit: Bandit, decision: Decision, on: Any, reward: floa
         bandit._notebook.reward(decision, on, reward, weight)
     turns = player.memory.turns(on, decision.explored)
     counted = player.learn(decision.arm, on, reward, decision.explored, weight)
-    count_pull(bandit._arms, decision)
+    count_pull(bandit, decision)
     wait_no_more(bandit, decision, on)
     assert store is not None
     store.add(decision, on, ToldReward(reward, weight, counted, turns))

@@ -152,7 +152,7 @@ class Retracer:
             out,
         )
         found = self._book(t, out, int(played), events.rewards)
-        learn_pulls(self._bandit._arms, events.arms[found.event])
+        learn_pulls(self._bandit._player.memory, events.arms[found.event])
         return found, int(at), why == ASK_POLICY
 
     def _loop_fixed(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, SupportsFloat
 import numpy as np
 import numpy.typing as npt
 
-from infex.arrays import Floats
+from infex.arrays import Floats, is_masked
 from infex.checks import LARGEST_REWARD, callers_level, real, told
 from infex.errors import InvalidReward, InvalidSetting, RewardOutOfRange
 from infex.estimators import Logistic
@@ -112,6 +112,10 @@ def reward_numbers(rule: RewardRule, rewards: npt.ArrayLike, count: int) -> Floa
 
 def listed(name: str, given: npt.ArrayLike, count: int) -> npt.NDArray[np.generic]:
     """A list of so many values as an array of any kind."""
+    if is_masked(given):
+        raise InvalidReward(
+            f"{name} must be numbers, and some are masked, as if missing: leave these rows out"
+        )
     try:
         values = np.asarray(given)
     except ValueError:

@@ -65,7 +65,7 @@ def row_rules(
 
 def _is_table(offered: object, count: int, arms: int | None) -> TypeGuard[Bools]:
     """Is it a truth for each arm in each request, with one that is True?"""
-    if not isinstance(offered, np.ndarray) or offered.dtype != np.bool_:
+    if type(offered) is not np.ndarray or offered.dtype != np.bool_:
         return False
     return offered.shape == (count, arms) and bool(offered.any(axis=1).all())
 

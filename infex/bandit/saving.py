@@ -14,6 +14,7 @@ from infex.arrays import Bools, Floats, fitting, fitting_rows
 from infex.bandit import archive, packing
 from infex.bandit.arms import Arms, Changing, Fixed, Labels, Mapped
 from infex.bandit.block_upgrading import from_format_2
+from infex.bandit.changes import OF_CHANGES
 from infex.bandit.differing import (
     Path,
     given_or_kept,
@@ -31,7 +32,7 @@ from infex.bandit.noting import fits, shape
 from infex.bandit.parts import Parts
 from infex.bandit.pending_columns import forget_lives, pending_kept, pending_record
 from infex.bandit.prior import prior_kept
-from infex.bandit.pulls import pulls_record, restore_pulls
+from infex.bandit.pulls import pulls_kept, pulls_record, removals_record, restore_removals
 from infex.bandit.rearranging import layout_kept, rearranged
 from infex.bandit.remembering import ToldDecisions, remembered_kept, remembered_record
 from infex.bandit.reward_rule import RewardRule
@@ -87,6 +88,7 @@ def digest(bandit: Bandit) -> str:
     lives = {bandit._lives.name, *bandit._lives.past}
     for name in ("written_by", "lives", "lineage"):
         del settings[name]
+    arrays = {name: array for name, array in arrays.items() if not name.startswith(OF_CHANGES)}
     forget_lives(settings["pending"], arrays, lives)
     if settings["remembered"] is not None:
         forget_lives(settings["remembered"]["words"], arrays, lives, "remembered ")
@@ -119,7 +121,8 @@ def _content(bandit: Bandit) -> tuple[dict[str, Any], Arrays]:
         "allowed": None if bandit.allowed is None else bandit.allowed.tolist(),
         "penalty": player.memory.all.penalty,
         "prior": list(bandit._prior),
-        "pulls": pulls_record(bandit._arms),
+        "pulls": pulls_record(player.memory),
+        "removals": removals_record(bandit._arms),
         "narrows": bandit.narrows,
         "note": note_record(player.note),
         "lives": bandit._lives.after(bandit.t),
@@ -197,6 +200,7 @@ def _loaded(
     prior = prior_kept(settings.get("prior"), settings["penalty"], own_estimator)
     layout = layout_kept(settings["features"], columns)
     memory = _memory(path, layout, settings, arrays, own_policy, own_estimator, prior.unit)
+    memory.pulls = pulls_kept(source, settings.get("pulls"), packing.labels_kept(settings["labels"]))
     player = Player(own_policy, memory)
     packing.restore_account(player.account, settings["account"])
     player.policy = own_policy  # whose windows may look back at what was explored
@@ -255,7 +259,7 @@ def _source(
         raise DamagedFile(f"its arms are {settings['source']!r}, and there are {columns.shape[1]}")
     if settings["allowed"] is not None:
         source.allow(_mask(settings["allowed"], labels, source.labels))
-    restore_pulls(source, settings.get("pulls"), labels)
+    restore_removals(source, settings.get("removals"))
     return source
 
 

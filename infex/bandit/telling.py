@@ -56,7 +56,7 @@ def tell_many(bandit: Bandit, which: Which, rewards: npt.ArrayLike, weights: npt
         return
     learn_in_order(bandit, meant.arms, meant.grounds, told, meant.explored, counts)
     for decision, on in meant.pending:
-        count_pull(bandit._arms, decision)
+        count_pull(bandit, decision)
         wait_no_more(bandit, decision, on)
     if meant.block is not None:
         _wait_no_more(bandit, meant.block, meant.places, meant.grounds)
@@ -85,7 +85,7 @@ def _tell_and_remember(bandit: Bandit, meant: Meant, rewards: Floats, weights: F
 def _wait_no_more(bandit: Bandit, block: Block, places: Integers, grounds: Grounds) -> None:
     """Decisions of a block were told."""
     told, foresight = block.decisions.at(places), bandit._player.memory.foresight
-    count_pulls(bandit._arms, told)
+    count_pulls(bandit, told)
     if foresight is not None:
         foresight.take_many(grounds, told.explored, told.estimate, -1)
     bandit._waiting.remove_from(block, places)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from infex.arrays import Integers, Label
 from infex.bandit.arms import Fixed, Mapped
 from infex.bandit.foreseeing import foresee
+from infex.bandit.pulls import note_removal, pulls_over
 from infex.checks import told
 from infex.errors import InvalidArms
 from infex.linear import Separate
@@ -29,6 +30,7 @@ def remove_arms(bandit: Bandit, which: object) -> None:
         raise InvalidArms(f"{told(bandit.policy)} knows arms by their indices, which would change")
     source, places = before.removed(which)
     columns = bandit._player.memory.columns
+    note_removal(bandit, source, places)
     _replace(bandit, source, places)
     bandit._waiting.move(places, columns)
     layout = source.layout
@@ -39,11 +41,12 @@ def remove_arms(bandit: Bandit, which: object) -> None:
 
 
 def _replace(bandit: Bandit, source: Fixed | Mapped, places: Integers) -> None:
-    player, layout = bandit._player, source.layout
+    player, layout, before = bandit._player, source.layout, bandit._player.memory
     if isinstance(source, Fixed) or isinstance(layout, Separate):  # one regression for a map knows no arms
-        before = player.memory
         player.memory = before.over(layout, places)
-        bandit._lineage = bandit._lineage.after_turnover(before, player.memory, places)
+    else:
+        player.memory = before.with_pulls(pulls_over(before, places))
+    bandit._lineage = bandit._lineage.after_turnover(before, player.memory, places)
     if isinstance(layout, Separate):
         player.note = forgotten(player.note)
     bandit._arms = source

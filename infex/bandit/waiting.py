@@ -46,6 +46,11 @@ class Waiting:
             return iter(self._pending.values())
         return heapq.merge(self._pending.values(), *self._blocks, key=_round_of)
 
+    @property
+    def oldest(self) -> int | None:
+        """The round of the oldest decision that waits; None if there is none."""
+        return next((decision.t for decision, _ in self), None)
+
     def refuse(self, key: str) -> None:
         """Refuses an id that a pending decision has."""
         if key in self._pending or self._place(key) is not None:

@@ -166,7 +166,8 @@ class Wholesale(Readable):
         merged. Pulls add up for arms that both have, by features and
         label. The clock, the count of explorations and the pending decisions stay this bandit's
         own. Merging the same bandit a second time counts its data twice: to sync again and
-        again, merge into a fresh bandit each time.
+        again, merge into a fresh bandit each time, or use `changes` and `apply`, which leave out what was
+        merged. Where `rewards` have a range here, those of the other must have one within it.
         """
         if not isinstance(other, Wholesale):
             raise CannotMerge(f"a bandit merges with a bandit, got {other!r}")

@@ -8,7 +8,7 @@ from numbers import Real
 
 import numpy as np
 
-from infex.arrays import ROUNDING, Floats
+from infex.arrays import ROUNDING, Floats, is_masked
 from infex.errors import InvalidContext
 from infex.features.encoder import Encoded, Encoder
 from infex.features.named_values import by_name
@@ -41,7 +41,7 @@ def vector_of(name: str, given: object, dim: int, longest: float) -> Floats:
         return quickly
     try:
         plain = np.asarray(given)
-        if plain.shape != (dim,) or plain.dtype.kind not in "iufO" or _has_names(given):
+        if plain.shape != (dim,) or plain.dtype.kind not in "iufO" or _has_names(given) or is_masked(given):
             raise ValueError
         found = plain.astype(np.float64)
         if not np.isfinite(found).all():

@@ -36,7 +36,7 @@ def read_alike(features: Disjoint | Interactions) -> bool:
 
 def vectors_of(contexts: Sequence[object], dim: int, longest: float) -> Floats:
     """Each context as `vector_of` gives it, (n, dim)."""
-    if isinstance(contexts, np.ndarray) and contexts.dtype == np.float64 and contexts.shape[1:] == (dim,):
+    if type(contexts) is np.ndarray and contexts.dtype == np.float64 and contexts.shape[1:] == (dim,):
         found: Floats = contexts / longest
         with np.errstate(all="ignore"):  # what is no number, or too long, is looked at again
             squares = np.einsum("ij,ij->i", contexts, contexts)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from infex.arrays import brief
+from infex.arrays import brief, is_masked
 from infex.errors import InvalidContext
 
 
@@ -104,7 +104,7 @@ def _of_pandas(column: Any) -> NDArray[Any]:
 
 def _gathered(contexts: object, names: tuple[str, ...]) -> dict[str, NDArray[Any]]:
     """Columns of an array with a row for each context, or of a sequence of contexts."""
-    if isinstance(contexts, np.ndarray) and contexts.ndim == 2:
+    if isinstance(contexts, np.ndarray) and contexts.ndim == 2 and not is_masked(contexts):
         _refuse_length(contexts.shape[1], names)
         return dict(zip(names, contexts.T, strict=True))
     if isinstance(contexts, str) or not isinstance(contexts, Sequence | np.ndarray):

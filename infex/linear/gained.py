@@ -35,6 +35,10 @@ class Gained(NamedTuple):
         common = None if other.common is None else -other.common
         return self.plus(Gained(-other.truth, -other.counts, -other.told, common))
 
+    def of_no_arms(self) -> Gained:
+        """The same where one regression is for all arms of a map, which does not tell them apart."""
+        return self._replace(counts=np.zeros((2, 0)))
+
     def brought(self, places: Integers, count: int) -> Gained:
         """The same of an owner with so many arms: each of these is at a place there, or nowhere (-1)."""
         known = places >= 0

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import final
 
+import numpy as np
+
 from infex.arrays import Bools, Floats, Integers
 from infex.errors import InvalidSetting
 from infex.linear.block_ridge import BlockRidge
@@ -30,17 +32,23 @@ class Memory:
 
     `foresight` are the decisions that wait for their reward; None where exploring is not to look at them.
     `all` are `RidgeStatistics` unless an estimator made others, which may search for their estimate and
-    refuse rewards.
+    refuse rewards. `pulls` are the rewards of each arm of a map, (K,), where one regression is for all arms,
+    which does not tell them apart; None where statistics know them.
     """
 
-    __slots__ = ("all", "explored", "foresight", "searches")
+    __slots__ = ("all", "explored", "foresight", "pulls", "searches")
 
     def __init__(
-        self, everything: Statistics, explored: Statistics | None, foresight: Foresight | None = None
+        self,
+        everything: Statistics,
+        explored: Statistics | None,
+        foresight: Foresight | None = None,
+        pulls: Integers | None = None,
     ) -> None:
         self.all = everything
         self.explored = explored
         self.foresight = foresight
+        self.pulls = pulls
         self.searches = not isinstance(everything, RidgeStatistics | BlockRidge | HybridRidge)
 
     @staticmethod
@@ -129,21 +137,36 @@ class Memory:
         foresight = None if self.foresight is None else self.foresight.over(layout, places)
         return Memory(self.all.over(layout, places), explored, foresight)
 
+    def with_pulls(self, pulls: Integers) -> Memory:
+        """The same of a map with other arms, whose rewards were so many."""
+        return Memory(self.all, self.explored, self.foresight, pulls)
+
     def merge(self, other: Memory, places: Integers) -> None:
         """Takes in all that another has learnt; each of its arms is at a place here, or nowhere (-1)."""
         self.all.add(other.all, places)
+        if self.pulls is not None and other.pulls is not None:
+            self.pulls += other.pulls
         if self.explored is not None and other.explored is not None:
             self.explored.add(other.explored, places)
 
     def growths(self) -> Growths:
         """All that was learnt, as sums: from every round and, if they are kept apart, from exploring ones."""
-        return self.all.growth(), None if self.explored is None else self.explored.growth()
+        everything, apart = self.all.growth(), None if self.explored is None else self.explored.growth()
+        if self.pulls is None:
+            return everything, apart
+        none = np.zeros_like(self.pulls)
+        counted = everything._replace(counts=np.array([self.pulls, none], dtype=np.float64))
+        return counted, None if apart is None else apart._replace(counts=np.zeros((2, none.size)))
 
     def grow(self, growths: Growths) -> None:
         """Takes in sums that were learnt elsewhere, over these arms."""
-        self.all.grow(growths[0])
-        if self.explored is not None and growths[1] is not None:
-            self.explored.grow(growths[1])
+        everything, apart = growths
+        if self.pulls is not None:
+            self.pulls += everything.counts[0].astype(np.int64)
+            everything, apart = everything.of_no_arms(), None if apart is None else apart.of_no_arms()
+        self.all.grow(everything)
+        if self.explored is not None and apart is not None:
+            self.explored.grow(apart)
 
     def arrays(self) -> Arrays:
         """All that was learnt, as arrays to be kept."""

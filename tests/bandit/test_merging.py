@@ -114,3 +114,41 @@ def test_a_bandit_is_not_merged_with_itself() -> None:
     bandit = make()
     with pytest.raises(CannotMerge, match="would count twice"):
         bandit.merge(bandit)
+
+
+def test_what_was_merged_is_not_applied_once_more() -> None:
+    centre, worker = (Bandit(np.eye(2), Greedy()) for _ in range(2))
+    worker.learn(arms=[0], rewards=[1.0])
+    centre.merge(worker)
+    assert centre.apply(worker.changes()) == 0
+    worker.learn(arms=[0, 1], rewards=[1.0, 0.5])
+    assert centre.apply(worker.changes()) == 2
+    assert centre.estimates().pulls.tolist() == [2, 1]
+
+
+def test_what_was_merged_in_part_is_refused_as_a_whole() -> None:
+    centre, worker = (Bandit(np.eye(2), Greedy()) for _ in range(2))
+    worker.learn(arms=[0], rewards=[1.0])
+    centre.merge(worker)
+    worker.learn(arms=[1], rewards=[1.0])
+    with pytest.raises(CannotMerge, match="here already"):
+        centre.apply(worker.changes())
+    assert centre.estimates().pulls.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("theirs", [None, (0.0, 100.0), (-1.0, 0.5)])
+def test_rewards_outside_the_range_come_in_no_other_way(theirs: tuple[float, float] | None) -> None:
+    centre, worker = Bandit(np.eye(2), Greedy(), rewards=(0, 1)), Bandit(np.eye(2), Greedy(), rewards=theirs)
+    worker.learn(arms=[0], rewards=[0.5])
+    for way in (lambda: centre.merge(worker), lambda: centre.apply(worker.changes())):
+        with pytest.raises(CannotMerge, match="say the same range"):
+            way()
+    assert centre.estimates().pulls.tolist() == [0, 0]
+
+
+def test_rewards_of_a_narrower_range_can_be_merged_and_applied() -> None:
+    centre, worker = Bandit(np.eye(2), Greedy(), rewards=(0, 9)), Bandit(np.eye(2), Greedy(), rewards=(0, 1))
+    worker.learn(arms=[0], rewards=[0.5])
+    assert centre.apply(worker.changes()) == 1
+    centre.merge(worker)
+    assert centre.estimates().pulls.tolist() == [2, 0]
