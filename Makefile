@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install chromium postgresql demo test lint types tests tests-sweeps tests-commands tests-rest tests-compiled tests-plain wheel bench torture clusters clean
+.PHONY: install chromium postgresql demo serve-demo test lint types tests tests-sweeps tests-commands tests-rest tests-compiled tests-plain wheel bench torture clusters clean
 
 install: .venv/installed
 
@@ -26,6 +26,10 @@ postgresql:
 demo: install
 	$(BIN)/infex reproduce --out reproduction
 
+# A service with a simulated shop of 40 products, at http://127.0.0.1:8321/
+serve-demo: install
+	$(BIN)/infex serve --demo
+
 test: lint types tests wheel
 
 lint: install
@@ -39,7 +43,7 @@ types: install
 # compilation off, so that the lines of kernels are counted too. Two at a time.
 # Without a browser its tests are left out, and that is said, except in CI, where they fail.
 KERNELS := tests/kernels tests/linear tests/policies tests/simulation tests/environments
-SWEEPS := tests/experiments tests/reports tests/planning
+SWEEPS := tests/experiments tests/reports tests/planning tests/evaluation
 COMMANDS := tests/cli tests/theory tests/verification
 REST := $(foreach folder,$(KERNELS) $(SWEEPS) $(COMMANDS),--ignore=$(folder)) tests infex
 

@@ -5,7 +5,21 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from benchmarks import ask_tell, by_hand, disjoint, engine, hybrid, many, plans, rivals, study, sweeps
+from benchmarks import (
+    ask_tell,
+    by_hand,
+    disjoint,
+    engine,
+    evaluation,
+    hybrid,
+    logs,
+    many,
+    plans,
+    rivals,
+    service,
+    study,
+    sweeps,
+)
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -20,7 +34,10 @@ def main() -> None:
     write("by_hand", show_by_hand())
     write("rivals", show_rivals())
     write("plans", show_plan())
+    write("evaluation", show_evaluation())
+    write("logs", show_logs())
     write("sweeps", show_sweeps())
+    write("service", show_service())
     write("study", show_study())
     print(f"\nwritten to {RESULTS.relative_to(Path.cwd())}/")
 
@@ -51,6 +68,19 @@ def show_ask_tell() -> list[dict[str, Any]]:
     return [row._asdict() | {"ratio": row.ratio} for row in rows]
 
 
+def show_service() -> list[dict[str, Any]]:
+    """Durable decisions over HTTP, client and server on this machine."""
+    print("\ndurable decisions over HTTP, SQLite with FULL, 40 arms of 12 features\n")
+    print(
+        f"{'connections':>11}{'batch':>7}{'a second':>11}{'p50 ms':>9}{'p99 ms':>9}{'server us':>11}  wanted"
+    )
+    rows = service.table()
+    for row in rows:
+        figures = f"{row.per_second:11,.0f}{row.p50_ms:9.1f}{row.p99_ms:9.1f}{row.server_us:11.0f}"
+        print(f"{row.connections:11}{row.batch:7}{figures}  {row.wanted}")
+    return [row._asdict() for row in rows]
+
+
 def show_disjoint() -> dict[str, Any]:
     """A regression for each arm."""
     print("\na regression for each arm, microseconds of processor time for ask + tell\n")
@@ -64,6 +94,26 @@ def show_disjoint() -> dict[str, Any]:
     megabytes = disjoint.memory()
     print(f"\na shop of 200 arms and 20 features: {megabytes:.1f} MB")
     return {"rows": [row._asdict() | {"ratio": row.ratio} for row in rows], "megabytes": megabytes}
+
+
+def show_evaluation() -> list[dict[str, Any]]:
+    """What logs can tell, of a million rows."""
+    print("\na log of 1,000,000 rounds and 10 arms, seconds of one core (least of several runs)\n")
+    print(f"{'':48}{'infex':>9}{'wanted':>9}")
+    rows = evaluation.table()
+    for row in rows:
+        print(f"  {row.what:46}{row.seconds:9.3f}{row.wanted:9.2f}")
+    return [row._asdict() for row in rows]
+
+
+def show_logs() -> list[dict[str, Any]]:
+    """Reading logs, learners on them, and writing one."""
+    print("\nlogs, how many a second of one core (best of several runs)\n")
+    rows = logs.table()
+    for row in rows:
+        wanted = f"{row.wanted:14,.0f}" if row.wanted else ""
+        print(f"  {row.what:58}{row.rate:14,.0f}{wanted}")
+    return [row._asdict() for row in rows]
 
 
 def show_hybrid() -> dict[str, Any]:

@@ -37,9 +37,12 @@ from infex.streams import stream as stream
 from infex.version import __version__ as __version__
 
 if _TYPE_CHECKING:
+    from infex import evaluation as evaluation
     from infex import testing as testing
     from infex import theory as theory
     from infex import verification as verification
+    from infex.client import AsyncClient as AsyncClient
+    from infex.client import Client as Client
     from infex.experiments.results import Results as Results
     from infex.experiments.sweep import Sweep as Sweep
     from infex.planning import plan as plan
@@ -47,14 +50,19 @@ if _TYPE_CHECKING:
     from infex.study.study import Study as Study
 
 _LATER = {
+    "AsyncClient": "infex.client.async_client",
+    "Client": "infex.client.client",
     "Results": "infex.experiments.results",
     "Study": "infex.study.study",
     "Sweep": "infex.experiments.sweep",
     "plan": "infex.planning",
     "studies": "infex.study.addresses",
 }
+_ROOMS = (
+    "adapters", "environments", "errors", "estimators", "evaluation", "features", "testing", "theory",
+    "verification", "view",
+)  # fmt: skip
 _EXTRAS = {"Study": "study", "studies": "study"}  # what each of these needs, if not infex[experiments]
-_ROOMS = ("environments", "errors", "estimators", "features", "testing", "theory", "verification", "view")
 
 
 def __getattr__(name: str) -> object:
@@ -78,7 +86,7 @@ def __getattr__(name: str) -> object:
 globals()["__all__"] = sorted(  # all that stands above; a type checker reads the lines themselves
     {
         *_ROOMS,
-        *(_LATER.keys() - _EXTRAS if _find_spec("pyarrow") else ()),
+        *(_LATER.keys() - _EXTRAS if _find_spec("pyarrow") else ("AsyncClient", "Client")),
     }  # a star import needs what it names
     | {*(_EXTRAS if _find_spec("msgspec") and _find_spec("apsw") else ())}
     | {

@@ -157,3 +157,15 @@ def plain(value: float) -> str:
     ('2', '0.1')
     """
     return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
+
+
+def importable(thing: object, module: str, name: str) -> bool:
+    """Does another process find this very thing in a module by its name, which may have dots?
+
+    >>> importable(importable, "infex.checks", "importable")
+    True
+    """
+    try:
+        return module != "__main__" and operator.attrgetter(name)(sys.modules[module]) is thing
+    except (AttributeError, KeyError):  # made inside a function, or in a module that is not there
+        return False

@@ -89,6 +89,22 @@ class InvalidExpression(InfexError, ValueError):
     """A catalogue expression does not name a policy, a schedule or an estimator."""
 
 
+class InvalidLog(InfexError, ValueError):
+    """The rows of a log cannot be what a bandit did: a column, how many rows, and the first of them."""
+
+
+class PartsDiffer(InvalidLog):
+    """Parts of a log have other columns than its first part, so that no one table holds them."""
+
+
+class InvalidTarget(InfexError, ValueError):
+    """What a log is to judge gives no chances of arms: it learns, or they do not add up to 1."""
+
+
+class NoSupport(InfexError, ValueError):
+    """A log cannot judge this by weights: it could not play what the target plays in these rounds."""
+
+
 class InvalidFile(InfexError, ValueError):
     """A file does not hold a bandit that can be read here."""
 
@@ -139,6 +155,43 @@ class OtherSettings(InfexError, ValueError):
 
 class AnotherRequest(InfexError, ValueError):
     """Something else was asked under a key that has its decision already."""
+
+
+class InvalidBody(InfexError, ValueError):
+    """The body of a request is not what its address takes: `field` is wrong, `expected` would be right.
+
+    `value` is what was there, None where that is not known or is somebody's context.
+    """
+
+    def __init__(self, message: str, *, field: str, expected: str, value: str | None = None) -> None:
+        super().__init__(message)
+        self.field, self.expected, self.value = field, expected, value
+
+
+class UnknownToken(InfexError, KeyError):
+    """No token of this id is kept."""
+
+
+class Overloaded(InfexError, RuntimeError):
+    """More was asked at once than can be answered in time: the same again later is safe."""
+
+
+class UnderWay(InfexError, RuntimeError):
+    """A request with the same Idempotency-Key is being answered."""
+
+
+class ServiceRefused(InfexError, RuntimeError):
+    """The service does not do this: `status`, `error`, `field` and `expected` are its words."""
+
+    def __init__(
+        self, message: str, *, status: int, error: str, field: str | None = None, expected: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status, self.error, self.field, self.expected = status, error, field, expected
+
+
+class ServiceSilent(InfexError, OSError):
+    """The service did not answer in time, or said that it cannot now."""
 
 
 class InfexWarning(UserWarning):

@@ -10,21 +10,23 @@ from pathlib import Path
 from typing import IO
 
 
-def replace(target: Path, data: bytes) -> None:
-    """Writes beside the target, brings it to the disk, and renames."""
-    with replacing(target) as file:
+def replace(target: Path, data: bytes, mode: int | None = None) -> None:
+    """Writes beside the target, brings it to the disk, and renames; `mode` says who may read it."""
+    with replacing(target, mode) as file:
         file.write(data)
 
 
 @contextlib.contextmanager
-def replacing(target: Path) -> Iterator[IO[bytes]]:
+def replacing(target: Path, mode: int | None = None) -> Iterator[IO[bytes]]:
     """A file beside the target; once all is written it is brought to the disk, and takes its place."""
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(target.parent))
     beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         with open(beside, "x+b") as file:
-            if target.exists():
+            if mode is not None:
+                os.chmod(beside, mode)  # before anything is in it
+            elif target.exists():
                 os.chmod(beside, stat.S_IMODE(target.stat().st_mode))
             yield file
             file.flush()

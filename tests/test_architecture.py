@@ -27,14 +27,17 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "estimators": GROUND | {"kernels", "linear"},
     "policies": GROUND | {"streams", "kernels", "schedules", "linear"},
     "rounds": GROUND | {"kernels", "schedules", "linear", "policies"},
+    "adapters": GROUND | {"linear", "policies"},
     "features": GROUND,
     "environments": GROUND | {"streams", "kernels"},
     "records": GROUND  # linear: a decision says what its reward is learnt on
     | {"linear", "schedules", "estimators", "policies", "rounds", "features", "environments"},
     "bandit": GROUND
     | {"version", "files", "streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds"}
-    | {"features", "records"},
-    "study": GROUND | {"version", "files", "linear", "policies", "rounds", "features", "records", "bandit"},
+    | {"features", "records", "statistics", "logs"},
+    "study": GROUND
+    | {"version", "files", "linear", "schedules", "policies", "rounds", "features", "records", "bandit"},
+    "logs": GROUND | {"files", "schedules", "features", "records"},
     "simulation": GROUND
     | {"streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds", "environments"}
     | {"records"},
@@ -47,9 +50,14 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     | {"bandit", "simulation", "reports"},
     "planning": GROUND
     | {"files", "streams", "statistics", "schedules", "linear", "policies", "environments", "records"}
-    | {"simulation", "reports"},
+    | {"logs", "simulation", "reports"},
+    "evaluation": GROUND
+    | {"files", "streams", "kernels", "theory", "linear", "features", "policies", "environments", "records"}
+    | {"bandit", "simulation", "logs", "reports", "planning"},
+    "service": GROUND | {"version", "files", "streams", "records", "bandit", "study"},
+    "client": GROUND | {"records"},
     "cli": {"errors", "files", "schedules", "theory", "verification", "reports", "experiments", "planning"}
-    | {"records", "study"},
+    | {"logs", "evaluation", "records", "study", "service"},
     "__main__": {"cli"},
     "testing": GROUND  # simulation: `agree` compares whole runs
     | {"streams", "schedules", "linear", "policies", "rounds", "environments", "simulation"}

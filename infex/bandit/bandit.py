@@ -52,6 +52,9 @@ class Bandit(Wholesale):
     night of explorations without rewards is spread over many arms. With "ignore" it looks at rewards alone,
     and all of them may go to one arm. Estimates and intervals do not depend on it.
 
+    `log` is a file to which every decision is appended before `ask` gives it, and every reward; it survives
+    the end of the process at any moment, and `infex.evaluation.read` reads it. See `log_to`.
+
     `rewards` are the least and the greatest that can be told, as in (0, 250): any other is refused, and the
     decision stays pending. With (0, 1) True and False are rewards too. `remembers` says for how many of the
     last decisions what was told is kept, for a second reward by `tell(..., again=...)`; each takes some 600
@@ -92,18 +95,18 @@ class Bandit(Wholesale):
         rewards: tuple[float, float] | None = None,
         remembers: int = 0,
         horizon: int | None = None,
+        log: str | os.PathLike[str] | None = None,
     ) -> None:
-        narrowing, rule, told = (
-            narrows(pending),
-            RewardRule.of(rewards, estimator),
-            ToldDecisions.of(remembers),
-        )
+        narrowing, rule = narrows(pending), RewardRule.of(rewards, estimator)
+        told = ToldDecisions.of(remembers)
         source = source_of(arms, dim, checked_map(features), labels, rescale)
         source.allow(allowed)
         self._begin(new_parts(source, policy, seed, penalty, estimator))
         warn_of_few(source, self._player, horizon)
         self._take_rewards(rule, told)
         foresee(self._player.memory, self._waiting, narrowing)
+        if log is not None:
+            self.log_to(log)
 
     def ask(
         self,
@@ -132,6 +135,9 @@ class Bandit(Wholesale):
         try:
             asked = NOTHING_ASKED
             arms, context = question(self._arms, arms, context)
+            if self._notebook is not None:
+                asked = Asked(arms, labels, context, allowed, offered, explore)
+                return deciding.ask_noting(self, self._notebook, asked, id)
             plain = arms is None and labels is None and allowed is None
             if plain and (quickly := ask_quickly(self, id, context, offered, explore)) is not None:
                 return quickly
@@ -211,6 +217,8 @@ class Bandit(Wholesale):
         self._lock.acquire()
         try:
             taken, on = pending_of(self, decision)
+            if self._notebook is not None:
+                self._notebook.reward(taken, on, reward, weight)
             self._player.learn(taken.arm, on, reward, taken.explored, weight)
             count_pull(self, taken)
             wait_no_more(self, taken, on)

@@ -32,6 +32,7 @@ from infex.policies.choice import Reason
 
 if TYPE_CHECKING:
     from infex.bandit.bandit import Bandit
+    from infex.bandit.recording import Notebook
 
 
 def ask_many(
@@ -50,7 +51,11 @@ def ask_many(
         return Decisions.of([])
     before = Before(bandit)
     try:
-        decisions = _at_once(bandit, questions, keys) if is_known(bandit._player) else None
+        decisions = None
+        if bandit._notebook is not None:
+            decisions = _noting(bandit, bandit._notebook, questions, keys)
+        elif is_known(bandit._player):
+            decisions = _at_once(bandit, questions, keys)
         if decisions is None:
             decisions = _one_by_one(bandit, questions, keys)
     except BaseException:
@@ -111,6 +116,20 @@ def _one_by_one(bandit: Bandit, questions: Questions, keys: list[str] | None) ->
         decision, on = _decided(bandit, questions, place, keys)
         await_reward(bandit, decision, on)
         taken.append(decision)
+    return Decisions.of(taken)
+
+
+def _noting(bandit: Bandit, notebook: Notebook, questions: Questions, keys: list[str] | None) -> Decisions:
+    """Each by itself, and all of them written to the log once they are taken."""
+    taken, rows = [], []
+    for place in range(len(questions)):
+        own_id = None if keys is None else keys[place]
+        decision, entry, row = notebook.decided(questions.asked(place), own_id)
+        bandit._player.book(entry)
+        await_reward(bandit, decision, entry.on)
+        taken.append(decision)
+        rows.append(row)
+    notebook.write(rows)
     return Decisions.of(taken)
 
 

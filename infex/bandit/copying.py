@@ -14,7 +14,7 @@ from infex.bandit.lives import Lives
 if TYPE_CHECKING:
     from infex.bandit.readable import Readable
 
-NOT_COPIED = ("_lock", "_draws")
+NOT_COPIED = ("_lock", "_draws", "_notebook")
 
 
 def state_of(bandit: Readable) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from infex.rounds.shortcut import Glance
 
 if TYPE_CHECKING:
     from infex.bandit.bandit import Bandit
+    from infex.bandit.recording import Notebook
 
 
 def decide(bandit: Bandit, asked: Asked, own_id: str | None) -> tuple[Decision, Taken]:
@@ -86,6 +87,15 @@ def ask_quickly(
     return decision
 
 
+def ask_noting(bandit: Bandit, notebook: Notebook, asked: Asked, own_id: str | None) -> Decision:
+    """Asks, and writes the decision to the log before it is entered."""
+    decision, taken, row = notebook.decided(asked, own_id)
+    notebook.write([row])
+    bandit._player.enter(taken)
+    await_reward(bandit, decision, taken.on)
+    return decision
+
+
 def _seen_among(
     bandit: Bandit, t: int, within: Floats | InContext | None, offered: object, explore: object
 ) -> Glance | None:
@@ -124,6 +134,8 @@ def enter(bandit: Bandit, decided: Decided) -> None:
         bandit._lives.checked(decision.id)
     else:
         bandit._lives.adopt(decision.id, taken.t)
+    if bandit._notebook is not None:
+        bandit._notebook.write([bandit._notebook.entered(decision, entered)])
     player.enter(entered)
     await_reward(bandit, decision, entered.on)
 

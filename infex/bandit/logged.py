@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from infex.arrays import Floats, Integers
+from infex.arrays import Bools, Floats, Integers
 from infex.bandit.arms import Changing, Fixed, Labels, Mapped, offer_of
 from infex.bandit.given_columns import given_columns
 from infex.bandit.labels import place_of, places_by_name
 from infex.bandit.pulls import learn_pulls
 from infex.bandit.reward_rule import checked_rewards
 from infex.bandit.telling import checked_weights, counted_weights, learners_too
-from infex.errors import InvalidArms, InvalidContext, UnknownArm
+from infex.errors import InvalidArms, InvalidContext, InvalidReward, UnknownArm
 from infex.features import Disjoint, Encoded, Encoder, Hybrid, Interactions
 from infex.features.many_contexts import contexts_of, read_alike, vectors_of
 from infex.linear.grounds import Grounds
@@ -26,28 +26,38 @@ if TYPE_CHECKING:
 CHUNK_LEARNT = 4096  # rows of products that are made at a time
 
 
+class Told(NamedTuple):
+    """Rewards of a log, how much each counts, and which were of rounds that explored; as they were given."""
+
+    rewards: npt.ArrayLike
+    weights: npt.ArrayLike | None
+    explored: npt.ArrayLike | None
+
+
 def learn(
     bandit: Bandit,
     contexts: object,
     arms: object,
     rewards: npt.ArrayLike,
     weights: npt.ArrayLike | None,
+    explored: npt.ArrayLike | None = None,
 ) -> None:
     """Takes in all rows of a log, or none."""
     source = bandit._arms
+    told = Told(rewards, weights, explored)
     if contexts is not None and not isinstance(source, Mapped):
         raise InvalidContext("this bandit has no feature map for contexts: give learn(arms=..., rewards=...)")
     if isinstance(source, Changing):
         rows = given_columns(arms, source.dim, source.rescale).T  # type: ignore[arg-type]
-        _take(bandit, np.zeros(len(rows), dtype=np.int64), Grounds.on_rows(rows), rewards, weights)
+        _take(bandit, np.zeros(len(rows), dtype=np.int64), Grounds.on_rows(rows), told)
         return
     assert isinstance(source, Fixed | Mapped)
     count = source.columns.shape[1] if isinstance(source, Fixed) else source.features.count
     places = places_of_all(arms, source.labels, count)
     if isinstance(source, Fixed):
-        _take(bandit, places, Grounds.on_arms(places), rewards, weights)
+        _take(bandit, places, Grounds.on_arms(places), told)
     else:
-        _take_mapped(bandit, source, contexts, places, rewards, weights)
+        _take_mapped(bandit, source, contexts, places, told)
 
 
 def places_of_all(arms: object, labels: Labels, count: int) -> Integers:
@@ -70,8 +80,7 @@ def _take_mapped(
     source: Mapped,
     contexts: object,
     places: Integers,
-    rewards: npt.ArrayLike,
-    weights: npt.ArrayLike | None,
+    told: Told,
 ) -> None:
     rule = source.features
     if contexts is None:
@@ -81,20 +90,25 @@ def _take_mapped(
         raise InvalidContext(f"contexts must be as many as the arms, {places.size}, got {len(given)}")
     if isinstance(rule, Disjoint):
         inside = _inside(rule, given)
-        _take(bandit, places, Grounds.in_blocks(places, inside), rewards, weights)
+        _take(bandit, places, Grounds.in_blocks(places, inside), told)
     elif isinstance(rule, Hybrid):
-        _take(bandit, places, Grounds.in_blocks(places, _hybrid_rows(rule, given, places)), rewards, weights)
+        _take(bandit, places, Grounds.in_blocks(places, _hybrid_rows(rule, given, places)), told)
     elif isinstance(rule, Interactions) and read_alike(rule):
         inside = vectors_of(given, rule.context_dim, rule.longest)
         rows = (rule.arms[places][:, :, None] * inside[:, None, :]).reshape(places.size, rule.dim)
-        _take(bandit, places, Grounds.on_rows(rows), rewards, weights)
+        _take(bandit, places, Grounds.on_rows(rows), told)
     else:
         rows = _own_rows(source, given, places)
-        _take(bandit, places, Grounds.on_rows(rows), rewards, weights)
+        _take(bandit, places, Grounds.on_rows(rows), told)
 
 
 def _encoded(encoder: Encoder, contexts: object) -> list[Encoded]:
-    """All contexts at once, as the encoder of the map reads them; what it notices is not counted."""
+    """All contexts at once, as the encoder of the map reads them; what it notices is not counted.
+
+    A log of the bandit's own has contexts that were read already.
+    """
+    if isinstance(contexts, list) and all(type(each) is Encoded for each in contexts):
+        return contexts
     return [Encoded(row) for row in encoder.encode_many(contexts).rows]
 
 
@@ -124,19 +138,25 @@ def _own_rows(source: Mapped, contexts: Sequence[object], places: Integers) -> F
     return rows
 
 
-def _take(
-    bandit: Bandit,
-    places: Integers,
-    grounds: Grounds,
-    rewards: npt.ArrayLike,
-    weights: npt.ArrayLike | None,
-) -> None:
+def _take(bandit: Bandit, places: Integers, grounds: Grounds, told: Told) -> None:
     """Learns all rows; whatever cannot be learnt is refused before anything is."""
-    given = checked_rewards(bandit, rewards, grounds.size)
-    counts = checked_weights(weights, grounds.size)
+    given = checked_rewards(bandit, told.rewards, grounds.size)
+    counts = checked_weights(told.weights, grounds.size)
+    tried = _checked_truths(told.explored, grounds.size)
     memory = bandit._player.memory
     if memory.searches:
         counts = counted_weights(bandit, grounds, given, counts)
-    learners_too(bandit, places, grounds, given, np.zeros(grounds.size, dtype=bool))
+    learners_too(bandit, places, grounds, given, tried)
     memory.all.gather(grounds, given, counts)
+    if memory.explored is not None and tried.any():
+        mine = np.flatnonzero(tried)
+        memory.explored.gather(grounds.at(mine), given[mine], counts[mine])
     learn_pulls(memory, places)
+
+
+def _checked_truths(explored: npt.ArrayLike | None, count: int) -> Bools:
+    """Which rows explored; none if nobody says."""
+    found = np.zeros(count, dtype=bool) if explored is None else np.asarray(explored)
+    if found.shape != (count,) or found.dtype != np.bool_:
+        raise InvalidReward(f"explored must be True or False for each of {count} rewards")
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,9 @@ from infex.rounds.open_shortcut import OpenShortcut
 from infex.schedules.protocol import a_round
 from infex.streams import Rounds
 
+if TYPE_CHECKING:
+    from infex.bandit.recording import Notebook
+
 STREAM = "bandit"
 
 
@@ -42,6 +45,7 @@ class Readable:
         self._draws = Rounds(parts.seed, STREAM)
         self._lock = threading.RLock()
         self._lineage = Lineage()
+        self._notebook: Notebook | None = None
         self._rule = RewardRule.of(None, parts.estimator)
         self._remembered: ToldDecisions | None = None
         ALIVE.add(self)
@@ -202,6 +206,7 @@ class Readable:
         vars(self).update(kept)
         self._lives = Lives(self._lives.past)  # a pickle may be loaded twice
         self._draws, self._lock = Rounds(self._seed, STREAM), threading.RLock()
+        self._notebook = None  # a log is that of one bandit
         ALIVE.add(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:

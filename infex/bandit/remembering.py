@@ -106,6 +106,8 @@ def tell_and_remember(
 def learn_and_remember(bandit: Bandit, decision: Decision, on: Any, reward: float, weight: float) -> None:
     """Learns the reward of a pending decision, and remembers it."""
     player, store = bandit._player, bandit._remembered
+    if bandit._notebook is not None:
+        bandit._notebook.reward(decision, on, reward, weight)
     turns = player.memory.turns(on, decision.explored)
     counted = player.learn(decision.arm, on, reward, decision.explored, weight)
     count_pull(bandit, decision)
@@ -136,6 +138,8 @@ def _tell_again(
         raise AlreadyTold(f"decision {decision.id!r} was told {learnt.reward!r} already, and now {reward!r}")
     after = checked_reward(bandit, learnt.reward + reward if way == "sum" else reward)
     change(bandit, on, learnt, after)
+    if bandit._notebook is not None:
+        bandit._notebook.told_again(decision, after, learnt.weight)
     store.learnt[decision.id] = learnt._replace(reward=after)
 
 

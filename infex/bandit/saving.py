@@ -78,6 +78,8 @@ def save(bandit: Bandit, path: Path) -> None:
     if bandit._player.traits.pupils:
         raise CannotSave(f"{told(bandit.policy)} keeps a state of its own, which a file cannot hold")
     archive.write(path, *_content(bandit))
+    if bandit._notebook is not None:
+        bandit._notebook.recorder.sync()
 
 
 def digest(bandit: Bandit) -> str:

@@ -16,6 +16,7 @@ from infex.bandit.decisions import Decisions
 from infex.bandit.foreseeing import wait_no_more
 from infex.bandit.pending_block import Block, Pending
 from infex.bandit.pulls import count_pull, count_pulls
+from infex.bandit.recording import told_frame
 from infex.bandit.remembering import learn_and_remember
 from infex.bandit.reward_rule import checked_rewards, listed
 from infex.checks import HEAVIEST_WEIGHT, real
@@ -24,6 +25,7 @@ from infex.linear.grounds import Grounds
 
 if TYPE_CHECKING:
     from infex.bandit.bandit import Bandit
+    from infex.bandit.recording import Notebook
 
 Which = Decisions | Iterable[Decision | str | int]
 
@@ -47,6 +49,8 @@ def tell_many(bandit: Bandit, which: Which, rewards: npt.ArrayLike, weights: npt
     meant = _meant(bandit, which)
     told = checked_rewards(bandit, rewards, meant.arms.size)
     counts = checked_weights(weights, told.size)
+    if bandit._notebook is not None and bandit._remembered is None:
+        _note(bandit, bandit._notebook, meant, told, counts)
     if bandit._remembered is not None:
         _tell_and_remember(bandit, meant, told, counts)
         return
@@ -56,6 +60,15 @@ def tell_many(bandit: Bandit, which: Which, rewards: npt.ArrayLike, weights: npt
         wait_no_more(bandit, decision, on)
     if meant.block is not None:
         _wait_no_more(bandit, meant.block, meant.places, meant.grounds)
+
+
+def _note(bandit: Bandit, notebook: Notebook, meant: Meant, rewards: Floats, weights: Floats) -> None:
+    """Writes all rewards to the log, if all can be learnt."""
+    counted_weights(bandit, meant.grounds, rewards, weights)  # which refuses those that cannot
+    blocks = () if meant.block is None else meant.block.decisions.at(meant.places)
+    decisions = [decision for decision, _ in meant.pending] or list(blocks)
+    told = zip(decisions, rewards.tolist(), weights.tolist(), strict=True)
+    notebook.write(told_frame(*each) for each in told)
 
 
 def _tell_and_remember(bandit: Bandit, meant: Meant, rewards: Floats, weights: Floats) -> None:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Label
+from infex.bandit.arms import Asked
 from infex.bandit.batching import ask_many
 from infex.bandit.changes import Changes
 from infex.bandit.decision import Decision
 from infex.bandit.decisions import Decisions
 from infex.bandit.exchange import apply, changes_of
+from infex.bandit.honest_intervals import intervals_of
 from infex.bandit.logged import learn
 from infex.bandit.merging import merge
 from infex.bandit.readable import Readable
+from infex.bandit.recording import Notebook
 from infex.bandit.telling import tell_many
 from infex.errors import CannotMerge
 
@@ -78,12 +83,15 @@ class Wholesale(Readable):
         arms: object = None,
         rewards: npt.ArrayLike = (),
         weights: npt.ArrayLike | None = None,
+        *,
+        explored: npt.ArrayLike | None = None,
     ) -> None:
         """Learns from a log of its own or of others: as if these rewards had been told; all of them, or none.
 
         No round is counted, and no exploration. `arms` are labels where arms have labels, else indices, and
         rows of features where arms change every round; `contexts` go with a feature map alone. `weights` say
-        how much each of the `rewards` counts, as in `tell`.
+        how much each of the `rewards` counts, as in `tell`. `explored` says which rows were explorations, for
+        a base that keeps data of its own.
 
         >>> from infex import Bandit, Greedy
         >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], Greedy(), labels=["tea", "juice"])
@@ -92,7 +100,19 @@ class Wholesale(Readable):
         ([2, 1], 0)
         """
         with self._lock:
-            learn(self._bandit, contexts, arms, rewards, weights)
+            learn(self._bandit, contexts, arms, rewards, weights, explored)
+
+    def log_to(self, path: str | os.PathLike[str] | None) -> None:
+        """Writes all further decisions and rewards to the log at `path`, behind what is there; None: nowhere.
+
+        As `Bandit(log=...)` does, for a bandit that was loaded, copied or forked off, which has none. A row
+        says what was on offer, why, and with what chances; `save` brings it to the disk, too.
+        """
+        with self._lock:
+            notebook = None if path is None else Notebook(self._bandit, path)
+            if self._notebook is not None:
+                self._notebook.recorder.close()
+            self._notebook = notebook
 
     def changes(self) -> Changes:
         """What this bandit has learnt by itself since the last call, as sums, for others to `apply`.
@@ -113,6 +133,31 @@ class Wholesale(Readable):
         """
         with self._lock:
             return apply(self._bandit, changes)
+
+    def intervals(
+        self,
+        level: float = 0.95,
+        arms: npt.ArrayLike | None = None,
+        labels: Iterable[Label] | None = None,
+        *,
+        context: object = None,
+    ) -> np.recarray[Any, Any]:
+        """One record for each arm: label, estimate, low, high, pulls; by the noise that was seen, not theory.
+
+        An arm's mean reward lies from `low` to `high` with a chance of about `level`, one arm and one moment
+        at a time: Student's quantile times the standard error, and what the penalty may draw the estimate by
+        if theta is no longer than the policy's `bound`. Where too little was seen there is no end. With
+        `rewards=` it stays in that range, and with `Logistic` within 0 and 1. docs/intervals.md says how
+        often it holds, and where not. `arms`, `labels` and `context` are those of `estimates`.
+
+        >>> from infex import Bandit, Greedy
+        >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], Greedy(), rewards=(0, 1))
+        >>> bandit.learn(arms=[0] * 8 + [1] * 8, rewards=[1, 0, 1, 1, 1, 0, 1, 1] + [0] * 7 + [1])
+        >>> bandit.intervals(0.9).low.round(2).tolist(), bandit.intervals(0.9).high.round(2).tolist()
+        ([0.32, 0.0], [1.0, 0.45])
+        """
+        with self._lock:
+            return intervals_of(self._bandit, level, Asked(arms, labels, context))
 
     def merge(self, other: Bandit) -> None:
         """Takes in all that another bandit on the same problem has learnt; the other stays as it is.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import sys
 import warnings
 from typing import Any
@@ -11,22 +12,45 @@ import click
 
 from infex import __version__
 from infex.cli import INTERRUPTED_CODE
-from infex.cli.bound_command import bound
-from infex.cli.compare_command import compare
-from infex.cli.diff_command import diff
-from infex.cli.plan_command import plan
-from infex.cli.report_command import report
-from infex.cli.reproduce_command import reproduce
-from infex.cli.run_command import run
-from infex.cli.study_command import study
-from infex.cli.suite_command import suite
-from infex.cli.verify_command import verify
-from infex.cli.warm_command import warm
 from infex.errors import InfexError, InfexWarning
+
+EXTRAS_OF_COMMANDS = {  # every command, and the extra with what it needs; each is loaded when it is called
+    "reproduce": "experiments",
+    "run": "experiments",
+    "suite": "experiments",
+    "report": "experiments",
+    "compare": "experiments",
+    "diff": "experiments",
+    "plan": "experiments",
+    "evaluate": "experiments",
+    "log": "experiments",
+    "bound": "experiments",
+    "verify": "experiments",
+    "study": "study",
+    "serve": "service",
+    "token": "service",
+    "warm": "experiments",
+}
 
 
 class Group(click.Group):
     """Commands that show named errors of infex in one line, with code 2; an interruption has code 130."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """All of them, in alphabetical order."""
+        return sorted(EXTRAS_OF_COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """A command, from its file; one whose extra is not installed says so when it is called."""
+        if name not in EXTRAS_OF_COMMANDS:
+            return None
+        try:
+            found: click.Command = vars(importlib.import_module(f"infex.cli.{name}_command"))[name]
+        except ModuleNotFoundError as error:
+            if (error.name or "").split(".")[0] == "infex":
+                raise
+            return _missing(name, error.name or "a library")
+        return found
 
     def invoke(self, context: click.Context) -> Any:
         """Runs a command; each warning of infex is shown once, other warnings never."""
@@ -42,6 +66,20 @@ class Group(click.Group):
             except KeyboardInterrupt:
                 click.echo("interrupted", err=True)
                 sys.exit(INTERRUPTED_CODE)
+
+
+def _missing(name: str, library: str) -> click.Command:
+    """A command that cannot run, for want of a library."""
+    needs = f"needs: pip install 'infex[{EXTRAS_OF_COMMANDS[name]}]'"
+
+    @click.command(
+        name, short_help=needs, add_help_option=False, context_settings={"ignore_unknown_options": True}
+    )
+    @click.argument("words", nargs=-1, type=click.UNPROCESSED)
+    def refuse(words: tuple[str, ...]) -> None:
+        raise click.UsageError(f"{library} is missing; infex {name} {needs}")
+
+    return refuse
 
 
 def _say(said: set[str], message: Warning | str, *where: object) -> None:
@@ -65,12 +103,12 @@ def main() -> None:
     infex suite --policy my.module:Mine     named challenges, with your policies, on one scored page
     infex report DIR                        figures and page anew from the table
     infex plan --horizon 1e6 ...            how rarely may I explore?
+    infex evaluate LOG --policy now ...     which policy would have been better?
+    infex log convert A B                   a log of others, or of a bandit, as Parquet, and back
     infex bound --dim 10 --gap 0.1 ...      what the theorem promises, if anything
     infex verify                            the paper's statements, checked on fresh runs
-    infex study list sqlite:///shop.db      studies: show, log, explain, verify, export, backup, ...
+    infex study list sqlite:///shop.db      studies: show, log, explain, verify, export, backup and more
+    infex serve --db sqlite:///shop.db      decisions over HTTP, and a page
+    infex token make | list | revoke        who may ask a service, and for what
     infex warm                              compiles all that is needed, ahead of its first use
     """
-
-
-for command in (reproduce, run, suite, report, compare, diff, plan, bound, verify, warm, study):
-    main.add_command(command)

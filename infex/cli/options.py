@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 import click
 
 from infex.errors import InvalidSetting
-from infex.experiments.engines import ENGINES
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -44,6 +43,7 @@ class RoundsOption(click.ParamType[int]):
 
 def playing(default: str) -> Callable[[F], F]:
     """Where a sweep is played, and where its results go."""
+    from infex.experiments.engines import ENGINES
 
     def add(command: F) -> F:
         for option in reversed(

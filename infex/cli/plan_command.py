@@ -46,7 +46,8 @@ BEST_ARMS_SHOWN = 3
 @click.option(
     "--logged",
     type=FILE,
-    help="Rewards seen before: CSV or Parquet, columns arm (label, or else row from 0), reward.",
+    help="Rewards seen before, with which every run begins: CSV or Parquet, columns arm (label, or else row "
+    "from 0), reward; or a log of infex with its arms.",
 )
 @click.option("--max-share", type=float, help="Greatest share of exploring rounds.")
 @click.option("--max-count", type=int, help="Greatest number of exploring rounds.")
@@ -75,13 +76,18 @@ def plan(arms: Path | None, logged: Path | None, out: Path, wants_json: bool, **
     infex plan --dim 10 --arms-count 100 --horizon 10000 --out plans/small --json
     """
     from infex.planning import plan as find
-    from infex.planning.arm_files import read_arms, read_log
+    from infex.planning.arm_files import read_arms, read_logged
     from infex.planning.plan_page import write_plan
 
     rows, labels, words = (None, None, "") if arms is None else read_arms(arms)
-    if logged is not None and rows is None:
-        raise InvalidSetting("--logged needs the arms that its rewards are of: --arms")
-    rewards = None if logged is None else read_log(logged)
+    seen = None if logged is None else read_logged(logged)
+    if seen is not None and rows is None:
+        rows, labels, words = seen.rows, seen.labels, seen.words
+        if rows is None:
+            raise InvalidSetting("--logged needs the arms that its rewards are of: --arms")
+    elif seen is not None:
+        words = f"{words}\n{seen.words}"
+    rewards = None if seen is None else (seen.arms, seen.rewards)
     folder_for(out)
     answer = _with_progress(
         lambda progress: find(rows, labels=labels, logged=rewards, progress=progress, **question)

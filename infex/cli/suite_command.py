@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from infex.cli.options import FOLDER
-
-if TYPE_CHECKING:
-    from infex.experiments.challenges import Score
 
 
 @click.command()
@@ -28,6 +24,7 @@ if TYPE_CHECKING:
 @click.option("--out", type=FOLDER, default="suite", show_default=True, help="Folder for all results.")
 @click.option("--force", is_flag=True, help="Write into a folder with other contents; play all runs anew.")
 @click.option("--json", "as_json", is_flag=True, help="Print the scores as JSON in place of a table.")
+@click.option("--markdown", is_flag=True, help="Print the table in Markdown, as README has it.")
 def suite(
     policies: tuple[str, ...],
     only: tuple[str, ...],
@@ -36,6 +33,7 @@ def suite(
     out: Path,
     force: bool,
     as_json: bool,
+    markdown: bool,
 ) -> None:
     """Named challenges, with policies of yours, on one scored page.
 
@@ -60,26 +58,20 @@ def suite(
     tell_failures(results, out)
     found = challenges.scores(results)
     write_suite(results, out)
-    if as_json:
+    if markdown:
+        click.echo(challenges.markdown_table(found))
+    elif as_json:
         say_json([score._asdict() for score in found])
     else:
-        _show(challenges.overall(found), found)
+        _show(challenges.score_table(found))
     seconds = time.perf_counter() - begun
     click.echo(f"suite.html and scores.csv are in {out} ({seconds:.0f} s)", err=True)
 
 
-def _show(overall: dict[str, float], found: list[Score]) -> None:
+def _show(rows: list[list[str]]) -> None:
     """A row for each policy: its mean score, and those of all challenges."""
     from rich.console import Console
 
     from infex.cli.tables import show_table
 
-    names = list(dict.fromkeys(each.challenge for each in found))
-    by_place = {(each.policy, each.challenge): f"{each.score:.2f}" for each in found}
-    rows = [
-        [policy, f"{mean:.2f}", *(by_place.get((policy, name), "") for name in names)]
-        for policy, mean in overall.items()
-    ]
-    show_table(
-        Console(), "scores: 1 is the best entrant, 0 is uniform play", ["policy", "mean", *names], rows
-    )
+    show_table(Console(), "scores: 1 is the best entrant, 0 is uniform play", rows[0], rows[1:])

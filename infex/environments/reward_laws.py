@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, final
@@ -15,7 +14,7 @@ import numpy.typing as npt
 from numba.core import types
 
 from infex.arrays import Floats, shown
-from infex.checks import one_of, real
+from infex.checks import importable, one_of, real
 from infex.errors import InvalidReward, InvalidSetting
 from infex.kernels.calling import Rewarder, law_arguments, users_address
 from infex.kernels.compiling import compiled_for_user
@@ -53,9 +52,7 @@ class RewardKernel:
 
     def __reduce__(self) -> Any:
         """By name where another process can import it, else with its code."""
-        home: Any = sys.modules.get(self.__module__)
-        found = vars(home).get(self.__qualname__) if home is not None else None
-        if found is self and self.__module__ != "__main__":
+        if importable(self, self.__module__, self.__qualname__):
             return self.__qualname__
         return RewardKernel, (self.function,)
 
@@ -105,6 +102,11 @@ class RewardLaw:
         return np.full(self.count, self.noise) if isinstance(self.noise, float) else np.array(self.noise)
 
     @property
+    def named(self) -> Law:
+        """A law that is none of a user's, as compiled loops take it."""
+        return Law(self.kind, self.degrees, 0, NO_MEMORY[:4], NO_MEMORY)
+
+    @property
     def name(self) -> str:
         """The name of the law, or where a user's was defined."""
         return self.rewards if isinstance(self.rewards, str) else name_of(self.rewards)
@@ -125,8 +127,7 @@ class RewardLaw:
             return refuse_reward(self.rewards(mean, rng), 0)
         if self.kind != STUDENT and isinstance(self.noise, float):
             return float(reward_of(self.kind, mean, self.noise, draw_of(self.kind, rng)))
-        law = Law(self.kind, self.degrees, 0, NO_MEMORY[:4], NO_MEMORY)
-        return float(rewarded(law, mean, float(self.noises[arm]), 0, rng)[0])
+        return float(rewarded(self.named, mean, float(self.noises[arm]), 0, rng)[0])
 
     @property
     def range(self) -> tuple[float, float]:
@@ -192,7 +193,7 @@ class RewardSource:
         memory = None if self._rounds is None else self._rounds.memory
         self.compiled: Law | None = None
         if self._rounds is None:
-            self.compiled = Law(law.kind, law.degrees, 0, NO_MEMORY[:4], NO_MEMORY)
+            self.compiled = law.named
         elif isinstance(law.rewards, RewardKernel) and memory is not None:
             self.compiled = Law(law.kind, law.degrees, law.rewards.address, *memory)
 

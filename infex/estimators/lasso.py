@@ -43,9 +43,8 @@ class Lasso:
 
     def compiled(self) -> FitForm:
         """The same in compiled loops."""
-        return FitForm(
-            address_of(fit_lasso, fitter_arguments(built_in=True)), np.array([self.strength]), _room
-        )
+        fitter = address_of(fit_lasso, fitter_arguments(built_in=True))
+        return FitForm(fitter, np.array([self.strength]), _room, search_at=1)
 
     def scaled(self, unit: float) -> Lasso:
         """The same for features that are divided by `unit`: theta is then that many times as long."""

@@ -7,16 +7,27 @@ from typing import Self, final
 
 import numpy as np
 
-from infex.arrays import MOST_COUNTED, Floats, fitting_rows, within
+from infex.arrays import MOST_COUNTED, Floats, fitting, fitting_rows, within
 from infex.errors import DamagedFile, InvalidReward
 from infex.estimators.fit import Fit
 from infex.estimators.solution import Solution
 from infex.kernels.calling import address_of, fitter_arguments
-from infex.kernels.fitters import fit_logistic, logistic
+from infex.kernels.logistic_fits import (
+    FIT_STATE,
+    LOGISTIC_HEAD,
+    begin,
+    fit_logistic,
+    follow,
+    is_due,
+    logistic,
+)
 from infex.linear.estimating import Arrays, FitForm
+from infex.linear.grounds import Grounds
 from infex.linear.known import LOGISTIC
 from infex.linear.regression import checked_penalty
 from infex.linear.revising import Revision
+
+FAR_OFF = 0.25  # from an exact fit, in log-odds and of the factor: what is kept up is far nearer
 
 
 @final
@@ -24,8 +35,10 @@ from infex.linear.revising import Revision
 class Logistic:
     """Rewards are 1 with the chance p = 1/(1 + exp(-x'theta)), else 0; estimates are chances.
 
-    theta maximises the likelihood times exp(-penalty |theta|^2/2), by Newton's method from the last
-    estimate; `penalty` goes before that of the bandit. Its covariance is Laplace's, H^-1 with H =
+    theta maximises the likelihood times exp(-penalty |theta|^2/2); `penalty` goes before that of the
+    bandit. It is found by Newton's method over all rewards when they have doubled, or theta has moved so far
+    that chances may be off by 1e-3 (with every reward while they are few, or where there are at most 4
+    different x), and kept up in O(d^2) a reward in between. Its covariance is Laplace's, H^-1 with H =
     penalty I + sum p(1-p) x x', and the volume that of H. A width is p(1-p)|x| in H^-1, the delta
     method; upper bounds and samples are chances of x'theta + beta |x| in H^-1 and of sampled
     parameters, so they lie within 0 and 1 (an interval by widths may not). Upper bounds nearer to 1
@@ -51,7 +64,7 @@ class Logistic:
     def compiled(self) -> FitForm:
         """The same in compiled loops."""
         fitter = address_of(fit_logistic, fitter_arguments())
-        return FitForm(fitter, np.zeros(0), _room, linked=True, penalty=self.penalty)
+        return FitForm(fitter, np.zeros(0), _room, linked=True, penalty=self.penalty, search_at=1)
 
     def scaled(self, unit: float) -> Logistic:
         """The same for features that are divided by `unit`: theta is then that many times as long."""
@@ -64,7 +77,11 @@ class Logistic:
 
 @final
 class LogisticFit(Fit):
-    """How often each x was followed by 0 and by 1; O(n d^2) for each step, with n different x."""
+    """How often each x was followed by 0 and by 1, and what was fitted to it: see `kernels.logistic_fits`.
+
+    A reward costs O(d^2), and reading nothing. All rows are kept, as a fit needs them: n different x take
+    n (d + 2) numbers.
+    """
 
     squares = False
     link = LOGISTIC
@@ -74,6 +91,9 @@ class LogisticFit(Fit):
         self._places: dict[bytes, int] = {}
         self._rows: Floats = np.empty((8, self.dim))
         self._plays: Floats = np.zeros((8, 2))
+        self._solved: Floats = np.zeros((self.dim + 1, self.dim))
+        self._volume, self._state = 0.0, np.zeros(FIT_STATE)
+        self.refit(0)
 
     def refuse(self, reward: float) -> None:
         """Refuses a reward that is neither 0 nor 1."""
@@ -84,6 +104,41 @@ class LogisticFit(Fit):
         self.refuse(reward)
         place = self._place(x)
         self._plays[place, int(reward)] += weight
+        if is_due(len(self._places), self.told + 1.0, self._state):
+            self.refit(self.told + 1)
+        else:
+            given = np.ascontiguousarray(x), float(reward), float(weight)
+            self._volume += follow(*given, self._solved, self._state)
+
+    def gather(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
+        """Takes in many rewards, and fits all anew once."""
+        for number, (reward, weight) in enumerate(zip(rewards.tolist(), weights.tolist(), strict=True)):
+            self.refuse(reward)
+            on = grounds.on(number)
+            place = self._place(self.row(on))
+            self._plays[place, int(reward)] += weight
+            if isinstance(on, int):
+                self.counts[:, on] += 1.0, reward
+        self.told += rewards.size
+        self.refit(self.told)
+        self._renew()
+
+    def refit(self, told: int) -> None:
+        """Fits all rows anew, by Newton's method from the present estimate."""
+        rows, plays = self._counted
+        given = rows, *plays.T.copy(), self.penalty, self._solved[-1].copy(), self._solved
+        self._volume = logistic(*given)
+        begin(self._state, float(told))
+
+    @property
+    def _counted(self) -> tuple[Floats, Floats]:
+        """Every x that was seen, and how often it was followed by 0 and by 1."""
+        return self._rows[: len(self._places)], self._plays[: len(self._places)]
+
+    def _count(self, x: Floats, counts: Floats) -> None:
+        """So many more losses and wins of x."""
+        place = self._place(x)  # which may move them all
+        self._plays[place] += counts
 
     def put_right(self, x: Floats, revision: Revision) -> None:
         place = self._place(x)
@@ -92,37 +147,53 @@ class LogisticFit(Fit):
             self._plays[place, int(revision.after)] += revision.weight
         elif not self._plays[place].any():
             self._remove(place)
+        self.refit(self.told + revision.pulls)
 
     def _remove(self, place: int) -> None:
         """Leaves nothing of a row that is not followed by any reward."""
-        count = len(self._places)
-        left = np.delete(self._rows[:count], place, axis=0), np.delete(self._plays[:count], place, axis=0)
-        self._rows, self._plays = left
-        self._places = {(row + 0.0).tobytes(): at for at, row in enumerate(self._rows)}
+        rows, plays = self._counted
+        self._rows, self._plays = np.delete(rows, place, axis=0), np.delete(plays, place, axis=0)
+        self._places = _places_of(self._rows)
 
     def solve(self, start: Floats) -> Solution:
-        count = len(self._places)
-        losses, wins = self._plays[:count].T.copy()
+        """What was fitted; no search is left to begin anywhere."""
         solution = Solution.blank(self.dim)
-        volume = logistic(self._rows[:count], losses, wins, self.penalty, start.copy(), solution.solved)
-        return solution.grown(volume)
+        solution.solved[:] = self._solved
+        return solution.grown(self._volume)
 
     def kept(self) -> Arrays:
-        count = len(self._places)
-        return {"rows": self._rows[:count].copy(), "plays": self._plays[:count].copy()}
+        (rows, plays), figures = self._counted, np.append(self._volume, self._state)
+        kept = {"rows": rows, "plays": plays, "fitted": self._solved, "fit figures": figures}
+        return {name: array.copy() for name, array in kept.items()}
 
     def recall(self, arrays: Arrays, told: int) -> None:
         rows = fitting_rows("rows", arrays["rows"], self.dim)
         plays = within("plays", arrays["plays"], (len(rows), 2), 0.0, MOST_COUNTED)
-        places = {(row + 0.0).tobytes(): place for place, row in enumerate(rows)}
+        places = _places_of(rows)
         if len(places) < len(rows):
             raise DamagedFile("rows of logistic regression come twice")
         self._rows, self._plays, self._places = rows, plays, places
+        self._solved = np.zeros((self.dim + 1, self.dim))
+        self.refit(told)
+        if "fitted" in arrays:  # not in files from before, where every reward was fitted anew
+            self._believe(arrays)
+
+    def _believe(self, arrays: Arrays) -> None:
+        """Takes over what was fitted, if it is near an exact fit: it goes on bit for bit."""
+        solved: Floats = fitting("fitted", arrays["fitted"], self._solved.shape)
+        volume, *state = fitting("fit figures", arrays["fit figures"], (1 + FIT_STATE,)).tolist()
+        with np.errstate(all="ignore"):  # numbers of a file may be anything
+            exact = self._solved
+            off = float(np.max(np.abs(self._rows @ (solved[-1] - exact[-1])), initial=0.0))
+            apart = np.linalg.norm(solved[:-1] - exact[:-1]) / np.linalg.norm(exact[:-1])
+        if not (off <= FAR_OFF and apart <= FAR_OFF and abs(volume - self._volume) <= FAR_OFF * self.dim):
+            raise DamagedFile("what was fitted does not follow from the rows of logistic regression")
+        self._solved, self._volume, self._state = solved, volume, np.array(state)
 
     def join(self, other: Self) -> None:
-        for x, counts in zip(other._rows, other._plays[: len(other._places)], strict=False):
-            place = self._place(x)
-            self._plays[place] += counts
+        for x, counts in zip(*other._counted, strict=True):
+            self._count(x, counts)
+        self.refit(self.told + other.told)
 
     def _place(self, x: Floats) -> int:
         """Where the counts of x stand; they may move to make room."""
@@ -134,6 +205,11 @@ class LogisticFit(Fit):
         return place
 
 
+def _places_of(rows: Floats) -> dict[bytes, int]:
+    """Where each row stands; -0 is 0."""
+    return {(row + 0.0).tobytes(): place for place, row in enumerate(rows)}
+
+
 def _room(dim: int, arms: int, horizon: int) -> int:
-    """How many numbers a compiled loop keeps: a count, an estimate, and of every arm losses and wins."""
-    return 1 + dim + arms * (dim + 2)
+    """How many numbers a compiled loop keeps: a few of the whole, and of every arm losses and wins."""
+    return LOGISTIC_HEAD + arms * (dim + 2)

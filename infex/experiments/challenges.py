@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -89,9 +90,12 @@ CHALLENGES = (
 
 
 def suite(policies: Iterable[Any] = (), only: Iterable[str] = (), seeds: Any = SUITE_SEEDS) -> Sweep:
-    """The sweep of all challenges, or of some by name: the paper's policies, uniform play, and `policies`."""
+    """The sweep of all challenges, or of some by name: the paper's policies, uniform play, and `policies`.
+
+    `OLSBandit(preset=paper)` is left out: it is told the gap of fixed arms, and others have none.
+    """
     own = list(policies)
-    usual = [*paper.policies(), WORST_ENTRANT]
+    usual = [*(policy for policy in paper.policies() if policy != paper.TOLD_THE_GAP), WORST_ENTRANT]
     return Sweep(
         environments={each.name: each.environment for each in chosen(only)},
         policies=[*usual, *(policy for policy in own if policy not in usual)],
@@ -187,3 +191,26 @@ def overall(found: Iterable[Score]) -> dict[str, float]:
         by_policy.setdefault(score.policy, []).append(score.score)
     means = {policy: float(np.mean(values)) for policy, values in by_policy.items()}
     return dict(sorted(means.items(), key=lambda item: -item[1]))
+
+
+def score_table(found: Iterable[Score]) -> list[list[str]]:
+    """All scores: a row of headings, then one for each policy, the best first; no score is an empty text."""
+    scored = list(found)
+    names = list(dict.fromkeys(each.challenge for each in scored))
+    by_place = {(each.policy, each.challenge): each.score for each in scored}
+    rows = [
+        [policy, _points(mean), *(_points(by_place.get((policy, name), math.nan)) for name in names)]
+        for policy, mean in overall(scored).items()
+    ]
+    return [["policy", "mean", *names], *rows]
+
+
+def markdown_table(found: Iterable[Score]) -> str:
+    """The same as a table of Markdown, as README has it."""
+    heading, *rows = score_table(found)
+    lines = [heading, ["---"] * len(heading), *([f"`{policy}`", *rest] for policy, *rest in rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _points(score: float) -> str:
+    return "" if math.isnan(score) else f"{round(score, 2) + 0.0:.2f}"  # no -0.00

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -77,8 +76,7 @@ def _estimators() -> None:
 COMPILED_AHEAD: dict[str, Step] = {
     "runs over fixed arms": compile_loop,
     "Bandit": _bandit,
-    "means that move, rewards that are late, any law": functools.partial(compile_open, False),
-    "arms that change": functools.partial(compile_open, True),
+    "problems of every kind": compile_open,
     "contexts, with a regression for each arm": compile_contexts,
     "plain arms, notes and controls": _stateful,
     "estimators": _estimators,

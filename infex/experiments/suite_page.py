@@ -8,7 +8,7 @@ import math
 from html import escape
 from pathlib import Path
 
-from infex.experiments.challenges import CHALLENGES, SUITE_HORIZON, Score, overall, scores
+from infex.experiments.challenges import CHALLENGES, SUITE_HORIZON, Score, score_table, scores
 from infex.experiments.results import Results
 from infex.files import replace
 from infex.reports.shell import shell, table
@@ -52,14 +52,9 @@ def suite_page(results: Results, found: list[Score]) -> str:
 
 def _all_in_all(found: list[Score]) -> str:
     """A row for each policy: its mean score, and that of every challenge."""
-    names = list(dict.fromkeys(each.challenge for each in found))
-    by_place = {(each.policy, each.challenge): each for each in found}
-    rows = [
-        [f"<code>{escape(policy)}</code>", f"<b>{_points(mean)}</b>"]
-        + [_points(by_place[policy, name].score) if (policy, name) in by_place else "" for name in names]
-        for policy, mean in overall(found).items()
-    ]
-    return table(("policy", "mean score", *map(escape, names)), rows)
+    heading, *rows = score_table(found)
+    marked = [[f"<code>{escape(policy)}</code>", f"<b>{mean}</b>", *rest] for policy, mean, *rest in rows]
+    return table(("policy", "mean score", *map(escape, heading[2:])), marked)
 
 
 def _challenge(name: str, found: list[Score]) -> list[str]:
@@ -69,7 +64,7 @@ def _challenge(name: str, found: list[Score]) -> list[str]:
     rows = [
         [
             f"<code>{escape(each.policy)}</code>",
-            f"{_bar(each)} {_points(each.score)}",
+            f"{_bar(each)} {'' if math.isnan(each.score) else format(each.score, '.2f')}",
             _between(each),
             f"{each.regret:,.1f}",
             f"{each.milliseconds:,.2f}",
@@ -82,10 +77,6 @@ def _challenge(name: str, found: list[Score]) -> list[str]:
         "" if about is None else f"<p>{escape(about.shows)} <code>{escape(about.environment)}</code></p>",
         table(("policy", "score", "95 %", "regret", "ms a run"), rows),
     ]
-
-
-def _points(score: float) -> str:
-    return "" if math.isnan(score) else f"{score:.2f}"
 
 
 def _between(each: Score) -> str:

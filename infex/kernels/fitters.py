@@ -10,16 +10,13 @@ import math
 import numpy as np
 
 from infex.arrays import Floats
-from infex.errors import InvalidReward
 from infex.kernels.algebra import rows_dot
-from infex.kernels.compiling import compiled, larger, lend, woven
+from infex.kernels.compiling import compiled, larger, lend
 from infex.kernels.factoring import factor, factor_finely
 from infex.kernels.layout import FINE
 from infex.kernels.learning import add_pulls, settle
 from infex.kernels.least_squares import descend
 
-STEPS = 100
-SHORTEST_STEP = 1e-26  # the squared length of a step in H, for each reward, at which the search stops
 LEAST_PIVOT = 1e-300  # rounding may not make a root of nothing
 WINDOW = 3  # numbers that a window keeps beside its sums and rewards: how many, where the next goes, dropped
 
@@ -175,109 +172,3 @@ def lasso(truth: Floats, told: float, strength: float, theta: Floats) -> None:
         for j in range(i + 1):
             gram[i, j] = gram[j, i] = (truth[0, i, j] + truth[1, i, j]) / told
     descend(gram, moment, strength, theta)
-
-
-@compiled
-def fit_logistic(
-    x: Floats, reward: float, weight: float, penalty: float, settings: Floats, memory: Floats, solved: Floats
-) -> float:
-    """Logistic regression from its last estimate on, by how often each x was followed by 0 and by 1."""
-    d = x.size
-    theta, count = memory[1 : 1 + d], int(memory[0])
-    room = (memory.size - 1 - d) // (d + 2)
-    rows = memory[1 + d : 1 + d + room * d].reshape((room, d))
-    plays = memory[1 + d + room * d :].reshape((2, room))
-    if weight > 0.0:
-        if reward != 0.0 and reward != 1.0:
-            raise InvalidReward("a reward for Logistic must be 0 or 1, got", reward)
-        place = 0
-        while place < count and not same_row(rows, place, x):
-            place += 1
-        if place == count:
-            rows[place] = x
-            memory[0] += 1.0
-            count += 1
-        plays[int(reward), place] += weight
-    return logistic(rows[:count], plays[0, :count], plays[1, :count], penalty, theta, solved)
-
-
-@woven
-def same_row(rows: Floats, place: int, x: Floats) -> bool:
-    """Is x the row at a place?"""
-    i = 0
-    while i < x.size and rows[place, i] == x[i]:
-        i += 1
-    return i == x.size
-
-
-@compiled
-def logistic(
-    rows: Floats, losses: Floats, wins: Floats, penalty: float, theta: Floats, solved: Floats
-) -> float:
-    """The volume, and the estimate and H after so many losses and wins of each row, by Newton's method.
-
-    With r the largest change of any x'theta, log(1 + r)/r of a step never goes too far: along it the
-    third derivative is at most r times the second (Bach, 2010), and this minimises the bound that
-    follows from that. Near the end it is a whole step. The search starts from theta.
-    """
-    n, d = rows.shape
-    truth, volume, played = np.zeros((2, d + 1, d)), 0.0, 0.0
-    weights, slope = np.empty(n), np.empty(d)
-    for k in range(n):
-        played += losses[k] + wins[k]
-    for _ in range(STEPS):
-        for i in range(d):
-            slope[i] = -penalty * theta[i]
-        for k in range(n):
-            odds = 0.0
-            for i in range(d):
-                odds += rows[k, i] * theta[i]
-            small = math.exp(-abs(odds))
-            chance = 1.0 / (1.0 + small) if odds >= 0.0 else small / (1.0 + small)
-            plays = losses[k] + wins[k]
-            weights[k] = plays * chance * (1.0 - chance)
-            left = wins[k] - plays * chance
-            for i in range(d):
-                slope[i] += left * rows[k, i]
-        weigh(rows, weights, slope, truth)
-        volume = settle(truth, penalty, solved)
-        gained, reach = 0.0, 0.0
-        for i in range(d):
-            gained += slope[i] * solved[d, i]
-        if gained <= SHORTEST_STEP * (1.0 + played):
-            break
-        for k in range(n):
-            change = 0.0
-            for i in range(d):
-                change += rows[k, i] * solved[d, i]
-            reach = larger(reach, abs(change))
-        share = math.log1p(reach) / reach if reach > 0.0 else 1.0
-        for i in range(d):
-            theta[i] += share * solved[d, i]
-    solved[d] = theta
-    return volume
-
-
-@compiled
-def weigh(rows: Floats, weights: Floats, slope: Floats, truth: Floats) -> None:
-    """sum weight x x' and the slope, as the sums of a ridge; four rows at a time."""
-    n, d = rows.shape
-    sums = truth[0]
-    sums[:] = 0.0
-    k = 0
-    while k + 4 <= n:
-        w0, w1, w2, w3 = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
-        for i in range(d):
-            a0, a1, a2, a3 = w0 * rows[k, i], w1 * rows[k + 1, i], w2 * rows[k + 2, i], w3 * rows[k + 3, i]
-            for j in range(i + 1):
-                sums[i, j] += (
-                    a0 * rows[k, j] + a1 * rows[k + 1, j] + (a2 * rows[k + 2, j] + a3 * rows[k + 3, j])
-                )
-        k += 4
-    while k < n:
-        for i in range(d):
-            part = weights[k] * rows[k, i]
-            for j in range(i + 1):
-                sums[i, j] += part * rows[k, j]
-        k += 1
-    sums[d] = slope

@@ -217,11 +217,13 @@ def play_rounds(
 
 
 @woven
-def begun(state: State, columns: Floats, fresh: bool) -> State:
-    """The ridge over these arms; if `fresh`, with nothing learnt."""
+def begun(state: State, columns: Floats, fresh: bool, learnt: Floats) -> State:
+    """The ridge over these arms; if `fresh`, with what was `learnt` before, which may be empty."""
     truth, solved, _, board, vectors, run, penalty = state
     if fresh:
         truth[:], vectors[:] = 0.0, 0.0  # a run before may have left what is no number
+        if learnt.size > 0:
+            truth[:] = learnt
         kernels.refresh(truth, penalty, solved, columns, board, run)
     return State(truth, solved, columns, board, vectors, run, penalty)
 
@@ -273,12 +275,14 @@ def play_batch(
     losses: Floats,
     volumes: Floats,
     times: Integers,
+    learnt: Floats,
 ) -> int:
     """Plays rounds t to end of many runs, one after the other: run r on problem which[r].
 
-    From round 1 on the ridges are set to nothing learnt, and the generators to `starts`, if they
-    are given; from a later round on the one run goes on as it stands. 0, or the fault of a kernel
-    that raised, for `calling.throw`. Both generators are `handed` over as `handing` has them.
+    From round 1 on the ridge is set to what was `learnt` before, that of own data to nothing, and the
+    generators to `starts`, if they are given; from a later round on the one run goes on as it stands. 0, or
+    the fault of a kernel that raised, for `calling.throw`. Both generators are `handed` over as `handing` has
+    them.
     """
     state, apart, rule, memory = lend(state), lend(apart), lend(rule), lend(memory)
     columns, means, gaps, curves = lend(columns), lend(means), lend(gaps), lend(curves)
@@ -291,8 +295,8 @@ def play_batch(
         i = which[r]
         if t == 1 and starts.shape[0] > 0:
             set_generators(memory, starts, r)
-        ridge = begun(state, columns[i], t == 1)
-        own = begun(apart, columns[i], t == 1) if rule.own else ridge
+        ridge = begun(state, columns[i], t == 1, learnt)
+        own = begun(apart, columns[i], t == 1, learnt[:0]) if rule.own else ridge
         problem = Rewarding(law, noise, means[i], gaps[i])
         outcome = Outcome(checkpoints, curves[r], tallies[r], counts[r], arms[r], rewards[r], losses[r])
         fault = play_rounds(t, end, rule, base, settings, ridge, own, problem, reward_rng, rng, outcome)

@@ -151,10 +151,13 @@ def refusal(t: int, loss: float, controls: Controls, spending: Spending) -> int:
 
 
 @within
-def skip(place: int, due: bool, table: Floats, totals: Floats) -> None:
-    """A control keeps a round from exploring: it may stop for good, and what was due may be owed."""
+def skip(place: int, due: bool, table: Floats, totals: Floats, anew: bool) -> None:
+    """A control keeps a round from exploring: it may stop for good, and what was due may be owed.
+
+    What is certain of arms that are drawn `anew` is certain in this round alone.
+    """
     kind = int(table[place, CONTROL])
-    if kind == CERTAINTY or (kind == GUARDS and table[place, OVER] == 0.0):
+    if (kind == CERTAINTY and not anew) or (kind == GUARDS and table[place, OVER] == 0.0):
         totals[STOPPED + place] = 1.0
     if due and table[place, MAKES_UP] > 0.0:
         totals[STILL_OWED] += 1.0

@@ -5,8 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from infex.arrays import Floats, Integers
-from infex.kernels.awaiting import expect, expect_changes, narrow, narrow_board
-from infex.kernels.bases import HYBRID, LINTS, LINTS_SPHERICAL, READS_WIDTHS, Base
+from infex.kernels.awaiting import expect, narrow
 from infex.kernels.compiling import compiled, inlined
 from infex.kernels.layout import RUN
 
@@ -27,6 +26,7 @@ class Outlook(NamedTuple):
     vectors: Floats
     run: Floats
     board: Floats
+    truth: Floats  # the sums without them, with the run under way
 
 
 def outlook(dim: int, arms: int) -> Outlook:
@@ -34,7 +34,7 @@ def outlook(dim: int, arms: int) -> Outlook:
     sums: Integers = np.zeros((2, 2, dim, dim), dtype=np.int64)
     counts, changes = np.zeros(2, dtype=np.int64), np.zeros((2, arms), dtype=np.int64)
     floats = np.zeros((dim + 1, dim)), np.zeros((4, dim)), np.zeros(RUN), np.zeros((4, arms))
-    return Outlook(sums, counts, changes, *floats)
+    return Outlook(sums, counts, changes, *floats, np.zeros((2, dim + 1, dim)))
 
 
 @inlined
@@ -49,21 +49,14 @@ def await_arm(ahead: Outlook, arm: int, explored: bool, own: bool, times: int) -
 
 
 @compiled
-def await_row(ahead: Outlook, x: Floats, explored: bool, own: bool, times: int) -> None:
-    """The same for any x."""
+def await_row(ahead: Outlook, x: Floats, weight: float, explored: bool, own: bool, times: int) -> None:
+    """The same for any x, with a weight."""
     if ahead.sums.shape[2] > 0:
         ahead.counts[PENDING_ALL] += times
-        expect(ahead.sums[PENDING_ALL], x, 1.0, times)
+        expect(ahead.sums[PENDING_ALL], x, weight, times)
         if explored and own:
             ahead.counts[PENDING_EXPLORED] += times
-            expect(ahead.sums[PENDING_EXPLORED], x, 1.0, times)
-
-
-@inlined
-def looks_ahead(ahead: Outlook, base: Base, own: bool) -> bool:
-    """Is anything pending that changes what the base reads: widths, or samples?"""
-    reads = base.reads == READS_WIDTHS or base.kind in (LINTS, LINTS_SPHERICAL, HYBRID)
-    return reads and ahead.counts[PENDING_EXPLORED if own else PENDING_ALL] > 0
+            expect(ahead.sums[PENDING_EXPLORED], x, weight, times)
 
 
 @compiled
@@ -72,21 +65,3 @@ def look_ahead(ahead: Outlook, own: bool, solved: Floats, vectors: Floats, run: 
     narrow(
         solved, vectors, run, ahead.sums[PENDING_EXPLORED if own else PENDING_ALL], ahead.solved, ahead.run
     )
-
-
-@compiled
-def look_ahead_on(
-    ahead: Outlook,
-    base: Base,
-    own: bool,
-    solved: Floats,
-    columns: Floats,
-    board: Floats,
-    vectors: Floats,
-    run: Floats,
-) -> None:
-    """The same with the board of fixed arms."""
-    which = PENDING_EXPLORED if own else PENDING_ALL
-    expect_changes(ahead.sums[which], columns, ahead.changes[which], np.empty(columns.shape[0]))
-    look_ahead(ahead, own, solved, vectors, run)
-    narrow_board(ahead.solved, columns, board, run, base.reads == READS_WIDTHS, ahead.board)

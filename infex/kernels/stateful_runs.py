@@ -1,23 +1,25 @@
-"""The compiled loop of all that the hot loop has no room for: notes, controls, other estimators, kernels.
+"""The compiled loop of all that the hot loop has no room for, round by round, over problems of every kind.
 
-It goes round by round as `rounds.Player` does, over a fixed arm set. What differs between policies and
-estimators is called at its address (see `calling`), so that one loop, compiled once, plays them all.
+Notes, controls, other estimators and kernels; means that move, any law of rewards, rewards that come late,
+and arms that are drawn anew. `fixed_runs` is quicker where none of this is so.
 """
 
-from typing import Any, NamedTuple
+import math
 
 import numpy as np
 
 from infex import kernels
 from infex.arrays import Floats, Integers, Words
-from infex.kernels import ARM
-from infex.kernels.bases import NoSuchArm, pick
-from infex.kernels.calling import call, call_fitter, call_learner
+from infex.kernels.bases import READS_SCORES, READS_WIDTHS, NoSuchArm, pick
+from infex.kernels.calling import call
 from infex.kernels.compiling import compiled, lend, ticks, within, woven
-from infex.kernels.fixed_runs import GeneratorMemory, Outcome, Rewarding, Rule, State, begun, set_generators
+from infex.kernels.fixed_runs import GeneratorMemory, Outcome, Rule, begun, set_generators
 from infex.kernels.gating import (
+    CERTAINTY,
+    CONTROL,
     DONE,
     OPEN,
+    RESTS,
     STILL_OWED,
     Controls,
     Spending,
@@ -28,99 +30,34 @@ from infex.kernels.gating import (
     skip,
 )
 from infex.kernels.handing import generator_at
-from infex.kernels.layout import RUNS, VOLUME
-from infex.kernels.learning import square_widths
-from infex.kernels.regret import close_stretch, note, regret
-from infex.kernels.rewards import draw_of, reward_of
-from infex.kernels.view import viewed
-
-STALE = RUNS  # where no ridge counts its runs: have widths been left behind?
-
-
-class Deciding(NamedTuple):
-    """What decides in the rounds of the base, and hears of rewards: addresses, settings and notes.
-
-    With `apart` the base sees exploring rounds alone; with `own_clock` it counts time by them too. `learner`
-    is 0 if nobody listens; it `hears_all` rewards, or those of exploring rounds. With `linked` scores are
-    log-odds.
-    """
-
-    chooser: Any
-    learner: Any
-    settings: Floats
-    notes: Floats
-    tentative: Floats
-    asked: Floats  # 1 once it was asked for an arm: a learner hears of rewards from then on
-    reads_widths: bool
-    apart: bool
-    own_clock: bool
-    hears_all: bool
-    linked: bool
-
-
-class Fitting(NamedTuple):
-    """An estimator at its address, 0 for ridge; its settings, and the weight of every arm's rewards.
-
-    There are no weights for ridge.
-    """
-
-    fitter: Any
-    settings: Floats
-    weights: Floats
-
-
-class Learning(NamedTuple):
-    """What was learnt: the arrays of a ridge, pulls and sums, and what an estimator keeps."""
-
-    ridge: State
-    counts: Floats
-    memory: Floats
+from infex.kernels.outlook import PENDING_ALL, PENDING_EXPLORED
+from infex.kernels.reading import estimates
+from infex.kernels.regret import close_stretch, mark_of, note, regret
+from infex.kernels.rewards import Law, draw_of, reward_of, rewarded
+from infex.kernels.round_parts import (
+    Deciding,
+    Fitting,
+    Learning,
+    Room,
+    ask_of,
+    hear,
+    score,
+    search_on,
+    standing_view,
+    start,
+    take_fixed,
+    widen,
+)
+from infex.kernels.world import BadReward, Post, World, enter, gaps_from, information, pend, pending
 
 
 @woven
-def fit(learning: Learning, fitting: Fitting, x: Floats, reward: float, weight: float) -> int:
-    """An estimator takes in one reward, or none if the weight is 0; 0, or its fault."""
-    _, solved, columns, board, _, run, penalty = learning.ridge
-    volume, fault = call_fitter(
-        fitting.fitter, x, reward, weight, penalty, fitting.settings, learning.memory, solved
-    )
-    kernels.product(columns, solved[columns.shape[0]], board[0])
-    run[VOLUME], run[STALE] = volume, 1.0
-    return fault  # type: ignore[no-any-return]
-
-
-@woven
-def widen(ridge: State) -> None:
-    """Widths that an estimator has left behind are computed where they are read: a third of its time."""
-    _, solved, columns, board, _, run, _ = ridge
-    if run[STALE] > 0.0:
-        square_widths(solved, columns, board)
-        run[STALE] = 0.0
-
-
-@within
-def take(learning: Learning, fitting: Fitting, arm: int, x: Floats, reward: float) -> int:
-    """One reward is learnt; 0, or the fault of an estimator that raised."""
-    learning.counts[0, arm] += 1.0
-    learning.counts[1, arm] += reward
-    if fitting.weights.size > 0:
-        return fit(learning, fitting, x, reward, fitting.weights[arm])
-    truth, solved, columns, board, vectors, run, penalty = learning.ridge
-    kernels.learn(truth, penalty, solved, columns, board, vectors, run, arm, reward)
-    return 0
-
-
-@within
-def start(learning: Learning, fitting: Fitting) -> int:
-    """Nothing is learnt yet."""
-    _, _, _, _, vectors, run, _ = learning.ridge
-    learning.counts[:] = 0.0
-    if fitting.weights.size == 0:
-        return 0
-    learning.memory[:] = 0.0
-    vectors[:], run[:] = 0.0, 0.0
-    run[ARM] = -1.0
-    return fit(learning, fitting, np.zeros(vectors.shape[1]), 0.0, 0.0)
+def read_by_controls(controls: Controls) -> int:
+    """How much of the board controls read."""
+    for place in range(controls.table.shape[0]):
+        if int(controls.table[place, CONTROL]) == CERTAINTY:
+            return READS_WIDTHS
+    return READS_SCORES
 
 
 @within
@@ -134,53 +71,72 @@ def play_stateful_rounds(
     spending: Spending,
     learning: Learning,
     own: Learning,
-    problem: Rewarding,
+    world: World,
+    post: Post,
+    room: Room,
     reward_rng: np.random.Generator,
     rng: np.random.Generator,
     outcome: Outcome,
 ) -> int:
     """Plays rounds t to end; 0, or the fault of a kernel that raised."""
     exploring, always, _, random_ties = rule
-    chooser, learner, settings, notes, tentative, asked, reads_widths, apart, own_clock, hears_all, linked = (
-        deciding
-    )
+    notes, tentative, linked = deciding.notes, deciding.tentative, deciding.linked
     truth, solved, columns, board, vectors, run, penalty = learning.ridge
-    own_truth, own_solved, _, own_board, own_vectors, own_run, _ = own.ridge
-    law, noise, means, gaps = problem
     checkpoints, curve, tally, counts, arms, rewards, _ = outcome
-    totals, controlled, changes = spending.totals, controls.table.shape[0] > 0, notes.size > 0
-    seen = viewed(columns, settings, penalty, board, run, solved, vectors, learning.counts, tentative, truth)
-    if apart:
-        seen = viewed(
-            columns, settings, penalty, own_board, own_run, own_solved, own_vectors, own.counts, tentative,
-            own_truth,
-        )  # fmt: skip
-    fitted = fitting.weights.size > 0
-    scores, x = np.empty(columns.shape[1]), np.empty(columns.shape[0])
-    mark, turn, fault = 0, 0, 0
-    while mark < checkpoints.size and checkpoints[mark] < t:
-        mark += 1
+    totals, dim, count = spending.totals, solved.shape[1], world.means.shape[1]
+    controlled, changes, fitted = controls.table.shape[0] > 0, notes.size > 0, fitting.weights.size > 0
+    anew, late, first = columns.shape[1] == 0, post.order.size > 0, t
+    if anew:
+        columns, board = world.columns[0], room.boards[0]
+    scores, gaps, x = room.scores[4], room.scores[5], room.sample[4]
+    chooser, asked, shown = deciding.chooser, deciding.asked, deciding.shown
+    reads_factor, apart, own_clock = deciding.reads_factor, deciding.apart, deciding.own_clock
+    law, noise, ends, means, blocks, steady = world
+    order, due_at, at, ahead = post.order, post.due, post.at, post.ahead
+    pool = PENDING_EXPLORED if apart else PENDING_ALL
+    widens = fitted and deciding.reads == READS_WIDTHS
+    copies = anew or fitted or linked or deciding.learner != 0
+    plain = not copies  # a ridge over fixed arms is all that learns
+    seen = standing_view(deciding, own, room)
+    row, turn, fault, mark = -1, 0, 0, mark_of(checkpoints, t)
+    read = read_by_controls(controls)
     while t <= end:
+        if row < 0 or t > ends[row]:
+            row += 1
+            gaps_from(means[row], gaps)
+        if anew:
+            columns = blocks[t - first]
         due = always or (turn < exploring.size and exploring[turn] == t)
         turn += 1 if due else 0
-        place, arm, explores, loss = OPEN, -1, False, 0.0
-        if controlled and fitted and (due or totals[STILL_OWED] > 0.0):
-            widen(learning.ridge)
-        if not due or controlled:
+        place, arm, explores, loss, scored = OPEN, -1, False, 0.0, not anew
+        if not due and totals[STILL_OWED] == 0.0:
+            place = RESTS
+        elif controlled:
+            if anew:
+                score(read, solved, columns, board)
+                scored = True
+            elif fitted:
+                widen(learning.ridge)
             place = opening(t, due, controls, spending, penalty, board, run, linked, scores)
         if place == OPEN:
             if changes:
                 tentative[:] = notes
             asked[0] = 1.0
-            if fitted and reads_widths:
-                widen(own.ridge)
-            arm, fault = call(chooser, int(totals[DONE]) + 1 if own_clock else t, seen, rng)
+            if shown.size > 0:
+                shown[:] = columns
+            clock = int(totals[DONE]) + 1 if own_clock else t
+            if anew or (reads_factor and ahead.counts[pool] > 0):
+                arm, fault = ask_of(deciding, own, ahead, columns, room, clock, rng)
+            else:
+                if widens:
+                    widen(own.ridge)
+                arm, fault = call(chooser, clock, seen, rng)
             explores = arm >= 0 or not always
             arm = arm if arm >= -1 else -2 - arm
             if fault != 0:
                 break
-            if controlled and 0 <= arm < means.size:
-                best = greedy(board, run, linked, scores)
+            if controlled and 0 <= arm < count:
+                best = greedy(board, run, linked, scores) if linked else estimates(board, run, scores)
                 loss = max(scores[best] - scores[arm], 0.0)
                 place = refusal(t, loss, controls, spending)
         if place == OPEN:
@@ -190,34 +146,105 @@ def play_stateful_rounds(
                 explore(t, due, loss, spending)
         else:
             explores = False
-            arm = greedy(board, run, linked, scores)
+            if not scored:
+                kernels.product(columns, solved[dim], board[0])
+                scored = True
+            arm = greedy(board, run, linked, scores) if linked else estimates(board, run, scores)
             if random_ties:
                 arm = pick(scores, random_ties, rng)
             if place >= 0:
-                skip(place, due, controls.table, totals)
-        if not 0 <= arm < means.size:
+                skip(place, due, controls.table, totals, anew)
+        if not 0 <= arm < count:
             raise NoSuchArm(arm, t)
-        reward = reward_of(law, means[arm], noise, draw_of(law, reward_rng))
-        for i in range(x.size):
-            x[i] = columns[i, arm]
-        if learner != 0 and asked[0] > 0.0 and (explores or hears_all):
-            fault = call_learner(learner, notes, settings, columns, arm, x, reward, explores)
-        if fault == 0:
-            fault = take(learning, fitting, arm, x, reward)
-        if fault == 0 and explores and apart:
-            fault = take(own, fitting, arm, x, reward)
+        if steady:
+            reward = reward_of(law.kind, means[row, arm], noise[arm], draw_of(law.kind, reward_rng))
+            if arms.size > 0:
+                arms[t - 1], rewards[t - 1] = arm, reward
+            note(tally, counts, gaps, arm, explores, 1.0)
+            if checkpoints[mark] == t:
+                close_stretch(tally, counts, gaps)
+                curve[mark] = regret(tally)
+                mark += 1
+        else:
+            reward, fault = rewarded(law, means[row, arm], noise[arm], t, reward_rng)
+            if fault != 0:
+                break
+            if not math.isfinite(reward):
+                raise BadReward(reward, t)
+            enter(outcome, t, arm, explores, gaps[arm], reward)
+        if copies:
+            for i in range(dim):
+                x[i] = columns[i, arm]
+        if late:
+            search_on(learning, fitting)
+            if explores and apart:
+                search_on(own, fitting)
+            if linked and not scored:
+                kernels.product(columns, solved[dim], board[0])
+            weight = information(linked, board[0, arm] if linked else 0.0, scores[:1])
+            pend(post, t, arm, x, reward, explores, apart, weight)
+        while True:
+            if late:
+                if at[0] == order.size or due_at[at[0]] > t:
+                    break
+                past = order[at[0]]
+                arm, reward, explores = post.arms[past], post.rewards[past], post.explored[past]
+                if copies:
+                    for i in range(dim):
+                        x[i] = post.features[past, i] if anew else columns[i, arm]
+                pending(post, past, x, apart, -1)
+                at[0] += 1
+            if plain and not (explores and apart):
+                take_fixed(learning.counts, truth, solved, columns, board, vectors, run, penalty, arm, reward)
+            else:
+                heard = shown if anew else columns
+                fault = hear(deciding, fitting, learning, own, heard, arm, x, reward, explores)
+            if fault != 0 or not late:
+                break
         if fault != 0:
             break
-        if arms.size > 0:
-            arms[t - 1] = arm
-            rewards[t - 1] = reward
-        note(tally, counts, gaps, arm, explores, 1.0)
         t += 1
-        if mark < checkpoints.size and t > checkpoints[mark]:
-            close_stretch(tally, counts, gaps)
-            curve[mark] = regret(tally)
-            mark += 1
-    close_stretch(tally, counts, gaps)
+    if steady:
+        close_stretch(tally, counts, gaps)
+    return fault
+
+
+@compiled
+def play_stretch(
+    t: int,
+    end: int,
+    rule: Rule,
+    deciding: Deciding,
+    fitting: Fitting,
+    controls: Controls,
+    spending: Spending,
+    learning: Learning,
+    own: Learning,
+    world: World,
+    post: Post,
+    room: Room,
+    handed: Words,
+    outcome: Outcome,
+    volumes: Floats,
+) -> int:
+    """Plays rounds t to end of one run on a problem of any kind; 0, or the fault of a kernel that raised."""
+    rule, deciding, fitting, controls = lend(rule), lend(deciding), lend(fitting), lend(controls)
+    spending, learning, own, world = lend(spending), lend(learning), lend(own), lend(world)
+    post, outcome, volumes, room = lend(post), lend(outcome), lend(volumes), lend(room)
+    fault = 0
+    if t == 1:
+        nothing = np.zeros((0, 0, 0))
+        begun(learning.ridge, learning.ridge.columns, True, nothing)
+        fault = start(learning, fitting)
+        if fault == 0 and deciding.apart:
+            begun(own.ridge, own.ridge.columns, True, nothing)
+            fault = start(own, fitting)
+    if fault == 0:
+        fault = play_stateful_rounds(
+            t, end, rule, deciding, fitting, controls, spending, learning, own, world, post, room,
+            generator_at(handed, 0), generator_at(handed, 1), outcome,
+        )  # fmt: skip
+    volumes[0] = kernels.volume(learning.ridge.run)
     return fault
 
 
@@ -232,12 +259,13 @@ def play_stateful_batch(
     spending: Spending,
     learning: Learning,
     own: Learning,
-    law: int,
-    noise: float,
+    law: Law,
+    noise: Floats,
+    post: Post,
+    room: Room,
     which: Integers,
     columns: Floats,
     means: Floats,
-    gaps: Floats,
     weights: Floats,
     handed: Words,
     memory: GeneratorMemory,
@@ -255,21 +283,24 @@ def play_stateful_batch(
     """Plays rounds t to end of many runs, as `fixed_runs.play_batch` does."""
     rule, deciding, fitting, controls = lend(rule), lend(deciding), lend(fitting), lend(controls)
     spending, learning, own, memory = lend(spending), lend(learning), lend(own), lend(memory)
-    columns, means, gaps, weights = lend(columns), lend(means), lend(gaps), lend(weights)
+    columns, means, weights, noise = lend(columns), lend(means), lend(weights), lend(noise)
     tallies, counts, arms, rewards = lend(tallies), lend(counts), lend(arms), lend(rewards)
     losses, checkpoints, curves = lend(losses), lend(checkpoints), lend(curves)
     which, starts, volumes, times = lend(which), lend(starts), lend(volumes), lend(times)
+    law, post, room = lend(law), lend(post), lend(room)
+    ends, nothing = np.full(1, end), np.zeros((0, 0, 0))
     reward_rng, rng = generator_at(handed, 0), generator_at(handed, 1)
     for r in range(which.size):
         clock = ticks()
         i = which[r]
         if t == 1 and starts.shape[0] > 0:
             set_generators(memory, starts, r)
-        mine = Learning(begun(learning.ridge, columns[i], t == 1), learning.counts, learning.memory)
+        ridge = begun(learning.ridge, columns[i], t == 1, nothing)
+        mine = Learning(ridge, learning.counts, learning.memory, learning.search)
         kept = mine
         if deciding.apart:
-            kept = Learning(begun(own.ridge, columns[i], t == 1), own.counts, own.memory)
-        fault, fit_here = 0, Fitting(fitting.fitter, fitting.settings, weights[i])
+            kept = Learning(begun(own.ridge, columns[i], t == 1, nothing), own.counts, own.memory, own.search)
+        fault, fit_here = 0, Fitting(fitting.fitter, fitting.settings, weights[i], fitting.search_at)
         if t == 1:
             deciding.notes[:], deciding.asked[0], spending.totals[:] = 0.0, 0.0, 0.0
             fault = start(mine, fit_here)
@@ -278,7 +309,7 @@ def play_stateful_batch(
         if fault == 0:
             fault = play_stateful_rounds(
                 t, end, rule, deciding, fit_here, controls, spending, mine, kept,
-                Rewarding(law, noise, means[i], gaps[i]), reward_rng, rng,
+                World(law, noise, ends, means[i : i + 1], nothing, True), post, room, reward_rng, rng,
                 Outcome(checkpoints, curves[r], tallies[r], counts[r], arms[r], rewards[r], losses[r]),
             )  # fmt: skip
         if fault != 0:

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from infex.arrays import Floats, Integers, fitting, fitting_counts, moved
-from infex.errors import UnknownArm
+from infex.errors import DamagedFile, UnknownArm
 from infex.kernels import small_ridges
 from infex.kernels.layout import RUN
 from infex.kernels.many_rewards import gather_blocks, learn_each_block
@@ -17,10 +17,12 @@ from infex.linear.block_known import BlockKnown, Blocks
 from infex.linear.estimating import Arrays
 from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
+from infex.linear.holders import ALONE
 from infex.linear.learnable import refuse_place
-from infex.linear.offers import GONE, InBlock, Layout, On, Separate
-from infex.linear.regression import ALONE, checked_penalty
+from infex.linear.offers import GONE, InBlock, InContext, Layout, Offer, On, Separate
+from infex.linear.regression import checked_penalty
 from infex.linear.revising import Revision, revise_sums
+from infex.linear.scatter import Scatter, Scattered, joined_scatter, scatter_kept, scattered
 from infex.linear.strange import fitting_sums
 from infex.linear.strange_blocks import refuse_strange_blocks
 
@@ -43,6 +45,7 @@ class BlockRidge:
         "layout",
         "penalty",
         "runs",
+        "scatters",
         "solved",
         "told",
         "truth",
@@ -55,6 +58,7 @@ class BlockRidge:
         count, dim, _ = layout
         self.columns: Floats = np.empty((count * dim, 0))  # none are fixed
         self._held: Blocks | None = None
+        self.scatters = [Scatter() for _ in range(count)]
         self.counts: Floats = np.zeros((2, count))
         self.truth: Floats = np.zeros((count, 2, dim + 1, dim))
         self.solved: Floats = np.zeros((count, dim + 1, dim))
@@ -103,6 +107,7 @@ class BlockRidge:
         refuse_place(arm, self.layout.arms)  # else compiled code would write beyond its arrays
         self._part()
         self.told += 1
+        self.scatters[arm].squares += weight * reward * reward
         small_ridges.learn_block(
             self.truth, self.penalty, self.solved, self._wide, self.runs, self.counts,
             arm, context, reward, float(weight),
@@ -110,7 +115,7 @@ class BlockRidge:
 
     def learn_many(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
         """Takes in many rewards, one after the other, as `learn` would."""
-        if self._take_part(grounds):
+        if self._take_part(grounds, rewards, weights):
             place, row, rows, _ = grounds
             learn_each_block(
                 self.truth, self.penalty, self.solved, self._wide, self.runs, self.counts,
@@ -119,19 +124,22 @@ class BlockRidge:
 
     def gather(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
         """Takes in many rewards as sums, from which all is computed anew once: their order does not count."""
-        if self._take_part(grounds):
+        if self._take_part(grounds, rewards, weights):
             place, row, rows, _ = grounds
             contexts = np.ascontiguousarray(rows)
             gather_blocks(self.truth, self.penalty, self.counts, place, row, contexts, rewards, weights)
             self.refresh()
 
-    def _take_part(self, grounds: Grounds) -> bool:
+    def _take_part(self, grounds: Grounds, rewards: Floats, weights: Floats) -> bool:
         """Makes ready for many rewards; False if there are none."""
         if not grounds.size:
             return False
         refuse_blocks(grounds, self.layout)
         self._part()
         self.told += int((grounds.place >= 0).sum())
+        for arm in np.unique(grounds.place[grounds.place >= 0]).tolist():
+            own = grounds.place == arm
+            self.scatters[arm].learn_many(rewards[own], weights[own])
         return True
 
     def turn(self, on: On) -> int:
@@ -149,6 +157,8 @@ class BlockRidge:
         self.counts[:, arm] += revision.pulls, revision.gain
         self.told += revision.pulls
         small_ridges.refresh_block(self.truth, self.penalty, self.solved, self._wide, self.runs, arm)
+        told = int(self.counts[0, arm])
+        self.scatters[arm].revise(revision, self.truth[arm], self.penalty, told)
 
     def add(self, other: BlockRidge, places: Integers) -> None:
         """Takes in all that another has learnt; each of its arms is at a place here, or nowhere (-1)."""
@@ -157,6 +167,10 @@ class BlockRidge:
         self.counts += moved(other.counts, places, self.layout.arms)
         small_ridges.add_blocks(self.truth, other.truth, places)
         self.refresh()
+        for place, scatter in zip(places.tolist(), other.scatters, strict=True):
+            if place != GONE:
+                told = int(self.counts[0, place])
+                self.scatters[place].join(scatter, self.truth[place], self.penalty, told)
 
     def growth(self) -> Gained:
         """All that was learnt, as sums."""
@@ -169,6 +183,8 @@ class BlockRidge:
         self.counts += growth.counts
         small_ridges.add_blocks(self.truth, growth.truth, np.arange(self.layout.arms))
         self.refresh()
+        for arm in np.flatnonzero(growth.counts[0]).tolist():
+            self._begin_scatter(arm)
 
     def over(self, layout: Layout, places: Integers) -> BlockRidge:
         """What was learnt of the arms that stay, bit for bit: each at its old place, or new (-1)."""
@@ -178,12 +194,17 @@ class BlockRidge:
         other.runs[known], other.counts[:, known] = self.runs[old], self.counts[:, old]
         small_ridges.turn_blocks(other.solved, other._wide)
         other.told = self.told - int(self.counts[0].sum() - other.counts[0].sum())
+        for new, place in enumerate(places.tolist()):
+            if place != GONE:
+                other.scatters[new] = self.scatters[place].copy()
         return other
 
     def arrays(self) -> Arrays:
         """What was learnt, and all that it takes to go on bit for bit."""
         kept = {"truth": self.truth, "factors": self.solved, "runs": self.runs, "counts": self.counts}
-        return {name: array.copy() for name, array in kept.items()} | {"told": np.array(self.told)}
+        figures = np.array([scatter.figures for scatter in self.scatters])
+        more = {"told": np.array(self.told), "scatter": figures}
+        return {name: array.copy() for name, array in kept.items()} | more
 
     def restore(self, arrays: Arrays) -> None:
         """Takes the place of all that is here; what is derived must follow from the truth."""
@@ -202,6 +223,31 @@ class BlockRidge:
         self._held, self.told, self.counts = None, told, counts
         self.truth, self.solved, self.runs = fresh.truth, fresh.solved, fresh.runs
         self._wide = fresh._wide
+        figures = arrays.get("scatter")
+        if figures is not None and np.shape(figures) != (count, 3):
+            raise DamagedFile(f"squares must be of {count} arms, got the shape {np.shape(figures)}")
+        for arm in range(count):
+            if figures is None:
+                self._begin_scatter(arm)
+            else:
+                self.scatters[arm] = scatter_kept(figures[arm], counts[0, arm])
+
+    def _begin_scatter(self, arm: int) -> None:
+        """Of the rewards of an arm no more than their sums is known."""
+        if self.counts[0, arm]:
+            self.scatters[arm].begin(self.truth[arm], self.penalty, int(self.counts[0, arm]))
+        else:
+            self.scatters[arm] = Scatter()
+
+    def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
+        """What the noise that was seen says of every arm in a context."""
+        assert isinstance(offer, InContext), offer
+        rows = np.atleast_2d(offer.context)
+        parts = [
+            scattered(self.truth[arm], self.penalty, self.scatters[arm], self.counts[0, arm], rows, most)
+            for arm in range(self.layout.arms)
+        ]
+        return joined_scatter(parts)
 
     def _blank(self) -> None:
         """All that is derived from nothing: the same for every arm."""

@@ -125,6 +125,7 @@ class FitForm(NamedTuple):
     `fitter` is the address of a kernel (see `kernels.calling`), `settings` are what it reads, and `room`
     says how many numbers it keeps, by dimension, arms and horizon. With `linked` scores are log-odds.
     `weigh` gives the weight of rewards of each arm, from the arms, (d, K). `penalty` goes before the run's.
+    `search_at` is the place in its memory of the estimate from which its next search starts, if it searches.
     """
 
     fitter: Any
@@ -133,6 +134,7 @@ class FitForm(NamedTuple):
     linked: bool = False
     weigh: Callable[[Floats], Floats] | None = None
     penalty: float | None = None
+    search_at: int | None = None
 
 
 @runtime_checkable

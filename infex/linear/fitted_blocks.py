@@ -16,10 +16,10 @@ from infex.linear.block_ridge import NOBODY, in_block, separate, wide_for
 from infex.linear.estimating import Arrays, Estimator, Statistics
 from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
+from infex.linear.holders import ALONE
 from infex.linear.known import Known
 from infex.linear.learnable import refuse_place
 from infex.linear.offers import GONE, Layout, On, Separate
-from infex.linear.regression import ALONE
 from infex.linear.revising import Revision
 
 OF_ALL = ("told", "counts")  # what is kept of all arms together
@@ -178,7 +178,8 @@ class FittedBlocks:
             raise DamagedFile(f"an arm that was told since is number {late.max()} of {count}")
         fresh = FittedBlocks(self.layout, self._asked, self._estimator)
         for arm, part in enumerate(fresh.parts):
-            own = {name: _part_of(name, arrays, arm, count) for name in part.arrays() if name not in OF_ALL}
+            names = [name for name in part.arrays() if name not in OF_ALL and name in arrays]
+            own = {name: _part_of(name, arrays, arm, count) for name in names}
             part.restore(own | {"told": tolds[arm], "counts": np.zeros((2, 0))})
         self.parts, self.counts, self.told, self._held = fresh.parts, counts, told, None
         self._stale, self._late = set(range(count)), set(late.tolist())

@@ -20,9 +20,9 @@ from infex.checks import one_of
 from infex.linear.awaited_sums import Awaiting, Row, awaiting_of
 from infex.linear.estimating import Statistics
 from infex.linear.grounds import Grounds
+from infex.linear.holders import ALONE
 from infex.linear.knowledge import Knowledge
 from infex.linear.offers import Layout, On, Separate
-from infex.linear.regression import ALONE
 
 NARROW, IGNORE = "narrow", "ignore"
 PendingWay = Literal["narrow", "ignore"]

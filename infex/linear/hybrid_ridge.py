@@ -17,10 +17,11 @@ from infex.linear.block_ridge import NOBODY, BlockRidge, in_block, refuse_blocks
 from infex.linear.estimating import Arrays
 from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
+from infex.linear.holders import ALONE
 from infex.linear.hybrid_known import HybridKnown, Ties
 from infex.linear.learnable import refuse_place
 from infex.linear.offers import GONE, InBlock, InContext, Layout, On, Separate
-from infex.linear.regression import ALONE, RidgeStatistics
+from infex.linear.regression import RidgeStatistics
 from infex.linear.revising import Revision, revise_sums
 from infex.linear.strange import fitting_sums, near, refuse_strange
 

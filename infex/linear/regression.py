@@ -15,10 +15,19 @@ from infex.kernels.many_rewards import gather_arms, gather_rows, learn_each
 from infex.linear.estimating import Arrays
 from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
+from infex.linear.holders import ALONE
 from infex.linear.known import Known, Learnt
-from infex.linear.learnable import readable_rows, refuse_block, refuse_place, refuse_places, refuse_separate
-from infex.linear.offers import Layout, On
+from infex.linear.learnable import (
+    arm_of,
+    readable_rows,
+    refuse_block,
+    refuse_place,
+    refuse_places,
+    refuse_separate,
+)
+from infex.linear.offers import Layout, Offer, On
 from infex.linear.revising import Revision, revise_sums
+from infex.linear.scatter import Scatter, Scattered, scatter_of, scattered
 from infex.linear.strange import fitting_sums, refuse_no_numbers, refuse_run, refuse_strange
 
 LEAST_PENALTY = 1e-10  # with which V can still be factored when arms lie in a plane
@@ -47,6 +56,7 @@ class RidgeStatistics:
         "columns",
         "counts",
         "penalty",
+        "scatter",
         "told",
         "truth",
     )
@@ -58,6 +68,7 @@ class RidgeStatistics:
         self.penalty = checked_penalty(penalty)
         self.columns = np.ascontiguousarray(columns, dtype=np.float64)
         self.told = 0
+        self.scatter = Scatter()
         self._known: Known | None = None
         self._stale = False  # is `_known` of before the last change? (Then nobody else holds it.)
         self.counts: Floats = np.zeros((2, arms))
@@ -133,6 +144,7 @@ class RidgeStatistics:
         if self._known is not None and not self._stale:
             self._part()
         self.told += 1
+        self.scatter.squares += weight * reward * reward
         learnt = self._learnt
         if weight == 1.0 and isinstance(on, int):
             if (
@@ -166,6 +178,7 @@ class RidgeStatistics:
         refuse_places(grounds, self.columns.shape)
         self._part()
         self.told += rewards.size
+        self.scatter.learn_many(rewards, weights)
         learnt = self._learnt
         learn_each(
             self.truth, self.penalty, learnt.solved, self.columns, self._board, learnt.vectors, learnt.run,
@@ -191,6 +204,7 @@ class RidgeStatistics:
         )
         rows = readable_rows(grounds, self.dim)[grounds.row[~fixed]]
         gather_rows(truth, self.penalty, rows, rewards[~fixed], weights[~fixed])
+        self.scatter.learn_many(rewards, weights)
         self.begin(truth, self.told + rewards.size)
 
     def turn(self, on: On) -> int:
@@ -210,6 +224,7 @@ class RidgeStatistics:
             self.counts[:, on] += revision.pulls, revision.gain
         self.told += revision.pulls
         self._refresh()
+        self.scatter.revise(revision, self.truth, self.penalty, self.told)
 
     def add(self, other: RidgeStatistics, places: Integers) -> None:
         """Takes in all that another has learnt."""
@@ -219,6 +234,7 @@ class RidgeStatistics:
         kernels.add_truth(self.truth, other.snapshot())
         self.counts += moved(other.counts, places, self.counts.shape[1])
         self._refresh()
+        self.scatter.join(other.scatter, self.truth, self.penalty, self.told)
 
     def growth(self) -> Gained:
         """All that was learnt, as sums."""
@@ -232,11 +248,13 @@ class RidgeStatistics:
         kernels.add_truth(self.truth, growth.truth)
         self.counts += growth.counts
         self._refresh()
+        self.scatter.begin(self.truth, self.penalty, self.told)
 
     def over(self, layout: Layout, places: Integers) -> RidgeStatistics:
         """What was learnt, over other arms: each at its old place, or new (-1)."""
         other = RidgeStatistics(refuse_separate(layout), self.penalty)
         other.begin(self.snapshot(), self.told)
+        other.scatter = self.scatter.copy()
         known = places >= 0
         other.counts[:, known] = self.counts[:, places[known]]
         return other
@@ -249,6 +267,7 @@ class RidgeStatistics:
         learnt = self._learnt
         kept = {"closed": self.truth, "counts": self.counts, "told": np.array(self.told)}
         kept |= {"solved": learnt.solved, "vectors": learnt.vectors, "run": learnt.run, "board": self._board}
+        kept |= {"scatter": np.array(self.scatter.figures)}
         return {"truth": self.snapshot()} | {name: array.copy() for name, array in kept.items()}
 
     def restore(self, arrays: Arrays) -> None:
@@ -261,6 +280,7 @@ class RidgeStatistics:
             self.begin(truth, told)
             self.counts[:] = counts
             refuse_no_numbers(self.known())
+            self.scatter = scatter_of(arrays, self.snapshot(), self.penalty, told)
             return
         names = ("closed", "solved", "vectors", "run", "board")
         closed, solved, vectors, run, board = (
@@ -276,6 +296,12 @@ class RidgeStatistics:
         self.told, self.counts, self._board = told, counts, board
         self._known, self._stale = None, False
         self._take(closed, solved, vectors, run)
+        self.scatter = scatter_of(arrays, self.snapshot(), self.penalty, told)
+
+    def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
+        """What the noise that was seen says of the fixed arms, or of those on offer."""
+        columns = self.columns if offer is None or not isinstance(offer, np.ndarray) else offer
+        return scattered(self.snapshot(), self.penalty, self.scatter, self.told, columns.T, most)
 
     def snapshot(self) -> Floats:
         """A copy of the truth with the run under way in it, which goes on as it is."""
@@ -318,17 +344,3 @@ class RidgeStatistics:
         self._arm = -1
         learnt = self._learnt
         kernels.refresh(self.truth, self.penalty, learnt.solved, self.columns, self._board, learnt.run)
-
-
-def arm_of(run: Floats) -> int:
-    """The arm whose run goes on with any reward that is not large; -1 if there is none."""
-    n = run[kernels.N]
-    return int(run[kernels.ARM]) if n > 0.0 and abs(run[kernels.SUM]) <= LARGE * n else -1
-
-
-def _count_of_one_name() -> int:
-    held = object()
-    return getrefcount(held)
-
-
-ALONE = _count_of_one_name()  # what `getrefcount` says of an object that one local name holds

@@ -13,11 +13,11 @@ from infex.linear.estimating import Arrays
 SUMMED = ("truth", "faded", "faded twice")
 ROWED = ("rows",)
 SEARCHED = ("start", "next start")
-AS_THEY_ARE = ("told", "counts", "plays", "rewards", "weights", "dropped", "tolds", "late")
+AS_THEY_ARE = ("told", "counts", "plays", "rewards", "weights", "dropped", "tolds", "late", "scatter")
 COMPUTED_ANEW = (
     *("closed", "solved", "vectors", "run", "board"),  # by a ridge
     *("factors", "runs"),  # by one for each arm
-    *("odds", "tally", "expanded", "fitted"),  # by logistic regression
+    *("fitted", "fit figures"),  # by logistic regression
 )
 HALF_OF_DIGITS = 134217729.0  # 2^27 + 1: a float times this falls into two halves of 26 bits
 

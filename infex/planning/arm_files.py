@@ -91,6 +91,53 @@ def _array(path: Path) -> Floats:
     return rows
 
 
+class LoggedRewards(NamedTuple):
+    """Rewards of a file and their arms; rows and labels of arms, if it has them; and what was read."""
+
+    arms: list[object]
+    rewards: Floats
+    rows: Floats | None
+    labels: list[str] | None
+    words: str
+
+
+def read_logged(path: str | Path) -> LoggedRewards:
+    """The rewards of a log: one in infex's own form, whose arms are fixed, or a plain table of two columns.
+
+    What is not read is named in `words`; contexts cannot be planned for, and are refused.
+    """
+    from infex.logs import is_own_log
+
+    if is_own_log(path):
+        return _own_log(path)
+    arms, rewards = read_log(path)
+    names = [name for name in _table(Path(path), InvalidReward).column_names if name not in ("arm", "reward")]
+    return LoggedRewards(arms, rewards, None, None, f"{len(rewards):,} logged rewards{_ignored(names)}")
+
+
+def _ignored(names: list[str]) -> str:
+    return f"; columns that are not read: {_few(names)}" if names else ""
+
+
+def _own_log(path: str | Path) -> LoggedRewards:
+    from infex.logs import read
+
+    log = read(path)
+    if log.arms is None or log.offers is not None:
+        raise InvalidReward(
+            f"{path}: arms of this log change with every round or context, and a plan is for arms that stay; "
+            "infex evaluate --schedule tries schedules on such a log"
+        )
+    rows = log.rewarded
+    missing = int((~rows).sum())
+    words = f"{int(rows.sum()):,} logged rewards of {log.count} arms" + (
+        f"; {missing:,} rounds have none" if missing else ""
+    )
+    names = None if log.labels is None else [str(label) for label in log.labels]
+    arms: list[object] = [place if names is None else names[place] for place in log.arm[rows].tolist()]
+    return LoggedRewards(arms, log.reward[rows], log.arms, names, words)
+
+
 def read_log(path: str | Path) -> tuple[list[object], Floats]:
     """The columns `arm` (a label, or an index from 0 where arms have none) and `reward` of a file."""
     table = _table(Path(path), InvalidReward)

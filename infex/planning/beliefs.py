@@ -16,6 +16,7 @@ from infex.checks import real, whole
 from infex.environments import LinearInstance, gaussian
 from infex.errors import InvalidArms, InvalidReward, InvalidSetting, LargeReward, UnevenFeatures
 from infex.linear import RidgeStatistics
+from infex.linear.grounds import Grounds
 from infex.streams import stream
 
 LARGEST_FEATURE = 1e100
@@ -30,7 +31,7 @@ class Belief:
 
     A user's arms were divided by `longest`, so that none is longer than 1. Without logged
     rewards the parameter is uniform on the sphere of radius `bound`; with them it is drawn from
-    their Gaussian posterior.
+    their Gaussian posterior, and every run begins with what they have taught: `learnt`.
     """
 
     dim: int
@@ -42,6 +43,7 @@ class Belief:
     mean: Floats | None = None
     root: Floats | None = None
     labels: list[str] | None = None
+    learnt: RidgeStatistics | None = None
 
     def instance(self, number: int, seed: int) -> LinearInstance:
         """One of the problems."""
@@ -175,9 +177,7 @@ def _informed(prior: Belief, arms: Sequence[object], rewards: ArrayLike) -> Beli
     if not np.isfinite(values).all():
         raise InvalidReward(f"logged rewards must be finite, got {values[~np.isfinite(values)][0]:g}")
     penalty = max(prior.noise**2 * prior.dim / prior.bound**2, LEAST_POSTERIOR_PENALTY)
-    ridge = RidgeStatistics(np.zeros((prior.dim, 0)), penalty)
-    for arm, value in zip(which, values, strict=True):
-        ridge.learn(prior.arms[arm], float(value))
+    ridge = _ridge_of(prior.arms, which, values, penalty)
     known = ridge.known()
     theta = known.theta
     surprise = float(values @ values - theta @ (prior.arms[which].T @ values)) / prior.noise**2
@@ -189,4 +189,12 @@ def _informed(prior: Belief, arms: Sequence[object], rewards: ArrayLike) -> Beli
             LargeReward,
             stacklevel=4,
         )
-    return replace(prior, mean=theta, root=prior.noise * known.factor.T)
+    learnt = _ridge_of(prior.arms, which, values, 1.0)  # the penalty of simulated runs
+    return replace(prior, mean=theta, root=prior.noise * known.factor.T, learnt=learnt)
+
+
+def _ridge_of(arms: Floats, which: Integers, rewards: Floats, penalty: float) -> RidgeStatistics:
+    """What rewards of arms teach."""
+    ridge = RidgeStatistics(np.ascontiguousarray(arms.T), penalty)
+    ridge.gather(Grounds.on_arms(which.astype(np.int64)), rewards, np.ones(rewards.size))
+    return ridge

@@ -84,16 +84,21 @@ def schedules(horizon: int, most: int) -> list[tuple[int, Schedule]]:
     return sorted((pair for pair in counted if 1 <= pair[0] <= most), key=lambda pair: pair[0])
 
 
-def candidates(horizon: int, noise: float, bound: float, allowed: Limits) -> list[Candidate]:
-    """The grid as far as the limits allow, those that explore least first."""
+def candidates(
+    horizon: int, noise: float, bound: float, allowed: Limits, warm: bool = False
+) -> list[Candidate]:
+    """The grid as far as the limits allow, those that explore least first.
+
+    Where runs begin with what a log has taught (`warm`), no exploration at all is a candidate too.
+    """
     fitting = schedules(horizon, allowed.explorations)
-    if not fitting:
+    if not fitting and not warm:
         raise InvalidSetting(
             f"max_share or max_count allows {allowed.explorations} exploring rounds in {horizon} rounds: "
             "without any, there is nothing to plan but infex.Greedy()"
         )
     settings: dict[str, Any] = {"noise": noise, "bound": bound, "delta": delta_at(horizon)}
-    grid = []
+    grid = [greedy()] if warm else []
     for rank, (count, schedule) in enumerate(fitting):
         for place, scale in enumerate(TRIED_SCALES):
             for kind in (LinUCB, LinTS):

@@ -98,7 +98,7 @@ def knee(lanes: Sequence[Lane], best: Lane) -> Lane | None:
 
 
 def _place(lane: Lane, best: Lane) -> tuple[float, float]:
-    return math.log(lane.candidate.explorations), math.log(relative(lane, best))
+    return math.log(max(lane.candidate.explorations, 0.5)), math.log(relative(lane, best))
 
 
 def front(lanes: Sequence[Lane], best: Lane) -> list[Lane]:

@@ -50,7 +50,8 @@ def plan(
 
     Give your `arms`, (K, d), or a `dim` and an `arms_count` to draw arms as in the paper; the
     `horizon`; the `noise` of rewards; the `bound` on the length of the parameter, or `logged`
-    rewards (indices or labels of arms, rewards) to draw the parameter from their posterior. Limits:
+    rewards (indices or labels of arms, rewards) to draw the parameter from their posterior: then every run
+    begins with what they have taught, and no exploration at all is tried too. Limits:
     `max_share` or `max_count` of exploring rounds, and `max_cost`, the greatest mean loss of them
     all. Schedules of several families, with LinUCB and LinTS, both data modes and several scales of
     the radius, race on the same problems; what is clearly worse drops out, until the choice
@@ -83,7 +84,7 @@ def plan(
 def _raced(question: Question, known: Belief, workers: int | None, progress: Progress | None) -> Finish:
     """How the race among all candidates ends, and what its choices come to on fresh problems."""
     allowed, horizon = question.limits(), question.horizon
-    lanes = line_up(candidates(horizon, known.noise, known.bound, allowed))
+    lanes = line_up(candidates(horizon, known.noise, known.bound, allowed, known.learnt is not None))
     compile_loop()
     slack = max(question.keep_within, *MENU_FACTORS) - 1.0
     race = Race(known, horizon, question.seed, workers, allowed, slack, RACING_SHARE * question.seconds)

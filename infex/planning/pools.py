@@ -45,7 +45,10 @@ class Pool:
             return
         begun = time.thread_time(), time.monotonic()
         seeds = range(self.first + kept, self.first + problems)  # two problems may be alike, not their noise
-        runs = play_many(missing, lane.candidate.policy, rounds, seeds, workers=workers, paired=True)
+        runs = play_many(
+            missing, lane.candidate.policy, rounds, seeds,
+            workers=workers, paired=True, learnt=self.belief.learnt,
+        )  # fmt: skip
         spent = time.thread_time() - begun[0] if workers == 1 else workers * (time.monotonic() - begun[1])
         lane.seconds = spent / len(missing)
         lane.take(

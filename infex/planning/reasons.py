@@ -11,7 +11,9 @@ from infex.planning.words import said, times
 
 def reasons(finish: Finish) -> str:
     """Why this candidate was chosen, how it did on fresh problems, and whether that settles it."""
-    if finish.chosen is not finish.best:
+    if not finish.recommended.explorations:
+        words = _none_needed(finish)
+    elif finish.chosen is not finish.best:
         words = _rarer(finish)
     elif finish.rival is None:
         words = _alone(finish)
@@ -24,6 +26,18 @@ def reasons(finish: Finish) -> str:
 
 def _within(finish: Finish) -> str:
     return f"{finish.keep_within:g} times"
+
+
+def _none_needed(finish: Finish) -> str:
+    """What the log has taught is enough."""
+    judged, best = finish.recommended, finish.judged(finish.best)
+    words = (
+        "You need no exploration: what the log has taught is enough. On "
+        f"{judged.problems:,} fresh problems greedy loses {said(judged.regret.value)}"
+    )
+    if finish.chosen is finish.best:
+        return f"{words}, the least."
+    return f"{words}: {times(judged.ratio)} times the {said(best.regret.value)} of {best.expression}."
 
 
 def _rarer(finish: Finish) -> str:

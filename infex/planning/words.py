@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import cast
 
 from infex.planning.question import Question
-from infex.policies import Infex, LinTS, LinUCB, Policy
+from infex.policies import Greedy, Infex, LinTS, LinUCB, Policy
 from infex.schedules import Schedule
 from infex.statistics import Interval
 
@@ -46,6 +46,8 @@ def code_of(policy: Policy) -> str:
     >>> code_of(infex.Infex(infex.LinUCB(scale=0.2), infex.every(20), data="own"))
     'infex.Infex(infex.LinUCB(scale=0.2), infex.every(20), data="own")'
     """
+    if isinstance(policy, Greedy):
+        return "infex.Greedy()"
     base = policy.base if isinstance(policy, Infex) else policy
     assert isinstance(base, LinUCB | LinTS)  # the planner tries no other
     defaults = asdict(type(base)())
@@ -64,6 +66,8 @@ def rounds_of(policy: Policy, horizon: int) -> str:
     >>> rounds_of(infex.Infex(infex.LinUCB(), infex.every(20)), 1000)
     'in rounds 20, 40, 60, 80, ..., 1,000'
     """
+    if isinstance(policy, Greedy):
+        return "never"
     if not isinstance(policy, Infex):
         return "in every round"
     schedule = cast(Schedule, policy.schedule)  # the planner puts none under control
@@ -75,7 +79,9 @@ def rounds_of(policy: Policy, horizon: int) -> str:
 
 def assumed(question: Question, longest: float) -> str:
     """What problems were simulated."""
-    law = f"a posterior of {question.logged:,} logged rewards" if question.logged else "any direction"
+    law = "any direction"
+    if question.logged:
+        law = f"a posterior of {question.logged:,} logged rewards, with which every run begins"
     return (
         f"simulated: {question.arms_count:,} arms in {question.dim} dimensions, mean rewards up to "
         f"{question.bound * longest:g} (bound {question.bound:g}), noise {question.noise:g}, theta of {law}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, final, overload
@@ -13,7 +12,7 @@ import numpy as np
 from numba.core import types
 
 from infex.arrays import Floats, shown
-from infex.checks import real, whole
+from infex.checks import importable, real, whole
 from infex.errors import InvalidSetting
 from infex.kernels import bases
 from infex.kernels.calling import Chooser, LearnKernel, arguments, learner_arguments, users_address
@@ -124,10 +123,7 @@ class Kernel:
 
     def __reduce__(self) -> Any:
         """By name where another process can import it, else with its code."""
-        home: Any = sys.modules.get(self.__module__)
-        for part in self.__qualname__.split("."):
-            home = getattr(home, part, None)
-        if home is self and self.__module__ != "__main__":
+        if importable(self, self.__module__, self.__qualname__):
             return self.__qualname__
         return Kernel, self.parts
 

@@ -98,6 +98,11 @@ class Likelihood(NamedTuple):
             return None  # an arm may be refused, and the greedy one played in its place
         return mixed(chance, law, self.greedy(t, evidence, arm))
 
+    def laws(self, t: int, evidence: Evidence, note: InfexNote) -> list[float | None]:
+        """The law of each arm, if the round explores; None where the base says itself when it does."""
+        arms = range(len(evidence))
+        return [None if self.base.tells_explored else self._law(t, evidence, arm, note) for arm in arms]
+
     def _chance(self, t: int, evidence: Evidence, opening: Opening, note: InfexNote) -> float | None:
         chance = self.gate.chance(t, evidence, opening, note.states)
         if chance not in (0.0, 1.0) and self.base.draws_rounds:

@@ -31,6 +31,7 @@ Stacked = tuple[Floats, Floats, Floats]  # columns, means and gaps of some probl
 CHUNK = 1 << 20  # rounds whose explorations are listed at a time
 MOST_RIDGES = 8
 LARGEST_KEPT = 1 << 17  # numbers in the arms of a problem whose room and arrays are kept for the next run
+NOTHING_LEARNT = np.zeros((0, 0, 0))
 FIRST_PROBLEM = np.zeros(1, dtype=np.int64)
 
 
@@ -54,14 +55,20 @@ def play_batch(
     horizon: int,
     penalty: float,
     record: bool,
+    learnt: Floats | None = None,
 ) -> list[Run]:
-    """The runs of tasks whose problems have one shape and one law; `label` names the policy's draws."""
+    """The runs of tasks whose problems have one shape and one law; `label` names the policy's draws.
+
+    `learnt` are the sums of rewards that were seen before round 1, as `RidgeStatistics.snapshot` has them.
+    """
     compile_loop()
     if not THREAD_GENERATORS.policy.known and len(tasks) > 1:
-        return [play_batch([task], policy, label, course, horizon, penalty, record)[0] for task in tasks]
+        return [
+            play_batch([task], policy, label, course, horizon, penalty, record, learnt)[0] for task in tasks
+        ]
     ledger = Ledger(len(tasks), len(tasks[0][0].arms), horizon, record)
     begun = time.perf_counter()
-    _play(tasks, label, course, penalty, ledger)
+    _play(tasks, label, course, penalty, ledger, NOTHING_LEARNT if learnt is None else learnt)
     times = ledger.seconds(time.perf_counter() - begun)
     return [ledger.run(row, instance, policy, seed, times[row]) for row, (instance, seed) in enumerate(tasks)]
 
@@ -75,7 +82,14 @@ def compile_loop() -> None:
     _play([(instance, 0)], "", course, 1.0, Ledger(1, 1, 2, record=False))
 
 
-def _play(tasks: Sequence[Task], label: str, course: Course, penalty: float, ledger: Ledger) -> None:
+def _play(
+    tasks: Sequence[Task],
+    label: str,
+    course: Course,
+    penalty: float,
+    ledger: Ledger,
+    learnt: Floats = NOTHING_LEARNT,
+) -> None:
     instance = tasks[0][0]
     form, once = course.form, ledger.horizon <= CHUNK
     state = scratch(instance, penalty, 0, once)
@@ -94,7 +108,7 @@ def _play(tasks: Sequence[Task], label: str, course: Course, penalty: float, led
                 t, end, rule, form.base, form.settings, state, apart, law, noise, which, *arrays,
                 generators.handed, generators.memory, generators.starts, ledger.checkpoints, ledger.curves,
                 ledger.tallies, ledger.counts, ledger.arms, ledger.rewards, ledger.losses, ledger.volumes,
-                ledger.times,
+                ledger.times, learnt,
             )  # fmt: skip
         except bases.NoSuchArm as error:
             raise InvalidChoice(wrong(course, len(instance.arms), *error.args)) from None

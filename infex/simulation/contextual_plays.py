@@ -33,6 +33,8 @@ from infex.simulation.opened import Interpreter
 from infex.simulation.run import Run
 from infex.streams import stream
 
+NO_COLUMNS = np.zeros((0, 0, 0))  # of their own: a context is what all see
+
 
 def play_contextual(
     instance: ContextualInstance,
@@ -47,7 +49,8 @@ def play_contextual(
 ) -> Run:
     """One run of a policy whose draws are named by a label."""
     source, late = RewardSource(instance.law, seed, instance.key), checked_late(instance.late)
-    course = course_of(policy, estimator, hot=True) if late is None else None
+    course = course_of(policy, estimator) if late is None else None
+    course = course if course is not None and course.is_hot else None
     if course is not None and (course.form.base.kind == KERNEL or source.compiled is None):
         course = None
     if course is not None:
@@ -103,7 +106,7 @@ def _compiled(
     ridges = _ridges(memory.all)
     apart = ridges if memory.explored is None else _ridges(memory.explored)
     rule = Rule(course.exploring(first, stretch.last), form.schedule is None, form.own, form.random_ties)
-    world = World(law, instance.law.noises, stretch.ends, stretch.means)
+    world = World(law, instance.law.noises, stretch.ends, stretch.means, NO_COLUMNS, False)
     try:
         assert contexts is not None
         who = ridges, apart, world, reward_rng, rng, ledger.outcome(0)

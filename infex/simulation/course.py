@@ -51,10 +51,10 @@ class Course(NamedTuple):
         return self.listed[first:last]
 
 
-def course_of(policy: Policy, estimator: Estimator | None = None, hot: bool = False) -> Course | None:
-    """How compiled loops play a policy, or `hot` loops alone, without notes and pulls; None if none can."""
+def course_of(policy: Policy, estimator: Estimator | None = None) -> Course | None:
+    """How compiled loops play a policy; None if none can."""
     form = form_of(policy)
-    if not isinstance(form, Form) or (hot and not (form.is_hot and estimator is None)):
+    if not isinstance(form, Form):
         return None
     if estimator is None:
         return Course(form)

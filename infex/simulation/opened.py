@@ -17,15 +17,11 @@ from infex.environments import Instance, LinearInstance, Stretch
 from infex.environments.lateness import NEVER, checked_late
 from infex.environments.reward_laws import RewardSource
 from infex.errors import InvalidChoice, InvalidReward
-from infex.kernels import open_runs
-from infex.kernels.bases import NoSuchArm
-from infex.kernels.calling import throw
-from infex.kernels.changing_runs import play_block
-from infex.kernels.fixed_runs import Rule, State
-from infex.kernels.outlook import outlook
-from infex.kernels.rewards import Law
-from infex.kernels.world import BadReward, Post, World, enter, gaps_from
-from infex.linear import InContext, Memory, On, RidgeStatistics
+from infex.kernels.bases import GAUSSIAN_TS, PLAIN_HYBRID, PLAIN_UCB, NoSuchArm
+from infex.kernels.handing import handed
+from infex.kernels.stateful_runs import play_stretch
+from infex.kernels.world import BadReward, World, enter, gaps_from
+from infex.linear import InContext, Memory, On
 from infex.linear.estimating import Estimator
 from infex.policies import Greedy, Policy
 from infex.policies.traits import traits_of
@@ -34,7 +30,11 @@ from infex.simulation.batch import wrong
 from infex.simulation.course import Course, course_of
 from infex.simulation.ledger import Ledger
 from infex.simulation.run import Run
+from infex.simulation.setting_up import Setup, Shape, post_of, weights_of
+from infex.simulation.stateful import in_words, raise_fault
 from infex.streams import stream
+
+READ_PULLS = (PLAIN_UCB, GAUSSIAN_TS, PLAIN_HYBRID)
 
 
 def play_open(
@@ -51,45 +51,55 @@ def play_open(
 ) -> Run:
     """One run; `course` is that of a policy that needs no Python."""
     source = RewardSource(instance.law, seed, instance.key)
-    law = source.compiled if course is not None else None
-    if law is not None:
-        compile_open(instance.standing is None)
-    apart = traits_of(policy).uses_explored
-    standing = np.zeros((0, instance.dim)) if instance.standing is None else instance.standing
-    memory = Memory.empty(np.ascontiguousarray(standing.T), penalty, apart, estimator)
     ledger = Ledger(1, instance.count, horizon, record)
     rng = stream(seed, "policy", label, instance.key)
     late = checked_late(instance.late)
     delays = None if late is None else late.delays(seed, instance.key, horizon)
-    begun = time.perf_counter()
-    if course is None or law is None:
-        if narrows and delays is not None:
-            memory.foresee()
-        loop = Interpreter(Player(policy, memory), ledger, source, rng, delays)
-        for stretch in instance.stretches(seed, horizon):
-            loop.play(stretch)
+    if course is None or source.compiled is None or not can_play(course, instance):
+        loop: Interpreter | CompiledLoop = Interpreter(
+            player_of(instance, policy, penalty, estimator, narrows and delays is not None),
+            ledger, source, rng, delays,
+        )  # fmt: skip
     else:
-        post = post_of(delays, instance.dim, instance.count, instance.standing is None, narrows)
-        for stretch in instance.stretches(seed, horizon):
-            _compiled(stretch, instance, course, law, memory, ledger, post, source.generator, rng)
-    ledger.volumes[0] = memory.all.known().volume
+        compile_open()
+        loop = CompiledLoop(instance, course, penalty, ledger, source, rng, delays, narrows)
+    begun = time.perf_counter()
+    for stretch in instance.stretches(seed, horizon):
+        loop.play(stretch)
+    loop.close()
     return ledger.run(0, instance, policy, seed, time.perf_counter() - begun)
 
 
+def can_play(course: Course, instance: Instance) -> bool:
+    """Can a compiled loop play it? Arms that change have no pulls, and a user weighs each of them anew."""
+    if instance.standing is not None:
+        return True
+    weighs = course.fit is not None and course.fit.weigh is not None
+    return course.form.base.kind not in READ_PULLS and not weighs
+
+
+def player_of(
+    instance: Instance, policy: Policy, penalty: float, estimator: Estimator | None, foresees: bool
+) -> Player:
+    """Who plays in Python."""
+    standing = np.zeros((0, instance.dim)) if instance.standing is None else instance.standing
+    apart = traits_of(policy).uses_explored
+    memory = Memory.empty(np.ascontiguousarray(standing.T), penalty, apart, estimator)
+    if foresees:
+        memory.foresee()
+    return Player(policy, memory)
+
+
 @functools.cache
-def compile_open(changing: bool) -> None:
-    """Compiles a loop, or reads it from the cache, so that no run's time holds it."""
-    instance = LinearInstance(np.zeros((1, 1)), np.zeros(1))
-    memory, course = Memory.empty(np.zeros((1, 0 if changing else 1)), 1.0, apart=False), course_of(Greedy())
-    source = RewardSource(instance.law, 0, 0)
+def compile_open() -> None:
+    """Compiles the loop, or reads it from the cache, so that no run's time holds it."""
+    instance = LinearInstance(np.ones((1, 1)), np.zeros(1))
+    course, source = course_of(Greedy()), RewardSource(instance.law, 0, 0)
     assert course is not None
-    assert source.compiled is not None
-    block = np.zeros((1, 1, 1)) if changing else None
-    stretch = Stretch(1, 1, np.array([1]), np.zeros((1, 1)), block)
-    ledger = Ledger(1, 1, 2, record=False)
-    _compiled(
-        stretch, instance, course, source.compiled, memory, ledger, post_of(None, 0, 0), stream(0), stream(0)
+    loop = CompiledLoop(
+        instance, course, 1.0, Ledger(1, 1, 2, record=False), source, stream(0), None, narrows=False
     )
+    loop.play(Stretch(1, 1, np.array([1]), np.zeros((1, 1))))
 
 
 class OnItsWay(NamedTuple):
@@ -121,6 +131,7 @@ class Interpreter:
         delays: Integers | None,
     ) -> None:
         self._player, self._outcome, self._source = player, ledger.outcome(0), source
+        self._ledger = ledger
         self._rng, self._delays = rng, None if delays is None else delays.tolist()
         self._due: defaultdict[int, list[tuple[OnItsWay, Unpaid]]] = defaultdict(list)
 
@@ -133,6 +144,10 @@ class Interpreter:
                 gaps_from(stretch.means[row], gaps)
             columns = None if stretch.columns is None else stretch.columns[t - stretch.first]
             self._round(t, stretch.means[row], gaps, columns)
+
+    def close(self) -> None:
+        """Enters what was learnt in all."""
+        self._ledger.volumes[0] = self._player.memory.all.known().volume
 
     def _round(self, t: int, means: Floats, gaps: Floats, columns: Floats | None) -> None:
         player = self._player
@@ -162,73 +177,55 @@ class Interpreter:
             self._due[decision.t + delay].append((gained, decision))
 
 
-def _arrivals(delays: Integers) -> tuple[Integers, Integers]:
-    """The rounds whose rewards come, in the order of arrival, and the rounds after which they are there."""
-    told = np.flatnonzero(delays != NEVER)
-    order = np.argsort(told + 1 + delays[told], kind="stable")
-    return told[order], told[order] + 1 + delays[told[order]]
+class CompiledLoop:
+    """The same run in a compiled loop, a call for each stretch."""
 
+    def __init__(
+        self,
+        instance: Instance,
+        course: Course,
+        penalty: float,
+        ledger: Ledger,
+        source: RewardSource,
+        rng: np.random.Generator,
+        delays: Integers | None,
+        narrows: bool,
+    ) -> None:
+        standing = instance.standing
+        shape = Shape(instance.dim, instance.count, standing is None)
+        # A copy: one that cannot be written to, as of one arm, would be compiled for anew.
+        columns = np.zeros((shape.dim, 0)) if standing is None else np.array(standing.T, order="C")
+        self._instance, self._course, self._ledger, self._source = instance, course, ledger, source
+        self._setup = Setup(shape, course, penalty, ledger.horizon, columns, delays is not None)
+        weighed = columns if standing is not None else np.zeros((shape.dim, shape.arms))
+        self._fitting = self._setup.fitting(weights_of(course.fit, weighed))
+        self._post = post_of(delays, shape, narrows, course.fit is not None and course.fit.linked)
+        self._no_arms, self._draws = np.zeros((0, *columns.shape)), (source.generator, rng)
+        self._handed = handed(*self._draws)
 
-def _no_post() -> Post:
-    none, never = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)
-    nothing = np.zeros(0), never, np.zeros((0, 0)), outlook(0, 0)
-    return Post(none, none, np.zeros(1, np.int64), none, *nothing)
+    def play(self, stretch: Stretch) -> None:
+        """Plays all rounds of a stretch."""
+        setup, law, ledger = self._setup, self._source.compiled, self._ledger
+        assert law is not None
+        arms = self._no_arms if stretch.columns is None else stretch.columns
+        world = World(law, self._instance.law.noises, stretch.ends, stretch.means, arms, False)
+        t, end = stretch.first, stretch.last
+        try:
+            fault = play_stretch(
+                t, end, setup.rule(t, end), setup.deciding, self._fitting, setup.controls(t, end),
+                setup.spending, setup.learning, setup.own, world, self._post, setup.room, self._handed,
+                ledger.outcome(0), ledger.volumes,
+            )  # fmt: skip
+        except NoSuchArm as error:
+            raise InvalidChoice(wrong(self._course, self._instance.count, *error.args)) from None
+        except BadReward as error:
+            raise InvalidReward(
+                "the law of rewards must give a finite number; in round {1} it gave {0}".format(*error.args)
+            ) from None
+        except InvalidReward as error:  # where kernels are plain Python
+            raise in_words(error) from None
+        if fault:
+            raise_fault(fault)
 
-
-def post_of(
-    delays: Integers | None, dim: int, arms: int, changing: bool = False, narrows: bool = False
-) -> Post:
-    """Room for rewards on their way, in the order in which they arrive; none where all come at once.
-
-    `narrows`: do exploring rounds look at them?
-    """
-    if delays is None:
-        return _no_post()
-    horizon = delays.size
-    told, arrival = _arrivals(delays)
-    if not told.size:
-        told, arrival = np.zeros(1, np.int64), np.array([horizon + 1])  # one that never arrives
-    return Post(
-        told,
-        arrival,
-        np.zeros(1, dtype=np.int64),
-        np.zeros(horizon, dtype=np.int64),
-        np.zeros(horizon),
-        np.zeros(horizon, dtype=np.bool_),
-        np.zeros((horizon, dim if changing else 0)),
-        outlook(dim, 0 if changing else arms) if narrows else outlook(0, 0),
-    )
-
-
-def _compiled(
-    stretch: Stretch,
-    instance: Instance,
-    course: Course,
-    law: Law,
-    memory: Memory,
-    ledger: Ledger,
-    post: Post,
-    reward_rng: np.random.Generator,
-    rng: np.random.Generator,
-) -> None:
-    ridge, own, form = memory.all, memory.explored, course.form
-    assert isinstance(ridge, RidgeStatistics)
-    state = State._make((*ridge.state, ridge.penalty))
-    apart = State._make((*own.state, ridge.penalty)) if isinstance(own, RidgeStatistics) else state
-    first, last = stretch.first, stretch.last
-    rule = Rule(course.exploring(first, last), form.schedule is None, form.own, form.random_ties)
-    world = World(law, instance.law.noises, stretch.ends, stretch.means)
-    who = form.base, form.settings, state, apart, world, post, reward_rng, rng, ledger.outcome(0)
-    try:
-        if stretch.columns is None:
-            fault = open_runs.play_open_rounds(first, last, rule, *who)
-        else:
-            fault = play_block(first, stretch.columns, rule, *who)
-    except NoSuchArm as error:
-        raise InvalidChoice(wrong(course, instance.count, *error.args)) from None
-    except BadReward as error:
-        raise InvalidReward(
-            "the law of rewards must give a finite number; in round {1} it gave {0}".format(*error.args)
-        ) from None
-    if fault:
-        throw(fault)
+    def close(self) -> None:
+        """All is in the ledger."""

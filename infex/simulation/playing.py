@@ -55,11 +55,12 @@ def play(
     Built-in policies and kernels, alone or as a base of `Infex`, run in compiled loops, also with an
     `estimator`, one of `infex.estimators` in the place of ridge regression; any other, and a rate that only
     Python can evaluate, in a plain loop that does the same step by step. So do, unless arms are fixed and
-    rewards of a plain law come at once, estimators, controls, and policies that keep notes or read pulls.
-    `penalty` is that of the ridge; with `record` the run keeps every round. A policy that learns by itself
-    is copied first, and so left as it is. A `delta` that is not said is 1/`horizon`. A policy's own draws
-    come from a stream named for the policy and its settings. Where rewards come late, `pending` decisions
-    "narrow" the widths that exploring rounds read, or are left out of them ("ignore"), as in a `Bandit`.
+    rewards of a plain law come at once, OLSBandit and the LASSO bandits; and estimators whose weights a user
+    gives, where arms change. `penalty` is that of the ridge; with `record` the run keeps every round. A
+    policy that learns by itself is copied first, and so left as it is. A `delta` that is not said is
+    1/`horizon`. A policy's own draws come from a stream named for the policy and its settings. Where rewards
+    come late, `pending` decisions "narrow" the widths that exploring rounds read, or are left out of them
+    ("ignore"), as in a `Bandit`.
 
     >>> from infex import Infex, LinUCB, environments, every
     >>> instance = environments.gaussian(dim=5, arms=50, seed=3)
@@ -120,7 +121,7 @@ def _play(
     if isinstance(instance, ContextualInstance):
         return play_contextual(instance, policy, label, horizon, seed, penalty, record, estimator, narrowing)
     if not (isinstance(instance, LinearInstance) and instance.is_plain):
-        course = course_of(policy, estimator, hot=True)
+        course = course_of(policy, estimator)
         return play_open(
             instance, policy, label, course, horizon, seed, penalty, record, estimator, narrowing
         )

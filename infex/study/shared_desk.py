@@ -112,12 +112,13 @@ class SharedDesk:
 
     def flush(self) -> None:
         """Appends what was written in this turn; between turns there is nothing that waits."""
-        if self._drafts:
-            entries = linked(self._drafts, self._mark)
-            self.store.append(self.name, entries)
-            self._mark = entries[-1].mark
-            self._drafts.clear()
-            self._ahead = False
+        with self._lock:  # somebody else's turn may last: what it has written is its own to append
+            if self._drafts:
+                entries = linked(self._drafts, self._mark)
+                self.store.append(self.name, entries)
+                self._mark = entries[-1].mark
+                self._drafts.clear()
+                self._ahead = False
 
     def keep_snapshot(self) -> None:
         with contextlib.suppress(InfexError), self._lock:

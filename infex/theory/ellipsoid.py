@@ -76,8 +76,20 @@ def ellipsoid(
         raise InvalidSetting(f"rewards must be finite numbers, got {str(rewards)[:80]!r}")
     if len(values) != len(rows):
         raise InvalidSetting(f"there must be one reward for each of {len(rows)} rows, got {len(values)}")
-    gram = real("penalty", penalty, above=0) * np.eye(rows.shape[1]) + rows.T @ rows
-    volume = float(np.linalg.slogdet(gram / penalty)[1])
+    gram, moment = rows.T @ rows, rows.T @ values
+    return ellipsoid_of_sums(gram, moment, delta=delta, noise=noise, bound=bound, penalty=penalty)
+
+
+def ellipsoid_of_sums(
+    gram: Floats, moment: Floats, *, delta: float, noise: float, bound: float, penalty: float
+) -> Ellipsoid:
+    """The same from the sums of x x' and of reward x, which add up over parts of a log.
+
+    >>> ellipsoid_of_sums(np.eye(1), np.ones(1), delta=0.1, noise=1, bound=1, penalty=1).centre.tolist()
+    [0.5]
+    """
+    whole = real("penalty", penalty, above=0) * np.eye(len(gram)) + gram
+    volume = float(np.linalg.slogdet(whole / penalty)[1])
     reach = radius(
         volume,
         delta=real("delta", delta, above=0, most=1),
@@ -85,5 +97,5 @@ def ellipsoid(
         bound=real("bound", bound, least=0),
         penalty=penalty,
     )
-    centre: Floats = np.asarray(np.linalg.solve(gram, rows.T @ values), float)
-    return Ellipsoid(centre, gram, float(reach))
+    centre: Floats = np.asarray(np.linalg.solve(whole, moment), float)
+    return Ellipsoid(centre, whole, float(reach))

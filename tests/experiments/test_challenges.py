@@ -7,11 +7,20 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import infex
 from infex import Sweep, play
 from infex.cli.main import main
 from infex.errors import InvalidSetting
 from infex.experiments import challenges
-from infex.experiments.challenges import CHALLENGES, overall, scores, suite
+from infex.experiments.challenges import (
+    CHALLENGES,
+    Score,
+    markdown_table,
+    overall,
+    score_table,
+    scores,
+    suite,
+)
 from infex.experiments.recipes import recipes
 from infex.experiments.suite_page import suite_page, write_suite
 
@@ -94,3 +103,36 @@ def test_the_command_writes_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyP
     again = CliRunner().invoke(main, [*given, "--json"])
     assert again.exit_code == 0
     assert '"challenge": "lower bound"' in again.output
+    shown = CliRunner().invoke(main, [*given, "--markdown"])
+    assert shown.output.splitlines()[0] == "| policy | mean | lower bound |"
+    assert "| `Uniform` | 0.00 | 0.00 |" in shown.output.splitlines()
+
+
+def test_all_entrants_can_play_where_arms_change() -> None:
+    (recipe,) = recipes(CHALLENGES[-1].environment)
+    for player in suite().players:
+        assert play(recipe.make(1), player.policy, 3).horizon == 3
+
+
+def test_the_table_has_a_row_for_each_policy_and_no_negative_nothing() -> None:
+    found = [
+        Score("a", "one", -0.001, 0, 0, 1, 1), Score("b", "one", 1.0, 0, 0, 1, 1),
+        Score("a", "two", 0.456, 0, 0, 1, 1), Score("b", "two", 0.123, 0, 0, 1, 1),
+    ]  # fmt: skip
+    assert score_table(found) == [
+        ["policy", "mean", "one", "two"], ["b", "0.56", "1.00", "0.12"], ["a", "0.23", "0.00", "0.46"],
+    ]  # fmt: skip
+    assert markdown_table(found).splitlines()[2] == "| `b` | 0.56 | 1.00 | 0.12 |"
+
+
+def test_the_readme_shows_the_table_of_the_suite() -> None:
+    """Its columns are the challenges, its rows the entrants, the best first; scores are those of the best."""
+    lines = (Path(infex.__file__).parent.parent / "README.md").read_text().splitlines()
+    first = lines.index("| policy | mean | " + " | ".join(each.name for each in CHALLENGES) + " |")
+    rows = [line.strip("| ").split(" | ") for line in lines[first + 2 : first + 2 + len(suite().players)]]
+    assert {row[0].strip("`") for row in rows} == {player.label for player in suite().players}
+    means = [float(row[1]) for row in rows]
+    assert means == sorted(means, reverse=True)
+    scored = np.array([[float(score) for score in row[2:]] for row in rows])
+    assert scored.max(axis=0).tolist() == [1.0] * len(CHALLENGES)
+    np.testing.assert_allclose(means, scored.mean(axis=1), atol=0.011)

@@ -35,7 +35,7 @@ from infex.statistics import Interval
 from tests.planning.pace import Pace, lane
 from tests.reports import browser
 
-QUICK: dict[str, Any] = {"dim": 2, "arms_count": 5, "horizon": 300, "seconds": 1.0, "workers": 1}
+QUICK: dict[str, Any] = {"dim": 2, "arms_count": 5, "horizon": 300, "seconds": 0.4, "workers": 1}
 
 
 @given(
@@ -462,7 +462,7 @@ def test_the_page_says_what_was_asked_for_and_leaves_out_intervals_of_few_proble
     few = first.judged._replace(problems=4, regret=unknown, ratio=unknown, expression="<few>")
     changed = dataclasses.replace(found, menu=(*found.menu, first._replace(judged=few)))
     page = plan_page(changed, "<svg></svg>")
-    assert "max share 0.1, keep within 1.1, seconds 1, seed 0." in page
+    assert "max share 0.1, keep within 1.1, seconds 0.4, seed 0." in page
     assert "nan" not in page
     assert page.count("<!doctype html>") == 1
     assert "&lt;few&gt;" in page

@@ -195,6 +195,7 @@ def test_probabilities_are_the_frequencies_of_choices(policy: Any) -> None:
     np.testing.assert_allclose(counts / trials, told, atol=0.03)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("base", [Uniform(), LinUCB()], ids=repr)
 def test_weighting_by_jittered_probabilities_is_unbiased_given_the_past(base: Any) -> None:
     """Over many seeds of the schedule, rewards teaching as they come, 1{arm}/probability has mean 1."""

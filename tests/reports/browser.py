@@ -29,6 +29,15 @@ FLAGS = (
 @contextlib.contextmanager
 def opened(page: Path, width: int = 1280, height: int = 1000) -> Iterator[Any]:
     """The page, drawn, in a window of that size; on a phone if it is narrow."""
+    with window(width, height) as driver:
+        driver.get(page.as_uri())
+        settle(driver)
+        yield driver
+
+
+@contextlib.contextmanager
+def window(width: int = 1280, height: int = 1000) -> Iterator[Any]:
+    """A window of that size with nothing in it; on a phone if it is narrow."""
     options: Any = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium")
     with tempfile.TemporaryDirectory() as profile:
@@ -44,8 +53,6 @@ def opened(page: Path, width: int = 1280, height: int = 1000) -> Iterator[Any]:
             driver.set_script_timeout(PATIENCE)
             driver.get("about:blank")  # in place of the browser's own first page, whose errors are not ours
             driver.get_log("browser")
-            driver.get(page.as_uri())
-            settle(driver)
             yield driver
         finally:
             driver.quit()

@@ -148,6 +148,7 @@ def test_an_arm_that_is_not_on_offer_is_named() -> None:
         play(INSTANCES[0], wild(), 100)
 
 
+@pytest.mark.compiled
 def test_greedy_does_well_with_diverse_arms_and_explorers_pay() -> None:
     instance = changing(dim=5, arms=10, seed=3)
     greedy, uniform = (

@@ -1,0 +1,214 @@
+"""A bandit on the compiled loops over events of a log: ridge, and policies of infex's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, final
+
+import numpy as np
+
+from infex.arrays import Bools, Floats, Integers
+from infex.bandit.arms import Fixed, Mapped
+from infex.bandit.pulls import learn_pulls
+from infex.features import Disjoint
+from infex.kernels.bases import GREEDY, Base
+from infex.kernels.choosing import SOFTENED, UNWRAPPED
+from infex.kernels.fixed_runs import State
+from infex.kernels.retracing import (
+    ASK_POLICY,
+    KINDS_RETRACED,
+    Events,
+    Explorer,
+    Retraced,
+    retrace,
+    retrace_fixed,
+)
+from infex.linear import RidgeStatistics
+from infex.policies.choice import Turn
+from infex.policies.form import Form, form_of
+from infex.policies.infex import Infex
+from infex.rounds.shortcut import radius_numbers
+from infex.schedules.protocol import Family, Schedule
+
+if TYPE_CHECKING:
+    from infex.bandit.bandit import Bandit
+
+Asking = Callable[[int], dict[str, Any]]
+Played = tuple[Integers, Bools]
+
+
+class RetracedPolicy(NamedTuple):
+    """A policy in the terms of the loops: its base, the share of uniform arms, when it explores."""
+
+    base: Base
+    share: float
+    schedule: Schedule | None
+    always: bool
+    compiled_base: bool
+    numbers: Floats
+
+
+def retracer_of(bandit: Bandit) -> Retracer | None:
+    """A bandit for the loops; None where it must be asked in every event."""
+    player, arms = bandit._player, bandit._arms
+    blocks = isinstance(arms, Mapped) and isinstance(arms.features, Disjoint)
+    ridge = type(player.memory.all) is RidgeStatistics and not blocks
+    if not ridge or bandit.rescale or bandit.allowed is not None or bandit._draws.memory is None:
+        return None
+    told = _policy(bandit)
+    return None if told is None else Retracer(bandit, told)
+
+
+def _policy(bandit: Bandit) -> RetracedPolicy | None:
+    traits, form = bandit._player.traits, form_of(bandit.policy)
+    if not traits.trusted or traits.pupils or not isinstance(form, Form) or form.controls is not None:
+        return None
+    if form.own or form.random_ties or form.apart or form.room is not None or form.reads_pulls:
+        return None
+    scheduled = isinstance(bandit.policy, Infex)
+    if scheduled and not isinstance(form.schedule, Family):
+        return None
+    known = form.wrap.kind in (UNWRAPPED, SOFTENED) and not form.base.random_ties
+    compiled = known and form.base.kind in KINDS_RETRACED
+    if not scheduled and not compiled:
+        return None
+    share = form.wrap.first if form.wrap.kind == SOFTENED else 0.0
+    always = not scheduled and (form.base.kind != GREEDY or share > 0.0)
+    numbers = radius_numbers(form, bandit._player.memory.all.penalty)
+    return RetracedPolicy(form.base, share, form.schedule, always, compiled, numbers)
+
+
+@final
+class Retracer:
+    """Goes through events with a bandit, whose state is then what asking and telling would have left."""
+
+    def __init__(self, bandit: Bandit, policy: RetracedPolicy) -> None:
+        self._bandit, self._policy = bandit, policy
+
+    @property
+    def is_fixed(self) -> bool:
+        """Are its arms the same in every event?"""
+        return isinstance(self._bandit._arms, Fixed)
+
+    def go(self, events: Events, rounds: int, most: float, asked: Asking) -> Played:
+        """Plays at most so many rounds: the places of events that agreed, and which rounds explored.
+
+        `asked` is what the bandit is asked in an event that the loop leaves to it; rows whose square is
+        above `most` are such.
+        """
+        places, explored, at = list[Integers](), list[Bools](), 0
+        while rounds and at < events.arms.size:
+            out, at, needs_python = self._loop(events, at, min(rounds, events.arms.size - at), most)
+            places.append(out.event)
+            explored.append(out.explored)
+            rounds -= out.event.size
+            if needs_python and rounds:
+                taken = self._ask(events, at, asked(at))
+                if taken is not None:
+                    places.append(np.array([at]))
+                    explored.append(np.array([taken]))
+                    rounds -= 1
+                at += 1
+        return _joined(places, explored)
+
+    def go_fixed(self, arms: Integers, rewards: Floats, usable: Bools, rounds: int) -> Played:
+        """The same among fixed arms, where a decision stands until an event agrees."""
+        count, mine = self._bandit._player.memory.columns.shape[1], np.flatnonzero(usable)
+        order = mine[np.argsort(arms[mine], kind="stable")]
+        ends = np.cumsum(np.bincount(arms[mine], minlength=count))
+        places, explored, at = list[Integers](), list[Bools](), 0
+        while rounds:
+            out, at, needs_python = self._loop_fixed(order, ends, rewards, at, rounds)
+            places.append(out.event)
+            explored.append(out.explored)
+            rounds -= out.event.size
+            if not needs_python or not rounds:
+                break
+            decided = self._bandit.decide()
+            agreeing = order[
+                ends[decided.decision.arm - 1] if decided.decision.arm else 0 : ends[decided.decision.arm]
+            ]
+            found = int(np.searchsorted(agreeing, at))
+            if found == agreeing.size:
+                break
+            at = int(agreeing[found])
+            self._bandit.tell(self._bandit.enter(decided), float(rewards[at]))
+            places.append(np.array([at]))
+            explored.append(np.array([decided.decision.explored]))
+            rounds, at = rounds - 1, at + 1
+        return _joined(places, explored)
+
+    def _loop(self, events: Events, at: int, rounds: int, most: float) -> tuple[Retraced, int, bool]:
+        """As far as compiled code goes."""
+        t, ridge, out = self._bandit.t, self._ridge, _room(rounds)
+        at, played, why = retrace(
+            at,
+            t,
+            events,
+            self._explorer(t, rounds),
+            most,
+            State(*ridge.state, ridge.penalty),
+            *self._draws(t),
+            out,
+        )
+        found = self._book(t, out, int(played))
+        learn_pulls(self._bandit._player.memory, events.arms[found.event])
+        return found, int(at), why == ASK_POLICY
+
+    def _loop_fixed(
+        self, order: Integers, ends: Integers, rewards: Floats, at: int, rounds: int
+    ) -> tuple[Retraced, int, bool]:
+        t, ridge, out = self._bandit.t, self._ridge, _room(rounds)
+        state = State(*ridge.state, ridge.penalty)
+        at, played, why = retrace_fixed(
+            at, t, order, ends, rewards, self._explorer(t, rounds), state, ridge.counts, *self._draws(t), out
+        )
+        return self._book(t, out, int(played)), int(at), why == ASK_POLICY
+
+    @property
+    def _ridge(self) -> RidgeStatistics:
+        ridge = self._bandit._player.memory.all
+        assert isinstance(ridge, RidgeStatistics)
+        return ridge
+
+    def _draws(self, t: int) -> tuple[Any, Any, np.random.Generator]:
+        memory = self._bandit._draws.memory
+        assert memory is not None
+        return *memory, self._bandit._draws.at(t + 1)
+
+    def _explorer(self, t: int, rounds: int) -> Explorer:
+        base, share, schedule, always, compiled, numbers = self._policy
+        listed: list[int | float] = []
+        if schedule is not None:
+            listed = [schedule.when(n) for n in range(schedule.count(t) + 1, schedule.count(t + rounds) + 1)]
+        return Explorer(np.array(listed, dtype=np.int64), always, base, share, numbers, compiled)
+
+    def _book(self, t: int, out: Retraced, played: int) -> Retraced:
+        """Counts the rounds that were played, and what exploring has cost."""
+        found = Retraced(out.event[:played], out.explored[:played], out.loss[:played], out.different[:played])
+        account = self._bandit._player.account
+        turn = None if self._policy.schedule is None else Turn.DUE
+        for place in np.flatnonzero(found.explored).tolist():
+            account.enter(t + place + 1, True, turn, float(found.loss[place]), bool(found.different[place]))
+        account.t = t + played
+        self._ridge.told += played
+        return found
+
+    def _ask(self, events: Events, at: int, asked: dict[str, Any]) -> bool | None:
+        """One event as the bandit decides it; whether it explored, None if it did not agree."""
+        bandit = self._bandit
+        decided = bandit.decide(**asked)
+        if decided.decision.arm != events.arms[at] or not events.usable[at]:
+            return None
+        bandit.tell(bandit.enter(decided), float(events.rewards[at]))
+        return decided.decision.explored
+
+
+def _room(rounds: int) -> Retraced:
+    wholes, truths = np.empty(rounds, dtype=np.int64), np.empty(rounds, dtype=bool)
+    return Retraced(wholes, truths, np.empty(rounds), truths.copy())
+
+
+def _joined(places: list[Integers], explored: list[Bools]) -> Played:
+    nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
+    return np.concatenate([nothing[0], *places]), np.concatenate([nothing[1], *explored])

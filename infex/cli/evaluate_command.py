@@ -1,0 +1,126 @@
+"""`infex evaluate`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from infex.cli.options import FILE, RoundsOption
+from infex.cli.output import as_json
+from infex.errors import InvalidLog, InvalidSetting
+
+if TYPE_CHECKING:
+    from infex.logs import Log
+
+NOTHING_CODE = 1
+READABLE_FORMS = ("infex", "table", "csv", "dsjson", "cb_adf", "obp", "eppo")
+
+
+@click.command()
+@click.argument("log_file", metavar="LOG", type=FILE)
+@click.option(
+    "--policy",
+    "policies",
+    multiple=True,
+    metavar="NAME|NAME=WHAT",
+    help="What to judge: now (what was played), Greedy, Uniform, a label, a saved bandit, module:function.",
+)
+@click.option("--against", metavar="NAME", help="Compare all others with this one.")
+@click.option("--rewards", type=(float, float), metavar="LEAST GREATEST", help="What rewards can be.")
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="Of intervals.")
+@click.option(
+    "--way", default="best", show_default=True, help="How to judge: best, model, robust, weights, ..."
+)
+@click.option("--anytime", is_flag=True, help="Intervals that hold however often one looks.")
+@click.option("--noise", type=float, help="How far rewards scatter, where the log does not say.")
+@click.option("--bound", type=float, help="Greatest length of the parameter, where the log does not say.")
+@click.option(
+    "--bound-missing", is_flag=True, help="Let choices that the log could not play have earned anything."
+)
+@click.option("--check", "wants_check", is_flag=True, help="Say what the log can tell; code 1 if nothing.")
+@click.option("--schedule", "schedules", multiple=True, metavar="SCHEDULE", help="Simulate, as in every(20).")
+@click.option("--base", default="LinUCB", show_default=True, help="What explores in these schedules.")
+@click.option("--horizon", type=RoundsOption(), help="Rounds to simulate [default: as many as the log has].")
+@click.option("--worlds", type=int, default=100, show_default=True, help="Problems to simulate.")
+@click.option("--form", type=click.Choice(READABLE_FORMS), help="Form of the log [default: found out].")
+@click.option("--arm", default="arm", show_default=True, help="Column of arms.")
+@click.option("--reward", default="reward", show_default=True, help="Column of rewards.")
+@click.option("--probability", default="probability", show_default=True, help="Column of probabilities.")
+@click.option("--context", multiple=True, metavar="COLUMN", help="Columns of the context.")
+@click.option("--sort", is_flag=True, help="Bring rows into the order of rounds.")
+@click.option("--json", "wants_json", is_flag=True, help="Print JSON.")
+@click.option("--page", type=FILE, help="Write a page, as in --page evaluation.html.")
+def evaluate(log_file: Path, wants_check: bool, wants_json: bool, page: Path | None, **asked: Any) -> None:
+    """Which policy would have been better, and how sure is that?
+
+    Judges policies by the log of another one: a file of infex, or anybody's Parquet, CSV, dsjson or cb_adf.
+    Schedules learn, so that they are simulated, each on the same problems like the log's.
+
+    \b
+    infex evaluate year.parquet --policy now --policy Greedy --rewards 0 1 --against now
+    infex evaluate year.parquet --policy now --policy mine=shop.infex --against now --page evaluation.html
+    infex evaluate year.parquet --check
+    infex evaluate year.parquet --schedule "every(5)" --schedule "every(50)" --horizon 50000
+    """
+    log = _read(log_file, asked)
+    if wants_check:
+        _check(log, asked, wants_json)
+    elif asked["schedules"]:
+        _simulate(log, asked, wants_json)
+    else:
+        _judge(log, asked, wants_json, page)
+
+
+def _read(path: Path, asked: dict[str, Any]) -> Log:
+    from infex.evaluation import read
+
+    columns = {name: asked[name] for name in ("arm", "reward", "probability", "context", "sort", "form")}
+    try:
+        return read(path, **columns)
+    except FileNotFoundError:
+        raise InvalidLog(f"{path}: there is no such file") from None
+
+
+def _check(log: Log, asked: dict[str, Any], wants_json: bool) -> None:
+    from infex.evaluation import check
+
+    found = check(log, rewards=asked["rewards"])
+    click.echo(as_json(found.as_record()) if wants_json else str(found))
+    if not found.can_tell:
+        sys.exit(NOTHING_CODE)
+
+
+def _judge(log: Log, asked: dict[str, Any], wants_json: bool, page: Path | None) -> None:
+    from infex.evaluation import evaluate as judge
+    from infex.evaluation.named_targets import named_targets
+
+    if not asked["policies"]:
+        raise InvalidSetting("say what to judge: --policy now --policy Greedy, or --check, or --schedule")
+    settings = {
+        name: asked[name]
+        for name in (
+            "rewards", "confidence", "against", "way", "anytime", "noise", "bound", "bound_missing",
+        )
+    }  # fmt: skip
+    found = judge(log, named_targets(asked["policies"], log), **settings)
+    click.echo(as_json(found.as_record()) if wants_json else str(found))
+    if page is not None:
+        found.page(page)
+        click.echo(f"written: {page}", err=True)
+
+
+def _simulate(log: Log, asked: dict[str, Any], wants_json: bool) -> None:
+    from infex.evaluation import simulate
+
+    policies = {schedule: f"Infex({asked['base']}, {schedule})" for schedule in asked["schedules"]}
+    settings = {name: asked[name] for name in ("rewards", "confidence", "noise", "bound", "worlds")}
+    found = simulate(log, policies, asked["horizon"] or len(log), **settings)
+    first, *others = policies
+    pairs = [found.compare(other, first) for other in others]
+    if wants_json:
+        click.echo(as_json({**found.as_record(), "comparisons": pairs}))
+    else:
+        click.echo("\n".join([str(found), *map(str, pairs)]))

@@ -1,0 +1,195 @@
+"""Logs of any size, a part at a time: what is needed of each part adds up, on one machine or on many."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import final
+
+import numpy as np
+
+from infex.arrays import Bools, Floats
+from infex.checks import real
+from infex.errors import InvalidLog, InvalidTarget
+from infex.evaluation import intervals
+from infex.evaluation.designs import Design, design_of, law_in
+from infex.evaluation.intervals import Bounds
+from infex.evaluation.log_model import LogModel, LogSums, model_of, played_rows, spans, sums_over
+from infex.evaluation.looks import looks_of
+from infex.evaluation.supporting import MOST_MISSING
+from infex.evaluation.targets import TargetPolicy, targets_of
+from infex.features.feature_map import unit_of
+from infex.kernels.weighing import power_sums
+from infex.logs import Log, LogFacts
+from infex.logs.log_facts import range_of
+
+NO_BOUNDS_OF_SUMS = Bounds(math.nan, math.nan, "none", "assumed")
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class TargetSums:
+    """Sums of one target: its mean features; of draws w, w^2, w r and (w r)^2; and missing chances."""
+
+    row: Floats
+    weights: Floats
+    draws: int
+    missing: float
+    known: int
+
+    def __add__(self, other: TargetSums) -> TargetSums:
+        return TargetSums(
+            self.row + other.row,
+            self.weights + other.weights,
+            self.draws + other.draws,
+            self.missing + other.missing,
+            self.known + other.known,
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class PartSums:
+    """All that is needed of a part of a log; parts add up, in any order."""
+
+    log: LogSums
+    rounds: int
+    targets: Mapping[str, TargetSums]
+    facts: LogFacts
+    unit: float
+
+    def __add__(self, other: PartSums) -> PartSums:
+        both = {name: sums + other.targets[name] for name, sums in self.targets.items()}
+        return PartSums(self.log + other.log, self.rounds + other.rounds, both, self.facts, self.unit)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummedValue:
+    """A target on a log of many parts: by the `model` with its ellipsoid, and by `weights` of draws.
+
+    `weighted` is None where the log could not play what the target plays, or has no known chances.
+    """
+
+    name: str
+    model: float
+    model_bounds: Bounds
+    weighted: float | None
+    weighted_bounds: Bounds | None
+    draws: int
+    effective: float
+    support: float | None
+
+
+def part_sums(log: Log, targets: object) -> PartSums:
+    """The sums of one part: for a worker, whose answers are added up.
+
+    >>> part = Log(arm=[0, 1], reward=[1.0, 0.0], probability=[0.5, 0.5])
+    >>> (part_sums(part, {"first": 0}) + part_sums(part, {"first": 0})).rounds
+    4
+    """
+    looks, design = looks_of(log), design_of(log)
+    rows = played_rows(log, looks)
+    wanted = targets_of(targets, log, looks, np.zeros(looks.dim))
+    learnt = [each.name for each in wanted if each.is_learnt]
+    if learnt:
+        raise InvalidTarget(f"{learnt[0]!r} needs the whole log, which is read in parts: give a bandit")
+    found = {each.name: _target_sums(each, log, design) for each in wanted}
+    sums = sums_over(rows, log.reward, log.rewarded)
+    return PartSums(sums, len(log), found, log.facts, unit_of(log.features))
+
+
+def _target_sums(target: TargetPolicy, log: Log, design: Design) -> TargetSums:
+    looks, probability = looks_of(log), _probability(log, design)
+    row, weights = np.zeros(looks.dim), np.zeros(4)
+    draws, known, missing = 0, 0, 0.0
+    for span in spans(len(log)):
+        chances = target.chances(span)
+        row += looks.mixed(span, chances).sum(axis=0)
+        law = law_in(log, design, span)
+        if law is not None:
+            seen: Bools = ~np.asarray(np.isnan(law).any(axis=1))
+            missing += float(chances[(law <= 0.0) & seen[:, None]].sum())
+            known += int(seen.sum())
+        taken = ~np.isnan(probability[span]) & log.rewarded[span]
+        weight = chances[np.arange(len(chances)), log.arm[span]][taken] / probability[span][taken]
+        w, ww, wr, _, wwrr, _, _ = power_sums(weight, log.reward[span][taken], 0.0, 1.0)
+        weights += (w, ww, wr, wwrr)
+        draws += weight.size
+    return TargetSums(row, weights, draws, missing, known)
+
+
+def _probability(log: Log, design: Design) -> Floats:
+    """The chance of each arm that was drawn; NaN elsewhere."""
+    none = np.full(len(log), np.nan)
+    if design.drawn_blocks and log.law is not None and log.explored is not None:
+        return np.where(log.explored, log.law, np.nan)
+    return log.probability if design.kind == "every round" and log.probability is not None else none
+
+
+def judged_sums(
+    sums: PartSums,
+    *,
+    rewards: tuple[float, float] | None = None,
+    confidence: float = 0.95,
+    noise: float | None = None,
+    bound: float | None = None,
+) -> dict[str, SummedValue]:
+    """The values of all targets, from sums over all parts."""
+    level = real("confidence", confidence, above=0, most=1 - 1e-12)
+    known = sums.facts.rewards if rewards is None else range_of(rewards)
+    model = model_of(
+        sums.log, sums.facts, sums.unit, noise=noise, bound=bound, confidence=level, rewards=known
+    )
+    return {name: _summed(name, each, sums.rounds, model, level) for name, each in sums.targets.items()}
+
+
+def _summed(name: str, sums: TargetSums, rounds: int, model: LogModel, confidence: float) -> SummedValue:
+    row = sums.row / rounds
+    w, ww, wr, square = (float(each) for each in sums.weights)
+    support = 1.0 - sums.missing / sums.known if sums.known else None
+    value, bounds = None, None
+    if sums.draws and (support is None or 1.0 - support <= MOST_MISSING):
+        value, bounds = wr / sums.draws, NO_BOUNDS_OF_SUMS
+        spread = square / sums.draws - value**2
+        if sums.draws > 1 and spread > 0.0:
+            bounds = intervals.student(value, math.sqrt(spread / sums.draws), sums.draws, confidence)
+    return SummedValue(
+        name=name,
+        model=float(row @ model.theta),
+        model_bounds=model.bounds(row),
+        weighted=value,
+        weighted_bounds=bounds,
+        draws=sums.draws,
+        effective=w * w / ww if ww > 0.0 else 0.0,
+        support=support,
+    )
+
+
+def evaluate_parts(
+    parts: Iterable[Log],
+    targets: object,
+    *,
+    rewards: tuple[float, float] | None = None,
+    confidence: float = 0.95,
+    noise: float | None = None,
+    bound: float | None = None,
+) -> dict[str, SummedValue]:
+    """What `evaluate` finds by the model and by plain weights, of a log that is read in parts.
+
+    `parts` are logs, as `evaluation.read_parts` gives them, one at a time in memory; `targets` and the other
+    arguments are those of `evaluate`. On many machines, `part_sums` of each part add up to the same numbers.
+
+    >>> part = Log(arm=[0, 1], reward=[1.0, 0.0], probability=[0.5, 0.5])
+    >>> evaluate_parts([part] * 50, {"first": 0})["first"].weighted
+    1.0
+    """
+    found = (part_sums(part, targets) for part in parts)
+    first = next(found, None)
+    if first is None:
+        raise InvalidLog("a log must have at least one row, got no part")
+    total = reduce(add, found, first)
+    return judged_sums(total, rewards=rewards, confidence=confidence, noise=noise, bound=bound)

@@ -1,0 +1,154 @@
+"""The page of an evaluation: verdicts in words, intervals, what the log supports, and what carries it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from infex.evaluation.evaluation_words import figure, interval, of_log, verdict_words
+from infex.evaluation.interval_picture import STRIP_STYLE, interval_strips
+from infex.evaluation.target_value import TargetValue
+from infex.files import replace
+from infex.reports.shell import shell, table
+
+if TYPE_CHECKING:
+    from infex.evaluation.evaluation import Evaluation
+
+GROUNDS = {
+    "guaranteed": "holds at least as often as it says, for the noise and bound that are stated",
+    "asymptotic": "holds about as often as it says, with many explorations",
+    "assumed": "holds if what is assumed is true",
+}
+WAY_WORDS = {
+    "observed": "what was earned",
+    "model": "linear model of all rounds",
+    "robust": "linear model, corrected by explorations",
+    "weights": "weighted explorations",
+    "ratio": "weighted explorations over their weights",
+    "bounded": "weighted explorations, gaps bounded",
+    "blocks": "all rounds up to each exploration",
+}
+PAGE_STYLE = (
+    f"{STRIP_STYLE} p {{ overflow-wrap: anywhere; }} td small {{ color: var(--soft); }}\n"
+    ".texts :is(td, th):nth-child(n + 4) { text-align: left; }\n"
+    "summary { cursor: pointer; margin: 0.6rem 0; }\n"
+)
+
+
+def write_evaluation(found: Evaluation, path: str | os.PathLike[str]) -> None:
+    """Writes the page, whole or not at all."""
+    replace(Path(path), evaluation_page(found).encode())
+
+
+def evaluation_page(found: Evaluation) -> str:
+    """One self-contained page."""
+    title = "Which policy would have been better?"
+    parts = [
+        f"<h1>{title}</h1>",
+        f'<p class="soft">From a log of {escape(of_log(found.work))}.</p>',
+        *_verdicts(found),
+        f"<h2>Reward a round, with intervals of {found.work.confidence:.0%}</h2>",
+        interval_strips(found),
+        _values(found),
+        "<h2>What this log supports, and what not</h2>",
+        _support(found),
+        *_carriers(found),
+        "<h2>What was noticed</h2>",
+        _notes(found),
+        '<p class="soft">Values are of the rounds in this log, not of others to come. '
+        f"{_grounds(found.judged)}</p>",
+    ]
+    return shell(title, parts, style=PAGE_STYLE)
+
+
+def _verdicts(found: Evaluation) -> list[str]:
+    """The verdict in words, first of all."""
+    if not found.comparisons:
+        return ["<p>No target was named to compare the others with.</p>"]
+    kinds = {"better": "holds", "worse": "fails"}
+    rows = [
+        f'<li class="{kinds.get(each.verdict, "")}"><b>{each.verdict}</b> {escape(verdict_words(each))} '
+        f'<span class="soft">({escape(each.way)}, {each.ground})</span></li>'
+        for each in found.comparisons
+    ]
+    return [f'<ul class="claims">{"".join(rows)}</ul>', *_settling(found)]
+
+
+def _settling(found: Evaluation) -> list[str]:
+    """What would settle the verdicts that are open."""
+    said = []
+    for each in found.comparisons:
+        if each.verdict == "cannot tell" and each.low < each.high and each.difference:
+            more = found.needed(each.first, each.second)
+            what = "rounds" if each.way == "model" else "explorations"
+            rounds = "" if what == "rounds" else f" ({more.rounds:,} rounds at the pace of this log)"
+            said.append(
+                f"<p>If {escape(each.first)} really differs from {escape(each.second)} by what it seems, "
+                f"about {more.explorations:,} more {what}{rounds} would show it.</p>"
+            )
+    return said
+
+
+def _values(found: Evaluation) -> str:
+    rows = [
+        [
+            f"<b>{escape(one.name)}</b>",
+            figure(one.value),
+            interval(one.low, one.high),
+            f"{WAY_WORDS.get(one.way, one.way)}<br><small>{escape(one.why)}</small>",
+            f"{one.method}<br><small>{one.ground}</small>",
+        ]
+        for one in found.judged
+    ]
+    return f'<div class="texts">{table(("", "value", "interval", "by", "interval by"), rows)}</div>'
+
+
+def _support(found: Evaluation) -> str:
+    rows = [
+        [
+            escape(one.name),
+            "assumed" if one.support is None else f"{one.support:.1%}",
+            f"{one.explorations:,}",
+            f"{one.effective:,.0f}",
+            figure(one.model),
+            figure(one.correction),
+        ]
+        for one in found.judged
+    ]
+    heads = ("", "could be played", "explorations", "worth", "model says", "corrected by")
+    return table(heads, rows)
+
+
+def _carriers(found: Evaluation) -> list[str]:
+    """The five rounds that carry each estimate."""
+    parts = []
+    for one in found.judged:
+        if one.carriers:
+            rows = [
+                [f"{c.round:,}", escape(str(c.arm)), figure(c.weight), figure(c.reward), f"{c.share:.1%}"]
+                for c in one.carriers
+            ]
+            body = table(("round", "arm", "weight", "reward", "of all weights"), rows)
+            head = f"The {len(rows)} rounds that carry {escape(one.name)} most"
+            parts.append(f"<details><summary>{head}</summary>{body}</details>")
+    return parts
+
+
+def _notes(found: Evaluation) -> str:
+    said = [(each.warns, each.words) for each in found.findings]
+    said += [(each.warns, f"{one.name}: {each.words}") for one in found.judged for each in one.findings]
+    if not said:
+        return "<p>Nothing that would speak against these values.</p>"
+    rows = "".join(
+        f'<li class="{"fails" if warns else ""}"><b>{"warning" if warns else "note"}</b> {escape(words)}</li>'
+        for warns, words in said
+    )
+    return f'<ul class="claims">{rows}</ul>'
+
+
+def _grounds(judged: Iterable[TargetValue]) -> str:
+    used = sorted({one.ground for one in judged})
+    return " ".join(f"An interval that is {name} {GROUNDS[name]}." for name in used)

@@ -1,0 +1,166 @@
+"""What is found of a log once, for all targets: its design, its model, and what each target plays in it."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from infex.arrays import Bools, Floats
+from infex.evaluation.designs import Design, design_of, law_in
+from infex.evaluation.log_model import (
+    LogModel,
+    LogSums,
+    frozen_thetas,
+    model_of,
+    played_rows,
+    spans,
+    sums_over,
+)
+from infex.evaluation.looks import Looks, looks_of
+from infex.evaluation.targets import TargetPolicy
+from infex.features.feature_map import unit_of
+from infex.kernels.frozen_fits import sum_blocks
+from infex.logs import Log
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Groundwork:
+    """A log with its design and its model."""
+
+    log: Log
+    looks: Looks
+    rows: Floats
+    design: Design
+    sums: LogSums
+    model: LogModel
+    confidence: float
+    rewards: tuple[float, float] | None
+    anytime: bool
+
+    @functools.cached_property
+    def thetas(self) -> Floats:
+        """Estimates frozen at the starts of blocks, (blocks, d); found when they are asked for."""
+        return frozen_thetas(self.rows, self.log, self.design.starts)
+
+    def fitted(self, places: np.ndarray) -> Floats:
+        """What the frozen model said of the arms that were played in these rounds."""
+        theta = self.thetas[np.maximum(self.design.of_round[places], 0)]
+        found: Floats = np.einsum("ij,ij->i", self.rows[places], theta)
+        return found
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class TargetRounds:
+    """What a target plays in a log.
+
+    `of_arm` is its chance of the arm that was played, `missing` its chance of arms that the log could not
+    play (NaN: not known), `blocks` (blocks, d) the sums of its mean features over each block's rounds, and
+    `mean_row` (d,) their mean over all rounds. `missing_arms` (K,) adds up missing chances by arm,
+    and `limit` is the greatest weight that the log's laws allow (infinite: not known).
+    """
+
+    target: TargetPolicy
+    of_arm: Floats
+    missing: Floats
+    missing_arms: Floats
+    limit: float
+    blocks: Floats
+    mean_row: Floats
+    has_laws: bool
+
+    @property
+    def support(self) -> float | None:
+        """The share of the target's choices that the log could have played; None where laws are unknown."""
+        known = ~np.isnan(self.missing)
+        gone = float(self.missing[known].sum())
+        if self.has_laws:
+            return 1.0 - gone / int(known.sum()) if known.any() else None
+        return 1.0 - gone / known.size if gone > 0.0 else None
+
+
+def in_order(log: Log) -> Log:
+    """The rounds of several streams one stream after the other."""
+    if log.stream is None:
+        return log
+    codes = np.unique(log.stream, return_inverse=True)[1]
+    return log if (np.diff(codes) >= 0).all() else log.take(np.argsort(codes, kind="stable"))
+
+
+def groundwork(
+    log: Log,
+    *,
+    rewards: tuple[float, float] | None,
+    confidence: float,
+    noise: float | None,
+    bound: float | None,
+    anytime: bool = False,
+) -> Groundwork:
+    """All that does not depend on targets."""
+    log = in_order(log)
+    looks = looks_of(log)
+    rows = played_rows(log, looks)
+    design = design_of(log)
+    sums = sums_over(rows, log.reward, log.rewarded)
+    return Groundwork(
+        log=log,
+        looks=looks,
+        rows=rows,
+        design=design,
+        sums=sums,
+        model=model_of(
+            sums,
+            log.facts,
+            unit_of(log.features),
+            noise=noise,
+            bound=bound,
+            confidence=confidence,
+            rewards=rewards,
+        ),
+        confidence=confidence,
+        rewards=rewards,
+        anytime=anytime,
+    )
+
+
+def rounds_of(target: TargetPolicy, work: Groundwork) -> TargetRounds:
+    """What a target plays, found some rounds at a time."""
+    log, design, size = work.log, work.design, len(work.log)
+    of_arm, missing = np.empty(size), np.full(size, np.nan)
+    by_arm, limit = np.zeros(log.count), 0.0
+    blocks, total = np.zeros((design.starts.size, work.looks.dim)), np.zeros(work.looks.dim)
+    for span in spans(size):
+        chances = target.chances(span)
+        of_arm[span] = chances[np.arange(len(chances)), log.arm[span]]
+        law = law_in(log, design, span)
+        if law is not None:
+            missing[span], gone, most = _lacking(chances, law)
+            by_arm, limit = by_arm + gone, max(limit, most)
+        mixed = work.looks.mixed(span, chances)
+        sum_blocks(mixed, design.of_round[span], blocks)
+        left_out = ~design.covered[span]
+        total += mixed[left_out].sum(axis=0) if left_out.any() else 0.0
+    has_laws = log.laws is not None
+    return TargetRounds(
+        target=target,
+        of_arm=of_arm,
+        missing=missing,
+        missing_arms=by_arm,
+        limit=limit if has_laws and limit > 0.0 else np.inf,
+        blocks=blocks,
+        mean_row=(total + blocks.sum(axis=0)) / size,
+        has_laws=has_laws,
+    )
+
+
+def _lacking(chances: Floats, law: Floats) -> tuple[Floats, Floats, float]:
+    """The chance of arms that the law cannot play, by round and by arm; the greatest weight."""
+    known: Bools = ~np.asarray(np.isnan(law).any(axis=1))
+    gone = np.where((law > 0.0) | ~known[:, None], 0.0, chances)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weight = np.where(law > 0.0, chances / law, 0.0)
+    return np.where(known, gone.sum(axis=1), np.nan), gone.sum(axis=0), float(weight.max(initial=0.0))

@@ -1,0 +1,114 @@
+"""Which interval a weighted estimate gets, and what it rests on."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from infex.arrays import Floats, Integers
+from infex.evaluation import empirical_likelihood, intervals, sequences
+from infex.evaluation.adaptive import weighted_mean
+from infex.evaluation.by_way import Drawn
+from infex.evaluation.groundwork import Groundwork, TargetRounds
+from infex.evaluation.intervals import Bounds, Ground
+from infex.evaluation.target_value import LogFinding, spread_of
+
+FEWEST_EFFECTIVE = 50.0  # explorations, below which a normal interval is too short
+NO_BOUNDS = Bounds(math.nan, math.nan, "none", "assumed")
+
+
+def mean_and_error(work: Groundwork, drawn: Drawn) -> tuple[float, float, int]:
+    """The mean of what draws add, its standard error, and how many draws, or groups of them, it is of."""
+    if not drawn.gains.size:
+        return math.nan, math.nan, 0
+    if work.log.kept is not None:
+        mean, error = weighted_mean(drawn.gains, 1.0 / work.log.kept[drawn.rows])
+        return mean, error, drawn.gains.size
+    error, count = spread_of(drawn.gains, groups_of(work, drawn.rows))
+    return float(drawn.gains.mean()), error, count
+
+
+def groups_of(work: Groundwork, rows: Integers) -> Integers | None:
+    """The unit of each draw, where some unit was decided for more than once."""
+    if work.log.unit is None:
+        return None
+    _, codes = np.unique(work.log.unit[rows], return_inverse=True)
+    return codes if codes.size and int(codes.max()) + 1 < codes.size else None
+
+
+def ground_of(work: Groundwork) -> Ground:
+    """Where exploring rounds are fixed, that they speak for the others is assumed."""
+    return "assumed" if work.design.kind == "fixed" else "asymptotic"
+
+
+def bounds_of(
+    way: str,
+    work: Groundwork,
+    rounds: TargetRounds,
+    drawn: Drawn,
+    effective: float,
+    *,
+    anytime: bool,
+    limit: float,
+) -> tuple[Bounds, list[LogFinding]]:
+    """The interval of a weighted way, and what there is to say of it."""
+    mean, error, count = mean_and_error(work, drawn)
+    if anytime:
+        return at_any_time(
+            work, *drawn_rewards(work, rounds, drawn.weight, drawn.reward), work.confidence
+        ), []
+    few = effective < FEWEST_EFFECTIVE
+    plain = (
+        way in ("weights", "ratio", "marginal") and work.rewards is not None and not rounds.target.is_logged
+    )
+    if plain and (few or not error > 0.0):
+        words = f"{effective:.0f} effective explorations are too few for a normal interval: "
+        words += "Cressie-Read's is shown"
+        return _likelihood(work, drawn, limit), [LogFinding("few", words, warns=False)]
+    if count < 2 or not error > 0.0:
+        told = "there are fewer than 2 explorations" if count < 2 else "all draws say exactly the same"
+        return NO_BOUNDS, [LogFinding("no interval", f"no interval: {told}")]
+    found = intervals.student(drawn.model + mean, error, count, work.confidence, ground_of(work))
+    notes = []
+    if few and not rounds.target.is_logged:
+        words = f"with {effective:.0f} effective explorations (below {FEWEST_EFFECTIVE:.0f}) "
+        words += "the interval is too short"
+        notes.append(LogFinding("few", words))
+    return found, notes
+
+
+def _scaled(work: Groundwork, reward: Floats) -> Floats:
+    assert work.rewards is not None
+    least, most = work.rewards
+    scaled: Floats = (reward - least) / (most - least)
+    return scaled
+
+
+def _unscaled(work: Groundwork, found: Bounds) -> Bounds:
+    assert work.rewards is not None
+    least, most = work.rewards
+    return found._replace(low=least + found.low * (most - least), high=least + found.high * (most - least))
+
+
+def _likelihood(work: Groundwork, drawn: Drawn, limit: float) -> Bounds:
+    sums = empirical_likelihood.sums_of(drawn.weight, _scaled(work, drawn.reward), limit)
+    found = empirical_likelihood.cressie_read_interval(sums, work.confidence)
+    return _unscaled(work, found._replace(ground=ground_of(work)))
+
+
+def drawn_rewards(
+    work: Groundwork, rounds: TargetRounds, weight: Floats, reward: Floats
+) -> tuple[Floats, Floats]:
+    """Weights and rewards of draws; what the log itself played has all its rewards, each once."""
+    if not rounds.target.is_logged:
+        return weight, reward
+    seen = work.log.reward[work.log.rewarded & work.design.covered]
+    return np.ones(seen.size), seen
+
+
+def at_any_time(work: Groundwork, weight: Floats, reward: Floats, confidence: float) -> Bounds:
+    """The interval that holds in all rounds at once."""
+    found = sequences.confidence_sequence(weight, _scaled(work, reward), confidence)
+    ground: Ground = "assumed" if work.design.kind == "fixed" else "guaranteed"
+    return _unscaled(work, found._replace(ground=ground))

@@ -1,0 +1,102 @@
+"""The intervals of all targets on one scale: as an SVG picture, and as strips of a page."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+from typing import TYPE_CHECKING, NamedTuple
+
+from infex.evaluation.evaluation_words import figure, interval
+from infex.evaluation.target_value import TargetValue
+
+if TYPE_CHECKING:
+    from infex.evaluation.evaluation import Evaluation
+
+PICTURE_WIDTH, PICTURE_ROW, PICTURE_LEFT = 720, 34, 150
+STRIP_STYLE = """
+.strips { display: grid; grid-template-columns: fit-content(9rem) 1fr; gap: 0.4rem 0.8rem;
+  align-items: center; }
+.strips .who { overflow-wrap: anywhere; font-weight: 600; }
+.strips .track { position: relative; height: 1.5rem; background: var(--pale); border-radius: 4px; }
+.strips .span { position: absolute; top: 0.45rem; height: 0.6rem; background: var(--focus); opacity: 0.45;
+  border-radius: 3px; }
+.strips .dot { position: absolute; top: 0.2rem; width: 3px; height: 1.1rem; margin-left: -1.5px;
+  background: var(--ink); }
+.strips .ref { position: absolute; top: 0; bottom: 0; width: 1px; background: var(--soft); }
+.strips .ends { display: flex; justify-content: space-between; color: var(--soft); font-size: 0.82rem; }
+"""
+
+
+class Scale(NamedTuple):
+    """Where values stand between the left and the right end of a picture."""
+
+    low: float
+    high: float
+
+    def share(self, value: float) -> float:
+        """From 0 to 1."""
+        return min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
+
+
+def scale_of(judged: tuple[TargetValue, ...]) -> Scale:
+    """A scale on which all intervals have room."""
+    ends = [end for one in judged for end in (one.low, one.value, one.high) if math.isfinite(end)]
+    low, high = min(ends, default=0.0), max(ends, default=1.0)
+    pad = 0.05 * (high - low) or max(abs(high), 1.0) * 0.05
+    return Scale(low - pad, high + pad)
+
+
+def interval_picture(found: Evaluation) -> str:
+    """An SVG picture that loads nothing."""
+    scale, height = scale_of(found.judged), PICTURE_ROW * (len(found.judged) + 1)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {PICTURE_WIDTH} {height}" '
+        'font-family="sans-serif" '
+        f'font-size="13" role="img"><title>Values with intervals of {found.work.confidence:.0%}</title>'
+    ]
+    parts += [_svg_row(one, place, scale) for place, one in enumerate(found.judged)]
+    base = height - 10
+    parts.append(f'<text x="{PICTURE_LEFT}" y="{base}">{figure(scale.low)}</text>')
+    parts.append(
+        f'<text x="{PICTURE_WIDTH - 10}" y="{base}" text-anchor="end">{figure(scale.high)}</text></svg>'
+    )
+    return "\n".join(parts)
+
+
+def _svg_row(one: TargetValue, place: int, scale: Scale) -> str:
+    middle = PICTURE_ROW * place + PICTURE_ROW / 2
+    drawn = [f'<text x="0" y="{middle + 4:g}">{escape(one.name[:20])}</text>']
+    if math.isfinite(one.low) and math.isfinite(one.high):
+        first, last = _x(scale, one.low), _x(scale, one.high)
+        drawn.append(
+            f'<line x1="{first:.1f}" x2="{last:.1f}" y1="{middle:g}" y2="{middle:g}" stroke="#0072b2" '
+            'stroke-width="6" stroke-opacity="0.45"/>'
+        )
+    drawn.append(f'<circle cx="{_x(scale, one.value):.1f}" cy="{middle:g}" r="4" fill="#1b1f24"/>')
+    return "".join(drawn)
+
+
+def _x(scale: Scale, value: float) -> float:
+    return PICTURE_LEFT + scale.share(value) * (PICTURE_WIDTH - PICTURE_LEFT - 10)
+
+
+def interval_strips(found: Evaluation) -> str:
+    """The same for a page, as wide as the page is; the line is the target that others are compared with."""
+    scale = scale_of(found.judged)
+    line = None if found.against is None else scale.share(found[found.against].value)
+    rows = [_strip(one, scale, line) for one in found.judged]
+    ends = f'<div class="ends"><span>{figure(scale.low)}</span><span>{figure(scale.high)}</span></div>'
+    return f'<div class="strips">{"".join(rows)}<div></div>{ends}</div>'
+
+
+def _strip(one: TargetValue, scale: Scale, line: float | None) -> str:
+    words = f"{one.name}: {figure(one.value)}, interval {interval(one.low, one.high)}"
+    drawn = "" if line is None else f'<span class="ref" style="left:{line:.2%}"></span>'
+    if math.isfinite(one.low) and math.isfinite(one.high):
+        first, last = scale.share(one.low), scale.share(one.high)
+        drawn += f'<span class="span" style="left:{first:.2%};width:{max(last - first, 0.002):.2%}"></span>'
+    drawn += f'<span class="dot" style="left:{scale.share(one.value):.2%}"></span>'
+    return (
+        f'<div class="who">{escape(one.name)}</div>'
+        f'<div class="track" role="img" aria-label="{escape(words)}">{drawn}</div>'
+    )

@@ -1,0 +1,155 @@
+"""The linear model of a log: ridge over all its rounds, and as it stood at the start of each block."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from infex.arrays import Bools, Floats, Integers
+from infex.evaluation.intervals import Bounds, Ground
+from infex.evaluation.looks import Looks
+from infex.features.feature_map import unit_of
+from infex.kernels.frozen_fits import fit_blocks
+from infex.logs import Log, LogFacts
+from infex.theory.ellipsoid import Ellipsoid, ellipsoid_of_sums
+
+SPAN_ROWS = 1 << 16
+MOST_WORK = 2e9  # multiplications that renewing frozen estimates may take
+
+
+def spans(rounds: int, size: int = SPAN_ROWS) -> Iterator[slice]:
+    """All rounds, some at a time."""
+    return (slice(first, min(first + size, rounds)) for first in range(0, rounds, size))
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class LogSums:
+    """Sums over rewarded rounds: of x x', of reward x, of squared rewards, and how many; parts add up.
+
+    >>> one = LogSums(np.eye(1), np.ones(1), 1.0, 1)
+    >>> (one + one).count
+    2
+    """
+
+    gram: Floats
+    moment: Floats
+    square: float
+    count: int
+
+    def __add__(self, other: LogSums) -> LogSums:
+        return LogSums(
+            self.gram + other.gram,
+            self.moment + other.moment,
+            self.square + other.square,
+            self.count + other.count,
+        )
+
+
+def sums_over(rows: Floats, reward: Floats, rewarded: Bools) -> LogSums:
+    """The sums of some rounds; (n, d) rows of the arms that were played."""
+    if not rewarded.all():
+        rows, reward = rows[rewarded], reward[rewarded]
+    return LogSums(rows.T @ rows, rows.T @ reward, float(reward @ reward), len(reward))
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class LogModel:
+    """Ridge over all rounds with the ellipsoid that holds the true parameter in all rounds at once.
+
+    The interval of x'theta then holds for all policies together, also one that was chosen by this log. It
+    rests on rewards that are linear in the features, and on the noise: `ground` says where that is from.
+    """
+
+    ellipsoid: Ellipsoid
+    noise: float
+    bound: float
+    ground: Ground
+    words: str
+
+    @property
+    def theta(self) -> Floats:
+        """The estimate."""
+        return self.ellipsoid.centre
+
+    def width(self, row: Floats) -> float:
+        """|row| in the inverse of V."""
+        return math.sqrt(max(float(row @ np.linalg.solve(self.ellipsoid.gram, row)), 0.0))
+
+    def bounds(self, row: Floats) -> Bounds:
+        """row'theta -+ radius width."""
+        value, half = float(row @ self.theta), self.ellipsoid.radius * self.width(row)
+        return Bounds(value - half, value + half, "ellipsoid", self.ground)
+
+
+def model_of(
+    sums: LogSums,
+    facts: LogFacts,
+    unit: float,
+    *,
+    noise: float | None,
+    bound: float | None,
+    confidence: float,
+    rewards: tuple[float, float] | None,
+) -> LogModel:
+    """The model from its sums; noise and bound as they are said, by the caller or the log, or assumed.
+
+    `unit` is what a map divides features by: penalty and bound are said for features before that.
+    """
+    penalty = (1.0 if facts.penalty is None else facts.penalty) / unit**2
+    sigma, ground, words = noise_of(sums, penalty, noise, facts.noise, rewards)
+    length = bound if bound is not None else facts.bound
+    if length is None:
+        length, ground, words = 1.0, "assumed", f"{words}; |theta| <= 1 is assumed"
+    found = ellipsoid_of_sums(
+        sums.gram, sums.moment, delta=1.0 - confidence, noise=sigma, bound=length * unit, penalty=penalty
+    )
+    return LogModel(found, sigma, length * unit, ground, words)
+
+
+def penalty_of(log: Log) -> float:
+    """The log's penalty, 1 if it does not say, for features as a map divides them."""
+    return (1.0 if log.facts.penalty is None else log.facts.penalty) / unit_of(log.features) ** 2
+
+
+def noise_of(
+    sums: LogSums,
+    penalty: float,
+    said: float | None,
+    logged: float | None,
+    rewards: tuple[float, float] | None,
+) -> tuple[float, Ground, str]:
+    """The noise, what that rests on, and in words."""
+    if said is not None:
+        return said, "guaranteed", f"noise {said:g} as it was given"
+    known = [] if rewards is None else [(0.5 * (rewards[1] - rewards[0]), "half the range of rewards")]
+    known += [] if logged is None else [(logged, "as the log says")]
+    if known:
+        sigma, source = min(known)
+        return sigma, "guaranteed", f"noise {sigma:g}, {source}"
+    freedom = max(sums.count - len(sums.gram), 1)
+    theta = np.linalg.solve(penalty * np.eye(len(sums.gram)) + sums.gram, sums.moment)
+    left = sums.square - 2.0 * float(theta @ sums.moment) + float(theta @ sums.gram @ theta)
+    sigma = math.sqrt(max(left, 0.0) / freedom)
+    return sigma, "assumed", f"noise {sigma:.3g}, estimated from residuals"
+
+
+def played_rows(log: Log, looks: Looks) -> Floats:
+    """Features of the arms that were played, (n, d)."""
+    parts = [looks.played(span, log.arm[span]) for span in spans(len(log))]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def frozen_thetas(rows: Floats, log: Log, starts: Integers) -> Floats:
+    """The estimate from all rounds before each block, (blocks, d), or, if that is too much work, some."""
+    dim = rows.shape[1]
+    most = max(int(MOST_WORK / max(dim, 4) ** 3), 1)
+    renewed = np.arange(starts.size) % max(math.ceil(starts.size / most), 1) == 0
+    thetas = np.zeros((starts.size, dim))
+    fit_blocks(np.ascontiguousarray(rows), log.reward, log.rewarded, starts, renewed, penalty_of(log), thetas)
+    return thetas

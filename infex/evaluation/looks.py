@@ -1,0 +1,150 @@
+"""What the arms of a log looked like, in whichever form the log keeps it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import final
+
+import numpy as np
+
+from infex.arrays import Floats, Integers
+from infex.features import Disjoint, Encoded, FeatureMap, Interactions
+from infex.features.many_contexts import read_alike, vectors_of
+from infex.kernels.frozen_fits import mix_offers
+from infex.logs import Log
+
+Span = slice
+
+
+class Looks(ABC):
+    """Features of all arms in a span of rounds; `dim` of them each."""
+
+    dim: int
+
+    @abstractmethod
+    def every(self, span: Span) -> Floats:
+        """Those of all arms, (rounds, K, d)."""
+
+    @abstractmethod
+    def played(self, span: Span, arms: Integers) -> Floats:
+        """Those of one arm in each round, (rounds, d)."""
+
+    @abstractmethod
+    def mixed(self, span: Span, chances: Floats) -> Floats:
+        """Their mean under the chances of arms, (rounds, d)."""
+
+    def scores(self, span: Span, theta: Floats) -> Floats:
+        """The estimates x'theta of all arms, (rounds, K)."""
+        found: Floats = self.every(span) @ theta
+        return found
+
+
+@final
+class InEveryRound(Looks):
+    """A log with features of every arm in every round."""
+
+    def __init__(self, offers: Floats) -> None:
+        self.offers, self.dim = offers, int(offers.shape[2])
+
+    def every(self, span: Span) -> Floats:
+        return self.offers[span]
+
+    def played(self, span: Span, arms: Integers) -> Floats:
+        rows = self.offers[span]
+        found: Floats = rows[np.arange(len(rows)), arms]
+        return found
+
+    def mixed(self, span: Span, chances: Floats) -> Floats:
+        rows = self.offers[span]
+        out = np.empty((len(rows), self.dim))
+        mix_offers(rows, chances, out)
+        return out
+
+
+@final
+class AlwaysTheSame(Looks):
+    """A log whose arms look the same in every round."""
+
+    def __init__(self, arms: Floats, rounds: int) -> None:
+        self.arms, self.dim, self.rounds = arms, int(arms.shape[1]), rounds
+
+    def every(self, span: Span) -> Floats:
+        size = len(range(*span.indices(self.rounds)))
+        return np.broadcast_to(self.arms, (size, *self.arms.shape))
+
+    def played(self, span: Span, arms: Integers) -> Floats:
+        found: Floats = self.arms[arms]
+        return found
+
+    def mixed(self, span: Span, chances: Floats) -> Floats:
+        found: Floats = chances @ self.arms
+        return found
+
+    def scores(self, span: Span, theta: Floats) -> Floats:
+        size = len(range(*span.indices(self.rounds)))
+        return np.broadcast_to(self.arms @ theta, (size, len(self.arms)))
+
+
+@final
+class JoinedWithContexts(Looks):
+    """A log of contexts that a map joins with arms, as outer products of an arm's row and the context."""
+
+    def __init__(self, arms: Floats, contexts: Floats) -> None:
+        self.arms, self.contexts, self.dim = arms, contexts, int(arms.shape[1] * contexts.shape[1])
+
+    def every(self, span: Span) -> Floats:
+        inside = self.contexts[span]
+        found: Floats = self.arms[None, :, :, None] * inside[:, None, None, :]
+        return found.reshape(len(inside), len(self.arms), self.dim)
+
+    def played(self, span: Span, arms: Integers) -> Floats:
+        return self._joined(self.arms[arms], self.contexts[span])
+
+    def mixed(self, span: Span, chances: Floats) -> Floats:
+        return self._joined(chances @ self.arms, self.contexts[span])
+
+    def scores(self, span: Span, theta: Floats) -> Floats:
+        found: Floats = (self.contexts[span] @ theta.reshape(self.arms.shape[1], -1).T) @ self.arms.T
+        return found
+
+    def _joined(self, rows: Floats, inside: Floats) -> Floats:
+        found: Floats = rows[:, :, None] * inside[:, None, :]
+        return found.reshape(len(inside), self.dim)
+
+
+@final
+class ByMap(Looks):
+    """A log of contexts with a map of the user's own, which is asked for every context."""
+
+    def __init__(self, features: FeatureMap, contexts: Floats, *, encoded: bool = False) -> None:
+        self.features, self.contexts, self.dim, self.encoded = features, contexts, features.dim, encoded
+
+    def every(self, span: Span) -> Floats:
+        given = [Encoded(np.array(row)) if self.encoded else row for row in self.contexts[span]]
+        rows = [self.features(context) for context in given]
+        return np.array(rows, dtype=np.float64).reshape(len(rows), self.features.count, self.dim)
+
+    def played(self, span: Span, arms: Integers) -> Floats:
+        found: Floats = self.every(span)[np.arange(len(arms)), arms]
+        return found
+
+    def mixed(self, span: Span, chances: Floats) -> Floats:
+        found: Floats = np.einsum("nk,nkd->nd", chances, self.every(span))
+        return found
+
+
+def looks_of(log: Log) -> Looks:
+    """Features as the log has them; where it has none, each arm is known by its place alone."""
+    if log.offers is not None:
+        return InEveryRound(log.offers)
+    if log.arms is not None:
+        return AlwaysTheSame(log.arms, len(log))
+    if log.features is None or log.context is None:
+        return AlwaysTheSame(np.eye(log.count), len(log))
+    rule = log.features
+    if isinstance(rule, Disjoint | Interactions) and (log.facts.encoded or read_alike(rule)):
+        arms = np.eye(rule.count) if isinstance(rule, Disjoint) else rule.arms
+        if log.facts.encoded:
+            return JoinedWithContexts(arms, log.context)
+        return JoinedWithContexts(arms, vectors_of(log.context, rule.context_dim, rule.longest))  # type: ignore[arg-type]
+    return ByMap(rule, log.context, encoded=log.facts.encoded)

@@ -1,0 +1,216 @@
+"""Policies that learn, played on problems like that of a log: schedules are judged this way."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+
+from infex.arrays import Floats
+from infex.checks import real, told, whole
+from infex.environments import ChangingInstance, LinearInstance
+from infex.errors import InvalidSetting, InvalidTarget
+from infex.evaluation import intervals
+from infex.evaluation.comparing import Comparison, Outcome
+from infex.evaluation.groundwork import Groundwork, groundwork
+from infex.evaluation.target_value import spread_of
+from infex.logs import Log
+from infex.logs.log_facts import range_of
+from infex.planning.beliefs import Belief
+from infex.policies.traits import Policy
+from infex.records.catalog import parse
+from infex.simulation import play_many
+from infex.streams import stream
+
+MOST_SETS = 4096  # rounds whose offers are drawn from, where offers change
+FEWEST_WORLDS = 2
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Simulation:
+    """Rewards of learning policies on problems drawn from what a log has taught, the same ones for all.
+
+    `rewards[name]` has the mean reward a round in each problem. They rest on rewards that are linear: the
+    correction of `evaluate(..., way="robust")` tests that.
+    """
+
+    rewards: Mapping[str, Floats]
+    explored: Mapping[str, float]
+    horizon: int
+    confidence: float
+    noise: float
+    best: Floats = field(repr=False)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.rewards)
+
+    def mean(self, name: str) -> intervals.Bounds:
+        """The mean reward a round with its interval over problems."""
+        values = self._of(name)
+        error, count = spread_of(values)
+        return intervals.student(float(values.mean()), error, count, self.confidence, "assumed")
+
+    def compare(self, first: str, second: str) -> Comparison:
+        """The paired difference of two policies over the same problems, and the verdict."""
+        apart = self._of(first) - self._of(second)
+        difference = float(apart.mean())
+        error, count = spread_of(apart)
+        low = high = math.nan
+        if error > 0.0:
+            low, high, *_ = intervals.student(difference, error, count, self.confidence)
+        verdict: Outcome = "better" if low > 0.0 else "worse" if high < 0.0 else "cannot tell"
+        return Comparison(first, second, difference, low, high, verdict, "simulated", "assumed", count)
+
+    def wins(self, name: str) -> float:
+        """The share of problems in which a policy earned most."""
+        top = np.max(np.array(list(self.rewards.values())), axis=0)
+        return float(np.mean(self._of(name) >= top - 1e-12 * (1.0 + np.abs(top))))
+
+    def _of(self, name: str) -> Floats:
+        if name not in self.rewards:
+            raise InvalidTarget(f"no policy is called {name!r}; there are {list(self.rewards)}")
+        return self.rewards[name]
+
+    def as_record(self) -> dict[str, object]:
+        """All of it as plain data."""
+        rows = [
+            {
+                "policy": name,
+                "reward": float(values.mean()),
+                "low": self.mean(name).low,
+                "high": self.mean(name).high,
+                "wins": self.wins(name),
+                "explored": self.explored[name],
+            }
+            for name, values in self.rewards.items()
+        ]
+        return {"horizon": self.horizon, "worlds": self.best.size, "policies": rows}
+
+    def __str__(self) -> str:
+        size = max(len(name) for name in self.rewards)
+        lines = [
+            f"{self.best.size} problems like the log's, {self.horizon:,} rounds each, if rewards are linear"
+        ]
+        for name, values in self.rewards.items():
+            found = self.mean(name)
+            lines.append(
+                f"{name.ljust(size)}  {values.mean():.4g} [{found.low:.4g}, {found.high:.4g}] a round, best "
+                f"in {self.wins(name):.0%} of problems, {self.explored[name]:,.0f} explorations"
+            )
+        return "\n".join(lines)
+
+
+def simulate(
+    log: Log,
+    policies: object,
+    horizon: int,
+    *,
+    worlds: int = 100,
+    seed: int = 0,
+    confidence: float = 0.95,
+    rewards: tuple[float, float] | None = None,
+    noise: float | None = None,
+    bound: float | None = None,
+    workers: int | None = None,
+) -> Simulation:
+    """What learning policies would earn in `horizon` rounds, each from scratch, under the log's linear model.
+
+    `policies` maps names to policies, or texts of the catalogue. Each of the `worlds` has a parameter from
+    the posterior that the log has taught, N(theta, noise^2 V^-1), and arms as in the log: the same ones, or
+    offers of rounds of the log, drawn anew. All policies meet the same problems and noise, so that
+    differences are paired. `noise`, `bound`, `rewards` and `confidence` are those of `evaluate`.
+
+    >>> import infex
+    >>> from infex.logs import Log
+    >>> log = Log(arm=[0, 1] * 200, reward=[1.0, 0.0] * 200, arms=[[1.0, 0.0], [0.0, 1.0]])
+    >>> found = simulate(log, {"all": "LinUCB", "rare": "Infex(LinUCB, every(20))"}, 200, worlds=4, noise=0.5)
+    >>> sorted(found)
+    ['all', 'rare']
+    """
+    if not isinstance(log, Log):
+        raise InvalidSetting(f"log must be a Log, as evaluation.read gives it, got a {type(log).__name__}")
+    named = _policies(policies)
+    work = groundwork(
+        log,
+        rewards=log.facts.rewards if rewards is None else range_of(rewards),
+        confidence=real("confidence", confidence, above=0, most=1 - 1e-12),
+        noise=None if noise is None else real("noise", noise, above=0),
+        bound=None if bound is None else real("bound", bound, above=0),
+    )
+    numbers = range(whole("worlds", worlds, least=FEWEST_WORLDS))
+    problems, best = _problems(work, numbers, whole("seed", seed))
+    rounds = whole("horizon", horizon, least=1)
+    played = {
+        name: play_many(problems, policy, rounds, numbers, paired=True, workers=workers)
+        for name, policy in named.items()
+    }
+    return Simulation(
+        rewards={
+            name: best - np.array([run.regret for run in runs]) / rounds for name, runs in played.items()
+        },
+        explored={name: float(np.mean([run.explored for run in runs])) for name, runs in played.items()},
+        horizon=rounds,
+        confidence=work.confidence,
+        noise=work.model.noise,
+        best=best,
+    )
+
+
+def _policies(policies: object) -> dict[str, Policy]:
+    if not isinstance(policies, Mapping) or not policies:
+        raise InvalidTarget(f"policies must be a dict of names and policies, got {told(policies)}")
+    return {
+        str(name): parse(policy) if isinstance(policy, str) else policy for name, policy in policies.items()
+    }
+
+
+def _problems(
+    work: Groundwork, numbers: range, seed: int
+) -> tuple[list[LinearInstance | ChangingInstance], Floats]:
+    """Problems from the posterior, and the best mean reward a round in each."""
+    offers, longest = _offers(work)
+    root = np.linalg.cholesky(np.linalg.inv(work.model.ellipsoid.gram))
+    belief = Belief(
+        offers.shape[2],
+        offers.shape[1],
+        work.model.noise,
+        work.model.bound * longest,
+        arms=offers[0],
+        longest=longest,
+        mean=work.model.theta * longest,
+        root=work.model.noise * longest * root,
+    )
+    problems: list[LinearInstance | ChangingInstance] = []
+    best = np.empty(len(numbers))
+    for number in numbers:
+        plain = belief.instance(number, seed)
+        best[number] = float((offers @ plain.theta).max(axis=1).mean())
+        if len(offers) == 1:
+            problems.append(plain)
+        else:
+            problems.append(
+                ChangingInstance(
+                    theta=plain.theta, arms=belief.count, sets=offers, rewards="gaussian", noise=belief.noise
+                )
+            )
+    return problems, best
+
+
+def _offers(work: Groundwork) -> tuple[Floats, float]:
+    """Offers of some rounds, (sets, K, d), and by what they are divided so that none is longer than 1."""
+    log = work.log
+    if log.offered is not None and not log.offered.all():
+        raise InvalidSetting("rounds with other numbers of arms cannot be simulated; replay can")
+    if log.arms is not None or log.dim is None:
+        rows = np.array(work.looks.every(slice(0, 1)))
+    else:
+        some = np.arange(len(log))
+        if some.size > MOST_SETS:
+            some = np.sort(stream(0, "simulated offers").choice(some, MOST_SETS, replace=False))
+        rows = np.concatenate([work.looks.every(slice(int(row), int(row) + 1)) for row in some])
+    longest = max(float(np.linalg.norm(rows, axis=2).max()) * (1.0 + 1e-12), 1.0)
+    return rows / longest, longest

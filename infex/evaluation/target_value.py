@@ -1,0 +1,128 @@
+"""The value of one target, by one way, with its interval and what it rests on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import NamedTuple, final
+
+import numpy as np
+
+from infex.arrays import Floats, Integers
+from infex.evaluation.groundwork import TargetRounds
+from infex.evaluation.intervals import Bounds
+
+
+class LogFinding(NamedTuple):
+    """Something that the log shows of an estimate: its `kind`, in `words`, and whether it is a warning."""
+
+    kind: str
+    words: str
+    warns: bool = True
+
+
+class Carrier(NamedTuple):
+    """A round that carries an estimate: its number, arm, weight, reward, and the share of all weights."""
+
+    round: int
+    arm: object
+    weight: float
+    reward: float
+    share: float
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class TargetValue:
+    """What a log says of one target.
+
+    `value` with `low` and `high`; `way` and `method` say how; `ground`: is the interval guaranteed,
+    asymptotic, or does it rest on what is assumed? `support` is the share of the target's choices that the
+    log could have played (None: not known), `effective` how many explorations of equal weight say as much,
+    `explorations` how many there are. `model` is the frozen model's value and `correction` what weighted
+    residuals add to it. `error` is the standard error of a weighted way.
+    """
+
+    name: str
+    value: float
+    bounds: Bounds
+    way: str
+    why: str
+    support: float | None
+    effective: float
+    explorations: int
+    model: float
+    correction: float
+    correction_error: float
+    error: float
+    findings: tuple[LogFinding, ...] = ()
+    carriers: tuple[Carrier, ...] = ()
+    gains: Floats = field(repr=False)
+    draws: Integers = field(repr=False)
+    rounds: TargetRounds = field(repr=False)
+
+    @property
+    def low(self) -> float:
+        """The lower end of its interval."""
+        return self.bounds.low
+
+    @property
+    def high(self) -> float:
+        """The upper end of its interval."""
+        return self.bounds.high
+
+    @property
+    def ground(self) -> str:
+        """What the interval rests on."""
+        return self.bounds.ground
+
+    @property
+    def method(self) -> str:
+        """How the interval was made."""
+        return self.bounds.method
+
+    @property
+    def is_weighted(self) -> bool:
+        """Does it rest on drawn rounds, and not on the model alone?"""
+        return self.way != "model"
+
+    def as_record(self) -> dict[str, object]:
+        """All of it as plain data."""
+        return {
+            "target": self.name,
+            "value": self.value,
+            "low": none_of_nan(self.low),
+            "high": none_of_nan(self.high),
+            "way": self.way,
+            "interval": self.method,
+            "ground": self.ground,
+            "why": self.why,
+            "support": self.support,
+            "effective": self.effective,
+            "explorations": self.explorations,
+            "model": none_of_nan(self.model),
+            "correction": none_of_nan(self.correction),
+            "error": none_of_nan(self.error),
+            "findings": [each._asdict() for each in self.findings],
+            "carriers": [each._asdict() for each in self.carriers],
+        }
+
+
+def none_of_nan(value: float) -> float | None:
+    """NaN is no number of JSON."""
+    return value if math.isfinite(value) else None
+
+
+def spread_of(values: Floats, groups: Integers | None = None) -> tuple[float, int]:
+    """The standard error of a mean, and of how many: rounds, or groups of rounds that go together.
+
+    >>> spread_of(np.array([0.0, 2.0]))
+    (0.7071067811865476, 2)
+    """
+    size = values.size
+    if size < 2:
+        return math.nan, size
+    apart = values - values.mean()
+    if groups is not None:
+        apart = np.bincount(groups, weights=apart)
+    return math.sqrt(float(apart @ apart)) / size, apart.size

@@ -1,0 +1,265 @@
+"""What a log is to judge: policies that do not learn, as chances of arms in every round of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, final
+
+import numpy as np
+
+from infex.arrays import Bools, Floats, Integers
+from infex.bandit import Bandit
+from infex.checks import told
+from infex.errors import InvalidLog, InvalidTarget
+from infex.evaluation.looks import Looks
+from infex.features import FeatureMap, Interactions
+from infex.features.feature_map import ScaledMap
+from infex.kernels.frozen_fits import best_in_rows
+from infex.logs import Log
+from infex.policies import Greedy, Uniform
+
+SUM_WITHIN = 1e-9
+Chances = Callable[[slice], Floats]
+TargetFunction = Callable[[Floats | None, Floats | None], Any]
+
+
+@final
+class Logged:
+    """The arms that the log has played: what was, to compare with what would have been."""
+
+    def __repr__(self) -> str:
+        return "evaluation.logged"
+
+
+logged: Final = Logged()
+
+
+@final
+class PessimisticPolicy:
+    """The arm with the best lower bound x'theta - `far` |x| in V^-1; a function of offers (n, K, d)."""
+
+    def __init__(self, theta: Floats, inverse: Floats, far: float) -> None:
+        self.theta, self.inverse, self.far = theta, inverse, far
+
+    def __call__(self, offers: Floats, context: object = None) -> Integers:
+        """The arm of each round."""
+        return best_in_rows(self.lower(np.asarray(offers, dtype=np.float64)))
+
+    def lower(self, offers: Floats) -> Floats:
+        """The lower bounds of all arms, (n, K)."""
+        if self.far == 0.0:
+            scores: Floats = offers @ self.theta
+            return np.ascontiguousarray(scores)
+        squares = np.einsum("nkd,nkd->nk", offers @ self.inverse, offers)
+        return np.ascontiguousarray(offers @ self.theta - self.far * np.sqrt(np.maximum(squares, 0.0)))
+
+    def chances(self, log: Log, looks: Looks) -> Chances:
+        """Those of the rounds of a log."""
+
+        def of_span(span: slice) -> Floats:
+            scores = self.lower(looks.every(span))
+            offered = offered_in(log, span)
+            if offered is not None:
+                scores[~offered] = -np.inf
+            return one_hot(best_in_rows(scores), log.count)
+
+        return of_span
+
+
+@final
+class TargetPolicy:
+    """A policy that does not learn, on one log: `chances(span)` is (rounds, K), each row adding up to 1.
+
+    `is_logged`: is it what the log has played? `is_learnt`: was it made from this very log?
+    """
+
+    def __init__(
+        self, name: str, chances: Chances, *, is_logged: bool = False, is_learnt: bool = False
+    ) -> None:
+        self.name, self.chances, self.is_logged, self.is_learnt = name, chances, is_logged, is_learnt
+
+
+def targets_of(targets: object, log: Log, looks: Looks, theta: Floats) -> list[TargetPolicy]:
+    """All targets by name; `theta` is the log's own estimate, by which `Greedy()` plays."""
+    if not isinstance(targets, Mapping) or not targets:
+        raise InvalidTarget(
+            "targets must be a dict of names and policies, as in {'now': evaluation.logged}, got "
+            f"{told(targets)}"
+        )
+    strange = next((name for name in targets if not isinstance(name, str)), None)
+    if strange is not None:
+        raise InvalidTarget(f"targets must have texts for names, got {told(strange)}")
+    return [target_of(name, target, log, looks, theta) for name, target in targets.items()]
+
+
+def target_of(name: str, target: object, log: Log, looks: Looks, theta: Floats) -> TargetPolicy:
+    """One of them."""
+    if isinstance(target, Logged):
+        return TargetPolicy(name, lambda span: one_hot(log.arm[span], log.count), is_logged=True)
+    if isinstance(target, Greedy):
+        return TargetPolicy(name, greedy_chances(log, looks, theta), is_learnt=True)
+    if isinstance(target, Bandit):
+        return TargetPolicy(name, greedy_chances(log, looks, bandit_theta(name, target, log, looks)))
+    if isinstance(target, PessimisticPolicy):
+        return TargetPolicy(name, target.chances(log, looks), is_learnt=True)
+    if isinstance(target, Uniform):
+        return TargetPolicy(name, lambda span: uniform_in(log, span))
+    if isinstance(target, str) or (isinstance(target, int) and not isinstance(target, bool)):
+        return TargetPolicy(name, _always(name, log, _place(name, target, log)))
+    if isinstance(target, np.ndarray | Sequence):
+        return TargetPolicy(name, _given(name, np.asarray(target), log))
+    if isinstance(target, type) or not callable(target):
+        raise _refusal(name, target)
+    return TargetPolicy(name, _asked(name, target, log, looks))
+
+
+def _refusal(name: str, target: object) -> InvalidTarget:
+    if not isinstance(target, type) and "choose" in dir(target):
+        return InvalidTarget(
+            f"{name!r} is {told(target)}, which learns: a log of other arms cannot tell what it would have "
+            "learnt. evaluation.replay and evaluation.simulate can; a bandit is judged as it stands"
+        )
+    return InvalidTarget(
+        f"{name!r} must be evaluation.logged, a bandit, Greedy(), Uniform(), a label, chances of the arms or "
+        f"a function of (offers, context), got {told(target)}"
+    )
+
+
+def one_hot(arms: Integers, count: int) -> Floats:
+    """A chance of 1 for one arm in each round."""
+    chances = np.zeros((arms.size, count))
+    chances[np.arange(arms.size), arms] = 1.0
+    return chances
+
+
+def offered_in(log: Log, span: slice) -> Bools | None:
+    """Which arms were on offer; None if all were."""
+    return None if log.offered is None else log.offered[span]
+
+
+def uniform_in(log: Log, span: slice) -> Floats:
+    """Every arm on offer with the same chance."""
+    size = len(range(*span.indices(len(log))))
+    on = np.ones((size, log.count), dtype=bool) if log.offered is None else log.offered[span]
+    found: Floats = on / on.sum(axis=1, keepdims=True)
+    return found
+
+
+def greedy_chances(log: Log, looks: Looks, theta: Floats) -> Chances:
+    """The arm of the largest estimate, by the tie rule of the house."""
+
+    def chances(span: slice) -> Floats:
+        scores = np.array(looks.scores(span, theta))
+        offered = offered_in(log, span)
+        if offered is not None:
+            scores[~offered] = -np.inf
+        return one_hot(best_in_rows(scores), log.count)
+
+    return chances
+
+
+def bandit_theta(name: str, bandit: Bandit, log: Log, looks: Looks) -> Floats:
+    """What a bandit has learnt, in the features of the log."""
+    rule: FeatureMap | None = bandit.features
+    theta = np.asarray(bandit.theta, dtype=np.float64)
+    by_place = log.dim is None or not (rule is None or isinstance(rule, Interactions))
+    if by_place and (bandit.labels or log.labels) and bandit.labels != log.labels:
+        raise InvalidTarget(
+            f"{name!r} has other arms than this log, or in another order: compare their labels"
+        )
+    if log.dim is None:  # arms are known by their places alone
+        if rule is not None or len(bandit.arms) != log.count:
+            raise InvalidTarget(f"{name!r} reads features of arms, and this log has none")
+        known: Floats = bandit.arms @ theta
+        return known
+    if isinstance(rule, ScaledMap):
+        theta = theta * rule.longest  # the log's features are divided, as the map does it
+    flat = theta.reshape(-1)
+    if flat.size != looks.dim:
+        raise InvalidTarget(f"{name!r} knows {flat.size} features, and arms of this log have {looks.dim}")
+    return flat
+
+
+def _place(name: str, label: str | int, log: Log) -> int:
+    try:
+        return log.place(label)
+    except InvalidLog as error:
+        raise InvalidTarget(f"{name!r}: {error}") from None
+
+
+def _always(name: str, log: Log, arm: int) -> Chances:
+    def chances(span: slice) -> Floats:
+        size = len(range(*span.indices(len(log))))
+        return _on_offer(name, np.full(size, arm), log, span)
+
+    return chances
+
+
+def _given(name: str, values: np.ndarray, log: Log) -> Chances:
+    """Chances that are the same in every round, (K,), or stand for each, (n, K); or an arm for each, (n,)."""
+    rounds = len(log)
+    if values.dtype.kind in "iu" and values.shape == (rounds,) and rounds != log.count:
+        return lambda span: checked_chances(name, values[span], log, span)
+    if values.dtype.kind not in "iuf" or values.shape not in ((log.count,), (rounds, log.count)):
+        raise InvalidTarget(
+            f"{name!r} must be {log.count} chances, or {rounds} rows of so many, got {values.dtype} of the "
+            f"shape {values.shape}"
+        )
+    every = np.broadcast_to(values, (rounds, log.count))
+    return lambda span: checked_chances(name, every[span], log, span)
+
+
+def _asked(name: str, target: Callable[..., Any], log: Log, looks: Looks) -> Chances:
+    has_features = log.dim is not None
+
+    def chances(span: slice) -> Floats:
+        context = None if log.context is None else log.context[span]
+        answer = target(looks.every(span) if has_features else None, context)
+        return checked_chances(name, np.asarray(answer), log, span)
+
+    return chances
+
+
+def _on_offer(name: str, arms: Integers, log: Log, span: slice) -> Floats:
+    """A chance of 1 for one arm in each round, if these are on offer."""
+    offered = offered_in(log, span)
+    if offered is not None and not (on := offered[np.arange(arms.size), arms]).all():
+        place = int(np.argmin(on))
+        raise InvalidTarget(
+            f"{name!r} must give chances for arms on offer alone; in round {log.round[span][place]} arm "
+            f"{arms[place]} is not"
+        )
+    return one_hot(arms, log.count)
+
+
+def checked_chances(name: str, answer: np.ndarray, log: Log, span: slice) -> Floats:
+    """Chances of all arms in these rounds; one arm for each round will do too."""
+    rounds = log.round[span]
+    if answer.dtype.kind in "iu" and answer.shape == rounds.shape:
+        beyond = (answer < 0) | (answer >= log.count)
+        if beyond.any():
+            place = int(np.argmax(beyond))
+            raise InvalidTarget(
+                f"{name!r} plays arm {answer[place]} in round {rounds[place]}, of {log.count}"
+            )
+        return _on_offer(name, answer, log, span)
+    if answer.dtype.kind not in "iuf" or answer.shape != (rounds.size, log.count):
+        raise InvalidTarget(
+            f"{name!r} must give chances of the shape {(rounds.size, log.count)}, or an arm for each round, "
+            f"got {answer.dtype} of the shape {answer.shape}"
+        )
+    chances = answer.astype(np.float64, copy=False)
+    total = chances.sum(axis=1)
+    bad = ~(np.abs(total - 1.0) <= SUM_WITHIN)
+    if not float(chances.min(initial=0.0)) >= 0.0:
+        bad |= ~(chances >= 0.0).all(axis=1)
+    offered = offered_in(log, span)
+    if offered is not None:
+        bad |= ((chances > 0.0) & ~offered).any(axis=1)
+    if bad.any():
+        place = int(np.argmax(bad))
+        raise InvalidTarget(
+            f"{name!r} must give chances of 0 or more that add up to 1, for arms on offer alone; in round "
+            f"{rounds[place]} they add up to {total[place]:.12g}, the least is {chances[place].min():.6g}"
+        )
+    return chances

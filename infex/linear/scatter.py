@@ -1,0 +1,145 @@
+"""How far rewards were seen to scatter, and what that says of estimates: for intervals that hold in practice.
+
+Statistics add up squared rewards, sum w y^2. What the fit leaves of them is the noise, with as many degrees
+of freedom as there are rewards less parameters spent, d - penalty tr V^-1.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, final
+
+import numpy as np
+
+from infex.arrays import Floats, fitting
+from infex.errors import DamagedFile
+from infex.kernels.layout import LARGE
+from infex.linear.estimating import Arrays
+from infex.linear.moments import Moments
+from infex.linear.revising import Revision
+
+NO_MORE = 1e-9  # what rounding may bring below 0
+
+
+class Scattered(NamedTuple):
+    """What is known of some x: `spread`, the standard error of x'theta, and `freedom` of the noise in it.
+
+    `lean` is |penalty V^-1 x|: with a theta of length S the penalty draws an estimate by at most S times it.
+    `length` is that of the estimated theta.
+    """
+
+    estimates: Floats
+    spread: Floats
+    lean: Floats
+    freedom: Floats
+    length: Floats
+
+
+class Solved(NamedTuple):
+    """A ridge by its sums: V^-1, theta, what the fit takes from sum y^2, and the parameters it spends."""
+
+    inverse: Floats
+    theta: Floats
+    fitted: float
+    spent: float
+
+    @staticmethod
+    def of(truth: Floats, penalty: float) -> Solved:
+        """From the sums that `kernels` describes."""
+        gram, moment, _ = Moments.of(truth, 0)
+        dim = len(moment)
+        inverse: Floats = np.asarray(np.linalg.inv(gram + penalty * np.eye(dim)), dtype=np.float64)
+        theta = inverse @ moment
+        return Solved(inverse, theta, float(theta @ moment), dim - penalty * float(np.trace(inverse)))
+
+
+@final
+class Scatter:
+    """sum w y^2; of how many rewards it is not known, and how many parameters these had spent.
+
+    Where rewards came as sums, or one was taken out that hid all others, what is known begins anew: `squares`
+    is then what the fit makes of them, so that they leave no noise, and later ones what they add to it.
+    """
+
+    __slots__ = ("spent", "squares", "unknown")
+
+    def __init__(self, squares: float = 0.0, unknown: float = 0.0, spent: float = 0.0) -> None:
+        self.squares, self.unknown, self.spent = squares, unknown, spent
+
+    def copy(self) -> Scatter:
+        """The same."""
+        return Scatter(self.squares, self.unknown, self.spent)
+
+    def learn_many(self, rewards: Floats, weights: Floats) -> None:
+        """As if they came one by one, to the last bit."""
+        self.squares = float(np.cumsum(np.append(self.squares, weights * rewards * rewards))[-1])
+
+    def begin(self, truth: Floats, penalty: float, told: int) -> Scatter:
+        """Nothing is known of the rewards so far but their sums."""
+        solved = Solved.of(truth, penalty)
+        self.squares, self.unknown, self.spent = solved.fitted, float(told), solved.spent
+        return self
+
+    def revise(self, revision: Revision, truth: Floats, penalty: float, told: int) -> None:
+        """Takes a revision in, or begins anew where a square has hidden others, or may not be in the sum."""
+        after = 0.0 if revision.after is None else revision.after
+        if self.unknown or max(abs(after), abs(revision.before)) > LARGE:
+            self.begin(truth, penalty, told)
+        else:
+            self.squares += revision.weight * (after * after - revision.before * revision.before)
+
+    def join(self, other: Scatter, truth: Floats, penalty: float, told: int) -> None:
+        """Takes in another's, or begins anew where one of them does not know all squares."""
+        if self.unknown or other.unknown:
+            self.begin(truth, penalty, told)
+        else:
+            self.squares += other.squares
+
+    @property
+    def figures(self) -> tuple[float, float, float]:
+        """All of it."""
+        return self.squares, self.unknown, self.spent
+
+
+def scattered(
+    truth: Floats, penalty: float, scatter: Scatter, told: float, rows: Floats, most: float
+) -> Scattered:
+    """What is known of rows x, (n, d), after so many rewards.
+
+    The variance of the noise is (sum y^2 - b'theta)/(n - spent), less penalty |theta|^2 in the numerator,
+    which belongs to the fit, where all squares are known. With a `most` that it can be, one reward more
+    counts with that: rewards that were all alike so far do not make it 0. The spread is its root times |x|
+    in V^-1 sum(x x') V^-1.
+    """
+    solved = Solved.of(truth, penalty)
+    squares, unknown, before = scatter.figures
+    freedom = told - unknown - (solved.spent - before)
+    length = float(np.linalg.norm(solved.theta))
+    left = squares - solved.fitted - (0.0 if unknown else penalty * length**2)
+    turned = rows @ solved.inverse
+    lean = penalty * np.linalg.norm(turned, axis=1)
+    square = np.einsum("ij,ij->i", turned, rows) - penalty * np.einsum("ij,ij->i", turned, turned)
+    noise = (max(left, 0.0) + most) / (freedom + (most > 0.0)) if freedom > 0.0 else np.inf
+    with np.errstate(invalid="ignore"):
+        spread = np.sqrt(np.maximum(square, 0.0) * noise)
+    count = len(rows)
+    return Scattered(rows @ solved.theta, spread, lean, np.full(count, freedom), np.full(count, length))
+
+
+def joined_scatter(parts: list[Scattered]) -> Scattered:
+    """Several, one after the other."""
+    return Scattered(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+
+def scatter_kept(array: object, told: float) -> Scatter:
+    """That of a file, of so many rewards."""
+    squares, unknown, spent = fitting("scatter", array, (3,)).tolist()
+    if not (squares >= 0.0 and 0.0 <= unknown <= told and spent >= -NO_MORE):
+        raise DamagedFile("squares of rewards cannot be below 0, nor unknown of more rewards than were told")
+    return Scatter(squares, unknown, spent)
+
+
+def scatter_of(arrays: Arrays, truth: Floats, penalty: float, told: int) -> Scatter:
+    """That of a file; one from before has none, and begins anew."""
+    if "scatter" in arrays:
+        return scatter_kept(arrays["scatter"], told)
+    return Scatter().begin(truth, penalty, told)

@@ -1,0 +1,153 @@
+"""Columns of a log, refused where they cannot be what a bandit did."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from infex.arrays import Bools, Floats, Integers
+from infex.checks import whole
+from infex.errors import InvalidLog
+
+ROUNDS_NAMED = 3
+LAW_ROUNDING = 1e-9  # by which a law may miss 1
+KINDS_TAKEN: dict[type, str] = {np.int64: "iu", np.float64: "iuf", bool: "b"}
+SINGLE = ("arm", "reward", "probability", "chance", "law", "explored", "greedy", "kept")
+LOOSE = ("unit", "stream", "time", "reward_time")  # of any kind
+Columns = dict[str, Any]
+
+
+def column_of(name: str, values: object, kind: type) -> NDArray[Any]:
+    """A column as an array of this kind; whole numbers stay whole, and text is none."""
+    array = np.asarray(values)
+    if array.size == 0:
+        array = array.astype(kind)
+    if array.dtype.kind not in KINDS_TAKEN[kind]:
+        raise InvalidLog(f"{name} must be a column of {kind.__name__}, got {array.dtype}")
+    return array.astype(kind, copy=False)
+
+
+def count_of(log: Columns) -> int:
+    """K: how many arms there are at most, by whichever column says so; else by the arms that were played."""
+    said = {
+        "count": log["count"],
+        "arms": None if log["arms"] is None else len(log["arms"]),
+        "offers": None if log["offers"] is None else _width("offers", log["offers"], 3),
+        "laws": None if log["laws"] is None else _width("laws", log["laws"], 2),
+        "offered": None if log["offered"] is None else _width("offered", log["offered"], 2),
+        "labels": None if log["labels"] is None else len(log["labels"]),
+        "features": None if log["features"] is None else log["features"].count,
+    }
+    known = {name: whole(name, value, error=InvalidLog) for name, value in said.items() if value is not None}
+    if len(set(known.values())) > 1:
+        raise InvalidLog(f"columns differ in how many arms there are: {known}")
+    if known:
+        return next(iter(known.values()))
+    return int(log["arm"].max()) + 1 if log["arm"].size else 0
+
+
+def _width(name: str, values: NDArray[Any], axes: int) -> int:
+    if values.ndim != axes:
+        raise InvalidLog(f"{name} must have {axes} axes, got the shape {values.shape}")
+    return int(values.shape[1])
+
+
+def check_log(log: Columns) -> None:
+    """Refuses the first thing that cannot be."""
+    rounds = log["round"]
+    if rounds.ndim != 1 or not rounds.size:
+        raise InvalidLog(f"a log must have at least one row, got columns of the shape {rounds.shape}")
+    _check_lengths(log, rounds.size)
+    _check_order(rounds, log["stream"])
+    refuse("reward", np.isinf(log["reward"]), rounds, "must be finite")
+    _check_arms(log, rounds)
+    _check_shares(log, rounds)
+    for name in ("offers", "context", "arms"):
+        if log[name] is not None and not np.isfinite(log[name]).all():
+            raise InvalidLog(f"{name} must be finite, and are not")
+
+
+def _check_lengths(log: Columns, size: int) -> None:
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(SINGLE + LOOSE, (size,))
+    shapes |= {"laws": (size, log["count"]), "offered": (size, log["count"])}
+    for name, shape in shapes.items():
+        if log[name] is not None and log[name].shape != shape:
+            raise InvalidLog(f"{name} must have the shape {shape}, got {log[name].shape}")
+    for name, axes in (("offers", 3), ("context", 2)):
+        if log[name] is not None and (log[name].ndim != axes or len(log[name]) != size):
+            raise InvalidLog(f"{name} must have {size} rows and {axes} axes, got {log[name].shape}")
+    if log["arms"] is not None and log["arms"].ndim != 2:
+        raise InvalidLog(f"arms must have the shape (K, d), got {log['arms'].shape}")
+    for name, values in log["others"].items():
+        if len(values) != size:
+            raise InvalidLog(f"{name} must have {size} rows, got {len(values)}")
+
+
+def _check_order(rounds: Integers, stream: NDArray[Any] | None) -> None:
+    refuse("round", rounds < 1, rounds, "must be 1 or more")
+    if stream is None:
+        back = np.r_[False, rounds[1:] <= rounds[:-1]]
+    else:
+        order = np.argsort(np.unique(stream, return_inverse=True)[1], kind="stable")
+        same = np.r_[False, stream[order][1:] == stream[order][:-1]]
+        back = np.zeros(rounds.size, dtype=bool)
+        back[order] = same & np.r_[False, rounds[order][1:] <= rounds[order][:-1]]
+    refuse("round", back, rounds, "must rise, each of them once")
+
+
+def _check_arms(log: Columns, rounds: Integers) -> None:
+    count, offered = log["count"], log["offered"]
+    for name, least in (("arm", 0), ("greedy", -1)):
+        if log[name] is not None:
+            beyond = (log[name] < least) | (log[name] >= count)
+            refuse(name, beyond, rounds, f"must be one of the {count} arms on offer, counted from 0")
+    if offered is not None:
+        played = offered[np.arange(rounds.size), log["arm"]]
+        refuse("arm", ~played, rounds, "must be one of the arms on offer")
+
+
+def _check_shares(log: Columns, rounds: Integers) -> None:
+    """Chances lie in [0, 1]; what was played had one above 0."""
+    for name in ("probability", "law", "kept"):
+        if log[name] is not None:
+            possible = (log[name] == 0.0) & _greedily(
+                log, name
+            )  # an arm that exploring would not have played
+            bad = ((log[name] <= 0.0) | (log[name] > 1.0)) & ~possible
+            refuse(name, bad, rounds, "must lie above 0 and be at most 1")
+    if log["kept"] is not None:
+        refuse("kept", np.isnan(log["kept"]), rounds, "must be a number")
+    if log["chance"] is not None:
+        refuse("chance", (log["chance"] < 0.0) | (log["chance"] > 1.0), rounds, "must lie in [0, 1]")
+        if log["explored"] is not None:
+            never = (log["chance"] == 0.0) & log["explored"]
+            refuse("explored", never, rounds, "cannot be where the chance of exploring is 0")
+    if log["laws"] is not None:
+        _check_laws(log["laws"], log["offered"], rounds)
+
+
+def _greedily(log: Columns, name: str) -> Bools | bool:
+    """Rounds whose `law` may be 0: those that did not explore."""
+    return ~log["explored"] if name == "law" and log["explored"] is not None else False
+
+
+def _check_laws(laws: Floats, offered: Bools | None, rounds: Integers) -> None:
+    known = ~np.isnan(laws).any(axis=1)
+    refuse("laws", known & ~((laws >= 0.0) & (laws <= 1.0)).all(axis=1), rounds, "must lie in [0, 1]")
+    apart = np.abs(laws.sum(axis=1) - 1.0) > LAW_ROUNDING
+    refuse("laws", known & apart, rounds, "must add up to 1")
+    if offered is not None:
+        refuse(
+            "laws", known & ((laws > 0.0) & ~offered).any(axis=1), rounds, "must be 0 of arms not on offer"
+        )
+
+
+def refuse(name: str, bad: Bools | np.bool_, rounds: Integers, must: str) -> None:
+    """Refuses a column with bad rows: how many there are, and the first three rounds."""
+    count = int(np.count_nonzero(bad))
+    if count:
+        first = ", ".join(str(t) for t in rounds[bad][:ROUNDS_NAMED])
+        rows = "1 row is not: round" if count == 1 else f"{count:,} rows are not: rounds"
+        raise InvalidLog(f"{name} {must}; {rows} {first}{', ...' if count > ROUNDS_NAMED else ''}")

@@ -1,0 +1,38 @@
+"""A log in a few lines: how much there is, and by what other policies can be judged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from infex.logs.log import Log
+
+
+def log_words(log: Log) -> str:
+    """Rounds, arms, explorations, rewards that are missing, and the ways that the columns allow."""
+    missing = int((~log.rewarded).sum())
+    parts = [f"{len(log):,} rounds of {log.count} arms"]
+    if log.explored is not None:
+        parts.append(f"{int(log.explored.sum()):,} explored")
+    if missing:
+        parts.append(f"{missing:,} rewards missing")
+    return f"{', '.join(parts)}\n{_drawn(log)}; {_looks(log)}"
+
+
+def _drawn(log: Log) -> str:
+    """What is known of chances."""
+    if log.chance is not None and log.law is not None and not np.isnan(log.law[log.explored]).all():
+        return "explorations with known laws can judge other policies (robust)"
+    if log.probability is not None and (log.probability == 1.0).all():
+        return "every arm was certain: weights can judge nothing else"
+    if log.probability is not None:
+        return "logged probabilities can judge other policies (robust), if they are right"
+    return "no chances of arms are known: weights can judge nothing"
+
+
+def _looks(log: Log) -> str:
+    if log.dim is None:
+        return "arms have no features: the model knows them by their places"
+    return f"a linear model of {log.dim} features can judge any policy"

@@ -1,0 +1,159 @@
+"""Which columns of a table hold what: names of a user's choice become those of the schema."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from infex.arrays import Label
+from infex.errors import InvalidLog
+from infex.logs.event_rows import EventNames
+from infex.logs.log_tables import arrayed, few, numbers
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnNames:
+    """The names of the columns of a log; `context` and `arms` may be several columns, or features of events.
+
+    `labels` are those of the arms; without them arms of text are labelled in their order.
+    """
+
+    arm: str = "arm"
+    reward: str = "reward"
+    probability: str = "probability"
+    round: str = "round"
+    explored: str = "explored"
+    greedy: str = "greedy"
+    chance: str = "chance"
+    law: str = "law"
+    unit: str = "unit"
+    stream: str = "stream"
+    time: str = "time"
+    context: tuple[str, ...] = ()
+    arms: tuple[str, ...] = ()
+    labels: tuple[Label, ...] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("context", "arms"):
+            given = self.context if name == "context" else self.arms
+            if not isinstance(given, tuple) or not all(isinstance(each, str) for each in given):
+                raise InvalidLog(f"{name} must be names of columns, got {given!r}")
+        for each in fields(self)[:11]:
+            if not isinstance(self.single(each.name), str):
+                raise InvalidLog(f"{each.name} must be the name of a column")
+        if self.labels is not None:
+            object.__setattr__(self, "labels", tuple(self.labels))
+
+    def single(self, name: str) -> str:
+        """The column that holds what `name` says."""
+        kept: dict[str, str] = {
+            "arm": self.arm, "reward": self.reward, "probability": self.probability, "round": self.round,
+            "explored": self.explored, "greedy": self.greedy, "chance": self.chance, "law": self.law,
+            "unit": self.unit, "stream": self.stream, "time": self.time,
+        }  # fmt: skip
+        return kept[name]
+
+    @property
+    def of_events(self) -> EventNames:
+        """What is read of events."""
+        return EventNames(self.context, self.arms)
+
+
+PLAIN_NAMES = ColumnNames()
+
+
+def named_columns(table: pa.Table, names: ColumnNames) -> pa.Table:
+    """A table with the names of the schema; columns that nobody named stay beside them."""
+    for wanted in ("arm", "reward"):
+        if names.single(wanted) not in table.column_names:
+            raise InvalidLog(
+                f"a log needs a column for {wanted}, and none is called {names.single(wanted)!r}: say "
+                f"{wanted}=...; there are {few(table.column_names)}"
+            )
+    if len(set(table.column_names)) < len(table.column_names):
+        raise InvalidLog("two columns of a log have the same name")
+    singles = {names.single(each.name): each.name for each in fields(names)[:11]}
+    _refuse_unknown(table, names)
+    found = {}
+    for column in table.column_names:
+        if column in singles:
+            found[singles[column]] = table[column]
+        elif column not in names.context and column not in singles.values():
+            found[column] = table[column]
+    if names.context:
+        found["context"] = _context(table, names.context)
+    import pyarrow as pa
+
+    return pa.table(found).replace_schema_metadata(table.schema.metadata)
+
+
+def _refuse_unknown(table: pa.Table, names: ColumnNames) -> None:
+    """Refuses a name that was said, and that no column has."""
+    said = [names.single(each.name) for each in fields(names)[:11] if names.single(each.name) != each.default]
+    missing = next((name for name in (*said, *names.context) if name not in table.column_names), None)
+    if missing is not None:
+        raise InvalidLog(f"no column is called {missing!r}; there are {few(table.column_names)}")
+    if names.arms:
+        raise InvalidLog("arms=... names features of events; in a table the column 'arms' holds lists")
+
+
+def _context(table: pa.Table, names: tuple[str, ...]) -> Any:
+    """The columns of a context as one column of lists; a column of lists by itself is one already."""
+    import pyarrow as pa
+
+    if len(names) == 1 and pa.types.is_nested(table[names[0]].type):
+        return table[names[0]]
+    rows = np.arange(1, table.num_rows + 1)
+    columns = np.column_stack([numbers(table[name], name, rows) for name in names])
+    ends = pa.array(np.arange(len(rows) + 1, dtype=np.int32) * np.int32(len(names)))
+    return pa.ListArray.from_arrays(ends, pa.array(columns.ravel(), from_pandas=True))
+
+
+def arms_by_place(table: pa.Table, labels: tuple[Label, ...] | None) -> pa.Table:
+    """A table whose arms are places among the labels; those that are places already stay."""
+    import pyarrow as pa
+
+    column = table["arm"]
+    if labels is None and not _is_text(column.type):
+        return table
+    if column.null_count:
+        raise InvalidLog(f"arm must be there in every row; {column.null_count:,} rows have none")
+    coded = column.combine_chunks().dictionary_encode() if not _is_coded(column) else column.combine_chunks()
+    coded = coded.chunk(0) if isinstance(coded, pa.ChunkedArray) else coded
+    known = {label: place for place, label in enumerate(labels or sorted(set(coded.dictionary.to_pylist())))}
+    codes = np.array([known.get(word, -1) for word in coded.dictionary.to_pylist()], dtype=np.int64)
+    places = codes[arrayed(coded.indices).astype(np.int64)]
+    if (places < 0).any():
+        raise InvalidLog(f"arm must be one of the {len(known)} labels; {(places < 0).sum():,} rows are not")
+    return table.set_column(table.column_names.index("arm"), "arm", pa.array(places))
+
+
+def labels_in(table: pa.Table) -> set[str]:
+    """The labels of arms that are texts; none where they are places."""
+    column = table["arm"]
+    return (
+        {str(word) for word in column.unique().to_pylist() if word is not None}
+        if _is_text(column.type)
+        else set()
+    )
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    inner = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(
+        pa.types.is_string(inner) or pa.types.is_large_string(inner) or pa.types.is_string_view(inner)
+    )
+
+
+def _is_coded(column: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_dictionary(column.type))

@@ -1,0 +1,125 @@
+"""The log that a bandit wrote as it decided: decisions and rewards joined."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from infex.arrays import Floats
+from infex.errors import InvalidLog
+from infex.features import Encoded
+from infex.logs.frames import FRAMES_BEGIN, Frame, frames
+from infex.logs.log import Log
+from infex.logs.log_rows import LogReward, LogRow, rows_to_log
+from infex.logs.log_schema import LogHeader, header_from
+from infex.logs.recorder import AMONG_ARMS, DECIDED, IN_A_CONTEXT, NO_TIME, REWARD_FRAME, REWARDED, ROW, SAID
+
+
+def is_recorded(path: Path) -> bool:
+    """Does a file begin as those that bandits write?"""
+    with path.open("rb") as file:
+        return file.read(len(FRAMES_BEGIN)) == FRAMES_BEGIN
+
+
+def read_recorded(path: Path) -> Log:
+    """All decisions of the file in their order, each with its reward if one came."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        return _joined(frames(mapped))
+
+
+def _joined(parts: Iterator[Frame]) -> Log:
+    rows: list[LogRow] = []
+    rewards: list[LogReward | None] = []
+    places: dict[tuple[int, str], int] = {}
+    headers: list[LogHeader] = []
+    stream, of_header = "", []
+    for kind, content, _ in parts:
+        try:
+            if kind == SAID:
+                header, stream = _said(content)
+                headers.append(header)
+            elif kind == DECIDED:
+                row = _row(content, stream, headers[-1].facts.policy)
+                places[row.round, row.id] = len(rows)
+                rows.append(row)
+                rewards.append(None)
+                of_header.append(len(headers) - 1)
+            elif kind == REWARDED:
+                key, told = _reward(content)
+                if (place := places.get(key)) is not None:  # told again, the last one counts
+                    rewards[place] = told
+        except (struct.error, UnicodeDecodeError, ValueError, IndexError):
+            raise InvalidLog("this log holds something that is not of this version") from None
+    if not rows:
+        raise InvalidLog("a log must have at least one row, got none")
+    return _whole(rows, rewards, headers, of_header)
+
+
+def _whole(
+    rows: list[LogRow], rewards: list[LogReward | None], headers: list[LogHeader], of_header: list[int]
+) -> Log:
+    """The log under its last header; where arms or the map have changed, each row says its own arms."""
+    used = [headers[place] for place in sorted(set(of_header))]
+    if (
+        len({json.dumps([each.as_data()[name] for name in ("arms", "labels", "features")]) for each in used})
+        == 1
+    ):
+        return rows_to_log(rows, rewards, used[-1])
+    seen = [_with_arms(row, headers[place]) for row, place in zip(rows, of_header, strict=True)]
+    return rows_to_log(seen, rewards, LogHeader(used[-1].facts))
+
+
+def _with_arms(row: LogRow, header: LogHeader) -> LogRow:
+    """A row with the arms that were on offer in it."""
+    offers = row.offers
+    if offers is None and row.context is not None and header.features is not None:
+        offers = header.features(_context_of(row.context, header))
+    elif offers is None:
+        offers = header.arms
+    label = row.label if row.label is not None or header.labels is None else header.labels[row.arm]
+    return row._replace(offers=offers, context=None, label=label)
+
+
+def _context_of(context: Floats, header: LogHeader) -> object:
+    return Encoded(context) if header.facts.encoded else context
+
+
+def _said(content: bytes) -> tuple[LogHeader, str]:
+    said = json.loads(content)
+    return header_from(said), str(said["stream"])
+
+
+def _row(content: bytes, stream: str, policy: str | None) -> LogRow:
+    (
+        t, arm, greedy, probability, chance, law, at, loss, explored, offer, laws_size, rows, width,
+        key_size, reason_size, label_size, offered_size,
+    ) = ROW.unpack_from(content)  # fmt: skip
+    begin = ROW.size
+    texts = []
+    for size in (key_size, reason_size, label_size):
+        texts.append(content[begin : begin + size].decode())
+        begin += size
+    offered = np.frombuffer(content[begin : begin + offered_size], dtype=bool) if offered_size else None
+    begin += offered_size
+    laws = np.frombuffer(content[begin : begin + 8 * laws_size])
+    values = np.frombuffer(content[begin + 8 * laws_size :]).reshape(rows, width)
+    shares = [None if share != share else share for share in (probability, chance, law)]  # NaN
+    return LogRow(
+        t, arm, texts[0], json.loads(texts[2]) if texts[2] else None, bool(explored), greedy,
+        shares[0], shares[1], shares[2],
+        laws if laws_size else None,
+        values if offer == AMONG_ARMS else None,
+        values[0] if offer == IN_A_CONTEXT else None,
+        None if at == NO_TIME else at, stream, texts[1], policy, loss, offered,
+    )  # fmt: skip
+
+
+def _reward(content: bytes) -> tuple[tuple[int, str], LogReward]:
+    t, reward, weight, at, size = REWARD_FRAME.unpack_from(content)
+    key = content[REWARD_FRAME.size : REWARD_FRAME.size + size].decode()
+    return (t, key), LogReward(reward, weight, None if at == NO_TIME else at)

@@ -1,0 +1,113 @@
+"""What answers say: each as a type, from which it is written and documented."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from infex.bandit import Decision
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What answers have in common: every field is there, null where there is no value."""
+
+
+class DecisionAnswer(Answer, frozen=True, kw_only=True):
+    """A decision that is on disk. `low` and `high` are null where the interval has no end.
+
+    `round` counts from 1. `greedy` is the arm of the largest estimate. `probability` is that of this arm,
+    `chance` that of exploring, `law` that of this arm given that the round explores; null where not known.
+    """
+
+    key: str
+    round: int
+    arm: int
+    label: str | int | None
+    explored: bool
+    reason: str
+    greedy: int
+    estimate: float
+    low: float | None
+    high: float | None
+    probability: float | None
+    chance: float | None
+    law: float | None
+
+
+class RewardAnswer(Answer, frozen=True, kw_only=True):
+    """What has become of the reward of a decision: pending, rewarded, defaulted, late, corrected, erased."""
+
+    key: str
+    state: str
+
+
+class StudyAnswer(Answer, frozen=True, kw_only=True):
+    """A study at a glance."""
+
+    name: str
+    policy: str
+    paused: bool
+    arms: list[str | int] | None
+    figures: dict[str, Any]
+
+
+class ExplainAnswer(Answer, frozen=True, kw_only=True):
+    """Why a decision was taken, and whether the journal gives it again."""
+
+    key: str
+    why: dict[str, Any]
+
+
+class PreviewAnswer(Answer, frozen=True, kw_only=True):
+    """How often a policy would explore in the next rounds, as many as were asked for in the last day.
+
+    `now` is what the policy in force would do. A number is null where the schedule does not tell.
+    """
+
+    policy: str
+    rounds: int
+    explorations: int | None
+    now: int | None
+
+
+class HealthAnswer(Answer, frozen=True, kw_only=True):
+    """Does it work? `studies` are those that are open."""
+
+    status: str
+    version: str
+    studies: int
+
+
+class RefusalAnswer(Answer, frozen=True, kw_only=True):
+    """Why a request was refused: the field, its value unless that is private, and what would be right."""
+
+    error: str
+    message: str
+    field: str | None = None
+    value: str | None = None
+    expected: str | None = None
+
+
+def decision_answer(decision: Decision) -> DecisionAnswer:
+    """A decision as it is answered."""
+    key, t, arm, label, explored, greedy, estimate, low, high, probability, reason, chance, law = decision
+    return DecisionAnswer(
+        key=key,
+        round=t,
+        arm=arm,
+        label=label,
+        explored=explored,
+        reason=str(reason),
+        greedy=greedy,
+        estimate=estimate,
+        low=_finite(low),
+        high=_finite(high),
+        probability=probability,
+        chance=chance,
+        law=law,
+    )
+
+
+def _finite(end: float) -> float | None:
+    return end if -float("inf") < end < float("inf") else None

@@ -1,0 +1,52 @@
+"""Studies at a glance, and what a policy would do, as answers."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from infex.service.alarms import alarms_of
+from infex.service.answers import PreviewAnswer, StudyAnswer
+from infex.service.grouped_calls import GroupedCalls
+from infex.service.journal_view import JournalView
+from infex.service.plain_answers import plain_figures
+from infex.study.showing import planned_count, policy_of, resumed_policy, shown_study
+from infex.study.study import Study
+
+NO_DAY = {"mean_reward": None, "calibration": None}
+ROUNDS_WITHOUT_A_DAY = 10_000  # of a preview, where nothing was asked in the last day
+
+
+def glance(calls: GroupedCalls, view: JournalView) -> StudyAnswer:
+    """A study as the page shows it among others."""
+    shown = shown_study(calls.study)
+    figures = plain_figures(calls.study.metrics())
+    figures |= {"waiting": calls.waiting, "rounds": shown.rounds, "alarms": alarms_of(figures)}
+    figures["per_minute"] = view.per_minute(time.time())
+    figures["today"] = figures["days"][max(figures["days"])] if figures["days"] else NO_DAY
+    figures["limits"] = [limit._asdict() for limit in shown.limits]
+    labels = None if shown.labels is None else [_label(label) for label in shown.labels]
+    return StudyAnswer(
+        name=calls.study.name, policy=shown.policy, paused=shown.paused, arms=labels, figures=figures
+    )
+
+
+def previewed(study: Study, view: JournalView, policy: Any, text: object) -> PreviewAnswer:
+    """How often a policy would explore in the next day, if that is as the last one."""
+    first = shown_study(study).rounds + 1
+    rounds = view.rounds_a_day() or ROUNDS_WITHOUT_A_DAY
+    last = first + rounds - 1
+    wanted, now = planned_count(policy, first, last), planned_count(policy_of(study), first, last)
+    shown = text if isinstance(text, str) else ""
+    return PreviewAnswer(policy=shown, rounds=rounds, explorations=wanted, now=now)
+
+
+def planned_line(study: Study, spans: list[dict[str, Any]]) -> list[int] | None:
+    """How many explorations the policy in force plans up to the end of each span; None if not known."""
+    policy = resumed_policy(policy_of(study))
+    counts = [planned_count(policy, 1, span["last"]) for span in spans]
+    return None if None in counts else [count or 0 for count in counts]
+
+
+def _label(label: object) -> str | int:
+    return label if isinstance(label, str | int) else str(label)

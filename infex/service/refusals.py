@@ -1,0 +1,82 @@
+"""Named errors as status and body."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from infex import errors
+from infex.errors import InfexError, InvalidBody
+from infex.service.answers import RefusalAnswer
+
+REFUSED = 422
+STATUS_OF: dict[type[InfexError], int] = {
+    errors.UnknownStudy: 404,
+    errors.UnknownDecision: 404,
+    errors.OtherSettings: 409,
+    errors.UnderWay: 409,
+    errors.Overloaded: 429,
+    errors.StoreFailed: 503,
+    errors.StoreInUse: 503,
+    errors.JournalMoved: 503,
+    errors.DamagedJournal: 503,
+    errors.ForeignStore: 503,
+}
+"""All other named errors are of what was asked: 422."""
+LATER = (429, 503)
+FIELD_OF: dict[type[InfexError], str] = {
+    errors.UnknownStudy: "name",
+    errors.UnknownDecision: "key",
+    errors.AnotherRequest: "key",
+    errors.AlreadyTold: "reward",
+    errors.InvalidReward: "reward",
+    errors.InvalidContext: "context",
+    errors.InvalidArms: "arms",
+    errors.InvalidExpression: "policy",
+    errors.InvalidRecord: "features",
+    errors.UnderWay: "Idempotency-Key",
+}
+FIELD_FIRST = re.compile(r"(?:an? )?(\w+)(?: must|=)")  # how messages about a setting begin
+ENCODER_OF_REFUSALS = msgspec.json.Encoder()
+
+
+class RefusedInBatch(InfexError):
+    """One request of many was refused: those before it stand, and the same batch again is safe."""
+
+    def __init__(self, place: int, error: InfexError) -> None:
+        super().__init__(f"request {place} of the batch, counted from 0, was refused: {error}")
+        self.place, self.error = place, error
+
+
+def status_of(error: InfexError) -> int:
+    """The status that says what kind of refusal it is."""
+    if isinstance(error, RefusedInBatch):
+        return status_of(error.error)
+    for kind in type(error).__mro__:
+        if kind in STATUS_OF:
+            return STATUS_OF[kind]
+    return REFUSED
+
+
+def refusal_of(error: InfexError) -> RefusalAnswer:
+    """The body that says what was wrong."""
+    if isinstance(error, RefusedInBatch):
+        inner = refusal_of(error.error)
+        place = f"[{error.place}]" if inner.field is None else f"[{error.place}].{inner.field}"
+        return msgspec.structs.replace(inner, message=str(error), field=place)
+    if isinstance(error, InvalidBody):
+        words = {"field": error.field, "value": error.value, "expected": error.expected}
+        return RefusalAnswer(error="InvalidBody", message=str(error), **words)
+    return RefusalAnswer(error=type(error).__name__, message=str(error), field=_field_of(error))
+
+
+def _field_of(error: InfexError) -> str | None:
+    known = [FIELD_OF[kind] for kind in type(error).__mro__ if kind in FIELD_OF]
+    named = FIELD_FIRST.match(str(error))
+    return known[0] if known else named[1] if named else None
+
+
+def encoded_refusal(refusal: RefusalAnswer) -> bytes:
+    """The body as bytes."""
+    return ENCODER_OF_REFUSALS.encode(refusal)

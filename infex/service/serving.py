@@ -1,0 +1,149 @@
+"""Running the service: checks what it may listen on, then serves until it is told to end."""
+
+from __future__ import annotations
+
+import ipaddress
+import signal
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import final
+
+import uvicorn
+
+from infex.checks import real, whole
+from infex.errors import InvalidSetting
+from infex.service.application import Service
+from infex.service.demo import play_on, play_past, shoppers
+from infex.service.service_limits import ServiceLimits
+from infex.service.token_places import token_path
+from infex.service.tokens import TokenFile
+
+SECONDS_BETWEEN_LOOKS = 0.1  # at the file of tokens: a look takes as long as a tenth of a request
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listening:
+    """Where a service listens, and what for. On another address than loopback it needs a token.
+
+    `tokens` is the file of its tokens; for SQLite that is by itself the one beside the database. `hosts` are
+    further names by which it may be called, such as that of the proxy before it.
+    """
+
+    url: str
+    host: str = "127.0.0.1"
+    port: int = 8321
+    tokens: Path | None = None
+    hosts: tuple[str, ...] = ()
+    limits: ServiceLimits = field(default_factory=ServiceLimits)
+
+    def __post_init__(self) -> None:
+        real("port", whole("port", self.port, least=0), least=0, most=65_535)
+        if not self.is_local and not self.token_file.listed():
+            raise InvalidSetting(
+                f"{self.host} can be reached by others, and {self.token_file.path} has no token: make one by "
+                "`infex token make`, or listen on 127.0.0.1"
+            )
+
+    @property
+    def is_local(self) -> bool:
+        """Can this machine alone reach it?"""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def token_file(self) -> TokenFile:
+        """The file of its tokens."""
+        return TokenFile(token_path(self.url, self.tokens), SECONDS_BETWEEN_LOOKS)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names by which it may be called."""
+        own = f"[{self.host}]" if ":" in self.host else self.host
+        return (*LOOPBACK_NAMES, own, *self.hosts)
+
+
+@final
+class ClosingServer(uvicorn.Server):
+    """A server that refuses new requests and lets go of listeners before it waits for what was begun."""
+
+    def __init__(self, config: uvicorn.Config, service: Service, started: Callable[[str], None]) -> None:
+        super().__init__(config)
+        self._service, self._started = service, started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listens, and says where: the port may have been the system's to choose."""
+        await super().startup(sockets)
+        if self.started:
+            self._started(_address_of(self.servers[0].sockets[0].getsockname()))
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Ends: what was begun is answered, what is new is refused."""
+        self._service.app.closing = True
+        await self._service.feed.end()
+        await super().shutdown(sockets)
+
+
+def _address_of(name: tuple[str, int]) -> str:
+    host, port = name[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+
+
+def service_of(listening: Listening) -> Service:
+    """The service, not yet running."""
+    return Service(listening.url, listening.token_file, listening.names, listening.limits)
+
+
+def serve(listening: Listening, started: Callable[[str], None]) -> None:
+    """Serves until SIGTERM or Ctrl-C; then finishes what was begun, and closes the studies.
+
+    `started` is called with the address once it listens.
+    """
+    run(service_of(listening), listening, started)
+
+
+def serve_demo(host: str, port: int, started: Callable[[str], None]) -> None:
+    """Serves a simulated shop, with two days behind it and visitors that go on to come."""
+    with tempfile.TemporaryDirectory(prefix="infex-demo-") as folder:
+        listening = Listening(url=f"sqlite:///{folder}/demo.db", host=host, port=port)
+        shops, ended = shoppers(), threading.Event()
+        play_past(listening.url, shops, time.time())
+        service = service_of(listening)
+        hand = threading.Thread(target=play_on, args=(service, shops, ended, ended.wait))
+        hand.start()
+        try:
+            run(service, listening, started)
+        finally:
+            ended.set()
+            hand.join()
+
+
+def run(service: Service, listening: Listening, started: Callable[[str], None]) -> None:
+    """Runs a service until SIGTERM or Ctrl-C."""
+    settings = uvicorn.Config(
+        service.app,
+        host=listening.host,
+        port=listening.port,
+        log_level="warning",
+        access_log=False,  # addresses hold keys
+        server_header=False,
+        date_header=False,
+        limit_concurrency=2 * listening.limits.waiting,
+        timeout_graceful_shutdown=listening.limits.closing_seconds,
+        timeout_keep_alive=30,
+        h11_max_incomplete_event_size=32_768,
+        ws="none",
+        lifespan="on",
+    )
+    signal.signal(signal.SIGTERM, lambda *_: None)  # the server raises it again once it has ended well
+    ClosingServer(settings, service, started).run()

@@ -1,0 +1,287 @@
+// One study: when it explores, what it plays, what came of it, why, and what an admin may change.
+import { bars, chart, intervals, make, number, span } from "/drawing.js";
+import { alarms, figure } from "/page.js";
+
+let here = null; // what is shown: the study, its places on the page, and how to ask
+const MOST_ARMS = 7, MOST_ROWS = 12, FEW_ROWS = 15, MANY_ROWS = 200;
+const PANELS = [
+  ["when", "When it explores", "wide"],
+  ["shares", "Share of each arm"],
+  ["estimates", "Estimates of the arms played lately, with intervals"],
+  ["cost", "Cost of exploring so far"],
+  ["reward", "Mean reward, as told"],
+  ["delay", "Delay of rewards"],
+  ["days", "By day"],
+  ["changes", "Changes, and what was skipped", "wide"],
+];
+
+export function openStudy(main, study, tools) {
+  here = { study, ...tools, places: {}, filters: {}, rows: "", most: FEW_ROWS };
+  const place = (name, title, style) => {
+    const host = make("div", { id: name });
+    here.places[name] = host;
+    return make("section", { class: `panel ${style || ""}`, "aria-label": title }, make("h3", {}, title), host);
+  };
+  here.places.head = make("div");
+  main.replaceChildren(
+    make("p", { class: "small" }, make("a", { href: "#/" }, "All studies")),
+    here.places.head,
+    make("div", { class: "panels" }, ...PANELS.map((panel) => place(...panel)), place("latest", "Latest decisions", "wide"), here.may("admin") ? place("admin", "Change", "wide") : null),
+  );
+  drawFilters();
+  if (here.may("admin")) drawAdmin();
+  refreshStudy(study);
+}
+
+export async function refreshStudy(study) {
+  const mine = here;
+  mine.study = study;
+  drawHead(study);
+  try {
+    const path = `/v1/studies/${encodeURIComponent(study.name)}`;
+    const [past, latest] = await Promise.all([mine.ask(`${path}/past`), mine.ask(`${path}/decisions?${new URLSearchParams({ most: 200, ...mine.filters })}`)]);
+    if (here !== mine) return;
+    if (past.entries) drawPast(study, past, latest);
+    drawLatest(latest);
+    document.body.dataset.drawn = `${study.name} ${past.entries}`;
+  } catch (error) {
+    mine.places.head.append(make("p", { role: "alert" }, error.message));
+  }
+}
+
+function drawHead(study) {
+  const f = study.figures, spent = f.exploration;
+  here.places.head.replaceChildren(
+    make("h2", {}, study.name, " ", study.paused ? make("span", { class: "badge paused" }, "exploring is paused") : null),
+    make("p", { class: "small soft" }, make("code", {}, study.policy)),
+    make("dl", { class: "figures" },
+      figure("decisions", number(f.decisions), `${number(f.per_minute)} a minute`),
+      figure("explored of planned", `${number(spent.done)} of ${number(spent.planned)}`, spent.different === null ? "" : `${number(spent.different)} really different`),
+      figure("skipped", number(spent.skipped), spent.owed ? `${number(spent.owed)} to be made up` : ""),
+      figure("next due", study.paused ? "paused" : spent.next_due === null ? "–" : `round ${number(spent.next_due)}`),
+      figure("cost of exploring", number(spent.cost)),
+      figure("mean reward", number(f.today.mean_reward), "of the last day"),
+      figure("pending", number(f.states.pending), f.states.late ? `${number(f.states.late)} late` : ""),
+      liftFigure(f.held_out),
+    ),
+    alarms(f.alarms),
+  );
+}
+
+function liftFigure(held) {
+  if (!held?.decisions) return figure("lift", "–", "nobody is held out");
+  const answer = make("span", {}, "");
+  const button = make("button", { onclick: async () => {
+    button.disabled = true;
+    try {
+      const lift = await here.ask(`/v1/studies/${encodeURIComponent(here.study.name)}/lift`);
+      answer.textContent = lift.difference === null ? "too few rewards" : `${number(lift.difference)} (${number(lift.low)} to ${number(lift.high)})`;
+    } catch (error) {
+      answer.textContent = error.message;
+    }
+  } }, "compute");
+  return figure("lift over the held out", answer, `${number(held.decisions)} held out`, button);
+}
+
+function cumulated(values) {
+  let sum = 0;
+  return values.map((value) => (sum += value));
+}
+
+function drawPast(study, past, latest) {
+  const spans = past.stretches, ends = spans.map((each) => each.last), spent = study.figures.exploration;
+  if (!spans.length) return;
+  const done = cumulated(spans.map((each) => each.explored)), due = spent.next_due;
+  const named = (x) => `round ${x.toLocaleString("en")}`;
+  chart(here.places.when, {
+    title: "Explorations planned and done, by round", height: 260, points: ends, until: due && !study.paused ? Math.max(due, ends[ends.length - 1]) : undefined,
+    lines: [
+      ...(past.planned ? [{ name: "planned", y: past.planned, style: "stroke7 dashed" }] : []),
+      { name: "done", y: done, style: "stroke1" },
+    ],
+    marks: past.marks.map((mark) => ({ x: mark.round, kind: mark.explored ? (mark.different ? "different" : "same") : "skipped", text: `${named(mark.round)}: ${mark.explored ? `explored ${mark.arm}` : mark.reason}` })),
+    verticals: due && !study.paused ? [{ x: due, name: `next due: ${number(due)}` }] : [],
+    tip: (place) => `${named(ends[place])}: ${number(done[place])} done${past.planned ? `, ${number(past.planned[place])} planned` : ""}`,
+    hint: "Arrow keys move, + and - zoom, Escape shows all; or drag.",
+    legend: [{ fill: "fill7", name: "planned; explored, same arm as greedy" }, { fill: "fill1", name: "done; explored another arm" }, { fill: "fill6", name: "circles: skipped" }],
+  });
+  drawShares(spans, ends, named);
+  drawEstimates(latest);
+  const cost = cumulated(spans.map((each) => each.cost)), limit = study.figures.limits.find((each) => each.what === "cost" && each.window === null);
+  chart(here.places.cost, {
+    title: "Summed estimated loss of exploring, by round", points: ends, lines: [{ name: "cost", y: cost, style: "stroke1" }],
+    limit: limit ? { y: limit.limit, name: `limit ${number(limit.limit)}` } : undefined, tip: (place) => `${named(ends[place])}: ${number(cost[place])}`,
+    hint: limit ? "" : "The policy has no limit of cost.",
+  });
+  const means = spans.map((each) => (each.rewards ? each.reward / each.rewards : NaN));
+  chart(here.places.reward, {
+    title: "Mean reward, by round", points: ends, lines: [{ name: "mean reward", y: means, style: "stroke2" }],
+    tip: (place) => `${named(ends[place])}: ${number(means[place])} over ${number(spans[place].rewards)} rewards`,
+  });
+  drawDelay(study.figures.delay);
+  drawDays(study.figures.days);
+  drawChanges(past);
+}
+
+function drawShares(spans, ends, named) {
+  const totals = {};
+  for (const each of spans) for (const [arm, count] of Object.entries(each.arms)) totals[arm] = (totals[arm] || 0) + count;
+  const order = Object.keys(totals).sort((a, b) => totals[b] - totals[a]), top = order.slice(0, MOST_ARMS), rest = order.slice(MOST_ARMS);
+  const names = rest.length ? [...top, `${rest.length} others`] : top;
+  const share = (each, place) => {
+    const all = Object.values(each.arms).reduce((sum, count) => sum + count, 0);
+    const count = place < top.length ? each.arms[top[place]] || 0 : rest.reduce((sum, arm) => sum + (each.arms[arm] || 0), 0);
+    return count / all;
+  };
+  let below = spans.map(() => 0);
+  const areas = names.map((name, place) => {
+    const low = below, high = spans.map((each, i) => low[i] + share(each, place));
+    below = high;
+    return { name, low, high, fill: `fill${place < MOST_ARMS ? place : 7}` };
+  });
+  chart(here.places.shares, {
+    title: "Share of each arm, by round", points: ends, areas, high: 1, format: (y) => `${Math.round(100 * y)}%`,
+    tip: (i) => `${named(ends[i])}: ${names.map((name, place) => [share(spans[i], place), name]).filter((pair) => pair[0] >= 0.005).sort((a, b) => b[0] - a[0]).slice(0, 5).map(([part, name]) => `${name} ${Math.round(100 * part)}%`).join(" · ")}`,
+    legend: names.map((name, place) => ({ name, fill: `fill${place < MOST_ARMS ? place : 7}` })),
+  });
+}
+
+function drawEstimates(latest) {
+  const by = {};
+  for (const each of latest) (by[each.arm] ||= []).push(each);
+  const mean = (values) => (values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : NaN);
+  const rows = Object.entries(by).sort((a, b) => b[1].length - a[1].length).slice(0, MOST_ROWS).map(([name, all]) => ({
+    name: `${name} (${all.length})`, mid: mean(all.map((each) => each.estimate)), low: mean(all.map((each) => each.low ?? NaN)), high: mean(all.map((each) => each.high ?? NaN)),
+    other: mean(all.map((each) => each.reward).filter((reward) => reward !== null)),
+  }));
+  if (rows.length) intervals(here.places.estimates, rows, { title: "Mean estimate and interval of each arm in its latest decisions" });
+  here.places.estimates.append(make("p", { class: "tip" }, "Of the latest decisions: dot the mean estimate, line the mean interval, square the mean reward that came."));
+}
+
+function drawDelay(delay) {
+  const edges = Object.keys(delay.up_to).sort((a, b) => (a === "more" ? 1 : b === "more" ? -1 : a - b)), all = Object.values(delay.up_to).reduce((sum, count) => sum + count, 0);
+  bars(here.places.delay, edges.map((edge, place) => ({
+    name: edge === "more" ? `over ${span(Number(edges[place - 1]))}` : `up to ${span(Number(edge))}`, value: delay.up_to[edge], text: all ? `${Math.round((100 * delay.up_to[edge]) / all)}%` : "0",
+  })), { title: "How long rewards took" });
+  here.places.delay.append(make("p", { class: "tip" }, `mean ${span(delay.mean)}, of ${number(all)} rewards`));
+}
+
+function cells(tag, row, numbers) {
+  return make("tr", {}, ...row.map((cell, place) => make(tag, { class: numbers && place ? "number" : "", scope: tag === "th" ? "col" : undefined }, cell)));
+}
+
+function drawDays(days) {
+  const rows = Object.entries(days).sort().reverse().slice(0, 14).map(([day, f]) => [day, number(f.decisions), number(f.explored), number(f.rewards), number(f.mean_reward), number(f.calibration)]);
+  here.places.days.replaceChildren(make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table by day" }, make("table", {},
+    make("thead", {}, cells("th", ["day", "decisions", "explored", "rewards", "mean reward", "calibration"], true)), make("tbody", {}, ...rows.map((row) => cells("td", row, true))))),
+  make("p", { class: "tip" }, "Calibration: mean reward minus mean estimate; near 0 is good."));
+}
+
+function drawChanges(past) {
+  const skipped = Object.entries(past.skipped).map(([reason, count]) => make("li", {}, `${number(count)} × ${reason}`));
+  const changes = past.amendments.slice(-8).reverse().map((each) => make("li", {}, `${new Date(each.at * 1000).toLocaleString()}: ${each.what}. ${each.reason}`));
+  here.places.changes.replaceChildren(
+    make("p", { class: "small" }, "Explorations that were due and did not happen:"), skipped.length ? make("ul", { class: "small" }, ...skipped) : make("p", { class: "small soft" }, "none"),
+    make("p", { class: "small" }, "Amendments, the newest first:"), changes.length ? make("ul", { class: "small" }, ...changes) : make("p", { class: "small soft" }, "none"));
+}
+
+function drawFilters() {
+  const arms = (here.study.arms || []).map(String), reasons = Object.keys(here.study.figures.reasons);
+  const choice = (name, label, options) => make("label", {}, label, make("select", { onchange: (event) => {
+    if (event.target.value) here.filters[name] = event.target.value;
+    else delete here.filters[name];
+    refreshStudy(here.study);
+  }, "data-filter": name }, make("option", { value: "" }, "all"), ...options.map(([value, text]) => make("option", { value }, text))));
+  here.rows = make("tbody");
+  here.places.latest.append(
+    make("div", { class: "filters" }, choice("arm", "arm", arms.map((arm) => [arm, arm])), choice("reason", "reason", reasons.map((reason) => [reason, reason])),
+      choice("explored", "explored", [["true", "yes"], ["false", "no"]]), choice("state", "reward", ["pending", "rewarded", "defaulted", "late", "corrected"].map((each) => [each, each]))),
+    make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table of the latest decisions" }, make("table", { class: "latest" },
+      make("thead", {}, cells("th", ["key", "round", "arm", "reason", "estimate", "reward", "when"])), here.rows)),
+    make("button", { id: "more", onclick: (event) => {
+      here.most = here.most === FEW_ROWS ? MANY_ROWS : FEW_ROWS;
+      event.target.textContent = here.most === FEW_ROWS ? "Show more" : "Show fewer";
+      refreshStudy(here.study);
+    } }, "Show more"));
+}
+
+function drawLatest(latest) {
+  const focused = document.activeElement?.dataset?.key;
+  const rows = latest.slice(0, here.most).map((each) => {
+    const cell = (name, value, style = "") => make("td", { class: style, "data-name": name }, value);
+    return make("tr", {}, cell("", make("button", { "data-key": each.key, title: "Why?", onclick: () => showWhy(each.key) }, each.key)), cell("round", number(each.round)), cell("arm", each.arm), cell("", each.explored ? make("strong", {}, each.reason) : each.reason),
+      cell("estimate", number(each.estimate)), cell("reward", each.reward === null ? each.state : number(each.reward)), cell("", new Date(each.at * 1000).toLocaleTimeString()));
+  });
+  here.rows.replaceChildren(...(rows.length ? rows : [make("tr", {}, make("td", { colspan: "7", class: "soft" }, "none of the latest decisions is so"))]));
+  if (focused) here.rows.querySelector(`button[data-key="${CSS.escape(focused)}"]`)?.focus();
+}
+
+async function showWhy(key) {
+  const dialog = document.getElementById("why");
+  const body = make("div", {}, make("p", { class: "soft" }, "The journal is replayed up to this decision, to prove it."));
+  dialog.replaceChildren(make("div", { class: "top" }, make("h2", { id: "why-title" }, `Why ${key}?`), make("button", { onclick: () => dialog.close() }, "Close")), body);
+  dialog.showModal();
+  try {
+    const { why } = await here.ask(`/v1/studies/${encodeURIComponent(here.study.name)}/explain/${encodeURIComponent(key)}`);
+    drawWhy(body, why);
+  } catch (error) {
+    body.replaceChildren(make("p", { role: "alert" }, error.message));
+  }
+  dialog.dataset.shown = key;
+}
+
+function drawWhy(body, why) {
+  const d = why.decision;
+  if (!d) {
+    body.replaceChildren(make("p", {}, `Its content is gone: ${why.state}.`));
+    return;
+  }
+  const proof = why.proven === true ? "proven: decided once more from the journal, it came to the same to the last bit" : why.proven === false ? "NOT the same when it was decided once more" : "cannot be proven: something it rested on was erased, or it was held out";
+  const offers = make("div"), shares = make("div");
+  body.replaceChildren(
+    make("p", {}, `Round ${number(d.t)}: ${d.label ?? d.arm}, ${d.explored ? "explored" : "not explored"}, because “${d.reason}”. `, make("strong", {}, proof), "."),
+    make("dl", { class: "figures" },
+      figure("estimate", number(d.estimate), `${number(d.low)} to ${number(d.high)}`), figure("probability", number(d.probability), `chance of exploring ${number(d.chance)}`),
+      figure("estimated loss", number(why.loss)), figure("reward", why.reward === null ? why.state : number(why.reward)), figure("entry", number(why.entry), why.amendment ? `after amendment ${number(why.amendment)}` : ""), figure("software", why.software || "–")),
+    make("p", { class: "small" }, make("code", {}, why.policy || "")),
+    why.offers.length ? make("h3", {}, "Offers, with estimates and intervals") : null, offers,
+    Object.keys(why.shares).length ? make("h3", {}, "What each feature added to the estimate of the arm played") : null, shares);
+  if (why.offers.length) intervals(offers, [...why.offers].sort((a, b) => b.estimate - a.estimate).slice(0, 20).map((each) => ({ name: String(each.label ?? each.arm), low: each.low, mid: each.estimate, high: each.high, chosen: each.arm === d.arm })), { title: "Offers with estimates and intervals; the arm played stands out" });
+  const parts = Object.entries(why.shares).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1])).slice(0, 20);
+  if (parts.length) bars(shares, parts.map(([name, value]) => ({ name, value })), { title: "Share of each feature in the estimate" });
+}
+
+function drawAdmin() {
+  const path = `/v1/studies/${encodeURIComponent(here.study.name)}`, said = make("p", { role: "status", id: "said" });
+  const reason = make("input", { type: "text", id: "reason", maxlength: "500", required: true }), policy = make("input", { type: "text", id: "policy", maxlength: "2000", spellcheck: "false", value: here.study.policy });
+  const change = async (body, words) => {
+    if (!reason.value.trim()) {
+      said.textContent = "Say why: the journal keeps it.";
+      reason.focus();
+      return;
+    }
+    try {
+      const study = await here.ask(`${path}/amendments`, { ...body, reason: reason.value.trim() });
+      said.textContent = words;
+      reason.value = "";
+      policy.value = study.policy;
+      refreshStudy(study);
+    } catch (error) {
+      said.textContent = error.message;
+    }
+  };
+  const preview = async () => {
+    try {
+      const shown = await here.ask(`${path}/preview`, { policy: policy.value });
+      const word = (count) => (count === null ? "an unknown number of" : number(count));
+      said.textContent = `In the next ${number(shown.rounds)} decisions, about a day: ${word(shown.explorations)} explorations; as it is now, ${word(shown.now)}.`;
+    } catch (error) {
+      said.textContent = error.message;
+    }
+  };
+  here.places.admin.append(make("div", { class: "fields" },
+    make("label", { for: "reason" }, "Why (it is kept in the journal)"), reason,
+    make("div", { class: "row" }, make("button", { id: "pause", onclick: () => change({ explore: false }, "Exploring is paused.") }, "Pause exploring"), make("button", { id: "resume", onclick: () => change({ explore: true }, "Exploring goes on.") }, "Resume exploring")),
+    make("label", { for: "policy" }, "Policy with its schedule and limits"), policy,
+    make("div", { class: "row" }, make("button", { id: "preview", onclick: preview }, "Preview"), make("button", { id: "amend", onclick: () => change({ policy: policy.value }, "The policy is changed.") }, "Amend")), said));
+}

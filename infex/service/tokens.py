@@ -1,0 +1,170 @@
+"""Who may do what: tokens with scopes, of which a file keeps hashes alone."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import hmac
+import math
+import os
+import secrets
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import final
+
+import msgspec
+
+from infex.checks import one_of
+from infex.errors import DamagedFile, InvalidSetting, UnknownToken
+from infex.files import replace
+
+TOKEN_FILE_VERSION = 1
+SECRET_BYTES = 32
+TOKEN_START = "infex"
+OWNER_ALONE = 0o600
+NO_TOKEN = hashlib.sha256(b"").hexdigest()  # compared with where an id is not known, to take the same time
+
+
+class Scope(StrEnum):
+    """What a token allows: to ask, to tell, to look, and to change a study. None of them implies another."""
+
+    DECIDE = "decide"
+    REWARD = "reward"
+    READ = "read"
+    ADMIN = "admin"
+
+
+class KeptToken(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is kept of a token: its id, which is no secret, the hash of all of it, and what it allows."""
+
+    id: str
+    sha256: str
+    scopes: tuple[Scope, ...]
+    made: str
+    note: str = ""
+
+
+class TokenFileContent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All of the file."""
+
+    version: int
+    tokens: tuple[KeptToken, ...]
+
+
+@final
+class TokenFile:
+    """The tokens of a service, in a file that is read again as soon as it has changed.
+
+    `seconds` may pass between two looks at the file.
+
+    A token is `infex_ID_SECRET`, with 256 random bits. Processes that write it take turns.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     tokens = TokenFile(Path(folder) / "shop.db.tokens")
+    ...     token = tokens.make([Scope.DECIDE, Scope.REWARD], note="the till")
+    ...     print(sorted(map(str, tokens.scopes(token))), tokens.scopes("infex_of_nobody"))
+    ['decide', 'reward'] None
+    """
+
+    def __init__(self, path: Path, seconds: float = 0.0) -> None:
+        self.path, self._seconds, self._looked = path, seconds, -math.inf
+        self._lock, self._tokens = threading.Lock(), dict[str, KeptToken]()
+        self._seen: tuple[int, int, int] | None = None
+
+    def listed(self) -> list[KeptToken]:
+        """All tokens that are valid, oldest first; their secrets are known to nobody here."""
+        return list(self._fresh().values())
+
+    def make(self, scopes: Iterable[str], note: str = "") -> str:
+        """A new token, which is told this once."""
+        wanted = _checked_scopes(scopes)
+        name, secret = secrets.token_hex(4), secrets.token_urlsafe(SECRET_BYTES)
+        token = f"{TOKEN_START}_{name}_{secret}"
+        made = datetime.now(UTC).isoformat(timespec="seconds")
+        kept = KeptToken(id=name, sha256=_hashed(token), scopes=wanted, made=made, note=note)
+        with self._writing():
+            self._write([*self._read(), kept])
+        return token
+
+    def revoke(self, name: str) -> None:
+        """Makes a token invalid, given by its id; whoever uses it is refused from now on."""
+        with self._writing():
+            before = self._read()
+            after = [token for token in before if token.id != name]
+            if len(after) == len(before):
+                raise UnknownToken(f"{self.path} has no token with the id {name!r}")
+            self._write(after)
+
+    def scopes(self, token: str) -> frozenset[Scope] | None:
+        """What a token allows; None if it is not valid. Takes the same time for all wrong ones of an id."""
+        kept = self._of_same_id(token)
+        same = hmac.compare_digest(_hashed(token), NO_TOKEN if kept is None else kept.sha256)
+        return frozenset(kept.scopes) if same and kept is not None else None
+
+    def _of_same_id(self, token: str) -> KeptToken | None:
+        parts = token.split("_", 2)
+        return self._fresh().get(parts[1]) if len(parts) == 3 and parts[0] == TOKEN_START else None
+
+    def _fresh(self) -> dict[str, KeptToken]:
+        """The tokens as the file has them now."""
+        now = time.monotonic()
+        if now - self._looked < self._seconds:
+            return self._tokens
+        self._looked = now
+        try:
+            found = os.stat(self.path)
+            seen = (found.st_mtime_ns, found.st_ino, found.st_size)
+        except FileNotFoundError:
+            seen = None
+        if seen != self._seen:
+            with self._lock:
+                self._tokens = {token.id: token for token in self._read()}
+                self._seen = seen
+        return self._tokens
+
+    def _read(self) -> tuple[KeptToken, ...]:
+        try:
+            content = msgspec.json.decode(self.path.read_bytes(), type=TokenFileContent)
+        except FileNotFoundError:
+            return ()
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise DamagedFile(f"{self.path} is no file of tokens: {error}") from None
+        if content.version != TOKEN_FILE_VERSION:
+            raise DamagedFile(f"{self.path} is of the unknown version {content.version}")
+        return content.tokens
+
+    def _write(self, tokens: Iterable[KeptToken]) -> None:
+        content = TokenFileContent(version=TOKEN_FILE_VERSION, tokens=tuple(tokens))
+        replace(self.path, msgspec.json.format(msgspec.json.encode(content), indent=1), mode=OWNER_ALONE)
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """While it lasts no other process writes the file."""
+        if not self.path.parent.is_dir():
+            raise InvalidSetting(f"no such folder: {self.path.parent}")
+        beside = self.path.with_name(f".{self.path.name}.lock")
+        descriptor = os.open(beside, os.O_CREAT | os.O_RDWR, OWNER_ALONE)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+def _checked_scopes(scopes: Iterable[str]) -> tuple[Scope, ...]:
+    wanted = tuple(dict.fromkeys(scopes))
+    for scope in wanted:
+        one_of("scope", str(scope), tuple(each.value for each in Scope))
+    if not wanted:
+        raise InvalidSetting("a token needs a scope: decide, reward, read or admin")
+    return tuple(Scope(scope) for scope in wanted)
+
+
+def _hashed(token: str) -> str:
+    return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()

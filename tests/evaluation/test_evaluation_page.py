@@ -1,0 +1,70 @@
+"""The page of an evaluation, as text and in a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import infex
+from infex import evaluation
+from infex.evaluation.evaluation import Evaluation
+from tests.evaluation.synthetic_logs import as_log, logs
+from tests.reports import browser
+
+
+def found(**other: object) -> Evaluation:
+    targets = {"<b>mine": logs()["jit_target"], "now": evaluation.logged, "flat": infex.Uniform(), "first": 0}
+    return evaluation.evaluate(as_log("jit"), targets, **other)
+
+
+def test_the_page_tells_the_verdict_first_and_loads_nothing(tmp_path: Path) -> None:
+    found(against="now", way="robust").page(tmp_path / "evaluation.html")
+    page = (tmp_path / "evaluation.html").read_text()
+    assert page.index("would have earned less than now") < page.index("<h2>")
+    assert "&lt;b&gt;mine" in page
+    assert "<b>mine" not in page
+    assert "http" not in page.replace("http://www.w3.org", "")
+    assert "nan" not in page
+    assert "The 5 rounds that carry flat most" in page
+    assert "the interval is too short" in page
+
+
+def test_what_would_settle_an_open_verdict_is_told(tmp_path: Path) -> None:
+    judged = found(against="flat", way="robust")
+    assert judged.compare("first", "flat").verdict == "cannot tell"
+    judged.page(tmp_path / "evaluation.html")
+    more = judged.needed("first", "flat")
+    said = (tmp_path / "evaluation.html").read_text()
+    assert f"{more.explorations:,} more explorations ({more.rounds:,} rounds at the pace of this log)" in said
+
+
+def test_a_page_without_a_comparison_says_so(tmp_path: Path) -> None:
+    found().page(tmp_path / "evaluation.html")
+    assert "No target was named" in (tmp_path / "evaluation.html").read_text()
+
+
+def test_the_picture_has_a_row_for_each_target() -> None:
+    svg = found().plot()
+    assert svg.count("<circle") == 4
+    assert svg.startswith("<svg")
+    assert "&lt;b&gt;mine" in svg
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_sticks_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setattr(browser, "settle", lambda driver: None)  # the page has no script to wait for
+    found(against="now", way="robust").page(tmp_path / "evaluation.html")
+    with browser.opened(tmp_path / "evaluation.html", width) as driver:
+        across, tracks = driver.execute_script(
+            """
+            const page = document.documentElement;
+            const tracks = [...document.querySelectorAll(".track")].map(each => each.clientWidth);
+            return [page.scrollWidth - page.clientWidth, tracks];
+            """
+        )
+        assert across <= 0
+        assert len(tracks) == 4
+        assert min(tracks) >= 200
+        assert driver.get_log("browser") == []

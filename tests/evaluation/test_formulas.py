@@ -1,0 +1,265 @@
+"""Every formula against what other people's libraries say of the same logs (golden/evaluation.json)."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from infex.arrays import Floats
+from infex.errors import InvalidSetting, NoSupport
+from infex.evaluation import adaptive, empirical_likelihood, intervals, sequences, ways
+from tests.evaluation.synthetic_logs import logs
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "evaluation.json"
+NEAR, ROOT = 1e-10, 1e-8
+CASES = ("soft log, soft target", "soft log, best target", "heavy log")
+
+
+@functools.cache
+def said() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(GOLDEN.read_text())
+    return found
+
+
+def case(name: str) -> tuple[np.ndarray, ...]:
+    found, kind = logs(), name.split()[0]
+    target = "heavy_target" if kind == "heavy" else f"soft_target_{name.split()[2]}"
+    return tuple(
+        found[key] for key in (f"{kind}_action", f"{kind}_reward", f"{kind}_pscore", target, f"{kind}_fitted")
+    )
+
+
+def way_of(name: str) -> tuple[ways.Way, bool]:
+    """The way that another library's name stands for, and whether it asks a model."""
+    kind, *rest = name.split()
+    setting = float(rest[-1]) if rest else math.inf
+    made = {
+        "ips": ways.clipped(setting) if rest else ways.WEIGHTS,
+        "snips": ways.RATIO,
+        "dr": ways.clipped(setting) if rest else ways.WEIGHTS,
+        "sndr": ways.RATIO,
+        "switch-dr": ways.switch(setting),
+        "dr-os": ways.shrunk(setting),
+        "dm": ways.shrunk(0.0),
+        "replay": ways.RATIO,
+    }
+    if kind.startswith("sg-"):
+        return ways.bent(setting), kind == "sg-dr"
+    return made[kind], kind not in ("ips", "snips", "replay")
+
+
+def rounds_of(name: str, estimator: str) -> ways.Weighed:
+    action, reward, pscore, target, fitted = case(name)
+    rounds = ways.weighed(action, reward, pscore, target, fitted)
+    if estimator == "replay":
+        same = (target[np.arange(len(action)), action] == 1.0).astype(float)
+        rounds = rounds._replace(weight=same)
+    return rounds if way_of(estimator)[1] else ways.without_model(rounds)
+
+
+ESTIMATES = [(name, each) for name in CASES for each in said()["obp 0.5.7"][name] if "tuned" not in each]
+
+
+@pytest.mark.parametrize(("name", "estimator"), ESTIMATES)
+def test_an_estimate_is_what_obp_says(name: str, estimator: str) -> None:
+    told = said()["obp 0.5.7"][name][estimator]
+    rounds, (way, _) = rounds_of(name, estimator), way_of(estimator)
+    if not rounds.weight.any():  # obp says 0.0 where no round matches
+        with pytest.raises(NoSupport, match="never played"):
+            way.estimate(rounds)
+        return
+    found, terms = way.estimate(rounds), way.terms(rounds)
+    if told["value"] is not None:  # obp has 0/0 at a setting of 0
+        assert found.value == pytest.approx(told["value"], abs=NEAR)
+        assert terms.mean() == pytest.approx(told["value"], abs=NEAR)
+        rng = np.random.RandomState(7)
+        draws = (rng.randint(0, terms.size, terms.size) for _ in range(200))
+        boot = intervals.resampled(terms, draws, 0.95)
+        assert (boot.low, boot.high) == pytest.approx(told["bootstrap of 200, RandomState(7)"][1:], abs=NEAR)
+    if not way.ratio:
+        assert found.error == pytest.approx(terms.std() / math.sqrt(terms.size), abs=NEAR)
+
+
+def test_both_versions_of_obp_agree_with_us() -> None:
+    older = said()["obp 0.4.1"]
+    for name in CASES:
+        for estimator, told in older[name].items():
+            rounds = rounds_of(name, estimator)
+            if told["value"] is not None and rounds.weight.any():
+                found = way_of(estimator)[0].estimate(rounds)
+                assert found.value == pytest.approx(told["value"], abs=NEAR)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_tuned_setting_is_obps(name: str) -> None:
+    action, reward, pscore, target, fitted = case(name)
+    rounds = ways.weighed(action, reward, pscore, target, fitted)
+    grid = [ways.shrunk(setting) for setting in ways.GRID]
+    for rule, choose in (("slope", ways.slope_choice), ("mse", ways.least_error_choice)):
+        told = said()["obp 0.5.7"][name][f"dr-os tuned by {rule}"]
+        place = choose(grid, rounds)
+        assert ways.GRID[place] == told["chosen"]
+        assert grid[place].estimate(rounds).value == pytest.approx(told["value"], abs=NEAR)
+
+
+def test_lower_bounds_are_obps() -> None:
+    action, reward, pscore, target, _ = case(CASES[0])
+    terms = ways.WEIGHTS.terms(ways.weighed(action, reward, pscore, target))
+    told = said()["obp 0.5.7"]["lower bounds of weighted rewards, soft log, soft target"]
+    most = told["x_max"]
+    assert intervals.lower_hoeffding(terms, most, 0.05) == pytest.approx(told["hoeffding"], abs=NEAR)
+    assert intervals.lower_bernstein(terms, most, 0.05) == pytest.approx(told["bernstein"], abs=NEAR)
+    assert intervals.lower_student(terms, 0.05) == pytest.approx(told["student"], abs=NEAR)
+
+
+def test_weights_by_what_arms_have_in_common_are_obps() -> None:
+    told = said()["obp 0.5.7"]["mips, soft log, soft target"]
+    laws = np.array(told["laws"])
+    embed = np.array([[int(c) for c in column] for column in told["embed"]]).T
+    seen = (laws[:, embed[:, 0], 0] * laws[:, embed[:, 1], 1]).T
+    found, behaviour = logs(), logs()["soft_behaviour"]
+    weight = ways.marginal_weights(found["soft_target_soft"], behaviour, seen)
+    assert float((weight * found["soft_reward"]).mean()) == pytest.approx(told["value"], abs=NEAR)
+    with pytest.raises(NoSupport, match="1 rounds saw"):
+        ways.marginal_weights(np.eye(2), np.eye(2), np.array([[1.0, 0.0], [1.0, 0.0]]))
+
+
+@pytest.mark.parametrize("name", ["soft", "best"])
+def test_points_and_intervals_are_those_of_vowpal_wabbit(name: str) -> None:
+    action, reward, pscore, target, _ = case(f"soft log, {name} target")
+    rounds = ways.weighed(action, reward, pscore, target)
+    told = said()["vw"][f"soft log, {name} target"]
+    sums = empirical_likelihood.sums_of(rounds.weight, reward)
+    assert ways.WEIGHTS.estimate(rounds).value == pytest.approx(told["value"]["ips"], abs=NEAR)
+    assert ways.RATIO.estimate(rounds).value == pytest.approx(told["value"]["snips"], abs=NEAR)
+    point = empirical_likelihood.cressie_read(sums, float(reward.mean()))
+    assert point == pytest.approx(told["value"]["cressie-read"], abs=NEAR)
+    likely = empirical_likelihood.most_likely(rounds.weight, reward)
+    assert likely == pytest.approx(told["value"]["mle"], abs=NEAR)
+    terms = ways.WEIGHTS.terms(rounds)
+    gauss = intervals.normal(float(terms.mean()), terms.std(ddof=1) / math.sqrt(terms.size), 0.95)
+    found = {"gaussian": gauss, "clopper-pearson": intervals.clopper_pearson(rounds.weight, reward, 0.95)}
+    for key, theirs in told["95 % interval"].items():
+        if key.startswith("cressie-read"):
+            most = float(key.split()[-1]) if "wmax" in key else math.inf
+            limited = empirical_likelihood.sums_of(rounds.weight, reward, most)
+            found[key] = empirical_likelihood.cressie_read_interval(limited, 0.95)
+        if key in found:
+            assert found[key][:2] == pytest.approx(theirs, abs=NEAR), key
+    sequence = sequences.confidence_sequence(rounds.weight, reward, 0.95)
+    assert sequence[:2] == pytest.approx(told["95 % interval"]["confidence sequence"], abs=ROOT)
+    assert len(found) == 4
+
+
+@pytest.mark.parametrize("name", ["soft", "best"])
+def test_the_bernstein_sequence_is_that_of_confseq(name: str) -> None:
+    action, reward, pscore, target, _ = case(f"soft log, {name} target")
+    weight = ways.weighed(action, reward, pscore, target).weight
+    told = said()["adaptive"]["Waudby-Smith et al. 2022, weighted rewards"][f"soft log, {name} target"]
+    marks = np.array(told["after"]) - 1
+    assert sequences.bernstein_bounds(weight * reward, 0.025)[marks] == pytest.approx(told["low"], abs=NEAR)
+    high = 1 - sequences.bernstein_bounds(weight * (1 - reward), 0.025)[marks]
+    assert high == pytest.approx(told["high"], abs=NEAR)
+
+
+def arm_scores() -> tuple[Floats, Floats]:
+    """Scores of every arm in every round of the plain bandit, and the probabilities."""
+    probs, action, reward = (logs()[f"mab_{each}"] for each in ("probs", "action", "reward"))
+    hit = np.eye(probs.shape[1])[action]
+    means = np.cumsum(hit * reward[:, None], axis=0) / np.maximum(np.cumsum(hit, axis=0), 1)
+    lagged = np.vstack([np.zeros(probs.shape[1]), means[:-1]])
+    return lagged + hit / probs * (reward[:, None] - lagged), probs
+
+
+def test_adaptive_weights_are_those_of_their_authors() -> None:
+    scores, probs = arm_scores()
+    told = said()["adaptive"]["Hadad et al. 2021, mab log"]
+    plans = {
+        "uniform": np.ones_like,
+        "stable variance, h = sqrt(e)": np.sqrt,
+        "two-point, floor decay 0.5": adaptive.two_point_allocation,
+    }
+    for name, plan in plans.items():
+        for k in range(probs.shape[1]):
+            found = adaptive.weighted_mean(scores[:, k], plan(probs[:, k]))
+            assert found.value == pytest.approx(told[name]["value"][k], abs=NEAR)
+            assert found.error == pytest.approx(told[name]["standard error"][k], abs=NEAR)
+
+
+def test_a_ratio_has_the_error_of_the_delta_method() -> None:
+    action, reward, pscore, target, fitted = case(CASES[0])
+    rounds = ways.weighed(action, reward, pscore, target)
+    found = ways.RATIO.estimate(rounds)
+    bounds = intervals.normal(*found, 0.95)
+    told = said()["infex"]["soft log, soft target"]
+    assert (bounds.low, bounds.high) == pytest.approx(told["snips, delta method"], abs=NEAR)
+    assert ways.effective(rounds.weight) == pytest.approx(told["effective sample size"], abs=1e-9)
+    both = ways.weighed(action, reward, pscore, target, fitted)
+    w, e = both.weight / both.weight.mean(), both.reward - both.at
+    ratio = float((w * e).mean())
+    linear = both.direct - both.direct.mean() + w * (e - ratio)
+    assert ways.RATIO.estimate(both).error == pytest.approx(math.sqrt((linear**2).sum()) / len(w), abs=NEAR)
+
+
+def test_the_interval_of_a_ratio_is_as_wide_as_its_spread() -> None:
+    """Two arms, rewards 5 +- 0.1: a bootstrap over a fixed mean weight is 34 times too wide."""
+    rng, found, halves = np.random.default_rng(5), [], []
+    for _ in range(400):
+        arm, reward = rng.integers(2, size=500), 5 + 0.1 * rng.normal(size=500)
+        rounds = ways.weighed(arm, reward, np.full(500, 0.5), np.tile([1.0, 0.0], (500, 1)))
+        estimate = ways.RATIO.estimate(rounds)
+        found.append(estimate.value)
+        halves.append(estimate.error)
+    assert np.mean(halves) == pytest.approx(np.std(found), rel=0.1)
+
+
+def test_wrong_propensities_give_no_empty_interval() -> None:
+    """Vowpal Wabbit's library answers [1, 0] here."""
+    reward = np.tile([0.0, 1.0], 50)
+    sums = empirical_likelihood.sums_of(np.full(100, 9.0), reward)
+    found = empirical_likelihood.cressie_read_interval(sums, 0.95)
+    assert 0.0 <= found.low <= found.high <= 1.0
+
+
+def test_a_known_limit_of_weights_narrows_the_interval() -> None:
+    rng = np.random.default_rng(1)
+    weight = np.where(rng.random(10_000) < 0.1, 8.0, 0.22)
+    reward = (rng.random(10_000) < 0.004).astype(float)
+    wide, narrow = (
+        empirical_likelihood.cressie_read_interval(
+            empirical_likelihood.sums_of(weight, reward, most), 0.95
+        ).half
+        for most in (math.inf, 10.0)
+    )
+    assert narrow < 0.5 * wide
+
+
+def test_settings_out_of_range_are_refused() -> None:
+    for bad in (lambda: ways.bent(1.5), lambda: ways.clipped(-1.0), lambda: ways.shrunk(float("nan"))):
+        with pytest.raises(InvalidSetting):
+            bad()
+
+
+def test_no_rounds_are_no_support() -> None:
+    empty = np.zeros(0)
+    with pytest.raises(NoSupport):
+        ways.WEIGHTS.estimate(ways.Weighed(empty, empty, empty, empty))
+    assert sequences.lower_bound(empty, 0.05) == 0.0
+    assert ways.effective(empty) == 0.0
+
+
+def test_the_likeliest_weighing_has_a_mean_weight_of_one() -> None:
+    """Rewards of 1 are worth 1, whether weights are too large on average or too small."""
+    rng = np.random.default_rng(2)
+    for scale in (1.3, 0.7):
+        weight = scale * rng.exponential(size=400)
+        found = empirical_likelihood.most_likely(weight, np.ones(400))
+        assert found == pytest.approx(1.0, abs=1e-9)
+        limited = empirical_likelihood.most_likely(weight, np.ones(400), most=50.0)
+        assert limited == pytest.approx(1.0, abs=1e-6)

@@ -1,0 +1,105 @@
+"""A plan with a log begins with what the log has taught."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from infex import Bandit, Greedy, Infex, LinTS, LinUCB, every, plan, play_many, power
+from infex.cli.main import main
+from infex.environments import LinearInstance, changing
+from infex.errors import InvalidReward, InvalidSetting
+from infex.linear import RidgeStatistics
+from infex.logs import Log, write
+from infex.planning.arm_files import read_logged
+from infex.planning.beliefs import belief
+from infex.planning.candidates import greedy
+from infex.planning.lanes import Lane, is_within
+
+
+def shop(rewards: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Arms, and the arms and rewards of a log."""
+    rng = np.random.default_rng(seed)
+    arms = rng.normal(size=(20, 5))
+    arms /= np.linalg.norm(arms, axis=1).max()
+    theta = rng.normal(size=5)
+    which = rng.integers(20, size=rewards)
+    return arms, which, arms[which] @ (theta / np.linalg.norm(theta)) + 0.5 * rng.normal(size=rewards)
+
+
+POLICIES = [Greedy(), LinUCB(scale=0.3), Infex(LinUCB(), every(7)), Infex(LinTS(scale=0.2), power(0.75))]
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+def test_runs_begin_with_what_was_learnt(policy: LinUCB) -> None:
+    """A bandit that learnt the log first, told the rewards of the run, plays the same arms."""
+    arms, which, rewards = shop(60)
+    known = belief(arms, None, None, None, 0.5, 1.0, (which, rewards))
+    problems = [known.instance(number, 0) for number in range(3)]
+    runs = play_many(problems, policy, 150, range(3), paired=True, learnt=known.learnt, record=True)
+    cold = play_many(problems, policy, 150, range(3), paired=True, record=True)
+    assert any(not np.array_equal(run.arms, other.arms) for run, other in zip(runs, cold, strict=True))
+    for problem, run in zip(problems, runs, strict=True):
+        bandit = Bandit(problem.arms, run.policy)
+        bandit.learn(arms=which, rewards=rewards)
+        assert run.arms is not None
+        assert run.rewards is not None
+        for arm, reward in zip(run.arms.tolist(), run.rewards.tolist(), strict=True):
+            decision = bandit.ask()
+            drawn = decision.probability is None  # by LinTS, whose draws in a run are others
+            assert drawn or decision.arm == arm
+            bandit.drop(decision)
+            bandit.learn(arms=[arm], rewards=[reward])
+
+
+def test_a_log_that_has_taught_enough_needs_no_exploration() -> None:
+    arms, which, rewards = shop(4000)
+    answer = plan(arms, horizon=500, noise=0.5, logged=(which, rewards), seconds=2)
+    assert (answer.recommended, answer.explorations, answer.code) == ("Greedy", 0, "infex.Greedy()")
+    assert answer.when == "never"
+    assert answer.why.startswith("You need no exploration: what the log has taught is enough.")
+    assert "with which every run begins" in answer.assumed
+    none = plan(arms, horizon=500, noise=0.5, logged=(which, rewards), seconds=1, max_count=0)
+    assert none.explorations == 0
+    with pytest.raises(InvalidSetting, match="nothing to plan but"):
+        plan(arms, horizon=500, noise=0.5, seconds=1, max_count=0)
+
+
+def test_what_loses_nothing_is_within_any_factor() -> None:
+    one, other = Lane(greedy()), Lane(greedy())
+    one.take(np.zeros(20), np.zeros(20))
+    other.take(np.zeros(20), np.zeros(20))
+    assert is_within(one, other, 0.1)
+    other.take(np.full(20, 3.0), np.zeros(20))
+    assert is_within(one, other, 0.1)
+    assert not is_within(other, one, 0.1)
+
+
+def test_runs_that_cannot_begin_so_are_refused() -> None:
+    learnt = RidgeStatistics(np.eye(2), 1.0)
+    with pytest.raises(InvalidSetting, match="arms are fixed"):
+        play_many(changing(dim=2, arms=3, seed=0), LinUCB(), 10, learnt=learnt)
+    with pytest.raises(InvalidSetting, match="of 2 features"):
+        play_many(LinearInstance(np.eye(3), np.ones(3) / 3), LinUCB(), 10, learnt=learnt)
+
+
+def test_the_command_takes_arms_from_a_log_and_names_what_it_does_not_read(tmp_path: Path) -> None:
+    arms, which, rewards = shop(1500)
+    rewards[3] = np.nan
+    labels = tuple(f"sku-{k}" for k in range(20))
+    write(Log(arm=which, reward=rewards, arms=arms, labels=labels), tmp_path / "year.parquet")
+    words = ["plan", "--logged", str(tmp_path / "year.parquet"), "--horizon", "300", "--noise", "0.5"]
+    words += ["--seconds", "1", "--out", str(tmp_path / "plan"), "--json"]
+    found = CliRunner().invoke(main, words)
+    assert found.exit_code == 0, found.output
+    said = json.loads((tmp_path / "plan" / "plan.json").read_text())
+    assert said["question"]["logged"] == 1499
+    assert said["arms"][0]["label"].startswith("sku-")
+    (tmp_path / "log.csv").write_text("arm,reward,propensity,age\n0,1.0,0.5,30\n")
+    seen = read_logged(tmp_path / "log.csv")
+    assert seen.words == "1 logged rewards; columns that are not read: propensity, age"
+    write(Log(arm=[0], reward=[1.0], offers=np.ones((1, 2, 2)) / 2), tmp_path / "given.parquet")
+    with pytest.raises(InvalidReward, match="infex evaluate --schedule tries schedules"):
+        read_logged(tmp_path / "given.parquet")

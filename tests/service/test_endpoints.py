@@ -1,0 +1,368 @@
+"""Decisions, rewards, reasons and changes over HTTP, as a study gives them."""
+
+import json
+import threading
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+import infex
+from infex.service.service_limits import ServiceLimits
+from infex.study.sqlite_store import SQLiteStore
+from tests.service.running import CONTEXT, PRICING, Running, running
+from tests.waiting import PATIENCE, until
+
+DECISIONS, REWARDS = "/v1/studies/pricing/decisions", "/v1/studies/pricing/rewards"
+
+
+def ask(call: Running, key: str, **more: object) -> Any:
+    return call("POST", DECISIONS, {"key": key, "context": CONTEXT, **more})
+
+
+def test_the_service_decides_as_a_study_in_the_same_process_does(tmp_path: Path) -> None:
+    with running(tmp_path) as call:
+        assert call("POST", "/v1/studies", PRICING).status == 201
+        served = [ask(call, f"o{number}").json for number in range(9)]
+        for number in range(0, 9, 2):
+            reply = call("POST", REWARDS, {"key": f"o{number}", "reward": 0.1 * number})
+            assert reply.json == {"key": f"o{number}", "state": "rewarded"}
+        served += call(
+            "POST", DECISIONS, [{"key": f"b{number}", "context": CONTEXT} for number in range(4)]
+        ).json
+    shop = infex.features.disjoint(["tea", "juice", "water"], context_dim=2)
+    policy = infex.Infex(infex.LinUCB(), infex.every(3))
+    own = infex.Bandit(features=shop, policy=policy, seed=7)
+    alone = [own.ask(context=CONTEXT, id=f"o{number}") for number in range(9)]
+    for number in range(0, 9, 2):
+        own.tell(f"o{number}", 0.1 * number)
+    alone += [own.ask(context=CONTEXT, id=f"b{number}") for number in range(4)]
+    for answer, decision in zip(served, alone, strict=True):
+        assert answer["key"] == decision.id
+        assert (answer["round"], answer["label"]) == (decision.t, decision.label)
+        assert (answer["explored"], answer["reason"]) == (decision.explored, decision.reason)
+        assert (answer["estimate"], answer["low"]) == (decision.estimate, decision.low)
+
+
+def test_what_is_not_on_offer_is_not_played_and_nobody_is_explored_on_who_must_not_be(tmp_path: Path) -> None:
+    with running(tmp_path) as call:
+        call("POST", "/v1/studies", PRICING)
+        for number in range(6):
+            assert ask(call, f"a{number}", offered=["water"]).json["label"] == "water"
+        assert [ask(call, f"b{number}", explore=False).json["explored"] for number in range(6)] == [False] * 6
+        assert ask(call, "c", offered=["beer"]).status == 422
+        batch = [{"key": f"d{number}", "context": CONTEXT, "offered": ["juice"]} for number in range(3)]
+        assert [each["label"] for each in call("POST", DECISIONS, batch).json] == ["juice"] * 3
+
+
+def test_the_same_again_gets_the_same_and_another_request_422(tmp_path: Path) -> None:
+    with running(tmp_path) as call:
+        call("POST", "/v1/studies", PRICING)
+        first = ask(call, "a")
+        assert ask(call, "a").body == first.body
+        other = ask(call, "a", unit="somebody else")
+        assert (other.status, other.json["error"], other.json["field"]) == (422, "AnotherRequest", "key")
+        assert call("POST", REWARDS, {"key": "a", "reward": 1.0}).json["state"] == "rewarded"
+        assert call("POST", REWARDS, {"key": "a", "reward": 1.0}).json["state"] == "rewarded"
+        again = call("POST", REWARDS, {"key": "a", "reward": 0.5})
+        assert (again.status, again.json["field"]) == (422, "reward")
+        unknown = call("POST", REWARDS, {"key": "b", "reward": 0.5})
+        assert (unknown.status, unknown.json["error"]) == (404, "UnknownDecision")
+    with running(tmp_path) as call:  # opened again
+        assert ask(call, "a").body == first.body
+        assert call("GET", f"{DECISIONS}/a").json["reward"] == 1.0
+
+
+def test_a_batch_says_which_was_refused_and_those_before_it_stand(tmp_path: Path) -> None:
+    with running(tmp_path, ServiceLimits(batch=3)) as call:
+        call("POST", "/v1/studies", PRICING)
+        batch = [
+            {"key": "a", "context": CONTEXT},
+            {"key": "b", "context": [1.0]},
+            {"key": "c", "context": CONTEXT},
+        ]
+        reply = call("POST", DECISIONS, batch)
+        assert (reply.status, reply.json["field"]) == (422, "[1].context")
+        assert call("GET", f"{DECISIONS}/a").json["decision"]["round"] == 1
+        assert call("GET", f"{DECISIONS}/c").status == 404
+        told = call("POST", REWARDS, [{"key": "a", "reward": 1}, {"key": "zz", "reward": 1}])
+        assert (told.status, told.json["field"]) == (404, "[1].key")
+        for wrong in ([], [batch[0]] * 4):
+            assert call("POST", DECISIONS, wrong).json["field"] == "body"
+
+
+def test_keys_may_hold_any_letters(tmp_path: Path) -> None:
+    with running(tmp_path) as call:
+        call("POST", "/v1/studies", PRICING)
+        for place, key in enumerate(("a/b/explain/c", "ключ", "x y#z", "%2F", "/", ".."), 1):
+            assert ask(call, key).status == 200
+            assert call("GET", f"/v1/studies/pricing/explain/{key}").json["why"]["decision"]["t"] == place
+            assert call("GET", f"{DECISIONS}/{key}").json["decision"]["round"] == place
+        reply = ask(call, "a\0b")
+        assert (reply.status, reply.json["field"]) == (422, "key")
+
+
+def test_an_idempotency_key_is_kept_as_the_draft_says(tmp_path: Path) -> None:
+    with running(tmp_path) as call:
+        call("POST", "/v1/studies", PRICING)
+        head, body = {"idempotency-key": '"abc"'}, {"context": CONTEXT}
+        first = call("POST", DECISIONS, body, head)
+        assert first.json["key"] == "abc"
+        again = call("POST", DECISIONS, body, head)
+        assert (again.body, again.headers["idempotency-replayed"]) == (first.body, "true")
+        other = call("POST", DECISIONS, {"context": [0.0, 1.0]}, head)
+        assert (other.status, other.json["field"]) == (422, "Idempotency-Key")
+        many = call("POST", DECISIONS, [body, body], {"idempotency-key": "xyz"})
+        assert [each["key"] for each in many.json] == ["xyz#0", "xyz#1"]
+        for wrong in ('""', "", "a" * 201, 'a"b', "ö"):
+            assert call("POST", DECISIONS, body, {"idempotency-key": wrong}).status == 422
+        assert call("POST", DECISIONS, body).json["field"] == "key"
+        assert call("POST", REWARDS, {"key": "nobody", "reward": 1}, head).status == 404
+        assert call("POST", REWARDS, {"key": "abc", "reward": 1}, head).status == 200, "a failure is not kept"
+    with running(tmp_path) as call:  # the journal knows the key
+        assert call("POST", DECISIONS, body, head).body == first.body
+        assert call("POST", DECISIONS, {"context": [0.0, 1.0]}, {"idempotency-key": "abc"}).status == 422
+
+
+class HeldDisk:
+    """Commits that end when they are let go, or when the block ends."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.begun, self.go_on = threading.Semaphore(0), threading.Semaphore(0)
+        self.sizes: list[int] = []
+        append = SQLiteStore.append
+
+        def held(store: Any, name: str, entries: Any) -> None:
+            if name == "pricing" and len(entries) and entries[0].kind != "opened":
+                self.sizes.append(len(entries))
+                self.begun.release()
+                assert self.go_on.acquire(timeout=PATIENCE)
+            append(store, name, entries)
+
+        monkeypatch.setattr(SQLiteStore, "append", held)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.go_on.release(1000)
+
+
+def test_nothing_is_answered_before_it_is_on_disk_and_many_share_a_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = HeldDisk(monkeypatch)
+    with running(tmp_path, ServiceLimits(waiting=40)) as call, disk:
+        call("POST", "/v1/studies", PRICING)
+        first = call.begin("POST", DECISIONS, {"key": "first", "context": CONTEXT})
+        assert disk.begun.acquire(timeout=PATIENCE)
+        others = [call.begin("POST", DECISIONS, {"key": f"o{n}", "context": CONTEXT}) for n in range(39)]
+        study = call.service.studies.of("pricing")
+        until(lambda: study.study._desk.standing.number == 41, "all are decided")
+        assert not any(each.done() for each in [first, *others])
+        more = call("POST", DECISIONS, {"key": "too many", "context": CONTEXT})
+        assert (more.status, more.json["error"], more.headers["retry-after"]) == (429, "Overloaded", "1")
+        assert call("GET", "/healthz").status == 200, "the loop is not blocked"
+        again = call.begin("POST", DECISIONS, b'{"context":[0.6,0.8]}', {"idempotency-key": "x"})
+        assert again.result(PATIENCE).status == 429
+        disk.go_on.release(100)
+        assert first.result(PATIENCE).json["round"] == 1
+        assert sorted(each.result(PATIENCE).json["round"] for each in others) == list(range(2, 41))
+        assert disk.sizes[0] == 1
+        assert sum(disk.sizes) == 40
+        assert len(disk.sizes) <= 3, "those that waited went to the disk together"
+
+
+def test_the_same_idempotency_key_under_way_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = HeldDisk(monkeypatch)
+    with running(tmp_path) as call, disk:
+        call("POST", "/v1/studies", PRICING)
+        head = {"idempotency-key": "k"}
+        first = call.begin("POST", DECISIONS, {"context": CONTEXT}, head)
+        assert disk.begun.acquire(timeout=PATIENCE)
+        assert call("POST", DECISIONS, {"context": CONTEXT}, head).status == 409
+        assert call("POST", DECISIONS, {"context": [1.0, 0.0]}, head).status == 422
+        disk.go_on.release(100)
+        assert first.result(PATIENCE).status == 200
+        assert call("POST", DECISIONS, {"context": CONTEXT}, head).body == first.result(PATIENCE).body
+
+
+def test_a_disk_that_fails_gives_503_and_the_same_again_is_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append, failing = SQLiteStore.append, [True]
+
+    def failed(store: Any, name: str, entries: Any) -> None:
+        if failing and entries[0].kind != "opened":
+            raise infex.errors.StoreFailed("no room is left")
+        append(store, name, entries)
+
+    with running(tmp_path) as call:
+        call("POST", "/v1/studies", PRICING)
+        monkeypatch.setattr(SQLiteStore, "append", failed)
+        reply = ask(call, "a")
+        assert (reply.status, reply.json["error"], reply.headers["retry-after"]) == (503, "StoreFailed", "1")
+        failing.clear()
+        assert ask(call, "a").json["round"] == 1
+        assert ask(call, "b").json["round"] == 2
+
+
+def test_a_closing_service_finishes_what_was_begun_and_refuses_what_is_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = HeldDisk(monkeypatch)
+    with running(tmp_path) as call, disk:
+        call("POST", "/v1/studies", PRICING)
+        begun = call.begin("POST", DECISIONS, {"key": "a", "context": CONTEXT})
+        assert disk.begun.acquire(timeout=PATIENCE)
+        call.service.app.closing = True
+        refused = ask(call, "b")
+        assert (refused.status, refused.json["error"]) == (503, "ClosingDown")
+        assert call("GET", "/healthz").status == 200
+        disk.go_on.release(100)
+        assert begun.result(PATIENCE).status == 200
+    with running(tmp_path) as call:
+        assert call("GET", f"{DECISIONS}/a").status == 200
+        assert call("GET", f"{DECISIONS}/b").status == 404
+
+
+def test_a_study_is_begun_once_and_other_settings_are_refused(tmp_path: Path) -> None:
+    with running(tmp_path, ServiceLimits(studies=2, arms=50, features=40)) as call:
+        assert call("POST", "/v1/studies", PRICING).status == 201
+        assert call("POST", "/v1/studies", PRICING).status == 201
+        other = call("POST", "/v1/studies", PRICING | {"seed": 8})
+        assert (other.status, other.json["error"]) == (409, "OtherSettings")
+        fixed = {"name": "fixed", "policy": "Greedy", "arms": [[1.0, 0.0], [0.0, 1.0]], "labels": ["a", "b"]}
+        assert call("POST", "/v1/studies", fixed).json["arms"] == ["a", "b"]
+        assert call("POST", "/v1/studies", fixed | {"name": "third"}).status == 429
+        assert [each["name"] for each in call("GET", "/v1/studies").json] == ["fixed", "pricing"]
+        for change, field in (
+            ({"policy": "Infex(LinUCB"}, "policy"),
+            ({"policy": "__import__('os')"}, "policy"),
+            ({"policy": "(" * 1900}, "policy"),
+            ({"features": {"kind": "disjoint"}}, "features"),
+            ({"features": SHOP_OF(10**9, 2)}, "features.arms"),
+            ({"features": SHOP_OF(2, 10**9)}, "features.context_dim"),
+            ({"name": "../etc"}, "name"),
+            ({"seed": -1}, "seed"),
+            ({"penalty": "1"}, "penalty"),
+        ):
+            reply = call("POST", "/v1/studies", PRICING | {"name": "x"} | change)
+            assert (reply.status, reply.json["field"]) == (422, field), change
+        assert (
+            call("POST", "/v1/studies", {"name": "x", "policy": "Greedy", "dim": 10**9}).json["field"]
+            == "dim"
+        )
+        assert call("POST", "/v1/studies", PRICING | {"name": "x"}).status == 429
+
+
+def test_settings_that_cannot_be_are_refused_by_name(tmp_path: Path) -> None:
+    with running(tmp_path) as call:
+        assert call("POST", "/v1/studies", {"name": "x", "policy": "Greedy"}).status == 422
+        for change, field in (
+            ({"penalty": -1}, "penalty"),
+            ({"wait": "soon"}, "wait"),
+            ({"default": 1}, "default"),
+        ):
+            reply = call("POST", "/v1/studies", PRICING | change)
+            assert (reply.status, reply.json["field"]) == (422, field)
+        assert call("GET", "/v1/studies").json == []
+
+
+def SHOP_OF(arms: int, dim: int) -> dict[str, Any]:  # noqa: N802 - reads as the constant beside it
+    return {"kind": "disjoint", "version": 1, "arms": arms, "context_dim": dim, "longest": 1.0}
+
+
+def test_exploring_is_paused_and_goes_on_as_recorded_events(tmp_path: Path) -> None:
+    with running(tmp_path) as call:
+        call("POST", "/v1/studies", PRICING)
+        amend = "/v1/studies/pricing/amendments"
+        before = call("GET", "/v1/studies/pricing").json["policy"]
+        assert call("POST", amend, {"explore": False, "reason": "holiday"}).json["paused"] is True
+        assert [ask(call, f"p{n}").json["reason"] for n in range(3)] == [
+            "greedy",
+            "greedy",
+            "skipped: paused",
+        ]
+        resumed = call("POST", amend, {"explore": True, "reason": "over"}).json
+        assert (resumed["paused"], resumed["policy"]) == (False, before)
+        assert [ask(call, f"q{n}").json["explored"] for n in range(3)] == [False, False, True]
+        changed = call("POST", amend, {"policy": "Infex(LinUCB, every(2))", "reason": "more"}).json
+        assert changed["policy"].endswith("every(2))")
+        assert changed["figures"]["amendments"] == 3
+        for wrong, field in (
+            ({}, "reason"),
+            ({"reason": "r"}, "body"),
+            ({"reason": "r", "policy": "No"}, "policy"),
+        ):
+            assert call("POST", amend, wrong).json["field"] == field
+        greedy = {"name": "greedy", "policy": "Greedy", "features": PRICING["features"]}
+        call("POST", "/v1/studies", greedy)
+        refused = call("POST", "/v1/studies/greedy/amendments", {"explore": False, "reason": "r"})
+        assert refused.status == 422
+
+
+def test_a_preview_counts_the_explorations_of_the_next_day_and_changes_nothing(tmp_path: Path) -> None:
+    with running(tmp_path) as call:
+        call("POST", "/v1/studies", PRICING)
+        for number in range(4):
+            ask(call, f"a{number}")
+        path = "/v1/studies/pricing/preview"
+        shown = call("POST", path, {"policy": "Infex(LinUCB, every(10))"}).json
+        assert shown["rounds"] == 10_000
+        assert shown["explorations"] == sum(t % 10 == 0 for t in range(5, 10_005))
+        assert shown["now"] == sum(t % 3 == 0 for t in range(5, 10_005))
+        assert call("POST", path, {"policy": "LinUCB"}).json["explorations"] is None
+        assert call("GET", "/v1/studies/pricing").json["policy"].endswith("every(3))")
+
+
+def test_a_study_that_cannot_be_opened_is_named_and_others_are_served(tmp_path: Path) -> None:
+    with running(tmp_path) as call:
+        call("POST", "/v1/studies", PRICING)
+        call("POST", "/v1/studies", PRICING | {"name": "other"})
+        ask(call, "a")
+    import apsw
+
+    connection = apsw.Connection(str(tmp_path / "shop.db"))
+    connection.execute("update entries set content = x'00' where number = 2")
+    connection.execute("delete from snapshots")
+    connection.close()
+    with running(tmp_path) as call:
+        reply = ask(call, "b")
+        assert (reply.status, reply.json["error"]) == (503, "DamagedJournal")
+        assert call("POST", "/v1/studies/other/decisions", {"key": "a", "context": CONTEXT}).status == 200
+
+
+def test_figures_for_prometheus_are_those_of_the_studies(tmp_path: Path) -> None:
+    with running(tmp_path) as call:
+        call("POST", "/v1/studies", PRICING)
+        for number in range(7):
+            ask(call, f"a{number}")
+        call("POST", REWARDS, {"key": "a0", "reward": 0.5})
+        lines = call("GET", "/metrics").body.decode().splitlines()
+    figures = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    assert float(figures['infex_decisions_total{study="pricing"}']) == 7
+    assert float(figures['infex_explorations_total{study="pricing",what="done"}']) == 2
+    assert float(figures['infex_decisions_by_state{state="pending",study="pricing"}']) == 6
+    assert float(figures['infex_reward_delay_seconds_count{study="pricing"}']) == 1
+    assert float(figures['infex_mean_reward{study="pricing"}']) == 0.5
+    assert float(figures['infex_requests_total{address="decide",status="200"}']) == 7
+
+
+def test_the_description_names_every_address_with_its_types(tmp_path: Path) -> None:
+    with running(tmp_path) as call:
+        described = call("GET", "/openapi.json").json
+        addresses = call.service.addresses
+    assert described["openapi"] == "3.1.0"
+    for address in addresses:
+        operation = described["paths"][address.path.replace(":path", "")][address.method.lower()]
+        assert operation["summary"]
+        assert ("requestBody" in operation) == (address.takes is not None)
+        assert bool(operation["security"]) == bool(address.needs)
+    names = set(described["components"]["schemas"])
+    assert {"DecisionRequest", "RewardRequest", "DecisionAnswer", "RefusalAnswer"} <= names
+    text = json.dumps(described)
+    used = {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}
+    assert used <= names

@@ -1,0 +1,234 @@
+"""The page as a reader sees it, in a real browser, while the service works."""
+
+import json
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
+
+import infex
+from infex.service.page_files import FILES
+from infex.service.tokens import TokenFile
+from tests.reports import browser
+from tests.service.serving_here import serving
+from tests.waiting import PATIENCE
+
+SHOP = infex.features.disjoint(["tea", "juice", "water"], context=infex.features.table({"age": (18, 90)}))
+POLICY = infex.Infex(infex.LinUCB(), infex.guarded(infex.every(5), 40.0))
+
+
+class Shop:
+    """A service with two studies, and the tokens of an admin and of a reader."""
+
+    def __init__(self, url: str, admin: str, reader: str) -> None:
+        self.url, self.admin, self.reader = url, admin, reader
+        self.client = infex.Client(url, admin, seconds=PATIENCE)
+        self.study = self.client.open("pricing", features=SHOP, policy=POLICY, seed=7, holdout=0.1)
+        self.client.open("paused", arms=[[1.0, 0.0], [0.0, 1.0]], policy="Infex(LinUCB, every(3))")
+        self.client.study("paused").amend(reason="holiday", explore=False)
+        self.asked = 0
+        self.ask(60)
+
+    def ask(self, count: int) -> None:
+        keys = [f"order-{self.asked + place}" for place in range(count)]
+        self.study.ask_many(keys, contexts=[{"age": 20 + place % 60} for place in range(count)])
+        self.study.tell_many(keys[: count // 2], [0.1 * (place % 10) for place in range(count // 2)])
+        self.asked += count
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
+    folder = tmp_path_factory.mktemp("page")
+    tokens = TokenFile(folder / "shop.db.tokens")
+    admin, reader = tokens.make(["decide", "reward", "read", "admin"]), tokens.make(["read"])
+    with serving(folder) as (url, _):
+        made = Shop(url, admin, reader)
+        with made.client:
+            yield made
+
+
+def enter(driver: Any, shop: Shop, token: str, place: str = "#/") -> None:
+    """Opens the page, and gives the token by keyboard."""
+    driver.get(f"{shop.url}/{place}")
+    browser.wait(driver, lambda: driver.execute_script("return document.body.dataset.drawn") == "login")
+    driver.switch_to.active_element.send_keys(token, Keys.ENTER)
+    browser.wait(driver, lambda: bool(driver.execute_script("return document.body.dataset.heard > 0")))
+    if place != "#/":
+        browser.wait(driver, lambda: bool(driver.find_elements(By.CSS_SELECTOR, "#when svg")))
+
+
+def is_as_wide_as_the_window(driver: Any) -> bool:
+    inner, outer = driver.execute_script(
+        "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+    )
+    return bool(inner <= outer)
+
+
+def refused_logs(driver: Any) -> list[str]:
+    """What the console says, but for the 401 that asks for a token."""
+    return [entry["message"] for entry in driver.get_log("browser") if "/v1/me" not in entry["message"]]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_all_studies_and_one_are_shown_without_errors_or_foreign_requests(shop: Shop, width: int) -> None:
+    with browser.window(width) as driver:
+        enter(driver, shop, shop.reader)
+        paused, pricing = driver.execute_script(
+            "return [...document.querySelectorAll('.card')].map((card) => card.innerText)"
+        )
+        assert paused.startswith("paused paused\n")
+        assert pricing.startswith("pricing\n")
+        assert f"{shop.asked - held(shop)}" in pricing
+        assert is_as_wide_as_the_window(driver)
+        press(driver, ".card a[href$=pricing]")
+        browser.wait(driver, lambda: bool(driver.find_elements(By.CSS_SELECTOR, "#when svg")))
+        assert len(driver.find_elements(By.CSS_SELECTOR, "#when polyline")) == 2
+        assert len(driver.find_elements(By.CSS_SELECTOR, "#when .mark")) >= 8
+        assert driver.find_elements(By.CSS_SELECTOR, "#when .due")
+        assert driver.find_elements(By.CSS_SELECTOR, "#cost .limit")
+        for name in ("shares polygon", "estimates circle", "reward polyline", "delay rect", "days td"):
+            assert driver.find_elements(By.CSS_SELECTOR, f"#{name}"), name
+        assert not driver.find_elements(By.ID, "admin"), "a reader changes nothing"
+        assert is_as_wide_as_the_window(driver)
+        asked = browser.requests(driver)
+        assert all(url.startswith((shop.url, "data:")) for url in asked), asked
+        assert refused_logs(driver) == []
+
+
+def press(driver: Any, selector: str) -> dict[str, str]:
+    """Presses what has the focus, by keyboard; the page may have drawn it anew meanwhile. Its data."""
+    data: dict[str, str] = driver.execute_script(
+        "const found = document.querySelector(arguments[0]); found.focus(); return {...found.dataset}",
+        selector,
+    )
+    ActionChains(driver).send_keys(Keys.ENTER).perform()
+    return data
+
+
+def held(shop: Shop) -> int:
+    count: int = shop.study.metrics()["held_out"]["decisions"]
+    return count
+
+
+@pytest.mark.browser
+def test_what_happens_arrives_by_itself(shop: Shop) -> None:
+    with browser.window() as driver:
+        enter(driver, shop, shop.reader, "#/study/pricing")
+        shown = "return document.querySelector('#latest tbody button').dataset.key"
+        for _ in range(2):
+            shop.ask(5)
+            newest = f"order-{shop.asked - 1}"
+            browser.wait(driver, lambda newest=newest: driver.execute_script(shown) == newest)  # type: ignore[misc]
+        assert refused_logs(driver) == []
+
+
+@pytest.mark.browser
+def test_filters_reasons_and_charts_work_by_keyboard(shop: Shop) -> None:
+    with browser.window() as driver:
+        enter(driver, shop, shop.reader, "#/study/pricing")
+        Select(driver.find_element(By.CSS_SELECTOR, "[data-filter=explored]")).select_by_value("true")
+        reasons = (
+            "return [...document.querySelectorAll('#latest tbody tr')].map((row) => row.cells[3].textContent)"
+        )
+        browser.wait(driver, lambda: set(driver.execute_script(reasons)) == {"scheduled"})
+        key = press(driver, "#latest tbody button").get("key")
+        dialog = driver.find_element(By.ID, "why")
+        browser.wait(driver, lambda: dialog.get_attribute("data-shown") == key)
+        assert "proven" in dialog.text
+        assert "NOT" not in dialog.text
+        assert len(dialog.find_elements(By.CSS_SELECTOR, "circle")) == 3, "one for each offer"
+        assert "age" in dialog.text
+        driver.switch_to.active_element.send_keys(Keys.ESCAPE)
+        browser.wait(driver, lambda: not dialog.get_attribute("open"))
+        chart = driver.find_element(By.CSS_SELECTOR, "#when .chart")
+        tip = driver.find_element(By.CSS_SELECTOR, "#when .tip")
+        chart.send_keys(Keys.HOME)
+        assert tip.text.startswith("round 1:")
+        chart.send_keys(Keys.ARROW_RIGHT)
+        assert tip.text.startswith("round 2:")
+        line = "return document.querySelector('#when polyline').getAttribute('points')"
+        before = driver.execute_script(line)
+        chart.send_keys("+")
+        assert driver.execute_script(line) != before
+        chart.send_keys(Keys.ESCAPE)
+        assert driver.execute_script(line) == before
+        assert refused_logs(driver) == []
+
+
+@pytest.mark.browser
+def test_an_admin_pauses_resumes_previews_and_amends(shop: Shop) -> None:
+    with browser.window() as driver:
+        enter(driver, shop, shop.admin, "#/study/pricing")
+        said = driver.find_element(By.ID, "said")
+
+        def change(button: str, reason: str, words: str) -> None:
+            driver.find_element(By.ID, "reason").send_keys(reason)
+            driver.find_element(By.ID, button).send_keys(Keys.ENTER)
+            browser.wait(driver, lambda: words in said.text)
+
+        change("pause", "", "Say why")
+        change("pause", "a holiday", "Exploring is paused.")
+        assert shop.study.metrics()["amendments"] == 1
+        change("resume", "it is over", "Exploring goes on.")
+        policy = driver.find_element(By.ID, "policy")
+        policy.clear()
+        policy.send_keys("Infex(LinUCB, every(10))")
+        change("preview", "", "explorations; as it is now")
+        change("amend", "less", "The policy is changed.")
+        browser.wait(driver, lambda: "every(10)" in driver.find_element(By.CSS_SELECTOR, "#main code").text)
+        policy.clear()
+        policy.send_keys("Infex(")
+        change("amend", "wrong", "policy")
+        assert shop.study.metrics()["amendments"] == 3
+
+
+@pytest.mark.browser
+def test_a_wrong_token_is_refused_and_may_be_given_again(shop: Shop) -> None:
+    with browser.window() as driver:
+        driver.get(shop.url)
+        browser.wait(driver, lambda: driver.execute_script("return document.body.dataset.drawn") == "login")
+        driver.switch_to.active_element.send_keys("infex_not_it", Keys.ENTER)
+        browser.wait(driver, lambda: "may not look" in driver.find_element(By.ID, "refused").text)
+        driver.switch_to.active_element.send_keys(shop.reader, Keys.ENTER)
+        browser.wait(driver, lambda: bool(driver.find_elements(By.CSS_SELECTOR, ".card")))
+        driver.find_element(By.ID, "logout").send_keys(Keys.ENTER)
+        browser.wait(driver, lambda: driver.find_element(By.ID, "token").is_displayed())
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_axe_finds_nothing_wrong(shop: Shop, width: int) -> None:
+    with browser.window(width) as driver:
+        enter(driver, shop, shop.admin)
+        driver.execute_script(files("axe_core_python").joinpath("axe.min.js").read_text())
+        for place in ("#/", "#/study/pricing"):
+            driver.execute_script("location.hash = arguments[0]", place)
+            what = ".card" if place == "#/" else "#when svg"
+            browser.wait(driver, lambda what=what: bool(driver.find_elements(By.CSS_SELECTOR, what)))  # type: ignore[misc]
+            for scheme in ("light", "dark"):
+                feature = {"name": "prefers-color-scheme", "value": scheme}
+                driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+                found = driver.execute_async_script("axe.run().then(arguments[arguments.length - 1])")
+                wrong = [
+                    (each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]
+                ]
+                assert wrong == [], json.dumps(wrong, indent=1)
+                assert "color-contrast" in {each["id"] for each in found["passes"]}
+
+
+def test_the_page_is_light_and_loads_nothing_from_elsewhere() -> None:
+    room = Path(str(files("infex.service")))
+    texts = {file.name: (room / file.name).read_text() for file in FILES.values()}
+    assert sum(len(text.encode()) for text in texts.values()) < 100_000
+    for name, text in texts.items():
+        assert "http://" not in text.replace("http://www.w3.org/2000/svg", ""), name
+        assert "https://" not in text
+        assert "eval(" not in text
+        assert "innerHTML" not in text, "texts of users are never read as HTML"

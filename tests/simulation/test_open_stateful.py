@@ -1,0 +1,217 @@
+"""Notes, controls and estimators over open problems run compiled, as the Python loop has them."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from infex import (
+    UCB1,
+    EpsilonGreedy,
+    GaussianTS,
+    GreedyFirst,
+    HybridTS,
+    Infex,
+    LinTS,
+    LinUCB,
+    RarelySwitchingUCB,
+    Softened,
+    every,
+    guarded,
+    kernel,
+    listed,
+    paused,
+    until_certain,
+    view,
+)
+from infex.environments import changing, gaussian, late, steps, turning, walk
+from infex.errors import NotKept
+from infex.estimators import Discounted, Lasso, Logistic, Weighted, Windowed
+from infex.kernels.compiling import plain_python
+from infex.kernels.stateful_runs import play_stretch
+from infex.simulation import opened, play
+from infex.simulation.course import course_of
+from tests.estimators.slow import by_first
+from tests.simulation.test_opened import assert_same, skewed
+from tests.simulation.test_stateful import play_in_python, policies
+
+EXAMPLES = 20 if plain_python else 150
+
+pytestmark = pytest.mark.filterwarnings("ignore::infex.SparseExploration")
+
+moving = st.sampled_from([None, steps(every=17), turning(60), walk(0.05)])
+lateness = st.sampled_from([None, 0, 3, late(mean=5), late(mean=4, lost=0.3), late(rounds=[0, 11, 2])])
+laws = st.sampled_from([{}, {"rewards": "student", "degrees": 2.1}, {"rewards": skewed}])
+
+
+@kernel(scale=0.3)
+def rare(t: int, seen: Any, rng: Any) -> int:
+    """Reads widths, theta, the width of an x, and what it remembers."""
+    if seen.state[0] > 5.0 and view.width(seen, view.theta(seen)) < 0.3:
+        return view.unexplored(view.greedy(seen))
+    return view.best(view.upper(seen, seen.settings[0] * (1.0 + seen.state[1])))
+
+
+@rare.learns(room=2)
+def counted(
+    state: Any, settings: Any, arms: Any, arm: int, features: Any, reward: float, explored: bool
+) -> None:
+    state[0] += 1.0
+    state[1] = abs(arms[0, arm] - features[0]) + 0.01 * reward * explored
+
+
+@kernel(bonus=1.0)
+def by_pulls(t: int, seen: Any, rng: Any) -> int:
+    return view.best(view.sums(seen) - seen.settings[0] * view.pulls(seen))
+
+
+KERNELS: list[Any] = [
+    rare(),
+    Infex(rare(scale=0.1), every(3)),
+    Infex(rare(), guarded(every(2), 2.0), data="own"),
+]
+ESTIMATORS: list[Any] = [
+    None,
+    Discounted(rate=0.9),
+    Windowed(size=7),
+    Lasso(strength=0.05),
+    Logistic(penalty=0.3),
+    Logistic(),
+    Weighted(weight=by_first),
+]
+
+
+def problem(anew: bool, seed: int, moves: Any, slow: Any, chances: bool, law: dict[str, Any]) -> Any:
+    make = changing if anew else gaussian
+    nature: dict[str, Any] = {"rewards": "bernoulli", "link": "logistic"} if chances else law
+    return make(dim=3, arms=8, seed=seed, moves=moves, late=slow, **nature)
+
+
+def runs_compiled(instance: Any, policy: Any, estimator: Any) -> bool:
+    course = course_of(policy, estimator)
+    return course is not None and opened.can_play(course, instance)
+
+
+@given(
+    policy=st.one_of(policies, st.sampled_from(KERNELS)), estimator=st.sampled_from(ESTIMATORS),
+    anew=st.booleans(), moves=moving, slow=lateness, law=laws, seed=st.integers(0, 99),
+    horizon=st.sampled_from([1, 2, 40, 120]), penalty=st.sampled_from([1e-8, 0.5, 1.0]),
+    pending=st.sampled_from(["narrow", "narrow", "ignore"]),
+)  # fmt: skip
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_compiled_and_interpreted_runs_are_the_same_to_the_last_bit(
+    policy: Any, estimator: Any, anew: bool, moves: Any, slow: Any, law: Any, seed: int, horizon: int,
+    penalty: float, pending: Any,
+) -> None:  # fmt: skip
+    instance = problem(anew, seed, moves, slow, isinstance(estimator, Logistic), law)
+    more: Any = {"penalty": penalty, "record": True, "estimator": estimator, "pending": pending}
+    try:
+        slowly = play_in_python(instance, policy, horizon, seed, **more)
+    except NotKept:
+        with pytest.raises(NotKept):
+            play(instance, policy, horizon, seed, **more)
+        return
+    assert_same(play(instance, policy, horizon, seed, **more), slowly)
+
+
+BUILT_IN: list[Any] = [
+    GreedyFirst(LinUCB(), wait=3),
+    RarelySwitchingUCB(),
+    HybridTS(),
+    Softened(LinUCB(), 0.2),
+    Infex(LinUCB(), guarded(every(2), 5.0)),
+    Infex(LinUCB(), until_certain(every(2), scale=0.1)),
+    Infex(LinTS(), paused(every(2), listed(range(20, 40)), "make up"), data="own"),
+]
+
+
+@pytest.mark.parametrize("policy", [*BUILT_IN, UCB1(), GaussianTS(), HybridTS(form="plain")], ids=repr)
+def test_all_that_is_built_in_runs_compiled_over_fixed_arms(policy: Any) -> None:
+    instance = gaussian(dim=3, arms=8, seed=1, moves=steps(every=30), late=3)
+    assert runs_compiled(instance, policy, None)
+
+
+@pytest.mark.parametrize("policy", BUILT_IN, ids=repr)
+def test_all_but_what_reads_pulls_runs_compiled_over_arms_that_change(policy: Any) -> None:
+    assert runs_compiled(changing(dim=3, arms=8, seed=1, late=3), policy, None)
+
+
+@pytest.mark.parametrize("anew", [False, True])
+@pytest.mark.parametrize("estimator", ESTIMATORS[1:6], ids=repr)
+def test_every_estimator_runs_compiled(estimator: Any, anew: bool) -> None:
+    instance = problem(anew, 1, steps(every=30), late(mean=3), isinstance(estimator, Logistic), {})
+    assert runs_compiled(instance, LinUCB(), estimator)
+
+
+def test_what_reads_pulls_is_refused_over_arms_that_change() -> None:
+    instance = changing(dim=3, arms=8, seed=1)
+    for policy in (UCB1(), GaussianTS(), HybridTS(form="plain"), by_pulls()):
+        with pytest.raises(NotKept, match="pulls"):
+            play(instance, policy, 20)
+
+
+def test_weights_of_a_user_are_asked_over_arms_that_change() -> None:
+    instance = changing(dim=3, arms=8, seed=1)
+    weighted = Weighted(weight=by_first)
+    assert not runs_compiled(instance, LinUCB(), weighted)
+    one = play(instance, LinUCB(), 60, estimator=weighted, record=True)
+    assert one.horizon == 60
+
+
+def test_runs_go_on_where_the_stretch_before_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen: list[tuple[Any, Any]] = [
+        (Infex(RarelySwitchingUCB(), guarded(every(2), 3.0, window=40), data="own"), None),
+        (GreedyFirst(LinTS(), wait=4), None),
+        (Infex(LinUCB(), until_certain(every(2), scale=0.05)), Lasso(strength=0.02)),
+        (EpsilonGreedy(rate=0.2), Windowed(size=9)),
+    ]
+    from infex.environments import contexts, fixed_arms
+
+    for anew in (False, True):
+        instance = problem(anew, 4, turning(50), late(mean=6), False, {})
+        whole = [play(instance, policy, 150, record=True, estimator=each) for policy, each in chosen]
+        with monkeypatch.context() as patch:
+            for module in (contexts, fixed_arms):
+                patch.setattr(module, "BLOCK", 24 * 7)
+            for (policy, each), run in zip(chosen, whole, strict=True):
+                again = play(instance, policy, 150, record=True, estimator=each)
+                np.testing.assert_array_equal(again.arms, run.arms)
+
+
+def test_a_searching_estimator_starts_where_the_last_decision_was_taken() -> None:
+    """Several rewards in one round are one search, from the estimate that the round was decided on."""
+    instance = gaussian(dim=3, arms=8, seed=2, late=late(rounds=[9, 8, 7, 6, 5, 4, 3, 2, 1, 0]))
+    for data in ("shared", "own"):
+        policy = Infex(LinUCB(), every(2), data=data)
+        more: Any = {"record": True, "estimator": Lasso(strength=0.05)}
+        assert_same(play(instance, policy, 90, **more), play_in_python(instance, policy, 90, **more))
+
+
+def test_rewards_that_logistic_regression_refuses_are_refused() -> None:
+    from infex.errors import InvalidReward
+
+    for instance in (gaussian(dim=2, arms=3, seed=1, late=1), changing(dim=2, arms=3, seed=1)):
+        for how in (play, play_in_python):
+            with pytest.raises(InvalidReward, match=r"must be 0 or 1, got -1\.0"):
+                how(instance, LinUCB(), 100, estimator=Logistic())
+
+
+@pytest.mark.compiled
+def test_problems_of_one_arm_or_one_feature_are_compiled_for_as_any_other() -> None:
+    play(gaussian(dim=3, arms=4, seed=1, late=1), LinUCB(), 10)
+    before = len(play_stretch.signatures)  # type: ignore[attr-defined]
+    for dim, arms in ((1, 3), (3, 1), (1, 1)):
+        for instance in (gaussian(dim=dim, arms=arms, seed=1, late=1), changing(dim=dim, arms=arms, seed=1)):
+            play(instance, LinUCB(), 10)
+    assert len(play_stretch.signatures) == before == 1  # type: ignore[attr-defined]
+
+
+def test_what_is_certain_of_arms_that_change_is_certain_in_its_round_alone() -> None:
+    policy = Infex(LinUCB(scale=0.05), until_certain(every(1), scale=0.02))
+    for seed in range(4):
+        instance = changing(dim=3, arms=8, seed=seed)
+        run = play(instance, policy, 60, seed, record=True)
+        assert_same(run, play_in_python(instance, policy, 60, seed, record=True))
+        assert 0 < run.explored < 60
