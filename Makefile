@@ -43,7 +43,7 @@ types: install
 # compilation off, so that the lines of kernels are counted too. Two at a time.
 # Without a browser its tests are left out, and that is said, except in CI, where they fail.
 KERNELS := tests/kernels tests/linear tests/policies tests/simulation tests/environments
-SWEEPS := tests/experiments tests/reports tests/planning tests/evaluation
+SWEEPS := tests/experiments tests/reports tests/planning tests/evaluation tests/service
 COMMANDS := tests/cli tests/theory tests/verification
 REST := $(foreach folder,$(KERNELS) $(SWEEPS) $(COMMANDS),--ignore=$(folder)) tests infex
 

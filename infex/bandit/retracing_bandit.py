@@ -151,7 +151,7 @@ class Retracer:
             *self._draws(t),
             out,
         )
-        found = self._book(t, out, int(played))
+        found = self._book(t, out, int(played), events.rewards)
         learn_pulls(self._bandit._player.memory, events.arms[found.event])
         return found, int(at), why == ASK_POLICY
 
@@ -163,7 +163,7 @@ class Retracer:
         at, played, why = retrace_fixed(
             at, t, order, ends, rewards, self._explorer(t, rounds), state, ridge.counts, *self._draws(t), out
         )
-        return self._book(t, out, int(played)), int(at), why == ASK_POLICY
+        return self._book(t, out, int(played), rewards), int(at), why == ASK_POLICY
 
     @property
     def _ridge(self) -> RidgeStatistics:
@@ -183,8 +183,8 @@ class Retracer:
             listed = [schedule.when(n) for n in range(schedule.count(t) + 1, schedule.count(t + rounds) + 1)]
         return Explorer(np.array(listed, dtype=np.int64), always, base, share, numbers, compiled)
 
-    def _book(self, t: int, out: Retraced, played: int) -> Retraced:
-        """Counts the rounds that were played, and what exploring has cost."""
+    def _book(self, t: int, out: Retraced, played: int, rewards: Floats) -> Retraced:
+        """Counts the rounds that were played, what exploring has cost, and how far rewards scatter."""
         found = Retraced(out.event[:played], out.explored[:played], out.loss[:played], out.different[:played])
         account = self._bandit._player.account
         turn = None if self._policy.schedule is None else Turn.DUE
@@ -192,6 +192,7 @@ class Retracer:
             account.enter(t + place + 1, True, turn, float(found.loss[place]), bool(found.different[place]))
         account.t = t + played
         self._ridge.told += played
+        self._ridge.scatter.learn_many(rewards[found.event], np.ones(played))
         return found
 
     def _ask(self, events: Events, at: int, asked: dict[str, Any]) -> bool | None:

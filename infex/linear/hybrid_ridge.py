@@ -220,6 +220,7 @@ class HybridRidge:
         fresh.common[:] = fitting_sums("common", arrays["common"], shared, told, self.penalty)
         if fresh.own.told > told:
             raise DamagedFile(f"its arms have learnt {fresh.own.told} rewards, and all together {told}")
+        fitting_sums("what arms share", fresh._left_over(), shared, told, self.penalty)
         fresh._refresh(told)
         if "tied" in arrays:  # else all is computed anew
             fresh._take(arrays)
@@ -242,9 +243,13 @@ class HybridRidge:
 
     def _refresh(self, told: int) -> None:
         """Computes all that is derived anew; the arms by themselves are."""
+        self.left.begin(self._left_over(), told)
+
+    def _left_over(self) -> Floats:
+        """The sums of what arms do not tell of shared features by themselves; `tied` is computed anew."""
         left = self.common.copy()
         tied_ridges.eliminate(self.own.truth, self.cross, self.penalty, self.tied, left)
-        self.left.begin(left, told)
+        return left
 
     def _part(self, more: int) -> TiedState:
         """Before a change: leaves arrays to whoever still reads them. All of them, for `learn_tied`."""

@@ -47,7 +47,8 @@ class Solved(NamedTuple):
         """From the sums that `kernels` describes."""
         gram, moment, _ = Moments.of(truth, 0)
         dim = len(moment)
-        inverse: Floats = np.asarray(np.linalg.inv(gram + penalty * np.eye(dim)), dtype=np.float64)
+        squares, turned = np.linalg.eigh(gram)  # a V that is singular but for the penalty has an inverse too
+        inverse: Floats = (turned / (np.maximum(squares, 0.0) + penalty)) @ turned.T
         theta = inverse @ moment
         return Solved(inverse, theta, float(theta @ moment), dim - penalty * float(np.trace(inverse)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import signal
 import socket
+import sys
 import tempfile
 import threading
 import time
@@ -24,6 +25,9 @@ from infex.service.token_places import token_path
 from infex.service.tokens import TokenFile
 
 SECONDS_BETWEEN_LOOKS = 0.1  # at the file of tokens: a look takes as long as a tenth of a request
+SECONDS_OF_A_THREAD = (
+    0.0005  # before another has its turn; with 0.005, as by default, p99 is 1.5 times as long
+)
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -145,5 +149,6 @@ def run(service: Service, listening: Listening, started: Callable[[str], None]) 
         ws="none",
         lifespan="on",
     )
+    sys.setswitchinterval(SECONDS_OF_A_THREAD)
     signal.signal(signal.SIGTERM, lambda *_: None)  # the server raises it again once it has ended well
     ClosingServer(settings, service, started).run()

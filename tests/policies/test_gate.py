@@ -172,7 +172,7 @@ def test_explorations_due_done_skipped_owed_and_dropped_add_up(seed: int, parts:
 
 @given(seed=st.integers(0, 99), limit=st.integers(0, 6), window=st.integers(1, 40), schedule=SCHEDULES)
 @settings(max_examples=40, deadline=None)
-@pytest.mark.filterwarnings("ignore::infex.SparseExploration")
+@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.errors.FewExplorations")
 def test_no_window_holds_more_explorations_than_its_budget(
     seed: int, limit: int, window: int, schedule: Any
 ) -> None:
