@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from infex.arrays import Bools, Floats, Integers
+from infex.arrays import Bools, Floats, Integers, is_masked
 from infex.bandit.arms import Changing, Fixed, Labels, Mapped, offer_of
 from infex.bandit.given_columns import given_columns
 from infex.bandit.labels import place_of, places_by_name
@@ -157,6 +157,6 @@ def _take(bandit: Bandit, places: Integers, grounds: Grounds, told: Told) -> Non
 def _checked_truths(explored: npt.ArrayLike | None, count: int) -> Bools:
     """Which rows explored; none if nobody says."""
     found = np.zeros(count, dtype=bool) if explored is None else np.asarray(explored)
-    if found.shape != (count,) or found.dtype != np.bool_:
+    if found.shape != (count,) or found.dtype != np.bool_ or is_masked(explored):
         raise InvalidReward(f"explored must be True or False for each of {count} rewards")
     return found

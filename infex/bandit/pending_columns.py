@@ -72,8 +72,8 @@ def forget_lives(words: dict[str, Any], arrays: Arrays, lives: set[str], prefix:
     whole[LIFE, own] = -1 - np.arange(int(own.sum()))
     arrays[name_of_whole] = whole
     names = [f"{prefix}pending {part}" for part in ("place", "row", "rows")]
-    grounds = Grounds(*(arrays[name] for name in names))
-    arrays |= zip(names, grounds.at(np.arange(grounds.size))[:3], strict=True)
+    place, of_row, rows = (arrays[name] for name in names)
+    arrays |= zip(names, Grounds(place, of_row, rows).at(np.arange(place.size))[:3], strict=True)
 
 
 def _in_order(codes: Integers, words: list[Any]) -> tuple[Integers, list[Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 import numpy as np
 
@@ -36,7 +37,7 @@ def read_alike(features: Disjoint | Interactions) -> bool:
 
 def vectors_of(contexts: Sequence[object], dim: int, longest: float) -> Floats:
     """Each context as `vector_of` gives it, (n, dim)."""
-    if type(contexts) is np.ndarray and contexts.dtype == np.float64 and contexts.shape[1:] == (dim,):
+    if _is_plain(contexts) and contexts.dtype == np.float64 and contexts.shape[1:] == (dim,):
         found: Floats = contexts / longest
         with np.errstate(all="ignore"):  # what is no number, or too long, is looked at again
             squares = np.einsum("ij,ij->i", contexts, contexts)
@@ -46,3 +47,8 @@ def vectors_of(contexts: Sequence[object], dim: int, longest: float) -> Floats:
     for place in odd.tolist():
         found[place] = vector_of(f"context {place}", contexts[place], dim, longest)
     return found
+
+
+def _is_plain(contexts: object) -> TypeGuard[Floats]:
+    """Is it an array of NumPy's own kind, with no mask?"""
+    return type(contexts) is np.ndarray
