@@ -284,7 +284,7 @@ def play_batch(
     the fault of a kernel that raised, for `calling.throw`. Both generators are `handed` over as `handing` has
     them.
     """
-    state, apart, rule, memory = lend(state), lend(apart), lend(rule), lend(memory)
+    state, apart, rule, memory, learnt = lend(state), lend(apart), lend(rule), lend(memory), lend(learnt)
     columns, means, gaps, curves = lend(columns), lend(means), lend(gaps), lend(curves)
     tallies, counts, arms, rewards = lend(tallies), lend(counts), lend(arms), lend(rewards)
     losses, checkpoints, settings = lend(losses), lend(checkpoints), lend(settings)
