@@ -159,7 +159,7 @@ def replay(
     >>> reward, half = offers[range(400), arm, 0], np.full(400, 0.5)
     >>> log = evaluation.Log(arm=arm, reward=reward, probability=half, offers=offers)
     >>> found = evaluation.replay(log, Infex(LinUCB(), every(20)), rounds=150)
-    >>> found.accepted, int(found.explored.sum()), found.mean > log.reward.mean()
+    >>> found.accepted, int(found.explored.sum()), bool(found.mean > log.reward.mean())
     (150, 7, True)
     """
     log = log if features is None else replace(log, features=features)

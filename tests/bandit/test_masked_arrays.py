@@ -22,6 +22,7 @@ REFUSED: dict[str, Callable[[], object]] = {
     "contexts of a batch": lambda: mapped().ask_many(ROWS),
     "contexts of a log": lambda: mapped().learn(ROWS, [0, 1], [1.0, 1.0]),
     "rewards": lambda: mapped().learn([[0.1, 0.2]] * 2, [0, 1], NUMBERS),
+    "which rows explored": lambda: mapped().learn([[0.1, 0.2]] * 2, [0, 1], [1.0, 1.0], explored=TRUTHS),
     "weights": lambda: mapped().learn([[0.1, 0.2]] * 2, [0, 1], [1.0, 1.0], NUMBERS),
     "fixed arms": lambda: Bandit(ROWS, Greedy()),
     "arms of a round": lambda: Bandit(dim=2, policy=Greedy()).ask(ROWS),
