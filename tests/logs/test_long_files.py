@@ -23,7 +23,7 @@ def parts() -> Iterator[Log]:
 
 write(parts(), path)
 total = sum(float(part.reward.sum()) for part in read_parts(path))
-with open("/proc/self/status") as status:  # a peak of this program's own: rusage counts that of who started it
+with open("/proc/self/status") as status:  # rusage would count the peak of who started it
     peak = next(line for line in status if line.startswith("VmHWM"))
 print(int(total), int(peak.split()[1]) // 1024)
 """
