@@ -41,15 +41,17 @@ types: install
 
 # Rooms without kernels are counted as they run; those with kernels run as users run them, and again with
 # compilation off, so that the lines of kernels are counted too. Two at a time.
+# Threads are tested as users run them too: counting lines would take most of their time.
 # Without a browser its tests are left out, and that is said, except in CI, where they fail.
 KERNELS := tests/kernels tests/linear tests/policies tests/simulation tests/environments
 SWEEPS := tests/experiments tests/reports tests/planning tests/evaluation tests/service
 COMMANDS := tests/cli tests/theory tests/verification
-REST := $(foreach folder,$(KERNELS) $(SWEEPS) $(COMMANDS),--ignore=$(folder)) tests infex
+THREADS := tests/bandit/test_threads.py
+REST := $(foreach folder,$(KERNELS) $(SWEEPS) $(COMMANDS) $(THREADS),--ignore=$(folder)) tests infex
 
 tests: install chromium postgresql
 	rm -f .coverage .coverage.*
-	$(MAKE) -j2 --output-sync=target tests-plain tests-sweeps tests-commands tests-compiled tests-rest
+	$(MAKE) -j2 --output-sync=target tests-plain tests-sweeps tests-rest tests-compiled tests-commands
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
@@ -68,7 +70,7 @@ tests-rest:
 	COVERAGE_FILE=.coverage.rest $(BIN)/coverage run -m pytest -p no:cacheprovider -m "not slow" $(REST)
 
 tests-compiled:
-	$(BIN)/python -m pytest -p no:cacheprovider -m "not slow" $(KERNELS)
+	$(BIN)/python -m pytest -p no:cacheprovider -m "not slow" $(KERNELS) $(THREADS)
 
 tests-plain:
 	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=.coverage.plain $(BIN)/coverage run -m pytest -p no:cacheprovider -q \
