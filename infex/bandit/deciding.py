@@ -55,8 +55,10 @@ def ask_quickly(
     t = account.t + 1
     if shortcut is None or arms.allowed is not None:
         return None
-    context = read_one(arms, context)
-    within = context_within(arms, context)
+    within = None
+    if context is not None:
+        context = read_one(arms, context)
+        within = context_within(arms, context)
     if offered is not None or explore is not True:
         seen = _seen_among(bandit, t, within, offered, explore)
     else:

@@ -38,7 +38,7 @@ def no_pulls(arms: Arms) -> Integers | None:
 
 def count_pull(bandit: Bandit, decision: Decision) -> None:
     """One more reward of an arm, if it is still there: not of another at its place, or of its label."""
-    pulls = bandit._player.memory.pulls
+    pulls = bandit._player._memory.pulls
     if pulls is not None and (place := _place(bandit._arms, pulls.size, decision)) is not None:
         pulls[place] += 1
 

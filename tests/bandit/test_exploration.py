@@ -277,7 +277,7 @@ def test_what_was_spent_stays_spent_under_another_policy(tmp_path: Path, by_file
     assert bandit.exploration().cost > 1.0
 
 
-@pytest.mark.filterwarnings("ignore::infex.SparseExploration")
+@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
 def test_a_budget_is_one_for_all_policies() -> None:
     """20 of 30 explorations were done under another schedule: ten are left."""
     bandit = Bandit(ARMS, Infex(LinUCB(), budget(every(5), 30)))

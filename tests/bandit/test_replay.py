@@ -160,7 +160,7 @@ def state(bandit: Bandit) -> Any:
     rounds=st.integers(0, 60),
 )
 @settings(max_examples=12 if plain_python else 120, deadline=None)
-@pytest.mark.filterwarnings("ignore::infex.SparseExploration")
+@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
 def test_replay_equals_live_bit_for_bit(
     kind: str, policy: int, estimator: Any, seed: int, rounds: int
 ) -> None:

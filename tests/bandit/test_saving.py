@@ -142,7 +142,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
         Bandit(np.eye(2), Greedy()).save(tmp_path / "nowhere" / "x.infex")
 
 
-@pytest.mark.filterwarnings("ignore::infex.SparseExploration")
+@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
 def test_loading_does_not_warn_again(tmp_path: Path) -> None:
     bandit = Bandit(np.eye(2), Infex(LinUCB(), budget(every(2), 9)))
     bandit.save(tmp_path / "x.infex")

@@ -57,7 +57,7 @@ policies = st.one_of(
     labelled=st.booleans(),
 )
 @settings(max_examples=15 if plain_python else 150, deadline=None)
-@pytest.mark.filterwarnings("ignore::infex.SparseExploration")
+@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
 def test_both_ways_agree_to_the_last_bit(
     policy: Any, seed: int, arms: int, dim: int, penalty: float, labelled: bool
 ) -> None:
@@ -114,7 +114,7 @@ def test_what_draws_or_looks_at_limits_goes_the_long_way(policy: Any) -> None:
     assert Bandit(np.eye(2), policy)._player.shortcut is None
 
 
-@pytest.mark.filterwarnings("ignore::infex.SparseExploration")
+@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
 def test_budgets_masks_estimators_and_rounds_owed_go_the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*given: Any) -> Any:
         raise AssertionError("the short way was taken")

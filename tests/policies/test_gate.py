@@ -137,7 +137,7 @@ CONTROLS: list[Callable[[Any], Any]] = [*MAKERS.values(), lambda schedule: sched
     ),
 )
 @settings(max_examples=60, deadline=None)
-@pytest.mark.filterwarnings("ignore::infex.SparseExploration")
+@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
 def test_explorations_due_done_skipped_owed_and_dropped_add_up(seed: int, parts: list[Any]) -> None:
     """Under policies, masks and controls that change, with rewards that are late, against a count by hand."""
     rng = np.random.default_rng(seed)
@@ -172,7 +172,7 @@ def test_explorations_due_done_skipped_owed_and_dropped_add_up(seed: int, parts:
 
 @given(seed=st.integers(0, 99), limit=st.integers(0, 6), window=st.integers(1, 40), schedule=SCHEDULES)
 @settings(max_examples=40, deadline=None)
-@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.errors.FewExplorations")
+@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
 def test_no_window_holds_more_explorations_than_its_budget(
     seed: int, limit: int, window: int, schedule: Any
 ) -> None:
@@ -234,7 +234,7 @@ def test_explorations_for_which_no_arm_was_allowed_are_made_up_for() -> None:
     assert found.owed <= 1
 
 
-@pytest.mark.filterwarnings("ignore::infex.SparseExploration")
+@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
 def test_a_budget_of_a_control_counts_what_was_done() -> None:
     bandit = Bandit(GIVEN.arms, Infex(Uniform(), budget(paused(every(2), when=listed(range(1, 30))), 7)))
     go(bandit, 100)

@@ -44,7 +44,7 @@ from infex.policies.rarely_switching import Switched
 from infex.records import catalog
 from infex.records.notes import note_of, note_record, reason_of
 
-pytestmark = pytest.mark.filterwarnings("ignore::infex.SparseExploration")
+pytestmark = pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
 
 periodic = st.one_of(st.builds(every, st.integers(1, 50)), st.just(always()), st.just(never()))
 plain_schedules = st.one_of(

@@ -259,7 +259,7 @@ def test_the_next_round_due_is_the_next_that_explores(
     assert said == (later[0] if later else None)
 
 
-@pytest.mark.filterwarnings("ignore::infex.SparseExploration")
+@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
 def test_never_makes_up_for_nothing() -> None:
     player = player_of(Infex(LinUCB(), paused_at([1, 2, 3])))
     played(player, 3)

@@ -39,7 +39,7 @@ from tests.simulation.test_stateful import play_in_python, policies
 
 EXAMPLES = 20 if plain_python else 150
 
-pytestmark = pytest.mark.filterwarnings("ignore::infex.SparseExploration")
+pytestmark = pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
 
 moving = st.sampled_from([None, steps(every=17), turning(60), walk(0.05)])
 lateness = st.sampled_from([None, 0, 3, late(mean=5), late(mean=4, lost=0.3), late(rounds=[0, 11, 2])])

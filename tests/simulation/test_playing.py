@@ -268,7 +268,7 @@ class Moody(Schedule):
     __hash__ = None  # type: ignore[assignment]
 
 
-@pytest.mark.filterwarnings("ignore::infex.SparseExploration")
+@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
 def test_nothing_is_remembered_of_a_users_schedule() -> None:
     instance, mood = gaussian(dim=2, arms=3, seed=1), Moody(2)
     for schedule in (budget(mood, 10**6), mood | every(50), mood):

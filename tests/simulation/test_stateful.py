@@ -109,7 +109,7 @@ def play_in_python(*given: Any, **more: Any) -> Run:
         return play(*given, **more)
 
 
-@pytest.mark.filterwarnings("ignore::infex.SparseExploration")
+@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
 @given(
     policy=policies, instance=instances, seed=st.integers(0, 99), horizon=horizons,
     penalty=st.sampled_from([1e-7, 0.1, 1.0]),

@@ -264,7 +264,7 @@ def test_settings_are_kept_and_different_ones_refused_with_the_difference(tmp_pa
     assert infex.studies(url_in(tmp_path)) == ["shop"]
 
 
-@pytest.mark.filterwarnings("ignore::infex.SparseExploration")
+@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
 def test_amendments_are_entries_and_lose_nothing(tmp_path: Path) -> None:
     tighter = infex.Infex(infex.LinUCB(), infex.budget(infex.every(4), 3))
     with shop(tmp_path) as study:
