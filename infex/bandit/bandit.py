@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Label
-from infex.bandit import deciding, extending, saving, turnover
+from infex.bandit import deciding, saving
 from infex.bandit.arms import NOTHING_ASKED, Asked, question, read_from, source_of
 from infex.bandit.asking import ask_given_quickly
-from infex.bandit.deciding import ask_quickly, pending_of
+from infex.bandit.deciding import ask_plainly, ask_quickly, pending_of
 from infex.bandit.decision import Decided, Decision
 from infex.bandit.explaining import estimates_of
-from infex.bandit.foreseeing import await_reward, foresee, wait_no_more
+from infex.bandit.foreseeing import foresee, wait_no_more
 from infex.bandit.parts import new_parts
 from infex.bandit.pulls import count_pull, pulls_of
 from infex.bandit.remembering import Again, ToldDecisions, tell_and_remember
@@ -27,7 +27,6 @@ from infex.checks import HEAVIEST_WEIGHT, real
 from infex.errors import InvalidReward
 from infex.features import FeatureMap
 from infex.features.feature_map import checked_map
-from infex.features.table_encoding import NONE_GIVEN, Categories, Numbers
 from infex.linear import Evidence
 from infex.linear.estimating import Estimator
 from infex.linear.foresight import PendingWay, narrows
@@ -133,22 +132,18 @@ class Bandit(Wholesale):
         """
         self._lock.acquire()  # `with` takes twice the time
         try:
+            fixed = arms is None and labels is None and context is None and allowed is None
             asked = NOTHING_ASKED
-            arms, context = question(self._arms, arms, context)
+            if not fixed or offered is not None or explore is not True:
+                arms, context = question(self._arms, arms, context)
+                asked = Asked(arms, labels, context, allowed, offered, explore)
             if self._notebook is not None:
-                asked = Asked(arms, labels, context, allowed, offered, explore)
                 return deciding.ask_noting(self, self._notebook, asked, id)
-            plain = arms is None and labels is None and allowed is None
-            if plain and (quickly := ask_quickly(self, id, context, offered, explore)) is not None:
-                return quickly
-            if not plain or context is not None or offered is not None or explore is not True:
-                asked = Asked(arms, labels, context, allowed, offered, explore)
-                if arms is not None and (quickly := ask_given_quickly(self, asked, id)) is not None:
-                    return quickly
-            decision, taken = deciding.decide(self, asked, id)
-            self._player.enter(taken)
-            await_reward(self, decision, taken.on)
-            return decision
+            if asked is NOTHING_ASKED:
+                quickly = ask_plainly(self, id)
+            else:
+                quickly = (ask_quickly if arms is None else ask_given_quickly)(self, id, asked)
+            return deciding.ask_at_length(self, asked, id) if quickly is None else quickly
         finally:
             self._lock.release()
 
@@ -220,7 +215,8 @@ class Bandit(Wholesale):
             if self._notebook is not None:
                 self._notebook.reward(taken, on, reward, weight)
             self._player.learn(taken.arm, on, reward, taken.explored, weight)
-            count_pull(self, taken)
+            if self._player._memory.pulls is not None:
+                count_pull(self, taken)
             wait_no_more(self, taken, on)
         finally:
             self._lock.release()
@@ -253,64 +249,6 @@ class Bandit(Wholesale):
             known = None if arms is not None else pulls_of(self._arms, self._player.memory)
             evidence = self._player.evidence(offered.columns)
             return estimates_of(evidence, offered.labels, self._radius, known)
-
-    def add_arms(self, arms: Any, labels: Iterable[Label] | None = None) -> None:
-        """Puts new arms behind those there are, with `labels` if the others have some.
-
-        With a feature map `arms` are as the map takes them: for `disjoint` a label, several, or without
-        labels how many; for `interactions` rows of features; for `joined` arms of any kind, or one text; for
-        `hybrid` as its shared map takes them.
-
-        What was learnt tells of them at once; an arm with a regression of its own begins with nothing, and
-        the others keep all they have learnt. Exploring may try them, also where `allowed` forbids others.
-
-        >>> from infex import Greedy, features
-        >>> shop = Bandit(features=features.disjoint(["tea", "coffee"], context_dim=2), policy=Greedy())
-        >>> shop.add_arms(["oolong", "mate"])
-        >>> shop.remove_arms("coffee")
-        >>> shop.labels
-        ('tea', 'oolong', 'mate')
-        """
-        with self._lock:
-            turnover.add_arms(self, arms, labels)
-
-    def remove_arms(self, which: object) -> None:
-        """Takes the arms in `which` away, by label where arms have labels, else by index.
-
-        What was learnt stays; that of an arm with a regression of its own (`disjoint`) goes with the arm.
-        What its rewards have told of features that arms share (`hybrid`) stays.
-
-        Indices close up behind them. A pending decision for a removed arm can still be told: its reward is
-        learnt on the arm's features. Where the arm had a regression of its own nothing is learnt from it,
-        also if an arm of the same label has come since.
-        """
-        with self._lock:
-            turnover.remove_arms(self, which)
-
-    def extend(
-        self,
-        more: int | None = None,
-        *,
-        numbers: Numbers = NONE_GIVEN,
-        categories: Categories = NONE_GIVEN,
-        longest: float | None = None,
-    ) -> None:
-        """Adds features to contexts or arms: what was learnt stays, as if they had been 0 before.
-
-        Contexts of a `features.table` get further `numbers` and `categories`, given as there; a category
-        that is there gets further values. Contexts that are plain vectors, and arms, get so many `more`
-        features behind the others, and contexts may have another `longest`. Fixed arms have 0 there. A
-        reward that is told later for an earlier decision is learnt with 0 there.
-
-        >>> from infex import Greedy, features
-        >>> visitor = features.table({"age": (20, 80)}, {"country": ["FR", "DE"]})
-        >>> bandit = Bandit(features=features.disjoint(["tea", "coffee"], context=visitor), policy=Greedy())
-        >>> bandit.extend(numbers={"visits": (0, 10)}, categories={"country": ["IT"]})
-        >>> bandit.names
-        ('intercept', 'age', 'visits', 'country=FR', 'country=DE', 'country=IT')
-        """
-        with self._lock:
-            extending.extend(self, more, numbers, categories, longest)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the bandit to one file at `path`, in the place of an older one; pending decisions too."""

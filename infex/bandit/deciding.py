@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from infex.arrays import Floats, fitting_rows
-from infex.bandit.arms import Asked, Fixed, context_within
+from infex.bandit.arms import Asked, Fixed, Labels, context_within
 from infex.bandit.context_reading import checked_rules, counting, noticed_in, read, read_one
 from infex.bandit.decision import Decided, Decision
 from infex.bandit.explaining import explained
@@ -18,13 +18,15 @@ from infex.bandit.offering import offered_mask, permission, requested
 from infex.bandit.pending_block import Pending
 from infex.checks import quick, real
 from infex.errors import InvalidChoice, InvalidRound, UnknownDecision
-from infex.linear import InBlock, InContext, Layout, On, Separate
+from infex.linear import InBlock, InContext, Layout, On, RidgeStatistics, Separate
 from infex.policies.choice import Choice, checked_choice
 from infex.policies.masks import refuse_turn
 from infex.policies.reviving import revived
 from infex.policies.traits import Traits
 from infex.rounds import Taken
-from infex.rounds.shortcut import Glance
+from infex.rounds.account import Account
+from infex.rounds.open_shortcut import OpenShortcut
+from infex.rounds.shortcut import Glance, Shortcut
 
 if TYPE_CHECKING:
     from infex.bandit.bandit import Bandit
@@ -46,47 +48,73 @@ def decide(bandit: Bandit, asked: Asked, own_id: str | None) -> tuple[Decision, 
     return explained(key, taken, evidence, offered.labels, bandit._radius), counting(taken, asked)
 
 
-def ask_quickly(
-    bandit: Bandit, own_id: str | None, context: object, offered: object, explore: object
-) -> Decision | None:
-    """Asks for fixed arms, or for those in a context, where the policy's decision can be had in one call."""
+def ask_at_length(bandit: Bandit, asked: Asked, own_id: str | None) -> Decision:
+    """Asks any question."""
+    decision, taken = decide(bandit, asked, own_id)
+    bandit._player.enter(taken)
+    await_reward(bandit, decision, taken.on)
+    return decision
+
+
+def ask_plainly(bandit: Bandit, own_id: str | None) -> Decision | None:
+    """Asks for fixed arms, where the policy's decision can be had in one call."""
+    player, arms = bandit._player, bandit._arms
+    account, memory, shortcut = player.account, player._memory, player.shortcut
+    if shortcut is None or arms.allowed is not None or account.owed:
+        return None
+    ridge, t = memory.all, account.t + 1
+    seen = shortcut.take(t, ridge, memory.foresight) if type(ridge) is RidgeStatistics else None
+    if seen is None or seen[1][0] < 0:
+        return None  # no score is a number: the long way says so
+    key = bandit._lives.next_id(t) if own_id is None else key_for(bandit, own_id, t)
+    decision = taken_quickly(account, shortcut, key, t, seen, arms.labels)
+    await_reward(bandit, decision, seen[1][0])
+    return decision
+
+
+def ask_quickly(bandit: Bandit, own_id: str | None, asked: Asked) -> Decision | None:
+    """Asks in a context, or among some of the arms, where the policy's decision can be had in one call."""
     player, arms = bandit._player, bandit._arms
     account, shortcut = player.account, player.shortcut
     t = account.t + 1
-    if shortcut is None or arms.allowed is not None:
+    if shortcut is None or arms.allowed is not None or asked.labels is not None or asked.allowed is not None:
         return None
-    within = None
+    within, context = None, asked.context
     if context is not None:
         context = read_one(arms, context)
         within = context_within(arms, context)
-    if offered is not None or explore is not True:
-        seen = _seen_among(bandit, t, within, offered, explore)
+    if asked.offered is not None or asked.explore is not True:
+        seen = _seen_among(bandit, t, within, asked.offered, asked.explore)
     else:
-        seen = player.glance(t) if within is None else player.glance_in(t, within)
-    if seen is None or (within is None and context is not None):
+        seen = None if within is None else player.glance_in(t, within)
+    if seen is None or seen[1][0] < 0 or (within is None and context is not None):
         return None
+    decision = taken_quickly(account, shortcut, key_for(bandit, own_id, t), t, seen, arms.labels)
+    if noticed := noticed_in(context):  # a Counter takes its time over nothing, too
+        account.noticed.update(noticed)
+    if type(within) is InContext:
+        within = within.row(decision.arm)
+    on = decision.arm if within is None else quick(InBlock, (decision.arm, within))
+    await_reward(bandit, decision, on)
+    return decision
+
+
+def taken_quickly(
+    account: Account, says: Shortcut | OpenShortcut, key: str, t: int, seen: Glance, labels: Labels
+) -> Decision:
+    """The decision that a shortcut saw, entered into the account."""
     explores, (arm, greedy, estimate, best, margin) = seen
-    if arm < 0:
-        return None  # no score is a number: the long way says so
-    key = key_for(bandit, own_id, t)
-    reason, turn = shortcut.explored if explores else shortcut.greedy
+    reason, turn = says.explored if explores else says.greedy
     if explores:
         account.enter(t, True, turn, max(best - estimate, 0.0), arm != greedy)
     else:
         account.t = t
-    if noticed := noticed_in(context):  # a Counter takes its time over nothing, too
-        account.noticed.update(noticed)
-    labels = arms.labels
     fields = (
         key, t, arm, None if labels is None else labels[arm], explores, greedy,
         estimate, estimate - margin, estimate + margin,
         1.0, reason, 1.0 if explores else 0.0, 1.0 if explores else None,
     )  # fmt: skip
-    decision = quick(Decision, fields)
-    if type(within) is InContext:
-        within = within.row(arm)
-    await_reward(bandit, decision, arm if within is None else quick(InBlock, (arm, within)))
-    return decision
+    return quick(Decision, fields)
 
 
 def ask_noting(bandit: Bandit, notebook: Notebook, asked: Asked, own_id: str | None) -> Decision:
@@ -216,13 +244,16 @@ def key_for(bandit: Bandit, own_id: str | None, t: int) -> str:
 
 def pending_of(bandit: Bandit, decision: Decision | str | int) -> Pending:
     """The pending decision that is meant, and what its reward is learnt on."""
+    if type(decision) is Decision:  # the common case, in less time
+        single = bandit._waiting.singles.get(decision[0])
+        if single is not None and single[0] is decision:
+            return single
     key = named_by(decision)
     pending = bandit._waiting.find(key)
     if pending is None:
         bandit._lives.refuse(key, bandit.t)
     assert pending is not None
-    if pending[0] is not decision:
-        refuse_other(decision, pending[0])
+    refuse_other(decision, pending[0])
     return pending
 
 

@@ -14,16 +14,18 @@ if TYPE_CHECKING:
 
 def await_reward(bandit: Bandit, decision: Decision, on: On) -> None:
     """A decision begins to wait for its reward, which will be learnt on `on`."""
-    bandit._waiting.add(decision, on)
+    pending = decision, on
+    bandit._waiting.put(pending)
     foresight = bandit._player._memory.foresight
     if foresight is not None:
-        foresight.came.append((decision, on))
+        foresight.came.append(pending)
 
 
 def wait_no_more(bandit: Bandit, decision: Decision, on: On) -> None:
     """A decision was told, or dropped."""
-    bandit._waiting.remove(decision.id)
-    foresight = bandit._player._memory.foresight
+    waiting, foresight = bandit._waiting, bandit._player._memory.foresight
+    if waiting.singles.pop(decision[0], None) is None:  # by its id
+        waiting.remove(decision.id)
     if foresight is not None:
         came = foresight.came
         if came and came[-1][0] is decision:  # the common case, in less time

@@ -27,24 +27,24 @@ FOLDED = 1 << 15  # of them, the oldest, that become columns when there are more
 class Waiting:
     """Decisions without a reward by their ids, oldest first.
 
-    The last that were asked for one by one stand in a dict; those of batches, of files and of long ago in
-    blocks of columns, where an id that a life gave is found by its round.
+    The last that were asked for one by one stand in a dict, `singles`; those of batches, of files and of long
+    ago in blocks of columns, where an id that a life gave is found by its round.
     """
 
-    __slots__ = ("_blocks", "_named", "_pending")
+    __slots__ = ("_blocks", "_named", "singles")
 
     def __init__(self) -> None:
-        self._pending: dict[str, Pending] = {}
+        self.singles: dict[str, Pending] = {}
         self._blocks: list[Block] = []  # by their first rounds
         self._named: dict[str, int] = {}  # the rounds of ids of the caller's own, in blocks
 
     def __len__(self) -> int:
-        return len(self._pending) + sum(block.left for block in self._blocks)
+        return len(self.singles) + sum(block.left for block in self._blocks)
 
     def __iter__(self) -> Iterator[Pending]:
         if not self._blocks:
-            return iter(self._pending.values())
-        return heapq.merge(self._pending.values(), *self._blocks, key=_round_of)
+            return iter(self.singles.values())
+        return heapq.merge(self.singles.values(), *self._blocks, key=_round_of)
 
     @property
     def oldest(self) -> int | None:
@@ -53,13 +53,17 @@ class Waiting:
 
     def refuse(self, key: str) -> None:
         """Refuses an id that a pending decision has."""
-        if key in self._pending or self._place(key) is not None:
+        if key in self.singles or self._place(key) is not None:
             raise DuplicateId(f"decision {key!r} waits for its reward already: ids may not come twice")
 
     def add(self, decision: Decision, on: On) -> None:
         """One more."""
-        self._pending[decision.id] = decision, on
-        if len(self._pending) > MOST_SINGLE:
+        self.put((decision, on))
+
+    def put(self, pending: Pending) -> None:
+        """The same."""
+        self.singles[pending[0][0]] = pending  # by its id
+        if len(self.singles) > MOST_SINGLE:
             self._fold()
 
     def add_block(self, block: Block) -> None:
@@ -71,7 +75,7 @@ class Waiting:
 
     def find(self, key: str) -> Pending | None:
         """The one with that id, if it waits."""
-        found = self._pending.get(key)
+        found = self.singles.get(key)
         if found is not None or (where := self._place(key)) is None:
             return found
         block, place = where
@@ -79,7 +83,7 @@ class Waiting:
 
     def remove(self, key: str) -> None:
         """One less."""
-        if self._pending.pop(key, None) is None:
+        if self.singles.pop(key, None) is None:
             where = self._place(key)
             assert where is not None, key
             self.remove_from(where[0], np.array([where[1]]))
@@ -104,15 +108,15 @@ class Waiting:
         A fixed arm that is gone is learnt by its features; of one with a regression of its own nothing is.
         """
         moved = new_places(places)
-        move_each(self._pending, moved, columns)
+        move_each(self.singles, moved, columns)
         for block in self._blocks:
             block.grounds = block.grounds.moved(places, columns)
 
     def whole(self) -> tuple[Decisions, Grounds]:
         """All that waits, as columns, oldest first."""
         parts = [block.waiting() for block in self._blocks]
-        if self._pending or not parts:
-            parts.append(_columns(list(self._pending.values())))
+        if self.singles or not parts:
+            parts.append(_columns(list(self.singles.values())))
         decisions = joined_decisions([decisions for decisions, _ in parts])
         grounds = Grounds.joined([grounds for _, grounds in parts])
         if (np.diff(decisions.t) > 0).all():
@@ -122,13 +126,13 @@ class Waiting:
 
     def _fold(self) -> None:
         """The oldest that were asked for one by one become columns."""
-        oldest = list(islice(self._pending.items(), FOLDED))
+        oldest = list(islice(self.singles.items(), FOLDED))
         blocks = [block for block in self._blocks if block.first > oldest[0][1][0].t]
         last = blocks[0].first if blocks else oldest[-1][1][0].t + 1
         folded = [(key, pending) for key, pending in oldest if pending[0].t < last]
         self.add_block(Block(*_columns([pending for _, pending in folded])))
         for key, _ in folded:
-            del self._pending[key]
+            del self.singles[key]
 
     def _place(self, key: str) -> tuple[Block, int] | None:
         """In which block, and where, an id stands that waits."""

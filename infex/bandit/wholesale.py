@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from infex.arrays import Label
 from infex.bandit.arms import Asked
 from infex.bandit.batching import ask_many
+from infex.bandit.changeable import Changeable
 from infex.bandit.changes import Changes
 from infex.bandit.decision import Decision
 from infex.bandit.decisions import Decisions
@@ -19,7 +20,6 @@ from infex.bandit.exchange import apply, changes_of
 from infex.bandit.honest_intervals import intervals_of
 from infex.bandit.logged import learn
 from infex.bandit.merging import merge
-from infex.bandit.readable import Readable
 from infex.bandit.recording import Notebook
 from infex.bandit.telling import tell_many
 from infex.errors import CannotMerge
@@ -28,12 +28,8 @@ if TYPE_CHECKING:
     from infex.bandit.bandit import Bandit
 
 
-class Wholesale(Readable):
+class Wholesale(Changeable):
     """Many decisions, many rewards, logs, and what others have learnt."""
-
-    @property
-    def _bandit(self) -> Bandit:
-        return cast("Bandit", self)
 
     def ask_many(
         self,

@@ -137,23 +137,25 @@ class RidgeStatistics:
 
     def learn(self, on: On, reward: float, weight: float = 1.0) -> None:
         """Takes in a reward of an arm, O(1) while the same arm goes on, or of any x."""
-        if not isinstance(on, int):
-            on = refuse_block(on)
-        elif on != self._arm or on < 0:
-            refuse_place(on, self.columns.shape[1])  # else compiled code would write beyond its arrays
         if self._known is not None and not self._stale:
             self._part()
+        if type(on) is int and on == self._arm >= 0 and weight == 1.0 and -LARGE <= reward <= LARGE:
+            self.told += 1  # the common case, with fewer arrays to hand over
+            self.scatter.squares += reward * reward
+            if kernels.pull_counted(self._learnt.run, self.counts, on, reward):
+                self._close()
+        else:
+            self._learn(on, reward, weight)
+
+    def _learn(self, on: On, reward: float, weight: float) -> None:
+        """The same for a reward that is not simply one more of the run under way."""
+        on = on if isinstance(on, int) else refuse_block(on)
+        if isinstance(on, int):
+            refuse_place(on, self.columns.shape[1])  # else compiled code would write beyond its arrays
         self.told += 1
         self.scatter.squares += weight * reward * reward
         learnt = self._learnt
         if weight == 1.0 and isinstance(on, int):
-            if (
-                on == self._arm and -LARGE <= reward <= LARGE
-            ):  # the common case, with fewer arrays to hand over
-                if kernels.pull_counted(learnt.run, self.counts, on, reward):
-                    self._close()
-                    self._arm = -1
-                return
             kernels.learn_counted(
                 self.truth, self.penalty, learnt.solved, self.columns, self._board, learnt.vectors,
                 learnt.run, self.counts, on, reward,

@@ -143,7 +143,9 @@ class Player:
             weight = memory.counted(on, reward, weight)  # asks and refuses before anybody has learnt
         if self.traits.pupils:
             self.traits.teach(arm, memory.row(on), reward, explored)
-        memory.take(on, reward, explored, weight)
+        memory.all.learn(on, reward, weight)  # as `memory.take` does, in less time
+        if explored and memory.explored is not None:
+            memory.explored.learn(on, reward, weight)
         return weight
 
     def exploration(self, evidence: Evidence) -> Exploration:
