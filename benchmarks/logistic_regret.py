@@ -1,7 +1,7 @@
 """Does `Logistic`, kept up between fits, lose more than an exact fit with every reward?
 
-`python -m benchmarks.logistic_regret [SEEDS]` prints a table: both meet the same problems, noise and draws; the
-difference is a mean over seeds, with an interval of 95 % by resampling.
+`python -m benchmarks.logistic_regret [SEEDS]` prints a table: both meet the same problems, noise and draws;
+the difference is a mean over seeds, with an interval of 95 % by resampling.
 """
 
 from __future__ import annotations

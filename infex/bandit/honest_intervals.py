@@ -13,8 +13,8 @@ from infex.bandit.pulls import pulls_of
 from infex.checks import real, told
 from infex.errors import NotKept
 from infex.estimators import Logistic
-from infex.linear import Offer, RidgeStatistics
-from infex.linear.block_ridge import BlockRidge
+from infex.linear import Offer
+from infex.linear.scatter import Scattering
 from infex.policies.confidence import DEFAULT, Confidence
 from infex.policies.traits import Policy, traits_of
 from infex.statistics.student import student_quantile
@@ -30,13 +30,12 @@ def intervals_of(bandit: Bandit, level: float, asked: Asked) -> np.recarray[Any,
     share = real("level", level, above=0, most=1.0 - 1e-12)
     offered = read_from(bandit._arms, asked.arms).offer(asked)
     statistics = bandit._player.memory.all
-    if isinstance(statistics, RidgeStatistics | BlockRidge):
-        found = _by_noise(bandit, statistics, offered.columns, share)
-    elif isinstance(bandit.estimator, Logistic):
+    if isinstance(bandit.estimator, Logistic):
         found = _by_odds(bandit, offered.columns, share)
+    elif isinstance(statistics, Scattering):
+        found = _by_noise(bandit, statistics, offered.columns, share)
     else:
-        way = "features.hybrid" if bandit.estimator is None else told(bandit.estimator)
-        raise NotKept(f"intervals need ridge regression or Logistic, by arms or disjoint; not {way}")
+        raise NotKept(f"{told(bandit.estimator)} tells nothing of the noise that was seen")
     estimates, low, high = _within_range(bandit, found)
     count = len(estimates)
     known = None if asked.arms is not None else pulls_of(bandit._arms, bandit._player.memory)
@@ -57,9 +56,7 @@ def _within_range(bandit: Bandit, ends: Ends) -> Ends:
     return estimates, *(np.clip(side, least, most) for side in sides)  # type: ignore[return-value]
 
 
-def _by_noise(
-    bandit: Bandit, statistics: RidgeStatistics | BlockRidge, offer: Offer | None, level: float
-) -> Ends:
+def _by_noise(bandit: Bandit, statistics: Scattering, offer: Offer | None, level: float) -> Ends:
     """Student's quantile times the standard error, and what the penalty may draw the estimate by."""
     widest = 0.0 if bandit.rewards is None else bandit.rewards[1] - bandit.rewards[0]
     seen = statistics.scattered(offer, (widest / 2.0) ** 2)
@@ -67,7 +64,7 @@ def _by_noise(
     times = np.array([quantiles[each] for each in seen.freedom.tolist()])
     drawn = seen.lean * np.maximum(seen.length, bound_of(bandit.policy))
     with np.errstate(invalid="ignore"):
-        margins = np.where(seen.freedom > 0.0, times * seen.spread, np.inf) + drawn
+        margins = np.where(seen.freedom > 0.0, times * seen.spread, np.inf) + drawn + seen.shift
     return seen.estimates, seen.estimates - margins, seen.estimates + margins
 
 

@@ -117,7 +117,7 @@ class Lineage:
         self.known |= {name: last for name, (_, last) in portion.spans.items()}
 
     def merged(self, other: Heritage, growths: Growths | None, life: str, memory: Memory) -> None:
-        """All that another knows was merged into this life: not to be added once more, nor passed on as its own."""
+        """All that another knows was merged in: it is not added once more, nor passed on as one's own."""
         if growths is not None:
             self._take_in(growths, memory)
         lives = (name for name in other.known if name != life)
