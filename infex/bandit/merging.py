@@ -31,6 +31,7 @@ def merge(bandit: Bandit, other: Bandit) -> None:
         there = np.array([places.get(key, -1) for key in _keys(other)], dtype=int)
         theirs = _sums(bandit, other, there)
         bandit._player.memory.merge(other._player.memory, there)
+        bandit._player.account.hear()
         heritage = other._lineage.heritage(other._lives.name, other._player.memory)
         bandit._lineage.merged(heritage, theirs, bandit._lives.name, bandit._player.memory)
 

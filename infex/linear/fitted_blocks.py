@@ -22,7 +22,7 @@ from infex.linear.known import Known
 from infex.linear.learnable import refuse_place
 from infex.linear.offers import GONE, InContext, Layout, Offer, On, Separate
 from infex.linear.revising import Revision
-from infex.linear.scatter import Scattered, Scattering, joined_scatter
+from infex.linear.scatter import Scattered, Scattering, by_arm, of_all_arms
 
 OF_ALL = ("told", "counts")  # what is kept of all arms together
 
@@ -189,10 +189,18 @@ class FittedBlocks:
     def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
         """What the noise that was seen says of every arm in a context, each by its own rewards."""
         assert isinstance(offer, InContext), offer
-        parts = [part for part in self.parts if isinstance(part, Scattering)]
-        if len(parts) < len(self.parts):
-            raise NotKept(f"{told(self._estimator)} tells nothing of the noise that was seen")
-        return joined_scatter([part.scattered(offer.context[:, None], most) for part in parts])
+        return self.scattered_in(*of_all_arms(self.layout.arms, offer.context), most)
+
+    def scattered_in(self, arms: Integers, rows: Floats, most: float = 0.0) -> Scattered:
+        """The same of arms, each in a context."""
+
+        def tell(arm: int, own: Floats) -> Scattered:
+            part = self.parts[arm]
+            if not isinstance(part, Scattering):
+                raise NotKept(f"{told(self._estimator)} tells nothing of the noise that was seen")
+            return part.scattered(own.T, most)
+
+        return by_arm(arms, rows, tell)
 
     def _known(self, arm: int) -> Known:
         known = self.parts[arm].known()

@@ -23,7 +23,7 @@ from infex.linear.learnable import refuse_place
 from infex.linear.offers import GONE, InBlock, InContext, Layout, Offer, On, Separate
 from infex.linear.regression import RidgeStatistics
 from infex.linear.revising import Revision, revise_sums
-from infex.linear.scatter import Scatter, Scattered, scatter_kept
+from infex.linear.scatter import Scatter, Scattered, of_all_arms, scatter_kept
 from infex.linear.strange import fitting_sums, near, refuse_strange
 from infex.linear.tied_scatter import TiedSolved, TiedSums, tied_scattered
 
@@ -249,7 +249,13 @@ class HybridRidge:
     def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
         """What the noise that was seen says of every arm in a context."""
         assert isinstance(offer, InContext), offer
-        return tied_scattered(self._sums, self.scatter, self.told, offer, most, lost=self.gone > 0.0)
+        assert offer.rows is not None
+        arms, contexts = of_all_arms(self.layout.arms, offer.context)
+        return self.scattered_in(arms, np.hstack([contexts, offer.rows]), most)
+
+    def scattered_in(self, arms: Integers, rows: Floats, most: float = 0.0) -> Scattered:
+        """The same of arms, each in a context, with its shared features behind it."""
+        return tied_scattered(self._sums, self.scatter, self.told, arms, rows, most, lost=self.gone > 0.0)
 
     @property
     def _sums(self) -> TiedSums:

@@ -6,11 +6,12 @@ of freedom as there are rewards less parameters spent, d - penalty tr V^-1.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, Protocol, final, runtime_checkable
 
 import numpy as np
 
-from infex.arrays import Floats, fitting
+from infex.arrays import Floats, Integers, fitting
 from infex.errors import DamagedFile
 from infex.kernels.layout import LARGE
 from infex.linear.estimating import Arrays
@@ -42,6 +43,14 @@ class Scattering(Protocol):
 
     def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
         """What it says of the fixed arms, or of those on offer; rewards have a variance of `most` at most."""
+
+
+@runtime_checkable
+class ScatteringApart(Scattering, Protocol):
+    """The same of arms with a regression each."""
+
+    def scattered_in(self, arms: Integers, rows: Floats, most: float = 0.0) -> Scattered:
+        """What it says of arms, each in a context, with its shared features behind it, (n, c + s)."""
 
 
 def inverted(gram: Floats, penalty: float) -> Floats:
@@ -171,9 +180,19 @@ def spread_out(
     return Scattered(estimates, spread, lean, *alike)
 
 
-def joined_scatter(parts: list[Scattered]) -> Scattered:
-    """Several, one after the other."""
-    return Scattered(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+def by_arm(arms: Integers, rows: Floats, tell: Callable[[int, Floats], Scattered]) -> Scattered:
+    """What is known of arms in contexts, each by its own rewards."""
+    found = Scattered(*np.empty((len(Scattered._fields), arms.size)))
+    for arm in np.unique(arms).tolist():
+        own = arms == arm
+        for whole, part in zip(found, tell(arm, rows[own]), strict=True):
+            whole[own] = part
+    return found
+
+
+def of_all_arms(arms: int, row: Floats) -> tuple[Integers, Floats]:
+    """Every arm, in one context."""
+    return np.arange(arms), np.tile(row, (arms, 1))
 
 
 def scatter_kept(array: object, told: float) -> Scatter:

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from infex.arrays import Floats
-from infex.linear.offers import InContext
+from infex.arrays import Floats, Integers
 from infex.linear.scatter import Scatter, Scattered, Solved, inverted, noise_of, spread_out
 
 
@@ -56,28 +55,27 @@ class TiedSolved(NamedTuple):
 
 
 def tied_scattered(
-    sums: TiedSums, scatter: Scatter, told: float, offer: InContext, most: float, lost: bool
+    sums: TiedSums, scatter: Scatter, told: float, arms: Integers, rows: Floats, most: float, lost: bool
 ) -> Scattered:
-    """What is known of every arm in a context.
+    """What is known of arms k, each in a context, with its shared features behind it, (n, c + s).
 
     V^-1 (x, z) is w = V_0^-1 (z - G_k'x) of the shared features, A_k^-1 x - G_k w of the arm and -G_j w of
     each other. With arms `lost`, whose G_j are not kept, its length is not known: then the penalty draws an
     estimate by no more than sqrt(penalty) times the width, for a theta of length 1.
     """
-    solved, x, rows = TiedSolved.of(sums), offer.context, offer.rows
-    assert rows is not None
-    penalty = sums.penalty
-    untold = rows - np.einsum("kcs,c->ks", solved.ties, x)
+    solved, penalty = TiedSolved.of(sums), sums.penalty
+    x, z, ties = *np.hsplit(rows, [solved.alone.shape[1]]), solved.ties[arms]
+    untold = z - np.einsum("ncs,nc->ns", ties, x)
     common = untold @ solved.shared.inverse
-    alone = solved.inverses @ x
-    others = np.einsum("kcs,ks->kc", solved.ties, common)
+    alone = np.einsum("nij,nj->ni", solved.inverses[arms], x)
+    others = np.einsum("ncs,ns->nc", ties, common)
     longs = _squares(common) + _squares(alone - others) - _squares(others)
-    longs += np.einsum("ks,st,kt->k", common, _squared(solved.ties), common)
-    widths = alone @ x + np.einsum("ks,ks->k", common, untold)
+    longs += np.einsum("ns,st,nt->n", common, _squared(solved.ties), common)
+    widths = np.einsum("nc,nc->n", alone, x) + np.einsum("ns,ns->n", common, untold)
     lean = np.sqrt(penalty * widths) if lost else penalty * np.sqrt(np.maximum(longs, 0.0))
     freedom = scatter.freedom(told, solved.spent)
     noise = noise_of(scatter.left(solved.fitted, penalty * solved.length**2), freedom, freedom, most)
-    estimates = solved.alone @ x + untold @ solved.shared.theta
+    estimates = np.einsum("nc,nc->n", solved.alone[arms], x) + untold @ solved.shared.theta
     return spread_out(estimates, widths - penalty * longs, noise, lean, freedom, solved.length)
 
 
