@@ -168,6 +168,7 @@ def enter(bandit: Bandit, decided: Decided) -> None:
         bandit._notebook.write([bandit._notebook.entered(decision, entered)])
     player.enter(entered)
     await_reward(bandit, decision, entered.on)
+    player.account.hear()  # rewards may have been told since it was decided
 
 
 def features_at(bandit: Bandit, arm: int) -> tuple[float, ...] | None:

@@ -22,7 +22,8 @@ class Decision(NamedTuple):
     `probability` is the chance of this arm in this round, given the rounds before it, over all draws,
     those of a jittered schedule included; an arm that is not on offer has none. `chance` is that of
     exploring in this round, and `law` that of this arm given that the round explores. Each is None where
-    it is not known; `law` is also None where the round could not explore.
+    it is not known; `law` is also None where the round could not explore. `interval` is narrower than `low`
+    and `high`, which hold in all rounds at once: by the noise that was seen.
     """
 
     id: str
@@ -38,6 +39,24 @@ class Decision(NamedTuple):
     reason: Reason | str
     chance: float | None
     law: float | None
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """From where to where the arm's mean reward lies with a chance of about `level`, as was known then.
+
+        By the noise that was seen up to this decision: see `bandit.intervals`, which tells the same of now,
+        and docs/intervals.md. Ask for it before the bandit learns the next reward: it then stays, at any
+        level. Afterwards, and for a decision from a record or a file, it is not known (NotKept).
+
+        >>> from infex import Bandit, Greedy
+        >>> bandit = Bandit([[1.0]], Greedy(), rewards=(0, 1))
+        >>> bandit.learn(arms=[0] * 8, rewards=[1, 0, 1, 1, 1, 0, 1, 1])
+        >>> decision = bandit.ask()
+        >>> [round(end, 2) for end in decision.interval(0.9)]
+        [0.28, 1.0]
+        """
+        from infex.bandit.decided_intervals import interval_of
+
+        return interval_of(self, level)
 
 
 class Decided(NamedTuple):

@@ -148,6 +148,12 @@ class Decisions(Sequence[Decision]):
         """The upper ends."""
         return shown(self._figures[HIGH])
 
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """The ends of the intervals by the noise that was seen, lower and upper: see `Decision.interval`."""
+        from infex.bandit.decided_intervals import intervals_of_many
+
+        return intervals_of_many(self, level)
+
     @property
     def probability(self) -> Floats:
         """The chance of each arm played, NaN where it is not known."""

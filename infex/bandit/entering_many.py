@@ -80,3 +80,4 @@ class EnteredTogether:
             self._bandit._player.memory.take_many(Grounds.of(self._ons), rewards, explored, weights)
         for decided in self.open.values():
             await_reward(self._bandit, decided.decision, decided.taken.on)
+        self._bandit._player.account.hear()

@@ -70,6 +70,7 @@ def apply(bandit: Bandit, changes: Changes) -> int:
         brought = Portion(portion.spans, _brought(portion.growths, places, mine))
         lineage.add(brought, memory)
         memory.grow(brought.growths)
+        bandit._player.account.hear()
     return sum(last - first for portion in new for first, last in portion.spans.values())
 
 

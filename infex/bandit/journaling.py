@@ -83,6 +83,7 @@ def enter_again(bandit: Bandit, decided: Decided) -> None:
         refuse_unfit(bandit, decided)
         bandit._player.enter(decided.taken)
         await_reward(bandit, decided.decision, decided.taken.on)
+        bandit._player.account.hear()  # rewards may have been told since it was decided
 
 
 def refuse_unfit(bandit: Bandit, decided: Decided) -> None:
@@ -167,6 +168,7 @@ def revise(
             )
         refuse_reward(bandit, after)
         player.memory.revise(Revision(on, before, after, learnt.counted, learnt.turn), learnt.own_turn)
+        player.account.hear()
 
 
 def enter_count(bandit: Bandit, taken: Taken) -> None:

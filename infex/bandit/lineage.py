@@ -113,17 +113,23 @@ class Lineage:
 
     def add(self, portion: Portion, memory: Memory) -> None:
         """Others' rewards, which memory is about to learn."""
+        self._take_in(portion.growths, memory)
+        self.known |= {name: last for name, (_, last) in portion.spans.items()}
+
+    def merged(self, other: Heritage, growths: Growths | None, life: str, memory: Memory) -> None:
+        """All that another knows was merged in: it is not added once more, nor passed on as one's own."""
+        if growths is not None:
+            self._take_in(growths, memory)
+        lives = (name for name in other.known if name != life)
+        self.known |= {name: max(other.known[name], self.known.get(name, 0)) for name in lives}
+
+    def _take_in(self, growths: Growths, memory: Memory) -> None:
+        """Sums that this life has not learnt by itself."""
         mark = self._mark
         if mark is None:
             empty = memory.growths()
             mark = _minus(empty, empty)
-        self._mark, self._exchanged = _plus(mark, portion.growths), True
-        self.known |= {name: last for name, (_, last) in portion.spans.items()}
-
-    def merged(self, other: Heritage, life: str) -> None:
-        """All that another knows was merged into this life: it is not to be added once more."""
-        lives = (name for name in other.known if name != life)
-        self.known |= {name: max(other.known[name], self.known.get(name, 0)) for name in lives}
+        self._mark, self._exchanged = _plus(mark, growths), True
 
     def after_turnover(self, before: Memory, after: Memory, places: Integers) -> Lineage:
         """The same over other arms, `places` being their old ones.
@@ -144,9 +150,9 @@ class Lineage:
         if now is not None:
             there = _new_places(places, before)
             count = now[0].counts.shape[1]
-            portions = [Portion(each.spans, _brought(each.growths, there, count)) for each in self._unsent]
+            portions = [Portion(each.spans, brought(each.growths, there, count)) for each in self._unsent]
             self._unsent = tuple(portions)
-            self._mark = None if self._mark is None else _brought(self._mark, there, count)
+            self._mark = None if self._mark is None else brought(self._mark, there, count)
         self._lost += position - self.position(after)
 
 
@@ -175,6 +181,7 @@ def _minus(one: Growths, two: Growths) -> Growths:
     return one[0].minus(two[0]), apart
 
 
-def _brought(growths: Growths, there: Integers, count: int) -> Growths:
+def brought(growths: Growths, there: Integers, count: int) -> Growths:
+    """The same over so many arms, each of these at a place there, or nowhere (-1)."""
     everything, apart = growths
     return everything.brought(there, count), None if apart is None else apart.brought(there, count)

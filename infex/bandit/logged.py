@@ -147,6 +147,7 @@ def _take(bandit: Bandit, places: Integers, grounds: Grounds, told: Told) -> Non
     if memory.searches:
         counts = counted_weights(bandit, grounds, given, counts)
     learners_too(bandit, places, grounds, given, tried)
+    bandit._player.account.hear()
     memory.all.gather(grounds, given, counts)
     if memory.explored is not None and tried.any():
         mine = np.flatnonzero(tried)

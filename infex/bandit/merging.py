@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from infex.arrays import Integers
+from infex.bandit.lineage import brought, sums_of
 from infex.checks import told
 from infex.errors import CannotMerge
 from infex.linear import RidgeStatistics, Separate
 from infex.linear.block_ridge import BlockRidge
 from infex.linear.estimating import Estimator
 from infex.linear.hybrid_ridge import HybridRidge
+from infex.linear.memory import Growths
 
 if TYPE_CHECKING:
     from infex.bandit.bandit import Bandit
@@ -26,10 +29,20 @@ def merge(bandit: Bandit, other: Bandit) -> None:
         _refuse_strangers(bandit, other)
         places = {key: place for place, key in enumerate(_keys(bandit))}
         there = np.array([places.get(key, -1) for key in _keys(other)], dtype=int)
+        theirs = _sums(bandit, other, there)
         bandit._player.memory.merge(other._player.memory, there)
-        bandit._lineage.merged(
-            other._lineage.heritage(other._lives.name, other._player.memory), bandit._lives.name
-        )
+        bandit._player.account.hear()
+        heritage = other._lineage.heritage(other._lives.name, other._player.memory)
+        bandit._lineage.merged(heritage, theirs, bandit._lives.name, bandit._player.memory)
+
+
+def _sums(bandit: Bandit, other: Bandit, there: Integers) -> Growths | None:
+    """What the other has learnt, over the arms that are here; None where an estimator keeps no sums."""
+    mine, theirs = sums_of(bandit._player.memory), sums_of(other._player.memory)
+    if mine is None or theirs is None:
+        return None
+    count = mine[0].counts.shape[1]
+    return brought(theirs, there if bandit.features is None else np.arange(count), count)
 
 
 def _keys(bandit: Bandit) -> list[tuple[object, ...]]:

@@ -151,6 +151,7 @@ def change(bandit: Bandit, on: Any, learnt: ToldReward, after: float | None) -> 
     if after is not None:
         player.memory.all.refuse(after)
     player.memory.revise(Revision(on, learnt.reward, after, learnt.counted, turn), own_turn)
+    player.account.hear()
     bandit._lineage.revised(0 if after is not None else -1)
 
 

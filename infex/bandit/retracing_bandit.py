@@ -191,6 +191,7 @@ class Retracer:
         for place in np.flatnonzero(found.explored).tolist():
             account.enter(t + place + 1, True, turn, float(found.loss[place]), bool(found.different[place]))
         account.t = t + played
+        account.hear()
         self._ridge.told += played
         self._ridge.scatter.learn_many(rewards[found.event], np.ones(played))
         return found

@@ -103,6 +103,7 @@ def learn_in_order(
         memory.take_many(grounds, rewards, explored, counted)
     else:
         memory.take_many(grounds, rewards, explored, weights)
+    player.account.hear()
 
 
 def counted_weights(bandit: Bandit, grounds: Grounds, rewards: Floats, weights: Floats) -> Floats:

@@ -114,9 +114,10 @@ class Wholesale(Changeable):
         """What this bandit has learnt by itself since the last call, as sums, for others to `apply`.
 
         So workers that began with the same file or copy add up without counting anything twice. What it was
-        given by others is not in it. The number of each reward in the life of its bandit is: the same changes
-        a second time are ignored, those that come out of order or in part are refused. What is not passed on
-        yet is saved with the bandit. Not for estimators whose rewards count by their order, or one by one.
+        given by others, applied or merged, is not in it. The number of each reward in the life of its bandit
+        is: the same changes a second time are ignored, those that come out of order or in part are refused.
+        What is not passed on yet is saved with the bandit. Not for estimators whose rewards count by their
+        order, or one by one.
         """
         with self._lock:
             return changes_of(self._bandit)

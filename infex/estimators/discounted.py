@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
-from infex.arrays import Floats
+from infex.arrays import Floats, within
 from infex.checks import real
 from infex.errors import NotKept
 from infex.estimators.fit import Fit
@@ -15,8 +15,12 @@ from infex.estimators.solution import Solution
 from infex.estimators.sums import Sums
 from infex.kernels.calling import address_of, fitter_arguments
 from infex.kernels.fitters import fit_discounted, spread
+from infex.kernels.layout import LARGE
 from infex.linear.estimating import Arrays, FitForm
+from infex.linear.moments import Moments
+from infex.linear.offers import Offer
 from infex.linear.revising import Revision, revise_sums
+from infex.linear.scatter import Scattered, Solved, inverted, noise_of, spread_out
 
 
 @final
@@ -56,6 +60,13 @@ class Discounted:
         return DiscountedFit(columns, penalty, self)
 
 
+class FadedScatter(NamedTuple):
+    """sum w y^2, and the weights of rewards whose squares are not in it."""
+
+    squares: float
+    unknown: float
+
+
 @final
 class DiscountedFit(Fit):
     """Two sums: of rewards by their weights, and by the squares of these; O(d^3) to solve."""
@@ -65,12 +76,15 @@ class DiscountedFit(Fit):
         self._rate = estimator.rate
         self._sums = Sums(self.dim, self.penalty)
         self._squares = Sums(self.dim, self.penalty)
+        self._seen = FadedScatter(0.0, 0.0)
 
     def take(self, x: Floats, reward: float, weight: float) -> None:
         self._sums.fade(self._rate)
         self._squares.fade(self._rate**2)
         self._sums.add(x, reward, weight)
         self._squares.add(x, 0.0, weight)
+        squares, unknown = self._seen
+        self._seen = FadedScatter(self._rate * squares + weight * reward * reward, self._rate * unknown)
 
     def put_right(self, x: Floats, revision: Revision) -> None:
         """The age of what came before would change if a reward had never been."""
@@ -78,23 +92,60 @@ class DiscountedFit(Fit):
             raise NotKept(f"{self.estimator!r} cannot take a reward out: rewards count by their order")
         age = self.told - 1 - revision.turn
         revise_sums(self._sums.truth, self.penalty, x, revision, self._rate**age)
+        gain = revision.after**2 - revision.before**2
+        squares = self._seen.squares + self._rate**age * revision.weight * gain
+        if self._seen.unknown or max(abs(revision.after), abs(revision.before)) > LARGE:
+            self._seen = self._begun(self.told)
+        else:
+            self._seen = FadedScatter(squares, 0.0)
 
     def solve(self, start: Floats) -> Solution:
         """The covariance is V^-1 W V^-1."""
         solution = Solution.blank(self.dim)
         return solution.grown(spread(self._sums.truth, self._squares.truth, self.penalty, solution.solved))
 
+    def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
+        """What the noise of rewards by their weights says, if nothing drifts while they count.
+
+        With S and W as sums by weights and by their squares, E sum w (y - x'theta)^2 is the noise times
+        sum w - 2 tr V^-1 W + tr V^-1 S V^-1 W; its degrees of freedom are this, times sum w / sum w^2.
+        """
+        (gram, moment, _), twice = Moments.of(self._sums.truth, 0), Moments.of(self._squares.truth, 0).gram
+        inverse, rows = inverted(gram, self.penalty), self.asked_about(offer)
+        theta, meat = inverse @ moment, inverse @ twice @ inverse
+        (squares, unknown), whole = self._seen, weights_of(self.told, self._rate)
+        counted = whole - unknown - 2.0 * float(np.sum(inverse * twice)) + float(np.sum(gram * meat))
+        freedom = counted * whole / max(weights_of(self.told, self._rate**2), 1.0)
+        length, known = float(np.linalg.norm(theta)), 1.0 - unknown / max(whole, 1.0)
+        left = squares - float(theta @ moment) - known * self.penalty * length**2
+        noise = noise_of(left, counted, freedom, most)
+        lean = self.penalty * np.linalg.norm(rows @ inverse, axis=1)
+        square = np.einsum("ij,jk,ik->i", rows, meat, rows)
+        return spread_out(rows @ theta, square, noise, lean, freedom, length)
+
+    def _begun(self, told: int) -> FadedScatter:
+        """Of the rewards so far no more than their sums is known."""
+        fitted = Solved.of(self._sums.truth, self.penalty).fitted
+        return FadedScatter(max(fitted, 0.0), weights_of(told, self._rate))
+
     def kept(self) -> Arrays:
-        return {"faded": self._sums.truth.copy(), "faded twice": self._squares.truth.copy()}
+        kept = {"faded": self._sums.truth, "faded twice": self._squares.truth, "faded squares": self._seen}
+        return {name: np.array(array) for name, array in kept.items()}
 
     def recall(self, arrays: Arrays, told: int) -> None:
         sums, squares = (
             Sums.kept(name, arrays, self.dim, told, self.penalty) for name in ("faded", "faded twice")
         )
-        self._sums, self._squares = sums, squares
+        seen = within("faded squares", arrays.get("faded squares", np.zeros(2)), (2,), 0.0, np.inf)
+        self._sums, self._squares, self._seen = sums, squares, FadedScatter(*seen.tolist())
+        if "faded squares" not in arrays:  # of a file from before
+            self._seen = self._begun(told)
 
     def sums(self) -> tuple[Floats | None, int]:
         """The sums by their weights; as many rewards as these weights add up to."""
-        rate = self._rate
-        weights = self.told if rate == 1.0 else round((1.0 - rate**self.told) / (1.0 - rate))
-        return self._sums.truth.copy(), weights
+        return self._sums.truth.copy(), round(weights_of(self.told, self._rate))
+
+
+def weights_of(told: int, rate: float) -> float:
+    """The sum of the weights of so many rewards."""
+    return float(told) if rate == 1.0 else (1.0 - rate**told) / (1.0 - rate)

@@ -15,9 +15,10 @@ from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
 from infex.linear.known import LINEAR, Known, Learnt
 from infex.linear.learnable import refuse_block, refuse_place, refuse_separate
-from infex.linear.offers import Layout, On
+from infex.linear.offers import Layout, Offer, On
 from infex.linear.regression import checked_penalty
 from infex.linear.revising import Revision
+from infex.linear.scatter import Scattered
 from infex.linear.strange import near, refuse_no_numbers
 
 
@@ -86,6 +87,17 @@ class Fit(ABC):
     def sums(self) -> tuple[Floats | None, int]:
         """sum x x' and sum y x as `infex.kernels` lays them out, None if not kept; of how many rewards."""
         return None, self.told
+
+    def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
+        """What the noise that was seen says of arms, for those that keep squares of rewards."""
+        raise NotKept(
+            f"{self.estimator!r} has no intervals by the noise that was seen: it keeps no squares of "
+            "rewards, or is not least squares; `low` and `high` of `estimates` are the theory's"
+        )
+
+    def asked_about(self, offer: Offer | None) -> Floats:
+        """The rows of the fixed arms, or of those on offer, (n, d)."""
+        return (offer if isinstance(offer, np.ndarray) else self.columns).T
 
     def row(self, on: On) -> Floats:
         """The features of a fixed arm, by its index, or x itself."""

@@ -15,6 +15,8 @@ from infex.kernels.calling import address_of, fitter_arguments
 from infex.kernels.fitters import fit_lasso
 from infex.linear.estimating import FitForm
 from infex.linear.moments import Moments
+from infex.linear.offers import Offer
+from infex.linear.scatter import Scattered
 
 
 @final
@@ -63,8 +65,15 @@ class LassoFit(SummedFit):
         super().__init__(columns, penalty, estimator)
         self._strength = estimator.strength
 
-    def take(self, x: Floats, reward: float, weight: float) -> None:
-        self._sums.add(x, reward, weight)
+    def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
+        """That of ridge regression of the same rewards, about the LASSO's estimate: it leaves no feature out.
+
+        What the LASSO leaves out is chosen by the same rewards, so that no noise about its own estimate tells
+        how far it is off; an interval that has all of ridge regression's in it holds as often as that.
+        """
+        ridge = super().scattered(offer, most)
+        estimates = self.asked_about(offer) @ self.solution.theta
+        return ridge._replace(estimates=estimates, shift=np.abs(estimates - ridge.estimates))
 
     def settled(self, theta: Floats) -> Floats:
         """sum x x' theta: where features are alike, many thetas are as good."""

@@ -64,7 +64,7 @@ class Logistic:
     def compiled(self) -> FitForm:
         """The same in compiled loops."""
         fitter = address_of(fit_logistic, fitter_arguments())
-        return FitForm(fitter, np.zeros(0), _room, linked=True, penalty=self.penalty, search_at=1)
+        return FitForm(fitter, np.zeros(0), _room, linked=True, penalty=self.penalty)
 
     def scaled(self, unit: float) -> Logistic:
         """The same for features that are divided by `unit`: theta is then that many times as long."""

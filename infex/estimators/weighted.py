@@ -76,8 +76,5 @@ class WeightedFit(SummedFit):
         own = self._weight_of(self.row(on))
         return real("weight(x), with the weight that was told,", weight * own, above=0, most=HEAVIEST_WEIGHT)
 
-    def take(self, x: Floats, reward: float, weight: float) -> None:
-        self._sums.add(x, reward, weight)
-
     def solve(self, start: Floats) -> Solution:
         return self._sums.solve()

@@ -17,7 +17,9 @@ from infex.estimators.sums import Sums
 from infex.kernels.calling import address_of, fitter_arguments
 from infex.kernels.fitters import WINDOW, fit_windowed
 from infex.linear.estimating import Arrays, FitForm
+from infex.linear.offers import Offer
 from infex.linear.revising import Revision, revise_sums
+from infex.linear.scatter import Scatter, Scattered, scattered
 
 
 @final
@@ -93,6 +95,12 @@ class WindowedFit(Fit):
 
     def solve(self, start: Floats) -> Solution:
         return self._sums.solve()
+
+    def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
+        """What the noise in the window says, if nothing drifts there."""
+        scatter = Scatter(sum(weight * reward * reward for _, reward, weight in self._last))
+        count, rows = len(self._last), self.asked_about(offer)
+        return scattered(self._sums.truth, self.penalty, scatter, count, rows, most)
 
     def kept(self) -> Arrays:
         rows, rewards, weights = zip(*self._last, strict=True) if self._last else ((), (), ())

@@ -22,7 +22,7 @@ from infex.linear.learnable import refuse_place
 from infex.linear.offers import GONE, InBlock, InContext, Layout, Offer, On, Separate
 from infex.linear.regression import checked_penalty
 from infex.linear.revising import Revision, revise_sums
-from infex.linear.scatter import Scatter, Scattered, joined_scatter, scatter_kept, scattered
+from infex.linear.scatter import Scatter, Scattered, by_arm, of_all_arms, scatter_kept, scattered
 from infex.linear.strange import fitting_sums
 from infex.linear.strange_blocks import refuse_strange_blocks
 
@@ -242,12 +242,17 @@ class BlockRidge:
     def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
         """What the noise that was seen says of every arm in a context."""
         assert isinstance(offer, InContext), offer
-        rows = np.atleast_2d(offer.context)
-        parts = [
-            scattered(self.truth[arm], self.penalty, self.scatters[arm], self.counts[0, arm], rows, most)
-            for arm in range(self.layout.arms)
-        ]
-        return joined_scatter(parts)
+        return self.scattered_in(*of_all_arms(self.layout.arms, offer.context), most)
+
+    def scattered_in(self, arms: Integers, rows: Floats, most: float = 0.0) -> Scattered:
+        """The same of arms, each in a context."""
+        return by_arm(
+            arms,
+            rows,
+            lambda arm, own: scattered(
+                self.truth[arm], self.penalty, self.scatters[arm], self.counts[0, arm], own, most
+            ),
+        )
 
     def _blank(self) -> None:
         """All that is derived from nothing: the same for every arm."""

@@ -8,7 +8,8 @@ from typing import Any, final
 import numpy as np
 
 from infex.arrays import Floats, Integers, fitting, fitting_counts, moved
-from infex.errors import CannotMerge, DamagedFile
+from infex.checks import told
+from infex.errors import CannotMerge, DamagedFile, NotKept
 from infex.kernels import small_ridges
 from infex.kernels.layout import RUN
 from infex.linear.block_known import BlockKnown, Blocks
@@ -19,8 +20,9 @@ from infex.linear.grounds import Grounds
 from infex.linear.holders import ALONE
 from infex.linear.known import Known
 from infex.linear.learnable import refuse_place
-from infex.linear.offers import GONE, Layout, On, Separate
+from infex.linear.offers import GONE, InContext, Layout, Offer, On, Separate
 from infex.linear.revising import Revision
+from infex.linear.scatter import Scattered, Scattering, by_arm, of_all_arms
 
 OF_ALL = ("told", "counts")  # what is kept of all arms together
 
@@ -183,6 +185,22 @@ class FittedBlocks:
             part.restore(own | {"told": tolds[arm], "counts": np.zeros((2, 0))})
         self.parts, self.counts, self.told, self._held = fresh.parts, counts, told, None
         self._stale, self._late = set(range(count)), set(late.tolist())
+
+    def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
+        """What the noise that was seen says of every arm in a context, each by its own rewards."""
+        assert isinstance(offer, InContext), offer
+        return self.scattered_in(*of_all_arms(self.layout.arms, offer.context), most)
+
+    def scattered_in(self, arms: Integers, rows: Floats, most: float = 0.0) -> Scattered:
+        """The same of arms, each in a context."""
+
+        def tell(arm: int, own: Floats) -> Scattered:
+            part = self.parts[arm]
+            if not isinstance(part, Scattering):
+                raise NotKept(f"{told(self._estimator)} tells nothing of the noise that was seen")
+            return part.scattered(own.T, most)
+
+        return by_arm(arms, rows, tell)
 
     def _known(self, arm: int) -> Known:
         known = self.parts[arm].known()

@@ -67,6 +67,14 @@ class Grounds(NamedTuple):
         kept = np.vstack(rows) if rows else NO_ROWS_AT_ALL
         return Grounds(place, row, kept, any(part.apart for part in parts))
 
+    def features(self, columns: Floats) -> Floats:
+        """The features of each, (n, d), of fixed arms that stand in columns, (d, K), or as they are."""
+        rows, fixed = np.empty((self.size, len(columns))), self.place >= 0
+        rows[fixed] = columns[:, self.place[fixed]].T
+        if not fixed.all():
+            rows[~fixed] = self.rows[self.row[~fixed]]
+        return rows
+
     @property
     def size(self) -> int:
         """n."""

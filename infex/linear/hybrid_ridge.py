@@ -20,10 +20,12 @@ from infex.linear.grounds import Grounds
 from infex.linear.holders import ALONE
 from infex.linear.hybrid_known import HybridKnown, Ties
 from infex.linear.learnable import refuse_place
-from infex.linear.offers import GONE, InBlock, InContext, Layout, On, Separate
+from infex.linear.offers import GONE, InBlock, InContext, Layout, Offer, On, Separate
 from infex.linear.regression import RidgeStatistics
 from infex.linear.revising import Revision, revise_sums
+from infex.linear.scatter import Scatter, Scattered, of_all_arms, scatter_kept
 from infex.linear.strange import fitting_sums, near, refuse_strange
+from infex.linear.tied_scatter import TiedSolved, TiedSums, tied_scattered
 
 OF_THE_SHARED = "shared "
 MOST_VOLUME = 1e12
@@ -45,13 +47,13 @@ class HybridRidge:
     It takes O(s^2 + K (c^2 + c s)) numbers.
     """
 
-    __slots__ = ("_held", "columns", "common", "cross", "gone", "layout", "left", "own", "tied")
+    __slots__ = ("_held", "columns", "common", "cross", "gone", "layout", "left", "own", "scatter", "tied")
 
     squares = True
 
     def __init__(self, layout: Separate, penalty: float = 1.0) -> None:
         arms, dim, shared = layout
-        self.layout, self.gone = layout, 0.0
+        self.layout, self.gone, self.scatter = layout, 0.0, Scatter()
         self.own = BlockRidge(Separate(arms, dim), penalty)
         self.left = RidgeStatistics(np.empty((shared, 0)), penalty)
         self.columns: Floats = np.empty((layout.parameters, 0))  # none are fixed
@@ -115,6 +117,7 @@ class HybridRidge:
             return
         refuse_place(arm, self.layout.arms)  # else compiled code would write beyond its arrays
         arrays = self._part(1)
+        self.scatter.squares += weight * reward * reward
         tied_ridges.learn_tied(*arrays, arm, np.ascontiguousarray(row), reward, float(weight))
 
     def learn_many(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
@@ -123,6 +126,7 @@ class HybridRidge:
             refuse_blocks(grounds, self.layout)
             place, row, rows, _ = grounds
             arrays = self._part(int((place >= 0).sum()))
+            self.scatter.learn_many(rewards[place >= 0], weights[place >= 0])
             tied_ridges.learn_each_tied(*arrays, place, row, np.ascontiguousarray(rows), rewards, weights)
 
     def gather(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
@@ -137,6 +141,7 @@ class HybridRidge:
         rows = np.ascontiguousarray(given)
         tied_ridges.gather_tied(self.cross, self.common, place, row, rows, rewards, weights)
         self._refresh(self.told + int((place >= 0).sum()))
+        self.scatter.learn_many(rewards[place >= 0], weights[place >= 0])
 
     def turn(self, on: On) -> int:
         """How many rewards were told."""
@@ -158,6 +163,8 @@ class HybridRidge:
             tied_ridges.add_cross(self.cross[arm], x, z, -float(revision.weight))
         revise_sums(self.common, 0.0, z, revision)
         self._refresh(self.told + revision.pulls)
+        if not self.scatter.revised(revision):
+            self._begin_scatter()
 
     def add(self, other: HybridRidge, places: Integers) -> None:
         """Takes in all that another has learnt; each of its arms is at a place here, or nowhere (-1)."""
@@ -167,6 +174,8 @@ class HybridRidge:
         tied_ridges.add_tied(self.cross, other.cross, places)
         add_truth(self.common, other.common)
         self._refresh(self.told + other.told)
+        if not self.scatter.joined(other.scatter):
+            self._begin_scatter()
 
     def growth(self) -> Gained:
         """All that was learnt, as sums."""
@@ -184,6 +193,7 @@ class HybridRidge:
         tied_ridges.add_tied(self.cross, cross, np.arange(arms))
         add_truth(self.common, growth.common)
         self._refresh(self.told + growth.told)
+        self._begin_scatter()
 
     def over(self, layout: Layout, places: Integers) -> HybridRidge:
         """What was learnt, over other arms: each at its old place, or new (-1).
@@ -200,11 +210,15 @@ class HybridRidge:
         sums = self.own.truth[gone], self.cross[gone]
         tied_ridges.eliminate(*sums, self.penalty, self.tied[gone], other.common)
         other.gone = self.gone + whole_volume(self.own.runs[gone])
+        other.scatter = self.scatter.copy()
+        if self.counts[0, gone].any():
+            other._begin_scatter()
         return other
 
     def arrays(self) -> Arrays:
         """What was learnt, and all that it takes to go on bit for bit."""
         kept = {"tied": self.tied, "cross": self.cross, "common": self.common, "gone": np.array(self.gone)}
+        kept |= {"squares": np.array(self.scatter.figures)}
         left = {f"{OF_THE_SHARED}{name}": array for name, array in self.left.arrays().items()}
         own = self.own.arrays() | {"pulled": np.array(self.own.told), "told": np.array(self.told)}
         return own | left | {name: array.copy() for name, array in kept.items()}
@@ -224,8 +238,33 @@ class HybridRidge:
         fresh._refresh(told)
         if "tied" in arrays:  # else all is computed anew
             fresh._take(arrays)
+        if "squares" in arrays:  # else of a file from before
+            fresh.scatter = scatter_kept(arrays["squares"], told)
+        else:
+            fresh._begin_scatter()
         self.own, self.left, self.tied = fresh.own, fresh.left, fresh.tied
         self.cross, self.common, self.gone, self._held = fresh.cross, fresh.common, fresh.gone, None
+        self.scatter = fresh.scatter
+
+    def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
+        """What the noise that was seen says of every arm in a context."""
+        assert isinstance(offer, InContext), offer
+        assert offer.rows is not None
+        arms, contexts = of_all_arms(self.layout.arms, offer.context)
+        return self.scattered_in(arms, np.hstack([contexts, offer.rows]), most)
+
+    def scattered_in(self, arms: Integers, rows: Floats, most: float = 0.0) -> Scattered:
+        """The same of arms, each in a context, with its shared features behind it."""
+        return tied_scattered(self._sums, self.scatter, self.told, arms, rows, most, lost=self.gone > 0.0)
+
+    @property
+    def _sums(self) -> TiedSums:
+        return TiedSums(self.own.truth, self.cross.sum(axis=1), self.left.snapshot(), self.penalty)
+
+    def _begin_scatter(self) -> None:
+        """Of the rewards so far no more than their sums is known."""
+        solved = TiedSolved.of(self._sums)
+        self.scatter = Scatter(max(solved.fitted, 0.0), float(self.told), solved.spent)
 
     def _take(self, arrays: Arrays) -> None:
         """What is derived, of a file, if it is near what was computed anew."""

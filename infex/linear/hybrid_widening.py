@@ -11,7 +11,7 @@ from infex.linear.estimating import Arrays
 from infex.linear.hybrid_ridge import OF_THE_SHARED
 from infex.linear.widening import AS_THEY_ARE, Widening, times_pairs
 
-KEPT_BY_HYBRIDS = (*AS_THEY_ARE, "pulled", "gone")
+KEPT_BY_HYBRIDS = (*AS_THEY_ARE, "pulled", "gone", "squares")
 
 
 class HybridWidening(NamedTuple):

@@ -6,15 +6,17 @@ of freedom as there are rewards less parameters spent, d - penalty tr V^-1.
 
 from __future__ import annotations
 
-from typing import NamedTuple, final
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, final, runtime_checkable
 
 import numpy as np
 
-from infex.arrays import Floats, fitting
+from infex.arrays import Floats, Integers, fitting
 from infex.errors import DamagedFile
 from infex.kernels.layout import LARGE
 from infex.linear.estimating import Arrays
 from infex.linear.moments import Moments
+from infex.linear.offers import Offer
 from infex.linear.revising import Revision
 
 NO_MORE = 1e-9  # what rounding may bring below 0
@@ -24,7 +26,7 @@ class Scattered(NamedTuple):
     """What is known of some x: `spread`, the standard error of x'theta, and `freedom` of the noise in it.
 
     `lean` is |penalty V^-1 x|: with a theta of length S the penalty draws an estimate by at most S times it.
-    `length` is that of the estimated theta.
+    `length` is that of the estimated theta. `shift` is how far an estimate is from ridge regression's.
     """
 
     estimates: Floats
@@ -32,6 +34,32 @@ class Scattered(NamedTuple):
     lean: Floats
     freedom: Floats
     length: Floats
+    shift: Floats
+
+
+@runtime_checkable
+class Scattering(Protocol):
+    """Statistics that tell of the noise that was seen; NotKept where some of them cannot."""
+
+    def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
+        """What it says of the fixed arms, or of those on offer; rewards have a variance of `most` at most."""
+
+
+@runtime_checkable
+class ScatteringApart(Scattering, Protocol):
+    """The same of arms with a regression each."""
+
+    def scattered_in(self, arms: Integers, rows: Floats, most: float = 0.0) -> Scattered:
+        """What it says of arms, each in a context, with its shared features behind it, (n, c + s)."""
+
+
+def inverted(gram: Floats, penalty: float) -> Floats:
+    """V^-1 of sum x x', or of several; one that is singular but for the penalty has an inverse too."""
+    squares, turned = np.linalg.eigh(gram)
+    inverse: Floats = (turned / (np.maximum(squares, 0.0) + penalty)[..., None, :]) @ np.swapaxes(
+        turned, -1, -2
+    )
+    return inverse
 
 
 class Solved(NamedTuple):
@@ -46,11 +74,9 @@ class Solved(NamedTuple):
     def of(truth: Floats, penalty: float) -> Solved:
         """From the sums that `kernels` describes."""
         gram, moment, _ = Moments.of(truth, 0)
-        dim = len(moment)
-        squares, turned = np.linalg.eigh(gram)  # a V that is singular but for the penalty has an inverse too
-        inverse: Floats = (turned / (np.maximum(squares, 0.0) + penalty)) @ turned.T
+        inverse = inverted(gram, penalty)
         theta = inverse @ moment
-        return Solved(inverse, theta, float(theta @ moment), dim - penalty * float(np.trace(inverse)))
+        return Solved(inverse, theta, float(theta @ moment), len(moment) - penalty * float(np.trace(inverse)))
 
 
 @final
@@ -82,18 +108,36 @@ class Scatter:
 
     def revise(self, revision: Revision, truth: Floats, penalty: float, told: int) -> None:
         """Takes a revision in, or begins anew where a square has hidden others, or may not be in the sum."""
+        if not self.revised(revision):
+            self.begin(truth, penalty, told)
+
+    def revised(self, revision: Revision) -> bool:
+        """Takes a revision in, if all squares are known and none has hidden others."""
         after = 0.0 if revision.after is None else revision.after
         if self.unknown or max(abs(after), abs(revision.before)) > LARGE:
-            self.begin(truth, penalty, told)
-        else:
-            self.squares += revision.weight * (after * after - revision.before * revision.before)
+            return False
+        self.squares += revision.weight * (after * after - revision.before * revision.before)
+        return True
 
     def join(self, other: Scatter, truth: Floats, penalty: float, told: int) -> None:
         """Takes in another's, or begins anew where one of them does not know all squares."""
-        if self.unknown or other.unknown:
+        if not self.joined(other):
             self.begin(truth, penalty, told)
-        else:
-            self.squares += other.squares
+
+    def joined(self, other: Scatter) -> bool:
+        """Takes in another's, if both know all squares."""
+        if self.unknown or other.unknown:
+            return False
+        self.squares += other.squares
+        return True
+
+    def freedom(self, told: float, spent: float) -> float:
+        """The degrees of freedom of the noise, after so many rewards and with so many parameters spent."""
+        return told - self.unknown - (spent - self.spent)
+
+    def left(self, fitted: float, shrunk: float) -> float:
+        """What the fit leaves of squared rewards; `shrunk`, penalty |theta|^2, belongs to the fit."""
+        return self.squares - fitted - (0.0 if self.unknown else shrunk)
 
     @property
     def figures(self) -> tuple[float, float, float]:
@@ -112,23 +156,43 @@ def scattered(
     in V^-1 sum(x x') V^-1.
     """
     solved = Solved.of(truth, penalty)
-    squares, unknown, before = scatter.figures
-    freedom = told - unknown - (solved.spent - before)
     length = float(np.linalg.norm(solved.theta))
-    left = squares - solved.fitted - (0.0 if unknown else penalty * length**2)
+    freedom = scatter.freedom(told, solved.spent)
+    noise = noise_of(scatter.left(solved.fitted, penalty * length**2), freedom, freedom, most)
     turned = rows @ solved.inverse
-    lean = penalty * np.linalg.norm(turned, axis=1)
     square = np.einsum("ij,ij->i", turned, rows) - penalty * np.einsum("ij,ij->i", turned, turned)
-    noise = (max(left, 0.0) + most) / (freedom + (most > 0.0)) if freedom > 0.0 else np.inf
+    lean = penalty * np.linalg.norm(turned, axis=1)
+    return spread_out(rows @ solved.theta, square, noise, lean, freedom, length)
+
+
+def noise_of(left: float, counted: float, freedom: float, most: float) -> float:
+    """The variance of one reward, of what `counted` rewards leave; one more has the `most` that can be."""
+    return (max(left, 0.0) + most) / (counted + (most > 0.0)) if freedom > 0.0 else np.inf
+
+
+def spread_out(
+    estimates: Floats, square: Floats, noise: float, lean: Floats, freedom: float, length: float
+) -> Scattered:
+    """What is known of some x, by the variance of each estimate for a noise of 1."""
     with np.errstate(invalid="ignore"):
         spread = np.sqrt(np.maximum(square, 0.0) * noise)
-    count = len(rows)
-    return Scattered(rows @ solved.theta, spread, lean, np.full(count, freedom), np.full(count, length))
+    alike = (np.full(len(estimates), each) for each in (freedom, length, 0.0))
+    return Scattered(estimates, spread, lean, *alike)
 
 
-def joined_scatter(parts: list[Scattered]) -> Scattered:
-    """Several, one after the other."""
-    return Scattered(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+def by_arm(arms: Integers, rows: Floats, tell: Callable[[int, Floats], Scattered]) -> Scattered:
+    """What is known of arms in contexts, each by its own rewards."""
+    found = Scattered(*np.empty((len(Scattered._fields), arms.size)))
+    for arm in np.unique(arms).tolist():
+        own = arms == arm
+        for whole, part in zip(found, tell(arm, rows[own]), strict=True):
+            whole[own] = part
+    return found
+
+
+def of_all_arms(arms: int, row: Floats) -> tuple[Integers, Floats]:
+    """Every arm, in one context."""
+    return np.arange(arms), np.tile(row, (arms, 1))
 
 
 def scatter_kept(array: object, told: float) -> Scatter:

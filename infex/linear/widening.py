@@ -13,7 +13,10 @@ from infex.linear.estimating import Arrays
 SUMMED = ("truth", "faded", "faded twice")
 ROWED = ("rows",)
 SEARCHED = ("start", "next start")
-AS_THEY_ARE = ("told", "counts", "plays", "rewards", "weights", "dropped", "tolds", "late", "scatter")
+AS_THEY_ARE = (
+    *("told", "counts", "plays", "rewards", "weights", "dropped", "tolds", "late"),
+    *("scatter", "faded squares"),
+)
 COMPUTED_ANEW = (
     *("closed", "solved", "vectors", "run", "board"),  # by a ridge
     *("factors", "runs"),  # by one for each arm

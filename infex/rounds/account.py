@@ -44,13 +44,14 @@ class Account:
 
     __slots__ = (
         "_spent",
-        "changes", "cost", "different", "done", "dropped", "forgotten", "made_up", "noticed", "owed",
+        "changes", "cost", "different", "done", "dropped", "forgotten", "heard", "made_up", "noticed", "owed",
         "planned", "recent", "scheduled", "span", "t",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.t = 0
         self.changes = 0  # of arms or of the policy
+        self.heard = 0  # the round up to which decisions were taken before something was learnt, or changed
         self.planned = 0
         self.scheduled = False  # was a schedule ever in force?
         self.done = 0
@@ -83,10 +84,15 @@ class Account:
     ) -> None:
         """Takes totals that were kept."""
         self.t, self.planned, self.scheduled, self.done = t, planned, scheduled, done
+        self.heard = t
         self.changes = changes
         self.made_up, self.owed, self.dropped, self.different = made_up, owed, dropped, different
         self.cost, self.forgotten, self.recent = cost, forgotten, recent
         self._renew()
+
+    def hear(self) -> None:
+        """Something was learnt or has changed: what is known now is not what earlier decisions rested on."""
+        self.heard = self.t
 
     @property
     def skipped(self) -> int:

@@ -44,6 +44,7 @@ class Player:
     def memory(self, memory: Memory) -> None:
         shortcut = Shortcut.of(self._policy, memory)  # which asks a user's code: nothing has changed yet
         self._memory, self.shortcut = memory, shortcut
+        self.account.hear()
 
     @property
     def policy(self) -> Policy:
@@ -60,6 +61,7 @@ class Player:
         self.account.look_back(traits.span)  # the last that may raise
         self.account.scheduled |= traits.gate is not None
         self._policy, self.traits, self.shortcut, self.note = policy, traits, shortcut, None
+        self.account.hear()
 
     def evidence(self, offer: Offer | None = None, allowed: Bools | None = None) -> Evidence:
         """What the policy reads now: of the fixed arms, or of those on offer."""
@@ -146,6 +148,8 @@ class Player:
         memory.all.learn(on, reward, weight)  # as `memory.take` does, in less time
         if explored and memory.explored is not None:
             memory.explored.learn(on, reward, weight)
+        account = self.account
+        account.heard = account.t  # `hear`, in less time
         return weight
 
     def exploration(self, evidence: Evidence) -> Exploration:

@@ -40,7 +40,7 @@ class Peer:
         labels = ["abc"[arm] for arm in arms]
         if kind == "changing":
             self.bandit.learn(arms=x, rewards=rewards)
-        elif kind == "disjoint":
+        elif kind in MAPS:
             self.bandit.learn(x, labels, rewards)
         elif numbers[0] % 2:
             self.bandit.learn(arms=labels, rewards=rewards)
@@ -62,29 +62,50 @@ def told(bandit: Bandit) -> int:
     return bandit._player.memory.all.told
 
 
-def theta_of(kind: str, numbers: set[int]) -> Any:
+MAPS: dict[str, Any] = {
+    "disjoint": SHOP,
+    "mapped": features.interactions(ARMS, 2, labels=["a", "b", "c"]),
+    "hybrid": features.hybrid(features.interactions(ARMS, 2, labels=["a", "b", "c"]), own=[1]),
+}
+ASKED = np.array([0.3, -0.4])
+
+
+def estimates_of(kind: str, numbers: set[int], penalty: float) -> Any:
     """Ridge regression of some rewards, by the normal equations."""
-    gram, moment = np.eye(6 if kind == "disjoint" else 2), np.zeros(6 if kind == "disjoint" else 2)
+    asked = ARMS if kind == "changing" else MAPS[kind](ASKED)
+    gram, moment = penalty * np.eye(asked.shape[1]), np.zeros(asked.shape[1])
     for number in numbers:
         arm, features_of, reward = row_of(number)
-        x = np.array(features_of) if kind == "changing" else SHOP(features_of)[arm]
+        x = np.array(features_of) if kind == "changing" else MAPS[kind](features_of)[arm]
         gram, moment = gram + np.outer(x, x), moment + reward * x
-    return np.linalg.solve(gram, moment)
+    return asked @ np.linalg.solve(gram, moment)
 
 
-@given(kind=st.sampled_from(["changing", "disjoint"]), seed=st.integers(0, 9999))
-@settings(max_examples=4 if plain_python else 60, deadline=None)
+def assert_learnt_once(kind: str, peer: Peer) -> None:
+    """All that a peer should have learnt is what it has."""
+    assert told(peer.bandit) == len(peer.seen)
+    table = peer.bandit.estimates(**({"arms": ARMS} if kind == "changing" else {"context": ASKED}))
+    penalty = peer.bandit._player.memory.all.penalty  # that of rows no longer than 1
+    assert table.estimate == pytest.approx(estimates_of(kind, peer.seen, penalty), abs=1e-10)
+    if kind != "changing":
+        played = np.bincount([row_of(number)[0] for number in peer.seen], minlength=3)
+        assert table.pulls.tolist() == played.tolist()
+
+
+@given(kind=st.sampled_from(["changing", *MAPS]), seed=st.integers(0, 9999))
+@settings(max_examples=4 if plain_python else 90, deadline=None)
 def test_whatever_is_sent_to_whom_each_reward_counts_once_or_an_error_says_why(
     tmp_path_factory: pytest.TempPathFactory, kind: str, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
     path = tmp_path_factory.mktemp("changes") / "x.infex"
-    peers = [Peer(KINDS[kind](), set()) for _ in range(2)]
+    make = KINDS.get(kind, lambda: Bandit(features=MAPS[kind], policy=LinUCB()))
+    peers = [Peer(make(), set()) for _ in range(3)]
     mail: list[tuple[bytes, set[int]]] = []
     number = 0
     for _ in range(40):
         peer = peers[int(rng.integers(len(peers)))]
-        match int(rng.integers(6)):
+        match int(rng.integers(7)):
             case 0 | 1:
                 numbers = list(range(number + 1, number + 1 + int(rng.integers(1, 6))))
                 number = numbers[-1]
@@ -111,10 +132,13 @@ def test_whatever_is_sent_to_whom_each_reward_counts_once_or_an_error_says_why(
                 )
                 peers.append(Peer(other, set(peer.seen)))
                 peers[-1].fresh = set(peer.fresh)
+            case 6:
+                other_peer = peers[int(rng.integers(len(peers)))]
+                if not peer.seen & other_peer.seen and other_peer is not peer:  # else it counts twice
+                    peer.bandit.merge(other_peer.bandit)
+                    peer.seen |= other_peer.seen
     for peer in peers:
-        assert told(peer.bandit) == len(peer.seen)
-        theta = peer.bandit._player.memory.all.known().theta
-        assert theta == pytest.approx(theta_of(kind, peer.seen), abs=1e-10)
+        assert_learnt_once(kind, peer)
 
 
 def receive(peer: Peer, changes: Changes, content: set[int]) -> None:
@@ -158,6 +182,25 @@ def test_workers_that_began_with_one_file_add_up(kind: str, tmp_path: Path) -> N
     assert mine.pulls.tolist() == theirs.pulls.tolist()
     if kind != "changing" and kind != "disjoint":
         assert int(mine.pulls.sum()) == 110
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_merged_is_not_passed_on_as_ones_own(kind: str, tmp_path: Path) -> None:
+    """Centre and worker both passed it on, so that a third learnt it twice."""
+    extra: Any = {"estimator": WEIGHTED} if kind == "weighted" else {}
+    worker, middle, centre = (Peer(KINDS[kind](), set()) for _ in range(3))
+    worker.learn(kind, [1, 2, 3])
+    middle.learn(kind, [5, 6])
+    middle.bandit.merge(worker.bandit)
+    middle.bandit.save(tmp_path / "x.infex")
+    middle.learn(kind, [7])
+    loaded = Bandit.load(tmp_path / "x.infex", **extra)
+    assert (loaded.changes().told, middle.bandit.changes().told) == (2, 3)
+    assert middle.bandit.changes().told == 0
+    for sent, new in ((loaded, 0), (worker.bandit, 3)):
+        assert centre.bandit.apply(sent.changes()) == new
+    assert told(centre.bandit) == 3
+    assert middle.bandit.apply(worker.bandit.changes()) == 0
 
 
 def test_changes_out_of_order_are_refused_until_the_missing_ones_came() -> None:

@@ -106,6 +106,18 @@ def test_so_it_is_with_another_estimator(policy: Any, estimator: Any) -> None:
     assert run.arms.tolist() == asked_and_told(run, policy, estimator, "narrow")[0]
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_clicks_that_come_together_are_all_learnt(seed: int) -> None:
+    """What a logistic regression keeps was brought back to before the last decision with each of them."""
+    instance = gaussian(dim=8, arms=12, seed=seed, late=late(mean=30), rewards="bernoulli", link="logistic")
+    policy = Infex(LinUCB(delta=0.01), every(2))
+    run = play(instance, policy, 400, seed, record=True, estimator=Logistic())
+    arms, explored, volume = asked_and_told(run, policy, Logistic(), "narrow")
+    assert run.arms is not None
+    assert run.arms.tolist() == arms
+    assert (run.explored, run.volume) == (sum(explored), pytest.approx(volume, rel=1e-9))
+
+
 @pytest.mark.parametrize("anew", [False, True])
 def test_a_kernel_sees_what_is_narrowed(anew: bool) -> None:
     instance = (changing if anew else gaussian)(dim=3, arms=8, seed=4, late=late(7))
