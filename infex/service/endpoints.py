@@ -61,7 +61,7 @@ class Endpoints:
 
     async def decide(self, request: Request) -> Response:
         """Takes a decision, or many in one commit. They are on disk when this answers."""
-        body = await request.body()
+        body = await _body(request)
         calls = await self._calls(request)
 
         async def work() -> bytes:
@@ -78,7 +78,7 @@ class Endpoints:
 
     async def reward(self, request: Request) -> Response:
         """Tells a reward, or many in one commit: each exactly once, however often it is sent."""
-        body = await request.body()
+        body = await _body(request)
         calls = await self._calls(request)
 
         async def work() -> bytes:
@@ -134,7 +134,7 @@ class Endpoints:
 
     async def begin_study(self, request: Request) -> Response:
         """Begins a study. The same again changes nothing; other settings are refused."""
-        body = await request.body()
+        body = await _body(request)
 
         async def work() -> bytes:
             calls = await self.studies.begin(STUDY_DECODER.read(body))
@@ -144,7 +144,7 @@ class Endpoints:
 
     async def amend(self, request: Request) -> Response:
         """Changes the policy, the arms that may be tried, or pauses exploring: an entry of the journal."""
-        body = await request.body()
+        body = await _body(request)
         calls = await self._calls(request)
 
         async def work() -> bytes:
@@ -156,7 +156,7 @@ class Endpoints:
 
     async def preview(self, request: Request) -> Response:
         """How many explorations a policy would make in the next day, without changing anything."""
-        asked: PreviewRequest = PREVIEW_DECODER.read(await request.body())
+        asked: PreviewRequest = PREVIEW_DECODER.read(await _body(request))
         calls = await self._calls(request)
         policy = thing_of(asked.policy)
         view = self.studies.view(calls.study.name)
@@ -229,6 +229,16 @@ class Endpoints:
         pending = pending_count(calls.study)
         if pending >= self._limits.pending:
             raise Overloaded(f"{pending} decisions wait for their rewards: tell some first")
+
+
+async def _body(request: Request) -> bytes:
+    """The body, which mostly comes as one; `request.body()` takes three times as long."""
+    parts = []
+    while True:
+        message = await request.receive()
+        parts.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _count(text: str) -> int:
