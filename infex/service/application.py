@@ -133,6 +133,7 @@ class Service:
                 await opening
             await self.feed.end()
             await asyncio.to_thread(self.studies.close)
+            await asyncio.to_thread(self._endpoints.replays.close)
 
     async def _begin(self) -> None:
         await self.studies.open_all()

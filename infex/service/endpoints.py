@@ -21,6 +21,7 @@ from infex.service.answers import (
 )
 from infex.service.glances import glance, planned_line, previewed
 from infex.service.grouped_calls import GroupedCalls
+from infex.service.kept_answers import answer_table, place_of
 from infex.service.open_studies import OpenStudies, thing_of
 from infex.service.parsing import StrictDecoder
 from infex.service.plain_answers import plain_figures
@@ -56,7 +57,8 @@ class Endpoints:
     """The answers of one service; each method takes a request that the guard has let through."""
 
     def __init__(self, studies: OpenStudies, limits: ServiceLimits) -> None:
-        self.studies, self._limits, self._replays = studies, limits, Replays()
+        self.studies, self._limits = studies, limits
+        self.replays = Replays(answer_table(studies.url))
         self._proving = asyncio.Lock()  # whoever holds it reads a whole journal
 
     async def decide(self, request: Request) -> Response:
@@ -198,8 +200,8 @@ class Endpoints:
         header = request.headers.get("idempotency-key")
         if header is None:
             return Response(await work(), status, media_type="application/json")
-        place = request.url.path, key_of(header)
-        before = self._replays.begin(place, body)
+        place = place_of(request.scope["path"], key_of(header))
+        before = await self.replays.begin(place, body)
         if before is not None:
             again = {"idempotency-replayed": "true"}
             return Response(before, status, again, media_type="application/json")
@@ -207,7 +209,7 @@ class Endpoints:
         try:
             answer = await work()
         finally:
-            self._replays.end(place, answer)
+            await self.replays.end(place, answer)
         return Response(answer, status, media_type="application/json")
 
     def _name(self, request: Request) -> str:

@@ -20,7 +20,9 @@ from infex.study.study import Study
 Gives = TypeVar("Gives")
 Work = Callable[[Study], Gives]
 PendingCall = tuple[Work[Any], asyncio.Future[Any]]
-MOST_AT_ONCE = 64  # calls before those that are done may be written: a group is decided while another is written
+MOST_AT_ONCE = (
+    64  # calls before those that are done may be written: a group is decided while another is written
+)
 
 
 class CallOutcome(NamedTuple):

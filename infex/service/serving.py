@@ -136,7 +136,7 @@ def serve_demo(host: str, port: int, started: Callable[[str], None]) -> None:
 
 
 def take_turns_quickly() -> None:
-    """Sets this process to answer evenly: threads take turns often, and the past is seldom searched for cycles.
+    """Sets this process to answer evenly: threads take turns often, and old objects are seldom searched.
 
     What is there at the start stays; what a decision leaves behind has no cycles. Young objects, among which
     those of requests that failed have some, are looked through as ever.
