@@ -10,7 +10,7 @@ from typing import Any, final
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Route, Router
+from starlette.routing import Router
 
 from infex.service import page_files
 from infex.service.answers import (
@@ -26,7 +26,7 @@ from infex.service.guard import OPEN_TO_ALL, Guard
 from infex.service.journal_view import SeenDecision
 from infex.service.open_studies import OpenStudies
 from infex.service.openapi import openapi
-from infex.service.route_table import Address, RouteNeeds
+from infex.service.route_table import Address, RouteTable
 from infex.service.service_limits import ServiceLimits
 from infex.service.shapes import (
     AmendmentRequest,
@@ -72,9 +72,8 @@ class Service:
         self.gauges = Gauges(self.studies)
         self.feed = Feed(self.studies, self._endpoints.glance, limits, pause)
         self.addresses = tuple(self._table())
-        routes = [Route(each.path, each.answer, methods=[each.method]) for each in self.addresses]
-        inner = Router(routes=routes, lifespan=self._life, redirect_slashes=False)
-        self.app = Guard(inner, RouteNeeds(self.addresses), tokens, hosts, limits, self.gauges.answered)
+        table, life = RouteTable(self.addresses), Router(lifespan=self._life)
+        self.app = Guard(table.answer, life, table.needs, tokens, hosts, limits, self.gauges.answered)
         self._description = msgspec.json.encode(openapi(self.addresses))
 
     def _table(self) -> Iterable[Address]:
@@ -134,6 +133,7 @@ class Service:
                 await opening
             await self.feed.end()
             await asyncio.to_thread(self.studies.close)
+            await asyncio.to_thread(self._endpoints.replays.close)
 
     async def _begin(self) -> None:
         await self.studies.open_all()

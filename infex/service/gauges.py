@@ -37,12 +37,17 @@ class Gauges:
             "infex_request_seconds", "Until the answer.", ["address"], buckets=SECONDS_EDGES,
             registry=self._registry,
         )  # fmt: skip
+        self._counted: dict[tuple[str, int], tuple[Counter, Histogram]] = {}  # a look at labels takes longer
         self._registry.register(StudyFigures(studies))
 
     def answered(self, address: str, status: int, seconds: float) -> None:
         """Counts a request."""
-        self._requests.labels(address, str(status)).inc()
-        self._seconds.labels(address).observe(seconds)
+        counted = self._counted.get((address, status))
+        if counted is None:
+            counted = self._requests.labels(address, str(status)), self._seconds.labels(address)
+            self._counted[address, status] = counted
+        counted[0].inc()
+        counted[1].observe(seconds)
 
     async def text(self) -> bytes:
         """All figures in the format of Prometheus."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, final
 
@@ -18,6 +19,10 @@ from infex.study.study import Study
 
 Gives = TypeVar("Gives")
 Work = Callable[[Study], Gives]
+PendingCall = tuple[Work[Any], asyncio.Future[Any]]
+MOST_AT_ONCE = (
+    64  # calls before those that are done may be written: a group is decided while another is written
+)
 
 
 class CallOutcome(NamedTuple):
@@ -41,11 +46,14 @@ class GroupedCalls:
     ) -> None:
         self.study, self._limits, self._loop = study, limits, loop
         self._shared, self._working = callers > 1, callers
-        self._asked: list[tuple[Work[Any], asyncio.Future[Any]]] = []
+        self._came: list[PendingCall] = []  # in this turn of the loop
+        self._asked: deque[PendingCall] = deque()
         self._done: list[CallOutcome] = []
-        self._closing = False
-        self._changed = threading.Condition()
-        self._waiting = 0
+        self._unanswered: deque[tuple[float, asyncio.Future[Any]]] = deque()  # the oldest first
+        self._timer: asyncio.TimerHandle | None = None
+        self._closing, self._waiting = False, 0
+        self._lock = threading.Lock()
+        self._is_asked, self._is_done = threading.Condition(self._lock), threading.Condition(self._lock)
         self._threads = [
             threading.Thread(target=work, name=f"infex {word} {study.name}", daemon=True)
             for work, word in (*[(self._work, "asks")] * callers, (self._acknowledge, "acknowledges"))
@@ -62,49 +70,83 @@ class GroupedCalls:
         """What the work gives, once all that it rests on is on disk."""
         if self._waiting >= self._limits.waiting:
             raise Overloaded(f"{self._waiting} requests wait for the study {self.study.name!r}")
+        if self._closing:
+            raise StoreFailed(f"the study {self.study.name!r} was closed")
         future: asyncio.Future[Gives] = self._loop.create_future()
-        with self._changed:
-            if self._closing:
-                raise StoreFailed(f"the study {self.study.name!r} was closed")
-            self._asked.append((work, future))
-            self._changed.notify_all()
+        if not self._came:
+            self._loop.call_soon(self._hand_over)
+        self._came.append((work, future))
+        self._limit_time(future)
         self._waiting += 1
         try:
-            async with asyncio.timeout(self._limits.seconds):
-                return await future
-        except TimeoutError:
-            raise StoreFailed("not acknowledged in time: the same again is safe") from None
+            return await future
         finally:
             self._waiting -= 1
 
     def close(self) -> None:
         """Does what was asked, answers, and closes the study; not to be called by the loop's own thread."""
-        with self._changed:
+        with self._lock:
             self._closing = True
-            self._changed.notify_all()
+            self._is_asked.notify_all()
         for thread in self._threads:
             thread.join()
         self.study.close()
 
+    def _hand_over(self) -> None:
+        """In the loop: all that came in one turn of it wake the other thread once."""
+        came, self._came = self._came, []
+        with self._lock:
+            if not self._closing:
+                self._asked += came
+                self._is_asked.notify(len(came) if self._shared else 1)
+                return
+        for future in (future for _, future in came if not future.done()):
+            future.set_exception(StoreFailed(f"the study {self.study.name!r} was closed"))
+
+    def _limit_time(self, future: asyncio.Future[Any]) -> None:
+        """One timer is for all that wait: they end in the order in which they came, or nearly so."""
+        waits, now = self._unanswered, self._loop.time()
+        while waits and waits[0][1].done():
+            waits.popleft()
+        waits.append((now + self._limits.seconds, future))
+        if self._timer is None:
+            self._timer = self._loop.call_later(self._limits.seconds, self._give_up)
+
+    def _give_up(self) -> None:
+        """In the loop: tells those who have waited too long."""
+        waits, self._timer = self._unanswered, None
+        while waits and (waits[0][1].done() or waits[0][0] <= self._loop.time()):
+            _, future = waits.popleft()
+            if not future.done():
+                future.set_exception(StoreFailed("not acknowledged in time: the same again is safe"))
+        if waits:
+            self._timer = self._loop.call_at(waits[0][0], self._give_up)
+
     def _work(self) -> None:
         while True:
-            with self._changed:
-                self._changed.wait_for(lambda: bool(self._asked) or self._closing)
-                count = 1 if self._shared else len(self._asked)
-                asked, self._asked = self._asked[:count], self._asked[count:]
+            with self._lock:
+                while not self._asked and not self._closing:
+                    self._is_asked.wait()
+                asked = [self._asked.popleft() for _ in range(min(len(self._asked), self._at_once))]
                 if not asked:
                     self._working -= 1
-                    self._changed.notify_all()
+                    self._is_done.notify()
                     return
             outcomes = [_outcome(work, self.study, future) for work, future in asked]
-            with self._changed:
+            with self._lock:
                 self._done += outcomes
-                self._changed.notify_all()
+                self._is_done.notify()
+
+    @property
+    def _at_once(self) -> int:
+        """How many calls a thread takes."""
+        return 1 if self._shared else MOST_AT_ONCE
 
     def _acknowledge(self) -> None:
         while True:
-            with self._changed:
-                self._changed.wait_for(lambda: bool(self._done) or not self._working)
+            with self._lock:
+                while not self._done and self._working:
+                    self._is_done.wait()
                 done, self._done = self._done, []
                 if not done:
                     return

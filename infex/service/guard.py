@@ -15,12 +15,11 @@ from typing import Any, NamedTuple, Protocol, final
 
 from infex.errors import InfexError
 from infex.service.answers import RefusalAnswer
+from infex.service.inflow import Inflows, Message, OtherSideGone, Receive, Refused
 from infex.service.refusals import LATER, encoded_refusal, refusal_of, status_of
 from infex.service.service_limits import SECONDS_TO_RETRY, ServiceLimits
 from infex.service.tokens import Scope, TokenFile
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Asgi = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 Headers = Mapping[bytes, bytes]
@@ -55,23 +54,12 @@ class Needed(NamedTuple):
 class Needs(Protocol):
     """Tells what an address asks for; its scopes are None if it is not known."""
 
-    def __call__(self, method: str, path: str) -> Needed:
-        """What a request needs."""
+    def __call__(self, scope: MutableMapping[str, Any]) -> Needed:
+        """What a request needs; the scope of ASGI may be given what `inner` is to know."""
 
 
 Answered = Callable[[str, int, float], None]
 """Is told of every answer: address, status, seconds."""
-
-
-class Refused(Exception):
-    """A request is refused before anybody looks at it."""
-
-    def __init__(
-        self, status: int, error: str, message: str, expected: str, field: str | None = None
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.body = RefusalAnswer(error=error, message=message, expected=expected, field=field)
 
 
 @final
@@ -80,33 +68,34 @@ class Guard:
 
     `hosts` are the names by which the service may be called; others are refused, for a page of somebody
     else's may have its name lead here. Without any token everybody has every scope; `Service` starts so on
-    loopback alone.
+    loopback alone. `life` is told when the service starts and ends.
     """
 
     def __init__(
         self,
         inner: Asgi,
+        life: Asgi,
         needs: Needs,
         tokens: TokenFile,
         hosts: Iterable[str],
         limits: ServiceLimits,
         answered: Answered,
     ) -> None:
-        self._inner, self._needs, self._tokens, self._limits = inner, needs, tokens, limits
-        self._answered = answered
+        self._inner, self._life, self._needs, self._tokens = inner, life, needs, tokens
+        self._inflows, self._answered = Inflows(limits), answered
         self._hosts = frozenset(host.lower() for host in hosts)
         self.closing = False
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Answers one request."""
         if scope["type"] == "lifespan":
-            await self._inner(scope, receive, send)
+            await self._life(scope, receive, send)
             return
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
         begun, reply = time.perf_counter(), _Reply(send)
-        needed = self._needs(scope["method"], scope["path"])
+        needed = self._needs(scope)
         try:
             await self._answer(scope, receive, reply, needed.scopes)
         finally:
@@ -121,11 +110,13 @@ class Guard:
     ) -> None:
         try:
             scope["infex.scopes"] = self._admitted(scope, needed)
-            await self._inner(scope, _Inflow(receive, self._limits), reply)
+            await self._inner(scope, self._inflows.of(receive), reply)
         except Refused as refused:
             await reply.refuse(refused.status, refused.body)
         except InfexError as error:
             await reply.refuse(status_of(error), refusal_of(error))
+        except OtherSideGone:
+            return
         except (ConnectionError, asyncio.CancelledError):
             raise
         except Exception as error:  # whatever it is: nothing of what was asked may get into a log
@@ -176,28 +167,6 @@ def _refuse_other_sites(headers: Headers) -> None:
     site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin")
     if site not in SAME_SITE or origin not in (None, b"http://" + headers.get(b"host", b"")):
         raise Refused(403, "OtherSite", "a page of another site asked", "a request of this site", "Origin")
-
-
-class _Inflow:
-    """Receives a body up to a limit, in a time that is limited too."""
-
-    def __init__(self, receive: Receive, limits: ServiceLimits) -> None:
-        self._receive, self._limits, self._size, self._whole = receive, limits, 0, False
-
-    async def __call__(self) -> Message:
-        if self._whole:
-            return await self._receive()  # which tells when the other side has gone
-        try:
-            async with asyncio.timeout(self._limits.seconds):
-                message = await self._receive()
-        except TimeoutError:
-            raise Refused(408, "TooSlow", "the body did not come in time", "a body at once", "body") from None
-        self._size += len(message.get("body", b""))
-        self._whole = not message.get("more_body", False)
-        if self._size > self._limits.body:
-            expected = f"at most {self._limits.body} bytes"
-            raise Refused(413, "TooLarge", "the body is too large", expected, "body")
-        return message
 
 
 class _Reply:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from infex.service.guard import OPEN_TO_ALL, Needed
+from infex.service.guard import OPEN_TO_ALL, Needed, Receive, Send
 from infex.service.tokens import Scope
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -38,32 +38,53 @@ class Address:
         return self.answer.__name__.strip("_")
 
 
+class TableLine(NamedTuple):
+    """An address as requests are compared with it."""
+
+    method: str
+    pattern: re.Pattern[str]
+    needed: Needed
+    answer: Endpoint
+
+
 @final
-class RouteNeeds:
-    """Tells the guard which scopes an address needs; None for one that is not on the table."""
+class RouteTable:
+    """Finds the line of a request once: what it needs and who answers cannot be of two lines.
+
+    The guard is told what is needed, and hands what is found there on to `answer`.
+    """
 
     def __init__(self, addresses: Iterable[Address]) -> None:
         self._lines = [_line(address) for address in addresses]
 
-    def __call__(self, method: str, path: str) -> Needed:
-        """The scopes and the name; HEAD is as GET."""
+    def needs(self, scope: MutableMapping[str, Any]) -> Needed:
+        """The scopes and the name of what is asked for; HEAD is as GET."""
+        method, path = scope["method"], scope["path"]
         wanted = "GET" if method == "HEAD" else method
-        found = (
-            needed for known, pattern, needed in self._lines if known == wanted and pattern.fullmatch(path)
-        )
-        return next(found, NOT_ON_THE_TABLE)
+        for line in self._lines:
+            if line.method == wanted and (found := line.pattern.fullmatch(path)):
+                scope["path_params"], scope["infex.answer"] = found.groupdict(), line.answer
+                return line.needed
+        return NOT_ON_THE_TABLE
+
+    async def answer(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """Answers a request whose line was found."""
+        response: Response = await scope["infex.answer"](Request(scope, receive, send))
+        await response(scope, receive, send)
 
 
-def _line(address: Address) -> tuple[str, re.Pattern[str], Needed]:
-    return address.method, _pattern(address.path), Needed(address.needs or OPEN_TO_ALL, address.name)
+def _line(address: Address) -> TableLine:
+    needed = Needed(address.needs or OPEN_TO_ALL, address.name)
+    return TableLine(address.method, _pattern(address.path), needed, address.answer)
 
 
 def _pattern(path: str) -> re.Pattern[str]:
     """A part in braces is one step of a path; with `:path` behind its name, all that is left."""
-    return re.compile("".join(map(_piece, re.split(r"(\{\w+(?::path)?\})", path))))
+    return re.compile("".join(map(_piece, re.split(r"(\{\w+(?::path)?\})", path))), re.DOTALL)
 
 
 def _piece(text: str) -> str:
     if text[:1] != "{":
         return re.escape(text)
-    return ".+" if text.endswith(":path}") else "[^/]+"
+    name, _, kind = text[1:-1].partition(":")
+    return f"(?P<{name}>{'.+' if kind == 'path' else '[^/]+'})"

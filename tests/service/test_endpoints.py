@@ -119,7 +119,12 @@ def test_an_idempotency_key_is_kept_as_the_draft_says(tmp_path: Path) -> None:
         assert call("POST", DECISIONS, body).json["field"] == "key"
         assert call("POST", REWARDS, {"key": "nobody", "reward": 1}, head).status == 404
         assert call("POST", REWARDS, {"key": "abc", "reward": 1}, head).status == 200, "a failure is not kept"
-    with running(tmp_path) as call:  # the journal knows the key
+    with running(tmp_path) as call:  # started again
+        again = call("POST", DECISIONS, body, head)
+        assert (again.body, again.headers["idempotency-replayed"]) == (first.body, "true")
+        assert call("POST", DECISIONS, {"context": [0.0, 1.0]}, {"idempotency-key": "abc"}).status == 422
+    (tmp_path / "shop.db.answers").unlink()
+    with running(tmp_path) as call:  # the journal knows the key too
         assert call("POST", DECISIONS, body, head).body == first.body
         assert call("POST", DECISIONS, {"context": [0.0, 1.0]}, {"idempotency-key": "abc"}).status == 422
 

@@ -13,7 +13,6 @@ import pytest
 from infex.errors import InfexError, Overloaded
 from infex.service.alarms import alarms_of
 from infex.service.journal_view import MOST_STRETCHES, JournalView
-from infex.service.replays import Replays
 from infex.service.service_limits import ServiceLimits
 from infex.study.study import Study
 from tests.service.running import CONTEXT, PRICING, Running, http_scope, running
@@ -191,17 +190,6 @@ def test_a_journal_that_cannot_be_read_now_is_read_later(
 
 def failing(*words: object, **more: object) -> None:
     raise InfexError("not now")
-
-
-def test_replays_forget_the_oldest_beyond_a_number_and_a_size() -> None:
-    replays = Replays(most=3, most_bytes=100)
-    for number in range(5):
-        assert replays.begin(("/", str(number)), b"body") is None
-        replays.end(("/", str(number)), b"x" * 30)
-    assert [replays.begin(("/", str(number)), b"body") is None for number in (1, 4)] == [True, False]
-    replays.begin(("/", "large"), b"body")
-    replays.end(("/", "large"), b"x" * 99)
-    assert replays.begin(("/", "4"), b"body") is None
 
 
 def test_alarms_are_those_of_figures_that_somebody_should_look_at() -> None:
