@@ -13,7 +13,7 @@ from infex.errors import InvalidSetting, NoSupport
 from infex.evaluation import ways
 from infex.evaluation.designs import reached_rounds
 from infex.evaluation.groundwork import Groundwork, TargetRounds
-from infex.evaluation.log_model import spans
+from infex.logs.log_sums import spans
 
 WEIGHTED_WAYS = (
     "weights", "ratio", "robust", "blocks", "clipped", "switch", "shrunk", "bent", "tuned", "marginal",

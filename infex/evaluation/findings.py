@@ -9,8 +9,8 @@ import numpy as np
 from infex.arrays import Floats, Integers
 from infex.evaluation.by_way import Drawn
 from infex.evaluation.groundwork import Groundwork, TargetRounds
-from infex.evaluation.log_model import spans
 from infex.evaluation.target_value import Carrier, LogFinding
+from infex.logs.log_sums import spans
 
 FAR_IN_ERRORS = 4.0  # right logs reach 2.6 in the mean weight
 MODEL_IN_ERRORS = 2.576  # 1 % of right models are beyond

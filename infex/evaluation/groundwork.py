@@ -10,20 +10,13 @@ import numpy as np
 
 from infex.arrays import Bools, Floats
 from infex.evaluation.designs import Design, design_of, law_in
-from infex.evaluation.log_model import (
-    LogModel,
-    LogSums,
-    frozen_thetas,
-    model_of,
-    played_rows,
-    spans,
-    sums_over,
-)
-from infex.evaluation.looks import Looks, looks_of
+from infex.evaluation.log_model import LogModel, frozen_thetas, model_of
 from infex.evaluation.targets import TargetPolicy
 from infex.features.feature_map import unit_of
 from infex.kernels.frozen_fits import sum_blocks
 from infex.logs import Log
+from infex.logs.log_sums import LogSums, played_rows, spans, sums_over
+from infex.logs.looks import Looks, looks_of
 
 
 @final

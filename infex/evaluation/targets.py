@@ -11,11 +11,11 @@ from infex.arrays import Bools, Floats, Integers
 from infex.bandit import Bandit
 from infex.checks import told
 from infex.errors import InvalidLog, InvalidTarget
-from infex.evaluation.looks import Looks
 from infex.features import FeatureMap, Interactions
 from infex.features.feature_map import ScaledMap
 from infex.kernels.frozen_fits import best_in_rows
 from infex.logs import Log
+from infex.logs.looks import Looks
 from infex.policies import Greedy, Uniform
 
 SUM_WITHIN = 1e-9

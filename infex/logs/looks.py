@@ -11,7 +11,7 @@ from infex.arrays import Floats, Integers
 from infex.features import Disjoint, Encoded, FeatureMap, Interactions
 from infex.features.many_contexts import read_alike, vectors_of
 from infex.kernels.frozen_fits import mix_offers
-from infex.logs import Log
+from infex.logs.log import Log
 
 Span = slice
 
