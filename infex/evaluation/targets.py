@@ -140,7 +140,9 @@ def offered_in(log: Log, span: slice) -> Bools | None:
 def uniform_in(log: Log, span: slice) -> Floats:
     """Every arm on offer with the same chance."""
     size = len(range(*span.indices(len(log))))
-    on = np.ones((size, log.count), dtype=bool) if log.offered is None else log.offered[span]
+    if log.offered is None:
+        return np.full((size, log.count), 1.0 / log.count)
+    on = log.offered[span]
     found: Floats = on / on.sum(axis=1, keepdims=True)
     return found
 

@@ -54,8 +54,10 @@ def sums_over(rows: Floats, reward: Floats, rewarded: Bools) -> LogSums:
 
 def played_rows(log: Log, looks: Looks) -> Floats:
     """Features of the arms that were played, (n, d)."""
-    parts = [looks.played(span, log.arm[span]) for span in spans(len(log))]
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    found = np.empty((len(log), looks.dim))
+    for span in spans(len(log)):
+        found[span] = looks.played(span, log.arm[span])
+    return found
 
 
 def penalty_of(log: Log) -> float:
