@@ -37,7 +37,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     | {"features", "records", "statistics", "logs"},
     "study": GROUND
     | {"version", "files", "linear", "schedules", "policies", "rounds", "features", "records", "bandit"},
-    "logs": GROUND | {"files", "schedules", "features", "records"},
+    "logs": GROUND | {"files", "kernels", "schedules", "features", "records"},
     "simulation": GROUND
     | {"streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds", "environments"}
     | {"records"},
@@ -50,7 +50,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     | {"bandit", "simulation", "reports"},
     "planning": GROUND
     | {"files", "streams", "statistics", "schedules", "linear", "policies", "environments", "records"}
-    | {"logs", "simulation", "reports"},
+    | {"features", "logs", "simulation", "reports"},
     "evaluation": GROUND
     | {"files", "streams", "kernels", "theory", "linear", "features", "policies", "environments", "records"}
     | {"bandit", "simulation", "logs", "reports", "planning"},

@@ -47,7 +47,16 @@ BEST_ARMS_SHOWN = 3
     "--logged",
     type=FILE,
     help="Rewards seen before, with which every run begins: CSV or Parquet, columns arm (label, or else row "
-    "from 0), reward; or a log of infex with its arms.",
+    "from 0), reward; or a log of infex, with its arms or contexts.",
+)
+@click.option(
+    "--context", multiple=True, metavar="COLUMN", help="Columns of the log that are the context of a round."
+)
+@click.option(
+    "--features",
+    metavar="MAP",
+    help="Map that joins contexts with arms: disjoint, or interactions or hybrid with --arms; after the word "
+    "table if contexts have categories; or module:name. A log of infex may name its own.",
 )
 @click.option("--max-share", type=float, help="Greatest share of exploring rounds.")
 @click.option("--max-count", type=int, help="Greatest number of exploring rounds.")
@@ -62,7 +71,15 @@ BEST_ARMS_SHOWN = 3
     "--out", type=FOLDER, default="planned", show_default=True, help="Folder for the picture and the page."
 )
 @click.option("--json", "wants_json", is_flag=True, help="Print JSON.")
-def plan(arms: Path | None, logged: Path | None, out: Path, wants_json: bool, **question: Any) -> None:
+def plan(
+    arms: Path | None,
+    logged: Path | None,
+    features: str | None,
+    context: tuple[str, ...],
+    out: Path,
+    wants_json: bool,
+    **question: Any,
+) -> None:
     """How rarely may I explore?
 
     Tries schedules on simulated problems like yours, and names the one that explores least while its
@@ -74,20 +91,27 @@ def plan(arms: Path | None, logged: Path | None, out: Path, wants_json: bool, **
     infex plan --arms arms.csv --horizon 50000 --noise 1.0 --max-share 0.02
     infex plan --dim 20 --arms-count 500 --horizon 1e6 --keep-within 1.05
     infex plan --dim 10 --arms-count 100 --horizon 10000 --out plans/small --json
+    infex plan --logged shop.log --horizon 50000 --noise 0.5
+    infex plan --logged year.csv --context age --context country --features "table disjoint" --horizon 1e5
     """
     from infex.planning import plan as find
-    from infex.planning.arm_files import read_arms, read_logged
+    from infex.planning.arm_files import read_arms
+    from infex.planning.logged_files import read_logged
     from infex.planning.plan_page import write_plan
 
     rows, labels, words = (None, None, "") if arms is None else read_arms(arms)
-    seen = None if logged is None else read_logged(logged)
-    if seen is not None and rows is None:
+    if logged is None and (features is not None or context):
+        raise InvalidSetting("--features and --context are of a log: --logged")
+    seen = None if logged is None else read_logged(logged, features, context, rows)
+    if seen is not None and seen.log is not None:
+        rows, labels, words = None, None, seen.words
+    elif seen is not None and rows is None:
         rows, labels, words = seen.rows, seen.labels, seen.words
         if rows is None:
             raise InvalidSetting("--logged needs the arms that its rewards are of: --arms")
     elif seen is not None:
         words = f"{words}\n{seen.words}"
-    rewards = None if seen is None else (seen.arms, seen.rewards)
+    rewards = None if seen is None else seen.log or (seen.arms, seen.rewards)
     folder_for(out)
     answer = _with_progress(
         lambda progress: find(rows, labels=labels, logged=rewards, progress=progress, **question)

@@ -13,6 +13,7 @@ from infex.checks import qualified_name, real, whole
 from infex.environments.fixed_arms import BLOCK, key_of, vector
 from infex.environments.lateness import Late, checked_late
 from infex.environments.moving import Moves
+from infex.environments.offer_sets import OfferSets
 from infex.environments.reward_laws import RewardLaw, Rewards, reward_law
 from infex.environments.truths import Link, MeanFunction, Stretch, Truth
 from infex.errors import InvalidArms, InvalidSetting
@@ -28,7 +29,8 @@ class ChangingInstance:
     """In every round `arms` new arms, independent of the past, then the `fixed` ones, with means x'theta.
 
     New arms are N(0, I/(2d)) cut to length 1, or what `contexts(rng)` gives: an array of (arms, d),
-    none longer than 1, by `rng` alone; or those of one of `sets`, (sets, arms, d), drawn uniformly.
+    none longer than 1, by `rng` alone; or those of one of `sets`, (sets, arms, d), drawn uniformly, which
+    many problems share if they are `OfferSets`.
     With a `gap`, a drawn arm that comes nearer than that to the best fixed one is shifted along theta
     until it does not. `rewards`, `noise` (a number, or one for each place), `degrees`, `link`, `mean`,
     `moves` and `late` are those of `LinearInstance`.
@@ -67,7 +69,7 @@ class ChangingInstance:
             law.refuse(truth.means(fixed.T, theta))
         if self.contexts is not None and not callable(self.contexts):
             raise InvalidSetting(f"contexts must be a function of a generator, got {self.contexts!r}")
-        sets = np.zeros((0, len(theta), arms)) if self.sets is None else _sets(self.sets, len(theta), arms)
+        sets, drawn_from = _shared(self.sets, len(theta), arms)
         if self.sets is not None and self.contexts is not None:
             raise InvalidSetting("give either contexts or sets, got both")
         gap = self.gap if self.gap is None else real("gap", self.gap, above=0)
@@ -77,19 +79,20 @@ class ChangingInstance:
             raise InvalidSetting(f"a gap of {gap:g} needs a fixed arm with a mean of at least that")
         source = qualified_name(self.contexts)
         words = f"{law.name} {law.noise!r}" if law.is_plain else f"{law.name} {law.shown}"
-        content = f"{arms} {fixed.shape} {sets.shape} {gap!r} {words} {source}".encode()
+        shape = len(sets), len(theta), arms
+        content = f"{arms} {fixed.shape} {shape} {gap!r} {words} {source}".encode()
         content += truth.content + (b"" if law.is_plain else law.content)
         derived: dict[str, Any] = {
             "theta": shown(theta),
             "arms": arms,
             "fixed": shown(np.ascontiguousarray(fixed.T)),
-            "sets": shown(np.ascontiguousarray(sets.transpose(0, 2, 1))),
+            "sets": sets,
             "gap": gap,
             "noise": law.noise,
             "law": law,
             "truth": truth,
             "late": checked_late(self.late),
-            "key": key_of(theta.tobytes() + fixed.tobytes() + sets.tobytes() + content),
+            "key": key_of(theta.tobytes() + fixed.tobytes() + drawn_from + content),
         }
         for name, value in derived.items():
             object.__setattr__(self, name, value)
@@ -165,6 +168,16 @@ class ChangingInstance:
         if columns.shape[1] != self.arms:
             raise InvalidArms(f"contexts of round {t} must be {self.arms} arms, got {columns.shape[1]}")
         return columns
+
+
+def _shared(sets: object, dim: int, arms: int) -> tuple[Floats, bytes]:
+    """Sets of arms, (sets, arms, d), which may be none; and what names them."""
+    if not isinstance(sets, OfferSets):
+        columns = np.zeros((0, dim, arms)) if sets is None else _sets(sets, dim, arms)
+        return shown(np.ascontiguousarray(columns.transpose(0, 2, 1))), columns.tobytes()
+    if sets.rows.shape[1:] != (arms, dim):
+        raise InvalidArms(f"sets must be of {arms} arms of {dim} features, got {sets.rows.shape[1:]}")
+    return sets.rows, sets.content
 
 
 def _sets(sets: object, dim: int, arms: int) -> Floats:

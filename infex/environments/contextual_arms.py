@@ -12,6 +12,7 @@ from infex.arrays import Floats, columns_of, shown
 from infex.checks import qualified_name
 from infex.environments.fixed_arms import BLOCK, key_of
 from infex.environments.lateness import Late, checked_late
+from infex.environments.offer_sets import OfferSets
 from infex.environments.reward_laws import RewardLaw, Rewards, reward_law
 from infex.environments.truths import Link, Stretch, linked
 from infex.errors import InvalidArms, InvalidSetting
@@ -28,8 +29,9 @@ class ContextualInstance:
     """A context in every round, independent of the past; arm k has the mean x'theta_k in it.
 
     `thetas` are the parameters, (K, c), a row for each arm. Contexts are N(0, I/(2c)) cut to length 1, or
-    what `contexts(rng)` gives: c numbers, no longer than 1, by `rng` alone. `rewards`, `noise`, `degrees`,
-    `link` and `late` are those of `LinearInstance`. Policies learn a regression for each arm, as in a
+    what `contexts(rng)` gives: c numbers, no longer than 1, by `rng` alone; or those of `sets`, drawn
+    uniformly: `OfferSets` of one row each, which many problems share. `rewards`, `noise`, `degrees`, `link`
+    and `late` are those of `LinearInstance`. Policies learn a regression for each arm, as in a
     `Bandit` with `features.disjoint`; regret counts from the best arm of each round.
 
     All policies that play the same instance with the same seed meet the same contexts and noise.
@@ -41,6 +43,7 @@ class ContextualInstance:
 
     thetas: Any
     contexts: ContextDraw | None = None
+    sets: OfferSets | None = None
     rewards: Rewards = "sign"
     noise: float | Floats = 1.0
     degrees: float = 3.0
@@ -56,6 +59,7 @@ class ContextualInstance:
             raise InvalidSetting(f"link must be one of linear, logistic; got {self.link!r}")
         if self.contexts is not None and not callable(self.contexts):
             raise InvalidSetting(f"contexts must be a function of a generator, got {self.contexts!r}")
+        _check_sets(self.sets, self.contexts, thetas.shape[1])
         source = qualified_name(self.contexts)
         content = f"contextual {thetas.shape} {law.name} {law.shown} {self.link} {source}".encode()
         derived: dict[str, Any] = {
@@ -63,7 +67,7 @@ class ContextualInstance:
             "noise": law.noise,
             "law": law,
             "late": checked_late(self.late),
-            "key": key_of(thetas.tobytes() + content + law.content),
+            "key": key_of(thetas.tobytes() + content + law.content + _content(self.sets)),
         }
         for name, value in derived.items():
             object.__setattr__(self, name, value)
@@ -107,7 +111,9 @@ class ContextualInstance:
         size = max(1, min(horizon, BLOCK // (self.context_dim + self.count)))
         for t in range(1, horizon + 1, size):
             drawn = np.empty((min(size, horizon + 1 - t), self.context_dim, 1))
-            if self.contexts is None:
+            if self.sets is not None:
+                drawn[:, :, 0] = self.sets.rows[rng.integers(len(self.sets), size=len(drawn)), 0]
+            elif self.contexts is None:
                 draw_arms(drawn, 1, rng)
             else:
                 for place, one in enumerate(drawn):
@@ -131,6 +137,21 @@ class ContextualInstance:
             return columns_of(np.reshape(self.contexts(rng), (1, -1)), dim=self.context_dim)
         except (InvalidArms, TypeError, ValueError) as error:
             raise InvalidArms(f"the context of round {t}: {error}") from None
+
+
+def _check_sets(sets: OfferSets | None, contexts: ContextDraw | None, dim: int) -> None:
+    if sets is None:
+        return
+    if contexts is not None or not isinstance(sets, OfferSets):
+        raise InvalidSetting("give either contexts, or sets as OfferSets")
+    if sets.rows.shape[1:] != (1, dim):
+        raise InvalidSetting(
+            f"sets must be contexts of {dim} features, (sets, 1, {dim}), got {sets.rows.shape}"
+        )
+
+
+def _content(sets: OfferSets | None) -> bytes:
+    return b"" if sets is None else sets.content
 
 
 def _parameters(given: object) -> Floats:

@@ -17,14 +17,15 @@ from infex.errors import InvalidLog, InvalidTarget
 from infex.evaluation import intervals
 from infex.evaluation.designs import Design, design_of, law_in
 from infex.evaluation.intervals import Bounds
-from infex.evaluation.log_model import LogModel, LogSums, model_of, played_rows, spans, sums_over
-from infex.evaluation.looks import looks_of
+from infex.evaluation.log_model import LogModel, model_of
 from infex.evaluation.supporting import MOST_MISSING
 from infex.evaluation.targets import TargetPolicy, targets_of
 from infex.features.feature_map import unit_of
 from infex.kernels.weighing import power_sums
 from infex.logs import Log, LogFacts
 from infex.logs.log_facts import range_of
+from infex.logs.log_sums import LogSums, played_rows, spans, sums_over
+from infex.logs.looks import looks_of
 
 NO_BOUNDS_OF_SUMS = Bounds(math.nan, math.nan, "none", "assumed")
 

@@ -13,7 +13,7 @@ from infex.errors import InvalidSetting, NoSupport
 from infex.evaluation import ways
 from infex.evaluation.designs import reached_rounds
 from infex.evaluation.groundwork import Groundwork, TargetRounds
-from infex.evaluation.log_model import spans
+from infex.logs.log_sums import spans
 
 WEIGHTED_WAYS = (
     "weights", "ratio", "robust", "blocks", "clipped", "switch", "shrunk", "bent", "tuned", "marginal",
@@ -125,11 +125,10 @@ def by_blocks(
 
 def direct_values(work: Groundwork, rounds: TargetRounds, rows: Integers) -> Floats:
     """The frozen model's value of a target in these rounds."""
-    found = np.empty(len(work.log))
+    found, thetas = np.empty(len(work.log)), work.looks.across(work.thetas)
     for span in spans(len(work.log)):
-        mixed = work.looks.mixed(span, rounds.target.chances(span))
-        theta = work.thetas[np.maximum(work.design.of_round[span], 0)]
-        found[span] = np.einsum("ij,ij->i", mixed, theta)
+        parts = work.looks.parts(span, rounds.target.chances(span))
+        found[span] = np.einsum("ij,ij->i", parts, thetas[np.maximum(work.design.of_round[span], 0)])
     return found[rows]
 
 

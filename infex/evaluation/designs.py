@@ -224,6 +224,8 @@ def _sure_arms(log: Log, design: Design, span: slice) -> Floats | None:
     if log.probability is None or design.kind != "every round":
         return None
     sure = log.probability[span] >= 1.0
+    if not sure.any():
+        return None
     law = np.full((sure.size, log.count), np.nan)
     law[sure] = np.eye(log.count)[log.arm[span][sure]]
     return law

@@ -27,6 +27,7 @@ class Evaluation:
     against: str | None
     findings: tuple[LogFinding, ...]
     work: Groundwork = field(repr=False)
+    known: dict[tuple[str, str], Comparison] = field(default_factory=dict, repr=False)
 
     def __getitem__(self, name: str) -> TargetValue:
         for each in self.judged:
@@ -42,7 +43,9 @@ class Evaluation:
 
     def compare(self, first: str, second: str) -> Comparison:
         """The paired difference of two targets with its interval, and the verdict."""
-        return compared(self[first], self[second], self.work)
+        if (first, second) not in self.known:
+            self.known[first, second] = compared(self[first], self[second], self.work)
+        return self.known[first, second]
 
     def needed(self, first: str, second: str, half: float | None = None) -> NeededExplorations:
         """How many more explorations would bring the difference within -+`half`.

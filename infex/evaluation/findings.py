@@ -9,8 +9,8 @@ import numpy as np
 from infex.arrays import Floats, Integers
 from infex.evaluation.by_way import Drawn
 from infex.evaluation.groundwork import Groundwork, TargetRounds
-from infex.evaluation.log_model import spans
 from infex.evaluation.target_value import Carrier, LogFinding
+from infex.logs.log_sums import spans
 
 FAR_IN_ERRORS = 4.0  # right logs reach 2.6 in the mean weight
 MODEL_IN_ERRORS = 2.576  # 1 % of right models are beyond
@@ -80,7 +80,7 @@ def _correction(work: Groundwork, drawn: Drawn) -> list[LogFinding]:
     rows = work.design.rows
     if rows.size < 2:
         return []
-    left = drawn.weight * (drawn.reward - work.rows[rows] @ work.model.theta)
+    left = drawn.weight * (drawn.reward - work.modelled[rows])
     mean, error = float(left.mean()), float(left.std(ddof=1)) / math.sqrt(rows.size)
     if not abs(mean) > MODEL_IN_ERRORS * error > 0.0:
         return []
@@ -163,9 +163,9 @@ def season(work: Groundwork, rounds: TargetRounds) -> list[LogFinding]:
     """Are the exploring rounds of a fixed schedule unlike the others, by what the model says of them?"""
     log, drawn = work.log, np.zeros(len(work.log), dtype=bool)
     drawn[work.design.rows] = True
-    value = np.empty(len(log))
+    value, theta = np.empty(len(log)), work.looks.across(work.model.theta)
     for span in spans(len(log)):
-        value[span] = work.looks.mixed(span, rounds.target.chances(span)) @ work.model.theta
+        value[span] = work.looks.parts(span, rounds.target.chances(span)) @ theta
     inside, outside = value[drawn], value[~drawn]
     if inside.size < 2 or outside.size < 2:
         return []
@@ -182,7 +182,7 @@ def _drift(work: Groundwork) -> list[LogFinding]:
     """Do residuals of the model change over months, or tenths of the rounds?"""
     from scipy.special import fdtrc
 
-    left = work.log.reward - work.rows @ work.model.theta
+    left = work.log.reward - work.modelled
     rows = np.flatnonzero(work.log.rewarded)
     if rows.size < left.size:
         left = left[rows]

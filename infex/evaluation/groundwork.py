@@ -10,20 +10,13 @@ import numpy as np
 
 from infex.arrays import Bools, Floats
 from infex.evaluation.designs import Design, design_of, law_in
-from infex.evaluation.log_model import (
-    LogModel,
-    LogSums,
-    frozen_thetas,
-    model_of,
-    played_rows,
-    spans,
-    sums_over,
-)
-from infex.evaluation.looks import Looks, looks_of
+from infex.evaluation.log_model import LogModel, frozen_thetas, model_of
 from infex.evaluation.targets import TargetPolicy
 from infex.features.feature_map import unit_of
 from infex.kernels.frozen_fits import sum_blocks
 from infex.logs import Log
+from infex.logs.log_sums import LogSums, played_rows, spans, sums_over
+from infex.logs.looks import Looks, looks_of
 
 
 @final
@@ -46,10 +39,23 @@ class Groundwork:
         """Estimates frozen at the starts of blocks, (blocks, d); found when they are asked for."""
         return frozen_thetas(self.rows, self.log, self.design.starts)
 
+    @functools.cached_property
+    def estimates(self) -> Floats:
+        """What the frozen model said of the arm that was played, in every round."""
+        block, found = np.maximum(self.design.of_round, 0), np.empty(len(self.log))
+        for span in spans(len(self.log)):
+            found[span] = np.einsum("ij,ij->i", self.rows[span], self.thetas[block[span]])
+        return found
+
+    @functools.cached_property
+    def modelled(self) -> Floats:
+        """What the model of all rounds says of the arm that was played, in every round."""
+        found: Floats = self.rows @ self.model.theta
+        return found
+
     def fitted(self, places: np.ndarray) -> Floats:
-        """What the frozen model said of the arms that were played in these rounds."""
-        theta = self.thetas[np.maximum(self.design.of_round[places], 0)]
-        found: Floats = np.einsum("ij,ij->i", self.rows[places], theta)
+        """The same in these rounds."""
+        found: Floats = self.estimates[places]
         return found
 
 
@@ -132,7 +138,7 @@ def rounds_of(target: TargetPolicy, work: Groundwork) -> TargetRounds:
     log, design, size = work.log, work.design, len(work.log)
     of_arm, missing = np.empty(size), np.full(size, np.nan)
     by_arm, limit = np.zeros(log.count), 0.0
-    blocks, total = np.zeros((design.starts.size, work.looks.dim)), np.zeros(work.looks.dim)
+    blocks, total = np.zeros((design.starts.size, work.looks.width)), np.zeros(work.looks.width)
     for span in spans(size):
         chances = target.chances(span)
         of_arm[span] = chances[np.arange(len(chances)), log.arm[span]]
@@ -140,11 +146,11 @@ def rounds_of(target: TargetPolicy, work: Groundwork) -> TargetRounds:
         if law is not None:
             missing[span], gone, most = _lacking(chances, law)
             by_arm, limit = by_arm + gone, max(limit, most)
-        mixed = work.looks.mixed(span, chances)
-        sum_blocks(mixed, design.of_round[span], blocks)
-        left_out = ~design.covered[span]
-        total += mixed[left_out].sum(axis=0) if left_out.any() else 0.0
-    has_laws = log.laws is not None
+        parts = work.looks.parts(span, chances)
+        sum_blocks(parts, design.of_round[span], blocks)
+        left_out = design.of_round[span] < 0
+        total += parts[left_out].sum(axis=0) if left_out.any() else 0.0
+    has_laws, blocks, total = log.laws is not None, work.looks.whole(blocks), work.looks.whole(total)
     return TargetRounds(
         target=target,
         of_arm=of_arm,

@@ -3,58 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
-from infex.arrays import Bools, Floats, Integers
+from infex.arrays import Floats, Integers
 from infex.evaluation.intervals import Bounds, Ground
-from infex.evaluation.looks import Looks
-from infex.features.feature_map import unit_of
 from infex.kernels.frozen_fits import fit_blocks
 from infex.logs import Log, LogFacts
+from infex.logs.log_sums import LogSums, penalty_of
 from infex.theory.ellipsoid import Ellipsoid, ellipsoid_of_sums
 
-SPAN_ROWS = 1 << 16
 MOST_WORK = 2e9  # multiplications that renewing frozen estimates may take
-
-
-def spans(rounds: int, size: int = SPAN_ROWS) -> Iterator[slice]:
-    """All rounds, some at a time."""
-    return (slice(first, min(first + size, rounds)) for first in range(0, rounds, size))
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class LogSums:
-    """Sums over rewarded rounds: of x x', of reward x, of squared rewards, and how many; parts add up.
-
-    >>> one = LogSums(np.eye(1), np.ones(1), 1.0, 1)
-    >>> (one + one).count
-    2
-    """
-
-    gram: Floats
-    moment: Floats
-    square: float
-    count: int
-
-    def __add__(self, other: LogSums) -> LogSums:
-        return LogSums(
-            self.gram + other.gram,
-            self.moment + other.moment,
-            self.square + other.square,
-            self.count + other.count,
-        )
-
-
-def sums_over(rows: Floats, reward: Floats, rewarded: Bools) -> LogSums:
-    """The sums of some rounds; (n, d) rows of the arms that were played."""
-    if not rewarded.all():
-        rows, reward = rows[rewarded], reward[rewarded]
-    return LogSums(rows.T @ rows, rows.T @ reward, float(reward @ reward), len(reward))
 
 
 @final
@@ -112,11 +73,6 @@ def model_of(
     return LogModel(found, sigma, length * unit, ground, words)
 
 
-def penalty_of(log: Log) -> float:
-    """The log's penalty, 1 if it does not say, for features as a map divides them."""
-    return (1.0 if log.facts.penalty is None else log.facts.penalty) / unit_of(log.features) ** 2
-
-
 def noise_of(
     sums: LogSums,
     penalty: float,
@@ -137,12 +93,6 @@ def noise_of(
     left = sums.square - 2.0 * float(theta @ sums.moment) + float(theta @ sums.gram @ theta)
     sigma = math.sqrt(max(left, 0.0) / freedom)
     return sigma, "assumed", f"noise {sigma:.3g}, estimated from residuals"
-
-
-def played_rows(log: Log, looks: Looks) -> Floats:
-    """Features of the arms that were played, (n, d)."""
-    parts = [looks.played(span, log.arm[span]) for span in spans(len(log))]
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def frozen_thetas(rows: Floats, log: Log, starts: Integers) -> Floats:

@@ -10,10 +10,10 @@ import numpy as np
 from infex.arrays import MOST_SQUARED, Bools, Integers
 from infex.bandit import Bandit
 from infex.bandit.retracing_bandit import Retracer, retracer_of
-from infex.evaluation.looks import looks_of
 from infex.features import Encoded
 from infex.kernels.retracing import Events
 from infex.logs import Log
+from infex.logs.looks import looks_of
 
 EVENTS_RETRACED = 32_768  # of which offers stand in memory at a time
 

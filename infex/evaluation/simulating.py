@@ -11,7 +11,7 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import real, told, whole
-from infex.environments import ChangingInstance, LinearInstance
+from infex.environments.offer_sets import OfferSets
 from infex.errors import InvalidSetting, InvalidTarget
 from infex.evaluation import intervals
 from infex.evaluation.comparing import Comparison, Outcome
@@ -19,7 +19,7 @@ from infex.evaluation.groundwork import Groundwork, groundwork
 from infex.evaluation.target_value import spread_of
 from infex.logs import Log
 from infex.logs.log_facts import range_of
-from infex.planning.beliefs import Belief
+from infex.planning.beliefs import Belief, PlannedProblem
 from infex.policies.traits import Policy
 from infex.records.catalog import parse
 from infex.simulation import play_many
@@ -168,9 +168,7 @@ def _policies(policies: object) -> dict[str, Policy]:
     }
 
 
-def _problems(
-    work: Groundwork, numbers: range, seed: int
-) -> tuple[list[LinearInstance | ChangingInstance], Floats]:
+def _problems(work: Groundwork, numbers: range, seed: int) -> tuple[list[PlannedProblem], Floats]:
     """Problems from the posterior, and the best mean reward a round in each."""
     offers, longest = _offers(work)
     root = np.linalg.cholesky(np.linalg.inv(work.model.ellipsoid.gram))
@@ -183,20 +181,10 @@ def _problems(
         longest=longest,
         mean=work.model.theta * longest,
         root=work.model.noise * longest * root,
+        offers=None if len(offers) == 1 else OfferSets(offers),
     )
-    problems: list[LinearInstance | ChangingInstance] = []
-    best = np.empty(len(numbers))
-    for number in numbers:
-        plain = belief.instance(number, seed)
-        best[number] = float((offers @ plain.theta).max(axis=1).mean())
-        if len(offers) == 1:
-            problems.append(plain)
-        else:
-            problems.append(
-                ChangingInstance(
-                    theta=plain.theta, arms=belief.count, sets=offers, rewards="gaussian", noise=belief.noise
-                )
-            )
+    problems = [belief.instance(number, seed) for number in numbers]
+    best = np.array([float((offers @ problem.theta).max(axis=1).mean()) for problem in problems])
     return problems, best
 
 

@@ -11,11 +11,11 @@ from infex.arrays import Bools, Floats, Integers
 from infex.bandit import Bandit
 from infex.checks import told
 from infex.errors import InvalidLog, InvalidTarget
-from infex.evaluation.looks import Looks
 from infex.features import FeatureMap, Interactions
 from infex.features.feature_map import ScaledMap
 from infex.kernels.frozen_fits import best_in_rows
 from infex.logs import Log
+from infex.logs.looks import Looks
 from infex.policies import Greedy, Uniform
 
 SUM_WITHIN = 1e-9
@@ -140,7 +140,9 @@ def offered_in(log: Log, span: slice) -> Bools | None:
 def uniform_in(log: Log, span: slice) -> Floats:
     """Every arm on offer with the same chance."""
     size = len(range(*span.indices(len(log))))
-    on = np.ones((size, log.count), dtype=bool) if log.offered is None else log.offered[span]
+    if log.offered is None:
+        return np.full((size, log.count), 1.0 / log.count)
+    on = log.offered[span]
     found: Floats = on / on.sum(axis=1, keepdims=True)
     return found
 

@@ -226,18 +226,21 @@ def play_stretch(
     handed: Words,
     outcome: Outcome,
     volumes: Floats,
+    learnt: Floats,
 ) -> int:
-    """Plays rounds t to end of one run on a problem of any kind; 0, or the fault of a kernel that raised."""
+    """Plays rounds t to end of one run on a problem of any kind; 0, or the fault of a kernel that raised.
+
+    Round 1 begins with what was `learnt` before, which may be empty; a base with own data with nothing.
+    """
     rule, deciding, fitting, controls = lend(rule), lend(deciding), lend(fitting), lend(controls)
     spending, learning, own, world = lend(spending), lend(learning), lend(own), lend(world)
     post, outcome, volumes, room = lend(post), lend(outcome), lend(volumes), lend(room)
-    fault = 0
+    learnt, fault = lend(learnt), 0
     if t == 1:
-        nothing = np.zeros((0, 0, 0))
-        begun(learning.ridge, learning.ridge.columns, True, nothing)
+        begun(learning.ridge, learning.ridge.columns, True, learnt)
         fault = start(learning, fitting)
         if fault == 0 and deciding.apart:
-            begun(own.ridge, own.ridge.columns, True, nothing)
+            begun(own.ridge, own.ridge.columns, True, learnt[:0])
             fault = start(own, fitting)
     if fault == 0:
         fault = play_stateful_rounds(

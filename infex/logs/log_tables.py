@@ -166,8 +166,12 @@ def numbers(column: Any, name: str, rounds: Integers) -> Floats:
     if not is_number and not pa.types.is_boolean(kind):
         raise InvalidLog(f"{name} must hold numbers, and holds {_kind(kind)}")
     column = column if is_number else column.cast(pa.int8())
-    values = arrayed(column.cast(pa.float64(), safe=False)).astype(np.float64, copy=False)
-    nulls = arrayed(column.is_null())
+    floats = column.cast(pa.float64(), safe=False)
+    if not column.null_count:
+        values = arrayed(floats)
+        refuse(name, np.isnan(values), rounds, "must be a number or null")
+        return values
+    values, nulls = arrayed(floats.fill_null(np.nan)), arrayed(column.is_null())
     refuse(name, np.isnan(values) & ~nulls, rounds, "must be a number or null")
     return values
 
@@ -238,7 +242,16 @@ def _flat(column: Any, name: str) -> tuple[Any, Integers, Bools]:
 
 
 def arrayed(column: Any) -> NDArray[Any]:
-    """A column of Arrow as an array of NumPy, copied where it has to be."""
+    """A column of Arrow as an array of NumPy, copied where it has to be.
+
+    Numbers go by DLPack: `to_numpy` would import pandas, which takes longer than reading a log.
+    """
+    import pyarrow as pa
+
+    if pa.types.is_floating(column.type) and not column.null_count:
+        array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        if isinstance(array, pa.Array) and len(array):
+            return np.from_dlpack(array)
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 

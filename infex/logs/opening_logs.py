@@ -199,7 +199,7 @@ def _row_groups(path: Path, names: ColumnNames, rows: int) -> Iterator[pa.Table]
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(path, pre_buffer=False) as file:  # else it keeps all groups that were read
         if len(set(file.schema_arrow.names)) < len(file.schema_arrow.names):
             raise InvalidLog("two columns of a log have the same name")
         for batch in file.iter_batches(batch_size=rows, use_threads=False):

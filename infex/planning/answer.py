@@ -8,6 +8,9 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from infex.arrays import Integers
+from infex.environments import ContextualInstance, LinearInstance
+from infex.planning.beliefs import PlannedProblem
 from infex.planning.costs import Cost, against, cost
 from infex.planning.finish import Finish, Judged, MenuEntry
 from infex.planning.lanes import PROBLEMS_TO_SETTLE, Lane
@@ -177,11 +180,27 @@ def _tried(lane: Lane, alive: bool) -> Tried:
 
 
 def _best_arms(pool: Pool) -> tuple[Arm, ...]:
-    """How often each arm was the best, most often first; nothing where arms are drawn for each problem."""
+    """How often each arm was the best, in problems or in rounds of them, most often first.
+
+    Nothing where arms are drawn for each problem.
+    """
     known, problems = pool.belief, pool.drawn
-    if known.arms is None:
+    if known.arms is None and known.offers is None:
         return ()
-    wins = np.bincount([int(np.argmax(problem.means)) for problem in problems], minlength=known.count)
+    problems = problems if known.offers is None else problems[:PROBLEMS_TO_SETTLE]
+    wins = np.bincount(np.concatenate([_best_in(problem) for problem in problems]), minlength=known.count)
     names: Iterable[str] = known.labels or [str(place) for place in range(known.count)]
-    arms = [Arm(name, float(share)) for name, share in zip(names, wins / len(problems), strict=True)]
+    arms = [Arm(name, float(share)) for name, share in zip(names, wins / wins.sum(), strict=True)]
     return tuple(sorted(arms, key=lambda arm: -arm.best))
+
+
+def _best_in(problem: PlannedProblem) -> Integers:
+    """The best arm of a problem; where arms are other ones in every round, that of each."""
+    if isinstance(problem, LinearInstance):
+        return np.array([int(np.argmax(problem.means))])
+    if isinstance(problem, ContextualInstance):
+        assert problem.sets is not None
+        found: Integers = np.argmax(problem.sets.rows[:, 0] @ problem.thetas.T, axis=1)
+        return found
+    best: Integers = np.argmax(problem.sets @ problem.theta, axis=1)
+    return best

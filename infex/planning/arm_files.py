@@ -1,4 +1,4 @@
-"""Arms and logged rewards from files: CSV, Parquet or NumPy."""
+"""Arms from files: CSV, Parquet or NumPy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from infex.arrays import Floats
-from infex.errors import InvalidArms, InvalidReward
+from infex.errors import InvalidArms
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,14 +34,14 @@ def read_arms(path: str | Path) -> ArmFile:
     if place.suffix.lower() == ".npy":
         rows = _array(place)
         return ArmFile(rows, None, f"{len(rows)} arms of {rows.shape[1]} features")
-    table = _table(place, InvalidArms)
+    table = table_in(place, InvalidArms)
     if not table.num_rows:
         raise InvalidArms(f"{path}: there are no rows of arms, only {', '.join(table.column_names)}")
     twice = next((name for name in table.column_names if table.column_names.count(name) > 1), None)
     if twice is not None:
         raise InvalidArms(f"{path}: two columns are called {twice!r}")
     named = [
-        name for name in table.column_names if name.lower() in LABEL_COLUMNS or not _is_numeric(table, name)
+        name for name in table.column_names if name.lower() in LABEL_COLUMNS or not is_numeric(table, name)
     ]
     if len(named) > 1:
         raise InvalidArms(f"{path}: at most one column may hold labels, got {_samples(table, named)}")
@@ -54,7 +54,7 @@ def read_arms(path: str | Path) -> ArmFile:
     rows = np.column_stack([np.asarray(table[name].to_numpy(), np.float64) for name in features])
     _refuse_holes(rows, features, place)
     labels = ["" if label is None else str(label) for label in table[named[0]].to_pylist()] if named else None
-    words = f"{len(rows)} arms of {len(features)} features: {_few(features)}"
+    words = f"{len(rows)} arms of {len(features)} features: {few_of(features)}"
     return ArmFile(rows, labels, f"{words}; labels from {named[0]}" if named else words)
 
 
@@ -66,7 +66,8 @@ def _samples(table: pa.Table, names: list[str]) -> str:
     )
 
 
-def _few(names: list[str]) -> str:
+def few_of(names: list[str]) -> str:
+    """Names of columns, of many only some."""
     return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:3])}, ..., {names[-1]}"
 
 
@@ -91,65 +92,8 @@ def _array(path: Path) -> Floats:
     return rows
 
 
-class LoggedRewards(NamedTuple):
-    """Rewards of a file and their arms; rows and labels of arms, if it has them; and what was read."""
-
-    arms: list[object]
-    rewards: Floats
-    rows: Floats | None
-    labels: list[str] | None
-    words: str
-
-
-def read_logged(path: str | Path) -> LoggedRewards:
-    """The rewards of a log: one in infex's own form, whose arms are fixed, or a plain table of two columns.
-
-    What is not read is named in `words`; contexts cannot be planned for, and are refused.
-    """
-    from infex.logs import is_own_log
-
-    if is_own_log(path):
-        return _own_log(path)
-    arms, rewards = read_log(path)
-    names = [name for name in _table(Path(path), InvalidReward).column_names if name not in ("arm", "reward")]
-    return LoggedRewards(arms, rewards, None, None, f"{len(rewards):,} logged rewards{_ignored(names)}")
-
-
-def _ignored(names: list[str]) -> str:
-    return f"; columns that are not read: {_few(names)}" if names else ""
-
-
-def _own_log(path: str | Path) -> LoggedRewards:
-    from infex.logs import read
-
-    log = read(path)
-    if log.arms is None or log.offers is not None:
-        raise InvalidReward(
-            f"{path}: arms of this log change with every round or context, and a plan is for arms that stay; "
-            "infex evaluate --schedule tries schedules on such a log"
-        )
-    rows = log.rewarded
-    missing = int((~rows).sum())
-    words = f"{int(rows.sum()):,} logged rewards of {log.count} arms" + (
-        f"; {missing:,} rounds have none" if missing else ""
-    )
-    names = None if log.labels is None else [str(label) for label in log.labels]
-    arms: list[object] = [place if names is None else names[place] for place in log.arm[rows].tolist()]
-    return LoggedRewards(arms, log.reward[rows], log.arms, names, words)
-
-
-def read_log(path: str | Path) -> tuple[list[object], Floats]:
-    """The columns `arm` (a label, or an index from 0 where arms have none) and `reward` of a file."""
-    table = _table(Path(path), InvalidReward)
-    for name in ("arm", "reward"):
-        if name not in table.column_names:
-            raise InvalidReward(f"{path}: a column {name!r} is needed, got {', '.join(table.column_names)}")
-    if not _is_numeric(table, "reward") or table["reward"].null_count:
-        raise InvalidReward(f"{path}: the column 'reward' must hold a number in every row")
-    return table["arm"].to_pylist(), table["reward"].to_numpy().astype(np.float64)
-
-
-def _table(path: Path, error: type[Exception]) -> pa.Table:
+def table_in(path: Path, error: type[Exception]) -> pa.Table:
+    """The table of a file, CSV or Parquet."""
     import pyarrow as pa
     import pyarrow.parquet
 
@@ -185,7 +129,8 @@ def _is_number(word: str) -> bool:
     return True
 
 
-def _is_numeric(table: pa.Table, name: str) -> bool:
+def is_numeric(table: pa.Table, name: str) -> bool:
+    """Does a column hold numbers?"""
     import pyarrow as pa
 
     kind = table[name].type

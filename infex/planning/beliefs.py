@@ -13,15 +13,20 @@ from numpy.typing import ArrayLike
 
 from infex.arrays import Floats, Integers, columns_of, labels_of
 from infex.checks import real, whole
-from infex.environments import LinearInstance, gaussian
+from infex.environments import ChangingInstance, ContextualInstance, LinearInstance, gaussian
+from infex.environments.offer_sets import OfferSets
 from infex.errors import InvalidArms, InvalidReward, InvalidSetting, LargeReward, UnevenFeatures
 from infex.linear import RidgeStatistics
+from infex.linear.block_ridge import BlockRidge
 from infex.linear.grounds import Grounds
 from infex.streams import stream
 
 LARGEST_FEATURE = 1e100
 LEAST_POSTERIOR_PENALTY = 1e-9  # with less, the sums of a posterior lose too many digits
 SIZE_RATIO_WARNED = 10.0  # one is warned of a feature so many times as large as the smallest
+
+
+PlannedProblem = LinearInstance | ChangingInstance | ContextualInstance
 
 
 @final
@@ -31,7 +36,9 @@ class Belief:
 
     A user's arms were divided by `longest`, so that none is longer than 1. Without logged
     rewards the parameter is uniform on the sphere of radius `bound`; with them it is drawn from
-    their Gaussian posterior, and every run begins with what they have taught: `learnt`.
+    their Gaussian posterior, and every run begins with what they have taught: `learnt`. Where arms are other
+    ones in every round, these are drawn from `offers`; with one row each, `offers` are contexts, and every
+    arm has a parameter of its own: `mean` is (K, c). `penalty` is that of the runs.
     """
 
     dim: int
@@ -43,20 +50,30 @@ class Belief:
     mean: Floats | None = None
     root: Floats | None = None
     labels: list[str] | None = None
-    learnt: RidgeStatistics | None = None
+    learnt: RidgeStatistics | BlockRidge | None = None
+    offers: OfferSets | None = None
+    penalty: float = 1.0
 
-    def instance(self, number: int, seed: int) -> LinearInstance:
+    def instance(self, number: int, seed: int) -> PlannedProblem:
         """One of the problems."""
         rng = stream(seed, "planned", number)
-        rows = self.arms
+        rows = self.offers.rows[0] if self.offers is not None else self.arms
         if rows is None:
             rows = gaussian(self.dim, self.count, rng).arms
-        drawn = rng.standard_normal(self.dim)
         if self.mean is None or self.root is None:
-            theta = self.bound * drawn / np.linalg.norm(drawn)
-        else:
-            theta = self.mean + self.root @ drawn
-        return LinearInstance(rows, theta, "gaussian", noise=self.noise)
+            drawn = rng.standard_normal(self.dim)
+            return self._with(rows, self.bound * drawn / np.linalg.norm(drawn))
+        drawn = rng.standard_normal(self.mean.shape)
+        return self._with(rows, self.mean + (self.root @ drawn[..., None])[..., 0])
+
+    def _with(self, rows: Floats, theta: Floats) -> PlannedProblem:
+        if self.offers is None:
+            return LinearInstance(rows, theta, "gaussian", noise=self.noise)
+        if theta.ndim == 2:
+            return ContextualInstance(thetas=theta, sets=self.offers, rewards="gaussian", noise=self.noise)
+        return ChangingInstance(
+            theta=theta, arms=self.count, sets=self.offers, rewards="gaussian", noise=self.noise
+        )
 
 
 def belief(
@@ -176,21 +193,32 @@ def _informed(prior: Belief, arms: Sequence[object], rewards: ArrayLike) -> Beli
         )
     if not np.isfinite(values).all():
         raise InvalidReward(f"logged rewards must be finite, got {values[~np.isfinite(values)][0]:g}")
-    penalty = max(prior.noise**2 * prior.dim / prior.bound**2, LEAST_POSTERIOR_PENALTY)
+    penalty = posterior_penalty(prior.noise, prior.bound, prior.dim)
     ridge = _ridge_of(prior.arms, which, values, penalty)
     known = ridge.known()
     theta = known.theta
-    surprise = float(values @ values - theta @ (prior.arms[which].T @ values)) / prior.noise**2
-    if surprise > values.size + 6.0 * math.sqrt(2.0 * values.size):
-        warnings.warn(
-            f"{values.size:,} logged rewards do not fit noise {prior.noise:g} and bound "
-            f"{prior.bound / prior.longest:g}: they lie {math.sqrt(surprise / values.size):.1f} times as far "
-            "off as these allow, so that the plan would be of problems unlike yours",
-            LargeReward,
-            stacklevel=4,
-        )
+    left = float(values @ values - theta @ (prior.arms[which].T @ values))
+    warn_of_misfit(left, values.size, prior.noise, prior.bound / prior.longest)
     learnt = _ridge_of(prior.arms, which, values, 1.0)  # the penalty of simulated runs
     return replace(prior, mean=theta, root=prior.noise * known.factor.T, learnt=learnt)
+
+
+def warn_of_misfit(left: float, count: int, noise: float, bound: float) -> None:
+    """Warns of logged rewards that lie too far off; `left` is the summed square that theta leaves."""
+    surprise = left / noise**2
+    if surprise > count + 6.0 * math.sqrt(2.0 * count):
+        warnings.warn(
+            f"{count:,} logged rewards do not fit noise {noise:g} and bound {bound:g}: they lie "
+            f"{math.sqrt(surprise / count):.1f} times as far off as these allow, so that the plan would be "
+            "of problems unlike yours",
+            LargeReward,
+            stacklevel=5,
+        )
+
+
+def posterior_penalty(noise: float, bound: float, dim: int) -> float:
+    """The ridge penalty of the prior N(0, bound^2/d I)."""
+    return max(noise**2 * dim / bound**2, LEAST_POSTERIOR_PENALTY)
 
 
 def _ridge_of(arms: Floats, which: Integers, rewards: Floats, penalty: float) -> RidgeStatistics:

@@ -10,12 +10,15 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from infex.errors import InvalidSetting, LargeReward
+from infex.features import FeatureMap
+from infex.logs import Log
 from infex.planning.answer import Plan
 from infex.planning.beliefs import Belief, belief
 from infex.planning.candidates import Candidate, candidates, greedy, plain_linucb
 from infex.planning.finish import Finish
 from infex.planning.judging import LEVEL_PROBLEMS, Judge, sittings
 from infex.planning.lanes import PROBLEMS_TO_SETTLE, Lane, is_beyond, is_within, line_up
+from infex.planning.logged_contexts import belief_of_log, with_map
 from infex.planning.menu import MENU_FACTORS, least, rarest
 from infex.planning.question import Question, planned_horizon
 from infex.planning.race import FIRST_HEAT, Race
@@ -36,7 +39,8 @@ def plan(
     horizon: int,
     noise: float = 1.0,
     bound: float = 1.0,
-    logged: tuple[Any, Any] | None = None,
+    logged: tuple[Any, Any] | Log | None = None,
+    features: FeatureMap | None = None,
     max_share: float | None = None,
     max_count: int | None = None,
     max_cost: float | None = None,
@@ -51,7 +55,9 @@ def plan(
     Give your `arms`, (K, d), or a `dim` and an `arms_count` to draw arms as in the paper; the
     `horizon`; the `noise` of rewards; the `bound` on the length of the parameter, or `logged`
     rewards (indices or labels of arms, rewards) to draw the parameter from their posterior: then every run
-    begins with what they have taught, and no exploration at all is tried too. Limits:
+    begins with what they have taught, and no exploration at all is tried too. `logged` may be a log, as
+    `evaluation.read` gives it, which says what arms look like; where it has contexts, these are drawn from
+    those of the log, and `features` is the map, if the log does not say it. Limits:
     `max_share` or `max_count` of exploring rounds, and `max_cost`, the greatest mean loss of them
     all. Schedules of several families, with LinUCB and LinTS, both data modes and several scales of
     the radius, race on the same problems; what is clearly worse drops out, until the choice
@@ -63,14 +69,15 @@ def plan(
     True
     """
     planned_horizon(horizon)  # before arms are looked at, which may take long
-    known = belief(arms, labels, dim, arms_count, noise, bound, logged)
+    known = _believed(arms, labels, dim, arms_count, noise, bound, logged, features)
     question = Question(
         dim=known.dim,
         arms_count=known.count,
         horizon=horizon,
         noise=known.noise,
         bound=bound,
-        logged=0 if logged is None else len(logged[1]),
+        logged=rewards_in(logged),
+        offers=0 if known.offers is None else len(known.offers),
         max_share=max_share,
         max_count=max_count,
         max_cost=max_cost,
@@ -79,6 +86,39 @@ def plan(
         seed=seed,
     )
     return Plan.of(question, _raced(question, known, workers, progress))
+
+
+def _believed(
+    arms: ArrayLike | None,
+    labels: Sequence[str] | None,
+    dim: int | None,
+    arms_count: int | None,
+    noise: float,
+    bound: float,
+    logged: tuple[Any, Any] | Log | None,
+    features: FeatureMap | None,
+) -> Belief:
+    """What is believed of the problem, by arms and rewards or by a whole log."""
+    if not isinstance(logged, Log):
+        if features is not None:
+            raise InvalidSetting("features need logged=, a log whose contexts they are for")
+        return belief(arms, labels, dim, arms_count, noise, bound, logged)
+    log = with_map(logged, features)
+    if log.arms is not None and log.offers is None and log.offered is None:
+        rows = log.rewarded
+        names = log.labels if labels is None else tuple(labels)
+        played = log.arm[rows] if names is None else [names[arm] for arm in log.arm[rows].tolist()]
+        return belief(log.arms, names, dim, arms_count, noise, bound, (played, log.reward[rows]))
+    if arms is not None or labels is not None or dim is not None or arms_count is not None:
+        raise InvalidSetting("this log says what its arms look like: leave out arms, dim and arms_count")
+    return belief_of_log(log, noise, bound)
+
+
+def rewards_in(logged: tuple[Any, Any] | Log | None) -> int:
+    """How many logged rewards there are."""
+    if isinstance(logged, Log):
+        return int(logged.rewarded.sum())
+    return 0 if logged is None else len(logged[1])
 
 
 def _raced(question: Question, known: Belief, workers: int | None, progress: Progress | None) -> Finish:

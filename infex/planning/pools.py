@@ -8,8 +8,7 @@ from typing import final
 
 import numpy as np
 
-from infex.environments import LinearInstance
-from infex.planning.beliefs import Belief
+from infex.planning.beliefs import Belief, PlannedProblem
 from infex.planning.lanes import Lane
 from infex.simulation import play_many
 
@@ -24,14 +23,14 @@ class Pool:
     belief: Belief
     seed: int
     place: int = 0
-    drawn: list[LinearInstance] = field(default_factory=list, repr=False)
+    drawn: list[PlannedProblem] = field(default_factory=list, repr=False)
 
     @property
     def first(self) -> int:
         """The number of the first problem."""
         return self.place * NUMBERS_OF_A_POOL
 
-    def upto(self, problems: int) -> list[LinearInstance]:
+    def upto(self, problems: int) -> list[PlannedProblem]:
         """The first problems."""
         while len(self.drawn) < problems:
             self.drawn.append(self.belief.instance(self.first + len(self.drawn), self.seed))
@@ -47,7 +46,7 @@ class Pool:
         seeds = range(self.first + kept, self.first + problems)  # two problems may be alike, not their noise
         runs = play_many(
             missing, lane.candidate.policy, rounds, seeds,
-            workers=workers, paired=True, learnt=self.belief.learnt,
+            penalty=self.belief.penalty, workers=workers, paired=True, learnt=self.belief.learnt,
         )  # fmt: skip
         spent = time.thread_time() - begun[0] if workers == 1 else workers * (time.monotonic() - begun[1])
         lane.seconds = spent / len(missing)

@@ -17,8 +17,8 @@ LONGEST_HORIZON = 10**9
 class Question:
     """The problem, what is allowed, and the time that may be spent.
 
-    `bound` is as the user gave it, `logged` the number of logged rewards. Limits are None where there are
-    none.
+    `bound` is as the user gave it, `logged` the number of logged rewards, `offers` how many rounds of a log
+    have offers that are drawn from (0: arms stay). Limits are None where there are none.
     """
 
     dim: int
@@ -33,6 +33,7 @@ class Question:
     keep_within: float
     seconds: float
     seed: int
+    offers: int = 0
 
     def __post_init__(self) -> None:
         real("keep_within", self.keep_within, least=1)

@@ -82,8 +82,9 @@ def assumed(question: Question, longest: float) -> str:
     law = "any direction"
     if question.logged:
         law = f"a posterior of {question.logged:,} logged rewards, with which every run begins"
+    drawn = f", as in {question.offers:,} rounds of the log" if question.offers else ""
     return (
-        f"simulated: {question.arms_count:,} arms in {question.dim} dimensions, mean rewards up to "
+        f"simulated: {question.arms_count:,} arms in {question.dim} dimensions{drawn}, mean rewards up to "
         f"{question.bound * longest:g} (bound {question.bound:g}), noise {question.noise:g}, theta of {law}"
     )
 

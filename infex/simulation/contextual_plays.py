@@ -46,8 +46,12 @@ def play_contextual(
     record: bool,
     estimator: Estimator | None = None,
     narrows: bool = True,
+    learnt: BlockRidge | None = None,
 ) -> Run:
-    """One run of a policy whose draws are named by a label."""
+    """One run of a policy whose draws are named by a label.
+
+    It begins with what was `learnt` by ridge before, but for a base that keeps own data.
+    """
     source, late = RewardSource(instance.law, seed, instance.key), checked_late(instance.late)
     course = course_of(policy, estimator) if late is None else None
     course = course if course is not None and course.is_hot else None
@@ -57,6 +61,8 @@ def play_contextual(
         compile_contexts()
     apart, layout = traits_of(policy).uses_explored, Separate(instance.count, instance.context_dim)
     memory = Memory.empty(layout, penalty, apart, estimator)
+    if learnt is not None:
+        memory.all.grow(learnt.growth())
     ledger = Ledger(1, instance.count, horizon, record)
     rng = stream(seed, "policy", label, instance.key)
     delays = None if late is None else late.delays(seed, instance.key, horizon)

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from infex.arrays import Floats
 from infex.checks import whole
 from infex.environments import (
     ChangingInstance,
@@ -19,11 +18,13 @@ from infex.environments import (
 )
 from infex.errors import InvalidSetting
 from infex.linear import RidgeStatistics
+from infex.linear.block_ridge import BlockRidge
 from infex.linear.estimating import Estimator, checked_estimator
 from infex.linear.foresight import PendingWay, narrows
 from infex.policies.settling import settled
 from infex.policies.traits import Policy, checked
 from infex.simulation.batch import CHUNK, Task, play_batch
+from infex.simulation.begun_runs import begun_with, refuse_beginning
 from infex.simulation.course import course_of, exploring_rounds
 from infex.simulation.playing import checked_horizon, checked_instance, plain_ridge, play, warn_of_means
 from infex.simulation.remembered import stream_name
@@ -48,7 +49,7 @@ def play_many(
     estimator: Estimator | None = None,
     paired: bool = False,
     pending: PendingWay = "narrow",
-    learnt: RidgeStatistics | None = None,
+    learnt: RidgeStatistics | BlockRidge | None = None,
 ) -> list[Run]:
     """Every instance with every seed, in that order: the very runs that `play` gives one by one.
 
@@ -56,8 +57,9 @@ def play_many(
     many as there are cores if it is not said. With `paired` there is a seed for each instance, and each is
     played with its own alone. Compiled runs go many in one call, which holds no interpreter lock, so that
     threads share the cores; a policy, an `estimator` or `contexts` that run in Python go one by one, and a
-    learner starts each run as it was given. `learnt` is what was seen of the same arms before round 1, for
-    compiled policies on fixed arms, with ridge: all runs begin with it, but for a base that keeps own data.
+    learner starts each run as it was given. `learnt` is what was seen of the same features before round 1,
+    for compiled policies with ridge whose rewards come at once: all runs begin with it, but for a base that
+    keeps own data. On a `ContextualInstance` it is a `BlockRidge`.
 
     >>> from infex import Greedy, environments
     >>> runs = play_many(environments.gaussian(dim=3, arms=9, seed=1), Greedy(), 100, seeds=range(4))
@@ -88,8 +90,8 @@ def play_many(
     policy = settled(checked("policy", policy), 1.0 / horizon)
     penalty, estimator = plain_ridge(penalty, checked_estimator(estimator))
     course = course_of(checked("policy", policy), estimator)
-    plain = all(isinstance(problem, LinearInstance) and problem.is_plain for problem in problems)
-    sums = None if learnt is None else _sums(learnt, problems, plain and course is not None and course.is_hot)
+    if learnt is not None:
+        refuse_beginning(learnt, problems, course)
     if course is None:
         return [_alone(policy, task, horizon, penalty, record, estimator, pending) for task in tasks]
     for problem in problems:
@@ -100,8 +102,8 @@ def play_many(
     play_some = play_batch if course.is_hot else play_stateful
 
     def some(batch: list[Task]) -> list[Run]:
-        if sums is not None:
-            return play_batch(batch, policy, stream_name(policy), course, horizon, penalty, record, sums)
+        if learnt is not None:
+            return begun_with(learnt, batch, policy, course, horizon, penalty, record)
         if len(batch) == 1:
             return [_alone(policy, batch[0], horizon, penalty, record, estimator, pending)]
         return play_some(batch, policy, stream_name(policy), course, horizon, penalty, record)
@@ -113,17 +115,6 @@ def play_many(
         return list(itertools.chain.from_iterable(map(some, batches)))
     with ThreadPoolExecutor(threads) as pool:
         return list(itertools.chain.from_iterable(pool.map(some, batches)))
-
-
-def _sums(learnt: RidgeStatistics, problems: list[Instance], can_begin: bool) -> Floats:
-    """The sums of what was learnt, if runs can begin with them."""
-    if not can_begin:
-        raise InvalidSetting(
-            "runs begin with what was learnt only if arms are fixed and the policy is compiled, with ridge"
-        )
-    if any(problem.dim != learnt.dim for problem in problems):
-        raise InvalidSetting(f"what was learnt is of {learnt.dim} features, and a problem has others")
-    return learnt.snapshot()
 
 
 def has_own_code(instance: Instance) -> bool:

@@ -21,12 +21,12 @@ from infex.kernels.bases import GAUSSIAN_TS, PLAIN_HYBRID, PLAIN_UCB, NoSuchArm
 from infex.kernels.handing import handed
 from infex.kernels.stateful_runs import play_stretch
 from infex.kernels.world import BadReward, World, enter, gaps_from
-from infex.linear import InContext, Memory, On
+from infex.linear import InContext, Memory, On, RidgeStatistics
 from infex.linear.estimating import Estimator
 from infex.policies import Greedy, Policy
 from infex.policies.traits import traits_of
 from infex.rounds import Player, Taken
-from infex.simulation.batch import wrong
+from infex.simulation.batch import NOTHING_LEARNT, wrong
 from infex.simulation.course import Course, course_of
 from infex.simulation.ledger import Ledger
 from infex.simulation.run import Run
@@ -48,8 +48,12 @@ def play_open(
     record: bool,
     estimator: Estimator | None = None,
     narrows: bool = True,
+    learnt: RidgeStatistics | None = None,
 ) -> Run:
-    """One run; `course` is that of a policy that needs no Python."""
+    """One run; `course` is that of a policy that needs no Python.
+
+    It begins with what was `learnt` by ridge before, but for a base that keeps own data.
+    """
     source = RewardSource(instance.law, seed, instance.key)
     ledger = Ledger(1, instance.count, horizon, record)
     rng = stream(seed, "policy", label, instance.key)
@@ -57,12 +61,12 @@ def play_open(
     delays = None if late is None else late.delays(seed, instance.key, horizon)
     if course is None or source.compiled is None or not can_play(course, instance):
         loop: Interpreter | CompiledLoop = Interpreter(
-            player_of(instance, policy, penalty, estimator, narrows and delays is not None),
+            player_of(instance, policy, penalty, estimator, narrows and delays is not None, learnt),
             ledger, source, rng, delays,
         )  # fmt: skip
     else:
         compile_open()
-        loop = CompiledLoop(instance, course, penalty, ledger, source, rng, delays, narrows)
+        loop = CompiledLoop(instance, course, penalty, ledger, source, rng, delays, narrows, learnt)
     begun = time.perf_counter()
     for stretch in instance.stretches(seed, horizon):
         loop.play(stretch)
@@ -79,12 +83,19 @@ def can_play(course: Course, instance: Instance) -> bool:
 
 
 def player_of(
-    instance: Instance, policy: Policy, penalty: float, estimator: Estimator | None, foresees: bool
+    instance: Instance,
+    policy: Policy,
+    penalty: float,
+    estimator: Estimator | None,
+    foresees: bool,
+    learnt: RidgeStatistics | None = None,
 ) -> Player:
     """Who plays in Python."""
     standing = np.zeros((0, instance.dim)) if instance.standing is None else instance.standing
     apart = traits_of(policy).uses_explored
     memory = Memory.empty(np.ascontiguousarray(standing.T), penalty, apart, estimator)
+    if learnt is not None:
+        memory.all.grow(learnt.growth())
     if foresees:
         memory.foresee()
     return Player(policy, memory)
@@ -190,6 +201,7 @@ class CompiledLoop:
         rng: np.random.Generator,
         delays: Integers | None,
         narrows: bool,
+        learnt: RidgeStatistics | None = None,
     ) -> None:
         standing = instance.standing
         shape = Shape(instance.dim, instance.count, standing is None)
@@ -202,6 +214,7 @@ class CompiledLoop:
         self._post = post_of(delays, shape, narrows, course.fit is not None and course.fit.linked)
         self._no_arms, self._draws = np.zeros((0, *columns.shape)), (source.generator, rng)
         self._handed = handed(*self._draws)
+        self._learnt = NOTHING_LEARNT if learnt is None else learnt.snapshot()
 
     def play(self, stretch: Stretch) -> None:
         """Plays all rounds of a stretch."""
@@ -214,7 +227,7 @@ class CompiledLoop:
             fault = play_stretch(
                 t, end, setup.rule(t, end), setup.deciding, self._fitting, setup.controls(t, end),
                 setup.spending, setup.learning, setup.own, world, self._post, setup.room, self._handed,
-                ledger.outcome(0), ledger.volumes,
+                ledger.outcome(0), ledger.volumes, self._learnt,
             )  # fmt: skip
         except NoSuchArm as error:
             raise InvalidChoice(wrong(self._course, self._instance.count, *error.args)) from None

@@ -11,7 +11,7 @@ from infex.arrays import Floats, Integers
 from infex.features import Disjoint, Encoded, FeatureMap, Interactions
 from infex.features.many_contexts import read_alike, vectors_of
 from infex.kernels.frozen_fits import mix_offers
-from infex.logs import Log
+from infex.logs.log import Log
 
 Span = slice
 
@@ -32,6 +32,23 @@ class Looks(ABC):
     @abstractmethod
     def mixed(self, span: Span, chances: Floats) -> Floats:
         """Their mean under the chances of arms, (rounds, d)."""
+
+    @property
+    def width(self) -> int:
+        """How many numbers `parts` has for each round."""
+        return self.dim
+
+    def parts(self, span: Span, chances: Floats) -> Floats:
+        """What `mixed` is made of, (rounds, width), where sums of it say as much and take less time."""
+        return self.mixed(span, chances)
+
+    def whole(self, parts: Floats) -> Floats:
+        """The features that sums of parts come to, (n, d)."""
+        return parts
+
+    def across(self, thetas: Floats) -> Floats:
+        """Parameters for parts, (n, width): parts @ across(theta) is mixed @ theta."""
+        return thetas
 
     def scores(self, span: Span, theta: Floats) -> Floats:
         """The estimates x'theta of all arms, (rounds, K)."""
@@ -78,6 +95,21 @@ class AlwaysTheSame(Looks):
 
     def mixed(self, span: Span, chances: Floats) -> Floats:
         found: Floats = chances @ self.arms
+        return found
+
+    @property
+    def width(self) -> int:
+        return len(self.arms)
+
+    def parts(self, span: Span, chances: Floats) -> Floats:
+        return chances
+
+    def whole(self, parts: Floats) -> Floats:
+        found: Floats = parts @ self.arms
+        return found
+
+    def across(self, thetas: Floats) -> Floats:
+        found: Floats = thetas @ self.arms.T
         return found
 
     def scores(self, span: Span, theta: Floats) -> Floats:

@@ -1,0 +1,65 @@
+"""Sums over the rounds of a log, found some rounds at a time: what a linear model is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from infex.arrays import Bools, Floats
+from infex.features.feature_map import unit_of
+from infex.logs.log import Log
+from infex.logs.looks import Looks
+
+SPAN_ROWS = 1 << 16
+
+
+def spans(rounds: int, size: int = SPAN_ROWS) -> Iterator[slice]:
+    """All rounds, some at a time."""
+    return (slice(first, min(first + size, rounds)) for first in range(0, rounds, size))
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class LogSums:
+    """Sums over rewarded rounds: of x x', of reward x, of squared rewards, and how many; parts add up.
+
+    >>> one = LogSums(np.eye(1), np.ones(1), 1.0, 1)
+    >>> (one + one).count
+    2
+    """
+
+    gram: Floats
+    moment: Floats
+    square: float
+    count: int
+
+    def __add__(self, other: LogSums) -> LogSums:
+        return LogSums(
+            self.gram + other.gram,
+            self.moment + other.moment,
+            self.square + other.square,
+            self.count + other.count,
+        )
+
+
+def sums_over(rows: Floats, reward: Floats, rewarded: Bools) -> LogSums:
+    """The sums of some rounds; (n, d) rows of the arms that were played."""
+    if not rewarded.all():
+        rows, reward = rows[rewarded], reward[rewarded]
+    return LogSums(rows.T @ rows, rows.T @ reward, float(reward @ reward), len(reward))
+
+
+def played_rows(log: Log, looks: Looks) -> Floats:
+    """Features of the arms that were played, (n, d)."""
+    found = np.empty((len(log), looks.dim))
+    for span in spans(len(log)):
+        found[span] = looks.played(span, log.arm[span])
+    return found
+
+
+def penalty_of(log: Log) -> float:
+    """The log's penalty, 1 if it does not say, for features as a map divides them."""
+    return (1.0 if log.facts.penalty is None else log.facts.penalty) / unit_of(log.features) ** 2

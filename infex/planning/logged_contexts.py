@@ -1,0 +1,144 @@
+"""What is believed of a problem by a log of contexts, or of arms that are other ones in every round."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from infex.arrays import Floats, Integers
+from infex.checks import real
+from infex.environments.offer_sets import OfferSets
+from infex.errors import InvalidReward, InvalidSetting
+from infex.features import Disjoint, FeatureMap
+from infex.features.feature_map import unit_of
+from infex.linear import RidgeStatistics, Separate
+from infex.linear.block_ridge import BlockRidge
+from infex.linear.grounds import Grounds
+from infex.logs import Log
+from infex.logs.log_sums import LogSums, penalty_of, played_rows, sums_over
+from infex.logs.looks import JoinedWithContexts, Looks, looks_of
+from infex.planning.beliefs import Belief, posterior_penalty, warn_of_misfit
+from infex.streams import stream
+
+MOST_OFFERS = 4096  # rounds of a log whose offers are drawn from
+MOST_NUMBERS = 1 << 22  # that these may be
+
+
+class Posterior(NamedTuple):
+    """A Gaussian law of parameters: its mean, and a root of its covariance, for each arm or for all."""
+
+    mean: Floats
+    root: Floats
+
+
+def with_map(log: Log, features: FeatureMap | None) -> Log:
+    """The log, of whose contexts this map makes features."""
+    if features is None:
+        return log
+    if log.context is None:
+        raise InvalidSetting("a feature map needs contexts, and this log has none")
+    return replace(log, features=features, labels=log.labels or features.labels, arms=None, offers=None)
+
+
+def belief_of_log(log: Log, noise: float, bound: float) -> Belief:
+    """Problems with arms or contexts as in the rounds of a log, and parameters by what it has taught."""
+    noise, bound = real("noise", noise, above=0), real("bound", bound, above=0)
+    _refuse(log)
+    looks = looks_of(log)
+    names = log.labels or (None if log.features is None else log.features.labels)
+    labels = None if names is None else [str(name) for name in names]
+    if isinstance(log.features, Disjoint) and isinstance(looks, JoinedWithContexts):
+        return replace(_of_blocks(log, looks.contexts, noise, bound * unit_of(log.features)), labels=labels)
+    return replace(_of_rows(log, looks, noise, bound * unit_of(log.features)), labels=labels)
+
+
+def _refuse(log: Log) -> None:
+    if log.dim is None:
+        raise InvalidReward(
+            "this log does not say what its arms look like: it needs contexts and a map, or offers"
+        )
+    if log.offered is not None and not log.offered.all():
+        raise InvalidReward("rounds of this log have other numbers of arms, and a plan is for as many in all")
+    if log.count < 2:
+        raise InvalidReward("this log has one arm, so that there is nothing to choose")
+    if not log.rewarded.any():
+        raise InvalidReward("no round of this log has a reward")
+
+
+def _some(log: Log, numbers: int) -> Integers:
+    """Rounds whose offers are drawn from, each of so many numbers."""
+    most = max(min(MOST_OFFERS, MOST_NUMBERS // numbers), 1)
+    if len(log) <= most:
+        return np.arange(len(log))
+    return np.sort(stream(0, "planned offers").choice(len(log), most, replace=False))
+
+
+def _of_blocks(log: Log, contexts: Floats, noise: float, bound: float) -> Belief:
+    """A regression for each arm."""
+    width, rows = contexts.shape[1], np.flatnonzero(log.rewarded)
+    penalty = posterior_penalty(noise, bound, width)
+    sums = [_sums(contexts, log, rows[log.arm[rows] == arm]) for arm in range(log.count)]
+    laws = [posterior(each, penalty, noise) for each in sums]
+    left = sum(each.square - float(law.mean @ each.moment) for each, law in zip(sums, laws, strict=True))
+    warn_of_misfit(left, rows.size, noise, bound / unit_of(log.features))
+    inside = penalty_of(log)
+    learnt = BlockRidge(Separate(log.count, width), inside)
+    learnt.gather(Grounds.in_blocks(log.arm[rows], contexts[rows]), log.reward[rows], np.ones(rows.size))
+    return Belief(
+        log.count * width,
+        log.count,
+        noise,
+        float(f"{bound:.6g}"),
+        mean=np.array([law.mean for law in laws]),
+        root=np.array([law.root for law in laws]),
+        learnt=learnt,
+        offers=OfferSets(contexts[_some(log, width)][:, None, :]),
+        penalty=inside,
+    )
+
+
+def _sums(contexts: Floats, log: Log, rows: Integers) -> LogSums:
+    return sums_over(contexts[rows], log.reward[rows], np.ones(rows.size, dtype=bool))
+
+
+def _of_rows(log: Log, looks: Looks, noise: float, bound: float) -> Belief:
+    """One parameter for all arms; rows longer than 1 are divided by the greatest length."""
+    played = played_rows(log, looks)
+    some = _some(log, log.count * looks.dim)
+    offers = np.concatenate([looks.every(slice(int(row), int(row) + 1)) for row in some])
+    longest = max(float(np.linalg.norm(rows, axis=-1).max()) for rows in (offers, played))
+    longest = longest * (1.0 + 1e-12) if longest > 1.0 else 1.0
+    played, bound = played / longest, bound * longest
+    sums = sums_over(played, log.reward, log.rewarded)
+    law = posterior(sums, posterior_penalty(noise, bound, looks.dim), noise)
+    warn_of_misfit(
+        sums.square - float(law.mean @ sums.moment),
+        sums.count,
+        noise,
+        bound / longest / unit_of(log.features),
+    )
+    inside, rows = penalty_of(log), log.rewarded
+    learnt = RidgeStatistics(np.zeros((looks.dim, 0)), inside)
+    learnt.gather(Grounds.on_rows(played[rows]), log.reward[rows], np.ones(sums.count))
+    return Belief(
+        looks.dim,
+        log.count,
+        noise,
+        float(f"{bound:.6g}"),
+        longest=longest,
+        mean=law.mean,
+        root=law.root,
+        learnt=learnt,
+        offers=OfferSets(offers / longest),
+        penalty=inside,
+    )
+
+
+def posterior(sums: LogSums, penalty: float, noise: float) -> Posterior:
+    """N(theta, noise^2 V^-1) with V = penalty I + sum x x'."""
+    gram = penalty * np.eye(len(sums.gram)) + sums.gram
+    lower = np.linalg.cholesky(gram)
+    mean: Floats = np.linalg.solve(gram, sums.moment)
+    return Posterior(mean, noise * np.linalg.inv(lower).T)

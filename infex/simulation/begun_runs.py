@@ -1,0 +1,78 @@
+"""Runs that begin with what was learnt before round 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from infex.environments import ChangingInstance, ContextualInstance, Instance, LinearInstance
+from infex.errors import InvalidSetting
+from infex.linear import RidgeStatistics
+from infex.linear.block_ridge import BlockRidge
+from infex.policies.traits import Policy
+from infex.simulation.batch import Task, play_batch
+from infex.simulation.contextual_plays import play_contextual
+from infex.simulation.course import Course
+from infex.simulation.opened import play_open
+from infex.simulation.remembered import stream_name
+from infex.simulation.run import Run
+
+Beginning = RidgeStatistics | BlockRidge
+
+
+def refuse_beginning(learnt: Beginning, problems: Sequence[Instance], course: Course | None) -> None:
+    """Refuses what runs cannot begin with."""
+    if course is None or not course.is_hot:
+        raise InvalidSetting("runs begin with what was learnt only if the policy is compiled, with ridge")
+    for problem in problems:
+        _refuse(learnt, problem)
+
+
+def _refuse(learnt: Beginning, problem: Instance) -> None:
+    if isinstance(problem, ContextualInstance):
+        mine = (problem.count, problem.context_dim, 0)
+        if not isinstance(learnt, BlockRidge) or learnt.layout != mine:
+            raise InvalidSetting(
+                f"runs in contexts begin with a BlockRidge of {problem.count} arms on {problem.context_dim} "
+                "features"
+            )
+    elif not isinstance(learnt, RidgeStatistics) or problem.dim != learnt.dim:
+        size = learnt.dim if isinstance(learnt, RidgeStatistics) else "other"
+        raise InvalidSetting(f"what was learnt is of {size} features, and a problem has {problem.dim}")
+    plain = isinstance(problem, LinearInstance) and problem.is_plain
+    if not plain and (
+        not isinstance(problem, ChangingInstance | ContextualInstance) or problem.late is not None
+    ):
+        raise InvalidSetting("runs begin with what was learnt only if rewards come at once")
+
+
+def begun_with(
+    learnt: Beginning,
+    tasks: Sequence[Task],
+    policy: Policy,
+    course: Course,
+    horizon: int,
+    penalty: float,
+    record: bool,
+) -> list[Run]:
+    """The runs of tasks whose problems are alike."""
+    label, first = stream_name(policy), tasks[0][0]
+    if isinstance(first, LinearInstance) and first.is_plain:
+        assert isinstance(learnt, RidgeStatistics)
+        return play_batch(tasks, policy, label, course, horizon, penalty, record, learnt.snapshot())
+    return [_alone(learnt, task, policy, label, course, horizon, penalty, record) for task in tasks]
+
+
+def _alone(
+    learnt: Beginning,
+    task: Task,
+    policy: Policy,
+    label: str,
+    course: Course,
+    horizon: int,
+    penalty: float,
+    record: bool,
+) -> Run:
+    instance, seed = task
+    if isinstance(learnt, BlockRidge):
+        return play_contextual(instance, policy, label, horizon, seed, penalty, record, learnt=learnt)
+    return play_open(instance, policy, label, course, horizon, seed, penalty, record, learnt=learnt)
