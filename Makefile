@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install chromium postgresql demo serve-demo test lint types tests tests-sweeps tests-commands tests-rest tests-compiled tests-plain wheel bench torture clusters clean
+.PHONY: install chromium postgresql demo serve-demo test lint types tests tests-sweeps tests-commands tests-rest tests-compiled tests-plain wheel docs peers bench torture clusters clean
 
 install: .venv/installed
 
@@ -79,6 +79,11 @@ tests-plain:
 wheel: install
 	$(BIN)/python tests/check_wheel.py
 
+# The site, at docs/_build/index.html: pages are run for their pictures, and nothing is loaded from elsewhere.
+docs: install
+	$(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build
+	@echo "docs/_build/index.html is the site"
+
 bench: install
 	$(BIN)/python -m benchmarks
 
@@ -94,5 +99,5 @@ clusters:
 	.venv-clusters/bin/python -m pytest tests/experiments/test_clusters.py
 
 clean:
-	rm -rf .venv .venv-clusters dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-clusters .venv-peers docs/_build docs/_static/pictures dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,6 +1,5 @@
 """What the documents show works."""
 
-import re
 import runpy
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import numpy as np
 import pytest
 
 import infex
+from docs.building import pages
 from infex.arrays import Floats
 
 ROOT = Path(infex.__file__).parent.parent
@@ -15,7 +15,7 @@ ROOT = Path(infex.__file__).parent.parent
 
 def blocks(document: str) -> list[str]:
     """The Python that a document shows."""
-    return re.findall(r"```python\n(.*?)```", (ROOT / document).read_text(), flags=re.DOTALL)
+    return [block.code for block in pages.blocks(ROOT / document) if block.language == "python"]
 
 
 @pytest.mark.compiled
@@ -29,9 +29,9 @@ def test_the_readme_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.
     assert (tmp_path / "pricing.infex").exists()
 
 
-def test_the_readme_keeps_its_word_on_the_contract() -> None:
-    names: dict[str, object] = {}
-    for block in blocks("README.md"):
+def test_the_laboratory_keeps_its_word_on_the_contract() -> None:
+    names: dict[str, object] = {"infex": infex, "np": np}
+    for block in blocks("docs/laboratory.md"):
         if "Curious" in block:
             exec(block, names)
     contract = names["TestCurious"]()

@@ -24,7 +24,9 @@ from infex.cli.options import FOLDER
 @click.option("--out", type=FOLDER, default="suite", show_default=True, help="Folder for all results.")
 @click.option("--force", is_flag=True, help="Write into a folder with other contents; play all runs anew.")
 @click.option("--json", "as_json", is_flag=True, help="Print the scores as JSON in place of a table.")
-@click.option("--markdown", is_flag=True, help="Print the table in Markdown, as README has it.")
+@click.option(
+    "--markdown", is_flag=True, help="Print the table in Markdown, as the laboratory's page has it."
+)
 def suite(
     policies: tuple[str, ...],
     only: tuple[str, ...],

@@ -206,7 +206,7 @@ def score_table(found: Iterable[Score]) -> list[list[str]]:
 
 
 def markdown_table(found: Iterable[Score]) -> str:
-    """The same as a table of Markdown, as README has it."""
+    """The same as a table of Markdown, as the laboratory's page has it."""
     heading, *rows = score_table(found)
     lines = [heading, ["---"] * len(heading), *([f"`{policy}`", *rest] for policy, *rest in rows)]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -125,9 +125,9 @@ def test_the_table_has_a_row_for_each_policy_and_no_negative_nothing() -> None:
     assert markdown_table(found).splitlines()[2] == "| `b` | 0.56 | 1.00 | 0.12 |"
 
 
-def test_the_readme_shows_the_table_of_the_suite() -> None:
+def test_the_laboratory_shows_the_table_of_the_suite() -> None:
     """Its columns are the challenges, its rows the entrants, the best first; scores are those of the best."""
-    lines = (Path(infex.__file__).parent.parent / "README.md").read_text().splitlines()
+    lines = (Path(infex.__file__).parent.parent / "docs" / "laboratory.md").read_text().splitlines()
     first = lines.index("| policy | mean | " + " | ".join(each.name for each in CHALLENGES) + " |")
     rows = [line.strip("| ").split(" | ") for line in lines[first + 2 : first + 2 + len(suite().players)]]
     assert {row[0].strip("`") for row in rows} == {player.label for player in suite().players}

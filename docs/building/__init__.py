@@ -1,0 +1,1 @@
+"""What makes the site: pages that run, pictures, commands and the API, each from one source."""

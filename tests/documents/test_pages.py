@@ -1,0 +1,77 @@
+"""The code that pages show runs from top to bottom, and commands that they name exist."""
+
+import shlex
+from pathlib import Path
+
+import click
+import pytest
+
+from docs.building import pages
+from infex.cli.main import main
+
+PAGES = [page for page in pages.pages() if pages.programs(page)]
+
+
+def called(page: Path) -> str:
+    return str(page.relative_to(pages.DOCS))
+
+
+@pytest.fixture(autouse=True)
+def a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import matplotlib
+
+    matplotlib.use("svg")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("page", PAGES, ids=called)
+def test_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
+    pages.run(page, tmp_path / "pictures")
+    drawn = {path.name for path in (tmp_path / "pictures").glob("*")}
+    assert drawn == {block.rest for block in pages.blocks(page) if block.language == "{picture}"}
+
+
+def test_code_that_fails_is_seen(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# Words\n\n```python\nx = 1\n```\n\n```python\nassert x == 2, 'told'\n```\n")
+    with pytest.raises(AssertionError, match="told"):
+        pages.run(page)
+    page.write_text("```sh\ninfex plan --horizon never\n```\n")
+    with pytest.raises(AssertionError, match="infex plan --horizon never ended with 2"):
+        pages.run(page)
+    page.write_text("```{picture} a.svg\n:alt: Nothing.\nfigure = None\n```\n")
+    with pytest.raises(AssertionError, match="leaves a figure"):
+        pages.run(page, tmp_path)
+
+
+def unknown_words(words: list[str]) -> list[str]:
+    """Commands and options of a line that infex does not have."""
+    command: click.Command = main
+    context = click.Context(main, info_name="infex")
+    while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+        inner = command.get_command(context, words[0])
+        if inner is None:
+            return words[:1]
+        command, words = inner, words[1:]
+    known = {option for each in command.get_params(context) for option in each.opts + each.secondary_opts}
+    return [word for word in words if word.startswith("--") and word.split("=")[0] not in known]
+
+
+@pytest.mark.parametrize("page", [*pages.pages(), pages.ROOT / "README.md"], ids=lambda page: page.name)
+def test_every_command_that_is_shown_exists(page: Path) -> None:
+    shown = [words for block in pages.blocks(page) for words in pages.commands(block.code)]
+    assert not [(shlex.join(words), gone) for words in shown if (gone := unknown_words(words))]
+
+
+def test_a_command_that_is_gone_is_seen() -> None:
+    assert unknown_words(["study", "show", "url"]) == []
+    assert unknown_words(["study", "shew", "url"]) == ["shew"]
+    assert unknown_words(["plan", "--horizon", "10", "--fast"]) == ["--fast"]
+
+
+def test_no_picture_is_without_words_for_those_who_cannot_see_it() -> None:
+    for page in pages.pages():
+        for block in pages.blocks(page):
+            if block.language == "{picture}":
+                assert ":alt: " in block.code, f"{page.name}: {block.rest}"
