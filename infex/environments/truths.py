@@ -34,6 +34,20 @@ class Stretch(NamedTuple):
     columns: Floats | None = None
 
 
+class Unrefined:
+    """What the built-in problems share: none of them can be refined by a subclass."""
+
+    __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        if Unrefined not in cls.__bases__:
+            raise TypeError(
+                f"{cls.__name__} cannot refine {cls.__bases__[0].__name__}: loops would not call what it "
+                "overrides; give rewards=, mean=, moves= or late=, or write an environment of your own "
+                "(infex.environments)"
+            )
+
+
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Truth:
@@ -83,7 +97,9 @@ class Truth:
 
 def _moves_name(moves: Moves | None) -> str:
     """How a parameter moves, in words; a user's object is named by its class, whatever its `repr` says."""
-    return repr(moves) if isinstance(moves, Steps | Turning | RandomWalk | None) else qualified_name(type(moves))
+    return (
+        repr(moves) if isinstance(moves, Steps | Turning | RandomWalk | None) else qualified_name(type(moves))
+    )
 
 
 def linked(scores: Floats, link: Link) -> Floats:
