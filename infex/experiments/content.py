@@ -50,9 +50,9 @@ def digest(thing: object) -> str:
     """The same text for the same content, in every process.
 
     Catalogue policies and schedules enter by their expressions, problems by their keys and what these do
-    not tell, data by their values; a user's functions and classes by their code and all it refers to, through modules
-    too, except what is installed: that enters by its name. A module that is passed about, or imported
-    inside a function, enters with its whole file. No `repr` of a user's object is called.
+    not tell, data by their values; a user's functions and classes by their code and all it refers to,
+    through modules too, except what is installed: that enters by its name. A module that is passed about,
+    or imported inside a function, enters with its whole file. No `repr` of a user's object is called.
 
     >>> digest([1, 2.0]) == digest([1, 2.0]), digest([1, 2.0]) == digest([1, 2])
     (True, False)
