@@ -15,7 +15,7 @@ from infex.environments.lateness import Late, checked_late
 from infex.environments.moving import Moves
 from infex.environments.offer_sets import OfferSets
 from infex.environments.reward_laws import RewardLaw, Rewards, reward_law
-from infex.environments.truths import Link, MeanFunction, Stretch, Truth
+from infex.environments.truths import Link, MeanFunction, Stretch, Truth, Unrefined
 from infex.errors import InvalidArms, InvalidSetting
 from infex.kernels.drawing import draw_arms, shift_arms
 from infex.streams import stream
@@ -25,7 +25,7 @@ Contexts = Callable[[np.random.Generator], Any]
 
 @final
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class ChangingInstance:
+class ChangingInstance(Unrefined):
     """In every round `arms` new arms, independent of the past, then the `fixed` ones, with means x'theta.
 
     New arms are N(0, I/(2d)) cut to length 1, or what `contexts(rng)` gives: an array of (arms, d),

@@ -14,7 +14,7 @@ from infex.environments.fixed_arms import BLOCK, key_of
 from infex.environments.lateness import Late, checked_late
 from infex.environments.offer_sets import OfferSets
 from infex.environments.reward_laws import RewardLaw, Rewards, reward_law
-from infex.environments.truths import Link, Stretch, linked
+from infex.environments.truths import Link, Stretch, Unrefined, linked
 from infex.errors import InvalidArms, InvalidSetting
 from infex.kernels.context_runs import means_in_contexts
 from infex.kernels.drawing import draw_arms
@@ -25,7 +25,7 @@ ContextDraw = Callable[[np.random.Generator], Any]
 
 @final
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class ContextualInstance:
+class ContextualInstance(Unrefined):
     """A context in every round, independent of the past; arm k has the mean x'theta_k in it.
 
     `thetas` are the parameters, (K, c), a row for each arm. Contexts are N(0, I/(2c)) cut to length 1, or

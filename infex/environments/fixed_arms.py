@@ -14,7 +14,7 @@ from infex.arrays import Floats, columns_of, shown
 from infex.environments.lateness import Late, checked_late
 from infex.environments.moving import Moves
 from infex.environments.reward_laws import RewardLaw, Rewards, reward_law
-from infex.environments.truths import Link, MeanFunction, Stretch, Truth, gaps_below, linked
+from infex.environments.truths import Link, MeanFunction, Stretch, Truth, Unrefined, gaps_below, linked
 from infex.errors import InvalidSetting
 from infex.kernels import TIE
 from infex.streams import stream
@@ -25,7 +25,7 @@ STRETCH = 1 << 20  # rounds of a stretch
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class LinearInstance:
+class LinearInstance(Unrefined):
     """Fixed arms with mean rewards x'theta; it owns the means, the gaps and the regret.
 
     `rewards` is the law of a reward with mean m: "sign" is +1 with probability (1 + m)/2, else
@@ -88,12 +88,6 @@ class LinearInstance:
         }
         for name, value in derived.items():
             object.__setattr__(self, name, value)
-
-    def __init_subclass__(cls) -> None:
-        raise TypeError(
-            f"{cls.__name__} cannot refine LinearInstance: loops would not call what it overrides; give "
-            "rewards=, mean=, moves= or late=, or write an environment of your own (infex.environments)"
-        )
 
     def __repr__(self) -> str:
         count, dim = self.arms.shape

@@ -14,7 +14,7 @@ from infex.checks import whole
 from infex.environments.fixed_arms import BLOCK, key_of
 from infex.environments.lateness import Late, checked_late
 from infex.environments.reward_laws import RewardLaw, name_of, reward_law
-from infex.environments.truths import Stretch, means_from
+from infex.environments.truths import Stretch, Unrefined, means_from
 from infex.errors import InvalidArms, InvalidSetting
 from infex.streams import stream
 
@@ -48,7 +48,7 @@ class Environment(Protocol):
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class OwnInstance:
+class OwnInstance(Unrefined):
     """A user's environment, as loops play it."""
 
     environment: Any

@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple, final
 import numpy as np
 
 from infex.arrays import Floats, Integers, shown
-from infex.checks import one_of
-from infex.environments.moving import Moves, Path, Resting
+from infex.checks import one_of, qualified_name, told
+from infex.environments.moving import Moves, Path, RandomWalk, Resting, Steps, Turning
 from infex.errors import InvalidSetting
 from infex.streams import stream
 
@@ -34,6 +34,20 @@ class Stretch(NamedTuple):
     columns: Floats | None = None
 
 
+class Unrefined:
+    """What the built-in problems share: none of them can be refined by a subclass."""
+
+    __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        if Unrefined not in cls.__bases__:
+            raise TypeError(
+                f"{cls.__name__} cannot refine {cls.__bases__[0].__name__}: loops would not call what it "
+                "overrides; give rewards=, mean=, moves= or late=, or write an environment of your own "
+                "(infex.environments)"
+            )
+
+
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Truth:
@@ -47,9 +61,9 @@ class Truth:
     def __post_init__(self) -> None:
         one_of("link", self.link, LINKS)
         if self.mean is not None and not callable(self.mean):
-            raise InvalidSetting(f"mean must be a function of the arms, got {self.mean!r}")
+            raise InvalidSetting(f"mean must be a function of the arms, got {told(self.mean)}")
         if self.moves is not None and (isinstance(self.moves, type) or not isinstance(self.moves, Moves)):
-            raise InvalidSetting(f"moves must be steps, turning or walk, got {self.moves!r}")
+            raise InvalidSetting(f"moves must be steps, turning or walk, got {told(self.moves)}")
         if self.mean is not None and (self.moves is not None or self.link != "linear"):
             raise InvalidSetting("a mean of your own has no link and does not move; write an environment")
 
@@ -61,7 +75,7 @@ class Truth:
     @property
     def content(self) -> bytes:
         """What tells this truth from others, for the names of streams; none for a plain one."""
-        return b"" if self.is_plain else f"{self.link} {self.moves!r}".encode()
+        return b"" if self.is_plain else f"{self.link} {_moves_name(self.moves)}".encode()
 
     def path(self, seed: int, key: int) -> Path:
         """Where the parameter goes in a run."""
@@ -79,6 +93,13 @@ class Truth:
         if self.mean is None:
             return linked(np.einsum("bd,bdk->bk", thetas, block), self.link)
         return np.array([means_from(self.mean(shown(columns.T)), columns.shape[1]) for columns in block])
+
+
+def _moves_name(moves: Moves | None) -> str:
+    """How a parameter moves, in words; a user's object is named by its class, whatever its `repr` says."""
+    return (
+        repr(moves) if isinstance(moves, Steps | Turning | RandomWalk | None) else qualified_name(type(moves))
+    )
 
 
 def linked(scores: Floats, link: Link) -> Floats:

@@ -22,7 +22,10 @@ Naming = str | Callable[[Run], str]
 
 
 class Made(NamedTuple):
-    """Runs as a table; the bases of policies by name, in the order in which they came; and their settings."""
+    """Runs as a table; the bases of policies by name, in the order in which they came; and their settings.
+
+    Of a name that stands for policies of several settings, those are known which all of them share.
+    """
 
     table: pa.Table
     bases: dict[str, str | None]
@@ -40,21 +43,22 @@ def made_of(runs: Iterable[Run] | Mapping[str, Iterable[Run]], environment: Nami
         checks.enter(run, policy, label)
         outcomes.append(_outcome(run, policy, label))
         bases.setdefault(policy, label_of(run.policy.base) if isinstance(run.policy, Infex) else None)
-        named = {"policy": policy, "horizon": run.horizon}
-        facts.setdefault((policy, run.horizon), named | of_policy(run.policy))
+        told = {"policy": policy, "horizon": run.horizon} | of_policy(run.policy)
+        known = facts.setdefault((policy, run.horizon), told)
+        facts[policy, run.horizon] = {name: value for name, value in known.items() if told.get(name) == value}
     return Made(runs_of(outcomes), bases, {"policies": list(facts.values()), "environments": []})
 
 
 class _Pairing(NamedTuple):
     """What runs have been seen: problems by seed, and runs by policy and seed."""
 
-    problems: dict[tuple[object, ...], int]
+    problems: dict[tuple[object, ...], str]
     runs: set[tuple[object, ...]]
 
     def enter(self, run: Run, policy: str, label: str) -> None:
         """Refuses a run that would be compared with one of another problem, or be one of two."""
-        shape = (label, *shape_of(run.instance), run.horizon)
-        if self.problems.setdefault((*shape, run.seed), run.instance.key) != run.instance.key:
+        shape, problem = (label, *shape_of(run.instance), run.horizon), digest(run.instance)
+        if self.problems.setdefault((*shape, run.seed), problem) != problem:
             raise InvalidSetting(
                 f"two problems with seed {run.seed} are both called {label!r}, and their runs would be "
                 "compared as if they were one: play each problem with a seed of its own "
@@ -96,6 +100,6 @@ def _named(runs: Iterable[Run] | Mapping[str, Iterable[Run]]) -> Iterator[tuple[
 
 
 def _outcome(run: Run, policy: str, label: str) -> TaskOutcome:
-    content = ["by hand", label, run.instance.key, policy, digest(run.policy), run.seed, run.horizon]
+    content = ["by hand", label, digest(run.instance), policy, digest(run.policy), run.seed, run.horizon]
     key = hashlib.blake2b(repr(content).encode(), digest_size=12).hexdigest()
     return outcome_of(run, key, label, policy)

@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from infex.checks import DATA_KINDS
-from infex.environments import ChangingInstance, ContextualInstance, Instance
+from infex.environments import ChangingInstance, ContextualInstance, Instance, OwnInstance, RewardKernel
 from infex.errors import InvalidExpression
 from infex.estimators.fit_kernel import FitKernel
 from infex.experiments.code_names import imported_modules, used_names
@@ -49,10 +49,10 @@ class Written(Protocol):
 def digest(thing: object) -> str:
     """The same text for the same content, in every process.
 
-    Catalogue policies and schedules enter by their expressions, problems by their keys, data by
-    their values; a user's functions and classes by their code and all it refers to, through modules
-    too, except what is installed: that enters by its name. A module that is passed about, or imported
-    inside a function, enters with its whole file. No `repr` of a user's object is called.
+    Catalogue policies and schedules enter by their expressions, problems by their keys and what these do
+    not tell, data by their values; a user's functions and classes by their code and all it refers to,
+    through modules too, except what is installed: that enters by its name. A module that is passed about,
+    or imported inside a function, enters with its whole file. No `repr` of a user's object is called.
 
     >>> digest([1, 2.0]) == digest([1, 2.0]), digest([1, 2.0]) == digest([1, 2])
     (True, False)
@@ -74,8 +74,8 @@ def _described(thing: object, known: dict[int, object], path: tuple[int, ...]) -
     with contextlib.suppress(InvalidExpression):
         return catalog.expression(thing)
     if isinstance(thing, Instance):
-        contexts = thing.contexts if isinstance(thing, ChangingInstance | ContextualInstance) else None
-        return "instance", thing.key, _described(contexts, known, path)
+        parts = (_described(part, known, path) for part in _beside_key(thing))
+        return "instance", thing.key, *parts
     if isinstance(thing, types.ModuleType):
         return "module", thing.__name__, *_module_parts(thing, known, path)
     if isinstance(thing, Compiled):
@@ -85,6 +85,21 @@ def _described(thing: object, known: dict[int, object], path: tuple[int, ...]) -
     if isinstance(thing, types.FunctionType | type):
         return _code(thing, known, path)
     return tuple(_described(part, known, path) if apart else part for apart, part in _parts(thing))
+
+
+def _beside_key(instance: Instance) -> Iterator[object]:
+    """What its key does not tell of a problem: code of a user's, and how late rewards are.
+
+    A key names the draws of a problem; two that share their draws may still give other runs.
+    """
+    if isinstance(instance, OwnInstance):
+        yield instance.environment
+        return
+    yield instance.contexts if isinstance(instance, ChangingInstance | ContextualInstance) else None
+    moves = None if isinstance(instance, ContextualInstance) else instance.moves
+    law = instance.rewards if callable(instance.rewards) else None
+    beside = {"law": law, "mean": instance.mean, "moves": moves, "late": instance.late}
+    yield from ((name, part) for name, part in beside.items() if part is not None)
 
 
 def _parts(thing: object) -> Iterator[tuple[bool, object]]:
@@ -101,6 +116,8 @@ def _parts(thing: object) -> Iterator[tuple[bool, object]]:
         yield from ((True, each) for pair in thing.items() for each in pair)
     elif isinstance(thing, Kernel | FitKernel):
         yield from ((True, each) for each in thing.parts)
+    elif isinstance(thing, RewardKernel):
+        yield True, thing.function
     elif isinstance(thing, types.MethodType):
         yield from ((True, each) for each in (thing.__func__, thing.__self__))
     elif isinstance(thing, property):

@@ -17,7 +17,7 @@ from infex.experiments.expressions import read_calls
 from infex.experiments.loading import load
 from infex.experiments.naming import hint
 from infex.records.registry import GENERATORS
-from infex.records.thing_labels import setting_text
+from infex.records.thing_labels import label_of, setting_text
 from infex.simulation.playing import checked_instance
 
 EXAMPLES = {
@@ -103,7 +103,9 @@ class Recipe:
             return f"{self.source}({', '.join(words)})" if words or self.is_of_a_kind else self.source
         if callable(self.source):
             return _called(self.source)
-        return f"{type(self.source).__name__}({self.source.key:016x})"
+        if isinstance(self.source, environments.Instance):
+            return f"{type(self.source).__name__}({self.source.key:016x})"
+        return label_of(self.source)
 
 
 def recipes(given: object, name: str | None = None) -> list[Recipe]:

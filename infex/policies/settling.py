@@ -131,10 +131,14 @@ def _with(part: Any, changed: dict[str, Any]) -> Any:
         if _is_frozen(type(part)):
             return dataclasses.replace(part, **changed)
         other = copy.copy(part)
+        if "__dict__" in dir(part):  # which a subclass of a dataclass with slots has, and its copy leaves out
+            vars(other).update(vars(part))
         for name, value in changed.items():
             object.__setattr__(other, name, value)
         return other
 
 
 def _is_frozen(kind: Any) -> bool:
-    return dataclasses.is_dataclass(kind) and bool(vars(kind)["__dataclass_params__"].frozen)
+    """Is a class itself a frozen dataclass? A subclass of one may have a state beside its fields."""
+    params = vars(kind).get("__dataclass_params__")
+    return params is not None and bool(params.frozen)

@@ -45,6 +45,13 @@ class Family:
 
     __slots__ = ()
 
+    def __init_subclass__(cls) -> None:
+        if Family not in cls.__bases__:
+            raise TypeError(
+                f"{cls.__name__} cannot refine a built-in schedule: loops would not call what it overrides; "
+                "write a schedule of your own, which inherits infex.Schedule"
+            )
+
     def explores(self, t: int) -> bool:
         """Does the base decide in round t?"""
         raise NotImplementedError

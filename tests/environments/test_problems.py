@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 
 from infex import Greedy, LinUCB, environments, play
 from infex.environments import (
+    ChangingInstance,
+    ContextualInstance,
     LinearInstance,
+    OwnInstance,
     changing,
     collinear,
     gaussian,
@@ -269,6 +272,9 @@ def test_settings_are_known_by_name() -> None:
 
 
 def test_a_subclass_is_refused() -> None:
+    for kind in (LinearInstance, ChangingInstance, ContextualInstance, OwnInstance):
+        with pytest.raises(TypeError, match=f"Refined cannot refine {kind.__name__}"):
+            type("Refined", (kind,), {"reward": lambda self, arm, rng: 0.0})
     with pytest.raises(TypeError, match="cannot refine LinearInstance"):
         type("HeavyTailed", (LinearInstance,), {"reward": lambda self, arm, rng: 0.0})
 

@@ -5,19 +5,64 @@ import subprocess
 import sys
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import infex
-from infex import Infex, LinUCB, every, schedules
-from infex.environments import ChangingInstance, LinearInstance
+from infex import Infex, LinUCB, Sweep, environments, every, schedules
+from infex.environments import ChangingInstance, ContextualInstance, LinearInstance, steps
 from infex.experiments.content import digest
 from infex.experiments.recipes import Recipe
+from infex.simulation.playing import checked_instance
 from tests.experiments.test_sweep import HERE, sweep
 
 FACTOR = 2
+
+
+class Peaked:
+    """An environment of a user's, whose best arm is a setting."""
+
+    def __init__(self, peak: float) -> None:
+        self.arms = np.linspace(0.1, 1.0, 4)[:, None]
+        self.peak = peak
+
+    def means(self, t: int, arms: Any) -> Any:
+        return 1.0 - np.abs(arms[:, 0] - self.peak)
+
+
+class Standing:
+    """A way of moving of a user's, with Python's own repr, which tells where it stands in memory."""
+
+    def __init__(self, size: float) -> None:
+        self.size = size
+
+    def path(self, theta: Any, rng: Any) -> Any:
+        return self
+
+    def rows(self, first: int, last: int) -> Any:
+        return np.array([last]), np.full((1, 2), self.size)
+
+
+def noisy(size: float) -> Any:
+    return lambda mean, rng: mean + size * rng.normal()
+
+
+def kernels_of_rewards() -> list[Any]:
+    return [
+        environments.reward_kernel(lambda mean, rng: mean + rng.normal()),
+        environments.reward_kernel(lambda mean, rng: mean + 2.0 * rng.normal()),
+    ]
+
+
+def linear(**more: Any) -> LinearInstance:
+    return LinearInstance(np.eye(2), [0.1, 0.2], **more)
+
+
+def drawn_anew(**more: Any) -> ChangingInstance:
+    return ChangingInstance(theta=[0.5, 0.1], arms=2, **more)
 
 
 class Plain:
@@ -77,6 +122,17 @@ OTHERS: dict[str, list[Any]] = {
     "partials": [functools.partial(scaled, 1), functools.partial(scaled, 2)],
     "methods": [Plain(1).choose, Plain(2).choose],
     "instances": [LinearInstance(np.eye(2), [0.1, 0.2]), LinearInstance(np.eye(2), [0.2, 0.1])],
+    "environments": [checked_instance(Peaked(0.3)), checked_instance(Peaked(0.6))],
+    "laws of rewards": [linear(rewards=noisy(1.0)), linear(rewards=noisy(2.0))],
+    "kernels of rewards": [linear(rewards=each) for each in kernels_of_rewards()],
+    "late rewards": [linear(), linear(late=1), linear(late=2), linear(late=environments.late(mean=2))],
+    "moves": [linear(moves=Standing(0.1)), linear(moves=Standing(0.2)), linear(moves=steps(every=5))],
+    "late rewards over arms drawn anew": [drawn_anew(), drawn_anew(late=1), drawn_anew(late=2)],
+    "means": [drawn_anew(mean=lambda arms: arms[:, 0]), drawn_anew(mean=lambda arms: arms[:, 1])],
+    "rewards in contexts": [
+        ContextualInstance(thetas=np.eye(2), **more)
+        for more in ({}, {"late": 3}, {"rewards": noisy(1.0)}, {"rewards": noisy(2.0)})
+    ],
     "contexts": [
         ChangingInstance(theta=[0.5], arms=2, contexts=lambda rng: [[0.5], [1.0]]),
         ChangingInstance(theta=[0.5], arms=2, contexts=lambda rng: [[0.4], [1.0]]),
@@ -149,6 +205,28 @@ def test_a_changed_environment_is_another_task() -> None:
     assert not keys(environments=[one]) & keys(environments=[other])
     settings = [Recipe("gaussian", (("dim", 2), ("arms", arms)), label="mine") for arms in (3, 4)]
     assert not keys(environments=settings[:1]) & keys(environments=settings[1:])
+
+
+def test_an_environment_that_was_edited_is_played_again(tmp_path: Path) -> None:
+    """The same name, seed and class, and another setting: the runs in the folder are of the other."""
+
+    def regret(peak: float) -> Any:
+        results = Sweep(environments={"mine": Peaked(peak)}, policies=["Greedy"], horizon=50, seeds=2).run(
+            out=tmp_path, workers=1
+        )
+        return [results.regret(cell, "Greedy").tolist() for cell in results.cells]
+
+    assert regret(0.3) != regret(1.0)
+
+
+def test_an_environment_of_a_users_is_named_by_its_class_and_settings() -> None:
+    assert Recipe(Peaked(0.3)).label == "Peaked(peak=0.3)"
+    assert sweep(environments=[Peaked(0.3), Peaked(0.6)]).run(workers=1).finals.num_rows == 18
+
+
+def test_draws_do_not_depend_on_where_a_users_object_stands_in_memory() -> None:
+    kept = [linear(moves=Standing(0.1)) for _ in range(3)]
+    assert len({each.key for each in kept}) == 1
 
 
 def test_a_changed_policy_is_another_task() -> None:

@@ -116,6 +116,9 @@ def test_runs_that_would_be_paired_wrongly_are_refused() -> None:
     one, other = (environments.gaussian(dim=3, arms=5, seed=seed) for seed in (1, 2))
     with pytest.raises(InfexError, match="two problems with seed 0 are both called 'by hand'"):
         Results.of([play(one, Greedy(), 9), play(other, LinUCB(), 9)])
+    later = environments.LinearInstance(one.arms, one.theta, late=3)
+    with pytest.raises(InfexError, match="two problems with seed 0 are both called 'by hand'"):
+        Results.of([play(one, Greedy(), 9), play(later, LinUCB(), 9)])
     with pytest.raises(InfexError, match="two runs of 'Greedy' on 'by hand' have seed 0"):
         Results.of([play(one, Greedy(), 9), play(one, Greedy(), 9)])
     several = Results.of([play(one, Greedy(), 9), play(one, Greedy(), 10)])
@@ -125,6 +128,14 @@ def test_runs_that_would_be_paired_wrongly_are_refused() -> None:
             Results.of(given)
     alone = play(one, Greedy(), 9)
     assert len(Results.of(alone).finals) == len(Results.of({"a": alone}).finals) == 1
+
+
+def test_a_name_of_several_settings_shows_those_that_all_runs_share() -> None:
+    problem = environments.gaussian(dim=3, arms=5, seed=1)
+    runs = [play(problem, LinUCB(scale=0.1 + seed, delta=0.1), 9, seed) for seed in range(2)]
+    finals = Results.of({"ours": runs}).finals
+    assert finals["scale"].to_pylist() == [None, None]
+    assert finals["delta"].to_pylist() == [0.1, 0.1]
 
 
 def test_the_summary_has_one_set_of_columns_and_prints_as_a_table(played: tuple[Results, Path]) -> None:

@@ -194,3 +194,21 @@ class TestOwn(PolicyContract):
 
     def make(self) -> Any:
         return Own()
+
+
+class Refined(LinUCB):  # type: ignore[misc]  # which is final, for type checkers
+    """A plain subclass of a dataclass with slots, with a state of its own."""
+
+    def __init__(self, arm: int) -> None:
+        super().__init__()
+        object.__setattr__(self, "arm", arm)
+
+    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
+        assert self.delta is not None, "nobody said a delta"
+        return Choice(vars(self)["arm"])
+
+
+def test_a_plain_subclass_of_a_policy_is_told_the_delta_and_decides_by_itself() -> None:
+    run = play(INSTANCE, Refined(arm=3), 20)
+    assert run.counts[3] == 20
+    assert run.policy.delta == 1 / 20

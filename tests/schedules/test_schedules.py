@@ -245,3 +245,10 @@ def test_a_users_schedule_needs_no_more_than_four_verbs() -> None:
     assert chance(joined, 5) == 1.0
     assert union(primes, Primes()).explores(7)
     assert chance(primes, 4) == 0.0
+
+
+@pytest.mark.parametrize("built_in", [every(3), listed([2]), power(0.5), jittered(3), budget(every(3), 4)])
+def test_a_built_in_schedule_cannot_be_refined(built_in: Schedule) -> None:
+    """Loops number its rounds, and would not ask a method that somebody overrides."""
+    with pytest.raises(TypeError, match="Mine cannot refine a built-in schedule"):
+        type("Mine", (type(built_in),), {"explores": lambda self, t: t == 7})
