@@ -25,6 +25,7 @@ from infex.errors import (
 from infex.service.tokens import TokenFile
 from tests.client.scripted import Script, scripted
 from tests.service.serving_here import served
+from tests.waiting import PATIENCE
 
 DECIDED = {
     "key": "a", "round": 3, "arm": 1, "label": "juice", "explored": False, "reason": "greedy", "greedy": 1,
@@ -58,7 +59,7 @@ def test_a_served_study_is_asked_as_one_here_is(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"features": shop, "policy": policy, "seed": 7}
     people = [{"age": 20 + 5 * number, "land": "FR" if number % 2 else "DE"} for number in range(9)]
     token = TokenFile(tmp_path / "shop.db.tokens").make(["decide", "reward", "read", "admin"])
-    with served(tmp_path) as url, infex.Client(url, token, seconds=60.0) as client:
+    with served(tmp_path) as url, infex.Client(url, token, seconds=PATIENCE) as client:
         study = client.open("pricing", **settings)
         there = [study.ask(f"o{number}", context=person) for number, person in enumerate(people[:6])]
         assert study.tell("o1", 0.7) == "rewarded"
@@ -96,7 +97,7 @@ def refused(client: infex.Client, study: Any, person: dict[str, Any]) -> None:
 
 
 async def asked_at_once(url: str, token: str) -> None:
-    async with infex.AsyncClient(url, token, connections=4, seconds=60.0) as client:
+    async with infex.AsyncClient(url, token, connections=4, seconds=PATIENCE) as client:
         assert await client.studies() == ["pricing"]
         study = client.study("pricing")
         asked = [study.ask(f"async-{number}", context={"age": 30, "land": "FR"}) for number in range(20)]
