@@ -34,21 +34,22 @@ DECIDED = {
 
 
 class Time:
-    """Goes on by pauses alone."""
+    """Goes on by pauses alone, at any pace."""
 
-    def __init__(self) -> None:
-        self.now, self.pauses = 0.0, list[float]()
+    def __init__(self, pace: float = 1.0) -> None:
+        self.now, self.pauses, self.pace = 0.0, list[float](), pace
 
     def pause(self, seconds: float) -> None:
         self.pauses.append(seconds)
-        self.now += seconds
+        self.now += self.pace * seconds
 
-    def patience(self, seconds: float = 60.0) -> Patience:
-        return Patience(seconds=seconds, pause=self.pause, clock=lambda: self.now)
+    def patience(self) -> Patience:
+        """It waits for an answer in real time, and so for long."""
+        return Patience(seconds=PATIENCE, pause=self.pause, clock=lambda: self.now)
 
 
-def client_of(script: Script, time: Time, seconds: float = 60.0, **more: Any) -> infex.Client:
-    return infex.Client(script.url, "secret", patience=time.patience(seconds), **more)
+def client_of(script: Script, time: Time, **more: Any) -> infex.Client:
+    return infex.Client(script.url, "secret", patience=time.patience(), **more)
 
 
 def test_a_served_study_is_asked_as_one_here_is(tmp_path: Path) -> None:
@@ -150,11 +151,11 @@ def test_a_connection_that_was_closed_while_idle_is_made_anew_without_a_pause() 
 
 
 def test_when_nobody_answers_the_last_greedy_arm_is_played_and_said_to_be_that() -> None:
-    time = Time()
+    time = Time(pace=200.0)
     with contextlib.ExitStack() as ending, scripted() as script:
-        client = ending.enter_context(client_of(script, time, seconds=3.0))
+        client = ending.enter_context(client_of(script, time))
         study = client.study("pricing")
-        for _ in range(50):
+        for _ in range(50):  # more often than there is time for
             script.then(503, {"error": "StoreFailed", "message": "full"})
         with pytest.raises(ServiceSilent, match="sent"):
             study.ask("before any was heard of")
@@ -182,7 +183,7 @@ def test_when_nobody_answers_the_last_greedy_arm_is_played_and_said_to_be_that()
 
 def test_without_a_fallback_silence_is_an_error() -> None:
     time = Time()
-    with scripted() as script, client_of(script, time, seconds=1.0, fallback=False) as client:
+    with scripted() as script, client_of(script, time, fallback=False) as client:
         study = client.study("pricing")
         script.then(200, DECIDED)
         study.ask("a")
