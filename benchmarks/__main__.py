@@ -67,7 +67,8 @@ def show_ask_tell() -> list[dict[str, Any]]:
     for late, greedy, exploring in kinds:
         ratio = exploring / greedy
         print(f"{late:4} pending: greedy {greedy:.2f}, exploring {exploring:.2f}: {ratio:.2f}x")
-    return [row._asdict() | {"ratio": row.ratio} for row in (*rows, *kinds)]
+    timed = [row._asdict() | {"ratio": row.ratio} for row in rows]
+    return timed + [kind._asdict() | {"ratio": kind.ratio} for kind in kinds]
 
 
 def show_service() -> list[dict[str, Any]]:

@@ -21,6 +21,7 @@ from infex.linear.known import Known
 from infex.linear.learnable import refuse_separate
 from infex.linear.offers import GONE, InBlock, Layout, Separate
 
+FEW = 5  # arms for which a call each takes less time than two arrays
 Row = Floats | InBlock
 """An x, or an arm in a context."""
 
@@ -67,9 +68,9 @@ class DenseSums:
         return self._sums
 
     def arms(self, changes: dict[int, int]) -> None:
-        if len(changes) == 1:  # as where every round explores, in less time
-            ((place, times),) = changes.items()
-            awaiting.expect_arm(self._sums, self._columns, place, times, self._room)
+        if len(changes) < FEW:
+            for place, times in changes.items():
+                awaiting.expect_arm(self._sums, self._columns, place, times, self._room)
             return
         places, counts = (np.array(list(each)) for each in (changes, changes.values()))
         awaiting.expect_arms(self._sums, self._columns, places, counts, self._room)

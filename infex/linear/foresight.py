@@ -62,6 +62,13 @@ class News:
         self.rows: list[Row] = []
         self.weights: list[float] = []
 
+    def clear(self) -> None:
+        """Nothing is new any more."""
+        self.count = 0
+        self.arms.clear()
+        self.rows.clear()
+        self.weights.clear()
+
 
 @final
 class Share:
@@ -243,7 +250,8 @@ class Foresight:
 
     def _begin(self) -> None:
         """Nothing is new to the sums."""
-        self._news, self._own_news = News(), News()
+        self._news.clear()
+        self._own_news.clear()
         self._batches, self._batched = [], 0
 
     def _forget(self) -> None:
