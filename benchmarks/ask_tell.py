@@ -1,6 +1,8 @@
 """One ask and one tell of a `Bandit`, against textbook NumPy on the same problem."""
 
+import statistics
 import time
+from collections import deque
 from typing import Any, NamedTuple
 
 import infex
@@ -63,21 +65,35 @@ def measure(dim: int, arms: int) -> list[Row]:
     return rows
 
 
-def exploring_ask(dim: int = 10, arms: int = 100) -> tuple[float, float]:
-    """Microseconds of one greedy `ask` and of an exploring one; the least over repeats."""
+class Asks(NamedTuple):
+    """Microseconds of one greedy `ask` and of an exploring one, medians, where rewards come `late` rounds."""
+
+    late: int
+    greedy: float
+    exploring: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times a greedy one an exploring one takes."""
+        return self.exploring / self.greedy
+
+
+def asks(late: int, period: int = 20, dim: int = 10, arms: int = 100) -> Asks:
+    """Both kinds in one run; with `late` rewards so many decisions are pending all the time."""
     given = problem(1, arms=arms, dim=dim, horizon=HORIZON)
+    bandit = infex.Bandit(given.arms, infex.Infex(infex.LinUCB(delta=DELTA), infex.every(period)))
+    waiting: deque[infex.Decision] = deque()
     times: dict[bool, list[float]] = {False: [], True: []}
-    for _ in range(REPEATS):
-        for explores in times:
-            schedule = infex.every(1) if explores else infex.every(10**9)
-            bandit = infex.Bandit(given.arms, infex.Infex(infex.LinUCB(delta=DELTA), schedule))
-            for arm in range(200):
-                bandit.tell(bandit.ask(), 1.0 if arm % 3 else -1.0)
-            start = time.perf_counter()
-            for _ in range(HORIZON // 4):
-                bandit.ask()
-            times[explores].append((time.perf_counter() - start) / (HORIZON // 4) * 1e6)
-    return min(times[False]), min(times[True])
+    for uniform in infex.stream(1, "uniforms").random(HORIZON).tolist():
+        start = time.perf_counter()
+        decision = bandit.ask()
+        times[decision.explored].append(time.perf_counter() - start)
+        waiting.append(decision)
+        if len(waiting) > late:
+            bandit.tell(waiting.popleft(), 1.0 if uniform < 0.5 else -1.0)
+    clock = statistics.median(-time.perf_counter() + time.perf_counter() for _ in range(1000))
+    greedy, exploring = (statistics.median(times[kind]) - clock for kind in (False, True))
+    return Asks(late, greedy * 1e6, exploring * 1e6)
 
 
 def table() -> list[Row]:

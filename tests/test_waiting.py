@@ -28,6 +28,10 @@ def races(text: str) -> Iterator[str]:
             limit = ast.unparse(node.value)
             if limit not in ("PATIENCE", "None"):
                 yield f"line {node.lineno} sets a {node.arg} of {limit}, not PATIENCE"
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("Client"):
+            for given in (each.value for each in node.keywords if each.arg == "seconds"):
+                if isinstance(given, ast.Constant):
+                    yield f"line {node.lineno} has a client that gives up after {ast.unparse(given)} s, not PATIENCE"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(TESTS)))
@@ -42,6 +46,7 @@ def test_a_test_looks_at_no_clock_and_waits_for_events(path: Path) -> None:
         ("from time import sleep", "imports from time"),
         ("process.wait(timeout=60)", "sets a timeout of 60, not PATIENCE"),
         ("settings(deadline=200)", "sets a deadline of 200"),
+        ("infex.Client(url, seconds=60)", "a client that gives up after 60 s"),
     ],
 )
 def test_races_are_found(text: str, words: str) -> None:

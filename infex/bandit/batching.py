@@ -182,7 +182,7 @@ def _foresee_quiet(bandit: Bandit, greedily: Greedily, first: int, last: int) ->
 def _foresee_one(bandit: Bandit, decision: Decision, on: On) -> None:
     foresight = bandit._player.memory.foresight
     if foresight is not None:
-        foresight.came.append((decision, on))
+        foresight.add((decision, on))
 
 
 def _greedy_decisions(

@@ -17,8 +17,12 @@ def await_reward(bandit: Bandit, decision: Decision, on: On) -> None:
     pending = decision, on
     bandit._waiting.put(pending)
     foresight = bandit._player._memory.foresight
-    if foresight is not None:
-        foresight.came.append(pending)
+    if foresight is None:
+        return
+    if foresight.last is None:  # the common case, in less time
+        foresight.last = pending
+    else:
+        foresight.add(pending)
 
 
 def wait_no_more(bandit: Bandit, decision: Decision, on: On) -> None:
@@ -27,9 +31,9 @@ def wait_no_more(bandit: Bandit, decision: Decision, on: On) -> None:
     if waiting.singles.pop(decision[0], None) is None:  # by its id
         waiting.remove(decision.id)
     if foresight is not None:
-        came = foresight.came
-        if came and came[-1][0] is decision:  # the common case, in less time
-            came.pop()
+        last = foresight.last
+        if last is not None and last[0] is decision:  # the common case, in less time
+            foresight.last = None
         else:
             foresight.remove(decision, on)
 

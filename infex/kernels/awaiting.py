@@ -17,10 +17,10 @@ import numpy as np
 from infex.arrays import Floats, Integers
 from infex.kernels.algebra import rank_one, row_dot
 from infex.kernels.compiling import compiled, larger, woven
-from infex.kernels.layout import ARM, VOLUME, N
-from infex.kernels.learning import direct
+from infex.kernels.layout import ARM, PSI, RUN, VOLUME, N
+from infex.kernels.learning import direct, square_widths
 from infex.kernels.pairs import exact_product
-from infex.kernels.reading import estimates, parameter, volume
+from infex.kernels.reading import best_upper, estimates, full_radius, parameter, volume, width
 
 UNITS = 2.0**34  # in 1
 SMALL_UNITS = 2.0**68
@@ -67,6 +67,13 @@ def expect_arm(awaited: Integers, columns: Floats, arm: int, times: int, x: Floa
     for i in range(x.size):
         x[i] = columns[i, arm]
     expect(awaited, x, 1.0, times)
+
+
+@compiled
+def expect_arms(awaited: Integers, columns: Floats, arms: Integers, times: Integers, x: Floats) -> None:
+    """The same for some of the fixed arms, as often as `times` says of each."""
+    for k in range(arms.size):
+        expect_arm(awaited, columns, arms[k], times[k], x)
 
 
 @compiled
@@ -168,3 +175,32 @@ def narrow_board(
     if reads_widths:
         direct(narrowed, columns, out)
     estimates(board, run, out[0])
+
+
+@compiled
+def glance_ahead(
+    board: Floats,
+    solved: Floats,
+    vectors: Floats,
+    run: Floats,
+    columns: Floats,
+    awaited: Integers,
+    numbers: Floats,
+    ahead: Floats,
+    places: Integers,
+) -> tuple[int, int, float, float, float]:
+    """One optimistic decision beside pending ones: as `kernels.glance`, with the arm by narrowed widths.
+
+    `ahead` has room for a board, and `places` for K.
+    """
+    dim = vectors.shape[1]
+    narrowed, after = np.empty((dim + 1, dim)), np.empty(RUN)
+    narrow(solved, vectors, run, awaited, narrowed, after)
+    square_widths(narrowed, columns, ahead)
+    greedy = estimates(board, run, ahead[0])
+    guess, beta = max(greedy, 0), full_radius(after, numbers)
+    arm = best_upper(ahead, after, beta, guess, ahead[3], places)
+    if arm < 0 or greedy < 0:
+        return -1, greedy, 0.0, 0.0, 0.0
+    margin = full_radius(run, numbers) * width(board[1, arm], board[2, arm], run[PSI])
+    return arm, greedy, ahead[0, arm], ahead[0, greedy], margin

@@ -21,6 +21,7 @@ from infex.linear.known import Known
 from infex.linear.learnable import refuse_separate
 from infex.linear.offers import GONE, InBlock, Layout, Separate
 
+FEW = 5  # arms for which a call each takes less time than two arrays
 Row = Floats | InBlock
 """An x, or an arm in a context."""
 
@@ -31,8 +32,8 @@ class Awaiting(Protocol):
     They depend on what is pending alone, to the last bit, and not on the order in which it came and went.
     """
 
-    def arm(self, place: int, times: int) -> None:
-        """So many decisions on a fixed arm more, or less (below 0)."""
+    def arms(self, changes: dict[int, int]) -> None:
+        """So many decisions on each of some fixed arms more, or less (below 0)."""
 
     def rows(self, rows: list[Row], weights: list[float]) -> None:
         """Decisions on any x, each with its weight, which is below 0 for those that are gone."""
@@ -54,15 +55,25 @@ class Awaiting(Protocol):
 class DenseSums:
     """One sum of w x x' for all arms, in whole numbers: see `infex.kernels.awaiting`."""
 
-    __slots__ = ("_columns", "_sums")
+    __slots__ = ("_columns", "_room", "_sums")
 
     def __init__(self, columns: Floats, sums: Integers | None = None) -> None:
         dim = columns.shape[0]
-        self._columns = columns
+        self._columns, self._room = columns, np.empty(dim)
         self._sums: Integers = np.zeros((2, dim, dim), dtype=np.int64) if sums is None else sums
 
-    def arm(self, place: int, times: int) -> None:
-        awaiting.expect_arm(self._sums, self._columns, place, times, np.empty(len(self._columns)))
+    @property
+    def awaited(self) -> Integers:
+        """The sums, for a kernel that reads them at once."""
+        return self._sums
+
+    def arms(self, changes: dict[int, int]) -> None:
+        if len(changes) < FEW:
+            for place, times in changes.items():
+                awaiting.expect_arm(self._sums, self._columns, place, times, self._room)
+            return
+        places, counts = (np.array(list(each)) for each in (changes, changes.values()))
+        awaiting.expect_arms(self._sums, self._columns, places, counts, self._room)
 
     def rows(self, rows: list[Row], weights: list[float]) -> None:
         awaiting.expect_rows(self._sums, np.array(rows, dtype=np.float64), np.array(weights))
@@ -95,8 +106,8 @@ class BlockSums:
         """Those of no decisions."""
         return BlockSums(np.zeros((layout.arms, 2, layout.dim, layout.dim), dtype=np.int64))
 
-    def arm(self, place: int, times: int) -> None:
-        raise UnknownArm(f"arm {place} has a regression of its own, and is known in a context alone")
+    def arms(self, changes: dict[int, int]) -> None:
+        refuse_arms(changes)
 
     def rows(self, rows: list[Row], weights: list[float]) -> None:
         if there := _standing(rows, weights):
@@ -136,8 +147,8 @@ class HybridSums:
         shapes = (arms, 2, dim, dim), (arms, 2, dim, shared), (2, shared, shared)
         return HybridSums(AwaitedSums(*(np.zeros(shape, dtype=np.int64) for shape in shapes)))
 
-    def arm(self, place: int, times: int) -> None:
-        raise UnknownArm(f"arm {place} has a regression of its own, and is known in a context alone")
+    def arms(self, changes: dict[int, int]) -> None:
+        refuse_arms(changes)
 
     def rows(self, rows: list[Row], weights: list[float]) -> None:
         if there := _standing(rows, weights):
@@ -162,6 +173,11 @@ class HybridSums:
     def narrowed(self, known: Knowledge) -> Knowledge:
         assert isinstance(known, HybridKnown)
         return known.narrowed(self._sums)
+
+
+def refuse_arms(changes: dict[int, int]) -> None:
+    """Refuses arms without a context."""
+    raise UnknownArm(f"arms {list(changes)} have a regression each, and are known in a context alone")
 
 
 def _standing(rows: list[Row], weights: list[float]) -> tuple[Integers, Floats, Floats] | None:

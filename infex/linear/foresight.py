@@ -8,8 +8,6 @@ and widths, samples and the volume are those of V + sum x x' over all that is pe
 from __future__ import annotations
 
 import copy
-from collections import Counter
-from collections.abc import Iterable
 from sys import getrefcount
 from typing import Literal, Protocol, final
 
@@ -27,7 +25,7 @@ from infex.linear.offers import Layout, On, Separate
 NARROW, IGNORE = "narrow", "ignore"
 PendingWay = Literal["narrow", "ignore"]
 MOST_BATCHES = 64  # that come or go before their sums are brought up to date
-MOST_GONE = 1024  # decisions that are gone before their sums are brought up to date
+MOST_ROWS = 1024  # x that came or went before their sums are brought up to date
 
 
 def narrows(pending: object) -> bool:
@@ -50,6 +48,26 @@ class Pended(Protocol):
 
 Expected = tuple[Pended, On]
 """A decision, and what its reward will be learnt on."""
+
+
+@final
+class News:
+    """Single decisions that came or went since sums were brought up to date: on arms, and on other x."""
+
+    __slots__ = ("arms", "count", "rows", "weights")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.arms: dict[int, int] = {}  # how many more there are of each, or less
+        self.rows: list[Row] = []
+        self.weights: list[float] = []
+
+    def clear(self) -> None:
+        """Nothing is new any more."""
+        self.count = 0
+        self.arms.clear()
+        self.rows.clear()
+        self.weights.clear()
 
 
 @final
@@ -79,24 +97,22 @@ class Share:
         """The same, for another to change."""
         return Share(self.columns, self.squares, copy.deepcopy(self.sums), self.count)
 
-    def take(self, came: Iterable[Expected], went: Iterable[Expected]) -> None:
-        """Decisions that came, and others that went."""
-        arms: Counter[int] = Counter()
-        rows: list[Row] = []
-        weights: list[float] = []
-        for sign, some in ((1, came), (-1, went)):
-            for decision, on in some:
-                self.count += sign
-                if isinstance(on, int) and self.squares:
-                    arms[on] += sign
-                elif (weight := self._weight(decision.estimate)) > 0.0:
-                    rows.append(self._x(on))
-                    weights.append(sign * weight)
-        for place, times in arms.items():
-            if times:
-                self.sums.arm(place, times)
-        if rows:
-            self.sums.rows(rows, weights)
+    def note(self, news: News, decision: Pended, on: On, sign: int) -> None:
+        """One decision came, or went (-1), which is in the news from now on and not in the sums."""
+        news.count += sign
+        if type(on) is int and self.squares:
+            news.arms[on] = news.arms.get(on, 0) + sign
+        elif (weight := self._weight(decision.estimate)) > 0.0:
+            news.rows.append(self._x(on))
+            news.weights.append(sign * weight)
+
+    def take(self, news: News) -> None:
+        """Brings sums up to date."""
+        self.count += news.count
+        if changes := {place: times for place, times in news.arms.items() if times}:
+            self.sums.arms(changes)
+        if news.rows:
+            self.sums.rows(news.rows, news.weights)
 
     def take_many(self, grounds: Grounds, estimates: Floats, sign: int) -> None:
         """Many decisions at once that came, or went (-1)."""
@@ -105,8 +121,8 @@ class Share:
         weights = sign * (np.ones(grounds.size) if self.squares else estimates * (1.0 - estimates))
         if self.squares:
             arms, times = np.unique(grounds.place[fixed], return_counts=True)
-            for place, count in zip(arms.tolist(), times.tolist(), strict=True):
-                self.sums.arm(place, sign * count)
+            if arms.size:
+                self.sums.arms(dict(zip(arms.tolist(), (sign * times).tolist(), strict=True)))
         else:
             self._rows(Grounds.on_rows(self.columns.T[grounds.place[fixed]]), weights[fixed])
         self._rows(grounds.at(~fixed), weights[~fixed])
@@ -142,19 +158,18 @@ class Held:
 class Foresight:
     """All pending decisions of a bandit or a run: added when they are taken, removed when told or dropped.
 
-    Both cost next to nothing; sums follow in O(d^2) a decision when evidence is read, and not at all for
-    a decision that is told before that. `came` are single ones that are not in the sums yet, and `summed` is
-    how many others came.
+    Both cost next to nothing; sums follow in O(d^2) for each arm or x when evidence is read, and not at all
+    for a decision that is told before the next is taken: that stands in `last` alone.
     """
 
-    __slots__ = ("_all", "_batches", "_explored", "_held", "_went", "came", "summed")
+    __slots__ = ("_all", "_batched", "_batches", "_explored", "_held", "_news", "_own_news", "last")
 
     def __init__(self, everything: Share, explored: Share | None) -> None:
         self._all, self._explored = everything, explored
-        self.summed = everything.count
-        self.came: list[Expected] = []
-        self._went: list[Expected] = []
+        self.last: Expected | None = None
+        self._news, self._own_news = News(), News()
         self._batches: list[tuple[Grounds, Bools, Floats, int]] = []  # that came, or went (-1)
+        self._batched = 0  # how many more there are of these
         self._held: Held | None = None
 
     @staticmethod
@@ -164,33 +179,48 @@ class Foresight:
 
     def __len__(self) -> int:
         """How many decisions are pending."""
-        return self.summed + len(self.came) - len(self._went)
+        return self._all.count + self._news.count + self._batched + (self.last is not None)
 
     def take_many(self, grounds: Grounds, explored: Bools, estimates: Floats, sign: int) -> None:
         """Many more, or less (-1), of which some explored."""
         self._batches.append((grounds, explored, estimates, sign))
-        self.summed += sign * grounds.size
+        self._batched += sign * grounds.size
         if len(self) == 0:
             self._forget()
         elif len(self._batches) >= MOST_BATCHES:
             self._settle()
 
+    def add(self, pending: Expected) -> None:
+        """One more."""
+        last, self.last = self.last, pending
+        if last is not None:
+            self._note(*last, 1)
+
     def remove(self, decision: Pended, on: On) -> None:
         """One less."""
-        came = self.came
-        if came and came[-1][0].t == decision.t:
-            came.pop()
-            return
-        self._went.append((decision, on))
-        if len(self._went) >= MOST_GONE:
+        if self.last is not None and self.last[0].t == decision.t:
+            self.last = None
+        else:
+            self._note(decision, on, -1)
+
+    def _note(self, decision: Pended, on: On, sign: int) -> None:
+        self._all.note(self._news, decision, on, sign)
+        if self._explored is not None and decision.explored:
+            self._explored.note(self._own_news, decision, on, sign)
+        if len(self._news.rows) >= MOST_ROWS:
             self._settle()
+
+    def sums(self) -> Awaiting:
+        """Sums over all that is pending now, for whoever reads them at once."""
+        if self.last is not None or self._news.arms or self._news.rows or self._batches:
+            self._settle()
+        return self._all.sums
 
     def held(self) -> Held | None:
         """What is pending now; None if nothing is."""
         if len(self) == 0:
             return None
-        if self.came or self._went or self._batches:
-            self._settle()
+        self.sums()
         if self._held is None:
             self._held = Held(self._all, self._explored)
         return self._held
@@ -206,25 +236,30 @@ class Foresight:
         held, self._held = self._held, None
         if held is not None and getrefcount(held) > ALONE:
             self._part()
-        self._all.take(self.came, self._went)
+        if self.last is not None:
+            last, self.last = self.last, None
+            self._note(*last, 1)
+        self._all.take(self._news)
         if self._explored is not None:
-            self._explored.take(_explored(self.came), _explored(self._went))
+            self._explored.take(self._own_news)
         for grounds, explored, estimates, sign in self._batches:
             self._all.take_many(grounds, estimates, sign)
             if self._explored is not None:
                 self._explored.take_many(grounds.at(explored), estimates[explored], sign)
-        self.summed, self.came, self._went, self._batches = self._all.count, [], [], []
+        self._begin()
+
+    def _begin(self) -> None:
+        """Nothing is new to the sums."""
+        self._news.clear()
+        self._own_news.clear()
+        self._batches, self._batched = [], 0
 
     def _forget(self) -> None:
         """Nothing is pending any more, and no sum needs to be brought up to date."""
         explored = None if self._explored is None else self._explored.none()
-        self._all, self._explored, self._held = self._all.none(), explored, None
-        self.summed, self.came, self._went, self._batches = 0, [], [], []
+        self._all, self._explored, self._held, self.last = self._all.none(), explored, None, None
+        self._begin()
 
     def _part(self) -> None:
         self._all = self._all.copy()
         self._explored = None if self._explored is None else self._explored.copy()
-
-
-def _explored(some: list[Expected]) -> list[Expected]:
-    return [each for each in some if each[0].explored]

@@ -86,7 +86,8 @@ class Memory:
     def foresee(self, pending: Iterable[Expected] = ()) -> None:
         """From now on exploring looks at pending decisions, of which there are these."""
         self.foresight = Foresight.of(self.all, self.explored)
-        self.foresight.came.extend(pending)
+        for each in pending:
+            self.foresight.add(each)
 
     def _held(self) -> Held | None:
         return None if self.foresight is None else self.foresight.held()

@@ -10,6 +10,7 @@ import numpy as np
 from infex import kernels
 from infex.arrays import Floats, Integers, fitting, fitting_counts, moved
 from infex.checks import real
+from infex.kernels.awaiting import glance_ahead
 from infex.kernels.layout import LARGE, blank
 from infex.kernels.many_rewards import gather_arms, gather_rows, learn_each
 from infex.linear.estimating import Arrays
@@ -112,6 +113,14 @@ class RidgeStatistics:
     def glance(self, numbers: Floats, work: Floats, places: Integers) -> tuple[int, int, float, float, float]:
         """One optimistic decision in one call: see `kernels.glance`."""
         return kernels.glance(self._board, self._learnt.run, numbers, work, places)
+
+    def glance_ahead(
+        self, awaited: Integers, numbers: Floats, ahead: Floats, places: Integers
+    ) -> tuple[int, int, float, float, float]:
+        """One optimistic decision beside pending ones: see `kernels.awaiting.glance_ahead`."""
+        solved, vectors, run, *_ = self._learnt
+        board, columns = self._board, self.columns
+        return glance_ahead(board, solved, vectors, run, columns, awaited, numbers, ahead, places)
 
     def known(self) -> Known:
         """What is known of the arms, as numbers that stay as they are."""

@@ -64,7 +64,7 @@ class Account:
         self.recent: deque[tuple[int, float]] = deque()
         self.forgotten = 0  # up to which round explorations are not kept one by one
         self.span = 0
-        self._spent = Spent()
+        self._spent: Spent | None = Spent()  # None since something changed
 
     def restore(
         self,
@@ -88,7 +88,7 @@ class Account:
         self.changes = changes
         self.made_up, self.owed, self.dropped, self.different = made_up, owed, dropped, different
         self.cost, self.forgotten, self.recent = cost, forgotten, recent
-        self._renew()
+        self._spent = None
 
     def hear(self) -> None:
         """Something was learnt or has changed: what is known now is not what earlier decisions rested on."""
@@ -102,9 +102,11 @@ class Account:
     @property
     def spent(self) -> Spent:
         """What limits look at."""
-        if self._spent.whole_from <= self.t - self.span:  # rounds have gone by in which nothing was due
-            self._renew()
-        return self._spent
+        found = self._spent
+        if found is None or found.whole_from <= self.t - self.span:  # rounds have gone by with nothing due
+            found = self._renewed()
+            self._spent = found
+        return found
 
     def look_back(self, span: int) -> None:
         """From now on limits look so many rounds back."""
@@ -114,7 +116,7 @@ class Account:
                 "explorations were not kept one by one"
             )
         self.span = span
-        self._renew()
+        self._spent = None
 
     def enter(self, t: int, explored: bool, turn: Turn | None, loss: float, different: bool) -> None:
         """One round, with the estimated loss of its exploration."""
@@ -131,7 +133,7 @@ class Account:
         elif turn is Turn.DROPPED:
             self.dropped += 1
             return
-        self._renew()
+        self._spent = None
 
     def exploration(self, next_due: int | None) -> Exploration:
         """All figures."""
@@ -160,10 +162,10 @@ class Account:
         while recent[0][0] <= t - REMEMBERED and recent[0][0] <= t - self.span:
             self.forgotten = recent.popleft()[0]
 
-    def _renew(self) -> None:
+    def _renewed(self) -> Spent:
         window = self._window() if self.span else ()
         whole_from = max(self.t - self.span, self.forgotten) + 1
-        self._spent = quick(Spent, (self.done, self.cost, self.owed, window, whole_from))
+        return quick(Spent, (self.done, self.cost, self.owed, window, whole_from))
 
     def _window(self) -> tuple[tuple[int, float], ...]:
         """The explorations that limits look back at."""

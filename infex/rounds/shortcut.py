@@ -15,6 +15,7 @@ from infex.arrays import Floats, Integers
 from infex.kernels import bases
 from infex.kernels.offered_arms import glance_among
 from infex.linear import InContext, Memory, RidgeStatistics
+from infex.linear.awaited_sums import DenseSums
 from infex.linear.block_ridge import BlockRidge
 from infex.linear.foresight import Foresight
 from infex.linear.hybrid_ridge import HybridRidge
@@ -38,14 +39,14 @@ class Shortcut:
     """
 
     __slots__ = (
-        "_numbers", "_optimistic", "_places", "_schedule", "_work", "explored", "greedy",
+        "_ahead", "_numbers", "_optimistic", "_places", "_schedule", "explored", "greedy",
     )  # fmt: skip
 
     def __init__(self, form: Form, scheduled: bool, arms: int, penalty: float) -> None:
         self._optimistic = form.base.kind == bases.LINUCB
         self._numbers = radius_numbers(form, penalty)
         self._schedule: Schedule | None = form.schedule
-        self._work: Floats = np.empty(arms)
+        self._ahead: Floats = np.empty((4, arms))
         self._places: Integers = np.empty(arms, dtype=np.int64)
         self.greedy, self.explored = said_of_rounds(scheduled)
 
@@ -95,15 +96,17 @@ class Shortcut:
         assert context is not None
         return explores, ridge.glance_among(context, self._numbers, places, optimistic)
 
-    def take(self, t: int, ridge: RidgeStatistics, foresight: Foresight | None = None) -> Glance | None:
-        """What the policy does in round t; None where pending decisions narrow the widths it reads."""
+    def take(self, t: int, ridge: RidgeStatistics, foresight: Foresight | None = None) -> Glance:
+        """What the policy does in round t; where it explores, pending decisions narrow what it reads."""
         schedule = self._schedule
         explores = schedule is None or schedule.explores(t)
-        if explores and self._optimistic:
-            if looks_ahead(foresight):
-                return None
-            return True, ridge.glance(self._numbers, self._work, self._places)
-        return explores, ridge.greedy_glance(self._numbers)
+        if not explores or not self._optimistic:
+            return explores, ridge.greedy_glance(self._numbers)
+        if foresight is None or len(foresight) == 0:
+            return True, ridge.glance(self._numbers, self._ahead[3], self._places)
+        awaiting = foresight.sums()
+        assert isinstance(awaiting, DenseSums)
+        return True, ridge.glance_ahead(awaiting.awaited, self._numbers, self._ahead, self._places)
 
 
 def _standing(memory: Memory) -> int:

@@ -182,7 +182,7 @@ class Interpreter:
 
     def _wait(self, gained: OnItsWay, decision: Unpaid) -> None:
         if self._player.memory.foresight is not None:
-            self._player.memory.foresight.came.append((decision, gained.on))
+            self._player.memory.foresight.add((decision, gained.on))
         delay = 0 if self._delays is None else self._delays[decision.t - 1]
         if delay != NEVER:
             self._due[decision.t + delay].append((gained, decision))

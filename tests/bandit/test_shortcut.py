@@ -28,7 +28,7 @@ from infex import (
 from infex.errors import InvalidChoice
 from infex.kernels.compiling import plain_python
 from infex.testing import odd_boards, problem
-from tests.alike import unnamed
+from tests.alike import all_unnamed, unnamed
 from tests.bandit.test_replay import state
 
 BASES: list[Any] = [
@@ -125,7 +125,7 @@ def test_budgets_masks_estimators_and_rounds_owed_go_the_long_way(monkeypatch: p
     other = Bandit(np.eye(2), plain, estimator=estimators.Discounted())
     owing = Bandit(np.eye(2), plain)
     owing._player.account.owed = 1
-    owing._player.account._renew()
+    owing._player.account._spent = None
     monkeypatch.setattr("infex.linear.regression.kernels.glance", refuse)
     monkeypatch.setattr("infex.linear.regression.kernels.greedy_glance", refuse)
     for bandit in (masked, other, owing):
@@ -142,3 +142,14 @@ def test_where_no_score_is_a_number_both_ways_say_so() -> None:
     with pytest.raises(InvalidChoice, match="no arm has a finite score"):
         bandit.ask()
     assert bandit.t == 0
+
+
+def test_an_exploring_ask_beside_pending_decisions_is_one_call_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*given: Any) -> Any:
+        raise AssertionError("the long way was taken")
+
+    board = problem(3, arms=5, dim=2, horizon=1).arms
+    short, long = (Bandit(board, Infex(LinUCB(), every(2))) for _ in range(2))
+    slow = [long.enter(long.decide()) for _ in range(8)]
+    monkeypatch.setattr("infex.rounds.player.Player.decide", refuse)
+    assert all_unnamed(short.ask() for _ in range(8)) == all_unnamed(slow)

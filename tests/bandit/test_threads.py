@@ -13,6 +13,7 @@ from infex.kernels.compiling import plain_python
 from tests.waiting import PATIENCE
 
 THREADS, DECISIONS = 16, 1600 if plain_python else 50_000
+FILES = 25  # that are written beside them
 SHOP = features.disjoint(8, context_dim=3)
 ARMS = np.random.default_rng(1).normal(size=(20, 4)) / 4
 BANDITS: dict[str, Any] = {
@@ -38,7 +39,7 @@ def test_rounds_have_no_gaps_and_exploration_is_as_scheduled(name: str, tmp_path
     bandit = BANDITS[name]()
     decisions: list[list[Decision]] = [[] for _ in range(THREADS)]
     errors: list[BaseException] = []
-    start = threading.Barrier(THREADS + 1)
+    start, save = threading.Barrier(THREADS + 1), threading.Semaphore(0)
 
     def serve(place: int) -> None:
         chance, late = random.Random(place), []
@@ -47,6 +48,8 @@ def test_rounds_have_no_gaps_and_exploration_is_as_scheduled(name: str, tmp_path
             for _ in range(DECISIONS // THREADS):
                 context = [chance.random() / 2 for _ in range(3)] if bandit.features else None
                 decision = bandit.ask(context=context)
+                if decision.t % (DECISIONS // FILES) == 0:
+                    save.release()
                 decisions[place].append(decision)
                 late.append(decision)
                 chance.shuffle(late)
@@ -58,13 +61,15 @@ def test_rounds_have_no_gaps_and_exploration_is_as_scheduled(name: str, tmp_path
                         bandit.drop(taken)
         except BaseException as error:
             errors.append(error)
+            save.release(FILES)
 
     threads = [threading.Thread(target=serve, args=(place,)) for place in range(THREADS)]
     for thread in threads:
         thread.start()
     start.wait()
     path = tmp_path / "x.infex"
-    while any(thread.is_alive() for thread in threads):  # files are written beside them
+    for _ in range(FILES):
+        assert save.acquire(timeout=PATIENCE)
         bandit.save(path)
         again = Bandit.load(path, None if name != "controls" else bandit.policy)
         assert again.exploration().planned is not None

@@ -25,6 +25,7 @@ from infex.errors import (
 from infex.service.tokens import TokenFile
 from tests.client.scripted import Script, scripted
 from tests.service.serving_here import served
+from tests.waiting import PATIENCE
 
 DECIDED = {
     "key": "a", "round": 3, "arm": 1, "label": "juice", "explored": False, "reason": "greedy", "greedy": 1,
@@ -33,21 +34,22 @@ DECIDED = {
 
 
 class Time:
-    """Goes on by pauses alone."""
+    """Goes on by pauses alone, at any pace."""
 
-    def __init__(self) -> None:
-        self.now, self.pauses = 0.0, list[float]()
+    def __init__(self, pace: float = 1.0) -> None:
+        self.now, self.pauses, self.pace = 0.0, list[float](), pace
 
     def pause(self, seconds: float) -> None:
         self.pauses.append(seconds)
-        self.now += seconds
+        self.now += self.pace * seconds
 
-    def patience(self, seconds: float = 60.0) -> Patience:
-        return Patience(seconds=seconds, pause=self.pause, clock=lambda: self.now)
+    def patience(self) -> Patience:
+        """It waits for an answer in real time, and so for long."""
+        return Patience(seconds=PATIENCE, pause=self.pause, clock=lambda: self.now)
 
 
-def client_of(script: Script, time: Time, seconds: float = 60.0, **more: Any) -> infex.Client:
-    return infex.Client(script.url, "secret", patience=time.patience(seconds), **more)
+def client_of(script: Script, time: Time, **more: Any) -> infex.Client:
+    return infex.Client(script.url, "secret", patience=time.patience(), **more)
 
 
 def test_a_served_study_is_asked_as_one_here_is(tmp_path: Path) -> None:
@@ -58,7 +60,7 @@ def test_a_served_study_is_asked_as_one_here_is(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"features": shop, "policy": policy, "seed": 7}
     people = [{"age": 20 + 5 * number, "land": "FR" if number % 2 else "DE"} for number in range(9)]
     token = TokenFile(tmp_path / "shop.db.tokens").make(["decide", "reward", "read", "admin"])
-    with served(tmp_path) as url, infex.Client(url, token, seconds=60.0) as client:
+    with served(tmp_path) as url, infex.Client(url, token, seconds=PATIENCE) as client:
         study = client.open("pricing", **settings)
         there = [study.ask(f"o{number}", context=person) for number, person in enumerate(people[:6])]
         assert study.tell("o1", 0.7) == "rewarded"
@@ -96,7 +98,7 @@ def refused(client: infex.Client, study: Any, person: dict[str, Any]) -> None:
 
 
 async def asked_at_once(url: str, token: str) -> None:
-    async with infex.AsyncClient(url, token, connections=4, seconds=60.0) as client:
+    async with infex.AsyncClient(url, token, connections=4, seconds=PATIENCE) as client:
         assert await client.studies() == ["pricing"]
         study = client.study("pricing")
         asked = [study.ask(f"async-{number}", context={"age": 30, "land": "FR"}) for number in range(20)]
@@ -149,11 +151,11 @@ def test_a_connection_that_was_closed_while_idle_is_made_anew_without_a_pause() 
 
 
 def test_when_nobody_answers_the_last_greedy_arm_is_played_and_said_to_be_that() -> None:
-    time = Time()
+    time = Time(pace=200.0)
     with contextlib.ExitStack() as ending, scripted() as script:
-        client = ending.enter_context(client_of(script, time, seconds=3.0))
+        client = ending.enter_context(client_of(script, time))
         study = client.study("pricing")
-        for _ in range(50):
+        for _ in range(50):  # more often than there is time for
             script.then(503, {"error": "StoreFailed", "message": "full"})
         with pytest.raises(ServiceSilent, match="sent"):
             study.ask("before any was heard of")
@@ -181,7 +183,7 @@ def test_when_nobody_answers_the_last_greedy_arm_is_played_and_said_to_be_that()
 
 def test_without_a_fallback_silence_is_an_error() -> None:
     time = Time()
-    with scripted() as script, client_of(script, time, seconds=1.0, fallback=False) as client:
+    with scripted() as script, client_of(script, time, fallback=False) as client:
         study = client.study("pricing")
         script.then(200, DECIDED)
         study.ask("a")

@@ -12,7 +12,7 @@ from infex.kernels import awaiting
 from infex.kernels.compiling import plain_python
 from infex.linear import Evidence, Memory, RidgeStatistics
 from infex.linear.awaited_sums import DenseSums
-from infex.linear.foresight import MOST_BATCHES, MOST_GONE
+from infex.linear.foresight import MOST_BATCHES, MOST_ROWS
 from infex.linear.grounds import Grounds
 
 EXAMPLES = 10 if plain_python else 60
@@ -81,7 +81,7 @@ def test_what_is_narrowed_is_v_with_the_pending_x_in_it(
         gram += np.outer(columns[:, arm], columns[:, arm])
     sums = DenseSums(columns)
     for arm in rng.integers(arms, size=waiting):
-        sums.arm(int(arm), 1)
+        sums.arms({int(arm): 1})
         gram += np.outer(columns[:, arm], columns[:, arm])
     known = ridge.known()
     narrowed = sums.narrowed(known)
@@ -112,7 +112,7 @@ def test_nothing_is_wider_with_what_is_pending_however_small_the_penalty(penalty
     ridge, sums = RidgeStatistics(columns, penalty), DenseSums(columns)
     before = np.array(ridge.known().widths)
     for arm in range(3):
-        sums.arm(arm, 10**6)
+        sums.arms({arm: 10**6})
         after = np.array(sums.narrowed(ridge.known()).widths)
         assert np.isfinite(after).all()
         assert (after <= before * (1 + 1e-9)).all()
@@ -129,10 +129,10 @@ def remembered(apart: bool = False) -> Memory:
 def test_evidence_stays_as_it_is_while_decisions_come_and_go() -> None:
     memory = remembered(apart=True)
     assert memory.foresight is not None
-    memory.foresight.came.append((Row(1), 0))
+    memory.foresight.add((Row(1), 0))
     seen = memory.evidence()
     for t in range(2, 9):
-        memory.foresight.came.append((Row(t), t % 3))
+        memory.foresight.add((Row(t), t % 3))
         memory.evidence()
     memory.foresight.remove(Row(1), 0)
     memory.evidence()
@@ -146,7 +146,7 @@ def test_what_narrows_narrows_once() -> None:
     assert memory.foresight is not None
     nothing = memory.evidence()
     assert nothing.narrowed is nothing
-    memory.foresight.came.append((Row(1), 0))
+    memory.foresight.add((Row(1), 0))
     seen = memory.evidence().narrowed
     assert seen.narrowed is seen
     some, _ = seen.among(np.array([True, True, False]))
@@ -159,12 +159,16 @@ def test_what_narrows_narrows_once() -> None:
 def test_decisions_that_go_in_another_order_leave_nothing_behind() -> None:
     memory = remembered()
     assert memory.foresight is not None
-    for t in range(0, 4 * MOST_GONE, 2):
-        memory.foresight.came += [(Row(t), 0), (Row(t + 1), 1)]
+    x = np.array([0.6, 0.8, 0.0])
+    for t in range(0, 4 * MOST_ROWS, 3):
+        for pending in (Row(t), 0), (Row(t + 1), 1), (Row(t + 2), x):
+            memory.foresight.add(pending)
+        assert len(memory.foresight) == 3
         memory.foresight.remove(Row(t), 0)
+        memory.foresight.remove(Row(t + 2), x)
         memory.foresight.remove(Row(t + 1), 1)
     assert len(memory.foresight) == 0
-    assert len(memory.foresight.came) <= MOST_GONE
+    assert len(memory.foresight._news.rows) < MOST_ROWS
     assert memory.evidence().narrowed is not None
     np.testing.assert_array_equal(memory.evidence().narrowed.widths, np.ones(3))
 

@@ -56,15 +56,15 @@ def test_runs_begin_with_what_was_learnt(policy: LinUCB) -> None:
 
 def test_a_log_that_has_taught_enough_needs_no_exploration() -> None:
     arms, which, rewards = shop(4000)
-    answer = plan(arms, horizon=500, noise=0.5, logged=(which, rewards), seconds=2)
+    answer = plan(arms, horizon=500, noise=0.5, logged=(which, rewards), seconds=2, workers=1)
     assert (answer.recommended, answer.explorations, answer.code) == ("Greedy", 0, "infex.Greedy()")
     assert answer.when == "never"
     assert answer.why.startswith("You need no exploration: what the log has taught is enough.")
     assert "with which every run begins" in answer.assumed
-    none = plan(arms, horizon=500, noise=0.5, logged=(which, rewards), seconds=1, max_count=0)
+    none = plan(arms, horizon=500, noise=0.5, logged=(which, rewards), seconds=1, max_count=0, workers=1)
     assert none.explorations == 0
     with pytest.raises(InvalidSetting, match="nothing to plan but"):
-        plan(arms, horizon=500, noise=0.5, seconds=1, max_count=0)
+        plan(arms, horizon=500, noise=0.5, seconds=1, max_count=0, workers=1)
 
 
 def test_what_loses_nothing_is_within_any_factor() -> None:

@@ -16,6 +16,7 @@ from tests.study.server import running as database
 from tests.waiting import PATIENCE, started
 
 CLIENTS, KEYS, KILL_AFTER = 4, 15, 20
+GIVES_UP = 3.0  # seconds, after which a till asks the other instance, and that one again, and so on
 
 
 @contextmanager
@@ -39,7 +40,7 @@ class Till(threading.Thread):
         self.decided: dict[str, Any] = {}
 
     def run(self) -> None:
-        clients = [infex.Client(url, seconds=20.0, fallback=False) for url in self.urls]
+        clients = [infex.Client(url, seconds=GIVES_UP, fallback=False) for url in self.urls]
         studies = [client.study("pricing") for client in clients]
         for place in range(KEYS):
             key = f"{self.number}-{place}"

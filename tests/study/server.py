@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pwd
+import secrets
 import shutil
 import socket
 import subprocess
@@ -34,8 +35,8 @@ class Server:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.programs = folder, programs()
-        self.port = _free_port()
         as_server(self.programs / "initdb", "-D", folder / "data", "-U", SERVER_USER, "--auth=trust")
+        self.port = _free_port()
         self.start()
 
     @property
@@ -57,9 +58,12 @@ class Server:
 
 
 def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """One that no connection is given meanwhile, nor while the server restarts: systems take higher ones."""
+    while True:
+        port = 20_000 + secrets.randbelow(12_000)
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 @contextlib.contextmanager

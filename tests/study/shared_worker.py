@@ -12,6 +12,9 @@ from typing import Any
 from infex.errors import StoreFailed
 from infex.study import postgres_store
 from infex.study.study import Study
+from tests.waiting import PATIENCE
+
+PAUSE = 0.02  # seconds
 
 
 def abort_some(share: float, seed: str) -> None:
@@ -29,12 +32,12 @@ def abort_some(share: float, seed: str) -> None:
 
 def insisting(call: Any, *given: Any, **more: Any) -> Any:
     """What a call gives in the end: who was not acknowledged asks again, and nobody waits for ever."""
-    for _ in range(400):
+    for _ in range(int(PATIENCE / PAUSE)):
         try:
             return call(*given, **more)
         except StoreFailed:
-            threading.Event().wait(0.02)  # a server that restarts needs its time
-    raise AssertionError("the store failed 400 times")
+            threading.Event().wait(PAUSE)  # a server that restarts needs its time
+    raise AssertionError(f"the store failed for {PATIENCE:g} s")
 
 
 def main(url: str, name: str, worker: str, threads: str, decisions: str, aborted: str) -> None:
