@@ -104,7 +104,7 @@ def _hybrid(rng: np.random.Generator, policy: Any, arms: int = 8) -> Any:
     rule = infex.features.hybrid(shared, own=[0, 1])
     contexts = rng.uniform(-0.7, 0.7, (50, 2))
     rows = [rule(x) for x in contexts]
-    theta = rng.standard_normal(rows[0].shape[1])
+    theta: Any = rng.standard_normal(rows[0].shape[1])
     theta *= rng.random() / np.linalg.norm(theta)
     bandit = infex.Bandit(features=rule, policy=policy or infex.Greedy())
     return (lambda at: {"context": contexts[at]}), [each @ theta for each in rows], bandit

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from infex.bandit.bandit import Bandit
     from infex.bandit.decisions import Decisions
 
-MOST_KEPT = 1 << 16  # intervals of one bandit that stay
+MOST_INTERVALS = 1 << 16  # intervals of one bandit that stay
 Asked = OrderedDict[str, tuple[Decision, Noticed]]
 ASKED: weakref.WeakKeyDictionary[Readable, Asked] = weakref.WeakKeyDictionary()
 
@@ -69,7 +69,7 @@ def _noticed(bandit: Bandit, decision: Decision) -> Noticed | None:
     noticed = noticed_on(bandit, Grounds.of([on]))
     asked = ASKED.setdefault(bandit, OrderedDict())
     asked[decision.id] = decision, noticed
-    if len(asked) > MOST_KEPT:
+    if len(asked) > MOST_INTERVALS:
         asked.popitem(last=False)
     return noticed
 
