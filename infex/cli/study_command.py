@@ -151,6 +151,8 @@ def verify(url: str, name: str, checkpoint: str | None, json_wanted: bool) -> No
     with reading(url, name) as store:
         found = verdict_of(store, name, {}, checkpoint)
     counts = f"{found.entries} entries, {found.decisions} decisions, {found.proven} proven"
+    if found.unproven:
+        counts += f", {found.unproven} that rest on what was erased since"
     lines = [f"holds: {counts}" if found.holds else f"does not hold: {found.why}"]
     _say(found, json_wanted, [*lines, f"checkpoint {found.checkpoint}"])
     if not found.holds:
