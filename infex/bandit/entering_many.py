@@ -81,7 +81,7 @@ class EnteredTogether:
         refuse_unfit(self._bandit, decided)
         self._bandit._player.book(decided.taken)
 
-    def tell(self, decision: Played, ground: Ground, reward: float, weight: float) -> None:
+    def tell(self, decision: LearntDecision, ground: Ground, reward: float, weight: float) -> None:
         """Takes the reward of a decision, which is learnt on that."""
         if not abs(reward) <= LARGEST_REWARD or not weight > 0.0:
             raise InvalidReward(f"a reward of {reward!r} with the weight {weight!r} cannot be learnt")
@@ -125,7 +125,7 @@ Ground = tuple[int, Sequence[float] | Floats | None]
 """What a reward is learnt on: the place of an arm, or -1, and features or a context, or None."""
 
 
-class Played(Pulled, Protocol):
+class LearntDecision(Pulled, Protocol):
     """What is to be known of a decision whose reward is learnt."""
 
     @property

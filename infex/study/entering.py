@@ -15,7 +15,7 @@ from infex.study.plain_requests import digest_of
 from infex.study.standing import Standing
 
 DECISION_KIND, REWARD_KIND = EntryKind.DECISION.value, EntryKind.REWARD.value
-REST = Turn.REST.value
+REST_WORD = Turn.REST.value
 
 
 def enter_many(standing: Standing, entries: Iterable[Entry]) -> None:
@@ -85,7 +85,7 @@ class Passage:
     def _is_rest(self, key: str, content: DecisionContent) -> bool:
         """Takes a plain greedy round in the shortest way; False if it is another, or does not fit."""
         c = content
-        if c.turn != REST or c.explored or c.noticed or c.loss != 0.0 or key in self._begun:
+        if c.turn != REST_WORD or c.explored or c.noticed or c.loss != 0.0 or key in self._begun:
             return False
         place, row = ground_of(c.on)
         return self._course.rest(key, c.t, c.changes, place, 0 if row is None else len(row))

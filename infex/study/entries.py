@@ -12,7 +12,7 @@ from infex.checks import quick
 from infex.errors import DamagedJournal, JournalMoved
 
 HASH_SIZE, SALT_SIZE = 32, 16
-LENGTH, PLACE = Struct(">I").pack, Struct(">QqI").pack
+LENGTH_BYTES, PLACE_BYTES = Struct(">I").pack, Struct(">QqI").pack
 
 
 class Mark(NamedTuple):
@@ -136,11 +136,11 @@ def follows(entry: Entry, after: Mark) -> bool:
 
 def _seal(salt: bytes, unit: str, content: bytes) -> bytes:
     about = unit.encode()
-    return blake2b(salt + LENGTH(len(about)) + about + content, digest_size=HASH_SIZE).digest()
+    return blake2b(salt + LENGTH_BYTES(len(about)) + about + content, digest_size=HASH_SIZE).digest()
 
 
 def _link(before: bytes, number: int, kind: str, key: str, at: int, seal: bytes) -> bytes:
     """Parts of any length have it before them, so that no two can be cut otherwise."""
     word = kind.encode()
-    place = PLACE(number, at, len(word))
+    place = PLACE_BYTES(number, at, len(word))
     return blake2b(before + seal + place + word + key.encode(), digest_size=HASH_SIZE).digest()

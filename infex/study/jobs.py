@@ -10,7 +10,7 @@ from typing import Any, final
 
 from infex.errors import InfexError, StoreFailed
 
-REFUSALS = (InfexError, TypeError, ValueError)
+REFUSED_WITH = (InfexError, TypeError, ValueError)
 """What work is refused with, before it has changed anything."""
 
 
@@ -34,7 +34,7 @@ class Job:
     @property
     def broke_off(self) -> bool:
         """Did it end by an error that no refusal is, and that may have come anywhere?"""
-        return self.error is not None and not isinstance(self.error, REFUSALS)
+        return self.error is not None and not isinstance(self.error, REFUSED_WITH)
 
     def do(self) -> None:
         """Does the work; an error is kept for its caller."""

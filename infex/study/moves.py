@@ -26,7 +26,7 @@ from infex.study.standing import Standing
 from infex.version import __version__
 
 
-class Question(NamedTuple):
+class KeyedRequest(NamedTuple):
     """A key, whom it is about, and what is asked for it."""
 
     key: str
@@ -34,12 +34,12 @@ class Question(NamedTuple):
     request: Request
 
 
-def ask_one(desk: Desk, question: Question) -> tuple[Decision, int]:
+def ask_one(desk: Desk, question: KeyedRequest) -> tuple[Decision, int]:
     """The decision of a key, taken now or before, and the entry that it rests on."""
     return _ask(desk, expired(desk), question)
 
 
-def ask_all(desk: Desk, questions: Sequence[Question]) -> tuple[list[Decision], int]:
+def ask_all(desk: Desk, questions: Sequence[KeyedRequest]) -> tuple[list[Decision], int]:
     """The decisions of many keys, and the last entry that they rest on; if one is refused, there is none.
 
     What can be seen before the first is decided costs nothing; after that the state is built anew.
@@ -58,7 +58,7 @@ def ask_all(desk: Desk, questions: Sequence[Question]) -> tuple[list[Decision], 
     return found, number
 
 
-def _ask(desk: Desk, now: int, question: Question) -> tuple[Decision, int]:
+def _ask(desk: Desk, now: int, question: KeyedRequest) -> tuple[Decision, int]:
     key, unit, request = question
     case = desk.find(key)
     if case is not None:
@@ -72,7 +72,7 @@ def _ask(desk: Desk, now: int, question: Question) -> tuple[Decision, int]:
     return decided.decision, number
 
 
-def _refuse_question(desk: Desk, question: Question, first: Request) -> None:
+def _refuse_question(desk: Desk, question: KeyedRequest, first: Request) -> None:
     """Refuses what the state as it is refuses, and what differs from the first request of the same key."""
     key, unit, request = question
     _refuse_another(key, first.digest, request)
@@ -117,19 +117,19 @@ def _held_answer(standing: Standing, key: str, request: Request) -> Decision:
     return held_decision(standing.bandit, standing.frozen, way, key, request.options)
 
 
-class Told(NamedTuple):
+class KeyedReward(NamedTuple):
     """A key, and what is told of it."""
 
     key: str
     content: RewardContent
 
 
-def tell_one(desk: Desk, told: Told) -> tuple[RewardState, int]:
+def tell_one(desk: Desk, told: KeyedReward) -> tuple[RewardState, int]:
     """The state that a decision has once this was told of it, and the entry that it rests on."""
     return _tell(desk, expired(desk), told)
 
 
-def tell_all(desk: Desk, every: Sequence[Told]) -> tuple[list[RewardState], int]:
+def tell_all(desk: Desk, every: Sequence[KeyedReward]) -> tuple[list[RewardState], int]:
     """The same for many rewards: if one is refused, none was told."""
     now = expired(desk)
     for row, told in enumerate(every):
@@ -144,19 +144,19 @@ def tell_all(desk: Desk, every: Sequence[Told]) -> tuple[list[RewardState], int]
     return found, number
 
 
-def _refuse_reward(desk: Desk, told: Told) -> None:
+def _refuse_reward(desk: Desk, told: KeyedReward) -> None:
     """Refuses what the state as it is refuses."""
     case, standing = known_case(desk, told.key), desk.standing
     if not _repeats(standing, case, told) and not case.held and case.is_open:
         refuse_reward(standing.bandit, told.content.reward or 0.0)
 
 
-def _repeats(standing: Standing, case: Case, told: Told) -> bool:
+def _repeats(standing: Standing, case: Case, told: KeyedReward) -> bool:
     key, content = told
     return case.repeats(key, content.reward or 0.0, content.weight, content.part, standing.rules.sums)
 
 
-def _tell(desk: Desk, now: int, told: Told) -> tuple[RewardState, int]:
+def _tell(desk: Desk, now: int, told: KeyedReward) -> tuple[RewardState, int]:
     key, content = told
     case = known_case(desk, key)
     if _repeats(desk.standing, case, told):

@@ -46,8 +46,8 @@ from infex.study.erasing import forget_unit
 from infex.study.explaining_cases import Explanation, explanation_of
 from infex.study.lifting import Lift, lift_of
 from infex.study.moves import (
-    Question,
-    Told,
+    KeyedRequest,
+    KeyedReward,
     amend_one,
     ask_all,
     ask_one,
@@ -130,7 +130,7 @@ class Study:
         """
         words = {"context": context, "arms": arms, "labels": labels, "allowed": allowed, **more}
         about = checked_unit(unit)
-        question = Question(checked_key(key), about, request_of(words, about))
+        question = KeyedRequest(checked_key(key), about, request_of(words, about))
         return self._desk.run(lambda: ask_one(self._desk, question), durable)
 
     def ask_many(
@@ -152,7 +152,7 @@ class Study:
         _refuse_lengths(len(keys), given | {"units": units})
         abouts = [checked_unit(None if units is None else units[place]) for place in range(len(keys))]
         questions = [
-            Question(checked_key(key), about, request_of(_of_row(given, place) | more, about))
+            KeyedRequest(checked_key(key), about, request_of(_of_row(given, place) | more, about))
             for place, (key, about) in enumerate(zip(keys, abouts, strict=True))
         ]
         return self._desk.run(lambda: ask_all(self._desk, questions), durable)
@@ -173,7 +173,7 @@ class Study:
         after the study's `wait` is kept, not learnt, and marked late. `weight` is that of `Bandit.tell`.
         """
         content = _content(reward, weight, part)
-        return self._desk.run(lambda: tell_one(self._desk, Told(key, content)), durable)
+        return self._desk.run(lambda: tell_one(self._desk, KeyedReward(key, content)), durable)
 
     def correct(self, key: str, reward: float, *, reason: str = "") -> RewardState:
         """Puts a reward right that was told, or taken by default: as if it had come so; its state then.
@@ -201,7 +201,7 @@ class Study:
         If one is refused, the error names its row, and none was told.
         """
         _refuse_lengths(len(keys), {"rewards": rewards})
-        every = [Told(key, _content(reward)) for key, reward in zip(keys, rewards, strict=True)]
+        every = [KeyedReward(key, _content(reward)) for key, reward in zip(keys, rewards, strict=True)]
         return self._desk.run(lambda: tell_all(self._desk, every), durable)
 
     def state(self, key: str) -> RewardState:

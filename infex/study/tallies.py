@@ -79,7 +79,7 @@ class Tally(msgspec.Struct, forbid_unknown_fields=True):
     held_reward: float = 0.0
 
 
-class Judged(Protocol):
+class Estimated(Protocol):
     """What sums need of a decision."""
 
     @property
@@ -116,7 +116,7 @@ class Tallies:
             found = self.tally.days[number] = DayTally()
         return found
 
-    def decided(self, at: int, decision: Judged, reason: str) -> None:
+    def decided(self, at: int, decision: Estimated, reason: str) -> None:
         """A decision was taken."""
         day = self.day(at)
         day.decisions += 1
@@ -126,7 +126,7 @@ class Tallies:
         reasons = self.tally.reasons
         reasons[reason] = reasons.get(reason, 0) + 1
 
-    def learnt(self, at: int, decision: Judged, reward: float, told_at: int) -> None:
+    def learnt(self, at: int, decision: Estimated, reward: float, told_at: int) -> None:
         """The first reward of a decision was told."""
         day = self.day(at)
         day.rewards += 1
@@ -135,7 +135,9 @@ class Tallies:
         self.tally.delay += waited
         self.tally.delays[bisect_left(DELAY_EDGES, waited)] += 1
 
-    def changed(self, at: int, decision: Judged, before: float, reward: float, first: bool = False) -> None:
+    def changed(
+        self, at: int, decision: Estimated, before: float, reward: float, first: bool = False
+    ) -> None:
         """The reward that counts for a decision is another."""
         day, residual = self.day(at), reward - decision.estimate
         day.reward += reward - before
