@@ -24,7 +24,7 @@ def abort_some(share: float, seed: str) -> None:
             if rng.random() < share:
                 raise StoreFailed("aborted on purpose")
 
-    postgres_store._append = failing
+    postgres_store._append = failing  # type: ignore[assignment]
 
 
 def insisting(call: Any, *given: Any, **more: Any) -> Any:

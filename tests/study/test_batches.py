@@ -174,13 +174,14 @@ def test_whoever_works_does_the_work_of_those_who_come_meanwhile() -> None:
 
     counter, jobs = Counter(serve), [Job(first), *(Job(other) for _ in range(5))]
     with ThreadPoolExecutor(1) as pool:
-        busy = pool.submit(lambda: (counter.bring(jobs[0]), threading.get_ident())[1])
+        worker = pool.submit(threading.get_ident).result()
+        busy = pool.submit(counter.bring, jobs[0])
         assert entered.wait(PATIENCE)
         for job in jobs[1:]:
             counter.bring(job)  # and goes on at once
         assert threads == []
         leave.set()
-        worker = busy.result()
+        busy.result()
     for job in jobs:
         job.wait()
     assert threads == [worker] * 5

@@ -14,7 +14,7 @@ from tests.study.studies import ARMS, shop
 def test_an_export_is_read_as_a_log(tmp_path: Path, chooses: bool) -> None:
     with shop(tmp_path, policy=infex.Infex(infex.LinTS(), infex.every(3)), rewards=(0.0, 1.0)) as study:
         words = [{"offered": [0, 2]} if chooses and n % 4 == 0 else {} for n in range(40)]
-        decisions = [study.ask(f"k{n}", unit=f"u{n % 5}", **each) for n, each in enumerate(words)]  # type: ignore[arg-type]
+        decisions = [study.ask(f"k{n}", unit=f"u{n % 5}", **each) for n, each in enumerate(words)]
         study.tell_many([f"k{n}" for n in range(30)], [n % 2 for n in range(30)])
         study.flush()
         assert export(study._desk.store, "shop", {}, tmp_path / "log.parquet") == 40
