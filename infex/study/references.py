@@ -17,12 +17,12 @@ from infex.errors import CannotLoad, InfexError, NoRecord
 from infex.records import made, record
 from infex.records.registry import NAMED, row_of
 
-AS_THEY_ARE = (bool, int, float, str, type(None))
+KEPT_AS_VALUES = (bool, int, float, str, type(None))
 
 
 def reference_to(thing: object) -> Any:
     """How a thing can be made again; NoRecord if it holds something that no module has under a name."""
-    if isinstance(thing, AS_THEY_ARE):
+    if isinstance(thing, KEPT_AS_VALUES):
         return thing
     if isinstance(thing, tuple | list):
         return {"items": [reference_to(part) for part in thing], "tuple": isinstance(thing, tuple)}
@@ -38,7 +38,7 @@ def reference_to(thing: object) -> Any:
 
 def remade(reference: Any) -> Any:
     """The thing that `reference_to` told how to make; CannotLoad if it cannot be made here."""
-    if isinstance(reference, AS_THEY_ARE):
+    if isinstance(reference, KEPT_AS_VALUES):
         return reference
     match reference:
         case {"items": items, "tuple": is_tuple}:
