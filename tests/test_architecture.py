@@ -57,7 +57,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "service": GROUND | {"version", "files", "streams", "records", "bandit", "study"},
     "client": GROUND | {"records"},
     "cli": {"errors", "files", "schedules", "theory", "verification", "reports", "experiments", "planning"}
-    | {"logs", "evaluation", "records", "study", "service"},
+    | {"logs", "evaluation", "study", "service"},
     "__main__": {"cli"},
     "testing": GROUND  # simulation: `agree` compares whole runs
     | {"streams", "schedules", "linear", "policies", "rounds", "environments", "simulation"}

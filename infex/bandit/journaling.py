@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from infex.bandit import saving
-from infex.bandit.arms import context_within
+from infex.bandit.arms import Mapped, context_within
 from infex.bandit.bandit import Bandit
 from infex.bandit.context_reading import noticed_in, read_one
 from infex.bandit.deciding import key_for, pending_of
@@ -37,6 +37,18 @@ def decide_own(bandit: Bandit, options: dict[str, Any], key: str) -> Decided:
         if quickly is not None:
             return quickly
     return bandit.decide(**options, id=key)
+
+
+def refuse_options(bandit: Bandit, options: dict[str, Any], key: str) -> None:
+    """Refuses what `decide_own` would refuse now."""
+    with bandit._lock:
+        arms = bandit._arms
+        plain = not options.keys() - {"context"} and bandit._player.shortcut is not None
+        if plain and isinstance(arms, Mapped) and isinstance(arms.layout, Separate):
+            context_within(arms, read_one(arms, options.get("context")))
+            key_for(bandit, key, bandit.t + 1)
+            return
+    bandit.decide(**options, id=key)
 
 
 def _glanced(bandit: Bandit, given: object, key: str) -> Decided | None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from infex.arrays import Integers, Label, fitting, shown
 from infex.bandit.arms import Arms, Changing, Labels, Mapped
-from infex.bandit.decision import Decision
 from infex.bandit.decisions import Decisions
 from infex.checks import whole
 from infex.errors import CannotLoad, DamagedFile
@@ -36,7 +35,23 @@ def no_pulls(arms: Arms) -> Integers | None:
     return np.zeros(arms.features.count, dtype=np.int64)
 
 
-def count_pull(bandit: Bandit, decision: Decision) -> None:
+class Pulled(Protocol):
+    """What is to be known of a decision to count its arm."""
+
+    @property
+    def t(self) -> int:
+        """Its round."""
+
+    @property
+    def arm(self) -> int:
+        """The place of its arm then."""
+
+    @property
+    def label(self) -> Label | None:
+        """The label of its arm."""
+
+
+def count_pull(bandit: Bandit, decision: Pulled) -> None:
     """One more reward of an arm, if it is still there: not of another at its place, or of its label."""
     pulls = bandit._player._memory.pulls
     if pulls is not None and (place := _place(bandit._arms, pulls.size, decision)) is not None:
@@ -131,7 +146,7 @@ def _whole(number: object) -> int:
     return whole("a round or place of arms that were removed", number, least=0, error=DamagedFile)
 
 
-def _place(arms: Arms, count: int, decision: Decision) -> int | None:
+def _place(arms: Arms, count: int, decision: Pulled) -> int | None:
     """The present place of the arm of a decision, among so many; None of one that is gone."""
     assert isinstance(arms, Mapped)
     place, labels = decision.arm, arms.labels

@@ -151,6 +151,8 @@ def verify(url: str, name: str, checkpoint: str | None, json_wanted: bool) -> No
     with reading(url, name) as store:
         found = verdict_of(store, name, {}, checkpoint)
     counts = f"{found.entries} entries, {found.decisions} decisions, {found.proven} proven"
+    if found.unproven:
+        counts += f", {found.unproven} that rest on what was erased since"
     lines = [f"holds: {counts}" if found.holds else f"does not hold: {found.why}"]
     _say(found, json_wanted, [*lines, f"checkpoint {found.checkpoint}"])
     if not found.holds:
@@ -184,17 +186,20 @@ def restore(file: Path, url: str, json_wanted: bool) -> None:
 @study.command()
 @click.argument("url")
 @click.argument("name")
-@click.option("--policy", required=True, help='A policy such as "Infex(LinUCB, every(50))".')
+@click.option("--policy", required=True, help='Such as "Infex(LinUCB, every(50))" or "my.rules:Mine(c=3)".')
 @click.option("--reason", required=True, help="Why it is changed; it is kept in the journal.")
 @_json
 def amend(url: str, name: str, policy: str, reason: str, json_wanted: bool) -> None:
     """Puts another policy in force, as an entry of the journal."""
-    from infex.records.catalog import parse
+    from infex.errors import InvalidSetting
+    from infex.experiments.expressions import read
     from infex.study.study import Study
 
-    chosen = parse(policy)
+    chosen = read(policy, "policy")
+    if len(chosen) != 1:
+        raise InvalidSetting(f"{policy!r} names {len(chosen)} policies: one is to be in force")
     with Study.open(url, name) as opened:
-        opened.amend(policy=chosen, reason=reason)
+        opened.amend(policy=chosen[0].make(), reason=reason)
     _say({"study": name, "policy": policy}, json_wanted, [f"{policy} is in force"])
 
 

@@ -6,17 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from infex.bandit import Bandit
-from infex.errors import DamagedJournal, NoRecord
+from infex.errors import DamagedJournal
+from infex.study.references import reference_to
 from infex.study.study_settings import Settings, alive, kept_thing
 
 
 def kept_policy(policy: object) -> Any:
-    """A policy that takes over, as plain data; one with code of yours is refused, for none could hold it."""
+    """A policy that takes over, as plain data; one with code of yours by the name of its class."""
     kept = kept_thing(policy)
-    if kept["record"] is None:
-        raise NoRecord(
-            f"{kept['shown']} holds your code: a study can begin with it, and not be amended to it"
-        )
+    if kept["record"] is None and "by" not in kept:
+        reference_to(policy)  # which says why not
     return kept
 
 

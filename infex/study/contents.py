@@ -11,6 +11,7 @@ from infex.bandit.decision import Decided, Decision
 from infex.checks import quick
 from infex.errors import DamagedJournal, ForeignStore
 from infex.linear import InBlock, On
+from infex.linear.grounds import NO_PLACE
 from infex.policies.choice import Choice, Turn
 from infex.records.notes import note_of, note_record, reason_of
 from infex.rounds import Taken
@@ -27,14 +28,16 @@ class Content(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     v: int
 
 
-class ArmInContext(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ArmInContext(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """What a reward is learnt on where every arm has a regression of its own."""
 
     arm: int
     context: list[float]
 
 
-class DecisionContent(Content, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class DecisionContent(
+    Content, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False
+):
     """The request, and what was decided: all that is needed to enter it again."""
 
     request: msgspec.Raw
@@ -73,7 +76,9 @@ class HeldContent(Content, frozen=True, kw_only=True, omit_defaults=True, forbid
     by: str = ""
 
 
-class RewardContent(Content, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class RewardContent(
+    Content, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False
+):
     """A reward that was told, or a default one; None where nothing is learnt."""
 
     reward: float | None
@@ -185,7 +190,7 @@ def decision_content(decided: Decided, request: bytes, by: str = __version__) ->
         said=None if said == decision.reason else str(said),
         chance=chance,
         law=law,
-        turn=None if turn is None else turn.value,
+        turn=None if turn is None else turn._value_,
         note=None if note is None else note_record(note),
         features=None if features is None else np.asarray(features).tolist(),
         loss=loss,
@@ -228,6 +233,13 @@ def _on_of(on: int | ArmInContext | list[float]) -> On:
     if isinstance(on, ArmInContext):
         return InBlock(on.arm, np.array(on.context, dtype=np.float64))
     return on if isinstance(on, int) else np.array(on, dtype=np.float64)
+
+
+def ground_of(on: int | ArmInContext | list[float]) -> tuple[int, list[float] | None]:
+    """What a reward is learnt on, in two parts: the place of an arm, or -1, and features or a context."""
+    if isinstance(on, ArmInContext):
+        return on.arm, on.context
+    return (on, None) if isinstance(on, int) else (NO_PLACE, on)
 
 
 def residue_of(number: int, content: DecisionContent) -> Residue:

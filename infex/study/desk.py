@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Protocol, TypeVar, final
+from typing import NamedTuple, Protocol, TypeVar, final
 
 from infex.errors import DamagedJournal, InfexError, StoreFailed
 from infex.study.cases import Case, EntryKind, case_of
 from infex.study.contents import Content, encoded
 from infex.study.entries import Draft, Mark
+from infex.study.jobs import Counter, Job
+from infex.study.opening import replayed
 from infex.study.rules import MICROSECONDS
 from infex.study.standing import Standing
 from infex.study.state_snapshots import snapshot_of
 from infex.study.store import Snapshot, Store
-from infex.study.writer import Ticket, Writer
+from infex.study.writer import Writer
 
 Answer = TypeVar("Answer")
 CLOSED_KEPT = 4096  # cases that were closed last, which are likely to be asked for again
@@ -40,6 +41,9 @@ class Desk(Protocol):
 
     def write(self, kind: EntryKind, key: str, unit: str, at: int, content: Content) -> int:
         """Adds an entry; its number."""
+
+    def settle(self) -> None:
+        """What was written so far stays, also if the work that goes on is refused."""
 
     def find(self, key: str) -> Case | None:
         """The case of a key, open or closed."""
@@ -76,14 +80,22 @@ def kept_case(store: Store, name: str, key: str) -> Case:
     return case
 
 
+class Settled(NamedTuple):
+    """What stays if a piece of work is refused: so many drafts, and a state after this entry."""
+
+    drafts: int
+    number: int
+
+
 @final
 class LocalDesk:
     """That of a journal which this process alone writes.
 
-    `run` does a piece of work under the lock, and returns what it gives once the entries it rests on are on
-    disk. Entries go to the disk in their order, so that nothing is acknowledged before what it rests on. If
-    the disk fails, whoever waits is told, and what was decided stays decided: it goes to the disk with the
-    next entries, or when it is asked for again, or never, if the process ends before.
+    `run` does a piece of work, and returns what it gives once the entries it rests on are on disk. Whoever
+    works does the work of all who came since. Entries go to the disk in their order, so that nothing is
+    acknowledged before what it rests on. If the disk fails, whoever waits is told, and what was decided stays
+    decided: it goes to the disk with the next entries, or when it is asked for again, or never, if the
+    process ends before. Work that breaks off leaves nothing behind: the state is built anew from the journal.
     """
 
     def __init__(
@@ -91,10 +103,12 @@ class LocalDesk:
     ) -> None:
         self.store, self.name, self.standing = store, name, standing
         self._clock = clock
-        self._lock = threading.RLock()
+        self._counter = Counter(self._do_all)
         self._closed: dict[str, Case] = {}
         self._writer = Writer(store, name, mark)
-        self._ticket = Ticket(0, None)  # the last
+        self._drafts: list[Draft] = []  # which the writer does not have yet
+        self._settled = Settled(0, standing.number)
+        self._ahead = False  # has the state taken in what the journal will not have?
         self._snapshot_at = mark.number
         self.snapshots_failed = 0
 
@@ -102,29 +116,76 @@ class LocalDesk:
         return int(self._clock() * MICROSECONDS)
 
     def run(self, work: Callable[[], tuple[Answer, int]], durable: bool) -> Answer:
-        writer = self._writer
-        with self._lock:
-            writer.refuse_more()
-            answer, number = work()
-            ticket = self._ticket if self._is_new(number) else writer.again(number)
+        job = Job(work, durable)
+        self._counter.bring(job)
+        job.wait()
         if durable:
-            writer.wait(ticket)
+            self._writer.refuse_unwritten(job.number)
         if is_time(self.standing.number, self._snapshot_at):
             self.keep_snapshot()
+        answer: Answer = job.answer
         return answer
 
-    def _is_new(self, number: int) -> bool:
-        """Is this the last entry, and its batch still on its way?"""
-        last, batch = self._ticket
-        return number == last and batch is not None and not batch.done.is_set()
+    def _do_all(self, jobs: list[Job]) -> None:
+        """Does pieces of work one after the other; who waits for the disk is called when it has them all."""
+        interrupted: BaseException | None = None
+        for job in jobs:
+            try:
+                self._do(job)
+            except BaseException as error:  # such as Ctrl-C, which is not for whoever wants this done
+                interrupted, job.error = error, StoreFailed("broken off: the same call again is safe")
+                self._drop(broke_off=True)
+            if job.error is not None or not job.durable:
+                job.end()
+        self._hand_over([job for job in jobs if job.durable and job.error is None])
+        if interrupted is not None:
+            raise interrupted
+
+    def _do(self, job: Job) -> None:
+        """One piece of work: if it is refused, nothing of it stays."""
+        try:
+            self._renew_if_ahead()
+            self._writer.refuse_more()
+        except StoreFailed as error:
+            job.error = error
+            return
+        self.settle()
+        job.do()
+        if job.error is not None:
+            self._drop(job.broke_off)
+
+    def settle(self) -> None:
+        self._settled = Settled(len(self._drafts), self.standing.number)
+
+    def _drop(self, broke_off: bool) -> None:
+        """What was written since the last settling is not; if the state has it, that is built anew."""
+        del self._drafts[self._settled.drafts :]
+        self._ahead = self._ahead or broke_off or self.standing.number != self._settled.number
+
+    def _renew_if_ahead(self) -> None:
+        if self._ahead:
+            self.flush()
+            self.replace(replayed(self.store, self.name, self.standing.given)[0])
+            self._ahead = False
+
+    def _hand_over(self, jobs: list[Job]) -> None:
+        """Gives the writer all drafts, in one piece; those of `jobs` are called when theirs are on disk."""
+        before, drafts, self._drafts = self._writer.added, self._drafts, []
+        new = [job.end for job in jobs if job.number > before]
+        if drafts or new:
+            self._writer.add(drafts, new)
+        for job in jobs:
+            if job.number <= before:
+                self._writer.call(self._writer.again(job.number), job.end)
 
     def look(self, work: Callable[[], Answer]) -> Answer:
-        with self._lock:
+        with self._counter.held():
+            self._renew_if_ahead()
             return work()
 
     def write(self, kind: EntryKind, key: str, unit: str, at: int, content: Content) -> int:
-        self._ticket = self._writer.add(Draft(kind.value, key, unit, at, encoded(content)))
-        return self._ticket.number
+        self._drafts.append(Draft(kind._value_, key, unit, at, encoded(content)))
+        return self._writer.added + len(self._drafts)
 
     def find(self, key: str) -> Case | None:
         case = self.standing.cases.get(key) or self._closed.get(key)
@@ -143,21 +204,23 @@ class LocalDesk:
                     del closed[old]
 
     def holding(self) -> AbstractContextManager[object]:
-        return self._lock
+        return self._counter.held()
 
     def replace(self, standing: Standing) -> None:
         self.standing = standing
         self._closed.clear()
 
     def flush(self) -> None:
-        with self._lock:
-            ticket = self._writer.again(self.standing.number)
+        with self._counter.held():
+            self._hand_over([])
+            ticket = self._writer.again(self._writer.added)
         self._writer.wait(ticket)
 
     def keep_snapshot(self) -> None:
         try:
-            with self._lock:
+            with self._counter.held():
                 self._snapshot_at = self.standing.number
+                self._renew_if_ahead()
                 self.flush()
                 kept = Snapshot(self._writer.mark, snapshot_of(self.standing))
             self.store.keep(self.name, kept)
@@ -165,7 +228,7 @@ class LocalDesk:
             self.snapshots_failed += 1
 
     def close(self) -> None:
-        with self._lock:
+        with self._counter.held():
             failed: StoreFailed | None = None
             try:
                 self.flush()

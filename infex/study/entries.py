@@ -5,11 +5,14 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
+from struct import Struct
 from typing import Any, NamedTuple
 
+from infex.checks import quick
 from infex.errors import DamagedJournal, JournalMoved
 
 HASH_SIZE, SALT_SIZE = 32, 16
+LENGTH_BYTES, PLACE_BYTES = Struct(">I").pack, Struct(">QqI").pack
 
 
 class Mark(NamedTuple):
@@ -76,32 +79,33 @@ def entry_of(row: tuple[Any, ...]) -> Entry:
     """The entry in a row of a database, whole or erased."""
     if tuple(map(type, row)) not in (WHOLE, ERASED):
         raise DamagedJournal("an entry of the journal is not what was written: its fields are of other kinds")
-    return Entry(*row)
+    return quick(Entry, row)
 
 
-def linked(drafts: Iterable[Draft], after: Mark) -> list[Entry]:
+def linked(drafts: Sequence[Draft], after: Mark) -> list[Entry]:
     """The drafts as the entries behind a place."""
     entries = []
-    for draft in drafts:
-        kind, key, unit, at, content = draft
-        salt = secrets.token_bytes(SALT_SIZE)
+    number, before = after
+    salts = secrets.token_bytes(SALT_SIZE * len(drafts))
+    for place, (kind, key, unit, at, content) in enumerate(drafts):
+        salt = salts[SALT_SIZE * place : SALT_SIZE * (place + 1)]
         seal = _seal(salt, unit, content)
-        number = after.number + 1
-        link = _link(after.link, number, kind, key, at, seal)
-        entries.append(Entry(number, kind, key, unit, at, content, salt, seal, link))
-        after = Mark(number, link)
+        number += 1
+        before = _link(before, number, kind, key, at, seal)
+        entries.append(quick(Entry, (number, kind, key, unit, at, content, salt, seal, before)))
     return entries
 
 
 def followed(entries: Iterable[Entry], after: Mark) -> Iterator[Entry]:
     """The entries, each if it follows the one before; DamagedJournal names the first that does not."""
-    before, last = after.link, after.number
+    last, before = after
     for entry in entries:
-        number, kind, key, _, at, _, _, seal, link = entry
+        number, kind, key, unit, at, content, salt, seal, link = entry
         last += 1
         if number != last:
             raise DamagedJournal(f"entry {last} of the journal is missing")
-        refuse_changed(entry)
+        if content is not None and _seal(salt or b"", unit or "", content) != seal:
+            refuse_changed(entry)
         if _link(before, number, kind, key, at, seal) != link:
             raise DamagedJournal(f"entry {number} of the journal does not follow the one before it")
         before = link
@@ -118,27 +122,25 @@ def refuse_changed(entry: Entry) -> Entry:
 
 def refuse_others(name: str, entries: Sequence[Entry], end: Mark) -> None:
     """Refuses entries that do not follow the end of a journal."""
-    if entries and not _follows(entries[0], end):
+    if entries and not follows(entries[0], end):
         raise JournalMoved(
             f"the journal of {name!r} has {end.number} entries: this entry {entries[0].number} cannot be next"
         )
 
 
-def _follows(entry: Entry, after: Mark) -> bool:
+def follows(entry: Entry, after: Mark) -> bool:
+    """Is this the entry behind a place?"""
     link = _link(after.link, entry.number, entry.kind, entry.key, entry.at, entry.seal)
     return entry.number == after.number + 1 and link == entry.link
 
 
 def _seal(salt: bytes, unit: str, content: bytes) -> bytes:
     about = unit.encode()
-    return blake2b(
-        b"%b%b%b%b" % (salt, len(about).to_bytes(4), about, content), digest_size=HASH_SIZE
-    ).digest()
+    return blake2b(salt + LENGTH_BYTES(len(about)) + about + content, digest_size=HASH_SIZE).digest()
 
 
 def _link(before: bytes, number: int, kind: str, key: str, at: int, seal: bytes) -> bytes:
     """Parts of any length have it before them, so that no two can be cut otherwise."""
     word = kind.encode()
-    place = number.to_bytes(8) + at.to_bytes(8, signed=True)
-    parts = before, seal, place, len(word).to_bytes(4), word, key.encode()
-    return blake2b(b"".join(parts), digest_size=HASH_SIZE).digest()
+    place = PLACE_BYTES(number, at, len(word))
+    return blake2b(before + seal + place + word + key.encode(), digest_size=HASH_SIZE).digest()

@@ -73,7 +73,7 @@ class Scan:
     def __init__(self, store: Store, name: str, given: Mapping[str, object]) -> None:
         self._store, self._name = store, name
         self.rewards: Rewards = {}
-        self.moves = False
+        self.moves = self._chooses = False  # do arms change, and does a request say which are on offer?
         cases: dict[str, Case] = {}
         for entry in store.read(name, BEGINNING):
             if entry.kind == EntryKind.OPENED and entry.content is not None:
@@ -82,6 +82,7 @@ class Scan:
                 what = content_of(AmendmentContent, entry.number, entry.content).what
                 self.moves = self.moves or what in ARM_AMENDMENTS
             elif entry.key and entry.content is not None:
+                self._chooses = self._chooses or b'"offered"' in entry.content
                 self._reward(cases, entry, entry.content)
         self.bandit = bandit_of(dict(self._settings), given)
 
@@ -150,9 +151,9 @@ class Scan:
             "policy": pa.string(), "reason": pa.string(),
         }  # fmt: skip
         offers = {"context"} if self._by_context else {"arms"} if self._by_arms else set()
-        kept = {
-            word: kind for word, kind in kinds.items() if word not in ("context", "arms") or word in offers
-        }
+        offers |= {"offered"} if self._chooses else set()
+        optional = ("context", "arms", "offered")
+        kept = {word: kind for word, kind in kinds.items() if word not in optional or word in offers}
         said = json.dumps(header_of(self.bandit, self.moves)).encode()
         return pa.schema(list(kept.items()), metadata={"infex": said})
 
@@ -187,10 +188,8 @@ def _vector(context: Any, encoder: Encoder | None) -> list[float]:
     return [float(each) for each in context]
 
 
-def _offered(bandit: Bandit, request: dict[str, Any]) -> list[bool] | None:
-    """Which arms were on offer; None if all were."""
-    if "offered" not in request:
-        return None
+def _offered(bandit: Bandit, request: dict[str, Any]) -> list[bool]:
+    """Which arms were on offer: all, where the request does not say."""
     if "arms" in request:
         labels = request.get("labels") or [None] * len(request["arms"])
     else:

@@ -17,7 +17,7 @@ from infex.study.entries import BEGINNING, Entry
 from infex.study.explaining_cases import time_of
 from infex.study.opening import replayed
 from infex.study.store import Store
-from infex.study.study_figures import metrics_of
+from infex.study.study_figures import figures_of
 from infex.study.verifying import checkpoint_of
 
 PAGE_RESTORED = 1000
@@ -105,7 +105,7 @@ def _entry(entry: Entry, contents: bool) -> dict[str, Any]:
 def metrics_at(url: str, name: str, now: int) -> dict[str, Any]:
     """The figures of a study, with ages at a time in microseconds."""
     with reading(url, name) as store:
-        return metrics_of(replayed(store, name, {})[0], now)
+        return figures_of(replayed(store, name, {})[0], now).whole()
 
 
 def back_up(url: str, path: Path) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from functools import lru_cache
 from hashlib import blake2b
 from typing import final
 
@@ -51,5 +52,6 @@ class KnownKeys:
         return np.frombuffer(self._sorted, dtype=np.uint64).astype("<u8").tobytes()
 
 
+@lru_cache(maxsize=1)  # a key is looked for, and then added
 def _hash(key: str) -> int:
     return int.from_bytes(blake2b(key.encode(), digest_size=8).digest())

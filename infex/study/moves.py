@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
 import msgspec
 
 from infex.bandit import Decision
-from infex.bandit.journaling import Prepared, decide_own, prepared
-from infex.errors import AnotherRequest, InvalidSetting, UnknownDecision
+from infex.bandit.journaling import Prepared, decide_own, prepared, refuse_options, refuse_reward
+from infex.errors import AnotherRequest, InfexError, InvalidSetting, UnknownDecision
 from infex.study.cases import Case, EntryKind, RewardState, held_case
 from infex.study.contents import (
     CONTENT_VERSION,
@@ -18,13 +22,44 @@ from infex.study.contents import (
 from infex.study.desk import Desk
 from infex.study.holding_out import held_decision, is_held
 from infex.study.plain_requests import Request, checked_key
+from infex.study.standing import Standing
 from infex.version import __version__
 
 
-def ask_one(desk: Desk, key: str, unit: str, request: Request) -> tuple[Decision, int]:
+class KeyedRequest(NamedTuple):
+    """A key, whom it is about, and what is asked for it."""
+
+    key: str
+    unit: str
+    request: Request
+
+
+def ask_one(desk: Desk, question: KeyedRequest) -> tuple[Decision, int]:
     """The decision of a key, taken now or before, and the entry that it rests on."""
-    now = desk.now()
-    expire(desk, now)
+    return _ask(desk, expired(desk), question)
+
+
+def ask_all(desk: Desk, questions: Sequence[KeyedRequest]) -> tuple[list[Decision], int]:
+    """The decisions of many keys, and the last entry that they rest on; if one is refused, there is none.
+
+    What can be seen before the first is decided costs nothing; after that the state is built anew.
+    """
+    now, asked = expired(desk), dict[str, Request]()
+    for row, question in enumerate(questions):
+        with _in_row(row, question.key):
+            first = asked.setdefault(question.key, question.request)
+            _refuse_question(desk, question, first)
+    found, number = [], 0
+    for row, question in enumerate(questions):
+        with _in_row(row, question.key):
+            decision, rests_on = _ask(desk, now, question)
+            found.append(decision)
+            number = max(number, rests_on)
+    return found, number
+
+
+def _ask(desk: Desk, now: int, question: KeyedRequest) -> tuple[Decision, int]:
+    key, unit, request = question
     case = desk.find(key)
     if case is not None:
         return _decision_again(key, case, request), case.decided
@@ -37,12 +72,32 @@ def ask_one(desk: Desk, key: str, unit: str, request: Request) -> tuple[Decision
     return decided.decision, number
 
 
+def _refuse_question(desk: Desk, question: KeyedRequest, first: Request) -> None:
+    """Refuses what the state as it is refuses, and what differs from the first request of the same key."""
+    key, unit, request = question
+    _refuse_another(key, first.digest, request)
+    case = desk.find(key)
+    if case is not None:
+        _decision_again(key, case, request)
+    elif is_held(desk.standing.bandit.seed, unit or key, desk.standing.rules.holdout):
+        _held_answer(desk.standing, key, request)
+    else:
+        refuse_options(desk.standing.bandit, request.options, key)
+
+
+@contextmanager
+def _in_row(row: int, key: str) -> Iterator[None]:
+    """Says of an error in which row of a batch it was, and of which key."""
+    try:
+        yield
+    except InfexError as error:
+        raise type(error)(f"row {row}, {key!r}: {error}. Nothing of this batch was taken in") from error
+
+
 def _hold_out(desk: Desk, key: str, unit: str, request: Request, now: int) -> tuple[Decision, int]:
     """The decision of the fixed policy."""
     standing = desk.standing
-    decision = held_decision(
-        standing.bandit, standing.frozen, standing.rules.holdout_policy, key, request.options
-    )
+    decision = _held_answer(standing, key, request)
     content = HeldContent(
         v=CONTENT_VERSION,
         request=msgspec.Raw(request.encoded),
@@ -57,13 +112,54 @@ def _hold_out(desk: Desk, key: str, unit: str, request: Request, now: int) -> tu
     return decision, number
 
 
-def tell_one(desk: Desk, key: str, content: RewardContent) -> tuple[RewardState, int]:
+def _held_answer(standing: Standing, key: str, request: Request) -> Decision:
+    way = standing.rules.holdout_policy
+    return held_decision(standing.bandit, standing.frozen, way, key, request.options)
+
+
+class KeyedReward(NamedTuple):
+    """A key, and what is told of it."""
+
+    key: str
+    content: RewardContent
+
+
+def tell_one(desk: Desk, told: KeyedReward) -> tuple[RewardState, int]:
     """The state that a decision has once this was told of it, and the entry that it rests on."""
-    now = desk.now()
-    expire(desk, now)
+    return _tell(desk, expired(desk), told)
+
+
+def tell_all(desk: Desk, every: Sequence[KeyedReward]) -> tuple[list[RewardState], int]:
+    """The same for many rewards: if one is refused, none was told."""
+    now = expired(desk)
+    for row, told in enumerate(every):
+        with _in_row(row, told.key):
+            _refuse_reward(desk, told)
+    found, number = [], 0
+    for row, told in enumerate(every):
+        with _in_row(row, told.key):
+            state, rests_on = _tell(desk, now, told)
+            found.append(state)
+            number = max(number, rests_on)
+    return found, number
+
+
+def _refuse_reward(desk: Desk, told: KeyedReward) -> None:
+    """Refuses what the state as it is refuses."""
+    case, standing = known_case(desk, told.key), desk.standing
+    if not _repeats(standing, case, told) and not case.held and case.is_open:
+        refuse_reward(standing.bandit, told.content.reward or 0.0)
+
+
+def _repeats(standing: Standing, case: Case, told: KeyedReward) -> bool:
+    key, content = told
+    return case.repeats(key, content.reward or 0.0, content.weight, content.part, standing.rules.sums)
+
+
+def _tell(desk: Desk, now: int, told: KeyedReward) -> tuple[RewardState, int]:
+    key, content = told
     case = known_case(desk, key)
-    sums = desk.standing.rules.sums
-    if case.repeats(key, content.reward or 0.0, content.weight, content.part, sums):
+    if _repeats(desk.standing, case, told):
         return case.state, case.number
     late = case.state is RewardState.DEFAULTED
     if case.is_open and not case.held and case.decision is not None and content.reward is not None:
@@ -74,8 +170,7 @@ def tell_one(desk: Desk, key: str, content: RewardContent) -> tuple[RewardState,
 
 def correct_one(desk: Desk, key: str, content: RewardContent) -> tuple[RewardState, int]:
     """The state of a decision whose reward was wrong, and is this one."""
-    now = desk.now()
-    expire(desk, now)
+    now = expired(desk)
     case = known_case(desk, key)
     if case.is_open or case.decision is None or content.reward is None:
         why = "waits for its first reward: tell it" if case.is_open else "was erased"
@@ -91,6 +186,15 @@ def correct_one(desk: Desk, key: str, content: RewardContent) -> tuple[RewardSta
 def _numbered(content: RewardContent, known: Prepared) -> RewardContent:
     """With what must be known of it, if the reward is changed later."""
     return msgspec.structs.replace(content, counted=known.counted, turn=known.turn, own_turn=known.own_turn)
+
+
+def expired(desk: Desk) -> int:
+    """The time, at which decisions whose own has passed take the default reward; that stays."""
+    now = desk.now()
+    if desk.standing.due and desk.standing.due[0][0] <= now:
+        expire(desk, now)
+        desk.settle()
+    return now
 
 
 def expire(desk: Desk, now: int) -> None:
@@ -141,8 +245,12 @@ def _decision_again(key: str, case: Case, request: Request) -> Decision:
     """The decision that was taken, if the same was asked."""
     if case.decision is None:
         raise UnknownDecision(f"decision {key!r} was erased: choose another key")
-    if case.digest != request.digest:
+    _refuse_another(key, case.digest, request)
+    return case.decision
+
+
+def _refuse_another(key: str, digest: bytes, request: Request) -> None:
+    if digest != request.digest:
         raise AnotherRequest(
             f"something else was asked under the key {key!r} before: a key stands for one request"
         )
-    return case.decision

@@ -13,9 +13,10 @@ def paged(page_of: Callable[[Mark, int], list[Entry]], after: Mark, most: int | 
     """The entries behind a place, all or `most`, each if it follows the one before."""
     left = PAGE_OF_ENTRIES if most is None else most
     while left > 0:
-        page = page_of(after, min(left, PAGE_OF_ENTRIES))
+        wanted = min(left, PAGE_OF_ENTRIES)
+        page = page_of(after, wanted)
         yield from followed(page, after)
-        if not page:
+        if len(page) < wanted:
             return
         after = page[-1].mark
         left = left if most is None else left - len(page)

@@ -46,6 +46,8 @@ def plain_value(name: str, value: object) -> Any:
         return value
     if kind is float:
         return _finite(name, value)  # type: ignore[arg-type]
+    if kind is list and {*map(type, value)} == {float} and all(map(math.isfinite, value)):  # type: ignore[call-overload]
+        return value
     if kind is list or kind is tuple or isinstance(value, set | frozenset | range):
         return [plain_value(name, part) for part in value]  # type: ignore[attr-defined]
     if isinstance(value, np.ndarray | np.generic):
@@ -94,6 +96,8 @@ def checked_unit(unit: object) -> str:
 
 def _writable(name: str, text: str) -> str:
     """Refuses what a database cannot hold as text."""
+    if text.isascii() and "\0" not in text:
+        return text
     if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text if letter > "\ud7ff"):
         raise InvalidSetting(f"{name} must be a text of letters, without NUL or half a pair")
     return text

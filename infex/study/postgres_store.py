@@ -12,7 +12,7 @@ from typing import Any, final
 import psycopg
 
 from infex.errors import ForeignStore, InvalidSetting, JournalMoved, StoreFailed
-from infex.study.entries import BEGINNING, Entry, Mark, entry_of, refuse_others
+from infex.study.entries import BEGINNING, Entry, Mark, entry_of, follows, refuse_others
 from infex.study.paging import paged
 from infex.study.store import Snapshot
 
@@ -39,6 +39,17 @@ create table if not exists infex_snapshots (
 insert into infex_schema select 1 where not exists (select from infex_schema);
 """
 ENTRY_FIELDS = "number, kind, key, unit, at, content, salt, seal, link"
+ARRAYS = ", ".join(
+    f"%b::{kind}[]" for kind in ("int8", "text", "text", "text", "int8", "bytea", "bytea", "bytea", "bytea")
+)
+BEGIN_STUDY = "insert into infex_studies (name, number, link) values (%s, %s, %s) on conflict do nothing"
+APPEND = (
+    "with moved as (update infex_studies set number = %b, link = %b "
+    "where name = %b and number = %b and link = %b returning id) "
+    f"insert into infex_entries (study, {ENTRY_FIELDS}) select moved.id, entry.* "
+    f"from moved, unnest({ARRAYS}) as entry"
+)
+"""One statement: a counter that has moved on finds no row, and then nothing is inserted."""
 
 
 @final
@@ -54,6 +65,9 @@ class PostgresStore:
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._turns: dict[str, int] = {}  # how deep, by study
+        self._ends: dict[
+            str, Mark
+        ] = {}  # the last entries that were seen, which somebody may have gone beyond
         self._lost = False  # was the connection lost, and so all turns, of which some still last?
         self._connection = self._connected()
 
@@ -76,21 +90,29 @@ class PostgresStore:
             return _end(connection, name)
 
     def append(self, name: str, entries: Sequence[Entry]) -> None:
-        with self._changing() as connection:
-            before = _end(connection, name)
-            refuse_others(name, entries, before)
-            if entries:
-                study = _moved(connection, name, before, entries[-1].mark)
-                into = f"copy infex_entries (study, {ENTRY_FIELDS}) from stdin"
-                with connection.cursor() as cursor, cursor.copy(into) as copy:
-                    for entry in entries:
-                        copy.write_row((study, *entry))
+        if not entries:
+            return
+        with self._using() as connection:
+            before = self._ends.get(name, BEGINNING)
+            if not follows(entries[0], before):
+                before = self._ends[name] = _end(connection, name)
+                refuse_others(name, entries, before)
+            if before == BEGINNING:
+                with connection.transaction():
+                    connection.execute(BEGIN_STUDY, (name, *before))
+                    _append(connection, name, before, entries)
+            else:
+                _append(connection, name, before, entries)  # one statement, and so one transaction
+            self._ends[name] = entries[-1].mark
 
     def read(self, name: str, after: Mark = BEGINNING, most: int | None = None) -> Iterator[Entry]:
         return paged(lambda mark, count: self._page(name, mark, count), after, most)
 
     def _page(self, name: str, after: Mark, most: int) -> list[Entry]:
-        return self._entries(name, "and number > %s order by number limit %s", after.number, most)
+        page = self._entries(name, "and number > %s order by number limit %s", after.number, most)
+        if page:
+            self._ends[name] = page[-1].mark
+        return page
 
     def of_key(self, name: str, key: str) -> list[Entry]:
         return self._entries(name, "and key = %s and key <> '' order by number", key)
@@ -216,20 +238,12 @@ def _end(connection: psycopg.Connection[Any], name: str) -> Mark:
     return BEGINNING if found is None else Mark(found[0], found[1])
 
 
-def _moved(connection: psycopg.Connection[Any], name: str, before: Mark, after: Mark) -> int:
-    """The counter of a journal goes on, if it still stands where it was; the number of the study."""
-    if before == BEGINNING:
-        insert = "insert into infex_studies (name, number, link) values (%s, %s, %s)"
-        found = connection.execute(f"{insert} on conflict do nothing returning id", (name, *after)).fetchone()
-    else:
-        found = connection.execute(
-            "update infex_studies set number = %s, link = %s where name = %s and number = %s and link = %s "
-            "returning id",
-            (*after, name, *before),
-        ).fetchone()
-    if found is None:
+def _append(connection: psycopg.Connection[Any], name: str, before: Mark, entries: Sequence[Entry]) -> None:
+    """Moves the counter of a journal, if it still stands where it was, and adds entries: all or nothing."""
+    columns = [list(column) for column in zip(*entries, strict=True)]
+    done = connection.execute(APPEND, (*entries[-1].mark, name, *before, *columns), binary=True)
+    if done.rowcount != len(entries):
         raise JournalMoved(f"somebody else has appended to the journal of {name!r}")
-    return int(found[0])
 
 
 def _pages(entries: Iterator[Entry], size: int = 1000) -> Iterator[list[Entry]]:

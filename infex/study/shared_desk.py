@@ -5,30 +5,19 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, final
+from typing import final
 
 from infex.errors import InfexError, StoreFailed
 from infex.study.cases import Case, EntryKind
 from infex.study.contents import Content, encoded
-from infex.study.desk import Answer, is_time, kept_case
+from infex.study.desk import Answer, Settled, is_time, kept_case
 from infex.study.entries import Draft, Mark, linked
+from infex.study.jobs import Job
 from infex.study.opening import replayed
 from infex.study.rules import MICROSECONDS
 from infex.study.standing import Standing
 from infex.study.state_snapshots import snapshot_of
 from infex.study.store import Snapshot, Store
-
-
-@final
-class Job:
-    """A piece of work that somebody waits for, and what came of it."""
-
-    __slots__ = ("answer", "done", "error", "work")
-
-    def __init__(self, work: Callable[[], tuple[Any, int]]) -> None:
-        self.work, self.done = work, threading.Event()
-        self.answer: Any = None
-        self.error: BaseException | None = None
 
 
 @final
@@ -51,6 +40,7 @@ class SharedDesk:
         self._closed: dict[str, Case] = {}
         self._lock = threading.RLock()  # of the state
         self._ahead = False  # has the state taken in what the journal may not have?
+        self._settled = Settled(0, standing.number)
         self._snapshot_at = mark.number
         self._jobs: list[Job] = []
         self._called = threading.Condition()
@@ -68,9 +58,7 @@ class SharedDesk:
                 raise StoreFailed(f"the study {self.name!r} was closed")
             self._jobs.append(job)
             self._called.notify()
-        job.done.wait()
-        if job.error is not None:
-            raise job.error
+        job.wait()
         answer: Answer = job.answer
         return answer
 
@@ -80,9 +68,12 @@ class SharedDesk:
             return work()
 
     def write(self, kind: EntryKind, key: str, unit: str, at: int, content: Content) -> int:
-        self._drafts.append(Draft(kind.value, key, unit, at, encoded(content)))
+        self._drafts.append(Draft(kind._value_, key, unit, at, encoded(content)))
         self._ahead = True
         return self._mark.number + len(self._drafts)
+
+    def settle(self) -> None:
+        self._settled = Settled(len(self._drafts), self.standing.number)
 
     def find(self, key: str) -> Case | None:
         case = self.standing.cases.get(key) or self._closed.get(key)
@@ -157,7 +148,7 @@ class SharedDesk:
                 jobs, self._jobs = self._jobs, []
             self._turn(jobs)
             for job in jobs:
-                job.done.set()
+                job.end()
             if is_time(self._mark.number, self._snapshot_at):
                 self.keep_snapshot()
 
@@ -165,17 +156,19 @@ class SharedDesk:
         try:
             with self.holding():
                 for job in jobs:
-                    _do(job)
+                    self._do(job)
         except Exception as error:  # whatever it is, those who wait must hear of it
             for job in jobs:
                 if job.error is None:
                     job.error = StoreFailed(f"not acknowledged: {error}")
                     job.error.__cause__ = error
 
-
-def _do(job: Job) -> None:
-    """One piece of work; what is refused is that one's own."""
-    try:
-        job.answer, _ = job.work()
-    except (InfexError, TypeError, ValueError) as error:
-        job.error = error
+    def _do(self, job: Job) -> None:
+        """One piece of work; what is refused is that one's own, and nothing of it stays."""
+        self.settle()
+        job.do()
+        if job.error is not None:
+            del self._drafts[self._settled.drafts :]
+            if job.broke_off or self.standing.number != self._settled.number:
+                self.flush()  # what was done before
+                self._renew()

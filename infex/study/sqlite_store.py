@@ -34,7 +34,9 @@ create table snapshots (
   content blob not null, primary key (study, number)
 ) strict;
 """
+PAGES_BETWEEN_CHECKPOINTS = 4000  # of 4 KiB in the log: pages that change often go to the file once
 SAFE_SETTINGS = ("synchronous = full", "fullfsync = on", "checkpoint_fullfsync = on", "secure_delete = on")
+ROWS_INSERTED = 128  # by one statement
 BUSY_MILLISECONDS = 10_000
 BY_KEY = "where study = ? and key = ? and key <> '' order by number"
 BY_UNIT = "where study = ? and unit = ? and unit <> '' order by number"
@@ -119,8 +121,7 @@ class SQLiteStore:
                 study = connection.last_insert_rowid()
             end = _end(connection, study)
             refuse_others(name, entries, end)
-            rows = ((study, *entry) for entry in entries)
-            connection.executemany(f"insert into entries (study, {COLUMNS}) values ({'?,' * 9}?)", rows)
+            _insert(connection, study, entries)
 
     def read(self, name: str, after: Mark = BEGINNING, most: int | None = None) -> Iterator[Entry]:
         return paged(lambda mark, count: self._page(name, mark, count), after, most)
@@ -266,6 +267,7 @@ def _prepare(connection: apsw.Connection, exclusive: bool) -> None:
         connection.execute("pragma locking_mode = exclusive")
     for setting in SAFE_SETTINGS:
         connection.execute(f"pragma {setting}")
+    connection.execute(f"pragma wal_autocheckpoint = {PAGES_BETWEEN_CHECKPOINTS}")
     mode = connection.execute("pragma journal_mode = wal").get
     if mode != "wal":
         raise StoreFailed(f"this file system cannot keep a write-ahead log (journal mode {mode})")
@@ -294,6 +296,16 @@ def _end(connection: apsw.Connection, study: int | None) -> Mark:
     last = "select number, link from entries where study = ? order by number desc limit 1"
     found = connection.execute(last, (study,)).fetchone()
     return BEGINNING if found is None else Mark(*found)
+
+
+def _insert(connection: apsw.Connection, study: int, entries: Sequence[Entry]) -> None:
+    """Inserts entries by one statement for as many as can be: each lets other threads in once."""
+    while entries:
+        count = min(1 << len(entries).bit_length() - 1, ROWS_INSERTED)  # few statements, which are kept
+        rows = ",".join([f"({study},?,?,?,?,?,?,?,?,?)"] * count)
+        bound = [field for entry in entries[:count] for field in entry]
+        connection.execute(f"insert into entries (study, {COLUMNS}) values {rows}", bound)
+        entries = entries[count:]
 
 
 def _truncate(connection: apsw.Connection) -> None:

@@ -45,13 +45,23 @@ from infex.study.entries import BEGINNING, Mark
 from infex.study.erasing import forget_unit
 from infex.study.explaining_cases import Explanation, explanation_of
 from infex.study.lifting import Lift, lift_of
-from infex.study.moves import amend_one, ask_one, correct_one, known_case, tell_one
+from infex.study.moves import (
+    KeyedRequest,
+    KeyedReward,
+    amend_one,
+    ask_all,
+    ask_one,
+    correct_one,
+    known_case,
+    tell_all,
+    tell_one,
+)
 from infex.study.opening import opened_standing
 from infex.study.plain_requests import checked_key, checked_unit, plain_value, request_of
 from infex.study.shared_desk import SharedDesk
 from infex.study.standing import Standing
 from infex.study.store import Store
-from infex.study.study_figures import metrics_of
+from infex.study.study_figures import figures_of
 
 
 @final
@@ -120,9 +130,8 @@ class Study:
         """
         words = {"context": context, "arms": arms, "labels": labels, "allowed": allowed, **more}
         about = checked_unit(unit)
-        request = request_of(words, about)
-        name = checked_key(key)
-        return self._desk.run(lambda: ask_one(self._desk, name, about, request), durable)
+        question = KeyedRequest(checked_key(key), about, request_of(words, about))
+        return self._desk.run(lambda: ask_one(self._desk, question), durable)
 
     def ask_many(
         self,
@@ -137,22 +146,16 @@ class Study:
         """The decisions of many keys, each as `ask` gives it, in one commit.
 
         `contexts`, `arms` and `units` are one for each key; what else is given is the same for all. If one
-        is refused, those before it stand: the same call again is safe.
+        is refused, the error names its row, and nothing was decided.
         """
         given = {"context": contexts, "arms": arms}
         _refuse_lengths(len(keys), given | {"units": units})
         abouts = [checked_unit(None if units is None else units[place]) for place in range(len(keys))]
-        requests = [
-            request_of({word: each[place] for word, each in given.items() if each is not None} | more, about)
-            for place, about in enumerate(abouts)
+        questions = [
+            KeyedRequest(checked_key(key), about, request_of(_of_row(given, place) | more, about))
+            for place, (key, about) in enumerate(zip(keys, abouts, strict=True))
         ]
-        names = [checked_key(key) for key in keys]
-
-        def work() -> tuple[list[Decision], int]:
-            every = [ask_one(self._desk, *parts) for parts in zip(names, abouts, requests, strict=True)]
-            return [decision for decision, _ in every], max((number for _, number in every), default=0)
-
-        return self._desk.run(work, durable)
+        return self._desk.run(lambda: ask_all(self._desk, questions), durable)
 
     def tell(
         self,
@@ -169,10 +172,8 @@ class Study:
         with `again="sum"`: then rewards add up, and each `part` that has a name counts once. What comes
         after the study's `wait` is kept, not learnt, and marked late. `weight` is that of `Bandit.tell`.
         """
-        value = real("reward", reward, least=-LARGEST_REWARD, most=LARGEST_REWARD, error=InvalidReward)
-        heavy = real("weight", weight, above=0, most=HEAVIEST_WEIGHT, error=InvalidReward)
-        content = RewardContent(v=CONTENT_VERSION, reward=value, weight=heavy, part=part)
-        return self._desk.run(lambda: tell_one(self._desk, key, content), durable)
+        content = _content(reward, weight, part)
+        return self._desk.run(lambda: tell_one(self._desk, KeyedReward(key, content)), durable)
 
     def correct(self, key: str, reward: float, *, reason: str = "") -> RewardState:
         """Puts a reward right that was told, or taken by default: as if it had come so; its state then.
@@ -180,8 +181,7 @@ class Study:
         NotKept is raised where that cannot be had exactly: estimators whose rewards count by their order, and
         decisions from before arms were removed or features added.
         """
-        value = real("reward", reward, least=-LARGEST_REWARD, most=LARGEST_REWARD, error=InvalidReward)
-        content = RewardContent(v=CONTENT_VERSION, reward=value, reason=reason)
+        content = _content(reward, reason=reason)
         return self._desk.run(lambda: correct_one(self._desk, key, content), True)
 
     def forget(self, unit: str, *, reason: str = "") -> int:
@@ -196,21 +196,13 @@ class Study:
     def tell_many(
         self, keys: Sequence[str], rewards: Sequence[float], *, durable: bool = True
     ) -> list[RewardState]:
-        """Reports many rewards as `tell` does, in one commit; if one is refused, those before it stand."""
+        """Reports many rewards as `tell` does, in one commit.
+
+        If one is refused, the error names its row, and none was told.
+        """
         _refuse_lengths(len(keys), {"rewards": rewards})
-        contents = [
-            RewardContent(
-                v=CONTENT_VERSION,
-                reward=real("reward", each, least=-LARGEST_REWARD, most=LARGEST_REWARD, error=InvalidReward),
-            )
-            for each in rewards
-        ]
-
-        def work() -> tuple[list[RewardState], int]:
-            every = [tell_one(self._desk, *parts) for parts in zip(keys, contents, strict=True)]
-            return [state for state, _ in every], max((number for _, number in every), default=0)
-
-        return self._desk.run(work, durable)
+        every = [KeyedReward(key, _content(reward)) for key, reward in zip(keys, rewards, strict=True)]
+        return self._desk.run(lambda: tell_all(self._desk, every), durable)
 
     def state(self, key: str) -> RewardState:
         """How far the reward of a decision has come."""
@@ -230,7 +222,7 @@ class Study:
 
     def metrics(self) -> dict[str, Any]:
         """Figures for operations, as plain numbers: decisions, rewards by state, delay, exploration, days."""
-        return self._desk.look(lambda: metrics_of(self._desk.standing, self._desk.now()))
+        return self._desk.look(lambda: figures_of(self._desk.standing, self._desk.now())).whole()
 
     def lift(self, confidence: float = 0.95) -> Lift:
         """What the study gains over those who are held out: the difference of mean rewards, and its interval.
@@ -318,6 +310,17 @@ class Study:
 def _desk_at(url: str) -> Callable[[Store, str, Standing, Mark, Callable[[], float]], Desk]:
     """How work is done at a URL: SQLite is for one process, PostgreSQL for several."""
     return SharedDesk if sqlite_path(url) is None else LocalDesk
+
+
+def _of_row(given: dict[str, Any], place: int) -> dict[str, Any]:
+    return {word: each[place] for word, each in given.items() if each is not None}
+
+
+def _content(reward: float, weight: float = 1.0, part: str | None = None, reason: str = "") -> RewardContent:
+    """What is told of a decision, as its entry says it."""
+    value = real("reward", reward, least=-LARGEST_REWARD, most=LARGEST_REWARD, error=InvalidReward)
+    heavy = real("weight", weight, above=0, most=HEAVIEST_WEIGHT, error=InvalidReward)
+    return RewardContent(v=CONTENT_VERSION, reward=value, weight=heavy, part=part, reason=reason)
 
 
 def _refuse_lengths(count: int, given: dict[str, Any]) -> None:

@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from infex.study.cases import RewardState
+import numpy as np
+
+from infex.study.cases import Case, RewardState
 from infex.study.rules import MICROSECONDS
 from infex.study.standing import Standing
-from infex.study.tallies import DAY, DELAY_BUCKETS, DayTally
+from infex.study.tallies import DAY, DELAY_BUCKETS, DELAY_EDGES, DayTally
 
 
-def metrics_of(standing: Standing, now: int) -> dict[str, Any]:
-    """All figures of a state; ages are those at a time `now`."""
+class Figures(NamedTuple):
+    """Figures of a state, but for the ages of the decisions that `wait`: these take time, and no lock."""
+
+    plain: dict[str, Any]
+    waiting: list[Case]
+    now: int
+
+    def whole(self) -> dict[str, Any]:
+        """All figures."""
+        return self.plain | {"pending_by_age": _by_age(self.waiting, self.now)}
+
+
+def figures_of(standing: Standing, now: int) -> Figures:
+    """Those of a state; ages are those at a time `now`."""
+    return Figures(_plain(standing), list(standing.cases.values()), now)
+
+
+def _plain(standing: Standing) -> dict[str, Any]:
     bandit, tally = standing.bandit, standing.tallies.tally
     states = {state.value: tally.states.get(state.value, 0) for state in RewardState}
     states[RewardState.PENDING.value] = len(standing.cases)
@@ -21,7 +39,7 @@ def metrics_of(standing: Standing, now: int) -> dict[str, Any]:
         "entries": standing.number,
         "decisions": bandit.t,
         "states": states,
-        "pending_by_age": _by_age(now - case.at for case in standing.cases.values()),
+        "pending_by_age": {},
         "delay": {
             "mean": tally.delay / told / MICROSECONDS if told else None,
             "up_to": dict(zip(map(str, (*DELAY_BUCKETS, "more")), tally.delays, strict=True)),
@@ -40,12 +58,11 @@ def metrics_of(standing: Standing, now: int) -> dict[str, Any]:
     }
 
 
-def _by_age(ages: Any) -> dict[str, int]:
-    """How many are no older than so many seconds, and not younger than the one before."""
-    counts = [0] * (len(DELAY_BUCKETS) + 1)
-    for age in ages:
-        counts[sum(age > edge * MICROSECONDS for edge in DELAY_BUCKETS)] += 1
-    return dict(zip(map(str, (*DELAY_BUCKETS, "more")), counts, strict=True))
+def _by_age(waiting: list[Case], now: int) -> dict[str, int]:
+    """How many are no older than so many seconds, and older than the number before."""
+    ages = now - np.fromiter((case.at for case in waiting), dtype=np.int64, count=len(waiting))
+    counts = np.bincount(np.searchsorted(DELAY_EDGES, ages), minlength=len(DELAY_BUCKETS) + 1)
+    return dict(zip(map(str, (*DELAY_BUCKETS, "more")), counts.tolist(), strict=True))
 
 
 def _date(day: int) -> str:

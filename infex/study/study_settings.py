@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import warnings
 from collections.abc import Mapping
@@ -10,10 +11,11 @@ from typing import Any
 from infex.arrays import brief
 from infex.bandit import Bandit
 from infex.bandit.differing import map_record, record_of, shown_as, told_of
-from infex.errors import CannotLoad, InfexWarning, InvalidSetting, OtherSettings
+from infex.errors import CannotLoad, InfexWarning, InvalidSetting, NoRecord, OtherSettings
 from infex.features import FeatureMap
 from infex.records import made
 from infex.study.plain_requests import plain_value
+from infex.study.references import reference_to, remade
 from infex.study.rules import REWARD_RULES
 
 THINGS = ("policy", "estimator", "features")
@@ -49,24 +51,48 @@ def kept_thing(thing: object) -> Any:
     if known is not None:
         return {"record": known}
     told = map_record(thing) if isinstance(thing, FeatureMap) else told_of(thing)
-    return {"record": None, "shown": shown_as(thing), "told": told}
+    kept = {"record": None, "shown": shown_as(thing), "told": told}
+    with contextlib.suppress(NoRecord):
+        return kept | {"by": reference_to(thing)}
+    return kept
 
 
 def alive(name: str, kept: Any, given: object = None) -> Any:
-    """The policy, estimator or map that was kept; one with code of yours must be given."""
+    """The policy, estimator or map that was kept.
+
+    One with code of yours is the one that is given, if that is the same, or else made anew by its name.
+    """
     if kept is None:
         return None
-    if kept["record"] is not None:
-        with warnings.catch_warnings():  # whoever made it has been warned
-            warnings.simplefilter("ignore", InfexWarning)
+    with warnings.catch_warnings():  # whoever made it has been warned
+        warnings.simplefilter("ignore", InfexWarning)
+        if kept["record"] is not None:
             return made(kept["record"])
+        if given is not None and is_same(kept, kept_thing(given)):
+            return given
+        if "by" in kept:
+            return _by_name(name, kept)
     if given is None:
         raise CannotLoad(
             f"the {name} of this study holds your code: open it with {name}=, it was {kept['shown']}"
         )
-    if kept_thing(given) != kept:
-        raise OtherSettings(f"the {name} of this study is {kept['shown']}, not what was given")
-    return given
+    raise OtherSettings(f"the {name} of this study is {kept['shown']}, not what was given")
+
+
+def _by_name(name: str, kept: Any) -> Any:
+    """A thing of a user's class, made by its name: refused if the class takes its settings otherwise now."""
+    found = remade(kept["by"])
+    now = kept_thing(found)
+    if not is_same(kept, now):
+        change = "; ".join(apart(name, kept["told"], now.get("told", now["record"])))
+        raise OtherSettings(f"{kept['shown']} is not what it was when the study took it: {change}")
+    return found
+
+
+def is_same(kept: Any, now: Any) -> bool:
+    """Are two things the same, as far as can be told? Old journals do not say how one is made."""
+    words = ("record", "shown", "told")
+    return [kept.get(word) for word in words] == [now.get(word) for word in words]
 
 
 def bandit_of(settings: Settings, given: Mapping[str, object]) -> Bandit:
@@ -91,6 +117,8 @@ def refuse_different(name: str, in_force: Settings, given: Mapping[str, object])
 def apart(name: str, kept: Any, now: Any) -> list[str]:
     """Where two values differ, each place by its name."""
     if kept == now and type(kept) is type(now):
+        return []
+    if isinstance(kept, dict) and isinstance(now, dict) and "told" in kept and is_same(kept, now):
         return []
     if isinstance(kept, dict) and isinstance(now, dict) and kept.get("kind") == now.get("kind"):
         words = [*kept, *(word for word in now if word not in kept)]

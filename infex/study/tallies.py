@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import Any, final
+from typing import Any, Protocol, final
 
 import msgspec
 
-from infex.bandit.decision import Decision
 from infex.study.cases import RewardState
 from infex.study.rules import MICROSECONDS
 
@@ -80,6 +79,26 @@ class Tally(msgspec.Struct, forbid_unknown_fields=True):
     held_reward: float = 0.0
 
 
+class Estimated(Protocol):
+    """What sums need of a decision."""
+
+    @property
+    def arm(self) -> int:
+        """What was played."""
+
+    @property
+    def greedy(self) -> int:
+        """What greedy would have played."""
+
+    @property
+    def estimate(self) -> float:
+        """Of the arm that was played."""
+
+    @property
+    def explored(self) -> bool:
+        """Was it one of the base policy?"""
+
+
 @final
 class Tallies:
     """Takes decisions and rewards in, in the order of the journal."""
@@ -97,7 +116,7 @@ class Tallies:
             found = self.tally.days[number] = DayTally()
         return found
 
-    def decided(self, at: int, decision: Decision, reason: str) -> None:
+    def decided(self, at: int, decision: Estimated, reason: str) -> None:
         """A decision was taken."""
         day = self.day(at)
         day.decisions += 1
@@ -107,7 +126,7 @@ class Tallies:
         reasons = self.tally.reasons
         reasons[reason] = reasons.get(reason, 0) + 1
 
-    def learnt(self, at: int, decision: Decision, reward: float, told_at: int) -> None:
+    def learnt(self, at: int, decision: Estimated, reward: float, told_at: int) -> None:
         """The first reward of a decision was told."""
         day = self.day(at)
         day.rewards += 1
@@ -116,7 +135,9 @@ class Tallies:
         self.tally.delay += waited
         self.tally.delays[bisect_left(DELAY_EDGES, waited)] += 1
 
-    def changed(self, at: int, decision: Decision, before: float, reward: float, first: bool = False) -> None:
+    def changed(
+        self, at: int, decision: Estimated, before: float, reward: float, first: bool = False
+    ) -> None:
         """The reward that counts for a decision is another."""
         day, residual = self.day(at), reward - decision.estimate
         day.reward += reward - before
@@ -138,8 +159,8 @@ class Tallies:
         """A decision came from one state to another."""
         states = self.tally.states
         if before is not RewardState.PENDING:
-            states[before.value] = states.get(before.value, 0) - 1
-        states[after.value] = states.get(after.value, 0) + 1
+            states[before._value_] = states.get(before._value_, 0) - 1
+        states[after._value_] = states.get(after._value_, 0) + 1
 
     def plain(self) -> Any:
         """All of it as plain data."""

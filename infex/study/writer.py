@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, final
 
 from infex.errors import JournalMoved, StoreFailed
@@ -15,13 +15,17 @@ MOST_UNWRITTEN = 100_000  # drafts; with more, nothing new is taken before the d
 
 @final
 class Batch:
-    """Drafts that go to the disk together; `done` when they are there, or could not be brought there."""
+    """Drafts that go to the disk together, `is_done` when they are there, or could not be brought there.
 
-    __slots__ = ("done", "drafts", "last")
+    `calls` are made then, of all who wait.
+    """
+
+    __slots__ = ("calls", "drafts", "is_done", "last")
 
     def __init__(self) -> None:
         self.drafts: list[Draft] = []
-        self.done = threading.Event()
+        self.calls: list[Callable[[], None]] = []
+        self.is_done = False
         self.last = 0  # the number of the last entry in it, once it is under way
 
 
@@ -36,9 +40,9 @@ class Ticket(NamedTuple):
 class Writer:
     """Writes drafts in the order in which they are added, all that wait in one commit.
 
-    `add` gives a ticket, and `wait` returns when that draft is on disk. If the store fails, those who wait
-    are told (StoreFailed), and what they added is tried again with the next: it is never left out, so that
-    what was decided since stays true.
+    `add` gives a ticket, and `wait` returns when these drafts are on disk: all of them go in one commit. If
+    the store fails, those who wait are told (StoreFailed), and what they added is tried again with the next:
+    it is never left out, so that what was decided since stays true.
     """
 
     def __init__(self, store: Store, name: str, mark: Mark) -> None:
@@ -60,19 +64,29 @@ class Writer:
             return self._mark
 
     def refuse_more(self) -> None:
-        """Raises StoreFailed if nothing can be added now."""
-        if self._closing:
-            raise StoreFailed(f"the study {self._name!r} was closed")
+        """Raises StoreFailed if nothing should be added now."""
+        self._refuse_closed()
         if self._added - self._written >= MOST_UNWRITTEN:
             raise StoreFailed(f"{MOST_UNWRITTEN} entries wait for the disk: {self._error}")
 
-    def add(self, draft: Draft) -> Ticket:
-        """Takes a draft, behind those before; its ticket."""
+    def _refuse_closed(self) -> None:
+        if self._closing:
+            raise StoreFailed(f"the study {self._name!r} was closed")
+
+    @property
+    def added(self) -> int:
+        """The number of the last draft that was added."""
+        return self._added
+
+    def add(self, drafts: Sequence[Draft], calls: Sequence[Callable[[], None]] = ()) -> Ticket:
+        """Takes drafts, behind those before, and what to call after their commit; the ticket of the last."""
         with self._lock:
-            self.refuse_more()
-            self._next.drafts.append(draft)
-            self._added += 1
-            self._called.notify()
+            self._refuse_closed()
+            if drafts and not self._next.drafts:
+                self._called.notify()
+            self._next.drafts.extend(drafts)
+            self._next.calls.extend(calls)
+            self._added += len(drafts)
             return Ticket(self._added, self._next)
 
     def again(self, number: int) -> Ticket:
@@ -80,18 +94,40 @@ class Writer:
         with self._lock:
             if number <= self._written:
                 return Ticket(number, None)
-            if number <= self._current.last and not self._current.done.is_set():
+            if number <= self._current.last and not self._current.is_done:
                 return Ticket(number, self._current)
             self._retries = True
             self._called.notify()
             return Ticket(number, self._next)
 
+    def call(self, ticket: Ticket, done: Callable[[], None]) -> None:
+        """Calls `done` once the commit of this ticket has come to its end, well or not."""
+        batch = ticket.batch
+        with self._lock:
+            if batch is not None and not batch.is_done:
+                batch.calls.append(done)
+                return
+        done()
+
+    def refuse_unwritten(self, number: int) -> None:
+        """Raises StoreFailed unless this entry is on disk."""
+        if self._written < number:
+            raise StoreFailed(f"not acknowledged: {self._error}") from self._error
+
     def wait(self, ticket: Ticket) -> None:
         """Returns when what has this ticket is on disk."""
-        if ticket.batch is not None:
-            ticket.batch.done.wait()
-        if self._written < ticket.number:
-            raise StoreFailed(f"not acknowledged: {self._error}") from self._error
+        turnstile = threading.Lock()
+        turnstile.acquire()
+        self.call(ticket, turnstile.release)
+        turnstile.acquire()
+        self.refuse_unwritten(ticket.number)
+
+    def _finish(self, batch: Batch) -> None:
+        """Tells all who wait for a batch that its commit has come to an end."""
+        with self._lock:
+            batch.is_done = True
+        for call in batch.calls:
+            call()
 
     def close(self) -> None:
         """Writes what is left, and ends; StoreFailed if it cannot be written."""
@@ -107,15 +143,14 @@ class Writer:
             with self._lock:
                 self._called.wait_for(lambda: bool(self._next.drafts) or self._retries or self._closing)
                 if self._closing and not self._next.drafts and not self._begun:
-                    self._next.done.set()
-                    return
+                    break
                 batch, self._next, self._retries = self._next, Batch(), False
                 self._current, batch.last = batch, self._added
             goes_on = self._commit(batch.drafts)
-            batch.done.set()
+            self._finish(batch)
             if not goes_on:
-                self._next.done.set()
-                return
+                break
+        self._finish(self._next)
 
     def _commit(self, drafts: Sequence[Draft]) -> bool:
         """Tries to write what failed before, and these; False if it is no use to go on."""

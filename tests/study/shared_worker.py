@@ -19,15 +19,15 @@ PAUSE = 0.02  # seconds
 
 def abort_some(share: float, seed: str) -> None:
     """From now on that share of transactions fail after they have moved the counter."""
-    rng, moved = random.Random(seed), postgres_store._moved
+    rng, append = random.Random(seed), postgres_store._append
 
-    def failing(*given: Any) -> int:
-        found = moved(*given)
-        if rng.random() < share:
-            raise StoreFailed("aborted on purpose")
-        return found
+    def failing(connection: Any, *given: Any) -> None:
+        with connection.transaction():
+            append(connection, *given)
+            if rng.random() < share:
+                raise StoreFailed("aborted on purpose")
 
-    postgres_store._moved = failing  # type: ignore[assignment]
+    postgres_store._append = failing  # type: ignore[assignment]
 
 
 def insisting(call: Any, *given: Any, **more: Any) -> Any:

@@ -14,11 +14,12 @@ import psycopg
 import pytest
 
 import infex
-from infex.errors import OtherSettings, StoreFailed
+from infex.errors import OtherSettings, StoreFailed, UnknownDecision
 from infex.study import desk
 from infex.study.study import Study
 from tests.study.server import Server, running
 from tests.study.studies import ARMS, POLICY, Clock, replayed_state, state_of
+from tests.study.test_batches import Moody
 
 ROOT = Path(__file__).parents[2]
 LIMITED = infex.Infex(infex.LinUCB(), infex.guarded(infex.every(3), 1.0))
@@ -191,3 +192,25 @@ def test_two_processes_survive_aborts_a_kill_and_a_restart(url: str, server: Ser
 @pytest.mark.slow
 def test_two_processes_survive_for_long(url: str, server: Server) -> None:
     survive(url, server, 500)
+
+
+def test_a_batch_that_is_refused_leaves_nothing_and_keeps_what_was_done_beside_it(url: str) -> None:
+    moody = Moody()
+    with opened(url, arms=ARMS, policy=moody, seed=7) as study, ThreadPoolExecutor(8) as pool:
+        moody.fails_at = 40
+
+        def serve(n: int) -> bool:
+            try:
+                study.ask_many([f"{n}-{row}" for row in range(3)])
+            except RuntimeError:
+                moody.fails_at = 0
+                return False
+            return True
+
+        done = list(pool.map(serve, range(60)))
+        assert done.count(False) >= 1
+        assert study.metrics()["decisions"] == 3 * done.count(True)
+        assert state_of(study) == replayed_state(study, policy=moody)
+        with pytest.raises(UnknownDecision, match="row 1, 'unknown'"):
+            study.tell_many([f"{done.index(True)}-0", "unknown"], [1.0, 1.0])
+        assert study.state(f"{done.index(True)}-0") == "pending"

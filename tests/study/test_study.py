@@ -287,23 +287,33 @@ def test_amendments_are_entries_and_lose_nothing(tmp_path: Path) -> None:
     shop(tmp_path, policy=tighter, allowed=[True, False, True], pending="ignore").close()
 
 
-class Mine:
-    """A policy of a user's own."""
+def own_policy() -> Any:
+    """A policy whose class no module has under a name."""
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
-        return infex.Choice(t % len(evidence), explored=False)
+    class Mine:
+        """A policy of a user's own."""
+
+        def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
+            return infex.Choice(t % len(evidence), explored=False)
+
+    return Mine()
 
 
 def test_what_holds_code_of_ones_own_is_given_again(tmp_path: Path) -> None:
-    with shop(tmp_path, policy=Mine()) as study:
+    mine = own_policy()
+    with shop(tmp_path, policy=mine) as study:
         assert [study.ask(f"k{n}").arm for n in range(4)] == [1, 2, 0, 1]
-        assert replayed_state(study, policy=Mine()) == state_of(study)
-        with pytest.raises(NoRecord, match="Mine holds your code"):
-            study.amend(policy=Mine(), reason="no")
-    with pytest.raises(infex.InfexError, match="policy=, it was Mine"):
+        assert replayed_state(study, policy=mine) == state_of(study)
+        with pytest.raises(NoRecord, match=r"Mine is in no module from which it can be imported"):
+            study.amend(policy=mine, reason="no")
+    with pytest.raises(infex.InfexError, match="policy=, it was"):
         shop(tmp_path)
-    with shop(tmp_path, policy=Mine()) as study:
+    with shop(tmp_path, policy=mine) as study:
         assert study.ask("k4").arm == 2
+        study.amend(policy=POLICY, reason="a built-in one is in force from here")
+        before = state_of(study)
+    with shop(tmp_path, policy=mine) as study:  # which the entries before still need
+        assert state_of(study) == before == replayed_state(study, policy=mine)
 
 
 def test_a_snapshot_that_does_not_fit_is_not_used(tmp_path: Path) -> None:

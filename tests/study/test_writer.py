@@ -61,9 +61,9 @@ def test_what_waits_goes_in_one_commit_and_in_order() -> None:
     shelf.open.clear()
     writer = begun(shelf)
     first, *others = drafts(50)
-    tickets = [writer.add(first)]
+    tickets = [writer.add([first])]
     assert shelf.asked.wait(PATIENCE)  # the first is on its way, alone
-    tickets += [writer.add(draft) for draft in others]
+    tickets += [writer.add([draft]) for draft in others]
     shelf.open.set()
     for ticket in reversed(tickets):
         writer.wait(ticket)
@@ -78,7 +78,7 @@ def test_threads_wait_for_what_they_added() -> None:
     writer = begun(shelf)
 
     def add(n: int) -> bool:
-        ticket = writer.add(drafts(1, n)[0])
+        ticket = writer.add(drafts(1, n))
         writer.wait(ticket)
         return any(entry.key == f"key-{n}" for entry in shelf.entries)
 
@@ -92,13 +92,13 @@ def test_threads_wait_for_what_they_added() -> None:
 def test_what_failed_is_said_and_is_written_once_with_the_next(faults: list[str]) -> None:
     shelf = Shelf()
     writer = begun(shelf)
-    writer.wait(writer.add(drafts(1)[0]))
+    writer.wait(writer.add(drafts(1)))
     shelf.faults = list(faults)
     for n in range(2, 2 + len(faults)):
         with pytest.raises(StoreFailed, match="not acknowledged: "):
-            writer.wait(writer.add(drafts(1, n)[0]))
+            writer.wait(writer.add(drafts(1, n)))
     count = 2 + len(faults)
-    writer.wait(writer.add(drafts(1, count)[0]))
+    writer.wait(writer.add(drafts(1, count)))
     assert contents(shelf) == expected(count)
     writer.close()
 
@@ -107,7 +107,7 @@ def test_who_comes_late_to_wait_is_told_of_a_failure_before() -> None:
     shelf = Shelf()
     shelf.faults = ["before"]
     writer = begun(shelf)
-    ticket = writer.add(drafts(1)[0])
+    ticket = writer.add(drafts(1))
     until(lambda: writer._failures == 1, "the commit failed")
     with pytest.raises(StoreFailed, match="no room"):
         writer.wait(ticket)
@@ -120,9 +120,9 @@ def test_a_failure_is_not_that_of_who_was_not_in_it() -> None:
     shelf.faults = ["before"]
     shelf.open.clear()
     writer = begun(shelf)
-    first = writer.add(drafts(1)[0])
+    first = writer.add(drafts(1))
     assert shelf.asked.wait(PATIENCE)
-    second = writer.add(drafts(1, 2)[0])  # while the first is on its way
+    second = writer.add(drafts(1, 2))  # while the first is on its way
     shelf.open.set()
     writer.wait(second)
     writer.wait(first)  # by then it has come through too
@@ -134,15 +134,15 @@ def test_closing_writes_what_is_left_or_says_that_it_cannot() -> None:
     shelf = Shelf()
     writer = begun(shelf)
     for draft in drafts(20):
-        writer.add(draft)
+        writer.add([draft])
     writer.close()
     assert contents(shelf) == expected(20)
     with pytest.raises(StoreFailed, match="was closed"):
-        writer.add(drafts(1)[0])
+        writer.add(drafts(1))
     shelf = Shelf()
     shelf.faults = ["before"] * 9
     writer = begun(shelf)
-    writer.add(drafts(1)[0])
+    writer.add(drafts(1))
     with pytest.raises(StoreFailed, match="1 entries were not written: no room is left"):
         writer.close()
 
@@ -154,9 +154,9 @@ def test_a_disk_that_never_obeys_does_not_fill_the_memory(monkeypatch: pytest.Mo
     writer = begun(shelf)
     for draft in drafts(3):
         with pytest.raises(StoreFailed, match="not acknowledged"):
-            writer.wait(writer.add(draft))
+            writer.wait(writer.add([draft]))
     with pytest.raises(StoreFailed, match="3 entries wait for the disk: no room is left"):
-        writer.add(drafts(1)[0])
+        writer.refuse_more()
     with pytest.raises(StoreFailed):
         writer.close()
 
@@ -166,12 +166,12 @@ def test_somebody_elses_entries_are_not_overwritten() -> None:
     writer = begun(shelf)
     shelf.faults = ["before"]
     with pytest.raises(StoreFailed, match="no room"):
-        writer.wait(writer.add(drafts(1)[0]))
+        writer.wait(writer.add(drafts(1)))
     other = begun(others)
-    other.wait(other.add(drafts(1, 7)[0]))
+    other.wait(other.add(drafts(1, 7)))
     shelf.entries = list(others.entries)
     with pytest.raises(StoreFailed, match="somebody else has appended"):
-        writer.wait(writer.add(drafts(1, 2)[0]))
+        writer.wait(writer.add(drafts(1, 2)))
     assert contents(shelf) == [b"content of 7"]
     other.close()
 
@@ -180,7 +180,7 @@ def test_sqlite_keeps_what_sixteen_threads_write(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path / "shop.db")
     writer = Writer(store, "a", store.end("a"))
     with ThreadPoolExecutor(16) as pool:
-        list(pool.map(lambda n: writer.wait(writer.add(drafts(1, n)[0])), range(300)))
+        list(pool.map(lambda n: writer.wait(writer.add(drafts(1, n))), range(300)))
     writer.close()
     store.close()
     again = SQLiteStore(tmp_path / "shop.db")

@@ -1,0 +1,214 @@
+"""Batches are all or nothing: if one row is refused, nothing of the batch was decided or told."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, final
+
+import pytest
+
+import infex
+from infex.errors import (
+    AlreadyTold,
+    AnotherRequest,
+    InvalidContext,
+    InvalidReward,
+    StoreFailed,
+    UnknownDecision,
+)
+from infex.study import study_figures
+from infex.study.jobs import Counter, Job
+from tests.study.studies import Clock, replayed_state, shop, state_of
+from tests.waiting import PATIENCE
+
+SHOP = infex.features.disjoint(["tea", "juice"], context_dim=2)
+MIXED = infex.features.interactions([[1.0, 0.0], [0.0, 1.0]], context_dim=2, labels=["tea", "juice"])
+
+
+@final
+class Moody:
+    """Plays the first arm, and raises in the round that it is told to."""
+
+    def __init__(self) -> None:
+        self.fails_at = 0
+
+    def choose(self, t: int, evidence: infex.Evidence, rng: Any) -> infex.Choice:
+        if t == self.fails_at:
+            raise RuntimeError("a bad mood")
+        return infex.Choice(0, False)
+
+
+@pytest.mark.parametrize("features", [SHOP, MIXED], ids=["disjoint", "interactions"])
+def test_a_context_that_is_refused_leaves_nothing_of_its_batch(tmp_path: Path, features: Any) -> None:
+    with shop(tmp_path, features=features) as study:
+        study.ask("before", context=[0.6, 0.8])
+        before = state_of(study)
+        contexts = [[0.6, 0.8], [0.0, 1.0], [0.1, 0.2, 0.3]]
+        with pytest.raises(InvalidContext, match=r"row 2, 'c'.*Nothing of this batch"):
+            study.ask_many(["a", "b", "c"], contexts=contexts)
+        assert state_of(study) == before == replayed_state(study)
+        with pytest.raises(UnknownDecision):
+            study.state("a")
+        assert [each.t for each in study.ask_many(["a", "b"], contexts=contexts[:2])] == [2, 3]
+
+
+def test_one_key_with_two_requests_leaves_nothing_of_its_batch(tmp_path: Path) -> None:
+    with shop(tmp_path, features=SHOP) as study:
+        contexts = [[0.6, 0.8], [0.6, 0.8], [0.0, 1.0]]
+        with pytest.raises(AnotherRequest, match="row 2, 'a'"):
+            study.ask_many(["a", "b", "a"], contexts=contexts)
+        assert study.metrics()["decisions"] == 0
+        first, _, again = study.ask_many(["a", "b", "a"], contexts=[contexts[0]] * 3)
+        assert first == again
+
+
+def test_a_reward_that_is_refused_leaves_nothing_of_its_batch(tmp_path: Path) -> None:
+    with shop(tmp_path, rewards=(0.0, 1.0)) as study:
+        study.ask_many(["a", "b", "c", "d"])
+        study.tell("d", 1.0)
+        before = state_of(study)
+        for keys, rewards, error in [
+            (["a", "b"], [1.0, 2.0], InvalidReward),
+            (["a", "x"], [1.0, 1.0], UnknownDecision),
+            (["a", "d"], [1.0, 0.0], AlreadyTold),
+            (["a", "b", "a"], [1.0, 1.0, 0.0], AlreadyTold),  # which only the batch itself contradicts
+        ]:
+            with pytest.raises(error, match=f"row {len(keys) - 1}, '{keys[-1]}'"):
+                study.tell_many(keys, rewards)
+            assert study.state("a") == "pending"
+            assert state_of(study) == before == replayed_state(study)
+        assert study.tell_many(["a", "b", "a"], [1.0, 0.5, 1.0]) == ["rewarded"] * 3
+
+
+def test_a_policy_that_raises_in_the_middle_leaves_nothing_of_the_batch(tmp_path: Path) -> None:
+    moody = Moody()
+    with shop(tmp_path, policy=moody) as study:
+        study.ask("before")
+        before = state_of(study)
+        moody.fails_at = 4
+        with pytest.raises(RuntimeError, match="a bad mood"):
+            study.ask_many(["a", "b", "c", "d"])
+        moody.fails_at = 0
+        assert study.metrics()["decisions"] == 1
+        assert state_of(study) == before == replayed_state(study, policy=moody)
+        assert study.ask("c").t == 2
+    with shop(tmp_path, policy=moody) as again:
+        assert again.ask("c").t == 2
+
+
+def test_what_others_asked_meanwhile_stays_when_a_batch_is_refused(tmp_path: Path) -> None:
+    moody = Moody()
+    with shop(tmp_path, policy=moody) as study, ThreadPoolExecutor(8) as pool:
+        moody.fails_at = 40
+
+        def serve(n: int) -> bool:
+            try:
+                study.ask_many([f"{n}-{row}" for row in range(3)])
+            except RuntimeError:
+                moody.fails_at = 0
+                return False
+            return True
+
+        done = list(pool.map(serve, range(60)))
+        assert done.count(False) >= 1
+        for n, was_done in enumerate(done):
+            if was_done:
+                assert study.state(f"{n}-0") == study.state(f"{n}-2") == "pending"
+            else:
+                with pytest.raises(UnknownDecision):
+                    study.state(f"{n}-0")
+        assert study.metrics()["decisions"] == 3 * done.count(True)
+        assert state_of(study) == replayed_state(study, policy=moody)
+
+
+def test_a_default_that_is_due_stays_when_the_batch_behind_it_is_refused(tmp_path: Path) -> None:
+    clock = Clock()
+    with shop(tmp_path, clock=clock, wait="1 hour", default=0.0) as study:
+        study.ask("a")
+        clock.now += 3601
+        with pytest.raises(UnknownDecision):
+            study.tell_many(["x"], [1.0])
+        assert study.state("a") == "defaulted"
+        assert state_of(study) == replayed_state(study)
+
+
+class Asking:
+    """A policy that asks its own study."""
+
+    study: Any = None
+
+    def choose(self, t: int, evidence: infex.Evidence, rng: Any) -> infex.Choice:
+        if self.study is not None:
+            self.study.ask("inner")
+        return infex.Choice(0, False)
+
+
+def test_a_policy_that_asks_its_own_study_is_refused_and_does_not_hang(tmp_path: Path) -> None:
+    asking = Asking()
+    with shop(tmp_path, policy=asking) as study:
+        study.ask("a")
+        asking.study = study
+        with pytest.raises(StoreFailed, match="cannot wait for other work"):
+            study.ask("b")
+        asking.study = None
+        assert study.ask("b").t == 2
+
+
+def test_whoever_works_does_the_work_of_those_who_come_meanwhile() -> None:
+    threads: list[int] = []
+    entered, leave = threading.Event(), threading.Event()
+
+    def serve(jobs: list[Job]) -> None:
+        for job in jobs:
+            job.do()
+            job.end()
+
+    def first() -> tuple[None, int]:
+        entered.set()
+        assert leave.wait(PATIENCE)
+        return None, 0
+
+    def other() -> tuple[None, int]:
+        threads.append(threading.get_ident())
+        return None, 0
+
+    counter, jobs = Counter(serve), [Job(first), *(Job(other) for _ in range(5))]
+    with ThreadPoolExecutor(1) as pool:
+        worker = pool.submit(threading.get_ident).result()
+        busy = pool.submit(counter.bring, jobs[0])
+        assert entered.wait(PATIENCE)
+        for job in jobs[1:]:
+            counter.bring(job)  # and goes on at once
+        assert threads == []
+        leave.set()
+        busy.result()
+    for job in jobs:
+        job.wait()
+    assert threads == [worker] * 5
+
+
+def test_nobody_waits_while_the_ages_of_pending_decisions_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counting, go_on = threading.Event(), threading.Event()
+    count = study_figures._by_age
+
+    def slowly(*waiting: Any) -> dict[str, int]:
+        counting.set()
+        assert go_on.wait(PATIENCE)
+        return count(*waiting)
+
+    monkeypatch.setattr(study_figures, "_by_age", slowly)
+    clock = Clock()
+    with shop(tmp_path, clock=clock) as study, ThreadPoolExecutor(2) as pool:
+        for n, seconds in enumerate((0, 1, 5, 100_000)):
+            clock.now += seconds
+            study.ask(f"k{n}")
+        clock.now += 0.5
+        found = pool.submit(study.metrics)
+        assert counting.wait(PATIENCE)
+        assert pool.submit(study.ask, "meanwhile").result(PATIENCE).t == 5
+        go_on.set()
+        ages = found.result(PATIENCE)["pending_by_age"]
+    by_hand = dict.fromkeys(ages, 0) | {"1": 1, str(7 * 86_400): 3}
+    assert ages == by_hand

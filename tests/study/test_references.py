@@ -1,0 +1,114 @@
+"""A study may be amended to a policy of a user's class: by the name of the class, with its settings."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import infex
+from infex.cli.main import main
+from infex.errors import CannotLoad, NoRecord, OtherSettings
+from infex.study.references import reference_to, remade
+from tests.study import users_rules
+from tests.study.studies import replayed_state, shop, state_of, url_in
+from tests.study.users_rules import Plain, Turns, Unknown
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        Turns(2, (1, 3)),
+        Plain(),
+        infex.Infex(Turns(1), infex.every(3)),
+        infex.Infex(infex.LinUCB(), infex.every(3)),
+    ],
+    ids=["dataclass", "without settings", "inside a built-in one", "built in"],
+)
+def test_a_policy_by_its_name_is_in_force_when_the_study_is_opened_again(tmp_path: Path, policy: Any) -> None:
+    with shop(tmp_path) as study:
+        study.ask_many([f"a{n}" for n in range(7)])
+        study.amend(policy=policy, reason="a rule of our own")
+        arms = [study.ask(f"b{n}").arm for n in range(12)]
+        study.tell_many([f"b{n}" for n in range(12)], [0.1 * n for n in range(12)])
+        before = state_of(study)
+        assert replayed_state(study) == before
+    with shop(tmp_path) as again:
+        assert state_of(again) == before
+        assert [again.ask(f"b{n}").arm for n in range(12)] == arms
+        assert again.explain("b3").proven
+        again.ask("c")
+
+
+def test_a_study_that_begins_with_a_rule_by_its_name_needs_no_settings(tmp_path: Path) -> None:
+    shop(tmp_path, policy=Turns(2)).close()
+    with shop(tmp_path) as again:
+        assert again.ask("a").arm == 0
+    with pytest.raises(OtherSettings, match="policy"):
+        shop(tmp_path, policy=Turns(1))
+    shop(tmp_path, policy=Turns(2)).close()
+
+
+def test_a_class_that_is_gone_or_takes_other_settings_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with shop(tmp_path) as study:
+        study.amend(policy=Turns(2), reason="a rule of our own")
+
+    @dataclasses.dataclass(frozen=True)
+    class Renamed:
+        begin: int = 0
+
+        def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
+            return infex.Choice(0, explored=False)
+
+    @dataclasses.dataclass(frozen=True)
+    class Grown:
+        first: int = 0
+        steps: tuple[int, ...] = (1,)
+        more: float = 0.5
+
+        def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
+            return infex.Choice(0, explored=False)
+
+    Grown.__qualname__ = "Turns"
+    refusals = [
+        (None, CannotLoad, r"tests.study.users_rules:Turns, which cannot be imported"),
+        (Renamed, CannotLoad, r"tests.study.users_rules:Turns with first, steps"),
+        (Grown, OtherSettings, r"is not what it was when the study took it"),
+    ]
+    for kind, error, told in refusals:
+        with monkeypatch.context() as patch:
+            if kind is None:
+                patch.delattr(users_rules, "Turns")
+            else:
+                patch.setattr(users_rules, "Turns", kind)
+            with pytest.raises(infex.InfexError, match=told) as raised:
+                shop(tmp_path)
+            assert isinstance(raised.value, error) or isinstance(raised.value.__cause__, error)
+    shop(tmp_path).close()
+
+
+def test_what_cannot_be_made_again_by_its_name_is_refused_at_once(tmp_path: Path) -> None:
+    with shop(tmp_path) as study:
+        with pytest.raises(NoRecord, match="Unknown was made with is not known: make it a dataclass"):
+            study.amend(policy=Unknown(1), reason="no")
+        assert study.metrics()["amendments"] == 0
+
+
+def test_parts_of_any_depth_are_made_again() -> None:
+    policy = infex.Infex(Turns(1, (2, 2)), infex.every(3) | infex.listed([7]))
+    again = remade(reference_to(policy))
+    assert again == policy
+    assert type(again.base) is Turns
+
+
+def test_the_command_takes_a_rule_by_its_name(tmp_path: Path) -> None:
+    shop(tmp_path).close()
+    words = ["study", "amend", url_in(tmp_path), "shop", "--reason", "ours", "--json", "--policy"]
+    done = CliRunner().invoke(main, [*words, "tests.study.users_rules:Turns(first=2)"])
+    assert done.exit_code == 0, done.output
+    with shop(tmp_path) as study:
+        assert study.ask("a").arm == 0
+    assert CliRunner().invoke(main, [*words, "LinUCB(scale=[0.1, 0.5])"]).exit_code != 0

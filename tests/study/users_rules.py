@@ -1,0 +1,36 @@
+"""Policies of a user's own, in a module from which they can be imported."""
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import infex
+
+
+@final
+@dataclass(frozen=True)
+class Turns:
+    """Plays the arms in turn, from `first` on."""
+
+    first: int = 0
+    steps: tuple[int, ...] = (1,)
+
+    def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
+        return infex.Choice((self.first + t * sum(self.steps)) % len(evidence), explored=False)
+
+
+@final
+class Plain:
+    """Keeps nothing, and plays the last arm."""
+
+    def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
+        return infex.Choice(len(evidence) - 1, explored=False)
+
+
+class Unknown:
+    """Does not say what it was made with."""
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+
+    def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
+        return infex.Choice(self.first, explored=False)
