@@ -30,6 +30,7 @@ def merge(bandit: Bandit, other: Bandit) -> None:
         bandit._lineage.merged(
             other._lineage.heritage(other._lives.name, other._player.memory), bandit._lives.name
         )
+        bandit._taught = bandit._taught + other._taught
 
 
 def _keys(bandit: Bandit) -> list[tuple[object, ...]]:
