@@ -34,6 +34,7 @@ def merge(bandit: Bandit, other: Bandit) -> None:
         bandit._player.account.hear()
         heritage = other._lineage.heritage(other._lives.name, other._player.memory)
         bandit._lineage.merged(heritage, theirs, bandit._lives.name, bandit._player.memory)
+        bandit._taught = bandit._taught + other._taught
 
 
 def _sums(bandit: Bandit, other: Bandit, there: Integers) -> Growths | None:

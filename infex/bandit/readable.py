@@ -25,6 +25,7 @@ from infex.errors import InvalidSetting
 from infex.features import FeatureMap
 from infex.features.feature_map import ScaledMap, encoder_of
 from infex.linear.estimating import Estimator
+from infex.logs.log_marks import Taught
 from infex.policies.confidence import DEFAULT
 from infex.policies.traits import Policy
 from infex.rounds.open_shortcut import OpenShortcut
@@ -45,6 +46,7 @@ class Readable:
         self._draws = Rounds(parts.seed, STREAM)
         self._lock = threading.RLock()
         self._lineage = Lineage()
+        self._taught = Taught()
         self._notebook: Notebook | None = None
         self._rule = RewardRule.of(None, parts.estimator)
         self._remembered: ToldDecisions | None = None

@@ -26,6 +26,7 @@ from infex.bandit.differing import (
     told_of,
 )
 from infex.bandit.foreseeing import foresee
+from infex.bandit.learnt_logs import taught_kept
 from infex.bandit.lineage_files import lineage_kept, lineage_record
 from infex.bandit.lives import Lives
 from infex.bandit.noting import fits, shape
@@ -86,7 +87,7 @@ def digest(bandit: Bandit) -> str:
     """A text that tells states apart."""
     settings, arrays = _content(bandit)
     lives = {bandit._lives.name, *bandit._lives.past}
-    for name in ("written_by", "lives", "lineage"):
+    for name in ("written_by", "lives", "lineage", "taught"):
         del settings[name]
     arrays = {name: array for name, array in arrays.items() if not name.startswith(OF_CHANGES)}
     forget_lives(settings["pending"], arrays, lives)
@@ -127,6 +128,7 @@ def _content(bandit: Bandit) -> tuple[dict[str, Any], Arrays]:
         "note": note_record(player.note),
         "lives": bandit._lives.after(bandit.t),
         "lineage": lineage,
+        "taught": list(bandit._taught.marks),
         "account": packing.account_record(player.account),
         "pending": pending,
         "rewards": None if bandit.rewards is None else list(bandit.rewards),
@@ -228,7 +230,7 @@ def _loaded(
     lives = Lives(packing.lives_kept(settings["lives"]))
     bandit = Bandit.__new__(Bandit)
     bandit._begin(Parts(source, player, seed, own_estimator, lives, waiting, prior))
-    bandit._lineage = lineage
+    bandit._lineage, bandit._taught = lineage, taught_kept(settings.get("taught"))
     bandit._take_rewards(RewardRule.of(settings.get("rewards"), own_estimator), remembered)
     return bandit
 

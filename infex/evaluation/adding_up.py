@@ -24,6 +24,7 @@ from infex.features.feature_map import unit_of
 from infex.kernels.weighing import power_sums
 from infex.logs import Log, LogFacts
 from infex.logs.log_facts import range_of
+from infex.logs.log_marks import is_known
 from infex.logs.log_sums import LogSums, played_rows, spans, sums_over
 from infex.logs.looks import looks_of
 
@@ -40,6 +41,14 @@ class TargetSums:
     draws: int
     missing: float
     known: int
+    learnt: bool = False
+    shared: int = 0
+    marks: int = 0
+
+    @property
+    def is_learnt(self) -> bool:
+        """Has the target learnt from these rounds?"""
+        return self.learnt or is_known(self.shared, self.marks)
 
     def __add__(self, other: TargetSums) -> TargetSums:
         return TargetSums(
@@ -48,6 +57,9 @@ class TargetSums:
             self.draws + other.draws,
             self.missing + other.missing,
             self.known + other.known,
+            self.learnt or other.learnt,
+            self.shared + other.shared,
+            self.marks,
         )
 
 
@@ -72,7 +84,8 @@ class PartSums:
 class SummedValue:
     """A target on a log of many parts: by the `model` with its ellipsoid, and by `weights` of draws.
 
-    `weighted` is None where the log could not play what the target plays, or has no known chances.
+    `weighted` is None where the log could not play what the target plays, or has no known chances, or where
+    the target has learnt from this very log.
     """
 
     name: str
@@ -95,9 +108,9 @@ def part_sums(log: Log, targets: object) -> PartSums:
     looks, design = looks_of(log), design_of(log)
     rows = played_rows(log, looks)
     wanted = targets_of(targets, log, looks, np.zeros(looks.dim))
-    learnt = [each.name for each in wanted if each.is_learnt]
-    if learnt:
-        raise InvalidTarget(f"{learnt[0]!r} needs the whole log, which is read in parts: give a bandit")
+    whole = [each.name for each in wanted if each.needs_whole]
+    if whole:
+        raise InvalidTarget(f"{whole[0]!r} needs the whole log, which is read in parts: give a bandit")
     found = {each.name: _target_sums(each, log, design) for each in wanted}
     sums = sums_over(rows, log.reward, log.rewarded)
     return PartSums(sums, len(log), found, log.facts, unit_of(log.features))
@@ -120,7 +133,8 @@ def _target_sums(target: TargetPolicy, log: Log, design: Design) -> TargetSums:
         w, ww, wr, _, wwrr, _, _ = power_sums(weight, log.reward[span][taken], 0.0, 1.0)
         weights += (w, ww, wr, wwrr)
         draws += weight.size
-    return TargetSums(row, weights, draws, missing, known)
+    learnt = target.is_learnt, target.shared, target.marks
+    return TargetSums(row, weights, draws, missing, known, *learnt)
 
 
 def _probability(log: Log, design: Design) -> Floats:
@@ -153,7 +167,7 @@ def _summed(name: str, sums: TargetSums, rounds: int, model: LogModel, confidenc
     w, ww, wr, square = (float(each) for each in sums.weights)
     support = 1.0 - sums.missing / sums.known if sums.known else None
     value, bounds = None, None
-    if sums.draws and (support is None or 1.0 - support <= MOST_MISSING):
+    if sums.draws and not sums.is_learnt and (support is None or 1.0 - support <= MOST_MISSING):
         value, bounds = wr / sums.draws, NO_BOUNDS_OF_SUMS
         spread = square / sums.draws - value**2
         if sums.draws > 1 and spread > 0.0:

@@ -11,9 +11,11 @@ import numpy as np
 from infex.arrays import Bools, Floats, Integers
 from infex.bandit import Bandit, Changes
 from infex.bandit.going_on import go_on
+from infex.bandit.learnt_logs import enter_taught
 from infex.errors import InvalidLog
 from infex.evaluation.warm_bandit import bandit, rounds_of
 from infex.logs import Log, log_of
+from infex.logs.log_marks import Taught
 from infex.logs.log_schema import header_of
 from infex.logs.opening_logs import guarded_reading
 from infex.policies.traits import Policy
@@ -57,13 +59,14 @@ def log_parts(path: str | Path) -> list[LogPart]:
 
 
 class Lesson(NamedTuple):
-    """What one part teaches: sums, or the bandit itself for the first part; and rounds for the clock."""
+    """What one part teaches: sums, or the bandit itself for the first part; rounds, and marks of the log."""
 
     learnt: Bandit | Changes
     last: int
     rounds: Integers
     different: Bools
     losses: Floats
+    taught: Taught
 
 
 def lesson_of(part: Log | LogPart, policy: Policy, settings: dict[str, Any], is_first: bool) -> Lesson:
@@ -72,7 +75,8 @@ def lesson_of(part: Log | LogPart, policy: Policy, settings: dict[str, Any], is_
     explored, different, losses = rounds_of(log)
     learnt = bandit(log, policy, fresh=True, **settings)
     given = learnt if is_first else learnt.changes()
-    return Lesson(given, int(log.round.max()), log.round[explored], different[explored], losses[explored])
+    rest = log.round[explored], different[explored], losses[explored]
+    return Lesson(given, int(log.round.max()), *rest, Taught.by(log))
 
 
 def bandit_of_parts(
@@ -113,6 +117,7 @@ def _added(lessons: Iterable[Lesson], fresh: bool) -> Bandit:
         else:
             assert found is not None
             found.apply(lesson.learnt)
+            enter_taught(found, lesson.taught)
         heard.append(lesson._replace(learnt=NOTHING_CHANGED))
     if found is None:
         raise InvalidLog("a log must have at least one row, got none")

@@ -13,7 +13,7 @@ from infex.errors import OutOfReach
 from infex.evaluation import intervals
 from infex.evaluation.by_way import MODELLED, direct_values
 from infex.evaluation.groundwork import Groundwork
-from infex.evaluation.interval_choice import NO_BOUNDS, at_any_time, drawn_rewards, ground_of, groups_of
+from infex.evaluation.interval_choice import NO_BOUNDS, at_any_time, ground_of, groups_of
 from infex.evaluation.intervals import Bounds
 from infex.evaluation.target_value import TargetValue, spread_of
 
@@ -105,9 +105,7 @@ def _at_any_time(first: TargetValue, second: TargetValue, work: Groundwork) -> B
 
 
 def _sequence(one: TargetValue, work: Groundwork, confidence: float) -> Bounds:
-    rows = work.design.rows
-    weight = one.rounds.of_arm[rows] / work.design.probability
-    return at_any_time(work, *drawn_rewards(work, one.rounds, weight, work.log.reward[rows]), confidence)
+    return at_any_time(one.way, work, one.rounds, confidence)
 
 
 def needed_for(found: Comparison, work: Groundwork, half: float | None) -> NeededExplorations:

@@ -16,6 +16,7 @@ from infex.evaluation.by_way import MODELLED, WAYS, drawn_by, frozen_value
 from infex.evaluation.evaluation import Evaluation
 from infex.evaluation.groundwork import Groundwork, TargetRounds, groundwork, rounds_of
 from infex.evaluation.interval_choice import FEWEST_EFFECTIVE, bounds_of, mean_and_error
+from infex.evaluation.robust_sequence import has_all_laws
 from infex.evaluation.supporting import has_gaps, lacking, require_support
 from infex.evaluation.target_value import LogFinding, TargetValue
 from infex.evaluation.targets import targets_of
@@ -119,7 +120,7 @@ def _judge(
     if chosen == "model":
         return _modelled(work, rounds, why)
     require_support(work, rounds)
-    if anytime:
+    if anytime and not (chosen == "robust" and has_all_laws(work, rounds)):
         chosen, why = "weights", f"{why}; anytime intervals are those of plain weights"
     return _weighted(work, rounds, chosen, why, anytime=anytime, setting=setting, limit=limit, seen=seen)
 
@@ -167,16 +168,14 @@ def best_way(work: Groundwork, rounds: TargetRounds, *, anytime: bool) -> tuple[
 
 def _modelled(work: Groundwork, rounds: TargetRounds, why: str) -> TargetValue:
     row = rounds.mean_row
-    bounds = work.model.bounds(row)
-    if work.rewards is not None:
-        bounds = bounds.within(*work.rewards)
-    value = float(row @ work.model.theta)
+    value, bounds = float(row @ work.model.theta), work.model.bounds(row)
     weight = np.zeros(0)
     if work.design.rows.size:
         weight = rounds.of_arm[work.design.rows] / work.design.probability
-    notes = [
-        LogFinding("model", f"holds if rewards are linear in the features; {work.model.words}", warns=False)
-    ]
+    words = f"holds if rewards are linear in the features; {work.model.words}"
+    notes = [LogFinding("model", words, warns=False), *findings.of_model(work, rounds, weight, value)]
+    if work.rewards is not None and work.rewards[0] <= value <= work.rewards[1]:
+        bounds = bounds.within(*work.rewards)
     return TargetValue(
         name=rounds.target.name,
         value=value,

@@ -10,12 +10,14 @@ from infex.arrays import Floats, Integers
 from infex.evaluation.by_way import Drawn
 from infex.evaluation.groundwork import Groundwork, TargetRounds
 from infex.evaluation.target_value import Carrier, LogFinding
+from infex.evaluation.ways import effective
 from infex.logs.log_sums import spans
 
 FAR_IN_ERRORS = 4.0  # right logs reach 2.6 in the mean weight
 MODEL_IN_ERRORS = 2.576  # 1 % of right models are beyond
 RARE = 1e-4  # a chance at which a test is believed
 CARRIERS = 5
+FEWEST_TO_TEST, FULL_SUPPORT = 10.0, 0.999  # effective explorations by which the model is tested
 STRETCHES = 10  # of rounds, that residuals are compared over, where there are no months
 
 
@@ -36,6 +38,20 @@ def of_target(work: Groundwork, rounds: TargetRounds, drawn: Drawn, *, modelled:
         found += _correction(work, drawn)
     if work.design.kind == "fixed":
         found += season(work, rounds)
+    return found
+
+
+def of_model(work: Groundwork, rounds: TargetRounds, weight: Floats, value: float) -> list[LogFinding]:
+    """What speaks against the model's value of a target: what rewards can be, and what explorations say."""
+    found = []
+    if work.rewards is not None and not work.rewards[0] <= value <= work.rewards[1]:
+        least, most = work.rewards
+        words = f"the linear model says {value:.4g}, and rewards are from {least:g} to {most:g}: it is off"
+        found.append(LogFinding("beyond", f"{words} (is there a feature that is always 1?)"))
+    rows = work.design.rows
+    supported = rounds.support is None or rounds.support >= FULL_SUPPORT
+    if supported and not rounds.target.is_logged and effective(weight) >= FEWEST_TO_TEST:
+        found += _correction(work, Drawn(0.0, np.zeros(0), rows, weight, work.log.reward[rows]))
     return found
 
 

@@ -12,6 +12,7 @@ from infex.evaluation.adaptive import weighted_mean
 from infex.evaluation.by_way import Drawn
 from infex.evaluation.groundwork import Groundwork, TargetRounds
 from infex.evaluation.intervals import Bounds, Ground
+from infex.evaluation.robust_sequence import robust_sequence
 from infex.evaluation.target_value import LogFinding, spread_of
 
 FEWEST_EFFECTIVE = 50.0  # explorations, below which a normal interval is too short
@@ -55,9 +56,7 @@ def bounds_of(
     """The interval of a weighted way, and what there is to say of it."""
     mean, error, count = mean_and_error(work, drawn)
     if anytime:
-        return at_any_time(
-            work, *drawn_rewards(work, rounds, drawn.weight, drawn.reward), work.confidence
-        ), []
+        return at_any_time(way, work, rounds, work.confidence), []
     few = effective < FEWEST_EFFECTIVE
     plain = (
         way in ("weights", "ratio", "marginal") and work.rewards is not None and not rounds.target.is_logged
@@ -107,8 +106,14 @@ def drawn_rewards(
     return np.ones(seen.size), seen
 
 
-def at_any_time(work: Groundwork, weight: Floats, reward: Floats, confidence: float) -> Bounds:
-    """The interval that holds in all rounds at once."""
-    found = sequences.confidence_sequence(weight, _scaled(work, reward), confidence)
+def at_any_time(way: str, work: Groundwork, rounds: TargetRounds, confidence: float) -> Bounds:
+    """The interval that holds in all rounds at once: with the model's help, or by plain weights."""
+    if way == "robust":
+        found = robust_sequence(work, rounds, confidence)
+    else:
+        rows = work.design.rows
+        weight = rounds.of_arm[rows] / work.design.probability
+        weight, reward = drawn_rewards(work, rounds, weight, work.log.reward[rows])
+        found = sequences.confidence_sequence(weight, _scaled(work, reward), confidence)
     ground: Ground = "assumed" if work.design.kind == "fixed" else "guaranteed"
     return _unscaled(work, found._replace(ground=ground))

@@ -14,7 +14,7 @@ ROUNDS_SHOWN, ARMS_SHOWN = 3, 3
 def lacking(work: Groundwork, rounds: TargetRounds) -> str | None:
     """Why weights cannot judge a target; None if they can."""
     if rounds.target.is_learnt:
-        return "it was learnt from this very log, which weights do not allow for"
+        return "it was learnt from this very log, or a part of it, which weights do not allow for"
     design = work.design
     if not design.rows.size:
         if design.unknown:
@@ -46,7 +46,8 @@ def require_support(work: Groundwork, rounds: TargetRounds) -> None:
     name = rounds.target.name
     if rounds.target.is_learnt:
         raise InvalidTarget(
-            f'{name!r}: {reason}; say way="model", whose interval holds for all targets at once'
+            f'{name!r}: {reason}; say way="model", whose interval holds for all targets at once, '
+            "or judge it by rounds that it has not learnt from"
         )
     raise NoSupport(f"{_words(work, rounds, reason)} {_instead(work)}")
 

@@ -9,12 +9,14 @@ import numpy as np
 
 from infex.arrays import Bools, Floats, Integers
 from infex.bandit import Bandit
+from infex.bandit.learnt_logs import has_lived, taught_to
 from infex.checks import told
 from infex.errors import InvalidLog, InvalidTarget
 from infex.features import FeatureMap, Interactions
 from infex.features.feature_map import ScaledMap
 from infex.kernels.frozen_fits import best_in_rows
 from infex.logs import Log
+from infex.logs.log_marks import Taught, is_known
 from infex.logs.looks import Looks
 from infex.policies import Greedy, Uniform
 
@@ -38,8 +40,8 @@ logged: Final = Logged()
 class PessimisticPolicy:
     """The arm with the best lower bound x'theta - `far` |x| in V^-1; a function of offers (n, K, d)."""
 
-    def __init__(self, theta: Floats, inverse: Floats, far: float) -> None:
-        self.theta, self.inverse, self.far = theta, inverse, far
+    def __init__(self, theta: Floats, inverse: Floats, far: float, taught: Taught) -> None:
+        self.theta, self.inverse, self.far, self.taught = theta, inverse, far, taught
 
     def __call__(self, offers: Floats, context: object = None) -> Integers:
         """The arm of each round."""
@@ -70,13 +72,24 @@ class PessimisticPolicy:
 class TargetPolicy:
     """A policy that does not learn, on one log: `chances(span)` is (rounds, K), each row adding up to 1.
 
-    `is_logged`: is it what the log has played? `is_learnt`: was it made from this very log?
+    `is_logged`: is it what the log has played? `is_learnt`: was it made from rounds of this very log?
+    `needs_whole`: is it made from all rounds of the log, whatever part of it is at hand? `shared`: how many
+    of the `marks` of what it has learnt are those of this log.
     """
 
     def __init__(
-        self, name: str, chances: Chances, *, is_logged: bool = False, is_learnt: bool = False
+        self,
+        name: str,
+        chances: Chances,
+        *,
+        is_logged: bool = False,
+        is_learnt: bool = False,
+        needs_whole: bool = False,
+        taught: tuple[int, int] = (0, 0),
     ) -> None:
-        self.name, self.chances, self.is_logged, self.is_learnt = name, chances, is_logged, is_learnt
+        self.name, self.chances, self.is_logged = name, chances, is_logged
+        self.needs_whole, (self.shared, self.marks) = needs_whole, taught
+        self.is_learnt = is_learnt or is_known(*taught)
 
 
 def targets_of(targets: object, log: Log, looks: Looks, theta: Floats) -> list[TargetPolicy]:
@@ -97,11 +110,14 @@ def target_of(name: str, target: object, log: Log, looks: Looks, theta: Floats) 
     if isinstance(target, Logged):
         return TargetPolicy(name, lambda span: one_hot(log.arm[span], log.count), is_logged=True)
     if isinstance(target, Greedy):
-        return TargetPolicy(name, greedy_chances(log, looks, theta), is_learnt=True)
+        return TargetPolicy(name, greedy_chances(log, looks, theta), is_learnt=True, needs_whole=True)
     if isinstance(target, Bandit):
-        return TargetPolicy(name, greedy_chances(log, looks, bandit_theta(name, target, log, looks)))
+        own = bandit_theta(name, target, log, looks)
+        learnt = has_lived(target, log) or _is_same(own, theta)
+        chances = greedy_chances(log, looks, own)
+        return TargetPolicy(name, chances, is_learnt=learnt, taught=_known(taught_to(target), log))
     if isinstance(target, PessimisticPolicy):
-        return TargetPolicy(name, target.chances(log, looks), is_learnt=True)
+        return TargetPolicy(name, target.chances(log, looks), taught=_known(target.taught, log))
     if isinstance(target, Uniform):
         return TargetPolicy(name, lambda span: uniform_in(log, span))
     if isinstance(target, str) or (isinstance(target, int) and not isinstance(target, bool)):
@@ -111,6 +127,16 @@ def target_of(name: str, target: object, log: Log, looks: Looks, theta: Floats) 
     if isinstance(target, type) or not callable(target):
         raise _refusal(name, target)
     return TargetPolicy(name, _asked(name, target, log, looks))
+
+
+def _known(taught: Taught, log: Log) -> tuple[int, int]:
+    """How many marks are those of a log, and of how many."""
+    return taught.shared(log), len(taught.marks)
+
+
+def _is_same(own: Floats, theta: Floats) -> bool:
+    """Is an estimate that of the log itself? Whoever has it was told the log's rewards, by whatever way."""
+    return bool(theta.any()) and bool(np.allclose(own, theta, rtol=1e-9, atol=1e-12))
 
 
 def _refusal(name: str, target: object) -> InvalidTarget:

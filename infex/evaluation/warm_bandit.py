@@ -9,10 +9,12 @@ import numpy as np
 from infex.arrays import Bools, Floats
 from infex.bandit import Bandit
 from infex.bandit.going_on import go_on
+from infex.bandit.learnt_logs import enter_taught
 from infex.errors import InfexError, InvalidLog
 from infex.features import Encoded, FeatureMap
 from infex.linear.estimating import Estimator
 from infex.logs import Log
+from infex.logs.log_marks import Taught
 from infex.policies.traits import Policy
 from infex.records.catalog import parse
 
@@ -34,7 +36,8 @@ def bandit(
     log names, else those of a new `Bandit`; `features` is the map, where the log has contexts and names none.
     With `fresh` rounds begin at 1, so that a schedule begins anew; otherwise the clock goes on after the
     last round, and explorations of the log count. Rewards that never came are left out, and nothing is
-    pending. `rescale` is that of `Bandit`.
+    pending. `rescale` is that of `Bandit`. The bandit, and any file of it, remembers by which log it was
+    taught: `evaluate` does not weigh it by the same one.
 
     >>> from infex import Greedy, Infex, LinUCB, evaluation, every
     >>> log = evaluation.Log(arm=[0, 1, 0], reward=[1.0, 0.0, 1.0], arms=[[1.0, 0.0], [0.0, 1.0]])
@@ -60,6 +63,7 @@ def bandit(
         log.others["weight"][rows] if "weight" in log.others else None,
         explored=None if log.explored is None else log.explored[rows],
     )
+    enter_taught(found, Taught.by(log))
     if not fresh:
         explored, different, losses = rounds_of(log)
         go_on(found, int(log.round.max()), log.round[explored], different[explored], losses[explored])

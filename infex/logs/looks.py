@@ -55,6 +55,11 @@ class Looks(ABC):
         found: Floats = self.every(span) @ theta
         return found
 
+    def scores_by(self, span: Span, thetas: Floats, which: Integers) -> Floats:
+        """The same with a parameter for each round, thetas[which], (rounds, K)."""
+        found: Floats = np.einsum("nkd,nd->nk", self.every(span), thetas[which])
+        return found
+
 
 @final
 class InEveryRound(Looks):
@@ -116,6 +121,10 @@ class AlwaysTheSame(Looks):
         size = len(range(*span.indices(self.rounds)))
         return np.broadcast_to(self.arms @ theta, (size, len(self.arms)))
 
+    def scores_by(self, span: Span, thetas: Floats, which: Integers) -> Floats:
+        found: Floats = self.across(thetas)[which]
+        return found
+
 
 @final
 class JoinedWithContexts(Looks):
@@ -137,6 +146,11 @@ class JoinedWithContexts(Looks):
 
     def scores(self, span: Span, theta: Floats) -> Floats:
         found: Floats = (self.contexts[span] @ theta.reshape(self.arms.shape[1], -1).T) @ self.arms.T
+        return found
+
+    def scores_by(self, span: Span, thetas: Floats, which: Integers) -> Floats:
+        blocks = thetas[which].reshape(len(which), self.arms.shape[1], -1)
+        found: Floats = np.einsum("npc,nc->np", blocks, self.contexts[span]) @ self.arms.T
         return found
 
     def _joined(self, rows: Floats, inside: Floats) -> Floats:

@@ -140,5 +140,5 @@ def posterior(sums: LogSums, penalty: float, noise: float) -> Posterior:
     """N(theta, noise^2 V^-1) with V = penalty I + sum x x'."""
     gram = penalty * np.eye(len(sums.gram)) + sums.gram
     lower = np.linalg.cholesky(gram)
-    mean: Floats = np.linalg.solve(gram, sums.moment)
+    mean: Floats = np.asarray(np.linalg.solve(gram, sums.moment), dtype=np.float64)
     return Posterior(mean, noise * np.linalg.inv(lower).T)

@@ -9,7 +9,7 @@ import re
 import numpy as np
 import pytest
 
-from infex import evaluation
+from infex import Greedy, evaluation
 from infex.errors import InvalidLog, InvalidSetting, NoSupport, OutOfReach
 from infex.evaluation import empirical_likelihood
 from infex.evaluation.evaluation import Evaluation
@@ -305,3 +305,30 @@ def test_what_the_log_could_not_play_may_count_as_anything() -> None:
     for wrong in ({"rewards": None}, {"way": "robust"}, {"anytime": True}):
         with pytest.raises(InvalidSetting, match="bound_missing"):
             evaluation.evaluate(log, {"x": 2}, **{"rewards": (0, 1), "bound_missing": True, **wrong})
+
+
+def intercept_log(rounds: int, constant: bool) -> Log:
+    """Rewards of 0 or 1 around a half: linear in the features only if one of these is always 1."""
+    rng = np.random.default_rng(3)
+    arms = np.array([[0.5, 0.0], [0.0, 0.5], [-0.5, 0.2]])
+    means = 0.5 + arms @ [0.5, -0.3]
+    arm = rng.integers(3, size=rounds)
+    reward = (rng.random(rounds) < means[arm]).astype(float)
+    rows = np.column_stack([arms, np.full(3, 0.5)]) if constant else arms
+    return Log(arm=arm, reward=reward, probability=np.full(rounds, 1 / 3), arms=rows)
+
+
+def test_a_model_that_explorations_speak_against_is_said_to_be_off() -> None:
+    found = evaluation.evaluate(intercept_log(4000, False), {"greedy": Greedy(), "x": 2}, way="model")
+    assert any(each.kind == "correction" and each.warns for each in found["x"].findings)
+    right = evaluation.evaluate(intercept_log(4000, True), {"greedy": Greedy(), "x": 2}, way="model")
+    assert not any(each.warns for name in right for each in right[name].findings)
+
+
+def test_a_value_that_no_reward_can_be_is_not_cut_to_look_sure() -> None:
+    """The third arm is far from the others: without a constant feature the model says less than 0 of it."""
+    log = intercept_log(4000, False)
+    found = evaluation.evaluate(log, {"x": 2}, way="model", rewards=(0, 1))["x"]
+    assert found.value < 0.0
+    assert found.low < found.value < found.high
+    assert "rewards are from 0 to 1: it is off" in found.findings[1].words
