@@ -59,6 +59,8 @@ def play_many(
     learner starts each run as it was given. `learnt` is what was seen of the same arms before round 1, for
     compiled policies on fixed arms, with ridge: all runs begin with it, but for a base that keeps own data.
 
+    `instances` are one problem or several.
+
     >>> from infex import Greedy, environments
     >>> runs = play_many(environments.gaussian(dim=3, arms=9, seed=1), Greedy(), 100, seeds=range(4))
     >>> [run.seed for run in runs]
