@@ -87,6 +87,13 @@ docs: install
 bench: install
 	$(BIN)/python -m benchmarks
 
+# Other libraries on the same work, in an environment of their own; writes docs/measured/peers.json.
+peers:
+	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/peers/requirements.txt
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --no-deps .
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 .venv-peers/bin/python -W ignore -m benchmarks.peers
+
 torture: install
 	$(BIN)/python -m pytest -m slow
 

@@ -76,6 +76,8 @@ def from_river(thing: RiverPolicy | RiverModel) -> PullPolicy | ScoringPolicy:
 
     A regressor plays the arm of which it expects most, and so does as `greedy` of `Infex`.
 
+    `thing` is one of them, fresh: what it learns stays in it.
+
     >>> class Mean:
     ...     def predict_one(self, x):
     ...         return x[0]

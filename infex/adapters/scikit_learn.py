@@ -40,6 +40,8 @@ class BitByBit:
 def from_sklearn(model: PartialRegressor) -> ScoringPolicy:
     """A policy that plays the arm of which a regressor (`partial_fit` and `predict`) expects most.
 
+    `model` is such a regressor, fresh: what it learns stays in it.
+
     >>> class Last:
     ...     def partial_fit(self, rows, rewards):
     ...         self.reward = rewards[-1]

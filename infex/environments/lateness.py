@@ -20,7 +20,11 @@ MOST_LATE = 10**7  # rounds whose rewards can be on their way
 @final
 @dataclass(frozen=True, slots=True)
 class Late:
-    """When rewards come: see `late`."""
+    """When rewards come: see `late`.
+
+    `rounds` is how late every reward is, or else `mean` the mean of a geometric law; `lost` is the share
+    that never comes.
+    """
 
     rounds: int | tuple[int, ...] | None = None
     mean: float | None = None

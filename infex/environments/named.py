@@ -41,7 +41,10 @@ class Nature(TypedDict, total=False):
 
 
 def settings_of(named: Callable[..., Any]) -> dict[str, Any]:
-    """The settings of a problem by name, with their defaults: `inspect.Parameter.empty` where it has none."""
+    """The settings of a problem by name, with their defaults: `inspect.Parameter.empty` where it has none.
+
+    `named` is the function that makes it, such as `gaussian`.
+    """
     own = {
         name: each.default
         for name, each in inspect.signature(named).parameters.items()
@@ -113,6 +116,8 @@ def lower_bound(
 def sparse(dim: int, arms: int, seed: int, *, nonzero: int = 2, **nature: Unpack[Nature]) -> LinearInstance:
     """Arms as in the paper, and a theta with `nonzero` numbers other than 0, uniform in direction.
 
+    `nature` are the settings that all problems share (see `LinearInstance`).
+
     >>> int(np.count_nonzero(sparse(dim=20, arms=50, seed=1, nonzero=3).theta))
     3
     """
@@ -128,6 +133,8 @@ def sphere(dim: int, arms: int, seed: int, *, gap: float = 0.1, **nature: Unpack
     """Arms on the unit sphere: theta is the best one, and every other is worse by at least `gap`.
 
     Arms are drawn uniformly until they are; some lie at exactly the gap only by chance.
+
+    `nature` are the settings that all problems share (see `LinearInstance`).
 
     >>> float(sphere(dim=5, arms=50, seed=1, gap=0.3).gap) >= 0.3
     True
@@ -147,6 +154,8 @@ def near_ties(
     dim: int, arms: int, seed: int, *, ties: int = 5, gap: float = 0.01, **nature: Unpack[Nature]
 ) -> LinearInstance:
     """Arms as in the paper, of which `ties` are nearly the best: worse by `gap`, 2 `gap` and so on.
+
+    `nature` are the settings that all problems share (see `LinearInstance`).
 
     >>> near_ties(dim=5, arms=50, seed=1, ties=3, gap=0.02).gaps[:3].round(12).tolist()
     [0.0, 0.02, 0.04]
@@ -179,6 +188,8 @@ def collinear(
 
     What is learnt of one arm tells nearly all of the others, but for what decides among the best.
 
+    `nature` are the settings that all problems share (see `LinearInstance`).
+
     >>> collinear(dim=5, arms=20, seed=1).arms.shape
     (20, 5)
     """
@@ -193,6 +204,8 @@ def collinear(
 
 def many_arms(dim: int = 20, arms: int = 10_000, seed: int = 0, **nature: Unpack[Nature]) -> LinearInstance:
     """Very many arms, uniform on the sphere, so that many are nearly the best.
+
+    `nature` are the settings that all problems share (see `LinearInstance`).
 
     >>> many_arms(dim=5, seed=1).count
     10000
@@ -223,6 +236,8 @@ def misspecified(
     """Arms as in the paper, with means (1 - error) x'theta + error cos(w'x), w of length 6 pi.
 
     No linear model has all its means: some are off by nearly `error`.
+
+    `nature` are the settings that all problems share (see `LinearInstance`).
 
     >>> instance = misspecified(dim=5, arms=50, seed=1, error=0.2)
     >>> bool(np.abs(instance.means - instance.arms @ instance.theta).max() <= 0.2 + 1e-12)

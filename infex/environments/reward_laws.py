@@ -31,7 +31,10 @@ NO_MEMORY = np.zeros(8, dtype=np.uint64)
 
 @final
 class RewardKernel:
-    """A law of rewards that Numba compiles: see `reward_kernel`."""
+    """A law of rewards that Numba compiles: see `reward_kernel`.
+
+    `function` takes a mean and a generator, and returns a reward.
+    """
 
     def __init__(self, function: Rewarder) -> None:
         if not inspect.isfunction(function) or len(inspect.signature(function).parameters) != 2:

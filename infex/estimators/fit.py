@@ -29,6 +29,8 @@ class Fit(ABC):
     `estimator` are its settings, whose `start` makes more like it. The first figure that is asked
     for after a reward costs what `solve` costs and O(d^2 K) for the arms. A search starts from the
     estimate of the last decision that was entered, so that reading in between changes nothing.
+
+    `penalty` is that of the ridge it resembles.
     """
 
     squares: bool = True

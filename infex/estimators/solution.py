@@ -16,6 +16,8 @@ class Solution(NamedTuple):
     """theta, a lower triangular M with M'M its covariance, and the volume.
 
     They stand in the arrays that `infex.kernels` describes, with no run under way.
+
+    `solved` has M and, in its last row, theta; `vectors` are theirs for the fixed arms.
     """
 
     solved: Floats

@@ -66,7 +66,11 @@ class TargetSums:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class PartSums:
-    """All that is needed of a part of a log; parts add up, in any order."""
+    """All that is needed of a part of a log; parts add up, in any order.
+
+    `log` are sums over its `rounds`, `targets` those of each target; `facts` say what the log is, and
+    `unit` is what arms were divided by.
+    """
 
     log: LogSums
     rounds: int
@@ -86,6 +90,10 @@ class SummedValue:
 
     `weighted` is None where the log could not play what the target plays, or has no known chances, or where
     the target has learnt from this very log.
+
+    `name` is the target's; `model_bounds` and `weighted_bounds` are the intervals. `support` is the share
+    of its choices that the log could have played, `effective` how many explorations of equal weight say
+    as much.
     """
 
     name: str
@@ -100,6 +108,8 @@ class SummedValue:
 
 def part_sums(log: Log, targets: object) -> PartSums:
     """The sums of one part: for a worker, whose answers are added up.
+
+    `log` is the part, and `targets` are those of `evaluate`, the same for every part.
 
     >>> part = Log(arm=[0, 1], reward=[1.0, 0.0], probability=[0.5, 0.5])
     >>> (part_sums(part, {"first": 0}) + part_sums(part, {"first": 0})).rounds
@@ -153,7 +163,10 @@ def judged_sums(
     noise: float | None = None,
     bound: float | None = None,
 ) -> dict[str, SummedValue]:
-    """The values of all targets, from sums over all parts."""
+    """The values of all targets, from sums over all parts.
+
+    `rewards`, `confidence`, `noise` and `bound` are those of `evaluate`.
+    """
     level = real("confidence", confidence, above=0, most=1 - 1e-12)
     known = sums.facts.rewards if rewards is None else range_of(rewards)
     model = model_of(
@@ -197,6 +210,8 @@ def evaluate_parts(
 
     `parts` are logs, as `evaluation.read_parts` gives them, one at a time in memory; `targets` and the other
     arguments are those of `evaluate`. On many machines, `part_sums` of each part add up to the same numbers.
+
+    `rewards`, `confidence`, `noise` and `bound` are among them.
 
     >>> part = Log(arm=[0, 1], reward=[1.0, 0.0], probability=[0.5, 0.5])
     >>> evaluate_parts([part] * 50, {"first": 0})["first"].weighted

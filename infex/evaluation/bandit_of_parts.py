@@ -51,6 +51,8 @@ def log_parts(path: str | Path) -> list[LogPart]:
     """The row groups of a log, as `write` or `infex log convert` has left it.
 
     For `bandit_of_parts`, on several machines that see the same files.
+
+    `path` is the file of Parquet.
     """
     import pyarrow.parquet as pq
 
@@ -92,6 +94,8 @@ def bandit_of_parts(
     `parts` are those of `read_parts`, or of `log_parts`; with a `client` of Dask each is learnt by one of its
     workers, and only sums come back. `fresh` and the `settings` are those of `evaluation.bandit`. Not for
     estimators whose rewards count by their order.
+
+    `policy` is the bandit's.
 
     >>> from infex import Greedy, evaluation
     >>> log = evaluation.Log(arm=[0, 1, 0, 1], reward=[1.0, 0.0, 1.0, 0.5], arms=[[1.0, 0.0], [0.0, 1.0]])

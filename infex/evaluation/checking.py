@@ -26,6 +26,8 @@ class LogCheck:
     """What was found: `arms` that weights can judge if always played, why not the others, and `can_tell`.
 
     `model` says what the linear model rests on; None where there is too little for any.
+
+    `words` tell what the log is, and `findings` what speaks against it.
     """
 
     words: str
@@ -70,6 +72,8 @@ def _listed(arms: tuple[object, ...]) -> str:
 
 def check(log: Log, *, rewards: tuple[float, float] | None = None) -> LogCheck:
     """What a log can tell: which arms weights can judge, what the model rests on, and what was noticed.
+
+    `rewards` are the least and the greatest reward, if they are known.
 
     >>> from infex.logs import Log
     >>> found = check(Log(arm=[0, 1] * 50, reward=[1.0, 0.0] * 50, probability=[1.0, 0.5] * 50))

@@ -21,7 +21,11 @@ Outcome = Literal["better", "worse", "cannot tell"]
 
 
 class Comparison(NamedTuple):
-    """`first` less `second` on the same rounds: the difference with its interval, and the verdict."""
+    """`first` less `second` on the same rounds: the difference with its interval, and the verdict.
+
+    `low` and `high` are the ends of its interval, `way` and `ground` how it was found and what it rests
+    on, and `explorations` how many it uses.
+    """
 
     first: str
     second: str
@@ -43,7 +47,10 @@ class Comparison(NamedTuple):
 
 
 class NeededExplorations(NamedTuple):
-    """How many more explorations, and rounds at the log's own pace, bring the half-width down to `half`."""
+    """How many more explorations, and rounds at the log's own pace, bring the half-width down to `half`.
+
+    `now` is the half-width that there is.
+    """
 
     explorations: int
     rounds: int

@@ -57,6 +57,8 @@ def evaluate(
     greatest weight there can be, and `seen` is for `marginal`. With `bound_missing` a target that the log
     could not always play is judged by plain weights, and what is missing counts as any of the `rewards`.
 
+    `confidence` is that of every interval.
+
     >>> from infex.evaluation import Log, logged
     >>> log = Log(arm=[0, 1] * 100, reward=[1.0, 0.0] * 100, probability=[0.5] * 200)
     >>> found = evaluate(log, {"first": 0, "now": logged}, rewards=(0, 1), way="ratio")

@@ -21,6 +21,9 @@ class Evaluation:
     """All targets of one log, by name; `print` tells it in words.
 
     `found["mine"]` is a `TargetValue`: value, low, high, way, support and more. `findings` are of the log.
+
+    `judged` are all of these, `against` is the name that the others were compared with, and `work` is
+    what it was found by.
     """
 
     judged: tuple[TargetValue, ...]

@@ -24,6 +24,8 @@ class LearntPolicy:
 
     `floor` is a lower bound on its value, `gain` the difference to what the log played, with its interval.
     `ground` says what these rest on.
+
+    `gain_low` and `gain_high` are the ends of that interval; `work` is what it was found by.
     """
 
     policy: PessimisticPolicy

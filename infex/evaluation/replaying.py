@@ -66,6 +66,8 @@ class ReplayedRun:
     `rounds` is how many were fixed in advance; `complete` says whether the log was long enough for them: a
     mean over fewer is biased. `first` and `last` are rounds of the log: the time that this speaks of.
     `bandit` is the learner at the end. `parts` are means over disjoint parts of the log, if asked for.
+
+    `policy` is the learner as it stands at the end, `reach` how far the log could take it.
     """
 
     policy: str

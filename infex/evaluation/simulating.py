@@ -36,6 +36,9 @@ class Simulation:
 
     `rewards[name]` has the mean reward a round in each problem. They rest on rewards that are linear: the
     correction of `evaluate(..., way="robust")` tests that.
+
+    `explored` is the mean share of exploring rounds by name, `best` the reward of the best arm in each
+    problem; `horizon`, `confidence` and `noise` are those of `simulate`.
     """
 
     rewards: Mapping[str, Floats]
@@ -123,6 +126,8 @@ def simulate(
     the posterior that the log has taught, N(theta, noise^2 V^-1), and arms as in the log: the same ones, or
     offers of rounds of the log, drawn anew. All policies meet the same problems and noise, so that
     differences are paired. `noise`, `bound`, `rewards` and `confidence` are those of `evaluate`.
+
+    `seed` is that of all draws; `workers` are threads.
 
     >>> import infex
     >>> from infex.logs import Log

@@ -14,7 +14,10 @@ from infex.evaluation.intervals import Bounds
 
 
 class LogFinding(NamedTuple):
-    """Something that the log shows of an estimate: its `kind`, in `words`, and whether it is a warning."""
+    """Something that the log shows of an estimate: its `kind`, in `words`, and whether it is a warning.
+
+    That is `warns`.
+    """
 
     kind: str
     words: str
@@ -41,6 +44,10 @@ class TargetValue:
     log could have played (None: not known), `effective` how many explorations of equal weight say as much,
     `explorations` how many there are. `model` is the frozen model's value and `correction` what weighted
     residuals add to it. `error` is the standard error of a weighted way.
+
+    `name` is the target's, `bounds` the whole interval, `why` says why this way was taken, and
+    `correction_error` is the standard error of the correction. `findings` speak against it, `carriers`
+    are the rounds that weigh most. `gains`, `draws` and `rounds` are what it was found by.
     """
 
     name: str

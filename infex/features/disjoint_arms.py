@@ -23,6 +23,8 @@ class Disjoint:
 
     A bandit keeps a small regression for each arm; as rows, which any map gives, the context stands in the
     arm's block.
+
+    `labels` are those of the arms; contexts are at most `longest` long. See `disjoint`.
     """
 
     count: int

@@ -11,14 +11,20 @@ from infex.errors import InvalidSetting
 
 
 class Encoded(NamedTuple):
-    """A context as features, none longer than 1, and which rules it took to read it: "age clipped"."""
+    """A context as features, none longer than 1, and which rules it took to read it: "age clipped".
+
+    `vector` has the features, (c,), and `noticed` the rules.
+    """
 
     vector: Floats
     noticed: tuple[str, ...] = ()
 
 
 class EncodedMany(NamedTuple):
-    """Contexts as rows of features, (n, c), none longer than 1, and how often each rule was needed."""
+    """Contexts as rows of features, (n, c), none longer than 1, and how often each rule was needed.
+
+    `noticed` counts the rules.
+    """
 
     rows: Floats
     noticed: Mapping[str, int]

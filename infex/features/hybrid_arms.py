@@ -33,6 +33,8 @@ class Hybrid:
 
     `own` are the places of the features of a context, of `context_dim`, that have a parameter for each arm;
     contexts are at most `context_longest` long. See `hybrid`.
+
+    `shared` is the map, and `reader` the encoder of contexts, if they have names.
     """
 
     shared: FeatureMap

@@ -18,7 +18,10 @@ from infex.features.turnable import both_labels, staying, without
 @final
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Interactions:
-    """Every product of a feature of the arm and one of the context: one block for each of the arm's."""
+    """Every product of a feature of the arm and one of the context: one block for each of the arm's.
+
+    `arms`, `context_dim`, `labels` and `longest` are those of `interactions`.
+    """
 
     arms: Floats
     context_dim: int
@@ -99,6 +102,8 @@ def interactions(
     features. `longest` is the greatest length of a context, by which contexts are divided. Give
     contexts and arms a feature that is always 1 to have them count by themselves too. `context`, in the
     place of both numbers, reads contexts by name: `features.table(...)`, or `features.transformed(...)`.
+
+    `labels` are those of the arms.
 
     >>> interactions([[1.0, 0.0], [0.5, 0.5]], context_dim=2)([0.6, 0.8]).tolist()
     [[0.6, 0.8, 0.0, 0.0], [0.3, 0.4, 0.3, 0.4]]

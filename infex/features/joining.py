@@ -18,7 +18,10 @@ from infex.features.turnable import both_labels, staying, without
 @final
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Joined:
-    """What a function makes of a context and each arm."""
+    """What a function makes of a context and each arm.
+
+    `arms`, `dim`, `labels` and `longest` are those of `joined`.
+    """
 
     function: Callable[[Any, Any], Any]
     arms: tuple[Any, ...]

@@ -36,7 +36,10 @@ IF_BEYOND = ("refuse", "clip")
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextTable:
-    """An encoder of contexts with names; see `table`."""
+    """An encoder of contexts with names; see `table`.
+
+    `numbers`, `categories`, `missing`, `unseen`, `beyond` and `intercept` are those of `table`.
+    """
 
     numbers: tuple[tuple[str, tuple[float, float]], ...]
     categories: tuple[tuple[str, tuple[Category, ...]], ...]

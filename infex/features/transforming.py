@@ -33,7 +33,10 @@ class Transformer(Protocol):
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Transformed:
-    """An encoder of contexts by a fitted transformer; see `transformed`."""
+    """An encoder of contexts by a fitted transformer; see `transformed`.
+
+    `longest` and `beyond` are those of `transformed`.
+    """
 
     transformer: Transformer
     longest: float

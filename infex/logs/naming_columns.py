@@ -22,6 +22,9 @@ class ColumnNames:
     """The names of the columns of a log; `context` and `arms` may be several columns, or features of events.
 
     `labels` are those of the arms; without them arms of text are labelled in their order.
+
+    `arm`, `reward`, `probability`, `round`, `explored`, `greedy`, `chance`, `law`, `unit`, `stream` and
+    `time` are those of the columns of a `Log`.
     """
 
     arm: str = "arm"

@@ -52,6 +52,9 @@ def read(
     `rewards` are the least and the greatest reward there can be. With `sort` rows are brought into the order
     of rounds, which is refused otherwise.
 
+    `round`, `explored`, `greedy`, `chance`, `law`, `unit`, `stream` and `time` name further columns, as a
+    `Log` has them.
+
     >>> import pyarrow as pa
     >>> table = pa.table({"shown": ["b", "a", "b"], "click": [1, 0, None], "p": [0.5, 0.25, 0.5]})
     >>> log = read(table, arm="shown", reward="click", probability="p")
@@ -107,6 +110,8 @@ def read_parts(
     """The same log, so many rows at a time, in their order: a file of any size in little memory.
 
     `names` are those that `read` takes as arguments. What `Bandit(log=...)` wrote comes in one part.
+
+    `source` and `form` are those of `read`.
 
     >>> import pyarrow as pa
     >>> table = pa.table({"arm": [0, 1, 1], "reward": [1.0, 0.0, 0.5]})

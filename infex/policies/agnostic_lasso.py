@@ -23,6 +23,10 @@ class AgnosticLassoBandit:
     that change by themselves; among fixed arms it is greedy, and may stay with a bad arm.
 
     `ties` go to the "lowest" index, or at "random".
+
+    >>> from infex import AgnosticLassoBandit, environments, play
+    >>> play(environments.sparse(dim=4, arms=5, seed=1), AgnosticLassoBandit(), horizon=20).horizon
+    20
     """
 
     strength: float = 0.1

@@ -22,6 +22,12 @@ class FixedBonusUCB:
     `LinUCB` follows the theory and is far wider.
 
     `ties` go to the "lowest" index, or at "random".
+
+    >>> from infex import Bandit, FixedBonusUCB
+    >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], FixedBonusUCB(bonus=0.5))
+    >>> bandit.tell(bandit.ask(), -1.0)
+    >>> bandit.ask().arm
+    1
     """
 
     bonus: float = 1.0

@@ -23,6 +23,11 @@ class GaussianTS:
     It looks at pulls n_k and summed rewards S_k of fixed arms alone, at no features.
 
     `ties` go to the "lowest" index, or at "random".
+
+    >>> from infex import Bandit, GaussianTS, Infex, every
+    >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], Infex(GaussianTS(), every(5)))
+    >>> bandit.ask().explored
+    False
     """
 
     noise: float = 1.0

@@ -37,6 +37,11 @@ class GreedyFirst:
     n/4; once it is below, the base decides in every round. Without a `level` it is half of the
     smallest eigenvalue over n after the first `wait` rewards (8 d if not named). It is made for
     estimators that forget nothing.
+
+    >>> from infex import GreedyFirst, LinUCB, environments, play
+    >>> instance = environments.changing(dim=3, arms=5, seed=1)
+    >>> play(instance, GreedyFirst(LinUCB()), horizon=50).horizon
+    50
     """
 
     base: Policy = SECOND_BASE

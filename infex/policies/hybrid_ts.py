@@ -27,6 +27,13 @@ class HybridTS(Confidence):
     as `GaussianTS` has them, or the largest mean.
 
     `ties` go to the "lowest" index, or at "random".
+
+    `noise`, `bound`, `delta` and `scale` are those of `LinTS`.
+
+    >>> from infex import HybridTS, environments, play
+    >>> run = play(environments.gaussian(dim=3, arms=5, seed=1), HybridTS(p=0.1), horizon=200)
+    >>> 0 < run.explored < 100
+    True
     """
 
     p: float = 0.1

@@ -21,6 +21,10 @@ class LassoBandit(Forced):
     estimate from forced rounds, of strength `first`, is within `keep`/2 of the best, and plays the
     best of them by the LASSO estimate from all n rewards, of strength `later` sqrt((log n + log d)/n).
     `q` is 2 d if it is not named.
+
+    >>> from infex import LassoBandit, environments, play
+    >>> play(environments.sparse(dim=4, arms=5, seed=1), LassoBandit(), horizon=20).horizon
+    20
     """
 
     q: int | None = None

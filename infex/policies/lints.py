@@ -38,6 +38,11 @@ class LinTS(Confidence):
     has so many values of eta, the same for every seed, and one of them is drawn. Then probabilities
     are known exactly, and those of a plain LinTS to a standard error of at most 1/(2 sqrt(law)). `noise`,
     `bound`, `delta` and `scale` make beta as in `LinUCB`; `ties` too are as there.
+
+    >>> from infex import Bandit, LinTS
+    >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], LinTS(noise=0.5, scale=0.2), seed=3)
+    >>> bandit.ask().explored
+    True
     """
 
     sampling: Literal["gaussian", "spherical"] = "gaussian"

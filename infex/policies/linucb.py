@@ -22,6 +22,11 @@ class LinUCB(Confidence):
     scatter about their mean, `bound` the greatest length of theta (about the greatest mean reward), both in
     the unit of the rewards; intervals hold in all rounds at once with probability 1 - `delta` at a `scale`
     of 1, of which practice needs far less. `ties` go to the "lowest" index, or at "random".
+
+    >>> from infex import Bandit, LinUCB
+    >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], LinUCB(noise=0.5, scale=0.2))
+    >>> bandit.ask().explored
+    True
     """
 
     def compiled(self) -> Form:

@@ -30,6 +30,10 @@ class OLSBandit(Forced):
     up. `scale` is d^2 if it is not named. `preset="paper"` takes 8 d^2 and for `keep` the true gap, which a
     simulation alone can tell: so that most of 10^4 rounds are forced at d = 10, as Lee and Oh
     report. The constants of the theory would force more than 10^8 rounds.
+
+    >>> from infex import OLSBandit, environments, play
+    >>> play(environments.gaussian(dim=3, arms=5, seed=1), OLSBandit(keep=0.1), horizon=200).horizon
+    200
     """
 
     rule: Rule = "log"

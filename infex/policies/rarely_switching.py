@@ -45,6 +45,12 @@ class RarelySwitchingUCB(Confidence):
     stops switching.
 
     `ties` go to the "lowest" index, or at "random".
+
+    `noise`, `bound`, `delta` and `scale` are those of `LinUCB`.
+
+    >>> from infex import RarelySwitchingUCB, environments, play
+    >>> play(environments.gaussian(dim=3, arms=5, seed=1), RarelySwitchingUCB(growth=0.5), horizon=50).horizon
+    50
     """
 
     growth: float = 1.0

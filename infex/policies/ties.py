@@ -19,6 +19,8 @@ TIES = ("lowest", "random")
 def best(scores: Floats) -> int:
     """The arm of the largest score; the lowest index among ties.
 
+    `scores` has one number for each arm.
+
     >>> best(np.array([0.1, 0.3, 0.3 + 1e-15]))
     1
     """

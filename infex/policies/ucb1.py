@@ -26,6 +26,12 @@ class UCB1:
     the original. An arm whose reward is pending counts as not played yet.
 
     `ties` go to the "lowest" index, or at "random".
+
+    >>> from infex import Bandit, UCB1
+    >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], UCB1())
+    >>> bandit.tell(bandit.ask(), 1.0)
+    >>> bandit.ask().arm  # every arm once
+    1
     """
 
     noise: float = 1.0

@@ -14,7 +14,12 @@ from infex.policies.form import Form
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uniform:
-    """Plays an arm drawn uniformly."""
+    """Plays an arm drawn uniformly.
+
+    >>> from infex import Bandit, Uniform
+    >>> Bandit([[1.0, 0.0], [0.0, 1.0]], Uniform()).ask().probability
+    0.5
+    """
 
     def compiled(self) -> Form:
         """Uniform in every round."""

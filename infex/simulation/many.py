@@ -61,6 +61,8 @@ def play_many(
     for compiled policies with ridge whose rewards come at once: all runs begin with it, but for a base that
     keeps own data. On a `ContextualInstance` it is a `BlockRidge`.
 
+    `instances` are one problem or several.
+
     >>> from infex import Greedy, environments
     >>> runs = play_many(environments.gaussian(dim=3, arms=9, seed=1), Greedy(), 100, seeds=range(4))
     >>> [run.seed for run in runs]

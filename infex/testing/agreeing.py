@@ -39,6 +39,8 @@ def agree(
     runs as `infex.play` has them, which for a kernel are compiled. Both draw the same numbers in the same
     order if they agree.
 
+    `policy` is what the first is compared with.
+
     >>> import infex
     >>> from infex import view
     >>> @infex.kernel(bonus=1.0)

@@ -31,7 +31,11 @@ def play(
     penalty: float = 1.0,
     estimator: Estimator | None = None,
 ) -> list[Choice]:
-    """The choices of rounds 1 to `horizon`; `reward(t, arm)` and `draws(t)` are what a round meets."""
+    """The choices of rounds 1 to `horizon`; `reward(t, arm)` and `draws(t)` are what a round meets.
+
+    `policy` plays over fixed `arms`, (K, d), with the `penalty` of the ridge, or with another
+    `estimator`.
+    """
     player = player_for(policy, arms, penalty, estimator)
     choices = []
     for t in range(1, horizon + 1):

@@ -11,7 +11,10 @@ from infex.streams import stream
 
 
 class Problem(NamedTuple):
-    """Arms, the true parameter, and rewards of +1 or -1 with mean x'theta that every policy shares."""
+    """Arms, the true parameter, and rewards of +1 or -1 with mean x'theta that every policy shares.
+
+    `arms` is (K, d), and `reward(t, arm)` the reward of an arm in round t.
+    """
 
     arms: Floats
     theta: Floats
@@ -19,7 +22,10 @@ class Problem(NamedTuple):
 
 
 def problem(seed: int, *, arms: int, dim: int, horizon: int) -> Problem:
-    """A problem as in the paper: Gaussian arms in the unit ball, a parameter on the sphere."""
+    """A problem as in the paper: Gaussian arms in the unit ball, a parameter on the sphere.
+
+    `seed` is that of all draws, `dim` the number of features, and `horizon` how many rounds have rewards.
+    """
     instance = gaussian(dim=dim, arms=arms, seed=stream(seed, "problem"))
     return signed(instance.arms, instance.theta, stream(seed, "rewards").random(horizon))
 

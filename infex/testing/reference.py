@@ -42,7 +42,10 @@ class Pull(NamedTuple):
 
 @final
 class SlowRidge:
-    """Ridge regression of pulls, from the definition."""
+    """Ridge regression of pulls, from the definition.
+
+    `arms` is (K, d), and `penalty` is lambda.
+    """
 
     def __init__(self, arms: Floats, pulls: Sequence[Pull], penalty: float) -> None:
         chosen = arms[[pull.arm for pull in pulls]] if pulls else np.zeros((0, arms.shape[1]))
@@ -294,7 +297,11 @@ def slow_play(
     horizon: int,
     penalty: float = 1.0,
 ) -> list[int]:
-    """The arms of rounds 1 to `horizon`."""
+    """The arms of rounds 1 to `horizon`.
+
+    `policy`, `reward`, `draws` and `penalty` are those of `play`; every figure is computed from all pulls
+    anew.
+    """
     pulls: list[Pull] = []
     for t in range(1, horizon + 1):
         arm, explored = slow_choice(policy, t, arms, pulls, penalty, draws)

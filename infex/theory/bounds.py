@@ -14,6 +14,9 @@ class Bound(NamedTuple):
     """A bound on the regret of a base: it says nothing where it is vacuous.
 
     `failure` is the chance that it fails.
+
+    `policy` is what it is of, at the `horizon`, with the `volume` and `radius` that it rests on;
+    `trivial` is 2 S T.
     """
 
     policy: str
@@ -59,6 +62,8 @@ def in_words(policy: str, regret: float, trivial: float, horizon: int, failure: 
 def linucb(setting: Setting, horizon: int) -> Bound:
     """The bound of LinUCB: 8 alpha beta^2/Delta, with alpha bounded by this very regret too.
 
+    `setting` is the problem, and `horizon` is T.
+
     >>> linucb(Setting(dim=10, gap=0.1), 10_000).vacuous
     True
     >>> linucb(Setting(dim=2, gap=1.0, noise=0.1), 10_000)
@@ -68,7 +73,10 @@ def linucb(setting: Setting, horizon: int) -> Bound:
 
 
 def lints(setting: Setting, horizon: int) -> Bound:
-    """The bound of LinTS: Theorem 2 of the paper with its constants written out, see `lints_regret`."""
+    """The bound of LinTS: Theorem 2 of the paper with its constants written out, see `lints_regret`.
+
+    `setting` is the problem, and `horizon` is T.
+    """
     return alone(setting, "LinTS", horizon)
 
 

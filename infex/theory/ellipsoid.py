@@ -17,7 +17,10 @@ from infex.theory.formulas import radius
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Ellipsoid:
-    """All theta with |theta - centre| in V <= radius."""
+    """All theta with |theta - centre| in V <= radius.
+
+    `gram` is V.
+    """
 
     centre: Floats
     gram: Floats
@@ -64,6 +67,8 @@ def ellipsoid(
 
     |theta* - theta_t| in V_t <= beta_t(delta) holds for all t at once with probability 1 - delta
     (Abbasi-Yadkori et al., 2011, Theorem 2).
+
+    `features` are the arms played; `noise`, `bound` and `penalty` are sigma, S and lambda.
 
     >>> holding = ellipsoid([[1.0, 0.0], [0.0, 1.0]], [1.0, -1.0], delta=0.1)
     >>> bool(holding.contains([0.5, -0.5])), bool(holding.contains([9.0, 0.0]))

@@ -30,6 +30,8 @@ def radius(
 ) -> Any:
     """beta = sigma sqrt(alpha + 2 log(1/delta)) + sqrt(lambda) S (Abbasi-Yadkori et al., 2011).
 
+    `volume` is alpha; `noise`, `bound` and `penalty` are sigma, S and lambda.
+
     >>> round(float(radius(0.0, delta=1e-4)), 6)
     5.291932
     """
@@ -47,6 +49,8 @@ def radius(
 def volume_bound(rounds: Numbers, dim: Numbers, penalty: Numbers = 1.0) -> Any:
     """alpha_T <= d log(1 + T/(d lambda)), for any arms.
 
+    `rounds` is T, `dim` is d, and `penalty` is lambda.
+
     >>> round(float(volume_bound(10_000, 10)), 4)
     69.0875
     """
@@ -62,6 +66,8 @@ def volume_bound_by_pulls(
     `worse` is N_sub, the rounds in which another arm than the best was played, and `length` is
     |x*|. With a length of 1 it is the paper's lemma; its proof has |x*| where |x*|^2 belongs, and
     for d = 1 the second term is 0.
+
+    `dim` is d, and `penalty` is lambda.
     """
     worse, penalty, rest = np.asarray(worse, float), np.asarray(penalty, float), np.asarray(dim, float) - 1.0
     square = np.square(np.asarray(length, float))
@@ -76,6 +82,8 @@ def volume_bound_by_regret(
     """alpha_T <= log(1 + T/lambda) + (d-1) log(1 + N/((d-1) lambda)) with N = min(R/Delta, T).
 
     A worse arm costs at least Delta, so that it was played at most R/Delta times.
+
+    `rounds` is T, `regret` is R, `gap` is Delta, `dim` is d, and `penalty` is lambda.
     """
     worse = np.minimum(np.asarray(regret, float) / np.asarray(gap, float), np.asarray(rounds, float))
     return volume_bound_by_pulls(rounds, worse, dim, penalty=penalty)
@@ -86,6 +94,8 @@ def potential_bound(volume: Numbers, penalty: Numbers = 1.0) -> Any:
 
     The elliptical potential. For lambda >= 1 it is the paper's 2 alpha_T; for less, squared widths
     reach 1/lambda, and u/log(1 + u) is the largest ratio of a squared width s to log(1 + s).
+
+    `volume` is alpha_T, and `penalty` is lambda.
     """
     most = 1.0 / np.asarray(penalty, float)
     return (np.maximum(2.0, most / np.log1p(most)) * np.asarray(volume, float))[()]
@@ -95,6 +105,8 @@ def best_width_bound(optimal: Numbers, *, length: Numbers = 1.0, penalty: Number
     """|x*|^2 in V^-1 <= |x*|^2/(lambda + N_opt |x*|^2), which for |x*| <= 1 is at most 1/(lambda + N_opt).
 
     The paper's last step needs |x*| <= 1: x* = 2 e_1, lambda = 1 and N_opt = 3 give 0.3077 > 0.25.
+
+    `optimal` is N_opt, `length` is |x*|, and `penalty` is lambda.
     """
     square = np.square(np.asarray(length, float))
     return (square / (np.asarray(penalty, float) + np.asarray(optimal, float) * square))[()]
@@ -104,6 +116,8 @@ def exceeding_chance(dim: int, sampling: str = "gaussian") -> float:
     """p = P(u'eta >= 1) for a unit vector u: of N(0, I), or of the sphere of radius sqrt(d).
 
     On the sphere u'eta is sqrt(d) cos(phi), where phi has a density like sin(phi)^(d-2).
+
+    `dim` is d, and `sampling` is "gaussian" or "spherical".
 
     >>> round(exceeding_chance(10), 6), round(exceeding_chance(2, "spherical"), 6)
     (0.158655, 0.25)
@@ -127,6 +141,8 @@ def sample_factor(rounds: Numbers, dim: Numbers, delta: Numbers, arms: Numbers |
     """gamma_t/beta_t = min(sqrt(c d log(2 c' d t^2/delta)), sqrt(c log(2 c' K t^2/delta))), c = c' = 2.
 
     How far a sample of LinTS strays, in radii; without K (`arms`) only the first of the two.
+
+    `rounds` is t, and `dim` is d.
     """
     dims = np.asarray(dim, float)
     doubt = 2.0 * np.log(np.asarray(rounds, float)) - np.log(np.asarray(delta, float))
@@ -142,6 +158,8 @@ def linucb_regret(volume: Numbers, radius: Numbers, gap: Numbers) -> Any:
 
     From reg_t <= 2 beta |X_t| in V^-1, reg_t <= reg_t^2/Delta and the elliptical potential
     (Abbasi-Yadkori et al., 2011, Theorem 5). For lambda >= 1.
+
+    `volume` is alpha_T, `radius` is beta_T, and `gap` is Delta.
     """
     return (8.0 * np.asarray(volume, float) * np.square(np.asarray(radius, float)) / np.asarray(gap, float))[
         ()
@@ -155,6 +173,8 @@ def lints_regret(
 
     `factor` is gamma/beta and `chance` is p. The paper's Theorem 2, whose proof has beta where
     beta + gamma is needed. For lambda >= 1.
+
+    `volume` is alpha, `radius` is beta, and `gap` is Delta.
     """
     factors, radii = np.asarray(factor, float), np.asarray(radius, float)
     stray, both = np.square(factors * radii), np.square((1.0 + factors) * radii)
@@ -167,6 +187,8 @@ def greedy_regret(volume: Numbers, radius: Numbers, rounds: Numbers, gap: Number
     """G(T) = (4 alpha_T + 16 log T) beta_T^2/Delta: greedy rounds after tau_0 + tau_1.
 
     The second part of the paper's proposition, for lambda >= 1.
+
+    `volume` is alpha_T, `radius` is beta_T, and `gap` is Delta.
     """
     weight = 4.0 * np.asarray(volume, float) + 16.0 * np.log(np.asarray(rounds, float))
     return (weight * np.square(np.asarray(radius, float)) / np.asarray(gap, float))[()]

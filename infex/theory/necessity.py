@@ -53,6 +53,8 @@ def lower_bound(gap: float, horizon: int, explorations: float) -> LowerBound:
     (`environments.lower_bound`), with noise N(0, 1). It holds for any base and any schedule with f(T)
     `explorations`. With f(T) <= C log T the regret is of order T^(1 - 2 Delta^2 C) or more.
 
+    `gap` is Delta.
+
     >>> bound = lower_bound(0.25, horizon=10**6, explorations=13)
     >>> round(bound.together), round(bound.pulls), round(bound.printed)
     (3995, 22, 328)
@@ -66,7 +68,10 @@ def lower_bound(gap: float, horizon: int, explorations: float) -> LowerBound:
 
 
 def divergence(gap: float, pulls: float) -> float:
-    """KL(P_1, P_2) = 2 Delta^2 E_1[N_1]: of N(-Delta, 1) and N(Delta, 1), once for each pull of e_1."""
+    """KL(P_1, P_2) = 2 Delta^2 E_1[N_1]: of N(-Delta, 1) and N(Delta, 1), once for each pull of e_1.
+
+    `gap` is Delta, and `pulls` is E_1[N_1].
+    """
     return 2.0 * gap**2 * pulls
 
 
@@ -75,6 +80,8 @@ class Growth(NamedTuple):
 
     `known` says that the schedule itself knew. `ratios` are pairs of n and log(f^-1(n))/n. No finite
     number of rounds proves it: the lower bound speaks of infinitely many T.
+
+    `verdict` is "consistent", "inconsistent" or "inconclusive".
     """
 
     verdict: GrowthVerdict

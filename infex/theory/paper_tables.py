@@ -20,7 +20,10 @@ EXPONENT_NOTE = (
 
 
 class Order(NamedTuple):
-    """One row: f(t), the order as a formula, its value and log10, and which slip of the paper was mended."""
+    """One row: f(t), the order as a formula, its value and log10, and which slip of the paper was mended.
+
+    `schedule` is f(t), and `note` tells of the slip.
+    """
 
     schedule: str
     formula: str
@@ -30,7 +33,10 @@ class Order(NamedTuple):
 
 
 def tau_order(dim: int, gap: float, base: str = "LinUCB") -> float:
-    """The order of tau_Alg: (d/Delta)^2 log^2(d/Delta) for LinUCB, d^3/Delta^2 log^3(d/Delta) for LinTS."""
+    """The order of tau_Alg: (d/Delta)^2 log^2(d/Delta) for LinUCB, d^3/Delta^2 log^3(d/Delta) for LinTS.
+
+    `dim` is d, `gap` is Delta, and `base` is "LinUCB" or "LinTS".
+    """
     dim, gap, log = _checked(dim, gap)
     return dim**2 / gap**2 * log**2 if one_of("base", base, BASES) == "LinUCB" else dim**3 / gap**2 * log**3
 
@@ -39,6 +45,8 @@ def table_1(dim: int, gap: float, m: int, r: float, tau: float | None = None) ->
     """The orders of G_const(tau, f), by schedule; tau is that of LinUCB if it is not given.
 
     Rows for which r is out of range are left out: t^r asks for r <= 1, (log t)^r for r > 1.
+
+    `dim` is d, and `gap` is Delta.
 
     >>> [row.schedule for row in table_1(10, 0.1, m=20, r=0.5)]
     ['t/m', 't/(log t)^r', 't^r']
@@ -58,6 +66,8 @@ def table_1(dim: int, gap: float, m: int, r: float, tau: float | None = None) ->
 
 def table_2(dim: int, gap: float, m: int, r: float, horizon: int, base: str = "LinUCB") -> list[Order]:
     """The order of the base's own regret, and by schedule what INFEX adds to it.
+
+    `dim` is d, and `gap` is Delta.
 
     >>> [row.schedule for row in table_2(10, 0.1, m=20, r=2, horizon=10**6)]
     ['t', 't/m', 't/(log t)^r', '(log t)^r']

@@ -28,6 +28,10 @@ class InfexBound(NamedTuple):
 
     `base` is R_Alg(f(T)), what the base may cost; `constant` is 2 S tau_0 + (7/16) Delta tau_1, what greedy
     rounds may cost before they are any good; `growing` is G(T), what they may cost after that.
+
+    `policy` is what it is of, with so many `explorations` up to the `horizon`; `tau_base`, `tau_0`,
+    `tau_1` and `tau_12` are the paper's, `volume` and `radius` what it rests on, `trivial` is 2 S T, and
+    `failure` the chance that it fails.
     """
 
     policy: str
@@ -76,6 +80,8 @@ def infex(setting: Setting, schedule: Schedule, horizon: int, base: str = "LinUC
 
     This is proved where the base keeps its own data (`data="own"`). alpha_T, in G(T), is bounded both
     by d log(1 + T/(d lambda)) and by this very regret; the smaller bound counts.
+
+    `setting` is the problem, `schedule` says f, and `horizon` is T.
 
     >>> from infex import every
     >>> bound = infex(Setting(dim=10, gap=0.1), every(20), 10**6)

@@ -28,6 +28,8 @@ class Setting:
     and `delta` are those of the policies; without `delta` it is 1/T. LinTS also has `sampling`, and
     a smaller bound if the number of `arms` is given. The bounds are proved for a penalty of at
     least 1 and arms no longer than 1, so that no gap exceeds 2 `bound`.
+
+    `dim` is d.
     """
 
     dim: int

@@ -24,6 +24,8 @@ class Span(NamedTuple):
     """A number of rounds, infinite past 10^300, and its logarithm to base 10.
 
     The logarithm is infinite if there is no such number, and NaN where it is not known.
+
+    `log10` is that logarithm.
     """
 
     rounds: int | float

@@ -12,7 +12,10 @@ from infex.streams import place, stream
 
 
 class Effort(NamedTuple):
-    """A seed for all draws, and the number of runs as a multiple of a quick check's."""
+    """A seed for all draws, and the number of runs as a multiple of a quick check's.
+
+    The `seed` is that of all draws; `scale` is that multiple.
+    """
 
     seed: int = 0
     scale: int = 1
@@ -32,14 +35,20 @@ def parts(seeds: list[int], size: int = 200) -> list[list[int]]:
 
 
 class Measured(NamedTuple):
-    """A figure, and what it may not exceed."""
+    """A figure, and what it may not exceed.
+
+    `value` may not exceed `limit`.
+    """
 
     value: float
     limit: float = 1.0
 
 
 class Finding(NamedTuple):
-    """A statement with the figure that was measured, its limit, and whether the statement held."""
+    """A statement with the figure that was measured, its limit, and whether the statement held.
+
+    `id` is its name, such as "C13", and `holds` says whether it did.
+    """
 
     id: str
     statement: str
@@ -51,7 +60,10 @@ class Finding(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What is claimed, in words that say what is measured, and how it is checked."""
+    """What is claimed, in words that say what is measured, and how it is checked.
+
+    `id` is its name, such as "C13", and `check` gives what was measured.
+    """
 
     id: str
     words: str

@@ -34,6 +34,8 @@ def verify(
 
     The listener is called with each statement before it is checked.
 
+    `seed` is that of all draws; a `thorough` check has a hundred times the runs, in twelve passes.
+
     >>> [finding.holds for finding in verify(only=["C13"])]
     [True]
     """
@@ -43,7 +45,10 @@ def verify(
 def passes(
     seed: int = 0, *, thorough: bool = False, only: Iterable[str] = (), listener: Listener = ignore
 ) -> Iterator[list[Finding]]:
-    """The worst findings so far, after each pass; a quick check has one pass."""
+    """The worst findings so far, after each pass; a quick check has one pass.
+
+    `seed`, `thorough`, `only` and `listener` are those of `verify`.
+    """
     statements = chosen(only)
     worst: list[Finding] = []
     for effort in _efforts(seed, thorough):
@@ -73,7 +78,10 @@ def _worse(one: Finding, other: Finding) -> Finding:
 
 
 def chosen(only: Iterable[str] = ()) -> list[Statement]:
-    """The statements of these names, in order; all of them without names."""
+    """The statements of these names, in order; all of them without names.
+
+    `only` are names such as "C13".
+    """
     names = [name.upper() for name in only]
     known = {statement.id for statement in STATEMENTS}
     for name in names:

@@ -1,0 +1,1 @@
+"""infex and other libraries on the same work, in turns in one process: `make peers`."""

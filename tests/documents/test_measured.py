@@ -1,0 +1,48 @@
+"""Figures that documents quote are those that were recorded."""
+
+import json
+import re
+
+from docs.building import measured, pages
+
+RECORDED = json.loads((pages.DOCS / "measured" / "peers.json").read_text())
+LIBRARIES = {"NumPy loop", "coba", "river", "contextualbandits", "MABWiser"}
+
+
+def recorded(title: str, column: int) -> dict[str, str]:
+    """The figures of a table's column, by library, without their ratios."""
+    (table,) = [each for each in RECORDED["tables"] if each["title"].startswith(title)]
+    return {row[0]: row[column].split(" (")[0] for row in table["rows"]}
+
+
+def test_the_readme_quotes_what_was_recorded() -> None:
+    rows = [line for line in (pages.ROOT / "README.md").read_text().splitlines() if line.startswith("| a")]
+    tables = [recorded("A simulated round", 1), recorded("A round with a context", 2)]
+    quoted = {}
+    for row, table in zip(rows, tables, strict=True):
+        _, _, ours, others, _ = row.split("|")
+        assert ours.split()[0] == table["infex"]
+        for name, figure in re.findall(r"([A-Za-z][\w ]*?) ([\d,.]+) µs", others):
+            assert table[name.strip()] == figure, name
+            quoted[name.strip()] = figure
+    assert quoted.keys() == LIBRARIES
+
+
+def test_the_readme_quotes_errors_that_were_recorded() -> None:
+    (row,) = [line for line in (pages.ROOT / "README.md").read_text().splitlines() if "collinear" in line]
+    table = recorded("Exactness", 2)
+    _, _, ours, others, _ = row.split("|")
+    assert ours.strip() == table["infex"]
+    default = table["contextualbandits, its default of 32 bits"]
+    said = f"river {table['river']}, MABWiser {table['MABWiser']}, contextualbandits' default {default}"
+    assert others.strip() == said
+
+
+def test_a_table_has_a_row_for_each_library_and_says_when_and_with_what() -> None:
+    text = measured.write("peers.json", [])
+    for table in RECORDED["tables"]:
+        assert f"**{table['title']}**" in text
+        assert {len(row) for row in table["rows"]} == {len(table["columns"])}
+        assert "infex" in {row[0] for row in table["rows"]}
+    assert RECORDED["date"] in text
+    assert all(f"{name} {version}" in text for name, version in RECORDED["versions"].items())
