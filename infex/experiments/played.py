@@ -19,6 +19,7 @@ from infex.experiments.setting_columns import Facts, widened
 from infex.experiments.settings_found import found_name, told_by_labels
 from infex.policies import Policy
 from infex.policies.traits import checked
+from infex.records.catalog import is_written
 from infex.records.thing_labels import label_of
 
 
@@ -162,8 +163,16 @@ class PlayedRuns:
     def _name(self, policy: str | Policy) -> str:
         """The name in the table for what a user gave, or that itself."""
         name = policy if isinstance(policy, str) else label_of(checked("policy", policy))
-        known = name in self.policies
-        return name if known else found_name(name, policy, self.about, self.settings["policies"])
+        if name in self.policies and (isinstance(policy, str) or not self._tells_apart(policy)):
+            return name
+        found = found_name(name, policy, self.about, self.settings["policies"])
+        if found is None and name in self.policies:
+            raise InvalidSetting(f"no runs of {name}: here that is the name of another policy")
+        return found or name
+
+    def _tells_apart(self, policy: Policy) -> bool:
+        """Is it known what was played under each name, and is the policy built in from end to end?"""
+        return "contents" in self.about and is_written(policy)
 
     def _of(self, cell: Cell, policy: str | Policy) -> Runs:
         """The runs of one policy in one cell, if there are any."""

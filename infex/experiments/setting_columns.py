@@ -40,7 +40,7 @@ SETTING_COLUMNS: Mapping[str, pa.DataType] = {  # those that every table has
     "penalty": pa.float64(),
     "estimator": pa.string(),
 }
-ROWS_AT_A_TIME = 1 << 16
+ROWS_AT_A_TIME = 1 << 14  # which take some 10 MB with all their settings
 TAKEN = {*RUN_COLUMNS.names, *SETTING_COLUMNS} - {"period", "data", "delta", "scale"}
 
 
@@ -74,15 +74,19 @@ def of_policy(policy: Policy) -> Facts:
     kind, settings, _ = described(policy)
     facts: Facts = {"kind": kind}
     for name, value in settings.items():
-        if name == "base" and value is not None:
-            inner = of_policy(value)
-            facts |= {"base": label_of(value), "base_kind": inner.pop("kind")}
-            facts |= {word if word not in facts else f"base_{word}": each for word, each in inner.items()}
-        elif name == "schedule" and has(value, "explores"):
+        if name == "schedule" and has(value, "explores"):
             facts |= {"schedule": label_of(value)} | dict(_of_schedule(value))
-        else:
+        elif name != "base" or value is None:
             facts[f"policy_{name}" if name in TAKEN else name] = _plain(value)
-    return facts
+    return facts | _of_base(settings["base"], facts) if settings.get("base") is not None else facts
+
+
+def _of_base(base: Policy, around: Facts) -> Facts:
+    """The settings of a base; those that the policy around it has too are its own columns."""
+    inner = of_policy(base)
+    facts: Facts = {"base": label_of(base), "base_kind": inner.pop("kind")}
+    taken = {*around, *facts}
+    return facts | {word if word not in taken else f"base_{word}": each for word, each in inner.items()}
 
 
 def _of_schedule(schedule: object) -> Iterator[tuple[str, Any]]:
@@ -94,7 +98,7 @@ def _of_schedule(schedule: object) -> Iterator[tuple[str, Any]]:
             yield from ((word, each) for word, each in _of_schedule(value) if word != "schedule_kind")
         elif name in ("m", "period"):
             yield "period", _plain(value)
-        elif not isinstance(value, list):
+        elif not isinstance(value, list | tuple):
             yield f"schedule_{name}", _plain(value)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from infex.errors import InfexError, InvalidSetting
+from infex.experiments.content import digest
 from infex.experiments.expressions import canonical, quietly
 from infex.experiments.naming import hint
 from infex.experiments.recipes import recipes
@@ -28,10 +29,15 @@ MEASURED = {*RUN_COLUMNS.names} - {"environment", "policy", *PROBLEM_SETTINGS}
 NAMING_COLUMNS = ("policy", "base", "schedule", "estimator")  # which hold other settings in them
 
 
-def found_name(name: str, policy: str | Policy, about: Mapping[str, Any], records: Sequence[Facts]) -> str:
-    """The name in tables of what a user calls a policy: as the sweep was told, or by the same settings."""
-    labels: list[str] = about.get("names", {}).get(name, [])
-    meant = canonical(name)
+def found_name(
+    name: str, policy: str | Policy, about: Mapping[str, Any], records: Sequence[Facts]
+) -> str | None:
+    """The name in tables of what a user calls a policy: as the sweep was told, or by what was played.
+
+    None if nothing of the kind was played.
+    """
+    labels: list[str] = about.get("names", {}).get(name, []) if isinstance(policy, str) else []
+    meant = canonical(name) if isinstance(policy, str) else None
     if not labels and meant in about.get("policies", ()):
         return str(meant)
     if not labels:
@@ -40,7 +46,7 @@ def found_name(name: str, policy: str | Policy, about: Mapping[str, Any], record
     if len(labels) > 1:
         told = "".join(f"\n  {label}" for label in labels)
         raise InvalidSetting(f"{name!r} names several policies here:{told}")
-    return labels[0] if labels else name
+    return labels[0] if labels else None
 
 
 def _thing(meant: str | None, policy: str | Policy) -> Policy | None:
@@ -51,14 +57,22 @@ def _thing(meant: str | None, policy: str | Policy) -> Policy | None:
 
 
 def _alike(policy: Policy, about: Mapping[str, Any], records: Sequence[Facts]) -> Iterator[str]:
-    """The names of policies that have the same settings, where a delta that is not said is the sweep's."""
+    """The names of policies that are the same, where a delta that is not said is the sweep's.
+
+    Whether they are the same is told by their contents; where none were kept, by their settings.
+    """
     given = about.get("delta", "1/T")
-    for record in records:
+    contents = about.get("contents", [None] * len(records))
+    for record, content in zip(records, contents, strict=True):
         for delta in given if isinstance(given, list | tuple) else [given]:
             filled = settled(policy, 1.0 / record["horizon"] if delta in ("1/T", None) else delta)
-            wanted = of_policy(filled)
-            if all(record.get(name) == wanted[name] for name in {*wanted} - {"base", "schedule"}):
+            if _has_settings(filled, record) if content is None else digest(filled) == content:
                 yield record["policy"]
+
+
+def _has_settings(policy: Policy, record: Facts) -> bool:
+    wanted = of_policy(policy)
+    return all(record.get(name) == wanted[name] for name in {*wanted} - {"base", "schedule"})
 
 
 def told_by_labels(labels: Iterable[tuple[str, int]], problems: Iterable[str]) -> dict[str, list[Facts]]:

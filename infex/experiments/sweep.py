@@ -139,6 +139,7 @@ class Sweep:
             "delta": _as_json(self.delta),
             "estimator": list(dict.fromkeys(each["estimator"] for each in told["policies"])),
             "settings": told,
+            "contents": [each.content for each in self.players],
             "names": self._names(),
             "versions": versions(),
             "commit": commit(),

@@ -110,6 +110,15 @@ def is_known(thing: object) -> bool:
     return row_of(thing) is not None
 
 
+def is_written(thing: object) -> bool:
+    """Is it built in with all that it holds, so that an expression says all of it?"""
+    try:
+        expression(thing)
+    except InvalidExpression:
+        return False
+    return True
+
+
 def data_text(value: object) -> str:
     """Numbers and texts, also in tuples, as an expression writes them."""
     if isinstance(value, list):

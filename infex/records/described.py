@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from infex.checks import settings_by_name
 from infex.policies import KernelPolicy
 from infex.records.registry import Settings, row_of
+from infex.schedules.counted import Counted, FromCount
 
 
 class Described(NamedTuple):
@@ -37,6 +38,9 @@ def described(thing: object) -> Described:
     if row is not None:
         return Described(row[0].name, row[1], defaults_of(row[0].make))
     kind: Any = type(thing)
+    if isinstance(thing, Counted) and isinstance(thing.target, FromCount):
+        settings = {"g": thing.target.function, "grows": thing.growth}
+        return Described("from_count", settings, {"grows": None})
     if isinstance(thing, KernelPolicy):
         settings = dict(zip(thing.kernel.defaults, thing.settings, strict=True))
         return Described(thing.kernel.__qualname__, settings, dict(thing.kernel.defaults))

@@ -15,6 +15,7 @@ from infex.checks import DATA_KINDS, plain
 from infex.errors import InvalidExpression
 from infex.records import catalog
 from infex.records.described import described
+from infex.schedules.union import Union
 
 LONGEST_TEXT = 60  # characters of a setting that is shown
 DEEPEST = 6  # things in things that are shown
@@ -40,6 +41,8 @@ def _label(thing: object, depth: int) -> str:
         return catalog.expression(thing)
     if depth == 0:
         return "..."
+    if isinstance(thing, Union):
+        return " | ".join(_label(member, depth - 1) for member in thing.members)
     kind, words = described(thing).kind, list(_words(thing, depth))
     return f"{kind}({', '.join(words)})" if words else kind
 

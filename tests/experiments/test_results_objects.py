@@ -11,8 +11,22 @@ import pytest
 import scipy.stats
 
 import infex
-from infex import Greedy, Infex, LinUCB, Results, Sweep, environments, every, play, play_many
+from infex import (
+    Greedy,
+    Infex,
+    LinUCB,
+    Results,
+    Sweep,
+    environments,
+    every,
+    from_count,
+    listed,
+    play,
+    play_many,
+)
 from infex.errors import InfexError
+from infex.experiments.setting_columns import of_policy
+from infex.records.thing_labels import label_of
 from infex.statistics import holm, paired
 from tests.experiments import players
 from tests.experiments.test_results import CELL
@@ -85,6 +99,27 @@ def test_a_policy_is_found_by_its_object_and_by_any_spelling(played: tuple[Resul
         results.regret(cell, 3)
 
 
+@pytest.mark.filterwarnings("ignore::infex.SparseExploration")
+def test_a_policy_is_found_by_what_was_played_and_by_nothing_less() -> None:
+    played = {
+        "listed": Infex(LinUCB(), listed([2, 5, 9])),
+        "joined": Infex(LinUCB(), every(5) | every(7)),
+        "third": Infex(LinUCB(), every(3)),
+        "LinUCB": Greedy(),
+    }
+    found = Sweep(environments=["gaussian(dim=3, arms=5)"], policies=played, horizon=30, seeds=1).run()
+    assert [found.known(policy) for policy in played.values()] == list(played)
+    others = [
+        Infex(LinUCB(), listed([3, 4])),
+        Infex(LinUCB(), every(5) | every(8)),
+        Infex(LinUCB(ties="random"), every(3)),
+        LinUCB(),
+    ]
+    for policy in others:
+        with pytest.raises(InfexError, match="no runs of"):
+            found.known(policy)
+
+
 def test_runs_made_by_hand_are_results(tmp_path: Path) -> None:
     problems = [environments.gaussian(dim=3, arms=5, seed=seed) for seed in range(4)]
     runs = {
@@ -136,6 +171,20 @@ def test_a_name_of_several_settings_shows_those_that_all_runs_share() -> None:
     finals = Results.of({"ours": runs}).finals
     assert finals["scale"].to_pylist() == [None, None]
     assert finals["delta"].to_pylist() == [0.1, 0.1]
+
+
+def test_a_base_has_columns_beside_those_of_the_policy_around_it() -> None:
+    facts = of_policy(Infex(LinUCB(ties="random", scale=0.5), every(3)))
+    assert [facts[name] for name in ("ties", "base_ties", "scale")] == ["lowest", "random", 0.5]
+
+
+def test_a_schedule_of_a_count_is_called_as_it_is_written() -> None:
+    def rare(t: int) -> float:
+        return float(t) ** 0.5
+
+    label = label_of(Infex(LinUCB(), from_count(rare) | every(7)))
+    assert label.startswith("Infex(LinUCB, from_count(")
+    assert label.endswith("<locals>.rare) | every(7))")
 
 
 def test_the_summary_has_one_set_of_columns_and_prints_as_a_table(played: tuple[Results, Path]) -> None:
