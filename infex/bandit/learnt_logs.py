@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from infex.errors import DamagedFile
 from infex.logs.log import Log
-from infex.logs.log_marks import MOST_MARKS, Taught
+from infex.logs.log_marks import MARKS_KEPT, Taught
 
 if TYPE_CHECKING:
     from infex.bandit.bandit import Bandit
@@ -37,7 +37,7 @@ def has_lived(bandit: Bandit, log: Log) -> bool:
 def taught_kept(kept: object) -> Taught:
     """What a file says of logs; older files say nothing."""
     marks = [] if kept is None else kept
-    if not isinstance(marks, list) or len(marks) > MOST_MARKS:
+    if not isinstance(marks, list) or len(marks) > MARKS_KEPT:
         raise DamagedFile("the marks of logs that it has learnt from are none")
     if not all(type(mark) is int and 0 <= mark < 2**64 for mark in marks):
         raise DamagedFile("a mark of a log that it has learnt from must be a whole number of 64 bits")

@@ -46,8 +46,7 @@ def drawn_by(
     if rounds.target.is_logged:
         return observed(work, rounds)
     rows = work.design.rows
-    weight = rounds.of_arm[rows] / work.design.probability
-    reward = work.log.reward[rows]
+    weight, reward = draw_weights(work, rounds), work.log.reward[rows]
     if way == "marginal":
         weight = _marginal(work, rounds, seen)
     if way in ("weights", "marginal"):
@@ -59,6 +58,12 @@ def drawn_by(
     if way == "blocks":
         return by_blocks(work, rounds, weight, reward, with_model=True)
     return _with_model(way, work, rounds, setting, weight, reward)
+
+
+def draw_weights(work: Groundwork, rounds: TargetRounds) -> Floats:
+    """The weight of each drawn round: the target's chance of its arm over the log's, times its share."""
+    weight, shares = rounds.of_arm[work.design.rows] / work.design.probability, work.design.shares
+    return weight if shares is None else weight * shares
 
 
 def _with_model(
@@ -100,8 +105,9 @@ def observed(work: Groundwork, rounds: TargetRounds) -> Drawn:
     blocks = design.of_round[places]
     count = np.bincount(blocks, minlength=design.starts.size)
     means = np.bincount(blocks, weights=left, minlength=design.starts.size) / np.maximum(count, 1)
-    rows = design.rows
-    return Drawn(model, means[design.block], rows, np.ones(rows.size), log.reward[rows])
+    rows, shares = design.rows, design.shares
+    means = means[design.block] if shares is None else means[design.block] * shares
+    return Drawn(model, means, rows, np.ones(rows.size), log.reward[rows])
 
 
 def by_blocks(
@@ -120,7 +126,8 @@ def by_blocks(
     means = np.zeros(design.starts.size)
     np.add.at(means, design.of_round[rows], share * terms)
     kept = np.unique(design.of_round[rows])
-    return Drawn(0.0, means[kept], design.starts[kept], weight, reward)
+    sizes = design.lengths[kept]
+    return Drawn(0.0, means[kept] * (sizes / sizes.mean()), design.starts[kept], weight, reward)
 
 
 def direct_values(work: Groundwork, rounds: TargetRounds, rows: Integers) -> Floats:

@@ -20,11 +20,15 @@ from infex.evaluation.target_value import TargetValue, spread_of
 Outcome = Literal["better", "worse", "cannot tell"]
 
 
+REFUTED = "model, which is off"
+
+
 class Comparison(NamedTuple):
     """`first` less `second` on the same rounds: the difference with its interval, and the verdict.
 
     `low` and `high` are the ends of its interval, `way` and `ground` how it was found and what it rests
     on, and `explorations` how many it uses.
+    Where it rests on the model alone, and explorations speak against that, the log cannot tell.
     """
 
     first: str
@@ -73,6 +77,8 @@ def compared(first: TargetValue, second: TargetValue, work: Groundwork) -> Compa
         if not row.any():
             bounds = NO_BOUNDS
     verdict: Outcome = "better" if bounds.low > 0.0 else "worse" if bounds.high < 0.0 else "cannot tell"
+    if way == "model" and (first.is_model_off or second.is_model_off):
+        verdict, way = "cannot tell", REFUTED
     return Comparison(
         first.name, second.name, difference, bounds.low, bounds.high, verdict, way, bounds.ground, count
     )
@@ -117,6 +123,10 @@ def _sequence(one: TargetValue, work: Groundwork, confidence: float) -> Bounds:
 
 def needed_for(found: Comparison, work: Groundwork, half: float | None) -> NeededExplorations:
     """Half-widths fall like one over the root of the number of explorations."""
+    if found.way == REFUTED:
+        raise OutOfReach(
+            "explorations speak against the model, and more of them will not mend it: use other features"
+        )
     now = 0.5 * (found.high - found.low)
     goal = abs(found.difference) if half is None else real("half", half, above=0)
     if not math.isfinite(now):
@@ -128,5 +138,5 @@ def needed_for(found: Comparison, work: Groundwork, half: float | None) -> Neede
             f"{found.first!r} and {found.second!r} are equal in this log: say half=, as in half=0.01"
         )
     more = max(math.ceil(found.explorations * ((now / goal) ** 2 - 1.0)), 0)
-    pace = work.design.period if found.way != "model" else 1
+    pace = 1 if found.way in ("model", REFUTED) else work.design.period
     return NeededExplorations(more, more * pace, goal, now)

@@ -51,6 +51,25 @@ class Design:
         return self.of_round >= 0
 
     @property
+    def lengths(self) -> Integers:
+        """How many rounds each block speaks for."""
+        found: Integers = np.bincount(self.of_round[self.covered], minlength=self.starts.size)
+        return found
+
+    @property
+    def shares(self) -> Floats | None:
+        """What each drawn round counts, 1 in the mean, where drawn blocks differ in length; else None.
+
+        A drawn round speaks for all rounds of its block, so that one of a long block counts more. Where
+        rounds are fixed they are taken for alike, and each counts the same.
+        """
+        mine = self.lengths[self.block]
+        if self.kind != "jittered" or not mine.size or (mine == mine[0]).all():
+            return None
+        found: Floats = mine / mine.mean()
+        return found
+
+    @property
     def drawn_blocks(self) -> bool:
         """Does each block draw one round that speaks for it?"""
         return self.kind in ("jittered", "fixed")
@@ -196,8 +215,9 @@ def reached_rounds(design: Design, log: Log) -> tuple[Integers, Floats, Floats]:
     assert log.probability is not None
     live = (log.chance > 0.0) & design.covered & log.rewarded & ~np.isnan(log.probability)
     rows = np.flatnonzero(live)
-    place = rows - design.starts[design.of_round[rows]]
-    return rows, log.probability[rows], 1.0 / (design.period - place)
+    block = design.of_round[rows]
+    place = rows - design.starts[block]
+    return rows, log.probability[rows], 1.0 / (design.lengths[block] - place)
 
 
 def law_in(log: Log, design: Design, span: slice) -> Floats | None:

@@ -12,10 +12,10 @@ from infex.arrays import Floats
 from infex.checks import one_of, real
 from infex.errors import InvalidLog, InvalidSetting, InvalidTarget, NoSupport
 from infex.evaluation import findings, ways
-from infex.evaluation.by_way import MODELLED, WAYS, drawn_by, frozen_value
+from infex.evaluation.by_way import MODELLED, WAYS, draw_weights, drawn_by, frozen_value
 from infex.evaluation.evaluation import Evaluation
 from infex.evaluation.groundwork import Groundwork, TargetRounds, groundwork, rounds_of
-from infex.evaluation.interval_choice import FEWEST_EFFECTIVE, bounds_of, mean_and_error
+from infex.evaluation.interval_choice import FEWEST_EFFECTIVE, NO_BOUNDS, bounds_of, mean_and_error
 from infex.evaluation.robust_sequence import has_all_laws
 from infex.evaluation.supporting import has_gaps, lacking, require_support
 from infex.evaluation.target_value import LogFinding, TargetValue
@@ -156,8 +156,7 @@ def best_way(work: Groundwork, rounds: TargetRounds, *, anytime: bool) -> tuple[
     without = lacking(work, rounds)
     if without is not None:
         return "model", without
-    weight = rounds.of_arm[work.design.rows] / work.design.probability
-    effective = ways.effective(weight)
+    effective = ways.effective(draw_weights(work, rounds))
     if effective >= FEWEST_EFFECTIVE or anytime:
         return "robust", "the log supports it"
     few = f"only {effective:.0f} effective explorations"
@@ -173,10 +172,13 @@ def _modelled(work: Groundwork, rounds: TargetRounds, why: str) -> TargetValue:
     value, bounds = float(row @ work.model.theta), work.model.bounds(row)
     weight = np.zeros(0)
     if work.design.rows.size:
-        weight = rounds.of_arm[work.design.rows] / work.design.probability
+        weight = draw_weights(work, rounds)
     words = f"holds if rewards are linear in the features; {work.model.words}"
     notes = [LogFinding("model", words, warns=False), *findings.of_model(work, rounds, weight, value)]
-    if work.rewards is not None and work.rewards[0] <= value <= work.rewards[1]:
+    if not bounds.low < bounds.high:
+        notes.append(LogFinding("no interval", "no interval: its arms have no features but 0"))
+        bounds = NO_BOUNDS
+    elif work.rewards is not None and work.rewards[0] <= value <= work.rewards[1]:
         bounds = bounds.within(*work.rewards)
     return TargetValue(
         name=rounds.target.name,

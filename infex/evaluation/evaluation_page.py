@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from infex.evaluation.comparing import REFUTED
 from infex.evaluation.evaluation_words import figure, interval, of_log, verdict_words
 from infex.evaluation.interval_picture import STRIP_STYLE, interval_strips
 from infex.evaluation.target_value import TargetValue
@@ -81,7 +82,12 @@ def _settling(found: Evaluation) -> list[str]:
     """What would settle the verdicts that are open."""
     said = []
     for each in found.comparisons:
-        if each.verdict == "cannot tell" and each.low < each.high and each.difference:
+        if each.way == REFUTED:
+            said.append(
+                f"<p>{escape(each.first)} and {escape(each.second)} were compared by the linear model, which "
+                "explorations speak against: other features are needed, not more rounds.</p>"
+            )
+        elif each.verdict == "cannot tell" and each.low < each.high and each.difference:
             more = found.needed(each.first, each.second)
             what = "rounds" if each.way == "model" else "explorations"
             rounds = "" if what == "rounds" else f" ({more.rounds:,} rounds at the pace of this log)"

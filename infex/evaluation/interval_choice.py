@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from infex.arrays import Floats, Integers
+from infex.errors import NoSupport
 from infex.evaluation import empirical_likelihood, intervals, sequences
 from infex.evaluation.adaptive import weighted_mean
 from infex.evaluation.by_way import Drawn
@@ -56,7 +57,9 @@ def bounds_of(
     """The interval of a weighted way, and what there is to say of it."""
     mean, error, count = mean_and_error(work, drawn)
     if anytime:
-        return at_any_time(way, work, rounds, work.confidence), []
+        found = at_any_time(way, work, rounds, work.confidence)
+        crossed = "no interval: bounds from below and above cross, so that logged probabilities are wrong"
+        return found, [] if math.isfinite(found.low) else [LogFinding("no interval", crossed)]
     few = effective < FEWEST_EFFECTIVE
     plain = (
         way in ("weights", "ratio", "marginal") and work.rewards is not None and not rounds.target.is_logged
@@ -64,7 +67,9 @@ def bounds_of(
     if plain and (few or not error > 0.0):
         words = f"{effective:.0f} effective explorations are too few for a normal interval: "
         words += "Cressie-Read's is shown"
-        return _likelihood(work, drawn, limit), [LogFinding("few", words, warns=False)]
+        found = _likelihood(work, drawn, limit)
+        if found.low < found.high:
+            return found, [LogFinding("few", words, warns=False)]
     if count < 2 or not error > 0.0:
         told = "there are fewer than 2 explorations" if count < 2 else "all draws say exactly the same"
         return NO_BOUNDS, [LogFinding("no interval", f"no interval: {told}")]
@@ -108,6 +113,8 @@ def drawn_rewards(
 
 def at_any_time(way: str, work: Groundwork, rounds: TargetRounds, confidence: float) -> Bounds:
     """The interval that holds in all rounds at once: with the model's help, or by plain weights."""
+    if work.design.shares is not None:
+        raise NoSupport("anytime intervals need blocks of one length, and those of this log differ")
     if way == "robust":
         found = robust_sequence(work, rounds, confidence)
     else:
@@ -115,5 +122,7 @@ def at_any_time(way: str, work: Groundwork, rounds: TargetRounds, confidence: fl
         weight = rounds.of_arm[rows] / work.design.probability
         weight, reward = drawn_rewards(work, rounds, weight, work.log.reward[rows])
         found = sequences.confidence_sequence(weight, _scaled(work, reward), confidence)
+    if not found.low < found.high:
+        return NO_BOUNDS
     ground: Ground = "assumed" if work.design.kind == "fixed" else "guaranteed"
     return _unscaled(work, found._replace(ground=ground))

@@ -31,7 +31,7 @@ def robust_sequence(work: Groundwork, rounds: TargetRounds, confidence: float) -
     doubt, most = 0.5 * (1.0 - confidence), float(work.log.count)
     low = _lower(capped_draws(work, rounds, most, flipped=False), most, doubt)
     high = 1.0 - _lower(capped_draws(work, rounds, most, flipped=True), most, doubt)
-    return Bounds(low, max(low, high), "robust confidence sequence", "guaranteed")
+    return Bounds(low, high, "robust confidence sequence", "guaranteed")
 
 
 def _lower(draws: Floats, most: float, doubt: float) -> float:

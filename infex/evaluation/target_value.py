@@ -12,6 +12,9 @@ from infex.arrays import Floats, Integers
 from infex.evaluation.groundwork import TargetRounds
 from infex.evaluation.intervals import Bounds
 
+ALIKE_WITHIN = 1e-14
+MODEL_IS_OFF = ("correction", "beyond")  # kinds of findings
+
 
 class LogFinding(NamedTuple):
     """Something that the log shows of an estimate: its `kind`, in `words`, and whether it is a warning.
@@ -93,6 +96,11 @@ class TargetValue:
         """Does it rest on drawn rounds, and not on the model alone?"""
         return self.way != "model"
 
+    @property
+    def is_model_off(self) -> bool:
+        """Do explorations, or what rewards can be, speak against what the model says of it?"""
+        return any(each.kind in MODEL_IS_OFF for each in self.findings)
+
     def as_record(self) -> dict[str, object]:
         """All of it as plain data."""
         return {
@@ -130,6 +138,8 @@ def spread_of(values: Floats, groups: Integers | None = None) -> tuple[float, in
     if size < 2:
         return math.nan, size
     apart = values - values.mean()
+    if float(np.abs(apart).max()) <= ALIKE_WITHIN * float(np.abs(values).max()):
+        apart = np.zeros(size)  # all are the same, but for rounding
     if groups is not None:
         apart = np.bincount(groups, weights=apart)
     return math.sqrt(float(apart @ apart)) / size, apart.size

@@ -148,6 +148,8 @@ def slope_choice(ways: Sequence[Way], rounds: Weighed, doubt: float = 0.1) -> in
     from scipy.special import stdtrit
 
     n = rounds.weight.size
+    if n < 2:
+        raise NoSupport("settings are tuned on two draws or more, got one")
     found = [way.estimate(rounds) for way in ways]
     stretch = float(stdtrit(n - 1, 1.0 - doubt)) * math.sqrt(n / (n - 1))
     half = [each.error * stretch for each in found]

@@ -12,6 +12,9 @@ from infex.checks import whole
 from infex.errors import InvalidLog
 
 ROUNDS_NAMED = 3
+LARGEST_NUMBER = 1e100  # whose square is a number too
+LEAST_CHANCE = 1e-100  # whose weight has a square
+AGREE_WITHIN = 1e-3  # of itself, by which two accounts of a chance may differ: some are printed short
 LAW_ROUNDING = 1e-9  # by which a law may miss 1
 KINDS_TAKEN: dict[type, str] = {np.int64: "iu", np.float64: "iuf", bool: "b"}
 SINGLE = ("arm", "reward", "probability", "chance", "law", "explored", "greedy", "kept")
@@ -61,12 +64,12 @@ def check_log(log: Columns) -> None:
         raise InvalidLog(f"a log must have at least one row, got columns of the shape {rounds.shape}")
     _check_lengths(log, rounds.size)
     _check_order(rounds, log["stream"])
-    refuse("reward", np.isinf(log["reward"]), rounds, "must be finite")
+    refuse("reward", np.abs(log["reward"]) > LARGEST_NUMBER, rounds, "must be finite, at most 1e100")
     _check_arms(log, rounds)
     _check_shares(log, rounds)
     for name in ("offers", "context", "arms"):
-        if log[name] is not None and not np.isfinite(log[name]).all():
-            raise InvalidLog(f"{name} must be finite, and are not")
+        if log[name] is not None and not (np.abs(log[name]) <= LARGEST_NUMBER).all():
+            raise InvalidLog(f"{name} must be finite, at most {LARGEST_NUMBER:g}, and are not")
 
 
 def _check_lengths(log: Columns, size: int) -> None:
@@ -115,7 +118,7 @@ def _check_shares(log: Columns, rounds: Integers) -> None:
             possible = (log[name] == 0.0) & _greedily(
                 log, name
             )  # an arm that exploring would not have played
-            bad = ((log[name] <= 0.0) | (log[name] > 1.0)) & ~possible
+            bad = ((log[name] < LEAST_CHANCE) | (log[name] > 1.0)) & ~possible
             refuse(name, bad, rounds, "must lie above 0 and be at most 1")
     if log["kept"] is not None:
         refuse("kept", np.isnan(log["kept"]), rounds, "must be a number")
@@ -126,6 +129,7 @@ def _check_shares(log: Columns, rounds: Integers) -> None:
             refuse("explored", never, rounds, "cannot be where the chance of exploring is 0")
     if log["laws"] is not None:
         _check_laws(log["laws"], log["offered"], rounds)
+        _check_agreement(log, rounds)
 
 
 def _greedily(log: Columns, name: str) -> Bools | bool:
@@ -142,6 +146,16 @@ def _check_laws(laws: Floats, offered: Bools | None, rounds: Integers) -> None:
         refuse(
             "laws", known & ((laws > 0.0) & ~offered).any(axis=1), rounds, "must be 0 of arms not on offer"
         )
+
+
+def _check_agreement(log: Columns, rounds: Integers) -> None:
+    """The chance of the arm that was played is that of all arms' laws, where both are known."""
+    own = log["laws"][np.arange(rounds.size), log["arm"]]
+    whole = log["chance"] is None  # else laws are of exploring rounds alone
+    for name in ("law", "probability") if whole else ("law",):
+        if log[name] is not None:
+            apart = np.abs(log[name] - own) > AGREE_WITHIN * own  # NaN is not
+            refuse(name, apart, rounds, "must be that of the arm in laws")
 
 
 def refuse(name: str, bad: Bools | np.bool_, rounds: Integers, must: str) -> None:

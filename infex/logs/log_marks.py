@@ -15,8 +15,8 @@ import numpy as np
 from infex.arrays import Bools, Floats, Integers, Words
 from infex.logs.log import Log
 
-WINDOW = 64  # rounds
-MOST_MARKS = 256
+MARKED_ROUNDS = 64  # rounds
+MARKS_KEPT = 256
 MOST_BY_CHANCE, SHARE_BY_CHANCE = 2, 0.05  # marks that one may share with a log that it does not know
 
 NO_WORDS: Words = np.zeros(0, dtype=np.uint64)
@@ -25,7 +25,7 @@ NO_WORDS: Words = np.zeros(0, dtype=np.uint64)
 def marks_of(log: Log) -> Words:
     """The marks of all windows of a log, least first; of one in which nothing varies there is none."""
     rows = np.flatnonzero(log.rewarded)
-    window = (log.round[rows] - 1) // WINDOW
+    window = (log.round[rows] - 1) // MARKED_ROUNDS
     if not (np.diff(window) >= 0).all():  # of several streams
         order = np.argsort(window, kind="stable")
         rows, window = rows[order], window[order]
@@ -65,12 +65,12 @@ class Taught:
     __slots__ = ("marks",)
 
     def __init__(self, marks: Iterable[int] = ()) -> None:
-        self.marks = tuple(sorted(set(marks))[:MOST_MARKS])
+        self.marks = tuple(sorted(set(marks))[:MARKS_KEPT])
 
     @staticmethod
     def by(log: Log) -> Taught:
         """What a log teaches."""
-        return Taught(marks_of(log)[:MOST_MARKS].tolist())
+        return Taught(marks_of(log)[:MARKS_KEPT].tolist())
 
     def __add__(self, other: Taught) -> Taught:
         return Taught((*self.marks, *other.marks))

@@ -149,7 +149,7 @@ def test_the_reason_for_no_support_names_rounds_and_arms() -> None:
     gone = np.flatnonzero((target == 3) & (log.arm != 3))[:200]
     laws[gone, 3] = 0.0
     laws /= laws.sum(axis=1, keepdims=True)
-    lacking = dataclasses.replace(log, laws=laws)
+    lacking = dataclasses.replace(log, laws=laws, law=laws[np.arange(1200), log.arm])
     share = f"could not play {gone.size / 1200:.1%} of its choices"
     first = ", ".join(str(t) for t in log.round[gone[:3]])
     words = f"{share}; it plays arms without a chance in {gone.size} rounds ({first}, ...), most of all 3."
@@ -332,3 +332,15 @@ def test_a_value_that_no_reward_can_be_is_not_cut_to_look_sure() -> None:
     assert found.value < 0.0
     assert found.low < found.value < found.high
     assert "rewards are from 0 to 1: it is off" in found.findings[1].words
+
+
+def test_there_is_no_verdict_by_a_model_that_is_off() -> None:
+    targets = {"x": 2, "now": evaluation.logged}
+    found = evaluation.evaluate(intercept_log(4000, False), targets, way="model", rewards=(0, 1))
+    pair = found.compare("x", "now")
+    assert (pair.verdict, pair.way) == ("cannot tell", "model, which is off")
+    assert pair.high < 0.0
+    with pytest.raises(OutOfReach, match="speak against the model"):
+        found.needed("x", "now")
+    right = evaluation.evaluate(intercept_log(4000, True), targets, way="model", rewards=(0, 1))
+    assert right.compare("x", "now").verdict == "worse"

@@ -129,6 +129,7 @@ def test_marks_in_a_file_are_looked_at() -> None:
 
     assert taught_kept(None).marks == ()
     assert taught_kept([3, 1]).marks == (1, 3)
-    for bad in ({}, [1.5], [-1], [2**64], [True], list(range(257))):
+    kept: list[object] = [{}, [1.5], [-1], [2**64], [True], list(range(257))]
+    for bad in kept:
         with pytest.raises(DamagedFile, match="log"):
             taught_kept(bad)

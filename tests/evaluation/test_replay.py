@@ -205,7 +205,11 @@ def test_what_was_not_drawn_cannot_be_replayed() -> None:
         ({"probability": None}, "no round of this log was drawn"),
         ({"probability": np.ones(40)}, "40 of 40 drawn rounds the log could play one arm only"),
         (
-            {"laws": np.tile([0.5, 0.5, 0.0, 0.0], (40, 1))},
+            {
+                "laws": np.tile([0.5, 0.5, 0.0, 0.0], (40, 1)),
+                "arm": log.arm % 2,
+                "probability": np.full(40, 0.5),
+            },
             "40 of 40 drawn rounds the log could not play every arm",
         ),
     ]

@@ -320,7 +320,7 @@ TABLE = {"arm": [0, 1, 1], "reward": [1.0, 0.0, 0.5], "probability": [0.5, 0.5, 
     ("columns", "words"),
     [
         ({"reward": pa.array([1.0, np.nan, 2.0])}, "reward must be a number or null; 1 row is not: round 5"),
-        ({"reward": [1.0, np.inf, 2.0]}, "reward must be finite; 1 row is not: round 5"),
+        ({"reward": [1.0, np.inf, 2.0]}, "reward must be finite, at most 1e100; 1 row is not: round 5"),
         ({"reward": ["a", "b", "secret"]}, "reward must hold numbers, and holds string"),
         ({"probability": [0.0, 1.5, -1.0]}, "probability must lie above 0.*3 rows are not: rounds 4, 5, 9"),
         ({"arm": [0, None, 1]}, "arm must be there in every row; 1 row is not: round 5"),

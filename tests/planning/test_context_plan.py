@@ -78,7 +78,7 @@ def test_runs_of_arms_that_change_begin_with_what_was_learnt(policy: Any) -> Non
     assert isinstance(problem, ChangingInstance)
     (run,) = play_many(problem, policy, 120, penalty=known.penalty, record=True, learnt=known.learnt)
     bandit = Bandit(dim=known.dim, policy=run.policy, penalty=known.penalty)
-    rows = np.array([pairs_map()(context)[arm] for context, arm in zip(log.context, log.arm, strict=True)])  # type: ignore[arg-type]
+    rows = np.array([pairs_map()(context)[arm] for context, arm in zip(log.context, log.arm, strict=True)])
     bandit.learn(arms=rows, rewards=log.reward)
     blocks = np.concatenate([part for _, part in problem.blocks(run.seed, 120)])
     assert run.arms is not None

@@ -1,0 +1,99 @@
+"""Logs at the edge: a number that is right, or a refusal that says why; never a width of 0."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from infex import Uniform, evaluation
+from infex.errors import InvalidLog, NoSupport
+from infex.logs import Log
+
+
+def uneven_log(seed: int) -> Log:
+    """Six blocks of 5 rounds, in which arm 0 earns 1, then three of 10, in which it earns nothing."""
+    rng = np.random.default_rng(seed)
+    chance, explored = np.zeros(60), np.zeros(60, dtype=bool)
+    for first, size in [(5 * n, 5) for n in range(6)] + [(30 + 10 * n, 10) for n in range(3)]:
+        drawn = int(rng.integers(size))
+        chance[first : first + drawn + 1] = 1.0 / (size - np.arange(drawn + 1))
+        explored[first + drawn] = True
+    arm = np.where(explored, rng.integers(2, size=60), 1)
+    reward = np.where((arm == 0) & (np.arange(60) < 30), 1.0, 0.0)
+    probability = np.where(arm == 1, 1.0 - chance / 2, chance / 2)
+    return Log(
+        arm=arm, reward=reward, chance=chance, explored=explored, greedy=np.ones(60, dtype=int),
+        law=np.full(60, 0.5), laws=np.full((60, 2), 0.5), probability=probability, arms=np.eye(2),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("way", ["weights", "robust", "blocks"])
+def test_a_schedule_that_changes_is_right_as_each_draw_counts_for_its_block(way: str) -> None:
+    """Half of the rounds earn 1; half of the blocks' number would say 2/3."""
+    values = np.array(
+        [evaluation.evaluate(uneven_log(seed), {"x": 0}, way=way)["x"].value for seed in range(400)]
+    )
+    assert abs(values.mean() - 0.5) <= 3.0 * values.std() / math.sqrt(400)
+
+
+def test_anytime_intervals_are_refused_where_blocks_differ() -> None:
+    with pytest.raises(NoSupport, match="blocks of one length"):
+        evaluation.evaluate(uneven_log(0), {"x": 0}, rewards=(0, 1), anytime=True, way="weights")
+
+
+def drawn(rounds: int, **more: Any) -> Log:
+    rng = np.random.default_rng(1)
+    columns: dict[str, Any] = {"arm": rng.integers(3, size=rounds), "probability": np.full(rounds, 1 / 3)}
+    columns |= {"reward": rng.normal(size=rounds), "arms": np.eye(3) / 2}
+    return Log(**(columns | more))
+
+
+@pytest.mark.parametrize("target", [evaluation.logged, Uniform()], ids=["now", "flat"])
+@pytest.mark.parametrize("way", ["weights", "ratio"])
+def test_rewards_that_are_all_the_same_have_no_interval(way: str, target: object) -> None:
+    """0.3 is no float: a mean of many differs from it in the last place."""
+    log = drawn(200, reward=np.full(200, 0.3), arms=None)
+    found = evaluation.evaluate(log, {"x": target}, way=way)["x"]
+    assert found.value == pytest.approx(0.3)
+    assert math.isnan(found.low)
+
+
+def test_one_round_has_a_value_without_an_interval() -> None:
+    found = evaluation.evaluate(drawn(1), {"flat": Uniform()}, way="weights", rewards=(-5, 5))["flat"]
+    assert math.isnan(found.low)
+    assert any(each.kind == "no interval" for each in found.findings)
+    with pytest.raises(NoSupport, match="two draws or more"):
+        evaluation.evaluate(drawn(1), {"flat": Uniform()}, way="tuned")
+
+
+def test_bounds_that_cross_are_no_interval_of_no_width() -> None:
+    """Arm 0 was drawn three times as often as its probability says."""
+    log = Log(arm=[0] * 300, reward=[0.5] * 300, probability=[1 / 3] * 300, count=3)
+    found = evaluation.evaluate(log, {"x": 0}, rewards=(0, 1), anytime=True, way="weights")["x"]
+    assert math.isnan(found.low)
+    assert any("cross" in each.words for each in found.findings)
+
+
+def test_features_that_are_all_0_give_no_interval_of_no_width() -> None:
+    found = evaluation.evaluate(drawn(100, arms=np.zeros((3, 2))), {"x": 0}, way="model")["x"]
+    assert math.isnan(found.low)
+    assert any("no features but 0" in each.words for each in found.findings)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "words"),
+    [
+        ("reward", np.full(9, 1e200), "reward must be finite, at most 1e100"),
+        ("probability", np.full(9, 1e-300), "probability must lie above 0"),
+        ("arms", np.full((3, 2), 1e200), "arms must be finite, at most 1e[+]100"),
+        ("laws", np.full((9, 3), [0.2, 0.3, 0.5]), "probability must be that of the arm in laws"),
+    ],
+)
+def test_numbers_without_a_square_and_chances_that_contradict_each_other_are_refused(
+    column: str, values: np.ndarray, words: str
+) -> None:
+    with pytest.raises(InvalidLog, match=words):
+        drawn(9, **{column: values})
