@@ -31,7 +31,8 @@ def races(text: str) -> Iterator[str]:
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("Client"):
             for given in (each.value for each in node.keywords if each.arg == "seconds"):
                 if isinstance(given, ast.Constant):
-                    yield f"line {node.lineno} has a client that gives up after {ast.unparse(given)} s, not PATIENCE"
+                    seconds = ast.unparse(given)
+                    yield f"line {node.lineno} has a client that gives up after {seconds} s, not PATIENCE"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(TESTS)))
