@@ -108,9 +108,3 @@ def test_the_version_has_an_entry_in_the_changelog() -> None:
 def test_every_public_name_has_a_docstring() -> None:
     for name in vars(infex)["__all__"]:
         assert getattr(infex, name).__doc__, name
-
-
-def test_the_reference_is_what_the_program_says() -> None:
-    """If this fails, `python docs/reference.py` writes the page anew."""
-    written = runpy.run_path(str(ROOT / "docs" / "reference.py"))["page"]()
-    assert (ROOT / "docs" / "reference.md").read_text(encoding="utf-8") == written
