@@ -19,7 +19,8 @@ ROOMS = (
 HEAD = """# Reference
 
 All public names. `help(infex.LinUCB)` shows the whole of what one line tells here, with formulas, examples
-and what is refused. Arguments behind `*` are given by name. This page is written by `python docs/reference.py`.
+and what is refused. Arguments behind `*` are given by name.
+This page is written by `python docs/reference.py`.
 """
 
 
