@@ -11,7 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 ATTRIBUTE_READS = ("LOAD_ATTR", "LOAD_METHOD")
-NAME_READS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF")
+NAME_READS = (
+    "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_GLOBALS",
+    "LOAD_FROM_DICT_OR_DEREF",
+)  # fmt: skip
 
 Chains = dict[str, set[tuple[str, ...]]]
 

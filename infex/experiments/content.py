@@ -154,11 +154,12 @@ def _code(
     """A function or a class: by name if it is installed, else by what its code says."""
     if _is_installed(thing.__module__):
         return "installed", thing.__module__, thing.__qualname__
+    name = thing.__qualname__.rpartition("<locals>.")[2]  # what is left of it where a worker unpickled it
     if id(thing) in known:
-        return "again", thing.__qualname__
+        return "again", name
     known[id(thing)] = thing
     parts = _of_class(thing) if isinstance(thing, type) else _of_function(thing)
-    return thing.__qualname__, *(_described(part, known, path) for part in parts)
+    return name, *(_described(part, known, path) for part in parts)
 
 
 def _of_class(kind: type) -> Iterator[object]:
@@ -184,10 +185,9 @@ def _of_function(function: types.FunctionType) -> Iterator[object]:
         with contextlib.suppress(ValueError):  # a cell of a closure may be empty
             outer[name] = cell.cell_contents
     used = used_names(codes)
-    for name in sorted({name for code in codes for name in (*code.co_names, *code.co_freevars)}):
-        if name in outer:
-            yield name
-            yield from _uses(outer[name], used[name])
+    for name in sorted(used.keys() & outer.keys()):
+        yield name
+        yield from _uses(outer[name], used[name])
     yield from imported_modules(codes, function.__globals__)
 
 
@@ -232,10 +232,12 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 def _is_installed(module: str | None) -> bool:
     """Does it belong to Python, to infex or to another package that only an installation changes?"""
     top = (module or "").partition(".")[0]
+    if top == "__main__":  # a user's program, also in a worker, which was started by another
+        return False
     loaded = sys.modules.get(module or "")
     file = None if loaded is None else vars(loaded).get("__file__")
     return (
         top in ("infex", "builtins")
-        or (top in sys.stdlib_module_names and top != "__main__")
+        or top in sys.stdlib_module_names
         or any(part in PACKAGE_FOLDERS for part in Path(file or "").parts)
     )

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, final
@@ -16,6 +17,7 @@ from infex.checks import one_of, whole
 from infex.errors import InvalidSetting
 from infex.experiments.chunk_playing import play_chunk
 from infex.experiments.chunks import Chunk
+from infex.experiments.same_code import OtherCode, play_if_same
 from infex.experiments.tasks import TaskOutcome, failed
 from infex.simulation.batch import compile_loop
 from infex.simulation.many import cores
@@ -23,6 +25,10 @@ from infex.simulation.many import cores
 ENGINES = ("local", "dask", "ray", "spark")
 CHUNKS_PER_WORKER = 4  # in one wave
 RETRIES_IN_VAIN = 2  # of all chunks that are left, when workers die and nothing is played in between
+OTHER_CODE = (
+    "some runs were played in this process alone: workers read other code of yours than it has, as where a "
+    "module was edited after this process had read it"
+)
 SPARK_TRIES = 4  # for a task whose worker died: what a Spark cluster does by default
 
 
@@ -165,17 +171,43 @@ def outcomes_of(chunks: list[Chunk], engine: Engine) -> Iterator[list[TaskOutcom
     """The outcomes of all chunks as they come, in any order; a worker that dies costs a retry.
 
     When workers die again and again with nothing played in between, each task that is left is played
-    alone; if its worker dies twice then, the task is recorded as failed.
+    alone; if its worker dies twice then, the task is recorded as failed. Chunks whose code workers do not
+    have go to fresh ones; where these do not have it either, this process plays them.
     """
     if engine.alone:
         yield from map(play_chunk, chunks)
         return
+    other: dict[tuple[str, ...], Chunk] = {}
+    yield from _tried(chunks, engine, other)
+    if other and engine.name == "local":
+        _end_workers()
+        again, other = other, {}
+        yield from _tried(list(again.values()), engine, other)
+    if other:
+        warnings.warn(OTHER_CODE, RuntimeWarning, stacklevel=3)
+    yield from map(play_chunk, other.values())
+
+
+def _end_workers() -> None:
+    """Ends the workers of this machine; those that start next read all modules anew."""
+    from joblib.externals.loky import get_reusable_executor
+
+    get_reusable_executor().shutdown(wait=True)
+
+
+def _tried(
+    chunks: list[Chunk], engine: Engine, other: dict[tuple[str, ...], Chunk]
+) -> Iterator[list[TaskOutcome]]:
+    """The outcomes of what workers play; `other` gets the chunks whose code they do not have."""
     left = {chunk.keys: chunk for chunk in chunks}
     in_vain = 0
     while left and in_vain <= RETRIES_IN_VAIN:
         before = len(left)
         try:
             for outcomes in _together(list(left.values()), engine):
+                if isinstance(outcomes, OtherCode):
+                    other[outcomes.keys] = left.pop(outcomes.keys)
+                    continue
                 del left[tuple(outcome.key for outcome in outcomes)]
                 yield outcomes
         except Exception as error:
@@ -187,9 +219,9 @@ def outcomes_of(chunks: list[Chunk], engine: Engine) -> Iterator[list[TaskOutcom
             yield _apart(Chunk((task,)), engine)
 
 
-def _together(chunks: list[Chunk], engine: Engine) -> Iterator[list[TaskOutcome]]:
+def _together(chunks: list[Chunk], engine: Engine) -> Iterator[list[TaskOutcome] | OtherCode]:
     """All chunks as they come; in waves where a backend (ray, spark) only gives all outcomes at once."""
-    work = [joblib.delayed(play_chunk)(chunk) for chunk in chunks]
+    work = [joblib.delayed(play_if_same)(chunk) for chunk in chunks]
     with engine.opened() as settings:
         if settings["backend"].supports_return_generator:
             with _deaf():
@@ -228,6 +260,8 @@ def _apart(single: Chunk, engine: Engine, tries: int = 2) -> list[TaskOutcome]:
         if tries > 1:
             return _apart(single, engine, tries - 1)
         return [failed(key, f"the worker that played it died: {error}") for key in single.keys]
+    if isinstance(outcomes, OtherCode):
+        return [failed(key, "workers read other code than this process has") for key in single.keys]
     return outcomes
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, final, runtime_checkable
 
 from infex import environments
 from infex.checks import settings_by_name
-from infex.errors import InvalidSetting
+from infex.errors import InfexError, InvalidSetting
 from infex.experiments.content import digest
 from infex.experiments.expressions import read_calls
 from infex.experiments.loading import load
@@ -39,11 +39,15 @@ class Defined(Protocol):
 
 
 class ProblemContent(NamedTuple):
-    """A digest of a problem, whether it is plain (`LinearInstance.is_plain`), and the numbers in its arms."""
+    """A digest of a problem, whether it is plain (`LinearInstance.is_plain`), and the numbers in its arms.
+
+    `code` is a digest of what makes it, whatever the seed.
+    """
 
     digest: str
     is_plain: bool
     numbers: int
+    code: str
 
 
 @final
@@ -77,20 +81,28 @@ class Recipe:
 
     def contents(self, seeds: Sequence[int]) -> list[ProblemContent]:
         """What the problem of each seed is; its digest is of settings, or of what a user's object gives."""
+        code = self.code()
         if not self.is_of_a_kind:
-            return [self._content(seed) for seed in seeds]
-        one = self._content(seeds[0], digest((self.source, self.settings)))
-        return [one] * len(seeds)
+            return [self._content(seed, code) for seed in seeds]
+        return [self._content(seeds[0], code, code)] * len(seeds)
 
-    def _content(self, seed: int, known: str | None = None) -> ProblemContent:
+    def code(self) -> str:
+        """A digest of what makes the problem: its settings, and a user's function or object; "" of none."""
+        try:
+            return digest((self.source if self.is_of_a_kind else self.maker(), self.settings))
+        except InfexError:  # it cannot be loaded here; playing it will record why
+            return ""
+
+    def _content(self, seed: int, code: str, known: str | None = None) -> ProblemContent:
         try:
             made = self.make(seed)
             plain = isinstance(made, environments.LinearInstance) and made.is_plain
-            return ProblemContent(digest(made) if known is None else known, plain, made.count * made.dim)
+            content = digest(made) if known is None else known
+            return ProblemContent(content, plain, made.count * made.dim, code)
         except KeyboardInterrupt:
             raise
         except BaseException:  # a user's code may raise anything; playing it will record what
-            return ProblemContent(known or "", False, 0)
+            return ProblemContent(known or "", False, 0, code)
 
     @property
     def is_of_a_kind(self) -> bool:

@@ -39,8 +39,8 @@ def described(thing: object) -> Described:
         return Described(row[0].name, row[1], defaults_of(row[0].make))
     kind: Any = type(thing)
     if isinstance(thing, Counted) and isinstance(thing.target, FromCount):
-        settings = {"g": thing.target.function, "grows": thing.growth}
-        return Described("from_count", settings, {"grows": None})
+        said: Settings = {"g": thing.target.function, "grows": thing.growth}
+        return Described("from_count", said, {"grows": None})
     if isinstance(thing, KernelPolicy):
         settings = dict(zip(thing.kernel.defaults, thing.settings, strict=True))
         return Described(thing.kernel.__qualname__, settings, dict(thing.kernel.defaults))

@@ -1,6 +1,7 @@
 """Results as objects: read back, made by hand, compared, tested, chosen from and confirmed."""
 
 import itertools
+import math
 import statistics
 from pathlib import Path
 from typing import Any
@@ -180,7 +181,7 @@ def test_a_base_has_columns_beside_those_of_the_policy_around_it() -> None:
 
 def test_a_schedule_of_a_count_is_called_as_it_is_written() -> None:
     def rare(t: int) -> float:
-        return float(t) ** 0.5
+        return math.sqrt(t)
 
     label = label_of(Infex(LinUCB(), from_count(rare) | every(7)))
     assert label.startswith("Infex(LinUCB, from_count(")
