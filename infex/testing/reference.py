@@ -44,7 +44,7 @@ class Pull(NamedTuple):
 class SlowRidge:
     """Ridge regression of pulls, from the definition.
 
-    `arms` is (K, d), and `penalty` is lambda.
+    `arms` is (K, d), `pulls` have an arm and a reward each, and `penalty` is lambda.
     """
 
     def __init__(self, arms: Floats, pulls: Sequence[Pull], penalty: float) -> None:
