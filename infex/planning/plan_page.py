@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
-import re
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from infex.files import replace
 from infex.planning.answer import Plan
@@ -15,35 +16,57 @@ from infex.planning.menu_rows import MENU_NOTE, MenuRow, menu_rows
 from infex.planning.question import Question
 from infex.planning.words import REFERENCE_NAMES, said, times
 from infex.reports.figure_files import picture
-from infex.reports.shell import shell, table
+from infex.reports.shell import script, shell, table
 from infex.statistics import Interval
 
 ARMS_LISTED = 10
-PLAN_STYLE = (
-    "svg { max-width: 100%; height: auto; }\npre { overflow-x: auto; } p { overflow-wrap: anywhere; }\n"
-)
+PLAN_STYLE = "pre { overflow-x: auto; } p { overflow-wrap: anywhere; }\n"
 
 
 def write_plan(plan: Plan, folder: Path) -> list[Path]:
     """Writes `plan.png`, `plan.svg` and `plan.html`; the files."""
     drawn = front_figure(plan)
-    svg = picture(drawn, "svg")
     files = {
         folder / "plan.png": picture(drawn, "png"),
-        folder / "plan.svg": svg,
-        folder / "plan.html": plan_page(plan, _inner(svg.decode())).encode(),
+        folder / "plan.svg": picture(drawn, "svg"),
+        folder / "plan.html": plan_page(plan).encode(),
     }
     for path, data in files.items():
         replace(path, data)
     return list(files)
 
 
-def _inner(svg: str) -> str:
-    """A picture as a part of a page: without the head of its file, and without addresses."""
-    return re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
+def front_data(plan: Plan) -> dict[str, Any]:
+    """What the picture shows, by the number of explorations: the same marks as those of `front_figure`."""
+    menu = {entry.judged.expression for entry in plan.menu}
+    levels = {each.expression for each in plan.levels}
+    every = (*plan.levels, *(entry.judged for entry in plan.menu), plan.chosen())
+    judged = {each.expression: each for each in every}
+    known = [each for each in judged.values() if math.isfinite(each.regret.low + each.regret.high)]
+    dots = [
+        {
+            "x": each.explorations,
+            "low": each.regret.low,
+            "mid": each.regret.value,
+            "high": each.regret.high,
+            "name": each.expression,
+            "level": each.expression in levels,
+            "style": _dot_style(each.expression, plan.chosen().expression, menu),
+        }
+        for each in sorted(known, key=lambda each: each.explorations)
+    ]
+    known_names = [name for name in REFERENCE_NAMES if name in plan.regret]
+    limits = [{"y": plan.regret[name].mean.value, "name": REFERENCE_NAMES[name]} for name in known_names]
+    title = f"Regret of {plan.rounds:,} rounds, mean over fresh problems"
+    axis_name = f"exploring rounds in {plan.horizon:,}"
+    return {"dots": dots, "limits": limits, "title": title, "axisName": axis_name}
 
 
-def plan_page(plan: Plan, svg: str) -> str:
+def _dot_style(expression: str, chosen: str, menu: set[str]) -> str:
+    return "best" if expression == chosen else "menu" if expression in menu else "level"
+
+
+def plan_page(plan: Plan) -> str:
     """One self-contained page."""
     state = "settled" if plan.settled else "NOT settled"
     share = (
@@ -58,7 +81,8 @@ def plan_page(plan: Plan, svg: str) -> str:
         "<h2>The menu</h2>",
         _menu(plan),
         f"<p>{escape(MENU_NOTE)}</p>",
-        f'<div class="wide">{svg}</div>',
+        f"<h3>Regret of {plan.rounds:,} rounds, by how often it explores</h3>",
+        '<div id="front"></div>',
         "<h2>What it costs</h2>",
         f"<p>Regret of {plan.rounds:,} rounds over the same fresh problems, with intervals of 95 % by "
         "bootstrap, which need 12 problems or more.</p>",
@@ -66,7 +90,9 @@ def plan_page(plan: Plan, svg: str) -> str:
         *(["<h2>Arms that were most often the best</h2>", _arms(plan)] if plan.arms else []),
         f'<p class="soft">{escape(plan.assumed)}; {escape(_asked(plan.question))}. {_tried(plan)}</p>',
     ]
-    return shell("How rarely to explore", parts, style=PLAN_STYLE)
+    content = json.dumps(front_data(plan), allow_nan=False).replace("<", "\\u003c")
+    data = f'<script type="application/json" id="front-data">{content}</script>'
+    return shell("How rarely to explore", parts, style=PLAN_STYLE, scripts=[data, script("front.js")])
 
 
 def _tried(plan: Plan) -> str:

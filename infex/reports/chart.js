@@ -1,48 +1,11 @@
-"use strict";
-// Charts of a report: regret curves with their spread, and computation times. No library, no network.
+// Charts of a report: regret curves with their spread, and computation times; drawing.js stands above it.
 const data = JSON.parse(document.getElementById("data").textContent);
 const hidden = new Set();
 let view = "std", logRegret = false;
 const BANDS = 9; // lines at most that have bands; of more, bands would be mud
-const SVG = "http://www.w3.org/2000/svg";
-
-function add(parent, tag, settings, text) {
-  const node = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(settings || {})) node.setAttribute(name, value);
-  if (text !== undefined) node.textContent = text;
-  parent.appendChild(node);
-  return node;
-}
-
-function number(value) {
-  if (value === null || Number.isNaN(value)) return "–";
-  const size = Math.abs(value);
-  if (size === 0) return "0";
-  if (size >= 1000) return Math.round(value).toLocaleString("en");
-  return size >= 100 ? value.toFixed(0) : size >= 1 ? String(Number(value.toFixed(1))) : String(Number(value.toPrecision(2)));
-}
 
 function seconds(value) {
-  return value >= 1 ? number(value) + " s" : value >= 1e-3 ? number(value * 1e3) + " ms" : number(value * 1e6) + " µs";
-}
-
-// Round numbers from 0 to top, at most so many steps.
-function ticks(top, most = 5) {
-  const rough = top / most, power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 2.5, 5, 10].map((part) => part * power).find((part) => part >= rough);
-  return Array.from({ length: Math.floor(top / step + 1e-9) + 1 }, (_, place) => place * step);
-}
-
-// Two to four round numbers between two on a log scale.
-function logTicks(low, high) {
-  let found = [];
-  for (const parts of [[1], [1, 3], [1, 2, 5], [1, 1.5, 2, 3, 4, 5, 7], Array.from({ length: 90 }, (_, place) => 1 + place / 10)]) {
-    found = [];
-    for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++)
-      for (const part of parts) if (part * 10 ** power >= low && part * 10 ** power <= high) found.push(Number((part * 10 ** power).toPrecision(3)));
-    if (found.length > 1) break;
-  }
-  return found.filter((_, place) => place % Math.ceil(found.length / 4) === 0);
+  return value >= 1 ? number(value, 2) + " s" : value >= 1e-3 ? number(value * 1e3, 2) + " ms" : number(value * 1e6, 2) + " µs";
 }
 
 // A name in lines of so many pixels, broken at blanks where there are any.
@@ -75,63 +38,14 @@ function strip(line) {
 }
 
 function drawRegret(host, cell) {
-  const shown = cell.lines.filter((line) => !hidden.has(line.policy)).map(strip), many = shown.length > BANDS;
-  const box = frame(host, many ? 400 : 300, 52), horizon = cell.horizon, scale = host.dataset.scale || "linear";
-  const end = many ? box.right - 0.14 * (box.right - box.left) : box.right;
-  const peak = 1.04 * Math.max(1e-9, ...shown.flatMap((line) => line.high));
-  const least = Math.max(peak * 1e-4, Math.min(peak / 2, ...shown.flatMap((line) => line.mid.filter((value) => value > 0))));
-  const xOf = (t) => {
-    const share = scale === "log" && horizon > 1 ? Math.log(t) / Math.log(horizon) : t / horizon;
-    return box.left + share * (end - box.left);
-  };
-  const shareOf = (value) => logRegret ? Math.log(Math.max(value, least) / least) / Math.log(peak / least) : Math.max(0, value) / peak;
-  const yOf = (value) => box.bottom - shareOf(value) * (box.bottom - box.top);
-  for (const value of logRegret ? logTicks(least, peak) : ticks(peak)) {
-    add(box.svg, "line", { class: "grid", x1: box.left, x2: box.right, y1: yOf(value), y2: yOf(value) });
-    add(box.svg, "text", { class: "tick", x: box.left - 6, y: yOf(value) + 4, "text-anchor": "end" }, number(value));
-  }
-  const powers = Array.from({ length: Math.floor(Math.log10(horizon)) + 1 }, (_, power) => 10 ** power);
-  for (const t of scale === "log" ? powers : ticks(horizon, box.width < 480 ? 3 : 5).filter(Number.isInteger)) {
-    const anchor = t === horizon && !many ? "end" : "middle";
-    add(box.svg, "text", { class: "tick", x: xOf(Math.max(t, 1)), y: box.bottom + 16, "text-anchor": anchor }, t.toLocaleString("en"));
-  }
-  add(box.svg, "text", { class: "tick", x: (box.left + end) / 2, y: box.height - 3, "text-anchor": "middle" }, "round");
-  shown.forEach((line, place) => {
-    const last = line.rounds.length - 1;
-    if (many) {
-      const x = end + 6 + (box.right - end - 8) * place / shown.length;
-      add(box.svg, "line", { class: "bar", x1: x, x2: x, y1: yOf(line.low[last]), y2: yOf(line.high[last]), stroke: line.colour });
-      add(box.svg, "circle", { cx: x, cy: yOf(line.mid[last]), r: 1.8, fill: line.colour });
-      return;
-    }
-    const up = line.rounds.map((t, i) => `${xOf(t)},${yOf(line.high[i])}`);
-    const down = line.rounds.map((t, i) => `${xOf(t)},${yOf(line.low[i])}`).reverse();
-    add(box.svg, "polygon", { class: "band", points: [...up, ...down].join(" "), fill: line.colour });
-  });
-  for (const line of shown) {
-    const points = line.rounds.map((t, i) => `${xOf(t)},${yOf(line.mid[i])}`).join(" ");
-    add(box.svg, "polyline", { class: "line", points, stroke: line.colour, "stroke-dasharray": line.dash.join(" "), "data-policy": line.policy });
-  }
-  follow(host, box, shown, xOf, scale, end);
-}
-
-// A line at the nearest recorded round, and what every policy had lost by then.
-function follow(host, box, shown, xOf, scale, end) {
-  const cursor = add(box.svg, "line", { class: "cursor", y1: box.top, y2: box.bottom, visibility: "hidden" });
-  const tip = host.parentNode.querySelector(".tip");
-  box.svg.addEventListener("pointerleave", () => { cursor.setAttribute("visibility", "hidden"); tip.hidden = true; });
-  box.svg.addEventListener("pointermove", (event) => {
-    if (!shown.length) return;
-    const share = Math.min(1, (event.offsetX - box.left) / (end - box.left));
-    const rounds = shown[0].rounds, horizon = rounds[rounds.length - 1];
-    const wanted = scale === "log" ? horizon ** share : share * horizon;
-    const at = rounds.reduce((best, t, i) => (Math.abs(t - wanted) < Math.abs(rounds[best] - wanted) ? i : best), 0);
-    cursor.setAttribute("x1", xOf(rounds[at]));
-    cursor.setAttribute("x2", xOf(rounds[at]));
-    cursor.setAttribute("visibility", "visible");
-    tip.textContent = `round ${rounds[at].toLocaleString("en")}: ` + [...shown].sort((a, b) => a.mid[at] - b.mid[at])
-      .map((line) => `${line.policy} ${number(line.mid[at])}`).join(" · ");
-    tip.hidden = false;
+  const shown = cell.lines.filter((line) => !hidden.has(line.policy)).map(strip), many = shown.length > BANDS, rounds = cell.lines[0].rounds, last = rounds.length - 1;
+  chart(host, {
+    title: "Regret, by round", height: many ? 400 : 300, axisName: "round", from: 0, points: rounds, logX: host.dataset.scale === "log", logY: logRegret,
+    lines: shown.map((line) => ({ name: line.policy, y: line.mid, colour: line.colour, dash: line.dash.join(" ") })),
+    areas: many ? [] : shown.map((line) => ({ name: line.policy, low: line.low, high: line.high, fill: "band", colour: line.colour })),
+    ends: many ? shown.map((line) => ({ low: line.low[last], mid: line.mid[last], high: line.high[last], colour: line.colour })) : [],
+    tip: (place) => `round ${rounds[place].toLocaleString("en")}: ` + [...shown].sort((a, b) => a.mid[place] - b.mid[place]).map((line) => `${line.policy} ${number(line.mid[place])}`).join(" · "),
+    hint: "Arrow keys move, + and - zoom, Escape shows all; or drag.",
   });
 }
 

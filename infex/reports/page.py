@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infex.reports.citation import bibtex
-from infex.reports.shell import asset, shell
+from infex.reports.shell import script, shell
 from infex.reports.shown import Judgement, P, Shown
 from infex.reports.strips import LOOKS, strip
 from infex.reports.styles import Style, styles
@@ -64,7 +64,7 @@ def page(
         f'<pre id="bibtex">{escape(bibtex(results.about))}</pre>',
     ]
     data = f'<script type="application/json" id="data">{content}</script>'
-    return shell(title, parts, scripts=[data, f"<script>\n{asset('chart.js')}</script>"])
+    return shell(title, parts, scripts=[data, script("chart.js")])
 
 
 def _data(results: Shown[P], looks: dict[str, Style]) -> dict[str, Any]:
@@ -199,7 +199,7 @@ def _chart(place: int, cell: P, title: str) -> str:
     label = "" if cell.environment in title else f' <span class="soft">{escape(cell.environment)}</span>'
     return (
         f"<section><h3>{escape(title)}{label}</h3>"
-        f'<div class="pair"><div><div class="regret" data-cell="{place}"></div><p class="tip"></p></div>'
+        f'<div class="pair"><div><div class="regret" data-cell="{place}"></div></div>'
         f'<div><div class="time" data-cell="{place}"></div></div></div></section>'
     )
 

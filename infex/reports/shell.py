@@ -24,6 +24,12 @@ def asset(name: str) -> str:
     return files("infex.reports").joinpath(name).read_text(encoding="utf-8")
 
 
+def script(name: str) -> str:
+    """A script of this room with the charts that all pages share, to be written into a page."""
+    shared = asset("drawing.js").replace("export function", "function")
+    return f'<script type="module">\n{shared}{asset(name)}</script>'
+
+
 def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     """A table whose cells are HTML already."""
     head = "".join(f"<th>{name}</th>" for name in heads)

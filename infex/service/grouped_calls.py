@@ -20,7 +20,7 @@ from infex.study.study import Study
 Gives = TypeVar("Gives")
 Work = Callable[[Study], Gives]
 PendingCall = tuple[Work[Any], asyncio.Future[Any]]
-MOST_AT_ONCE = (
+CALLS_AT_ONCE = (
     64  # calls before those that are done may be written: a group is decided while another is written
 )
 
@@ -140,7 +140,7 @@ class GroupedCalls:
     @property
     def _at_once(self) -> int:
         """How many calls a thread takes."""
-        return 1 if self._shared else MOST_AT_ONCE
+        return 1 if self._shared else CALLS_AT_ONCE
 
     def _acknowledge(self) -> None:
         while True:

@@ -19,7 +19,7 @@ from infex.errors import StoreFailed
 from infex.study.addresses import sqlite_path
 
 KEPT_SECONDS = 7 * 86_400
-BUSY_MILLISECONDS = 10_000
+PATIENCE_MILLISECONDS = 10_000
 SQLITE_TABLE = """
 create table if not exists answers (place blob primary key, digest blob, answer blob, at real)
   strict, without rowid;
@@ -75,7 +75,9 @@ class SQLiteAnswers:
         if self._connection is None and not self._path.exists():
             return None
         with self._using() as connection:
-            found = connection.execute("select digest, answer from answers where place = ?", (place,)).fetchone()
+            found = connection.execute(
+                "select digest, answer from answers where place = ?", (place,)
+            ).fetchone()
         return None if found is None else KeptAnswer(place, *found)
 
     def put(self, answers: Sequence[KeptAnswer], now: float) -> None:
@@ -102,7 +104,7 @@ class SQLiteAnswers:
 
 def _opened(path: Path) -> apsw.Connection:
     connection = apsw.Connection(str(path))
-    connection.set_busy_timeout(BUSY_MILLISECONDS)
+    connection.set_busy_timeout(PATIENCE_MILLISECONDS)
     for setting in ("journal_mode = wal", "synchronous = full", "fullfsync = on"):
         connection.execute(f"pragma {setting}")
     connection.execute(SQLITE_TABLE)

@@ -117,6 +117,7 @@ function card(study) {
       figure("decisions a minute", number(f.per_minute)),
       figure("decisions", number(f.decisions)),
       figure("explored of planned", `${number(spent.done)} of ${number(planned)}`, limit ? `limit ${number(limit.limit)}` : "", planned ? meter : null),
+      costFigure(f),
       figure("pending, late", `${number(f.states.pending)}, ${number(f.states.late)}`),
       figure("mean reward", number(f.today.mean_reward), "of the last day"),
     ),
@@ -126,6 +127,12 @@ function card(study) {
 
 export function figure(name, value, more, extra) {
   return make("div", {}, make("dt", {}, name), make("dd", {}, value, more ? make("small", {}, ` ${more}`) : null, extra ?? null));
+}
+
+// What exploring has cost so far, by the estimates, against the limit that the policy sets.
+export function costFigure(f) {
+  const limit = f.limits.find((each) => each.what === "cost"), within = limit?.window ? ` in ${number(limit.window)} rounds` : "";
+  return figure("cost of exploring", number(f.exploration.cost), limit ? `limit ${number(limit.limit)}${within}` : "no limit");
 }
 
 export function alarms(words) {

@@ -16,20 +16,21 @@ class PageFile(NamedTuple):
 
     name: str
     media: str
+    package: str = "infex.service"
 
 
 FILES = {
     "/": PageFile("page.html", "text/html; charset=utf-8"),
     "/page.js": PageFile("page.js", "text/javascript; charset=utf-8"),
     "/study.js": PageFile("study.js", "text/javascript; charset=utf-8"),
-    "/drawing.js": PageFile("drawing.js", "text/javascript; charset=utf-8"),
+    "/drawing.js": PageFile("drawing.js", "text/javascript; charset=utf-8", "infex.reports"),
     "/page.css": PageFile("page.css", "text/css; charset=utf-8"),
 }
 
 
 def answer(file: PageFile) -> Callable[[Request], Awaitable[Response]]:
     """The answer that gives a file; 304 to whoever has it already."""
-    content = files("infex.service").joinpath(file.name).read_bytes()
+    content = files(file.package).joinpath(file.name).read_bytes()
     tag = f'"{blake2b(content, digest_size=12).hexdigest()}"'
     headers = {"etag": tag, "cache-control": "no-cache", "content-type": file.media}
 

@@ -43,10 +43,11 @@ def _misfit(words: str, body: bytes) -> InvalidBody:
     found = MISFIT_AT.match(words)
     what, path = (found["what"], found["path"] or "") if found else (words, "")
     path = path.removeprefix(".")
+    place = f" in {path[:LONGEST_FIELD] or 'body'}"
     if named := NAMED_FIELD.search(what) if "field" in what else None:
-        path = f"{path}.{named['name']}".removeprefix(".")
+        place, path = "", f"{path}.{named['name']}".removeprefix(".")
     field, value = path[:LONGEST_FIELD] or "body", _value_at(path, body)
-    return InvalidBody(f"{what} in {field}", field=field, expected=_expected(what), value=value)
+    return InvalidBody(f"{what}{place}", field=field, expected=_expected(what), value=value)
 
 
 def _value_at(path: str, body: bytes) -> str | None:

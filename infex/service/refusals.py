@@ -37,6 +37,14 @@ FIELD_OF: dict[type[InfexError], str] = {
     errors.InvalidRecord: "features",
     errors.UnderWay: "Idempotency-Key",
 }
+EXPECTED_OF: dict[type[InfexError], str] = {
+    errors.UnknownStudy: "a name of GET /v1/studies, or POST /v1/studies to begin it",
+    errors.UnknownDecision: "the key of a decision that was taken",
+    errors.AnotherRequest: "a new key for another request",
+    errors.AlreadyTold: "the same reward again, or none; to put it right: infex study correct",
+    errors.OtherSettings: "the settings it was begun with, or another name; changes are amendments",
+    errors.UnderWay: "the same again, once the first is answered",
+}
 FIELD_FIRST = re.compile(r"(?:an? )?(\w+)(?: must|=)")  # how messages about a setting begin
 ENCODER_OF_REFUSALS = msgspec.json.Encoder()
 
@@ -68,7 +76,10 @@ def refusal_of(error: InfexError) -> RefusalAnswer:
     if isinstance(error, InvalidBody):
         words = {"field": error.field, "value": error.value, "expected": error.expected}
         return RefusalAnswer(error="InvalidBody", message=str(error), **words)
-    return RefusalAnswer(error=type(error).__name__, message=str(error), field=_field_of(error))
+    expected = next((EXPECTED_OF[kind] for kind in type(error).__mro__ if kind in EXPECTED_OF), None)
+    return RefusalAnswer(
+        error=type(error).__name__, message=str(error), field=_field_of(error), expected=expected
+    )
 
 
 def _field_of(error: InfexError) -> str | None:

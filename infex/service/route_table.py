@@ -10,7 +10,8 @@ from typing import Any, NamedTuple, final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from infex.service.guard import OPEN_TO_ALL, Needed, Receive, Send
+from infex.service.guard import OPEN_TO_ALL, Needed, Send
+from infex.service.inflow import Receive
 from infex.service.tokens import Scope
 
 Endpoint = Callable[[Request], Awaitable[Response]]

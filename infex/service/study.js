@@ -1,6 +1,6 @@
 // One study: when it explores, what it plays, what came of it, why, and what an admin may change.
 import { bars, chart, intervals, make, number, span } from "/drawing.js";
-import { alarms, figure } from "/page.js";
+import { alarms, costFigure, figure } from "/page.js";
 
 let here = null; // what is shown: the study, its places on the page, and how to ask
 const MOST_ARMS = 7, MOST_ROWS = 12, FEW_ROWS = 15, MANY_ROWS = 200;
@@ -59,7 +59,7 @@ function drawHead(study) {
       figure("explored of planned", `${number(spent.done)} of ${number(spent.planned)}`, spent.different === null ? "" : `${number(spent.different)} really different`),
       figure("skipped", number(spent.skipped), spent.owed ? `${number(spent.owed)} to be made up` : ""),
       figure("next due", study.paused ? "paused" : spent.next_due === null ? "–" : `round ${number(spent.next_due)}`),
-      figure("cost of exploring", number(spent.cost)),
+      costFigure(f),
       figure("mean reward", number(f.today.mean_reward), "of the last day"),
       figure("pending", number(f.states.pending), f.states.late ? `${number(f.states.late)} late` : ""),
       liftFigure(f.held_out),
@@ -96,21 +96,21 @@ function drawPast(study, past, latest) {
   chart(here.places.when, {
     title: "Explorations planned and done, by round", height: 260, points: ends, until: due && !study.paused ? Math.max(due, ends[ends.length - 1]) : undefined,
     lines: [
-      ...(past.planned ? [{ name: "planned", y: past.planned, style: "stroke7 dashed" }] : []),
       { name: "done", y: done, style: "stroke1" },
+      ...(past.planned ? [{ name: "planned", y: past.planned, style: "stroke7 dashed" }] : []),
     ],
     marks: past.marks.map((mark) => ({ x: mark.round, kind: mark.explored ? (mark.different ? "different" : "same") : "skipped", text: `${named(mark.round)}: ${mark.explored ? `explored ${mark.arm}` : mark.reason}` })),
     verticals: due && !study.paused ? [{ x: due, name: `next due: ${number(due)}` }] : [],
     tip: (place) => `${named(ends[place])}: ${number(done[place])} done${past.planned ? `, ${number(past.planned[place])} planned` : ""}`,
-    hint: "Arrow keys move, + and - zoom, Escape shows all; or drag.",
-    legend: [{ fill: "fill7", name: "planned; explored, same arm as greedy" }, { fill: "fill1", name: "done; explored another arm" }, { fill: "fill6", name: "circles: skipped" }],
+    hint: past.entries < 0.99 * study.figures.entries ? `${Math.floor((100 * past.entries) / study.figures.entries)} % of the journal is read so far; the rest follows by itself.` : "Arrow keys move, + and - zoom, Escape shows all; or drag.",
+    legend: [{ fill: "fill7", name: "dashed line: planned; tick: explored, and it was the greedy arm" }, { fill: "fill1", name: "line: done; tick: explored another arm" }, { fill: "fill6", name: "circle: skipped, point at it for the reason" }],
   });
   drawShares(spans, ends, named);
   drawEstimates(latest);
   const cost = cumulated(spans.map((each) => each.cost)), limit = study.figures.limits.find((each) => each.what === "cost" && each.window === null);
   chart(here.places.cost, {
     title: "Summed estimated loss of exploring, by round", points: ends, lines: [{ name: "cost", y: cost, style: "stroke1" }],
-    limit: limit ? { y: limit.limit, name: `limit ${number(limit.limit)}` } : undefined, tip: (place) => `${named(ends[place])}: ${number(cost[place])}`,
+    limits: limit ? [{ y: limit.limit, name: `limit ${number(limit.limit)}` }] : [], tip: (place) => `${named(ends[place])}: ${number(cost[place])}`,
     hint: limit ? "" : "The policy has no limit of cost.",
   });
   const means = spans.map((each) => (each.rewards ? each.reward / each.rewards : NaN));

@@ -14,6 +14,8 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
 import infex
 from infex.cli.main import main
@@ -456,13 +458,34 @@ def test_the_same_plan_gives_the_same_files(tmp_path: Path) -> None:
     assert b"drawn by infex" in (tmp_path / "one" / "plan.svg").read_bytes()
 
 
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_picture_on_the_page_names_each_candidate_by_keyboard(tmp_path: Path, width: int) -> None:
+    found = plan(**QUICK, seed=1)
+    write_plan(found, tmp_path)
+    known = {each.expression for each in (*found.levels, found.chosen()) if np.isfinite(each.regret.low)}
+    with browser.opened(tmp_path / "plan.html", width) as driver:
+        dots = driver.find_elements(By.CSS_SELECTOR, "#front g.dot")
+        names = [dot.get_attribute("data-name") for dot in dots]
+        assert known <= set(names)
+        assert len(driver.find_elements(By.CSS_SELECTOR, "#front g.dot.best")) <= 1
+        driver.find_element(By.CSS_SELECTOR, "#front .chart").send_keys(Keys.HOME)
+        tip = driver.find_element(By.CSS_SELECTOR, "#front .tip").text
+        assert tip.startswith(names[0])
+        assert "explorations, regret" in tip
+        sizes = "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+        inner, outer = driver.execute_script(sizes)
+        assert inner <= outer
+        assert driver.get_log("browser") == []
+
+
 def test_the_page_says_what_was_asked_for_and_leaves_out_intervals_of_few_problems() -> None:
     found = plan(**QUICK, max_share=0.1)
     first = found.menu[0]
     unknown = Interval(1.0, np.nan, np.nan)
     few = first.judged._replace(problems=4, regret=unknown, ratio=unknown, expression="<few>")
     changed = dataclasses.replace(found, menu=(*found.menu, first._replace(judged=few)))
-    page = plan_page(changed, "<svg></svg>")
+    page = plan_page(changed)
     assert "max share 0.1, keep within 1.1, seconds 0.4, seed 0." in page
     assert "nan" not in page
     assert page.count("<!doctype html>") == 1
@@ -526,7 +549,7 @@ def test_the_command_prints_a_plan_and_writes_its_page(tmp_path: Path) -> None:
         assert words_shown in found.output
     page = (tmp_path / "out" / "plan.html").read_text()
     assert "How rarely to explore" in page
-    assert "<svg" in page
+    assert '<div id="front">' in page
     assert "https://" not in page
     assert (tmp_path / "out" / "plan.png").exists()
     told = CliRunner().invoke(

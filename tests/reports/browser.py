@@ -46,9 +46,7 @@ def window(width: int = 1280, height: int = 1000) -> Iterator[Any]:
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         driver: Any = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
         try:
-            if width < 600:
-                size = {"width": width, "height": height, "deviceScaleFactor": 2, "mobile": True}
-                driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+            _resize(driver, width, height)
             driver.set_page_load_timeout(PATIENCE)
             driver.set_script_timeout(PATIENCE)
             driver.get("about:blank")  # in place of the browser's own first page, whose errors are not ours
@@ -56,6 +54,27 @@ def window(width: int = 1280, height: int = 1000) -> Iterator[Any]:
             yield driver
         finally:
             driver.quit()
+
+
+@contextlib.contextmanager
+def tab(driver: Any, width: int = 1280, height: int = 1000) -> Iterator[Any]:
+    """A new tab of that size in a window that is open, which knows nothing of what others were told."""
+    before = driver.current_window_handle
+    driver.switch_to.new_window("tab")
+    try:
+        _resize(driver, width, height)
+        for kind in ("browser", "performance"):
+            driver.get_log(kind)
+        yield driver
+    finally:
+        driver.close()
+        driver.switch_to.window(before)
+
+
+def _resize(driver: Any, width: int, height: int) -> None:
+    if width < 600:
+        size = {"width": width, "height": height, "deviceScaleFactor": 2, "mobile": True}
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
 
 def wait(driver: Any, happened: Callable[[], bool]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
 from infex import Sweep
 from infex.errors import InfexError
@@ -81,7 +82,7 @@ def test_text_and_lines_stand_out_from_a_light_and_a_dark_page(report: Path, sch
         )
         assert contrast(luminance(driver.execute_script(look, "#views button", "color")), pressed) > 7
         for policy in POLICIES:
-            line = driver.execute_script(look, f'polyline[data-policy="{policy}"]', "stroke")
+            line = driver.execute_script(look, f'polyline[data-name="{policy}"]', "stroke")
             assert contrast(luminance(line), page) > 3, policy
 
 
@@ -101,7 +102,7 @@ def test_a_legend_entry_toggles_its_line(report: Path) -> None:
     with browser.opened(report) as driver:
         buttons = driver.find_elements(By.CSS_SELECTOR, "#legend button")
         assert [button.text for button in buttons] == POLICIES
-        drawn = 'polyline[data-policy="Greedy"]'
+        drawn = 'polyline[data-name="Greedy"]'
         assert len(driver.find_elements(By.CSS_SELECTOR, drawn)) == 3
         browser.press(driver, buttons[2])
         assert driver.find_elements(By.CSS_SELECTOR, drawn) == []
@@ -280,6 +281,25 @@ def test_the_page_says_if_the_horizon_is_not_the_papers(report: Path, tmp_path: 
     text = write_report(made({CELL: runs}), tmp_path)[-1].read_text()
     assert "holds in 0 of 1 cells" in text
     assert words not in text
+
+
+@pytest.mark.browser
+def test_charts_are_read_and_zoomed_by_keyboard_as_those_of_the_service(report: Path) -> None:
+    with browser.opened(report) as driver:
+        chart = driver.find_element(By.CSS_SELECTOR, ".regret .chart")
+        tip = driver.find_element(By.CSS_SELECTOR, ".regret .tip")
+        line = "return document.querySelector('.regret polyline').getAttribute('points')"
+        before = driver.execute_script(line)
+        chart.send_keys(Keys.HOME)
+        first = tip.text
+        chart.send_keys(Keys.ARROW_RIGHT)
+        assert re.match(r"round \d+: ", first)
+        assert tip.text != first
+        chart.send_keys("+")
+        assert driver.execute_script(line) != before
+        chart.send_keys(Keys.ESCAPE)
+        assert driver.execute_script(line) == before
+        assert driver.get_log("browser") == []
 
 
 @pytest.mark.browser

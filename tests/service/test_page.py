@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,10 +23,10 @@ POLICY = infex.Infex(infex.LinUCB(), infex.guarded(infex.every(5), 40.0))
 
 
 class Shop:
-    """A service with two studies, and the tokens of an admin and of a reader."""
+    """A service with two studies, the tokens of an admin and of a reader, and a browser."""
 
-    def __init__(self, url: str, admin: str, reader: str) -> None:
-        self.url, self.admin, self.reader = url, admin, reader
+    def __init__(self, url: str, admin: str, reader: str, driver: Any) -> None:
+        self.url, self.admin, self.reader, self.driver = url, admin, reader, driver
         self.client = infex.Client(url, admin, seconds=PATIENCE)
         self.study = self.client.open("pricing", features=SHOP, policy=POLICY, seed=7, holdout=0.1)
         self.client.open("paused", arms=[[1.0, 0.0], [0.0, 1.0]], policy="Infex(LinUCB, every(3))")
@@ -47,8 +46,8 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     folder = tmp_path_factory.mktemp("page")
     tokens = TokenFile(folder / "shop.db.tokens")
     admin, reader = tokens.make(["decide", "reward", "read", "admin"]), tokens.make(["read"])
-    with serving(folder) as (url, _):
-        made = Shop(url, admin, reader)
+    with serving(folder) as (url, _), browser.window() as driver:
+        made = Shop(url, admin, reader, driver)
         with made.client:
             yield made
 
@@ -78,7 +77,7 @@ def refused_logs(driver: Any) -> list[str]:
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [1280, 390])
 def test_all_studies_and_one_are_shown_without_errors_or_foreign_requests(shop: Shop, width: int) -> None:
-    with browser.window(width) as driver:
+    with browser.tab(shop.driver, width) as driver:
         enter(driver, shop, shop.reader)
         paused, pricing = driver.execute_script(
             "return [...document.querySelectorAll('.card')].map((card) => card.innerText)"
@@ -93,6 +92,7 @@ def test_all_studies_and_one_are_shown_without_errors_or_foreign_requests(shop: 
         assert len(driver.find_elements(By.CSS_SELECTOR, "#when .mark")) >= 8
         assert driver.find_elements(By.CSS_SELECTOR, "#when .due")
         assert driver.find_elements(By.CSS_SELECTOR, "#cost .limit")
+        assert "limit 40" in driver.find_element(By.CSS_SELECTOR, "#main dl.figures").text
         for name in ("shares polygon", "estimates circle", "reward polyline", "delay rect", "days td"):
             assert driver.find_elements(By.CSS_SELECTOR, f"#{name}"), name
         assert not driver.find_elements(By.ID, "admin"), "a reader changes nothing"
@@ -119,7 +119,7 @@ def held(shop: Shop) -> int:
 
 @pytest.mark.browser
 def test_what_happens_arrives_by_itself(shop: Shop) -> None:
-    with browser.window() as driver:
+    with browser.tab(shop.driver) as driver:
         enter(driver, shop, shop.reader, "#/study/pricing")
         shown = "return document.querySelector('#latest tbody button').dataset.key"
         for _ in range(2):
@@ -131,7 +131,7 @@ def test_what_happens_arrives_by_itself(shop: Shop) -> None:
 
 @pytest.mark.browser
 def test_filters_reasons_and_charts_work_by_keyboard(shop: Shop) -> None:
-    with browser.window() as driver:
+    with browser.tab(shop.driver) as driver:
         enter(driver, shop, shop.reader, "#/study/pricing")
         Select(driver.find_element(By.CSS_SELECTOR, "[data-filter=explored]")).select_by_value("true")
         reasons = (
@@ -164,7 +164,7 @@ def test_filters_reasons_and_charts_work_by_keyboard(shop: Shop) -> None:
 
 @pytest.mark.browser
 def test_an_admin_pauses_resumes_previews_and_amends(shop: Shop) -> None:
-    with browser.window() as driver:
+    with browser.tab(shop.driver) as driver:
         enter(driver, shop, shop.admin, "#/study/pricing")
         said = driver.find_element(By.ID, "said")
 
@@ -191,7 +191,7 @@ def test_an_admin_pauses_resumes_previews_and_amends(shop: Shop) -> None:
 
 @pytest.mark.browser
 def test_a_wrong_token_is_refused_and_may_be_given_again(shop: Shop) -> None:
-    with browser.window() as driver:
+    with browser.tab(shop.driver) as driver:
         driver.get(shop.url)
         browser.wait(driver, lambda: driver.execute_script("return document.body.dataset.drawn") == "login")
         driver.switch_to.active_element.send_keys("infex_not_it", Keys.ENTER)
@@ -205,7 +205,7 @@ def test_a_wrong_token_is_refused_and_may_be_given_again(shop: Shop) -> None:
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [1280, 390])
 def test_axe_finds_nothing_wrong(shop: Shop, width: int) -> None:
-    with browser.window(width) as driver:
+    with browser.tab(shop.driver, width) as driver:
         enter(driver, shop, shop.admin)
         driver.execute_script(files("axe_core_python").joinpath("axe.min.js").read_text())
         for place in ("#/", "#/study/pricing"):
@@ -224,8 +224,7 @@ def test_axe_finds_nothing_wrong(shop: Shop, width: int) -> None:
 
 
 def test_the_page_is_light_and_loads_nothing_from_elsewhere() -> None:
-    room = Path(str(files("infex.service")))
-    texts = {file.name: (room / file.name).read_text() for file in FILES.values()}
+    texts = {file.name: files(file.package).joinpath(file.name).read_text() for file in FILES.values()}
     assert sum(len(text.encode()) for text in texts.values()) < 100_000
     for name, text in texts.items():
         assert "http://" not in text.replace("http://www.w3.org/2000/svg", ""), name

@@ -2,60 +2,24 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from infex.errors import InvalidBody, StoreFailed, UnderWay
-from infex.service.kept_answers import (
-    KEPT_SECONDS,
-    AnswerTable,
-    KeptAnswer,
-    answer_table,
-    place_of,
-)
+from infex.service.kept_answers import KeptAnswer
 from infex.service.replays import Replays
+from tests.service.answer_tables import check_table
 from tests.service.running import CONTEXT, PRICING, running
-from tests.study.server import running as database
 from tests.waiting import PATIENCE
 
 DECISIONS, REWARDS = "/v1/studies/pricing/decisions", "/v1/studies/pricing/rewards"
 AMENDMENTS = "/v1/studies/pricing/amendments"
-PLACE = place_of("/v1/x", "key")
-
-
-@contextmanager
-def opened(url: str) -> Iterator[AnswerTable]:
-    table = answer_table(url)
-    try:
-        yield table
-    finally:
-        table.close()
-
-
-def check_table(url: str) -> None:
-    """What both tables promise."""
-    with opened(url) as table:
-        assert table.find(PLACE) is None
-        table.put([KeptAnswer(PLACE, b"d", b"first")], 1000.0)
-        table.put([KeptAnswer(PLACE, b"e", b"second"), KeptAnswer(b"other", b"f", b"x")], 1001.0)
-        assert table.find(PLACE) == KeptAnswer(PLACE, b"d", b"first"), "what was answered stays"
-    with opened(url) as table, opened(url) as another:
-        assert table.find(PLACE) == another.find(PLACE) == KeptAnswer(PLACE, b"d", b"first")
-        another.put([KeptAnswer(b"new", b"g", b"y")], 1000.5 + KEPT_SECONDS)
-        assert table.find(PLACE) is None, "it is a week old"
-        assert table.find(b"other") is not None
 
 
 def test_answers_are_kept_for_a_week_beside_sqlite(tmp_path: Path) -> None:
     check_table(f"sqlite:///{tmp_path}/shop.db")
-
-
-def test_answers_are_kept_for_a_week_in_postgresql() -> None:
-    with database() as server:
-        check_table(server.url)
 
 
 def test_no_file_is_made_where_no_key_is_sent(tmp_path: Path) -> None:

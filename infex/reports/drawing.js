@@ -1,4 +1,5 @@
-// Charts of the page as SVG: lines, areas, marks and intervals, with a cursor for pointer and keyboard, and zoom.
+// Charts of all our pages as SVG: lines, areas, marks and intervals, with a cursor for pointer and keyboard, and zoom.
+// Pages that are one file hold it within themselves, without the word export; a service serves it as a module.
 const SVG = "http://www.w3.org/2000/svg";
 
 export function make(tag, settings = {}, ...inner) {
@@ -11,7 +12,7 @@ export function make(tag, settings = {}, ...inner) {
   return node;
 }
 
-function add(parent, tag, settings, text) {
+export function add(parent, tag, settings, text) {
   const node = document.createElementNS(SVG, tag);
   for (const [name, value] of Object.entries(settings)) node.setAttribute(name, value);
   if (text !== undefined) node.textContent = text;
@@ -42,9 +43,30 @@ function ticks(low, high, most) {
   return found;
 }
 
-// A chart over rounds. `shown` has: points (x of every step), lines [{name, y, style}], areas [{name, low, high, fill}],
-// marks [{x, kind, text}], verticals [{x, name}], limit {y, name}, and tip(place), which says what is under the cursor.
-// Drawn again with new data it keeps its place on the page, so that focus, cursor and zoom stay.
+// Two to four round numbers between two on a log scale.
+export function logTicks(low, high) {
+  let found = [];
+  for (const parts of [[1], [1, 3], [1, 2, 5], [1, 1.5, 2, 3, 4, 5, 7], Array.from({ length: 90 }, (_, place) => 1 + place / 10)]) {
+    found = [];
+    for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++)
+      for (const part of parts) if (part * 10 ** power >= low && part * 10 ** power <= high) found.push(Number((part * 10 ** power).toPrecision(3)));
+    if (found.length > 1) break;
+  }
+  return found.filter((_, place) => place % Math.ceil(found.length / 4) === 0);
+}
+
+// From numbers to shares of an axis, and back; on a log scale what is below its least is its least.
+function axis(from, to, log) {
+  if (!log) return { share: (x) => (x - from) / (to - from), at: (share) => from + share * (to - from), ticks: (most) => ticks(from, to, most) };
+  const size = Math.log(to / from) || 1;
+  return { share: (x) => Math.log(Math.max(x, from) / from) / size, at: (share) => from * Math.exp(share * size), ticks: () => logTicks(from, to) };
+}
+
+// A chart over rounds. `shown` has: points (x of every step), lines [{name, y, style, colour, dash}],
+// areas [{name, low, high, fill, colour}], marks [{x, kind, text}], verticals [{x, name}], limits [{y, name}],
+// dots [{x, low, mid, high, style, name}], each with its interval,
+// ends [{low, mid, high, colour}], which stand behind the last point, logX and logY, and tip(place), which says
+// what is under the cursor. Drawn again with new data it keeps its place, so that focus, cursor and zoom stay.
 export function chart(host, shown) {
   if (!host.chart) host.chart = begun(host);
   const { view, svgHost, tip, legend } = host.chart;
@@ -81,53 +103,89 @@ function zoom(shown, view, at, factor) {
   else if (half >= 1) [view.from, view.to] = [Math.max(low, middle - half), Math.min(high, middle + half)];
 }
 
-function drawChart(host, tip, shown, view, redraw) {
-  host.textContent = "";
-  const width = Math.max(260, host.clientWidth), height = shown.height || 220;
-  const box = { left: 48, right: width - 10, top: 10, bottom: height - (shown.marks ? 46 : 30) };
-  const svg = add(host, "svg", { height, viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", "aria-hidden": "true" });
-  const xs = shown.points, from = view.from ?? xs[0] ?? 0, to = Math.max(view.to ?? shown.until ?? xs[xs.length - 1] ?? 1, from + 1);
-  const ys = [...(shown.lines || []).flatMap((line) => line.y), ...(shown.areas || []).flatMap((area) => area.high), shown.limit?.y].filter(Number.isFinite);
-  const low = Math.min(shown.low ?? 0, ...ys), high = Math.max(shown.high ?? low + 1e-9, ...ys) || 1;
+// The places and scales of a chart as it is looked at now.
+function laidOut(host, shown, view) {
+  const width = Math.max(260, host.clientWidth), height = shown.height || 220, xs = shown.points;
+  const box = { width, height, left: 48, right: width - 10, top: 10, bottom: height - (shown.marks ? 46 : shown.axisName ? 38 : 30) };
+  box.end = shown.ends?.length ? box.right - 0.14 * (box.right - box.left) : box.right;
+  const from = view.from ?? (shown.logX ? Math.max(1, xs[0] ?? 1) : shown.from ?? xs[0] ?? 0), to = Math.max(view.to ?? shown.until ?? xs[xs.length - 1] ?? 1, from + 1);
+  const ys = [...(shown.lines || []).flatMap((line) => line.y), ...(shown.areas || []).flatMap((area) => area.high), ...[...(shown.ends || []), ...(shown.dots || [])].map((each) => each.high), ...(shown.limits || []).map((limit) => limit.y)].filter(Number.isFinite);
+  const above = [...(shown.lines || []).flatMap((line) => line.y), ...(shown.dots || []).map((dot) => dot.low), ...(shown.limits || []).map((limit) => limit.y)].filter((y) => y > 0), peak = Math.max(1e-9, ...ys);
+  const low = shown.logY ? Math.max(peak * 1e-4, Math.min(peak / 2, ...above)) : Math.min(shown.low ?? 0, ...ys), high = Math.max(shown.high ?? low + 1e-9, ...ys) || 1;
   const top = high > low ? high + (shown.high === high ? 0 : (high - low) * 0.06) : low + 1;
-  const xOf = (x) => box.left + ((x - from) / (to - from)) * (box.right - box.left);
-  const yOf = (y) => box.bottom - ((y - low) / (top - low)) * (box.bottom - box.top);
-  for (const y of ticks(low, top, 4)) {
-    add(svg, "line", { class: "grid", x1: box.left, x2: box.right, y1: yOf(y), y2: yOf(y) });
-    add(svg, "text", { x: box.left - 6, y: yOf(y) + 4, "text-anchor": "end" }, shown.format ? shown.format(y) : number(y));
+  const x = axis(from, to, shown.logX), y = axis(low, top, shown.logY);
+  const xOf = (value) => box.left + x.share(value) * (box.end - box.left), yOf = (value) => box.bottom - y.share(value) * (box.bottom - box.top);
+  return { box, from, to, x, y, xOf, yOf };
+}
+
+function drawAxes(svg, shown, { box, x, y, xOf, yOf }) {
+  for (const value of y.ticks(4)) {
+    add(svg, "line", { class: "grid", x1: box.left, x2: box.right, y1: yOf(value), y2: yOf(value) });
+    add(svg, "text", { class: "tick", x: box.left - 6, y: yOf(value) + 4, "text-anchor": "end" }, shown.format ? shown.format(value) : number(value));
   }
-  for (const x of ticks(from, to, width < 480 ? 3 : 6).filter(Number.isInteger)) {
-    add(svg, "text", { x: xOf(x), y: height - 4, "text-anchor": xOf(x) > box.right - 20 ? "end" : "middle" }, x.toLocaleString("en"));
-  }
-  const clip = `clip-${Math.random().toString(36).slice(2)}`;
-  add(add(svg, "clipPath", { id: clip }), "rect", { x: box.left, y: 0, width: box.right - box.left, height });
-  const inside = add(svg, "g", { "clip-path": `url(#${clip})` });
+  const names = box.height - (shown.axisName ? 18 : 4);
+  for (const value of x.ticks(box.width < 480 ? 3 : 6).filter(Number.isInteger))
+    add(svg, "text", { class: "tick", x: xOf(value), y: names, "text-anchor": xOf(value) > box.right - 20 ? "end" : "middle" }, value.toLocaleString("en"));
+  if (shown.axisName) add(svg, "text", { class: "tick", x: (box.left + box.end) / 2, y: box.height - 4, "text-anchor": "middle" }, shown.axisName);
+}
+
+function drawLines(inside, shown, { xOf, yOf }) {
+  const xs = shown.points;
   for (const area of shown.areas || []) {
     const up = xs.map((x, i) => `${xOf(x)},${yOf(area.high[i])}`), down = xs.map((x, i) => `${xOf(x)},${yOf(area.low[i])}`).reverse();
-    add(inside, "polygon", { class: area.fill, points: [...up, ...down].join(" "), "data-name": area.name });
-  }
-  if (shown.limit) {
-    add(inside, "line", { class: "limit", x1: box.left, x2: box.right, y1: yOf(shown.limit.y), y2: yOf(shown.limit.y) });
-    add(svg, "text", { x: box.right, y: yOf(shown.limit.y) - 4, "text-anchor": "end" }, shown.limit.name);
+    add(inside, "polygon", { class: area.fill, points: [...up, ...down].join(" "), "data-name": area.name, ...(area.colour ? { fill: area.colour } : {}) });
   }
   for (const line of shown.lines || []) {
-    const points = xs.map((x, i) => [x, line.y[i]]).filter((point) => Number.isFinite(point[1]));
-    add(inside, "polyline", { class: `line ${line.style}`, points: points.map(([x, y]) => `${xOf(x)},${yOf(y)}`).join(" "), "data-name": line.name });
-    if (points.length === 1) add(inside, "circle", { class: line.style.replace("stroke", "fill"), cx: xOf(points[0][0]), cy: yOf(points[0][1]), r: 3 });
+    const points = xs.map((x, i) => [x, line.y[i]]).filter((point) => Number.isFinite(point[1])), own = line.colour ? { stroke: line.colour, "stroke-dasharray": line.dash } : {};
+    add(inside, "polyline", { class: `line ${line.style || ""}`.trim(), points: points.map(([x, y]) => `${xOf(x)},${yOf(y)}`).join(" "), "data-name": line.name, ...own });
+    if (points.length === 1) add(inside, "circle", { class: (line.style || "").replace("stroke", "fill"), cx: xOf(points[0][0]), cy: yOf(points[0][1]), r: 3, ...(line.colour ? { fill: line.colour } : {}) });
   }
-  for (const mark of shown.marks || []) {
-    if (mark.x < from || mark.x > to) continue;
+}
+
+function drawMarks(svg, inside, shown, { box, from, to, xOf, yOf }) {
+  for (const limit of shown.limits || []) {
+    add(inside, "line", { class: "limit", x1: box.left, x2: box.right, y1: yOf(limit.y), y2: yOf(limit.y) });
+    add(svg, "text", { class: "tick", x: box.right, y: yOf(limit.y) - 4, "text-anchor": "end" }, limit.name);
+  }
+  for (const dot of shown.dots || []) {
+    const node = add(inside, "g", { class: `dot ${dot.style}`, "data-name": dot.name });
+    add(node, "line", { x1: xOf(dot.x), x2: xOf(dot.x), y1: yOf(dot.low), y2: yOf(dot.high) });
+    add(node, "circle", { cx: xOf(dot.x), cy: yOf(dot.mid), r: dot.style === "best" ? 7 : 4 });
+    add(node, "title", {}, dot.name);
+  }
+  for (const mark of (shown.marks || []).filter((each) => each.x >= from && each.x <= to)) {
     const y = box.bottom + 8, node = mark.kind === "skipped"
       ? add(inside, "circle", { class: "mark skipped", cx: xOf(mark.x), cy: y + 5, r: 3.5 })
       : add(inside, "line", { class: `mark ${mark.kind}`, x1: xOf(mark.x), x2: xOf(mark.x), y1: y, y2: y + 10 });
     add(node, "title", {}, mark.text);
   }
-  for (const vertical of shown.verticals || []) {
-    if (vertical.x < from || vertical.x > to) continue;
+  for (const vertical of (shown.verticals || []).filter((each) => each.x >= from && each.x <= to)) {
     add(inside, "line", { class: "due", x1: xOf(vertical.x), x2: xOf(vertical.x), y1: box.top, y2: box.bottom });
     add(svg, "text", { x: xOf(vertical.x) - 4, y: box.top + 8, "text-anchor": "end" }, vertical.name);
   }
-  const cursor = add(svg, "line", { class: "cursor", y1: box.top, y2: box.bottom, visibility: "hidden" });
+  (shown.ends || []).forEach((end, place) => {
+    const x = box.end + 6 + ((box.right - box.end - 8) * place) / shown.ends.length;
+    add(svg, "line", { class: "bar", x1: x, x2: x, y1: yOf(end.low), y2: yOf(end.high), stroke: end.colour });
+    add(svg, "circle", { cx: x, cy: yOf(end.mid), r: 1.8, fill: end.colour });
+  });
+}
+
+function drawChart(host, tip, shown, view, redraw) {
+  host.textContent = "";
+  const laid = laidOut(host, shown, view), { box, xOf, x } = laid;
+  const svg = add(host, "svg", { height: box.height, viewBox: `0 0 ${box.width} ${box.height}`, preserveAspectRatio: "none", "aria-hidden": "true" });
+  drawAxes(svg, shown, laid);
+  const clip = `clip-${Math.random().toString(36).slice(2)}`;
+  add(add(svg, "clipPath", { id: clip }), "rect", { x: box.left, y: 0, width: box.end - box.left, height: box.height });
+  const inside = add(svg, "g", { "clip-path": `url(#${clip})` });
+  drawLines(inside, shown, laid);
+  drawMarks(svg, inside, shown, laid);
+  follow(svg, tip, shown, view, redraw, laid);
+}
+
+// The cursor: it follows the pointer, or stands where keys have moved it; dragging zooms.
+function follow(svg, tip, shown, view, redraw, { box, xOf, x }) {
+  const xs = shown.points, cursor = add(svg, "line", { class: "cursor", y1: box.top, y2: box.bottom, visibility: "hidden" });
   const point = (place) => {
     if (place === null || place >= xs.length) return;
     cursor.setAttribute("x1", xOf(xs[place]));
@@ -138,8 +196,8 @@ function drawChart(host, tip, shown, view, redraw) {
   tip.textContent = shown.hint || "";
   point(view.at);
   const nearest = (event) => {
-    const wanted = from + ((event.offsetX - box.left) / (box.right - box.left)) * (to - from);
-    return xs.reduce((best, x, i) => (Math.abs(x - wanted) < Math.abs(xs[best] - wanted) ? i : best), 0);
+    const wanted = x.at((event.offsetX - box.left) / (box.end - box.left));
+    return xs.reduce((best, value, i) => (Math.abs(value - wanted) < Math.abs(xs[best] - wanted) ? i : best), 0);
   };
   let pressed = null;
   svg.addEventListener("pointermove", (event) => point(nearest(event)));
