@@ -16,7 +16,7 @@ import numpy as np
 
 from infex.arrays import Floats, Integers
 from infex.kernels.algebra import rank_one, row_dot
-from infex.kernels.compiling import compiled, larger, woven
+from infex.kernels.compiling import compiled, copy_into, larger, woven
 from infex.kernels.layout import ARM, PSI, RUN, VOLUME, N
 from infex.kernels.learning import direct, square_widths
 from infex.kernels.pairs import exact_product
@@ -164,7 +164,8 @@ def narrow_blocks(solved: Floats, runs: Floats, awaited: Integers, narrowed: Flo
         if np.any(awaited[k]):
             narrow(solved[k], nothing, runs[k], awaited[k], narrowed[k], after[k])
         else:
-            narrowed[k], after[k] = solved[k], runs[k]
+            copy_into(narrowed[k], solved[k])
+            copy_into(after[k], runs[k])
 
 
 @compiled

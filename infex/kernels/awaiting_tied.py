@@ -9,7 +9,7 @@ import numpy as np
 from infex.arrays import Floats, Integers
 from infex.kernels.algebra import add
 from infex.kernels.awaiting import SMALL_UNITS, UNITS, expect_product, narrow, narrow_by
-from infex.kernels.compiling import compiled, shared, woven
+from infex.kernels.compiling import compiled, copy_into, shared, woven
 from infex.kernels.pairs import minus_product
 
 
@@ -110,7 +110,8 @@ def narrow_tied(
             grown[0, i, j], grown[1, i, j] = pair_of(common, i, j)
     for k in range(arms):
         if not np.any(own[k]):
-            narrowed[k], after[k] = solved[k], runs[k]
+            copy_into(narrowed[k], solved[k])
+            copy_into(after[k], runs[k])
             continue
         narrow(solved[k], nothing, runs[k], own[k], narrowed[k], after[k])
         miss(own[k], cross[k], tied[k], missed[0], missed[1])

@@ -11,13 +11,15 @@ from typing import Any, TypeVar
 
 import numba
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.core.caching import FunctionCache, NullCache
 from numba.core.codegen import Codegen
 from numba.core.cpu import CPUContext
+from numba.core.errors import TypingError
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 
+from infex.kernels.deferring import KernelCompiler
 from infex.kernels.fingerprint import fingerprint
 from infex.kernels.sharing import LinkedResults, share
 
@@ -120,11 +122,22 @@ def _without_entrance(function: Function, **options: bool) -> Function:
 
 def _kernel(function: Function, **options: str | bool) -> Function:
     njit: Any = numba.njit  # whose stubs do not know all it takes
-    kernel = njit(error_model="numpy", nogil=True, no_cfunc_wrapper=True, **options)(function)
+    settings = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True, **options}
+    kernel = njit(pipeline_class=KernelCompiler, **settings)(function)
     if not plain_python:
+        _take_any_number(kernel)
         with contextlib.suppress(RuntimeError):  # Numba's word for: no folder can be written
             kernel._cache = Cache(function)  # type: ignore[no-untyped-call]
     return kernel  # type: ignore[no-any-return]
+
+
+def _take_any_number(kernel: Any) -> None:
+    """Has a kernel compiled once for all numbers of a type: Numba compiles it for each one in the text."""
+    find = kernel.get_call_template
+    kernel.get_call_template = lambda kinds, named: find(
+        tuple(types.unliteral(kind) for kind in kinds),  # type: ignore[no-untyped-call]
+        {name: types.unliteral(kind) for name, kind in named.items()},  # type: ignore[no-untyped-call]
+    )
 
 
 def _larger(typing_context: object, a: object, b: object) -> Intrinsic:
@@ -184,3 +197,28 @@ def _as_it_is(value: Any) -> Any:
 
 
 lend: Any = _as_it_is if plain_python else intrinsic(_lend)
+
+
+def _copy_into(typing_context: object, out: types.Array, source: types.Array) -> Intrinsic:
+    """Copies an array into another of the same shape, which nobody checks.
+
+    `out[:] = source` does, and a sentence about shapes that do not fit took more time to compile than most
+    kernels.
+    """
+    if (out.dtype, out.ndim, out.layout) != (source.dtype, source.ndim, "C") or source.layout != "C":
+        raise TypingError(f"{source} cannot be copied into {out}")
+
+    def emit(context: CPUContext, builder: ir.IRBuilder, signature: Signature, given: Values) -> ir.Value:
+        kinds = zip(signature.args, given, strict=True)
+        to, at = (context.make_array(kind)(context, builder, value) for kind, value in kinds)  # type: ignore[no-untyped-call]
+        cgutils.raw_memcpy(builder, to.data, at.data, at.nitems, at.itemsize)  # type: ignore[no-untyped-call]
+        return context.get_dummy_value()  # type: ignore[no-untyped-call]
+
+    return types.none(out, source), emit
+
+
+def _copy_plainly(out: Any, source: Any) -> None:
+    out[:] = source
+
+
+copy_into: Any = _copy_plainly if plain_python else intrinsic(_copy_into)

@@ -51,7 +51,8 @@ def fit_windowed(
         add_pulls(truth, penalty, x, weight, weight * reward)
         replace(truth, penalty, settings[0], memory, last[int(memory[1])])
         row = last[int(memory[1])]
-        row[:d] = x
+        for i in range(d):
+            row[i] = x[i]
         row[d], row[d + 1] = reward, weight
         memory[1] = 0.0 if memory[1] + 1.0 == settings[0] else memory[1] + 1.0
         if memory[2] == settings[0]:

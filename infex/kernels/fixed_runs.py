@@ -23,7 +23,7 @@ from infex.kernels.bases import (
     optimistic_arm,
     sampled_arm,
 )
-from infex.kernels.compiling import compiled, larger, lend, ticks, within, woven
+from infex.kernels.compiling import compiled, copy_into, larger, lend, ticks, within, woven
 from infex.kernels.handing import generator_at
 from infex.kernels.regret import EXPLORED, close_stretch, note, regret
 from infex.kernels.rewards import draw_of, reward_of
@@ -223,7 +223,7 @@ def begun(state: State, columns: Floats, fresh: bool, learnt: Floats) -> State:
     if fresh:
         truth[:], vectors[:] = 0.0, 0.0  # a run before may have left what is no number
         if learnt.size > 0:
-            truth[:] = learnt
+            copy_into(truth, learnt)
         kernels.refresh(truth, penalty, solved, columns, board, run)
     return State(truth, solved, columns, board, vectors, run, penalty)
 

@@ -9,7 +9,7 @@ import numpy as np
 from infex import kernels
 from infex.arrays import Bools, Floats
 from infex.kernels.bases import any_arm
-from infex.kernels.compiling import compiled, inlined
+from infex.kernels.compiling import compiled, copy_into, inlined
 from infex.kernels.fixed_runs import Outcome, Rewarding
 from infex.kernels.layout import RUN, SUM, N
 from infex.kernels.least_squares import least_squares
@@ -88,7 +88,7 @@ def solve_sums(
     truth: Floats, penalty: float, vectors: Floats, run: Floats, sums: Floats, theta: Floats
 ) -> None:
     """Least squares of a truth with its carry, and the run under way in it."""
-    sums[:] = truth
+    copy_into(sums, truth)
     kernels.add_pulls(sums, penalty, vectors[0], run[N], run[SUM])
     solve_whole(sums, sums[0], theta)
 

@@ -93,7 +93,8 @@ def open_glance(
         across = width(board[1, arm], board[2, arm], run[PSI])
     else:
         column = np.empty((d, 1))
-        column[:, 0] = rows[arm]
+        for i in range(d):
+            column[i, 0] = rows[arm, i]
         across = one_width(solved, vectors, run, column, np.empty((4, 1)))
     return arm, greedy, means[arm], means[greedy], beta * across
 

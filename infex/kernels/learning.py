@@ -2,7 +2,7 @@
 
 from infex.arrays import Floats
 from infex.kernels.algebra import add, dot, product, project, rank_one, row_dot, row_product
-from infex.kernels.compiling import compiled, inlined, larger, lend, shared, woven
+from infex.kernels.compiling import compiled, copy_into, inlined, larger, lend, shared, woven
 from infex.kernels.factoring import estimate, factor, factor_finely, invert
 from infex.kernels.layout import (
     ARM,
@@ -335,7 +335,7 @@ def absorb_weighted(
 ) -> None:
     """The same for a reward with a weight: so many pulls, as sqrt(weight) x would not lie quite along x."""
     close_run(truth, penalty, solved, columns, board, vectors, run)
-    vectors[0] = x
+    copy_into(vectors[0], x)
     open_run(solved, columns, board, vectors, run, -1)
     run[N], run[SUM] = weight, weight * reward
     run[PHI], run[PSI] = shift(run[N], run[SUM], run[START], run[Q])

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from infex.arrays import Floats
-from infex.kernels.compiling import compiled, shared, woven
+from infex.kernels.compiling import compiled, copy_into, shared, woven
 
 CLEAR = 1e-6  # a pivot that is no smaller, against its diagonal, is no work of rounding
 RANK = 1e-13  # how small, against the largest, a pivot counts as nothing
@@ -58,7 +58,7 @@ def least_squares(gram: Floats, moment: Floats, theta: Floats) -> None:
     """
     d = gram.shape[0]
     factor = np.empty((d, d))
-    theta[:] = moment
+    copy_into(theta, moment)
     if cholesky(gram, factor, CLEAR):
         solve(factor, theta)
         return

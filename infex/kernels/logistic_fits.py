@@ -18,7 +18,7 @@ import numpy as np
 from infex.arrays import Floats
 from infex.errors import InvalidReward
 from infex.kernels.algebra import dot, project, rank_one
-from infex.kernels.compiling import compiled, larger, woven
+from infex.kernels.compiling import compiled, copy_into, larger, woven
 from infex.kernels.learning import settle
 
 STEPS = 100
@@ -48,7 +48,8 @@ def fit_logistic(
         while place < count and not same_row(rows, place, x):
             place += 1
         if place == count:
-            rows[place] = x
+            for i in range(d):
+                rows[place, i] = x[i]
             memory[COUNT] += 1.0
             count += 1
         plays[int(reward), place] += weight
@@ -88,7 +89,7 @@ def follow(x: Floats, reward: float, weight: float, solved: Floats, state: Float
     """How much the volume grows with one reward more, and in `solved` the estimate and the factor of H."""
     d = x.size
     vectors = np.empty((4, d))
-    vectors[0] = x
+    copy_into(vectors[0], x)
     q = project(solved, vectors)
     start = dot(x, solved[d], d)
     odds = settled_odds(start, q * weight, reward)

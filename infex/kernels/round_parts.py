@@ -14,7 +14,7 @@ from infex.kernels import ARM
 from infex.kernels.awaiting import expect_changes, narrow_board
 from infex.kernels.bases import READS_SCORES, READS_WIDTHS
 from infex.kernels.calling import call, call_fitter, call_learner
-from infex.kernels.compiling import compiled, within, woven
+from infex.kernels.compiling import compiled, copy_into, within, woven
 from infex.kernels.fixed_runs import State
 from infex.kernels.layout import RUNS, SUM, VOLUME, N, aligned
 from infex.kernels.learning import square_widths
@@ -217,7 +217,7 @@ def narrowed(reads: int, ridge: State, apart: bool, ahead: Outlook, columns: Flo
     if standing.shape[1] > 0:
         expect_changes(ahead.sums[which], columns, ahead.changes[which], np.empty(columns.shape[0]))
     look_ahead(ahead, apart, solved, vectors, run)
-    ahead.truth[:] = truth
+    copy_into(ahead.truth, truth)
     kernels.add_pulls(ahead.truth, penalty, vectors[0], run[N], run[SUM])
     if standing.shape[1] > 0:
         narrow_board(ahead.solved, columns, kept, run, reads == READS_WIDTHS, ahead.board)

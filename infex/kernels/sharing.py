@@ -14,6 +14,8 @@ from numba.core.caching import CompileResultCacheImpl
 from numba.core.compiler import CompileResult
 from numba.core.cpu import CPUContext
 
+from infex.kernels.deferring import loading
+
 
 class SharedCode(NamedTuple):
     """A shared kernel, by its name, for arguments of some types."""
@@ -57,14 +59,15 @@ class LinkedResults(CompileResultCacheImpl):
     """Compiled code on the disk, with the shared kernels that it calls: it cannot be loaded without them."""
 
     def reduce(self, result: Any) -> tuple[Any, ...]:
-        """The code as it is written, and what it calls: the machine's part of it has the symbols."""
+        """The code as it is written, and what it calls."""
         payload = super().reduce(result)  # type: ignore[no-untyped-call]
-        called = [code for code in PUBLISHED if code.symbol.encode() in payload[0][2][0]]
-        return called, payload
+        functions = {each.name for each in result.library._final_module.functions}
+        return [code for code in PUBLISHED if code.symbol in functions], payload
 
     def rebuild(self, target_context: CPUContext, payload: tuple[Any, ...]) -> CompileResult:
         """The code in memory."""
         called, whole = payload
         for name, kinds in called:
             SHARED_KERNELS[name].compile(kinds)
-        return super().rebuild(target_context, whole)  # type: ignore[no-any-return, no-untyped-call]
+        with loading(target_context.codegen(), form=whole[0][1]):
+            return super().rebuild(target_context, whole)  # type: ignore[no-any-return, no-untyped-call]

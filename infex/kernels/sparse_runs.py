@@ -8,7 +8,7 @@ import numpy as np
 from infex import kernels
 from infex.arrays import Bools, Floats
 from infex.kernels.bases import any_arm, pick
-from infex.kernels.compiling import compiled
+from infex.kernels.compiling import compiled, copy_into
 from infex.kernels.fitters import lasso
 from infex.kernels.fixed_runs import Outcome, Rewarding, State
 from infex.kernels.forced_runs import RULED_OUT, keep_from, solve_whole
@@ -51,7 +51,7 @@ def sparse_scores(
 @compiled
 def take_all(truth: Floats, penalty: float, vectors: Floats, run: Floats, out: Floats) -> None:
     """The truth with the run under way in it, as `Known.moments` has it."""
-    out[:] = truth
+    copy_into(out, truth)
     kernels.add_pulls(out, penalty, vectors[0], run[kernels.N], run[kernels.SUM])
 
 

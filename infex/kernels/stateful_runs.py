@@ -12,7 +12,7 @@ from infex import kernels
 from infex.arrays import Floats, Integers, Words
 from infex.kernels.bases import READS_SCORES, READS_WIDTHS, NoSuchArm, pick
 from infex.kernels.calling import call
-from infex.kernels.compiling import compiled, lend, ticks, within, woven
+from infex.kernels.compiling import compiled, copy_into, lend, ticks, within, woven
 from infex.kernels.fixed_runs import GeneratorMemory, Outcome, Rule, begun, set_generators
 from infex.kernels.gating import (
     CERTAINTY,
@@ -120,10 +120,10 @@ def play_stateful_rounds(
             place = opening(t, due, controls, spending, penalty, board, run, linked, scores)
         if place == OPEN:
             if changes:
-                tentative[:] = notes
+                copy_into(tentative, notes)
             asked[0] = 1.0
             if shown.size > 0:
-                shown[:] = columns
+                copy_into(shown, columns)
             clock = int(totals[DONE]) + 1 if own_clock else t
             if anew or (reads_factor and ahead.counts[pool] > 0):
                 arm, fault = ask_of(deciding, own, ahead, columns, room, clock, rng)
@@ -141,7 +141,7 @@ def play_stateful_rounds(
                 place = refusal(t, loss, controls, spending)
         if place == OPEN:
             if changes:
-                notes[:] = tentative
+                copy_into(notes, tentative)
             if explores:
                 explore(t, due, loss, spending)
         else:

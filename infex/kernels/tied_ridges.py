@@ -24,7 +24,7 @@ import numpy as np
 
 from infex.arrays import Floats, Integers
 from infex.kernels.algebra import add, product, row_dot
-from infex.kernels.compiling import compiled, inlined, larger, shared
+from infex.kernels.compiling import compiled, copy_into, inlined, larger, shared
 from infex.kernels.layout import RUNS
 from infex.kernels.learning import absorb_weighted, add_pulls, add_truth, is_steep, refresh, square_widths
 from infex.kernels.pairs import exact_product, minus_product, quotient, root
@@ -182,7 +182,7 @@ def learn_tied(
                 tied[arm, i, j] += share * along[i] * u[j]
     absorb_weighted(left, penalty, left_solved, none, board, left_vectors, left_run, u, rest, share)
     if is_steep(common, left_solved):
-        left[:] = common
+        copy_into(left, common)
         eliminate(truth, cross, penalty, tied, left)
         refresh(left, penalty, left_solved, none, board, left_run)
 

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba.core import types
 
 from infex import kernels
 from infex.kernels import algebra, reading
+from infex.kernels.calling import compiled_for
 from infex.kernels.sharing import PUBLISHED
 
 PROGRAM = """
@@ -30,6 +32,22 @@ def test_code_that_is_read_from_the_disk_finds_the_shared_kernels_it_calls(tmp_p
     for missing in ("2", "0"):
         ran = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True)
         assert ran.stdout.splitlines() == ["(1, 1)", missing], ran.stderr
+
+
+@pytest.mark.compiled
+def test_a_kernel_is_compiled_from_parts_that_are_read_from_the_disk(tmp_path: Path) -> None:
+    """Some of them are machine code there, and others wait to be written out."""
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    for missing in ("2", "1"):
+        ran = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True)
+        assert ran.stdout.splitlines() == ["(1, 1)", missing], ran.stderr
+        for file in tmp_path.rglob("reading.glance-*"):
+            file.unlink()
+
+
+@pytest.mark.compiled
+def test_what_nobody_enters_becomes_no_machine_code() -> None:
+    assert compiled_for(reading.width, (types.float64,) * 3).library.waits
 
 
 @pytest.mark.compiled
