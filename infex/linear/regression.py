@@ -49,18 +49,9 @@ class RidgeStatistics:
     """
 
     __slots__ = (
-        "_arm",
-        "_board",
-        "_known",
-        "_learnt",
-        "_stale",
-        "columns",
-        "counts",
-        "penalty",
-        "scatter",
-        "told",
-        "truth",
-    )
+        "_arm", "_board", "_known", "_learnt", "_stale",
+        "columns", "counts", "penalty", "scatter", "told", "truth",
+    )  # fmt: skip
 
     squares = True
 
