@@ -27,11 +27,9 @@ from infex.schedules.protocol import Schedule, has
 class Infex:
     """Lets `base` decide in the rounds of `schedule`, and is greedy in all others.
 
-    With `data="shared"` the base sees the data of all rounds. With `data="own"` it sees those of
-    its own rounds alone and counts time by them, so that these are exactly a run of the base by
-    itself; the greedy rounds use all data either way.
-
-    `ties` go to the "lowest" index, or at "random".
+    With `data="shared"` the base sees the data of all rounds. With `data="own"` it sees those of its own
+    rounds alone and counts time by them, so that these are exactly a run of the base by itself; greedy
+    rounds use all data either way. `ties` go to the "lowest" index, or at "random".
 
     `greedy` is a policy that decides where the base does not, in the place of the ridge's greedy arm, such as
     a model whose samples the base plays; a learner hears of all rewards. Costs stay those of the ridge.
@@ -59,9 +57,8 @@ class Infex:
         gate, traits = _checked(self)
         object.__setattr__(self, "gate", gate)
         object.__setattr__(self, "_begin", InfexNote(gate.begin()))
-        likelihood = Likelihood(
-            gate, traits, self.data == "own", functools.partial(share_of, self.greedy, self.ties)
-        )
+        greedy_share = functools.partial(share_of, self.greedy, self.ties)
+        likelihood = Likelihood(gate, traits, self.data == "own", greedy_share)
         object.__setattr__(self, "_likelihood", likelihood)
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
