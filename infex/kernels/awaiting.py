@@ -6,8 +6,9 @@ does, in whatever order terms come and go, so that it depends on what is pending
     awaited   (2, d, d)   the lower triangle of sum w x x' in units of 2^-34, and what is left over in units
                           of 2^-68; x is no longer than 1 and w no more than 1, so that 2^28 terms fit
 
-What is pending is read as if each decision had been told its estimate: theta stays as it is, and V and its
-volume grow.
+What is pending is read as if each decision had been told its estimate: theta stays as it is, and V grows. The
+volume, and with it the radius, stays that of rewards: where an arm has many features one decision narrows it in
+one direction alone, and a radius that grew at once would have the same arm tried again and not one that is new.
 """
 
 import math
@@ -95,10 +96,10 @@ def awaited_sum(awaited: Integers, out: Floats) -> None:
 
 
 @compiled
-def inner_factor(factor: Floats, pending: Floats, inner: Floats) -> float:
-    """log det(I + M P M'), and in `inner` its lower Cholesky factor; no pivot of I + M P M' is below 1."""
+def inner_factor(factor: Floats, pending: Floats, inner: Floats) -> None:
+    """The lower Cholesky factor of I + M P M' in `inner`; no pivot of I + M P M' is below 1."""
     d = factor.shape[0]
-    row, grown = np.empty(d), 0.0
+    row = np.empty(d)
     for i in range(d):
         for j in range(i + 1):
             row[j] = 0.0
@@ -111,17 +112,14 @@ def inner_factor(factor: Floats, pending: Floats, inner: Floats) -> float:
             if i > j:
                 inner[i, j] = value / inner[j, j]
             else:
-                pivot = larger(1.0 + value, 1.0)  # rounding may not widen anything
-                inner[i, i] = math.sqrt(pivot)
-                grown += math.log(pivot)
-    return grown
+                inner[i, i] = math.sqrt(larger(1.0 + value, 1.0))  # rounding may not widen anything
 
 
 @compiled
 def narrow(
     solved: Floats, vectors: Floats, run: Floats, awaited: Integers, narrowed: Floats, after: Floats
 ) -> None:
-    """The factor of V + P and the theta there was, in `narrowed`, (d + 1, d); the volume of V + P in `after`.
+    """The factor of V + P and the theta there was, in `narrowed`, (d + 1, d); the volume of V in `after`.
 
     With V^-1 = M'M and G G' = I + M P M' it is G^-1 M, as V + P = M^-1 G G' M'^-1. `after` are the scalars
     of no run; that under way is in M and theta.
@@ -140,7 +138,7 @@ def narrow_by(
     factor, inner = solved[:d].copy(), np.zeros((d, d))
     if run[N] > 0.0:
         rank_one(factor, vectors.copy(), run[N])
-    grown = inner_factor(factor, pending, inner)
+    inner_factor(factor, pending, inner)
     narrowed[:] = 0.0
     for i in range(d):
         for j in range(i + 1):
@@ -153,7 +151,7 @@ def narrow_by(
             narrowed[i, j] /= inner[i, i]
     parameter(solved, vectors, run, narrowed[d])
     after[:] = 0.0
-    after[ARM], after[VOLUME] = -1.0, volume(run) + grown
+    after[ARM], after[VOLUME] = -1.0, volume(run)
 
 
 @compiled

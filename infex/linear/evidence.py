@@ -166,7 +166,7 @@ class Evidence:
     def narrowed(self) -> Evidence:
         """The same as if every pending decision had been told its estimate: what exploring reads.
 
-        Estimates stay; widths, samples and the volume are those of V + sum x x' over what is pending.
+        Estimates and the radius stay; widths and samples are those of V + sum x x' over what is pending.
         """
         if self._held is None or self._narrows:
             return self

@@ -2,7 +2,7 @@
 
 Exploring that looks at rewards alone would try the same arm again and again until its first reward comes. So
 it reads the evidence as if every pending decision had been told its estimate: estimates stay as they are,
-and widths, samples and the volume are those of V + sum x x' over all that is pending.
+and widths and samples are those of V + sum x x' over all that is pending. The radius stays that of rewards.
 """
 
 from __future__ import annotations
