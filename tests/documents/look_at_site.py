@@ -1,4 +1,4 @@
-"""Opens the built site in Chromium: nothing scrolls sideways or loads from elsewhere; search and copying work.
+"""Opens the built site in Chromium: nothing scrolls sideways or loads from elsewhere; one can search and copy.
 
 `make docs` runs it after building; without a browser it says so.
 """
