@@ -1,4 +1,4 @@
-"""Opens the built site in Chromium: nothing scrolls sideways or loads from elsewhere; one can search and copy.
+"""Opens the built site in Chromium: nothing scrolls sideways or loads from elsewhere; search and copy work.
 
 `make docs` runs it after building; without a browser it says so.
 """
