@@ -82,6 +82,7 @@ wheel: install
 # The site, at docs/_build/index.html: pages are run for their pictures, and nothing is loaded from elsewhere.
 docs: install
 	$(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build
+	$(BIN)/python tests/documents/look_at_site.py
 	@echo "docs/_build/index.html is the site"
 
 bench: install

@@ -29,6 +29,9 @@ def executed(path: Path) -> nbformat.NotebookNode:
 def write(name: str, _: list[str]) -> str:
     """The notebook as Markdown; its pictures are saved beside those of pages."""
     notebook = executed(FOLDER / f"{name}.ipynb")
+    assert notebook.cells[0].source.startswith("## "), (
+        f"{name}: Sphinx drops what stands before the first heading"
+    )
     return "\n\n".join(
         part for number, cell in enumerate(notebook.cells) for part in parts(name, number, cell)
     )

@@ -33,11 +33,6 @@ class Infex:
 
     `greedy` is a policy that decides where the base does not, in the place of the ridge's greedy arm, such as
     a model whose samples the base plays; a learner hears of all rewards. Costs stay those of the ridge.
-
-    >>> from infex import Bandit, Infex, LinUCB, every
-    >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], Infex(LinUCB(), every(3)))
-    >>> [bandit.ask().explored for _ in range(6)]
-    [False, False, True, False, False, True]
     """
 
     base: Policy
