@@ -6,9 +6,9 @@ does, in whatever order terms come and go, so that it depends on what is pending
     awaited   (2, d, d)   the lower triangle of sum w x x' in units of 2^-34, and what is left over in units
                           of 2^-68; x is no longer than 1 and w no more than 1, so that 2^28 terms fit
 
-What is pending is read as if each decision had been told its estimate: theta stays as it is, and V grows. The
-volume, and with it the radius, stays that of rewards: where an arm has many features one decision narrows it in
-one direction alone, and a radius that grew at once would have the same arm tried again and not one that is new.
+What is pending is read as if each decision had been told its estimate: theta stays as it is, and V grows.
+The volume, and with it the radius, stays that of rewards. Where an arm has many features, one decision
+narrows it in one direction alone; a radius that grew at once would have the same arm tried again.
 """
 
 import math
