@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from numba.core.codegen import Codegen, JITCodeLibrary
+from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, CompileResult
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import lookup_environment
@@ -21,6 +21,7 @@ ENVIRONMENT = "_ZN08NumbaEnv"  # how the symbol of a function's environment begi
 class DeferredLibrary(JITCodeLibrary):
     """Compiled code that becomes machine code when its address is asked for."""
 
+    _codegen: Any
     waits = False  # is it compiled, and not yet machine code?
 
     @property
@@ -56,7 +57,7 @@ class DeferredLibrary(JITCodeLibrary):
             self._ensure_finalized()  # type: ignore[no-untyped-call]
             if self.waits and self._defines(name):
                 self._generate()
-        return 0 if self.waits else super().get_pointer_to_function(name)  # type: ignore[no-any-return, no-untyped-call]
+        return 0 if self.waits else super().get_pointer_to_function(name)  # type: ignore[no-untyped-call]
 
     def _defines(self, name: str) -> bool:
         try:
@@ -84,7 +85,7 @@ class DeferredLibrary(JITCodeLibrary):
 
 
 @contextlib.contextmanager
-def libraries(codegen: Codegen, kind: type[JITCodeLibrary]) -> Iterator[None]:
+def libraries(codegen: Any, kind: type[JITCodeLibrary]) -> Iterator[None]:
     """Code that is compiled or loaded meanwhile is of this kind; whoever does so holds Numba's lock."""
     before = codegen._library_class
     codegen._library_class = kind
@@ -94,7 +95,7 @@ def libraries(codegen: Codegen, kind: type[JITCodeLibrary]) -> Iterator[None]:
         codegen._library_class = before
 
 
-def loading(codegen: Codegen, form: str) -> contextlib.AbstractContextManager[None]:
+def loading(codegen: Any, form: str) -> contextlib.AbstractContextManager[None]:
     """Code from the disk waits if it is no machine code yet."""
     return libraries(codegen, DeferredLibrary if form == "bitcode" else JITCodeLibrary)
 

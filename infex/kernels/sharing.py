@@ -69,5 +69,5 @@ class LinkedResults(CompileResultCacheImpl):
         called, whole = payload
         for name, kinds in called:
             SHARED_KERNELS[name].compile(kinds)
-        with loading(target_context.codegen(), form=whole[0][1]):
+        with loading(target_context.codegen(), form=whole[0][1]):  # type: ignore[no-untyped-call]
             return super().rebuild(target_context, whole)  # type: ignore[no-any-return, no-untyped-call]
