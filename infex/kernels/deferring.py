@@ -21,6 +21,7 @@ ENVIRONMENT = "_ZN08NumbaEnv"  # how the symbol of a function's environment begi
 class DeferredLibrary(JITCodeLibrary):
     """Compiled code that becomes machine code when its address is asked for."""
 
+    _codegen: Any
     waits = False  # is it compiled, and not yet machine code?
 
     _codegen: Any  # Numba's, most of which has no types

@@ -11,7 +11,7 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.kernels.algebra import rows_dot
-from infex.kernels.compiling import compiled, larger, lend
+from infex.kernels.compiling import compiled, copy_into, larger, lend
 from infex.kernels.factoring import factor, factor_finely
 from infex.kernels.layout import FINE
 from infex.kernels.learning import add_pulls, settle
@@ -157,7 +157,7 @@ def fit_lasso(
         memory[0] += 1.0
     volume = settle(truth, penalty, solved)
     lasso(truth, memory[0], settings[0], theta)
-    solved[d] = theta
+    copy_into(solved[d], theta)
     return volume
 
 

@@ -181,7 +181,7 @@ def logistic(
         share = math.log1p(reach) / reach if reach > 0.0 else 1.0
         for i in range(d):
             theta[i] += share * solved[d, i]
-    solved[d] = theta
+    copy_into(solved[d], theta)
     return volume
 
 
@@ -207,4 +207,4 @@ def weigh(rows: Floats, weights: Floats, slope: Floats, truth: Floats) -> None:
             for j in range(i + 1):
                 sums[i, j] += part * rows[k, j]
         k += 1
-    sums[d] = slope
+    copy_into(sums[d], slope)
