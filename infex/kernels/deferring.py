@@ -24,8 +24,6 @@ class DeferredLibrary(JITCodeLibrary):
     _codegen: Any
     waits = False  # is it compiled, and not yet machine code?
 
-    _codegen: Any  # Numba's, most of which has no types
-
     @property
     def codegen(self) -> Any:
         """What sets environments: they have a place as soon as there is machine code."""

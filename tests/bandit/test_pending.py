@@ -59,9 +59,10 @@ SHOPS: dict[str, Callable[..., Bandit]] = {
 def night(bandit: Bandit, rng: np.random.Generator) -> list[int]:
     """The arms that a night of explorations tries, without a reward."""
     tried: list[int] = []
+    shopping: Any = bandit.features
     while len(tried) < NIGHT:
-        x = rng.standard_normal(bandit.features.context_dim if bandit.features else 1)
-        decision = bandit.ask(context=x / np.linalg.norm(x)) if bandit.features else bandit.ask()
+        x = rng.standard_normal(shopping.context_dim if shopping else 1)
+        decision = bandit.ask(context=x / np.linalg.norm(x)) if shopping else bandit.ask()
         tried += [decision.arm] if decision.explored else []
     return tried
 
