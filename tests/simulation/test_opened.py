@@ -112,7 +112,7 @@ def slow_linucb(
             if t % period == 0:
                 late_ones = [np.outer(x, x) for _, x, _ in waiting if pending == "narrow"]
                 seen = gram + sum(late_ones, np.zeros_like(gram))
-                beta = np.sqrt(np.linalg.slogdet(seen)[1] + 2 * np.log(1 / delta)) + 1
+                beta = np.sqrt(np.linalg.slogdet(gram)[1] + 2 * np.log(1 / delta)) + 1
                 scores = scores + beta * np.array([np.sqrt(x @ np.linalg.solve(seen, x)) for x in arms])
             arm = int(np.argmax(scores >= scores.max() - 1e-12))
             reward = source.reward(t, arm, float(means[arm]))
