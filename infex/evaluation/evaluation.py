@@ -22,8 +22,8 @@ class Evaluation:
 
     `found["mine"]` is a `TargetValue`: value, low, high, way, support and more. `findings` are of the log.
 
-    `judged` are all of these, `against` is the name that the others were compared with, and `work` is
-    what it was found by.
+    `judged` are all of these, `against` is the name that the others were compared with, `work` is what
+    it was found by, and `known` keeps the comparisons that were asked for.
     """
 
     judged: tuple[TargetValue, ...]
