@@ -243,7 +243,8 @@ class Study:
     ) -> None:
         """Changes the policy with its schedule and limits, the arms that may be tried, or how pending count.
 
-        It is an entry of the journal with its `reason`. Nothing learnt and nothing spent is lost. Arms come
+        It is an entry of the journal with its `reason`. Nothing learnt and nothing spent is lost. A policy of
+        your own class is kept as `module:Class(settings)`, so its module must be importable. Arms come
         and go by `add_arms` and `remove_arms`, features by `extend`. With `freeze`, those who are held out
         are decided for by the greedy arm of the present state from now on.
         """
