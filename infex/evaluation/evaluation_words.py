@@ -52,7 +52,7 @@ def table_lines(judged: tuple[TargetValue, ...], confidence: float) -> list[str]
             interval(one.low, one.high),
             one.way,
             one.ground,
-            f"{one.effective:.0f} of {one.explorations:,}" if one.explorations else "-",
+            f"{one.effective:,.0f} of {one.explorations:,}" if one.explorations else "-",
             "assumed" if one.support is None else f"{one.support:.1%}",
         ]
         for one in judged

@@ -152,6 +152,7 @@ def _covered(work: Groundwork) -> list[LogFinding]:
         found.append(LogFinding("fixed rounds", words, warns=False))
     if design.unknown:
         words = f"in {design.unknown:,} exploring rounds the law of the arm is not known"
+        words += ": weighted ways leave them out" if design.rows.size else ""
         found.append(LogFinding("unknown laws", words))
     return found
 

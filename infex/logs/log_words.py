@@ -23,10 +23,10 @@ def log_words(log: Log) -> str:
 
 def _drawn(log: Log) -> str:
     """What is known of chances."""
-    if log.chance is not None and log.law is not None and not np.isnan(log.law[log.explored]).all():
-        return "explorations with known laws can judge other policies (robust)"
     if log.probability is not None and (log.probability == 1.0).all():
         return "every arm was certain: weights can judge nothing else"
+    if log.chance is not None and log.law is not None and not np.isnan(log.law[log.explored]).all():
+        return "explorations with known laws can judge other policies (robust)"
     if log.probability is not None:
         return "logged probabilities can judge other policies (robust), if they are right"
     return "no chances of arms are known: weights can judge nothing"

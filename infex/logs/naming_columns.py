@@ -126,7 +126,8 @@ def arms_by_place(table: pa.Table, labels: tuple[Label, ...] | None) -> pa.Table
     if labels is None and not _is_text(column.type):
         return table
     if column.null_count:
-        raise InvalidLog(f"arm must be there in every row; {column.null_count:,} rows have none")
+        rows = "1 row has" if column.null_count == 1 else f"{column.null_count:,} rows have"
+        raise InvalidLog(f"arm must be there in every row; {rows} none")
     coded = column.combine_chunks().dictionary_encode() if not _is_coded(column) else column.combine_chunks()
     coded = coded.chunk(0) if isinstance(coded, pa.ChunkedArray) else coded
     known = {label: place for place, label in enumerate(labels or sorted(set(coded.dictionary.to_pylist())))}

@@ -214,7 +214,20 @@ def _csv(path: Path, names: ColumnNames) -> Iterator[pa.Table]:
     with pyarrow.csv.open_csv(path) as reader:
         for batch in reader:
             if batch.num_rows:
-                yield named_columns(pa.Table.from_batches([batch]), names)
+                yield _without_empty_arms(named_columns(pa.Table.from_batches([batch]), names))
+
+
+def _without_empty_arms(table: pa.Table) -> pa.Table:
+    """The table with null for each empty arm of text: Arrow reads these as '', and empty numbers as null."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    place = table.schema.get_field_index("arm")
+    if place < 0 or not pa.types.is_string(table.schema.field(place).type):
+        return table
+    arms = table.column(place)
+    named = pc.if_else(pc.not_equal(arms, ""), arms, pa.scalar(None, arms.type))
+    return table.set_column(place, "arm", named)
 
 
 def arrays_of(form: Mapping[str, Any]) -> dict[str, np.ndarray]:

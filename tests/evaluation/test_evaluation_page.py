@@ -68,3 +68,22 @@ def test_nothing_sticks_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wid
         assert len(tracks) == 4
         assert min(tracks) >= 200
         assert driver.get_log("browser") == []
+
+
+@pytest.mark.browser
+def test_lines_of_a_long_note_begin_below_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(browser, "settle", lambda driver: None)
+    found(against="now", way="robust").page(tmp_path / "evaluation.html")
+    with browser.opened(tmp_path / "evaluation.html", 1280) as driver:
+        lines = driver.execute_script(
+            """
+            const item = document.querySelector(".claims li");
+            item.lastChild.before("word ".repeat(100));
+            const range = document.createRange();
+            range.setStart(item.querySelector("b").nextSibling, 1);
+            range.setEndAfter(item.lastChild);
+            return [...range.getClientRects()].map(each => each.left);
+            """
+        )
+    assert len(lines) > 2
+    assert min(lines) >= lines[0] - 4.0

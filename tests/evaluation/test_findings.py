@@ -167,6 +167,14 @@ def test_unknown_laws_are_no_support() -> None:
     assert "unknown laws" in kinds(found)
 
 
+def test_rounds_without_a_chance_are_said_to_be_left_out() -> None:
+    chances = np.full(200, 0.5)
+    chances[3] = np.nan
+    log = Log(arm=np.arange(200) % 2, reward=np.arange(200) % 3, probability=chances)
+    found = evaluation.evaluate(log, {"now": evaluation.logged})
+    assert "1 exploring rounds the law of the arm is not known: weighted ways leave them out" in str(found)
+
+
 def test_a_log_without_chances_is_judged_by_the_model() -> None:
     log = as_log("det")
     bare = Log(arm=log.arm, reward=log.reward, offers=log.offers)

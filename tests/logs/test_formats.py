@@ -362,6 +362,8 @@ def test_what_cannot_be_is_refused_with_its_rounds(columns: dict[str, object], w
         ("a,b\n1,2\n", "needs a column for arm, and none is called 'arm': say arm=...; there are a, b"),
         ("arm,reward\n", "at least one row"),
         ("arm,reward\n1,secret\n", "reward must hold numbers"),
+        ("arm,reward\ntea,1\n,0\njuice,1\n", "arm must be there in every row; 1 row has none"),
+        ("arm,reward\n3,1\n,0\n2,1\n", "arm must be there in every row; 1 row is not: round 2"),
         ('{"a": 1}\n', "line 1 has no _label_cost"),
         ('{"_label_cost": 1, "_label_probability": 0.5, "_labelIndex": 0}\n{"secret', "line 2 is no event"),
         ('{"_label_cost": NaN, "_label_probability": 0.5, "_labelIndex": 0}\n', "line 1 is no event"),

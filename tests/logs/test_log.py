@@ -116,3 +116,17 @@ def test_facts_are_checked() -> None:
 
 def test_a_log_says_what_it_holds() -> None:
     assert repr(small()) == "Log(4 rounds, 3 arms: arm, reward, round)"
+
+
+def test_explorations_that_could_play_one_arm_only_do_not_promise_weights() -> None:
+    def explored_with(law: float) -> Log:
+        drawn = {
+            "explored": [False, True],
+            "chance": [0.0, 1.0],
+            "law": [np.nan, law],
+            "probability": [1.0, law],
+        }
+        return Log(arm=[0, 1], reward=[0.0, 1.0], **drawn)
+
+    assert "every arm was certain: weights can judge nothing else" in str(explored_with(1.0))
+    assert "explorations with known laws can judge other policies" in str(explored_with(0.5))
