@@ -157,15 +157,18 @@ def test_arms_get_more_features(fixed: bool, tmp_path: Path) -> None:
     "policy",
     [
         Infex(LinTS(), every(2), data="own"),
-        Infex(LinUCB(), guarded(every(2), 1.0)),
-        RarelySwitchingUCB(),
-        Infex(RarelySwitchingUCB(), every(2)),
-        GreedyFirst(LinUCB()),
+        Infex(LinUCB(bound=0.0), guarded(every(2), 1.0)),
+        RarelySwitchingUCB(bound=0.0),
+        Infex(RarelySwitchingUCB(bound=0.0), every(2)),
+        GreedyFirst(LinUCB(bound=0.0)),
     ],
     ids=repr,
 )
 def test_every_policy_goes_on(policy: Any, tmp_path: Path) -> None:
-    """With its note, of which the parameter of the last switch is one of the features too."""
+    """With its note, of which the parameter of the last switch is one of the features too.
+
+    A bound is one of rewards, whatever `longest` is, so that radii of both agree where it is 0.
+    """
     bandit = Bandit(features=disjoint(["x", "y"], 2, longest=2), policy=policy)
     wide = Bandit(features=disjoint(["x", "y"], 3, longest=5), policy=policy)
     alike = not isinstance(policy, Infex) or policy.data != "own"  # samples have a draw for each feature
