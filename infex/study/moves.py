@@ -10,6 +10,7 @@ import msgspec
 
 from infex.bandit import Decision
 from infex.bandit.journaling import Prepared, decide_own, prepared, refuse_options, refuse_reward
+from infex.checks import told
 from infex.errors import AnotherRequest, InfexError, InvalidSetting, UnknownDecision
 from infex.study.cases import Case, EntryKind, RewardState, held_case
 from infex.study.contents import (
@@ -46,12 +47,12 @@ def ask_all(desk: Desk, questions: Sequence[KeyedRequest]) -> tuple[list[Decisio
     """
     now, asked = expired(desk), dict[str, Request]()
     for row, question in enumerate(questions):
-        with _in_row(row, question.key):
+        with in_row(row, question.key):
             first = asked.setdefault(question.key, question.request)
             _refuse_question(desk, question, first)
     found, number = [], 0
     for row, question in enumerate(questions):
-        with _in_row(row, question.key):
+        with in_row(row, question.key):
             decision, rests_on = _ask(desk, now, question)
             found.append(decision)
             number = max(number, rests_on)
@@ -86,12 +87,12 @@ def _refuse_question(desk: Desk, question: KeyedRequest, first: Request) -> None
 
 
 @contextmanager
-def _in_row(row: int, key: str) -> Iterator[None]:
+def in_row(row: int, key: object) -> Iterator[None]:
     """Says of an error in which row of a batch it was, and of which key."""
     try:
         yield
     except InfexError as error:
-        raise type(error)(f"row {row}, {key!r}: {error}. Nothing of this batch was taken in") from error
+        raise type(error)(f"row {row}, {told(key)}: {error}. Nothing of this batch was taken in") from error
 
 
 def _hold_out(desk: Desk, key: str, unit: str, request: Request, now: int) -> tuple[Decision, int]:
@@ -132,13 +133,13 @@ def tell_one(desk: Desk, told: KeyedReward) -> tuple[RewardState, int]:
 def tell_all(desk: Desk, every: Sequence[KeyedReward]) -> tuple[list[RewardState], int]:
     """The same for many rewards: if one is refused, none was told."""
     now = expired(desk)
-    for row, told in enumerate(every):
-        with _in_row(row, told.key):
-            _refuse_reward(desk, told)
+    for row, keyed in enumerate(every):
+        with in_row(row, keyed.key):
+            _refuse_reward(desk, keyed)
     found, number = [], 0
-    for row, told in enumerate(every):
-        with _in_row(row, told.key):
-            state, rests_on = _tell(desk, now, told)
+    for row, keyed in enumerate(every):
+        with in_row(row, keyed.key):
+            state, rests_on = _tell(desk, now, keyed)
             found.append(state)
             number = max(number, rests_on)
     return found, number

@@ -52,6 +52,7 @@ from infex.study.moves import (
     ask_all,
     ask_one,
     correct_one,
+    in_row,
     known_case,
     tell_all,
     tell_one,
@@ -129,8 +130,7 @@ class Study:
         machine fails before: `flush` waits for it. PostgreSQL always waits.
         """
         words = {"context": context, "arms": arms, "labels": labels, "allowed": allowed, **more}
-        about = checked_unit(unit)
-        question = KeyedRequest(checked_key(key), about, request_of(words, about))
+        question = _question(key, unit, words)
         return self._desk.run(lambda: ask_one(self._desk, question), durable)
 
     def ask_many(
@@ -150,11 +150,11 @@ class Study:
         """
         given = {"context": contexts, "arms": arms}
         _refuse_lengths(len(keys), given | {"units": units})
-        abouts = [checked_unit(None if units is None else units[place]) for place in range(len(keys))]
-        questions = [
-            KeyedRequest(checked_key(key), about, request_of(_of_row(given, place) | more, about))
-            for place, (key, about) in enumerate(zip(keys, abouts, strict=True))
-        ]
+        questions = []
+        for row, key in enumerate(keys):
+            with in_row(row, key):
+                unit = None if units is None else units[row]
+                questions.append(_question(key, unit, _of_row(given, row) | more))
         return self._desk.run(lambda: ask_all(self._desk, questions), durable)
 
     def tell(
@@ -201,7 +201,10 @@ class Study:
         If one is refused, the error names its row, and none was told.
         """
         _refuse_lengths(len(keys), {"rewards": rewards})
-        every = [KeyedReward(key, _content(reward)) for key, reward in zip(keys, rewards, strict=True)]
+        every = []
+        for row, (key, reward) in enumerate(zip(keys, rewards, strict=True)):
+            with in_row(row, key):
+                every.append(KeyedReward(key, _content(reward)))
         return self._desk.run(lambda: tell_all(self._desk, every), durable)
 
     def state(self, key: str) -> RewardState:
@@ -311,6 +314,12 @@ class Study:
 def _desk_at(url: str) -> Callable[[Store, str, Standing, Mark, Callable[[], float]], Desk]:
     """How work is done at a URL: SQLite is for one process, PostgreSQL for several."""
     return SharedDesk if sqlite_path(url) is None else LocalDesk
+
+
+def _question(key: str, unit: str | None, words: dict[str, Any]) -> KeyedRequest:
+    """What is asked under a key, checked."""
+    about = checked_unit(unit)
+    return KeyedRequest(checked_key(key), about, request_of(words, about))
 
 
 def _of_row(given: dict[str, Any], place: int) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import infex
 from infex.errors import (
     AlreadyTold,
     AnotherRequest,
+    InfexError,
     InvalidContext,
     InvalidReward,
     StoreFailed,
@@ -78,6 +79,18 @@ def test_a_reward_that_is_refused_leaves_nothing_of_its_batch(tmp_path: Path) ->
             assert study.state("a") == "pending"
             assert state_of(study) == before == replayed_state(study)
         assert study.tell_many(["a", "b", "a"], [1.0, 0.5, 1.0]) == ["rewarded"] * 3
+
+
+def test_a_row_that_is_no_request_at_all_is_named_too(tmp_path: Path) -> None:
+    with shop(tmp_path) as study:
+        with pytest.raises(InfexError, match=r"row 1, ''.*Nothing of this batch"):
+            study.ask_many(["a", ""])
+        with pytest.raises(InfexError, match=r"row 0, 'a'.*Nothing of this batch"):
+            study.ask_many(["a", "b"], units=[17, None])
+        study.ask_many(["a", "b"])
+        with pytest.raises(InvalidReward, match=r"row 1, 'b'.*Nothing of this batch"):
+            study.tell_many(["a", "b"], [0.5, float("nan")])
+        assert [study.state(key).value for key in "ab"] == ["pending", "pending"]
 
 
 def test_a_policy_that_raises_in_the_middle_leaves_nothing_of_the_batch(tmp_path: Path) -> None:
