@@ -183,7 +183,7 @@ def show_many() -> dict[str, Any]:
     print(f"\nlearn of {many.LOGGED:,} rows, 40 arms of 12 features: {seconds:.3f} s, NumPy {numpy:.3f} s")
     held = many.pending()
     print(
-        f"{many.PENDING:,} pending decisions of that shop: "
+        f"{many.PENDING:,} pending decisions of that shop (wanted: 5 s, 1,024 MB): "
         + ", ".join(f"{k} {v:.1f}" for k, v in held.items())
     )
     return {

@@ -102,9 +102,7 @@ class Before:
     def restore(self) -> None:
         """Brings it back: rounds, explorations, the note, and what waits."""
         bandit, player = self._bandit, self._bandit._player
-        late = [decision.id for decision, _ in bandit._waiting if decision.t > self._account.t]
-        for key in late:
-            bandit._waiting.remove(key)
+        bandit._waiting.remove_after(self._account.t)
         player.account, player.note = self._account, self._note
         foresee(player.memory, bandit._waiting, bandit.narrows)
 

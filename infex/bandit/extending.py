@@ -38,15 +38,12 @@ def extend(
     prior = bandit._prior.over(widening.scale)
     memory = _memory(bandit, source, prior, widening)
     note = _note(bandit, widening, source.dim)
-    waiting = [(decision, _on(on, widening)) for decision, on in bandit._waiting]
     player, narrowing = bandit._player, bandit.narrows
     bandit._lineage = bandit._lineage.extended(player.memory, memory)
     player.memory = memory
     player.note, bandit._arms, bandit._prior = note, source, prior
     player.account.changes += 1
-    for decision, on in waiting:
-        bandit._waiting.remove(decision.id)
-        bandit._waiting.add(decision, on)
+    bandit._waiting.widen(lambda on: _on(on, widening), widening.rows)
     if (remembered := bandit._remembered) is not None:
         for key, (decision, on) in remembered.decisions.items():
             remembered.decisions[key] = decision, _on(on, widening)

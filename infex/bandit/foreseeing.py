@@ -42,4 +42,4 @@ def foresee(memory: Memory, waiting: Waiting, narrowing: bool) -> None:
     """Lets exploring look at all that waits, or at none of it."""
     memory.foresight = None
     if narrowing:
-        memory.foresee(waiting)
+        memory.foresee((grounds, taken.explored, taken.estimate) for taken, grounds in waiting.parts())

@@ -46,6 +46,16 @@ class Block:
             return None
         return place if self.decisions.id_at(place) == key else None
 
+    @property
+    def oldest(self) -> int:
+        """The first round of which a decision still waits."""
+        return int(self._rounds[self.alive.argmax()])
+
+    def after(self, t: int) -> Integers:
+        """Where decisions of rounds after t stand that still wait."""
+        first = int(self._rounds.searchsorted(t, side="right"))
+        return first + np.flatnonzero(self.alive[first:])
+
     def remove(self, places: Integers) -> None:
         """Decisions at these places wait no more."""
         self.alive[places] = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import final
 
@@ -49,7 +49,8 @@ class Waiting:
     @property
     def oldest(self) -> int | None:
         """The round of the oldest decision that waits; None if there is none."""
-        return next((decision.t for decision, _ in self), None)
+        singles = (decision.t for decision, _ in islice(self.singles.values(), 1))
+        return min((*singles, *(block.oldest for block in self._blocks)), default=None)
 
     def refuse(self, key: str) -> None:
         """Refuses an id that a pending decision has."""
@@ -102,6 +103,20 @@ class Waiting:
         place = bisect_right(self._blocks, t, key=_first_of) - 1
         return self._blocks[place] if place >= 0 else None
 
+    def remove_after(self, t: int) -> None:
+        """Decisions of rounds after t wait no more."""
+        for key in [key for key, (decision, _) in self.singles.items() if decision.t > t]:
+            del self.singles[key]
+        for block in list(self._blocks):
+            if (late := block.after(t)).size:
+                self.remove_from(block, late)
+
+    def widen(self, widened: Callable[[On], On], rows_widened: Callable[[Floats], Floats]) -> None:
+        """What rewards are learnt on gets further features."""
+        self.singles = {key: (decision, widened(on)) for key, (decision, on) in self.singles.items()}
+        for block in self._blocks:
+            block.grounds = block.grounds._replace(rows=rows_widened(block.grounds.rows))
+
     def move(self, places: Integers, columns: Floats) -> None:
         """Arms come to new places, `places` being their old ones; `columns` are the old fixed arms.
 
@@ -112,11 +127,16 @@ class Waiting:
         for block in self._blocks:
             block.grounds = block.grounds.moved(places, columns)
 
+    def parts(self) -> Iterator[tuple[Decisions, Grounds]]:
+        """All that waits, as columns, in parts whose rounds may lie between each other."""
+        for block in self._blocks:
+            yield block.waiting()
+        if self.singles:
+            yield _columns(list(self.singles.values()))
+
     def whole(self) -> tuple[Decisions, Grounds]:
         """All that waits, as columns, oldest first."""
-        parts = [block.waiting() for block in self._blocks]
-        if self.singles or not parts:
-            parts.append(_columns(list(self.singles.values())))
+        parts = list(self.parts()) or [_columns([])]
         decisions = joined_decisions([decisions for decisions, _ in parts])
         grounds = Grounds.joined([grounds for _, grounds in parts])
         if (np.diff(decisions.t) > 0).all():

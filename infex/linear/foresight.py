@@ -25,6 +25,7 @@ from infex.linear.offers import Layout, On, Separate
 NARROW, IGNORE = "narrow", "ignore"
 PendingWay = Literal["narrow", "ignore"]
 MOST_BATCHES = 64  # that come or go before their sums are brought up to date
+AT_ONCE = 1 << 16  # decisions of a batch whose rows are copied to be summed
 MOST_ROWS = 1024  # x that came or went before their sums are brought up to date
 
 
@@ -48,6 +49,8 @@ class Pended(Protocol):
 
 Expected = tuple[Pended, On]
 """A decision, and what its reward will be learnt on."""
+Batch = tuple[Grounds, Bools, Floats]
+"""Many of them: what they will be learnt on, which of them explored, and their estimates."""
 
 
 @final
@@ -116,21 +119,26 @@ class Share:
 
     def take_many(self, grounds: Grounds, estimates: Floats, sign: int) -> None:
         """Many decisions at once that came, or went (-1)."""
+        for first in range(0, grounds.size, AT_ONCE):
+            span = np.arange(first, min(first + AT_ONCE, grounds.size))
+            self._take_some(grounds.at(span), estimates[span], sign)
+
+    def _take_some(self, grounds: Grounds, estimates: Floats, sign: int) -> None:
         self.count += sign * grounds.size
         fixed = (grounds.place >= 0) & (not grounds.apart)
-        weights = sign * (np.ones(grounds.size) if self.squares else estimates * (1.0 - estimates))
+        weights = np.ones(grounds.size) if self.squares else estimates * (1.0 - estimates)
         if self.squares:
             arms, times = np.unique(grounds.place[fixed], return_counts=True)
             if arms.size:
                 self.sums.arms(dict(zip(arms.tolist(), (sign * times).tolist(), strict=True)))
         else:
-            self._rows(Grounds.on_rows(self.columns.T[grounds.place[fixed]]), weights[fixed])
-        self._rows(grounds.at(~fixed), weights[~fixed])
+            self._rows(Grounds.on_rows(self.columns.T[grounds.place[fixed]]), weights[fixed], sign)
+        self._rows(grounds.at(~fixed), weights[~fixed], sign)
 
-    def _rows(self, grounds: Grounds, weights: Floats) -> None:
-        counts = weights != 0.0
+    def _rows(self, grounds: Grounds, weights: Floats, sign: int) -> None:
+        counts = weights > 0.0
         if counts.any():
-            self.sums.many(grounds.at(counts), np.ascontiguousarray(weights[counts]))
+            self.sums.many(grounds.at(counts), sign * weights[counts])
 
     def _x(self, on: On) -> Row:
         return self.columns[:, on] if isinstance(on, int) else on

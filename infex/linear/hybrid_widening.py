@@ -26,9 +26,10 @@ class HybridWidening(NamedTuple):
         """What rows become of what they were."""
         return self.own.scale
 
-    def rows(self, row: Floats) -> Floats:
-        """One arm's features, (c + s,)."""
-        return np.concatenate([self.own.rows(row[: -self.shared]), self.common.rows(row[-self.shared :])])
+    def rows(self, rows: Floats) -> Floats:
+        """Rows of one arm's features each, (..., c + s)."""
+        own, common = rows[..., : -self.shared], rows[..., -self.shared :]
+        return np.concatenate([self.own.rows(own), self.common.rows(common)], axis=-1)
 
     def parameter(self, theta: Floats) -> Floats:
         """A parameter, (K c + s,), that gives the same scores."""

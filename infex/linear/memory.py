@@ -12,7 +12,7 @@ from infex.errors import InvalidSetting
 from infex.linear.block_ridge import BlockRidge
 from infex.linear.estimating import Arrays, Estimator, Statistics
 from infex.linear.evidence import Evidence
-from infex.linear.foresight import Expected, Foresight, Held
+from infex.linear.foresight import Batch, Foresight, Held
 from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
 from infex.linear.hybrid_ridge import HybridRidge
@@ -83,11 +83,12 @@ class Memory:
         kept = note, allowed, spent, None, self._held()
         return Evidence(self.all.known().on(offer), explored, *kept)
 
-    def foresee(self, pending: Iterable[Expected] = ()) -> None:
+    def foresee(self, pending: Iterable[Batch] = ()) -> None:
         """From now on exploring looks at pending decisions, of which there are these."""
         self.foresight = Foresight.of(self.all, self.explored)
-        for each in pending:
-            self.foresight.add(each)
+        for grounds, explored, estimates in pending:
+            self.foresight.take_many(grounds, explored, estimates, 1)
+        self.foresight.sums()
 
     def _held(self) -> Held | None:
         return None if self.foresight is None else self.foresight.held()

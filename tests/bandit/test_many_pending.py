@@ -3,17 +3,21 @@
 import copy
 import pickle
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infex import Bandit, Greedy, Infex, LinUCB, every, features
+from infex import Bandit, Choice, Greedy, Infex, LinUCB, estimators, every, features
 from infex.bandit import waiting
+from infex.bandit.decisions import Decisions
 from infex.errors import AlreadyTold, DuplicateId, UnknownDecision
 from infex.kernels.compiling import plain_python
+from infex.linear import Memory
+from infex.linear.awaited_sums import DenseSums
+from infex.linear.grounds import Grounds
 
 MAKERS: dict[str, Any] = {
     "fixed": lambda: Bandit(np.eye(3) * 0.9, Infex(LinUCB(), every(3)), labels=["a", "b", 3]),
@@ -134,3 +138,64 @@ def test_files_of_many_pending_decisions_are_small(tmp_path: Path) -> None:
     sizes = [(tmp_path / name).stat().st_size for name in ("none.infex", "many.infex")]
     assert (sizes[1] - sizes[0]) / 2000 < 250  # bytes for each: a dense row alone would take 3,840
     assert Bandit.load(tmp_path / "many.infex").digest() == bandit.digest()
+
+
+class Failing(NamedTuple):
+    """Raises in one round."""
+
+    at: int
+
+    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
+        if t == self.at:
+            raise ValueError("this one fails")
+        return Choice(0, explored=True)
+
+
+def hybrid_shop() -> Any:
+    return features.hybrid(features.interactions([[0.6, 0.8], [1.0, 0.0]], 2), own=[0])
+
+
+@pytest.mark.parametrize(
+    "shop", [lambda: features.disjoint(["x", "y"], 2), hybrid_shop], ids=["disjoint", "hybrid"]
+)
+def test_columns_get_further_features_as_single_decisions_do(shop: Any) -> None:
+    contexts = np.random.default_rng(1).normal(size=(12, 2)) / 4
+    single, many = (Bandit(features=shop(), policy=Infex(LinUCB(), every(3))) for _ in range(2))
+    for context in contexts:
+        single.ask(context=context)
+    many.ask_many(contexts)
+    for bandit in (single, many):
+        bandit.tell(bandit.pending[3].id, 0.5)
+        bandit.extend(2)
+        bandit.ask(context=[0.1, 0.2, 0.3, 0.4])
+        for decision in bandit.pending[::2]:
+            bandit.tell(decision.id, 0.25)
+    assert many.digest() == single.digest()
+
+
+def test_a_batch_that_fails_leaves_those_before_it_in_their_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "MOST_SINGLE", 6)
+    monkeypatch.setattr(waiting, "FOLDED", 4)
+    bandit = Bandit(np.eye(2), Failing(at=25))
+    bandit.ask_many(5)
+    bandit.ask(id="mine")
+    before, digest = bandit.pending, bandit.digest()
+    assert bandit._waiting.oldest == 1
+    with pytest.raises(ValueError, match="this one fails"):
+        bandit.ask_many(30)
+    assert bandit.pending == before
+    assert bandit.digest() == digest
+    bandit.tell(before[0].id, 1.0)
+    assert bandit._waiting.oldest == 2
+
+
+def test_what_a_batch_adds_single_decisions_take_away_whatever_their_estimates() -> None:
+    memory = Memory.empty(np.ascontiguousarray(np.eye(2)), 1.0, False, estimators.Logistic())
+    taken = Decisions.of(Bandit(np.eye(2), Greedy()).ask()._replace(estimate=each) for each in (0.5, 1.5))
+    memory.foresee([(Grounds.on_arms(np.array([0, 1])), taken.explored, taken.estimate)])
+    assert memory.foresight is not None
+    for place, decision in enumerate(taken):
+        memory.foresight.remove(decision, place)
+    sums = memory.foresight.sums()
+    assert isinstance(sums, DenseSums)
+    assert not sums.awaited.any()

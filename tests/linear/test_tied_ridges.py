@@ -1,6 +1,7 @@
 """Arms that have a regression each and share one, against one of joined rows, and exact fractions."""
 
 import copy
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from infex import estimators
 from infex.arrays import Floats
 from infex.errors import DamagedFile, InvalidChoice, InvalidSetting, NotKept, UnknownArm
-from infex.linear import Evidence, InBlock, InContext, Memory, RidgeStatistics, Separate
+from infex.linear import Evidence, InBlock, InContext, Memory, On, RidgeStatistics, Separate
 from infex.linear.grounds import Grounds
 from infex.linear.hybrid_ridge import HybridRidge
 from infex.linear.starting import started
@@ -211,23 +212,19 @@ def test_what_is_pending_narrows_as_in_one_dense_regression(case: Case) -> None:
     pending = [row for row, *_ in case.told[half:]]
     kept = case._replace(told=case.told[:half])
     memory = Memory(learnt(kept), None)
-    memory.foresee([(Pended(t, row), row) for t, row in enumerate(pending, 1)])
+    memory.foresee([batch(pending)])
     evidence = memory.offer(case.offer).narrowed
     plain = Memory(RidgeStatistics(np.empty((case.layout.parameters, 0)), case.penalty), None)
     for row, reward, weight in kept.told:
         plain.all.learn(dense_row(case, row), reward, weight)
-    plain.foresee([(Pended(t, row), dense_row(case, row)) for t, row in enumerate(pending, 1)])
+    plain.foresee([batch([dense_row(case, row) for row in pending])])
     compare(evidence, plain.offer(np.ascontiguousarray(evidence.arms.T)).narrowed, case)
     np.testing.assert_array_equal(evidence.estimates, asked(learnt(kept), case).estimates)
 
 
-class Pended(NamedTuple):
-    """A pending decision."""
-
-    t: int
-    on: InBlock
-    explored: bool = False
-    estimate: float = 0.0
+def batch(rows: Sequence[On]) -> tuple[Grounds, Any, Any]:
+    """Pending decisions on these, none of which explored."""
+    return Grounds.of(rows), np.zeros(len(rows), dtype=bool), np.zeros(len(rows))
 
 
 @given(case=cases(), data=st.data())
