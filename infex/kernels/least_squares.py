@@ -4,13 +4,14 @@ import math
 
 import numpy as np
 
-from infex.arrays import Floats
+from infex.arrays import Floats, Integers
 from infex.kernels.compiling import compiled, copy_into, shared, woven
 
 CLEAR = 1e-6  # a pivot that is no smaller, against its diagonal, is no work of rounding
 RANK = 1e-13  # how small, against the largest, a pivot counts as nothing
 WORK = 1e7  # numbers that descent may look at: few sweeps over many coefficients, many over few
 POLISH = 10
+REACHED_ZERO, AT_MINIMUM, LOST = 0, 1, 2  # what a step of polishing came to
 SMALLEST_CHANGE = 1e-10  # the change of a coefficient, against the largest, at which descent stops
 
 
@@ -144,30 +145,97 @@ def descend(gram: Floats, moment: Floats, strength: float, theta: Floats) -> Non
 
 @compiled
 def polish(gram: Floats, moment: Floats, strength: float, theta: Floats) -> bool:
-    """Solves for the coefficients that are not 0, with their signs; did that give the minimum?"""
-    active, n, largest = np.empty(theta.size, dtype=np.int64), 0, 0.0
+    """Goes to the minimum among parameters with the signs of theta; is that the minimum of all?
+
+    Coefficients that reach 0 on the way there stay 0, and the others go on. The objective never grows.
+    """
+    active, outcome = np.empty(theta.size, dtype=np.int64), REACHED_ZERO
+    while outcome == REACHED_ZERO:
+        n = list_active(theta, active)
+        if n == 0:
+            return False
+        outcome = advance(gram, moment, strength, theta, active[:n])
+    return outcome == AT_MINIMUM and no_slope_is_steeper(gram, moment, strength, theta)
+
+
+@compiled
+def list_active(theta: Floats, active: Integers) -> int:
+    """How many coefficients are not 0; their places are put into `active`."""
+    n = 0
     for i in range(theta.size):
-        largest = max(largest, abs(moment[i]))
         if theta[i] != 0.0:
             active[n] = i
             n += 1
-    if n == 0:
-        return False
+    return n
+
+
+@compiled
+def advance(gram: Floats, moment: Floats, strength: float, theta: Floats, active: Integers) -> int:
+    """One step of the coefficients that are not 0, with their signs, up to the first that reaches 0.
+
+    It goes to the solution for these signs. Where there is none, because columns depend on one another, it
+    goes where the fit stays as it is and the sum of sizes shrinks: along what is left of the equations.
+    """
+    n = active.size
     inner, right, found = np.empty((n, n)), np.empty(n), np.empty(n)
-    for a in range(n):
-        right[a] = moment[active[a]] - math.copysign(strength, theta[active[a]])
-        for b in range(n):
-            inner[a, b] = gram[active[a], active[b]]
+    put_equations(gram, moment, strength, theta, active, inner, right)
     least_squares(inner, right, found)
+    solvable = leave_residual(inner, right, found) <= 1e-6 * strength
+    reach, first = 1.0 if solvable else np.inf, -1
     for a in range(n):
-        if found[a] * theta[active[a]] <= 0.0:
-            return False
+        old = theta[active[a]]
+        way = found[a] - old if solvable else right[a]
+        if old * way < 0.0 and -old / way <= reach:
+            reach, first = -old / way, a
+    if first < 0 and not solvable:
+        return LOST
+    for a in range(n):
+        way = found[a] - theta[active[a]] if solvable else right[a]
+        theta[active[a]] = found[a] if first < 0 else theta[active[a]] + reach * way
+    if first < 0:
+        return AT_MINIMUM
+    theta[active[first]] = 0.0
+    return REACHED_ZERO
+
+
+@compiled
+def put_equations(
+    gram: Floats,
+    moment: Floats,
+    strength: float,
+    theta: Floats,
+    active: Integers,
+    inner: Floats,
+    right: Floats,
+) -> None:
+    """inner x = right is where all slopes are 0 for coefficients x with the signs of theta."""
+    for a in range(active.size):
+        right[a] = moment[active[a]] - math.copysign(strength, theta[active[a]])
+        for b in range(active.size):
+            inner[a, b] = gram[active[a], active[b]]
+
+
+@compiled
+def leave_residual(inner: Floats, right: Floats, found: Floats) -> float:
+    """right becomes right - inner found; the largest size in it."""
+    largest = 0.0
+    for a in range(found.size):
+        for b in range(found.size):
+            right[a] -= inner[a, b] * found[b]
+        largest = max(largest, abs(right[a]))
+    return largest
+
+
+@compiled
+def no_slope_is_steeper(gram: Floats, moment: Floats, strength: float, theta: Floats) -> bool:
+    """Is the slope of the squares nowhere above the strength, but for rounding?"""
+    largest = 0.0
+    for i in range(theta.size):
+        largest = max(largest, abs(moment[i]))
     for i in range(theta.size):
         slope = moment[i]
-        for b in range(n):
-            slope -= gram[i, active[b]] * found[b]
+        for j in range(theta.size):
+            slope -= gram[i, j] * theta[j]
         if abs(slope) > strength * (1.0 + 1e-9) + 1e-14 * largest:
             return False
-    for a in range(n):
-        theta[active[a]] = found[a]
     return True

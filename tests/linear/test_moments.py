@@ -95,6 +95,28 @@ def test_lasso_keeps_its_digits_where_columns_are_nearly_alike(seed: int, dim: i
     assert error(sums.moments.lasso(strength, start), exact) < 1e-13 * sums.condition
 
 
+def beside_the_minimum(sums: Moments, strength: float, theta: Floats) -> float:
+    """How far slopes are from those of the minimum, against the strength."""
+    slopes = (sums.moment - sums.gram @ theta) / sums.told
+    zero = theta == 0.0
+    above = np.abs(slopes[zero]) - strength
+    beside = np.abs(slopes[~zero] - strength * np.sign(theta[~zero]))
+    return float(max(above.max(initial=0.0), beside.max(initial=0.0)) / strength)
+
+
+@pytest.mark.parametrize("rank_one", [False, True])
+def test_lasso_is_at_its_minimum_where_columns_outnumber_rewards(rank_one: bool) -> None:
+    """Descent stopped before it, after its share of work: slopes were off by up to twice the strength."""
+    rng = np.random.default_rng(3)
+    for _ in range(3 if plain_python else 60):
+        dim, rows = int(rng.integers(2, 73)), int(rng.integers(1, 40))
+        x = rng.standard_normal((rows, dim)) / np.sqrt(dim)
+        x = np.outer(rng.standard_normal(rows), x[0]) if rank_one else x
+        y = rng.standard_normal(rows) * 10 ** rng.uniform(-2, 3)
+        sums, strength = Moments(x.T @ x, x.T @ y, rows), 10 ** rng.uniform(-4, 0)
+        assert beside_the_minimum(sums, strength, sums.lasso(strength)) < 1e-5
+
+
 @pytest.mark.parametrize("dim", [2, 5, 9])
 def test_columns_that_differ_by_rounding_alone_are_one(dim: int) -> None:
     """The shortest of all solutions gives equal columns equal coefficients."""
