@@ -2,7 +2,12 @@
 
 
 class InfexError(Exception):
-    """The root of all errors that infex raises on purpose."""
+    """The root of all errors that infex raises on purpose.
+
+    `row` is the row of a batch that was refused, counted from 0; None where there was no batch.
+    """
+
+    row: int | None = None
 
     def __str__(self) -> str:
         """The message as it was written (KeyError would put it in quotes)."""

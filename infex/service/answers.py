@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What answers have in common: every field is there, null where there is no value."""
 
 
-class DecisionAnswer(Answer, frozen=True, kw_only=True):
+class DecisionAnswer(Answer, frozen=True, gc=False):
     """A decision that is on disk. `low` and `high` are null where the interval has no end.
 
     `round` counts from 1. `greedy` is the arm of the largest estimate. `probability` is that of this arm,
@@ -35,7 +36,7 @@ class DecisionAnswer(Answer, frozen=True, kw_only=True):
     law: float | None
 
 
-class RewardAnswer(Answer, frozen=True, kw_only=True):
+class RewardAnswer(Answer, frozen=True, gc=False):
     """What has become of the reward of a decision: pending, rewarded, defaulted, late, corrected, erased."""
 
     key: str
@@ -92,22 +93,8 @@ class RefusalAnswer(Answer, frozen=True, kw_only=True):
 def decision_answer(decision: Decision) -> DecisionAnswer:
     """A decision as it is answered."""
     key, t, arm, label, explored, greedy, estimate, low, high, probability, reason, chance, law = decision
+    low_end = low if -math.inf < low < math.inf else None
+    high_end = high if -math.inf < high < math.inf else None
     return DecisionAnswer(
-        key=key,
-        round=t,
-        arm=arm,
-        label=label,
-        explored=explored,
-        reason=str(reason),
-        greedy=greedy,
-        estimate=estimate,
-        low=_finite(low),
-        high=_finite(high),
-        probability=probability,
-        chance=chance,
-        law=law,
+        key, t, arm, label, explored, reason, greedy, estimate, low_end, high_end, probability, chance, law
     )
-
-
-def _finite(end: float) -> float | None:
-    return end if -float("inf") < end < float("inf") else None

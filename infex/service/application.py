@@ -8,8 +8,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any, final
 
 import msgspec
-from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import StreamingResponse
 from starlette.routing import Router
 
 from infex.service import page_files
@@ -23,6 +22,7 @@ from infex.service.endpoints import BATCH_OF_DECISIONS, BATCH_OF_REWARDS, Endpoi
 from infex.service.feed import Feed, Pause
 from infex.service.gauges import MEDIA, Gauges
 from infex.service.guard import OPEN_TO_ALL, Guard
+from infex.service.http_exchange import HttpAnswer, HttpRequest
 from infex.service.journal_view import SeenDecision
 from infex.service.open_studies import OpenStudies
 from infex.service.openapi import openapi
@@ -139,18 +139,18 @@ class Service:
         await self.studies.open_all()
         await self.feed.run()
 
-    async def _events(self, request: Request) -> Response:
+    async def _events(self, request: HttpRequest) -> StreamingResponse:
         """All studies at a glance as server-sent events, whenever something has changed."""
         return StreamingResponse(self.feed.listen(), media_type="text/event-stream")
 
-    async def _metrics(self, request: Request) -> Response:
+    async def _metrics(self, request: HttpRequest) -> HttpAnswer:
         """All figures in the format of Prometheus."""
-        return Response(await self.gauges.text(), media_type=MEDIA)
+        return HttpAnswer(await self.gauges.text(), media=MEDIA.encode())
 
-    async def _me(self, request: Request) -> Response:
+    async def _me(self, request: HttpRequest) -> HttpAnswer:
         """What the token allows."""
         return said({"scopes": sorted(request.scope["infex.scopes"])})
 
-    async def _openapi(self, request: Request) -> Response:
+    async def _openapi(self, request: HttpRequest) -> HttpAnswer:
         """The description of all addresses."""
-        return Response(self._description, media_type="application/json")
+        return HttpAnswer(self._description)

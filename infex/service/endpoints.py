@@ -7,8 +7,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import final
 
 import msgspec
-from starlette.requests import Request
-from starlette.responses import Response
 
 from infex.errors import InvalidBody, Overloaded
 from infex.service.answers import (
@@ -21,6 +19,7 @@ from infex.service.answers import (
 )
 from infex.service.glances import glance, planned_line, previewed
 from infex.service.grouped_calls import GroupedCalls
+from infex.service.http_exchange import NOT_KEPT, HttpAnswer, HttpRequest
 from infex.service.kept_answers import answer_table, place_of
 from infex.service.open_studies import OpenStudies, thing_of
 from infex.service.parsing import StrictDecoder
@@ -34,7 +33,15 @@ from infex.service.shapes import (
     RewardRequest,
     StudyRequest,
 )
-from infex.service.study_calls import amend_study, asked_all, keyed, told_all
+from infex.service.study_calls import (
+    amend_study,
+    asked_all,
+    asked_one,
+    key_in,
+    keys_in,
+    told_all,
+    told_one,
+)
 from infex.study.showing import (
     pending_count,
 )
@@ -45,11 +52,13 @@ DECISIONS_DECODER = StrictDecoder(DecisionRequest | list[DecisionRequest])
 REWARDS_DECODER = StrictDecoder(RewardRequest | list[RewardRequest])
 STUDY_DECODER, AMENDMENT_DECODER = StrictDecoder(StudyRequest), StrictDecoder(AmendmentRequest)
 PREVIEW_DECODER = StrictDecoder(PreviewRequest)
+IDEMPOTENCY_KEY = b"idempotency-key"
+REPLAYED = (NOT_KEPT, (b"idempotency-replayed", b"true"))
 
 
-def said(answer: object, status: int = 200) -> Response:
+def said(answer: object, status: int = 200) -> HttpAnswer:
     """An answer as JSON."""
-    return Response(ENCODER_OF_ANSWERS.encode(answer), status, media_type="application/json")
+    return HttpAnswer(ENCODER_OF_ANSWERS.encode(answer), status)
 
 
 @final
@@ -61,55 +70,59 @@ class Endpoints:
         self.replays = Replays(answer_table(studies.url))
         self._proving = asyncio.Lock()  # whoever holds it reads a whole journal
 
-    async def decide(self, request: Request) -> Response:
-        """Takes a decision, or many in one commit. They are on disk when this answers."""
-        body = await _body(request)
-        calls = await self._calls(request)
+    async def decide(self, request: HttpRequest) -> HttpAnswer:
+        """Takes a decision, or many in one commit. They are on disk when this answers.
 
-        async def work() -> bytes:
-            asked = DECISIONS_DECODER.read(body)
-            many = asked if isinstance(asked, list) else [asked]
-            self._refuse_long(many)
-            with_keys = keyed(many, request.headers.get("idempotency-key"))
-            self._refuse_pending(calls)
-            decided = await calls.call(lambda study: asked_all(study, with_keys))
-            answers = [decision_answer(each) for each in decided]
-            return ENCODER_OF_ANSWERS.encode(answers if isinstance(asked, list) else answers[0])
+        If one of many is refused, none is taken: `field` names its row, counted from 0, as in `[2].context`.
+        """
+        body, calls = await request.body(), await self._calls(request)
+        header = request.header(IDEMPOTENCY_KEY)
+        return await self._once(request, body, lambda: self._decided(calls, body, header))
 
-        return await self._once(request, body, work)
+    async def _decided(self, calls: GroupedCalls, body: bytes, header: str | None) -> bytes:
+        asked = DECISIONS_DECODER.read(body)
+        self._refuse_pending(calls)
+        if isinstance(asked, list):
+            self._refuse_long(asked)
+            self._refuse_many_arms(asked)
+            keys = keys_in(asked, header)
+            decisions = await calls.call(lambda study: asked_all(study, keys, asked))
+            return ENCODER_OF_ANSWERS.encode(list(map(decision_answer, decisions)))
+        self._refuse_many_arms((asked,))
+        key = key_in(asked, header)
+        decision = await calls.call(lambda study: asked_one(study, key, asked))
+        return ENCODER_OF_ANSWERS.encode(decision_answer(decision))
 
-    async def reward(self, request: Request) -> Response:
-        """Tells a reward, or many in one commit: each exactly once, however often it is sent."""
-        body = await _body(request)
-        calls = await self._calls(request)
+    async def reward(self, request: HttpRequest) -> HttpAnswer:
+        """Tells a reward, or many in one commit: each exactly once, however often it is sent.
 
-        async def work() -> bytes:
-            told = REWARDS_DECODER.read(body)
-            many: list[RewardRequest] = told if isinstance(told, list) else [told]
-            self._refuse_long(many)
-            states = await calls.call(lambda study: told_all(study, many))
-            answers = [
-                RewardAnswer(key=each.key, state=state) for each, state in zip(many, states, strict=True)
-            ]
-            return ENCODER_OF_ANSWERS.encode(answers if isinstance(told, list) else answers[0])
+        If one of many is refused, none is told: `field` names its row, counted from 0, as in `[2].reward`.
+        """
+        body, calls = await request.body(), await self._calls(request)
+        return await self._once(request, body, lambda: self._rewarded(calls, body))
 
-        return await self._once(request, body, work)
+    async def _rewarded(self, calls: GroupedCalls, body: bytes) -> bytes:
+        told = REWARDS_DECODER.read(body)
+        if not isinstance(told, list):
+            return ENCODER_OF_ANSWERS.encode(await calls.call(lambda study: told_one(study, told)))
+        self._refuse_long(told)
+        return ENCODER_OF_ANSWERS.encode(await calls.call(lambda study: told_all(study, told)))
 
-    async def decision(self, request: Request) -> Response:
+    async def decision(self, request: HttpRequest) -> HttpAnswer:
         """The decision of a key, and what has become of its reward."""
-        key = request.path_params["key"]
+        key = request.params["key"]
         found = await asyncio.to_thread((await self._calls(request)).study.explain, key, prove=False)
         decided = None if found.decision is None else decision_answer(found.decision)
         rest = {"state": found.state.value, "reward": found.reward, "late": found.late, "at": found.at}
         return said({"key": key, "decision": decided, **rest, "told_at": found.told_at})
 
-    async def explain(self, request: Request) -> Response:
+    async def explain(self, request: HttpRequest) -> HttpAnswer:
         """Why a decision was taken, with the proof that the journal gives it again; `prove=false` is quicker.
 
         A proof replays the journal, so one is made at a time. Contexts are not shown.
         """
-        key, study = request.path_params["key"], (await self._calls(request)).study
-        if request.query_params.get("prove") == "false":
+        key, study = request.params["key"], (await self._calls(request)).study
+        if request.query.get("prove") == "false":
             why = await asyncio.to_thread(study.explain, key, prove=False)
         elif self._proving.locked():
             raise Overloaded("a proof is being made: the same again later, or prove=false")
@@ -118,7 +131,7 @@ class Endpoints:
                 why = await asyncio.to_thread(study.explain, key)
         return said(ExplainAnswer(key=key, why=plain_figures(why)))
 
-    async def lift(self, request: Request) -> Response:
+    async def lift(self, request: HttpRequest) -> HttpAnswer:
         """What the study gains over those who are held out, with its interval; all of the journal is read."""
         if self._proving.locked():
             raise Overloaded("a journal is being read: the same again later")
@@ -126,17 +139,17 @@ class Endpoints:
             found = await asyncio.to_thread((await self._calls(request)).study.lift)
         return said(plain_figures(found))
 
-    async def list_studies(self, request: Request) -> Response:
+    async def list_studies(self, request: HttpRequest) -> HttpAnswer:
         """All studies at a glance."""
         return said([await asyncio.to_thread(self.glance, calls) for calls in self.studies])
 
-    async def study(self, request: Request) -> Response:
+    async def study(self, request: HttpRequest) -> HttpAnswer:
         """One study at a glance."""
         return said(await asyncio.to_thread(self.glance, await self._calls(request)))
 
-    async def begin_study(self, request: Request) -> Response:
+    async def begin_study(self, request: HttpRequest) -> HttpAnswer:
         """Begins a study. The same again changes nothing; other settings are refused."""
-        body = await _body(request)
+        body = await request.body()
 
         async def work() -> bytes:
             calls = await self.studies.begin(STUDY_DECODER.read(body))
@@ -144,9 +157,9 @@ class Endpoints:
 
         return await self._once(request, body, work, 201)
 
-    async def amend(self, request: Request) -> Response:
+    async def amend(self, request: HttpRequest) -> HttpAnswer:
         """Changes the policy, the arms that may be tried, or pauses exploring: an entry of the journal."""
-        body = await _body(request)
+        body = await request.body()
         calls = await self._calls(request)
 
         async def work() -> bytes:
@@ -156,35 +169,35 @@ class Endpoints:
 
         return await self._once(request, body, work)
 
-    async def preview(self, request: Request) -> Response:
+    async def preview(self, request: HttpRequest) -> HttpAnswer:
         """How many explorations a policy would make in the next day, without changing anything."""
-        asked: PreviewRequest = PREVIEW_DECODER.read(await _body(request))
+        asked: PreviewRequest = PREVIEW_DECODER.read(await request.body())
         calls = await self._calls(request)
         policy = thing_of(asked.policy)
         view = self.studies.view(calls.study.name)
         answer = await asyncio.to_thread(previewed, calls.study, view, policy, asked.policy)
         return said(answer)
 
-    async def past(self, request: Request) -> Response:
+    async def past(self, request: HttpRequest) -> HttpAnswer:
         """What the journal tells: shares of arms over time, when it explored, what was skipped and why."""
         calls = await self._calls(request)
         past = self.studies.view(calls.study.name).past()
         line = await asyncio.to_thread(planned_line, calls.study, past["stretches"])
         return said(past | {"planned": line})
 
-    async def latest(self, request: Request) -> Response:
+    async def latest(self, request: HttpRequest) -> HttpAnswer:
         """The latest decisions, newest first; `arm`, `reason`, `explored` and `state` choose among them."""
-        wanted = request.query_params
+        wanted = request.query
         explored = {"true": True, "false": False}.get(wanted.get("explored", ""))
         fields = {name: wanted.get(name) for name in ("arm", "reason", "state")}
         found = self.studies.view(self._name(request)).latest(explored=explored, **fields)
         return said(found[: _count(wanted.get("most", "100"))])
 
-    async def healthz(self, request: Request) -> Response:
+    async def healthz(self, request: HttpRequest) -> HttpAnswer:
         """Is the process alive?"""
         return said(HealthAnswer(status="alive", version=__version__, studies=len(self.studies)))
 
-    async def readyz(self, request: Request) -> Response:
+    async def readyz(self, request: HttpRequest) -> HttpAnswer:
         """Are all studies open? 503 until they are."""
         status, word = (200, "ready") if self.studies.ready else (503, "opening")
         return said(HealthAnswer(status=word, version=__version__, studies=len(self.studies)), status)
@@ -194,53 +207,45 @@ class Endpoints:
         return glance(calls, self.studies.view(calls.study.name))
 
     async def _once(
-        self, request: Request, body: bytes, work: Callable[[], Awaitable[bytes]], status: int = 200
-    ) -> Response:
+        self, request: HttpRequest, body: bytes, work: Callable[[], Awaitable[bytes]], status: int = 200
+    ) -> HttpAnswer:
         """The answer of the work; of a request that came before, with its Idempotency-Key, the same again."""
-        header = request.headers.get("idempotency-key")
+        header = request.header(IDEMPOTENCY_KEY)
         if header is None:
-            return Response(await work(), status, media_type="application/json")
+            return HttpAnswer(await work(), status)
         place = place_of(request.scope["path"], key_of(header))
         before = await self.replays.begin(place, body)
         if before is not None:
-            again = {"idempotency-replayed": "true"}
-            return Response(before, status, again, media_type="application/json")
+            return HttpAnswer(before, status, headers=REPLAYED)
         answer: bytes | None = None
         try:
             answer = await work()
         finally:
             await self.replays.end(place, answer)
-        return Response(answer, status, media_type="application/json")
+        return HttpAnswer(answer, status)
 
-    def _name(self, request: Request) -> str:
-        return str(request.path_params["name"])
+    def _name(self, request: HttpRequest) -> str:
+        return request.params["name"]
 
-    async def _calls(self, request: Request) -> GroupedCalls:
+    async def _calls(self, request: HttpRequest) -> GroupedCalls:
         return await self.studies.found(self._name(request))
 
     def _refuse_long(self, many: Sequence[object]) -> None:
         if not 1 <= len(many) <= self._limits.batch:
             expected = f"1 to {self._limits.batch} requests"
             raise InvalidBody(f"{len(many)} requests in one body", field="body", expected=expected)
-        for each in many:
-            if isinstance(each, DecisionRequest) and len(each.arms or ()) > self._limits.arms:
+
+    def _refuse_many_arms(self, many: Sequence[DecisionRequest]) -> None:
+        for row, each in enumerate(many):
+            if each.arms is not None and len(each.arms) > self._limits.arms:
                 expected = f"at most {self._limits.arms} arms"
-                raise InvalidBody(f"{len(each.arms or ())} arms", field="arms", expected=expected)
+                field = "arms" if len(many) == 1 else f"[{row}].arms"
+                raise InvalidBody(f"{len(each.arms)} arms", field=field, expected=expected)
 
     def _refuse_pending(self, calls: GroupedCalls) -> None:
         pending = pending_count(calls.study)
         if pending >= self._limits.pending:
             raise Overloaded(f"{pending} decisions wait for their rewards: tell some first")
-
-
-async def _body(request: Request) -> bytes:
-    """The body, which mostly comes as one; `request.body()` takes three times as long."""
-    parts = []
-    while True:
-        message = await request.receive()
-        parts.append(message.get("body", b""))
-        if not message.get("more_body", False):
-            return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _count(text: str) -> int:

@@ -1,13 +1,14 @@
 """Calls of one study from an event loop: none blocks it, and all that wait together share a commit.
 
-One thread does what was asked, in the order in which it came, without waiting for the disk; another waits for
-the disk, and then answers all that were done by then. So while one group is written the next is decided. A
+One thread does what was asked, in the order in which it came, without waiting for the disk. Whoever writes
+says when it is there; then the whole group is answered. So while one group is written the next is decided. A
 study that several processes share waits for the disk by itself, and groups what many threads ask.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -45,18 +46,17 @@ class GroupedCalls:
         self, study: Study, limits: ServiceLimits, loop: asyncio.AbstractEventLoop, callers: int = 1
     ) -> None:
         self.study, self._limits, self._loop = study, limits, loop
-        self._shared, self._working = callers > 1, callers
+        self._shared = callers > 1
         self._came: list[PendingCall] = []  # in this turn of the loop
         self._asked: deque[PendingCall] = deque()
-        self._done: list[CallOutcome] = []
-        self._unanswered: deque[tuple[float, asyncio.Future[Any]]] = deque()  # the oldest first
+        self._unanswered: deque[tuple[float, list[PendingCall]]] = deque()  # by turns, the oldest first
         self._timer: asyncio.TimerHandle | None = None
         self._closing, self._waiting = False, 0
         self._lock = threading.Lock()
-        self._is_asked, self._is_done = threading.Condition(self._lock), threading.Condition(self._lock)
+        self._is_asked = threading.Condition(self._lock)
         self._threads = [
-            threading.Thread(target=work, name=f"infex {word} {study.name}", daemon=True)
-            for work, word in (*[(self._work, "asks")] * callers, (self._acknowledge, "acknowledges"))
+            threading.Thread(target=self._work, name=f"infex asks {study.name}", daemon=True)
+            for _ in range(callers)
         ]
         for thread in self._threads:
             thread.start()
@@ -76,7 +76,6 @@ class GroupedCalls:
         if not self._came:
             self._loop.call_soon(self._hand_over)
         self._came.append((work, future))
-        self._limit_time(future)
         self._waiting += 1
         try:
             return await future
@@ -95,68 +94,63 @@ class GroupedCalls:
     def _hand_over(self) -> None:
         """In the loop: all that came in one turn of it wake the other thread once."""
         came, self._came = self._came, []
+        self._limit_time(came)
         with self._lock:
             if not self._closing:
                 self._asked += came
                 self._is_asked.notify(len(came) if self._shared else 1)
                 return
-        for future in (future for _, future in came if not future.done()):
-            future.set_exception(StoreFailed(f"the study {self.study.name!r} was closed"))
+        _refuse(came, f"the study {self.study.name!r} was closed")
 
-    def _limit_time(self, future: asyncio.Future[Any]) -> None:
+    def _limit_time(self, came: list[PendingCall]) -> None:
         """One timer is for all that wait: they end in the order in which they came, or nearly so."""
-        waits, now = self._unanswered, self._loop.time()
-        while waits and waits[0][1].done():
+        waits = self._unanswered
+        while waits and all(future.done() for _, future in waits[0][1]):
             waits.popleft()
-        waits.append((now + self._limits.seconds, future))
+        waits.append((self._loop.time() + self._limits.seconds, came))
         if self._timer is None:
             self._timer = self._loop.call_later(self._limits.seconds, self._give_up)
 
     def _give_up(self) -> None:
         """In the loop: tells those who have waited too long."""
         waits, self._timer = self._unanswered, None
-        while waits and (waits[0][1].done() or waits[0][0] <= self._loop.time()):
-            _, future = waits.popleft()
-            if not future.done():
-                future.set_exception(StoreFailed("not acknowledged in time: the same again is safe"))
+        while waits and waits[0][0] <= self._loop.time():
+            _refuse(waits.popleft()[1], "not acknowledged in time: the same again is safe")
         if waits:
             self._timer = self._loop.call_at(waits[0][0], self._give_up)
 
     def _work(self) -> None:
-        while True:
-            with self._lock:
-                while not self._asked and not self._closing:
-                    self._is_asked.wait()
-                asked = [self._asked.popleft() for _ in range(min(len(self._asked), self._at_once))]
-                if not asked:
-                    self._working -= 1
-                    self._is_done.notify()
-                    return
+        while asked := self._next():
             outcomes = [_outcome(work, self.study, future) for work, future in asked]
-            with self._lock:
-                self._done += outcomes
-                self._is_done.notify()
+            if self._shared:
+                self._answer(outcomes, None)
+            else:
+                self._answer_on_disk(outcomes)
 
-    @property
-    def _at_once(self) -> int:
-        """How many calls a thread takes."""
-        return 1 if self._shared else CALLS_AT_ONCE
+    def _next(self) -> list[PendingCall]:
+        """What a thread is to do now; nothing when all is done and the study closes."""
+        with self._lock:
+            while not self._asked and not self._closing:
+                self._is_asked.wait()
+            most = 1 if self._shared else CALLS_AT_ONCE
+            return [self._asked.popleft() for _ in range(min(len(self._asked), most))]
 
-    def _acknowledge(self) -> None:
-        while True:
-            with self._lock:
-                while not self._done and self._working:
-                    self._is_done.wait()
-                done, self._done = self._done, []
-                if not done:
-                    return
-            failed: BaseException | None = None
-            try:
-                if not self._shared:
-                    self.study.flush()
-            except Exception as error:  # whoever waits must hear of it
-                failed = error
-            self._loop.call_soon_threadsafe(_resolve, done, failed)
+    def _answer_on_disk(self, outcomes: list[CallOutcome]) -> None:
+        try:
+            self.study.when_flushed(lambda failed: self._answer(outcomes, failed))
+        except Exception as error:  # whoever waits must hear of it
+            self._answer(outcomes, error)
+
+    def _answer(self, outcomes: list[CallOutcome], failed: BaseException | None) -> None:
+        """In any thread; where the loop has ended, nobody waits."""
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(_resolve, outcomes, failed)
+
+
+def _refuse(calls: list[PendingCall], why: str) -> None:
+    for _, future in calls:
+        if not future.done():
+            future.set_exception(StoreFailed(why))
 
 
 def _outcome(work: Work[Any], study: Study, future: asyncio.Future[Any]) -> CallOutcome:

@@ -15,32 +15,19 @@ from typing import Any, NamedTuple, Protocol, final
 
 from infex.errors import InfexError
 from infex.service.answers import RefusalAnswer
-from infex.service.inflow import Inflows, Message, OtherSideGone, Receive, Refused
-from infex.service.refusals import LATER, encoded_refusal, refusal_of, status_of
-from infex.service.service_limits import SECONDS_TO_RETRY, ServiceLimits
+from infex.service.http_exchange import Reply, Send
+from infex.service.inflow import Inflow, Inflows, OtherSideGone, Receive, Refused
+from infex.service.refusals import refusal_of, status_of
+from infex.service.service_limits import ServiceLimits
 from infex.service.tokens import Scope, TokenFile
 
-Send = Callable[[Message], Awaitable[None]]
 Asgi = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
-Headers = Mapping[bytes, bytes]
+Answering = Callable[[MutableMapping[str, Any], Inflow, Reply], Awaitable[None]]
+HeadersByName = Mapping[bytes, bytes]
 
 SERVICE_LOG = logging.getLogger("infex.service")
 EVERY_SCOPE = frozenset(Scope)
-SECURITY_HEADERS = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
-    (
-        b"content-security-policy",
-        b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
-        b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    ),
-)
 SAME_SITE = (None, b"same-origin", b"none")  # what browsers say of a request of our own page
-NOT_KEPT = (b"cache-control", b"no-store")
 OPEN_TO_ALL = frozenset[Scope]()
 
 
@@ -66,6 +53,8 @@ Answered = Callable[[str, int, float], None]
 class Guard:
     """Lets requests through to `inner`, with the scopes that they have in `scope["infex.scopes"]`.
 
+    Their headers stand by name in `scope["infex.headers"]`.
+
     `hosts` are the names by which the service may be called; others are refused, for a page of somebody
     else's may have its name lead here. Without any token everybody has every scope; `Service` starts so on
     loopback alone. `life` is told when the service starts and ends.
@@ -73,7 +62,7 @@ class Guard:
 
     def __init__(
         self,
-        inner: Asgi,
+        inner: Answering,
         life: Asgi,
         needs: Needs,
         tokens: TokenFile,
@@ -83,7 +72,7 @@ class Guard:
     ) -> None:
         self._inner, self._life, self._needs, self._tokens = inner, life, needs, tokens
         self._inflows, self._answered = Inflows(limits), answered
-        self._hosts = frozenset(host.lower() for host in hosts)
+        self._hosts = frozenset(host.lower().encode() for host in hosts)
         self.closing = False
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
@@ -94,7 +83,7 @@ class Guard:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        begun, reply = time.perf_counter(), _Reply(send)
+        begun, reply = time.perf_counter(), Reply(send)
         needed = self._needs(scope)
         try:
             await self._answer(scope, receive, reply, needed.scopes)
@@ -105,7 +94,7 @@ class Guard:
         self,
         scope: MutableMapping[str, Any],
         receive: Receive,
-        reply: _Reply,
+        reply: Reply,
         needed: frozenset[Scope] | None,
     ) -> None:
         try:
@@ -127,10 +116,10 @@ class Guard:
             words = RefusalAnswer(error="InternalError", message="the service failed: its log says where")
             await reply.refuse(500, words)
 
-    def _admitted(self, scope: Mapping[str, Any], needed: frozenset[Scope] | None) -> frozenset[Scope]:
+    def _admitted(self, scope: MutableMapping[str, Any], needed: frozenset[Scope] | None) -> frozenset[Scope]:
         """The scopes of whoever asks; Refused if they are too few."""
-        headers: dict[bytes, bytes] = dict(scope["headers"])
-        self._refuse_host(headers)
+        scope["infex.headers"] = headers = dict[bytes, bytes](scope["headers"])
+        self._refuse_host(headers.get(b"host", b""))
         if needed is OPEN_TO_ALL:
             return OPEN_TO_ALL
         if self.closing:
@@ -143,9 +132,9 @@ class Guard:
             raise Refused(403, "ScopeTooSmall", "the token does not allow this", f"a token with {wanted}")
         return held
 
-    def _held(self, headers: Headers) -> frozenset[Scope]:
+    def _held(self, headers: HeadersByName) -> frozenset[Scope]:
         kind, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
-        if not token and not self._tokens.listed():
+        if not token and self._tokens.is_empty:
             _refuse_other_sites(headers)
             return EVERY_SCOPE
         scopes = self._tokens.scopes(token.strip()) if kind.lower() == "bearer" else None
@@ -153,45 +142,17 @@ class Guard:
             raise Refused(401, "TokenNeeded", "no valid token was given", "Authorization: Bearer TOKEN")
         return scopes
 
-    def _refuse_host(self, headers: Headers) -> None:
-        host = headers.get(b"host", b"").decode("latin-1").lower()
-        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
-        if name not in self._hosts:
+    def _refuse_host(self, host: bytes) -> None:
+        """Refuses a name that is not known, with or without a port behind it."""
+        name, _, port = host.lower().rpartition(b":")
+        if (name if port.isdigit() else host.lower()) not in self._hosts:
             raise Refused(
                 421, "OtherHost", "the service is not known by this name", "--host-name NAME", "Host"
             )
 
 
-def _refuse_other_sites(headers: Headers) -> None:
+def _refuse_other_sites(headers: HeadersByName) -> None:
     """Where no token is needed, a page of another site could ask in the name of whoever looks at it."""
     site, origin = headers.get(b"sec-fetch-site"), headers.get(b"origin")
     if site not in SAME_SITE or origin not in (None, b"http://" + headers.get(b"host", b"")):
         raise Refused(403, "OtherSite", "a page of another site asked", "a request of this site", "Origin")
-
-
-class _Reply:
-    """Sends an answer, with the headers that all answers have."""
-
-    def __init__(self, send: Send) -> None:
-        self._send, self._begun, self.status = send, False, 0
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self._begun, self.status = True, message["status"]
-            headers = list(message.get("headers", ()))
-            kept = any(name == b"cache-control" for name, _ in headers)
-            message["headers"] = [*headers, *SECURITY_HEADERS, *(() if kept else (NOT_KEPT,))]
-        await self._send(message)
-
-    async def refuse(self, status: int, refusal: RefusalAnswer) -> None:
-        """Sends a refusal, unless an answer has begun."""
-        if self._begun:
-            raise ConnectionError("an answer that had begun could not be ended")
-        body = encoded_refusal(refusal)
-        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-        if status in LATER:
-            headers.append((b"retry-after", str(SECONDS_TO_RETRY).encode()))
-        if status == 401:
-            headers.append((b"www-authenticate", b'Bearer realm="infex"'))
-        await self({"type": "http.response.start", "status": status, "headers": headers})
-        await self._send({"type": "http.response.body", "body": body})

@@ -44,24 +44,20 @@ class Inflows:
         """That of one request."""
         return Inflow(receive, self)
 
-    async def next_of(self, inflow: Inflow, receive: Receive) -> Message:
-        """The next message; TimeoutError if it takes until `inflow.until`."""
+    def expect(self, inflow: Inflow) -> asyncio.Task[Any]:
+        """The task that awaits a body from now on, until `arrived`; it is cancelled when that is late."""
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         if task is None:
             raise RuntimeError("bodies are received by tasks alone")
-        inflow.until = inflow.until or loop.time() + self.limits.seconds
-        self._awaited[task] = inflow.until, inflow
+        until = loop.time() + self.limits.seconds
+        self._awaited[task] = until, inflow
         if self._timer is None:
-            self._timer = loop.call_at(inflow.until, self._end_late, loop)
-        try:
-            return await receive()
-        except asyncio.CancelledError:
-            if inflow.is_late:
-                task.uncancel()
-                raise TimeoutError from None
-            raise
-        finally:
-            del self._awaited[task]
+            self._timer = loop.call_at(until, self._end_late, loop)
+        return task
+
+    def arrived(self, task: asyncio.Task[Any]) -> None:
+        """Nobody waits for that body any more."""
+        del self._awaited[task]
 
     def _end_late(self, loop: asyncio.AbstractEventLoop) -> None:
         self._timer = None
@@ -78,25 +74,40 @@ class Inflows:
 class Inflow:
     """Receives the body of a request, up to a limit of size and of time; Refused beyond it."""
 
-    __slots__ = ("_inflows", "_receive", "_size", "_whole", "is_late", "until")
+    __slots__ = ("_inflows", "_receive", "is_late")
 
     def __init__(self, receive: Receive, inflows: Inflows) -> None:
-        self._receive, self._inflows, self._size, self._whole = receive, inflows, 0, False
-        self.until, self.is_late = 0.0, False
+        self._receive, self._inflows, self.is_late = receive, inflows, False
 
     async def __call__(self) -> Message:
-        """The next message of ASGI."""
-        if self._whole:
-            return await self._receive()  # which tells when the other side has gone
+        """The next message of ASGI, for whoever reads no body: it tells when the other side has gone."""
+        return await self._receive()
+
+    async def whole(self) -> bytes:
+        """The body."""
+        task = self._inflows.expect(self)
         try:
-            message = await self._inflows.next_of(self, self._receive)
-        except TimeoutError:
+            return await self._joined()
+        except asyncio.CancelledError:
+            if not self.is_late:
+                raise
+            task.uncancel()
             raise Refused(408, "TooSlow", "the body did not come in time", "a body at once", "body") from None
-        if message["type"] == "http.disconnect":
-            raise OtherSideGone
-        self._size += len(message.get("body", b""))
-        self._whole = not message.get("more_body", False)
+        finally:
+            self._inflows.arrived(task)
+
+    async def _joined(self) -> bytes:
+        body, more = b"", True
+        while more:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise OtherSideGone
+            part, more = message.get("body", b""), message.get("more_body", False)
+            body = body + part if body else part
+            self._refuse_large(len(body))
+        return body
+
+    def _refuse_large(self, size: int) -> None:
         most = self._inflows.limits.body
-        if self._size > most:
+        if size > most:
             raise Refused(413, "TooLarge", "the body is too large", f"at most {most} bytes", "body")
-        return message

@@ -7,8 +7,7 @@ from hashlib import blake2b
 from importlib.resources import files
 from typing import NamedTuple
 
-from starlette.requests import Request
-from starlette.responses import Response
+from infex.service.http_exchange import WITHOUT_BODY, HttpAnswer, HttpRequest
 
 
 class PageFile(NamedTuple):
@@ -28,17 +27,17 @@ FILES = {
 }
 
 
-def answer(file: PageFile) -> Callable[[Request], Awaitable[Response]]:
+def answer(file: PageFile) -> Callable[[HttpRequest], Awaitable[HttpAnswer]]:
     """The answer that gives a file; 304 to whoever has it already."""
     content = files(file.package).joinpath(file.name).read_bytes()
-    tag = f'"{blake2b(content, digest_size=12).hexdigest()}"'
-    headers = {"etag": tag, "cache-control": "no-cache", "content-type": file.media}
+    tag = f'"{blake2b(content, digest_size=12).hexdigest()}"'.encode()
+    headers = ((b"etag", tag), (b"cache-control", b"no-cache"))
+    whole = HttpAnswer(content, 200, file.media.encode(), headers)
+    known = HttpAnswer(b"", WITHOUT_BODY, file.media.encode(), headers)
 
-    async def page_file(request: Request) -> Response:
+    async def page_file(request: HttpRequest) -> HttpAnswer:
         """A file of the page, which holds no data."""
-        if request.headers.get("if-none-match") == tag:
-            return Response(status_code=304, headers=headers)
-        return Response(content, headers=headers)
+        return known if request.headers.get(b"if-none-match") == tag else whole
 
     page_file.__name__ = file.name.replace(".", "_")
     return page_file

@@ -49,18 +49,8 @@ FIELD_FIRST = re.compile(r"(?:an? )?(\w+)(?: must|=)")  # how messages about a s
 ENCODER_OF_REFUSALS = msgspec.json.Encoder()
 
 
-class RefusedInBatch(InfexError):
-    """One request of many was refused: those before it stand, and the same batch again is safe."""
-
-    def __init__(self, place: int, error: InfexError) -> None:
-        super().__init__(f"request {place} of the batch, counted from 0, was refused: {error}")
-        self.place, self.error = place, error
-
-
 def status_of(error: InfexError) -> int:
     """The status that says what kind of refusal it is."""
-    if isinstance(error, RefusedInBatch):
-        return status_of(error.error)
     for kind in type(error).__mro__:
         if kind in STATUS_OF:
             return STATUS_OF[kind]
@@ -68,10 +58,10 @@ def status_of(error: InfexError) -> int:
 
 
 def refusal_of(error: InfexError) -> RefusalAnswer:
-    """The body that says what was wrong."""
-    if isinstance(error, RefusedInBatch):
-        inner = refusal_of(error.error)
-        place = f"[{error.place}]" if inner.field is None else f"[{error.place}].{inner.field}"
+    """The body that says what was wrong; of a batch, in which row."""
+    if error.row is not None and isinstance(error.__cause__, InfexError):
+        inner = refusal_of(error.__cause__)
+        place = f"[{error.row}]" if inner.field is None else f"[{error.row}].{inner.field}"
         return msgspec.structs.replace(inner, message=str(error), field=place)
     if isinstance(error, InvalidBody):
         words = {"field": error.field, "value": error.value, "expected": error.expected}

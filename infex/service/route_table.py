@@ -7,14 +7,14 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMappi
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, final
 
-from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import StreamingResponse
 
-from infex.service.guard import OPEN_TO_ALL, Needed, Send
-from infex.service.inflow import Receive
+from infex.service.guard import OPEN_TO_ALL, Needed
+from infex.service.http_exchange import HttpAnswer, HttpRequest, Reply
+from infex.service.inflow import Inflow
 from infex.service.tokens import Scope
 
-Endpoint = Callable[[Request], Awaitable[Response]]
+Endpoint = Callable[[HttpRequest], Awaitable[HttpAnswer | StreamingResponse]]
 NOT_ON_THE_TABLE = Needed(None, "unknown")
 
 
@@ -68,10 +68,13 @@ class RouteTable:
                 return line.needed
         return NOT_ON_THE_TABLE
 
-    async def answer(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    async def answer(self, scope: MutableMapping[str, Any], inflow: Inflow, reply: Reply) -> None:
         """Answers a request whose line was found."""
-        response: Response = await scope["infex.answer"](Request(scope, receive, send))
-        await response(scope, receive, send)
+        answer = await scope["infex.answer"](HttpRequest(scope, inflow))
+        if type(answer) is HttpAnswer:
+            await reply.answer(answer)
+        else:  # it comes bit by bit
+            await answer(scope, inflow, reply)
 
 
 def _line(address: Address) -> TableLine:

@@ -2,82 +2,100 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from infex.errors import InfexError, InvalidBody
+from infex.bandit import Decision
+from infex.errors import InvalidBody
+from infex.service.answers import RewardAnswer
 from infex.service.open_studies import thing_of
-from infex.service.refusals import RefusedInBatch
 from infex.service.replays import key_of
 from infex.service.shapes import AmendmentRequest, DecisionRequest, RewardRequest
+from infex.study.row_batches import AskedRow, ToldRow, ask_rows, tell_rows
 from infex.study.showing import paused_policy, policy_of, resumed_policy
 from infex.study.study import Study
 
-PER_KEY = {"context", "unit"}  # what a batch may have one of for each key
+
+def key_in(request: DecisionRequest, header: str | None) -> str:
+    """The key of a decision: its own, or the Idempotency-Key."""
+    if request.key is not None:
+        return request.key
+    return key_of(_needed(header, "key"))
 
 
-def keyed(many: Sequence[DecisionRequest], header: str | None) -> list[tuple[str, dict[str, Any]]]:
-    """What is asked for each key; without keys the Idempotency-Key is taken, numbered in a batch."""
-    found = []
-    for place, each in enumerate(many):
-        key = each.key
-        if key is None:
-            if header is None:
-                raise InvalidBody("key is missing", field="key", expected="a key, or an Idempotency-Key")
-            key = key_of(header) if len(many) == 1 else f"{key_of(header)}#{place}"
-        options = {
-            "context": each.context,
-            "arms": each.arms,
-            "labels": each.labels,
-            "allowed": each.allowed,
-            "offered": each.offered,
-            "explore": None if each.explore else False,
-            "unit": each.unit,
-        }
-        found.append((key, options))
-    return found
+def keys_in(many: Sequence[DecisionRequest], header: str | None) -> list[str]:
+    """The keys of a batch: their own, or the Idempotency-Key with the row behind it."""
+    return [
+        f"{key_of(_needed(header, f'[{row}].key'))}#{row}" if each.key is None else each.key
+        for row, each in enumerate(many)
+    ]
 
 
-def _given(options: dict[str, Any]) -> set[str]:
-    return {word for word, value in options.items() if value is not None}
+def _needed(header: str | None, field: str) -> str:
+    if header is None:
+        raise InvalidBody(f"{field} is missing", field=field, expected="a key, or an Idempotency-Key")
+    return header
 
 
-def asked_all(study: Study, keyed: list[tuple[str, dict[str, Any]]]) -> list[Any]:
-    """The decisions, not yet on disk."""
-    if len(keyed) > 1 and all(PER_KEY.issuperset(_given(options)) for _, options in keyed):
-        with contextlib.suppress(InfexError):  # then one by one, which says where it was
-            contexts, units = ([options[word] for _, options in keyed] for word in ("context", "unit"))
-            with_contexts = None if contexts.count(None) == len(contexts) else contexts
-            return study.ask_many(
-                [key for key, _ in keyed], contexts=with_contexts, units=units, durable=False
-            )
-    found = []
-    for place, (key, options) in enumerate(keyed):
-        with _in_batch(place, len(keyed)):
-            found.append(study.ask(key, durable=False, **options))
-    return found
+def asked_one(study: Study, key: str, request: DecisionRequest) -> Decision:
+    """The decision, not yet on disk."""
+    return study.ask(key, unit=request.unit, durable=False, **_options(request))
 
 
-def told_all(study: Study, many: list[RewardRequest]) -> list[str]:
-    """The states of decisions whose rewards were told, not yet on disk."""
-    states = []
-    for place, each in enumerate(many):
-        with _in_batch(place, len(many)):
-            state = study.tell(each.key, each.reward, weight=each.weight, part=each.part, durable=False)
-            states.append(state.value)
-    return states
+def asked_all(study: Study, keys: list[str], many: Sequence[DecisionRequest]) -> list[Decision]:
+    """The decisions, not yet on disk; if one is refused, none is taken."""
+    if not all(map(_is_plain, many)):
+        return ask_rows(study, list(map(_row, keys, many)), durable=False)
+    contexts, units = [each.context for each in many], [each.unit for each in many]
+    return study.ask_many(keys, contexts=_column(contexts), units=_column(units), durable=False)
 
 
-@contextlib.contextmanager
-def _in_batch(place: int, count: int) -> Iterator[None]:
-    """Says of an error in a batch where it was; those before it stand."""
-    try:
-        yield
-    except InfexError as error:
-        if count == 1:
-            raise
-        raise RefusedInBatch(place, error) from error
+def _is_plain(request: DecisionRequest) -> bool:
+    """Does it ask with a context at the most, as columns of a batch can say it?"""
+    return (
+        request.arms is None
+        and request.labels is None
+        and request.allowed is None
+        and request.offered is None
+        and request.explore
+    )
+
+
+def _column(values: list[Any]) -> list[Any] | None:
+    return None if values.count(None) == len(values) else values
+
+
+def _row(key: str, request: DecisionRequest) -> AskedRow:
+    return AskedRow(key, request.unit, _options(request))
+
+
+def _options(request: DecisionRequest) -> dict[str, Any]:
+    """What `Study.ask` is to be given; None was not said."""
+    return {
+        "context": request.context,
+        "arms": request.arms,
+        "labels": request.labels,
+        "allowed": request.allowed,
+        "offered": request.offered,
+        "explore": None if request.explore else False,
+    }
+
+
+def told_one(study: Study, told: RewardRequest) -> RewardAnswer:
+    """What has become of a decision whose reward was told, not yet on disk."""
+    state = study.tell(told.key, told.reward, weight=told.weight, part=told.part, durable=False)
+    return RewardAnswer(told.key, state.value)
+
+
+def told_all(study: Study, many: Sequence[RewardRequest]) -> list[RewardAnswer]:
+    """The same of many; if one is refused, none is told."""
+    if all(each.weight == 1.0 and each.part is None for each in many):
+        keys, rewards = [each.key for each in many], [each.reward for each in many]
+        states = study.tell_many(keys, rewards, durable=False)
+    else:
+        rows = [ToldRow(each.key, each.reward, each.weight, each.part) for each in many]
+        states = tell_rows(study, rows, durable=False)
+    return [RewardAnswer(each.key, state.value) for each, state in zip(many, states, strict=True)]
 
 
 def amend_study(study: Study, change: AmendmentRequest) -> None:

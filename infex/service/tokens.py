@@ -81,6 +81,11 @@ class TokenFile:
         """All tokens that are valid, oldest first; their secrets are known to nobody here."""
         return list(self._fresh().values())
 
+    @property
+    def is_empty(self) -> bool:
+        """Is there no valid token?"""
+        return not self._fresh()
+
     def make(self, scopes: Iterable[str], note: str = "") -> str:
         """A new token, which is told this once."""
         wanted = _checked_scopes(scopes)

@@ -16,7 +16,7 @@ from infex.study.rules import MICROSECONDS
 from infex.study.standing import Standing
 from infex.study.state_snapshots import snapshot_of
 from infex.study.store import Snapshot, Store
-from infex.study.writer import Writer
+from infex.study.writer import Ticket, Writer
 
 Answer = TypeVar("Answer")
 CLOSED_KEPT = 4096  # cases that were closed last, which are likely to be asked for again
@@ -59,6 +59,9 @@ class Desk(Protocol):
 
     def flush(self) -> None:
         """Returns when all that was added is on disk."""
+
+    def when_flushed(self, call: Callable[[StoreFailed | None], None]) -> None:
+        """Calls when all that was added is on disk, or with why it is not; no matter which thread."""
 
     def keep_snapshot(self) -> None:
         """Keeps the state for a quick start; if that fails, the next start takes longer."""
@@ -211,10 +214,16 @@ class LocalDesk:
         self._closed.clear()
 
     def flush(self) -> None:
+        self._writer.wait(self._last_ticket())
+
+    def when_flushed(self, call: Callable[[StoreFailed | None], None]) -> None:
+        ticket = self._last_ticket()
+        self._writer.call(ticket, lambda: call(self._writer.failure_of(ticket.number)))
+
+    def _last_ticket(self) -> Ticket:
         with self._counter.held():
             self._hand_over([])
-            ticket = self._writer.again(self._writer.added)
-        self._writer.wait(ticket)
+            return self._writer.again(self._writer.added)
 
     def keep_snapshot(self) -> None:
         try:

@@ -11,7 +11,7 @@ import msgspec
 from infex.bandit import Decision
 from infex.bandit.journaling import Prepared, decide_own, prepared, refuse_options, refuse_reward
 from infex.checks import told
-from infex.errors import AnotherRequest, InfexError, InvalidSetting, UnknownDecision
+from infex.errors import AlreadyTold, AnotherRequest, InfexError, InvalidSetting, UnknownDecision
 from infex.study.cases import Case, EntryKind, RewardState, held_case
 from infex.study.contents import (
     CONTENT_VERSION,
@@ -92,7 +92,9 @@ def in_row(row: int, key: object) -> Iterator[None]:
     try:
         yield
     except InfexError as error:
-        raise type(error)(f"row {row}, {told(key)}: {error}. Nothing of this batch was taken in") from error
+        refused = type(error)(f"row {row}, {told(key)}: {error}. Nothing of this batch was taken in")
+        refused.row = row
+        raise refused from error
 
 
 def _hold_out(desk: Desk, key: str, unit: str, request: Request, now: int) -> tuple[Decision, int]:
@@ -132,10 +134,11 @@ def tell_one(desk: Desk, told: KeyedReward) -> tuple[RewardState, int]:
 
 def tell_all(desk: Desk, every: Sequence[KeyedReward]) -> tuple[list[RewardState], int]:
     """The same for many rewards: if one is refused, none was told."""
-    now = expired(desk)
+    now, firsts = expired(desk), dict[tuple[str, str | None], RewardContent]()
     for row, keyed in enumerate(every):
         with in_row(row, keyed.key):
             _refuse_reward(desk, keyed)
+            _refuse_differing(desk.standing.rules.sums, firsts, keyed)
     found, number = [], 0
     for row, keyed in enumerate(every):
         with in_row(row, keyed.key):
@@ -150,6 +153,20 @@ def _refuse_reward(desk: Desk, told: KeyedReward) -> None:
     case, standing = known_case(desk, told.key), desk.standing
     if not _repeats(standing, case, told) and not case.held and case.is_open:
         refuse_reward(standing.bandit, told.content.reward or 0.0)
+
+
+def _refuse_differing(
+    sums: bool, firsts: dict[tuple[str, str | None], RewardContent], told: KeyedReward
+) -> None:
+    """Refuses what a row before rules out: found after that row was told, the state would be built anew."""
+    key, again = told
+    part = again.part if sums else None
+    first = firsts.setdefault((key, part), again)
+    counts_once = not sums or part is not None
+    if first.weight != again.weight or (counts_once and first.reward != again.reward):
+        raise AlreadyTold(
+            f"decision {key!r} has the reward {first.reward!r} in a row before, got {again.reward!r}"
+        )
 
 
 def _repeats(standing: Standing, case: Case, told: KeyedReward) -> bool:

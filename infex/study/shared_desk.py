@@ -111,6 +111,10 @@ class SharedDesk:
                 self._drafts.clear()
                 self._ahead = False
 
+    def when_flushed(self, call: Callable[[StoreFailed | None], None]) -> None:
+        self.flush()
+        call(None)
+
     def keep_snapshot(self) -> None:
         with contextlib.suppress(InfexError), self._lock:
             self._snapshot_at = self._mark.number

@@ -30,6 +30,7 @@ from infex.checks import HEAVIEST_WEIGHT, LARGEST_REWARD, real
 from infex.errors import (
     InvalidReward,
     InvalidSetting,
+    StoreFailed,
 )
 from infex.features.table_encoding import NONE_GIVEN, Categories, Numbers
 from infex.policies.traits import Policy, checked
@@ -291,6 +292,10 @@ class Study:
     def flush(self) -> None:
         """Returns when all that was asked and told is on disk."""
         self._desk.flush()
+
+    def when_flushed(self, call: Callable[[StoreFailed | None], None]) -> None:
+        """Calls, from any thread, when all that was asked and told is on disk, or with why it is not."""
+        self._desk.when_flushed(call)
 
     def close(self) -> None:
         """Writes what is left, and lets go of the store."""

@@ -111,8 +111,17 @@ class Writer:
 
     def refuse_unwritten(self, number: int) -> None:
         """Raises StoreFailed unless this entry is on disk."""
-        if self._written < number:
-            raise StoreFailed(f"not acknowledged: {self._error}") from self._error
+        failed = self.failure_of(number)
+        if failed is not None:
+            raise failed
+
+    def failure_of(self, number: int) -> StoreFailed | None:
+        """Why this entry is not on disk; None if it is."""
+        if self._written >= number:
+            return None
+        failed = StoreFailed(f"not acknowledged: {self._error}")
+        failed.__cause__ = self._error
+        return failed
 
     def wait(self, ticket: Ticket) -> None:
         """Returns when what has this ticket is on disk."""

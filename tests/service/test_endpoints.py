@@ -73,22 +73,53 @@ def test_the_same_again_gets_the_same_and_another_request_422(tmp_path: Path) ->
         assert call("GET", f"{DECISIONS}/a").json["reward"] == 1.0
 
 
-def test_a_batch_says_which_was_refused_and_those_before_it_stand(tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", [{}, {"explore": False}], ids=["columns", "rows"])
+def test_a_batch_of_which_one_is_refused_changes_nothing(tmp_path: Path, more: dict[str, Any]) -> None:
     with running(tmp_path, ServiceLimits(batch=3)) as call:
         call("POST", "/v1/studies", PRICING)
-        batch = [
-            {"key": "a", "context": CONTEXT},
-            {"key": "b", "context": [1.0]},
-            {"key": "c", "context": CONTEXT},
-        ]
-        reply = call("POST", DECISIONS, batch)
+        batch = [{"key": key, "context": CONTEXT, **more} for key in "abc"]
+        wrong = [batch[0], {**batch[1], "context": [1.0]}, batch[2]]
+        reply = call("POST", DECISIONS, wrong, {"idempotency-key": "first"})
         assert (reply.status, reply.json["field"]) == (422, "[1].context")
-        assert call("GET", f"{DECISIONS}/a").json["decision"]["round"] == 1
-        assert call("GET", f"{DECISIONS}/c").status == 404
-        told = call("POST", REWARDS, [{"key": "a", "reward": 1}, {"key": "zz", "reward": 1}])
-        assert (told.status, told.json["field"]) == (404, "[1].key")
-        for wrong in ([], [batch[0]] * 4):
-            assert call("POST", DECISIONS, wrong).json["field"] == "body"
+        assert "Nothing of this batch was taken in" in reply.json["message"]
+        assert [call("GET", f"{DECISIONS}/{key}").status for key in "abc"] == [404, 404, 404]
+        for header in (
+            "first",
+            "second",
+        ):  # a refusal is not kept: the same key will do, and so will a new one
+            right = call("POST", DECISIONS, batch, {"idempotency-key": header})
+            assert [each["round"] for each in right.json] == [1, 2, 3]
+        for size in ([], [batch[0]] * 4):
+            assert call("POST", DECISIONS, size).json["field"] == "body"
+
+
+@pytest.mark.parametrize("more", [{}, {"weight": 2.0}], ids=["columns", "rows"])
+def test_rewards_of_which_one_is_refused_are_not_told(tmp_path: Path, more: dict[str, Any]) -> None:
+    with running(tmp_path) as call:
+        call("POST", "/v1/studies", PRICING)
+        call("POST", DECISIONS, [{"key": key, "context": CONTEXT} for key in "ab"])
+        for second, status, field in (
+            ({"key": "zz", "reward": 1.0}, 404, "[1].key"),
+            ({"key": "b", "reward": 1e300}, 422, "[1].reward"),
+            ({"key": "a", "reward": 0.25, **more}, 422, "[1].reward"),  # which only the batch contradicts
+            ({"key": "b"}, 422, "[1].reward"),
+        ):
+            refused = call("POST", REWARDS, [{"key": "a", "reward": 1.0, **more}, second])
+            assert (refused.status, refused.json["field"]) == (status, field)
+            assert [call("GET", f"{DECISIONS}/{key}").json["state"] for key in "ab"] == ["pending"] * 2
+        right = [{"key": "a", "reward": 1.0, **more}, {"key": "b", "reward": 0.5}]
+        assert [each["state"] for each in call("POST", REWARDS, right).json] == ["rewarded"] * 2
+
+
+def test_a_batch_names_the_row_without_a_key_and_the_one_with_too_many_arms(tmp_path: Path) -> None:
+    with running(tmp_path, ServiceLimits(arms=3)) as call:
+        call("POST", "/v1/studies", PRICING)
+        one = {"key": "a", "context": CONTEXT}
+        assert call("POST", DECISIONS, [one, {"context": CONTEXT}]).json["field"] == "[1].key"
+        assert call("POST", DECISIONS, {"context": CONTEXT}).json["field"] == "key"
+        many = {"key": "b", "arms": [[1.0, 0.0]] * 4}
+        assert call("POST", DECISIONS, [one, many]).json["field"] == "[1].arms"
+        assert call("POST", DECISIONS, many).json["field"] == "arms"
 
 
 def test_keys_may_hold_any_letters(tmp_path: Path) -> None:

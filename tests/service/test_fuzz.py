@@ -1,81 +1,78 @@
-"""Requests made from the OpenAPI description by schemathesis: no 5xx, and every answer is as described."""
+"""Requests made from the OpenAPI description and spoiled in every way: no 5xx, and refusals name a field."""
 
-import json
-import resource
+import socket
+import subprocess
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
-import schemathesis
-from hypothesis import HealthCheck, Phase, given, settings
-from schemathesis.core.result import Ok
 
-from tests.service.running import PRICING, Running, running
+from tests.service import fuzzing
+from tests.service.running import PRICING, running
+from tests.service.serving_here import serving
+from tests.service.test_serving import asked, sent
+from tests.waiting import PATIENCE
 
-FEW, MANY = 12, 4000
 MOST_GROWTH = 50_000  # kilobytes
-UNENDING = ("/v1/events",)
+SLOW_BODIES = 20
+HALF = b"POST /v1/studies HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"
+LARGE = (
+    b"POST /v1/studies HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10000000\r\n\r\n" + b" " * 10_000_000
+)
 
 
-def fuzz(call: Running, examples: int) -> int:
-    """Sends so many requests to every address; how many there were."""
-    described = call("GET", "/openapi.json").json
-    schema = schemathesis.openapi.from_dict(described)
-    seen: dict[int, int] = {}
-    for operation in schema.get_all_operations():
-        assert isinstance(operation, Ok), operation
-        found = operation.ok()
-        if found.path not in UNENDING:
-            fuzz_one(call, found, examples, seen)
-    assert not [status for status in seen if status >= 500], seen
-    assert {200, 422} <= seen.keys(), seen
-    return sum(seen.values())
+def description(folder: Path) -> dict[str, Any]:
+    with running(folder) as call:
+        described: dict[str, Any] = call("GET", "/openapi.json").json
+        return described
 
 
-def fuzz_one(call: Running, operation: Any, examples: int, seen: dict[int, int]) -> None:
-    """Sends so many requests to one address."""
-
-    @given(case=operation.as_strategy())
-    @settings(max_examples=examples, phases=[Phase.generate], derandomize=True, database=None,
-              suppress_health_check=list(HealthCheck))  # fmt: skip
-    def send(case: Any) -> None:
-        status = sent(call, operation.path, case, sum(seen.values()) % 5 > 0)
-        seen[status] = seen.get(status, 0) + 1
-
-    send()
+def memory(process: subprocess.Popen[Any]) -> int:
+    """Kilobytes that a process has in memory."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0])
 
 
-def sent(call: Running, path: str, case: Any, known: bool) -> int:
-    """The status of an answer, whose body is JSON unless it is a page."""
-    path = path.format(**(case.path_parameters or {}) | ({"name": "pricing"} if known else {}))
-    query = "&".join(f"{name}={value}" for name, value in (case.query or {}).items())
-    body = case.body if isinstance(case.body, bytes | list | dict | str | int | float | bool) else None
-    headers = {name: str(value) for name, value in (case.headers or {}).items() if is_sent(name, str(value))}
-    reply = call(case.method, f"{path}?{query}" if query else path, body, headers)
-    assert reply.status < 500, (case.method, path, body, reply)
-    if reply.status >= 400:
-        said = json.loads(reply.body)
-        assert said["error"], reply
-        assert reply.status != 422 or said["field"] or said["message"]
-    return reply.status
+def fuzzed(folder: Path, examples: int, warm: int, count: int) -> int:
+    """By how many kilobytes a service grows while it is sent so many requests, after some that do not count.
+
+    All the while some bodies have come in half, and stay so.
+    """
+    pool = fuzzing.cases(description(folder), examples)
+    with serving(folder) as (url, process):
+        asked(url, "POST", "/v1/studies", PRICING)
+        place = urlsplit(url)
+        slow = [socket.create_connection((place.hostname, place.port), PATIENCE) for _ in range(SLOW_BODIES)]
+        for connection in slow:
+            connection.sendall(HALF)
+        judged(fuzzing.send_all(url, fuzzing.requests(pool, 1), warm))
+        before = memory(process)
+        judged(fuzzing.send_all(url, fuzzing.requests(pool, 2), count))
+        grown = memory(process) - before
+        for connection in slow:
+            connection.close()
+        assert asked(url, "GET", "/healthz")[0] == 200
+        return grown
 
 
-def is_sent(name: str, value: str) -> bool:
-    return name.lower() != "authorization" and value.isascii() and value.isprintable()
+def judged(seen: fuzzing.Seen) -> None:
+    assert not seen.wrong, (len(seen.wrong), seen.wrong[:5])
+    assert {200, 404, 422} <= seen.statuses.keys(), seen.statuses
 
 
 def test_requests_by_the_description_never_fail_the_service(tmp_path: Path) -> None:
-    with running(tmp_path) as call:
-        call("POST", "/v1/studies", PRICING)
-        assert fuzz(call, FEW) > 100
+    fuzzed(tmp_path, 4, 100, 700)
+
+
+def test_ten_megabytes_are_refused(tmp_path: Path) -> None:
+    with serving(tmp_path) as (url, _):
+        for _ in range(3):
+            back = sent(url, LARGE, half_close=False)
+            assert back.startswith(b"HTTP/1.1 413") or back == b"", back
+        assert asked(url, "GET", "/healthz")[0] == 200
 
 
 @pytest.mark.slow
 def test_a_hundred_thousand_requests_take_no_memory(tmp_path: Path) -> None:
-    with running(tmp_path) as call:
-        call("POST", "/v1/studies", PRICING)
-        count = fuzz(call, 200)
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        while count < 100_000:
-            count += fuzz(call, MANY)
-        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MOST_GROWTH
+    assert fuzzed(tmp_path, 150, 5_000, 100_000) < MOST_GROWTH

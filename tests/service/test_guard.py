@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from infex.service.guard import OPEN_TO_ALL, SECURITY_HEADERS
+from infex.service.guard import OPEN_TO_ALL
+from infex.service.http_exchange import DOCUMENT_HEADERS, SAFE_HEADERS
 from infex.service.route_table import Address
 from infex.service.service_limits import ServiceLimits
 from infex.service.tokens import Scope, TokenFile
@@ -131,9 +132,10 @@ def test_another_name_for_this_host_is_refused(tmp_path: Path, host: str) -> Non
 
 def test_every_answer_has_the_headers_that_keep_browsers_safe(tmp_path: Path) -> None:
     with running(tmp_path) as call:
-        for path in ("/", "/healthz", "/v1/studies", "/nothing"):
+        for path in ("/", "/metrics", "/healthz", "/v1/studies", "/nothing"):
             headers = call("GET", path).headers
-            for name, value in SECURITY_HEADERS:
+            shown = headers["content-type"] != "application/json"
+            for name, value in (*SAFE_HEADERS, *(DOCUMENT_HEADERS if shown else ())):
                 assert headers[name.decode()] == value.decode()
             assert headers["cache-control"] in ("no-store", "no-cache")
         assert "unsafe" not in headers["content-security-policy"]
@@ -156,7 +158,7 @@ def test_what_fails_within_is_told_to_nobody(
 
     with running(tmp_path) as call:
         call("POST", "/v1/studies", PRICING)
-        monkeypatch.setattr("infex.service.endpoints.asked_all", broken)
+        monkeypatch.setattr("infex.service.endpoints.asked_one", broken)
         with caplog.at_level(logging.DEBUG):
             reply = call("POST", "/v1/studies/pricing/decisions", {"key": "a", "context": CONTEXT})
     assert (reply.status, reply.json["error"]) == (500, "InternalError")

@@ -19,6 +19,7 @@ from infex.errors import (
 )
 from infex.study import study_figures
 from infex.study.jobs import Counter, Job
+from infex.study.row_batches import AskedRow, ToldRow, ask_rows, tell_rows
 from tests.study.studies import Clock, replayed_state, shop, state_of
 from tests.waiting import PATIENCE
 
@@ -225,3 +226,51 @@ def test_nobody_waits_while_the_ages_of_pending_decisions_are_counted(
         ages = found.result(PATIENCE)["pending_by_age"]
     by_hand = dict.fromkeys(ages, 0) | {"1": 1, str(7 * 86_400): 3}
     assert ages == by_hand
+
+
+def test_rewards_that_contradict_each_other_in_a_batch_cost_no_new_state(tmp_path: Path) -> None:
+    with shop(tmp_path, again="sum") as study:
+        study.ask_many(["a", "b"])
+        standing = study._desk.standing
+        for second in (ToldRow("a", 1.0, 1.0, "milk"), ToldRow("a", 0.5, 2.0, "milk")):
+            with pytest.raises(AlreadyTold, match="row 2, 'a'") as refused:
+                tell_rows(study, [ToldRow("a", 0.5, 1.0, "milk"), ToldRow("b", 1.0), second])
+            assert refused.value.row == 2
+        assert [study.state(key).value for key in "ab"] == ["pending", "pending"]
+        assert study._desk.standing is standing
+        tell_rows(study, [ToldRow("a", 0.5, 1.0, "milk"), ToldRow("a", 1.0), ToldRow("a", 1.0)])
+        assert study.explain("a", prove=False).reward == 2.5
+
+
+def test_rows_that_differ_in_more_than_contexts_are_as_if_asked_one_by_one(tmp_path: Path) -> None:
+    rows = [
+        AskedRow("a", None, {"context": [0.6, 0.8]}),
+        AskedRow("b", "anna", {"context": [0.0, 1.0], "offered": ["juice"]}),
+        AskedRow("c", None, {"context": [1.0, 0.0], "explore": False}),
+    ]
+    with shop(tmp_path, features=SHOP) as study, shop(tmp_path, "other", features=SHOP) as other:
+        decided = [other.ask(key, unit=unit, **options) for key, unit, options in rows]
+        assert ask_rows(study, rows) == decided
+        assert state_of(study)[0] == state_of(other)[0]
+        with pytest.raises(InvalidContext) as refused:
+            ask_rows(
+                study, [AskedRow("d", None, {"context": [0.6, 0.8]}), AskedRow("e", None, {"context": [1]})]
+            )
+        assert refused.value.row == 1
+        assert study.metrics()["decisions"] == 3
+
+
+def test_a_call_is_made_when_all_is_on_disk_or_told_why_not(tmp_path: Path) -> None:
+    with shop(tmp_path) as study:
+        study.ask("a", durable=False)
+        outcomes: list[StoreFailed | None] = []
+        called = threading.Event()
+
+        def call(failed: StoreFailed | None) -> None:
+            outcomes.append(failed)
+            called.set()
+
+        study.when_flushed(call)
+        assert called.wait(PATIENCE)
+        assert outcomes == [None]
+        assert study._desk.store.of_key(study.name, "a")

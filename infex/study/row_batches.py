@@ -1,0 +1,46 @@
+"""Batches whose rows differ in more than contexts: all or nothing, as `ask_many` and `tell_many` are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from infex.bandit import Decision
+from infex.study.cases import RewardState
+from infex.study.moves import KeyedReward, ask_all, in_row, tell_all
+from infex.study.study import Study, _content, _question
+
+
+class AskedRow(NamedTuple):
+    """What is asked under a key, of a unit or of nobody; `options` are those of `Study.ask`."""
+
+    key: str
+    unit: str | None
+    options: dict[str, Any]
+
+
+class ToldRow(NamedTuple):
+    """What is told of a key; the rest is as in `Study.tell`."""
+
+    key: str
+    reward: float
+    weight: float = 1.0
+    part: str | None = None
+
+
+def ask_rows(study: Study, rows: Sequence[AskedRow], durable: bool = True) -> list[Decision]:
+    """The decisions of all rows, in one commit; if one is refused (`error.row`), none is taken."""
+    questions = []
+    for row, (key, unit, options) in enumerate(rows):
+        with in_row(row, key):
+            questions.append(_question(key, unit, options))
+    return study._desk.run(lambda: ask_all(study._desk, questions), durable)
+
+
+def tell_rows(study: Study, rows: Sequence[ToldRow], durable: bool = True) -> list[RewardState]:
+    """The states after all rewards, in one commit; if one is refused (`error.row`), none is told."""
+    every = []
+    for row, (key, reward, weight, part) in enumerate(rows):
+        with in_row(row, key):
+            every.append(KeyedReward(key, _content(reward, weight, part)))
+    return study._desk.run(lambda: tell_all(study._desk, every), durable)
