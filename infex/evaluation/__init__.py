@@ -11,7 +11,7 @@
 from infex.evaluation.adding_up import PartSums, SummedValue, evaluate_parts, judged_sums, part_sums
 from infex.evaluation.bandit_of_parts import LogPart, bandit_of_parts, log_parts
 from infex.evaluation.checking import LogCheck, check
-from infex.evaluation.comparing import Comparison, NeededExplorations
+from infex.evaluation.comparing import Comparison, NeededExplorations, compare, needed
 from infex.evaluation.evaluating import evaluate
 from infex.evaluation.evaluation import Evaluation
 from infex.evaluation.pessimism import LearntPolicy, learn
@@ -42,12 +42,14 @@ __all__ = [
     "bandit",
     "bandit_of_parts",
     "check",
+    "compare",
     "evaluate",
     "evaluate_parts",
     "judged_sums",
     "learn",
     "log_parts",
     "logged",
+    "needed",
     "part_sums",
     "reach",
     "read",

@@ -28,7 +28,8 @@ SETTINGS = {"clipped": 10.0, "switch": 10.0, "shrunk": 100.0, "bent": 0.1}
 class Drawn:
     """`model` plus the mean of `gains`, one for each of `rows` (draws, or blocks); `weight` of draws.
 
-    `reward` and `weight` are of drawn rounds. `setting` is what a way was tuned to.
+    `reward` and `weight` are of drawn rounds; `taken` are the weights as a way has made them smaller, and
+    `setting` is what it was tuned to.
     """
 
     model: float
@@ -37,6 +38,7 @@ class Drawn:
     weight: Floats
     reward: Floats
     setting: float | None = None
+    taken: Floats | None = None
 
 
 def drawn_by(
@@ -84,7 +86,9 @@ def _with_model(
         "shrunk": ways.shrunk,
         "bent": ways.bent,
     }
-    return Drawn(model, made[way](number).terms(left), rows, weight, reward, number)
+    chosen, zero = made[way](number), np.zeros(rows.size)
+    taken = chosen.terms(ways.Weighed(weight, np.ones(rows.size), zero, zero))
+    return Drawn(model, chosen.terms(left), rows, weight, reward, number, taken)
 
 
 def frozen_value(work: Groundwork, rounds: TargetRounds) -> float:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from infex.arrays import Floats
+from infex.arrays import Floats, Integers
 from infex.checks import real
 from infex.errors import OutOfReach
 from infex.evaluation import intervals
@@ -16,6 +16,9 @@ from infex.evaluation.groundwork import Groundwork
 from infex.evaluation.interval_choice import NO_BOUNDS, at_any_time, ground_of, groups_of
 from infex.evaluation.intervals import Bounds
 from infex.evaluation.target_value import TargetValue, spread_of
+
+if TYPE_CHECKING:
+    from infex.evaluation.evaluation import Evaluation
 
 Outcome = Literal["better", "worse", "cannot tell"]
 
@@ -62,42 +65,160 @@ class NeededExplorations(NamedTuple):
     now: float
 
 
+def compare(found: Evaluation, first: str, second: str) -> Comparison:
+    """The paired difference of two targets of what `evaluate` has `found`, with its interval and the verdict.
+
+    `first` and `second` are names of targets; `found.compare(first, second)` is the same.
+
+    >>> from infex import evaluation
+    >>> log = evaluation.Log(arm=[0, 1] * 100, reward=[1.0, 0.0] * 100, probability=[0.5] * 200)
+    >>> found = evaluation.evaluate(log, {"first": 0, "other": 1}, rewards=(0, 1), way="ratio")
+    >>> evaluation.compare(found, "first", "other").verdict
+    'better'
+    """
+    if (first, second) not in found.known:
+        found.known[first, second] = compared(found[first], found[second], found.work)
+    return found.known[first, second]
+
+
+def needed(found: Evaluation, first: str, second: str, half: float | None = None) -> NeededExplorations:
+    """How many more explorations would bring the difference of two targets of `found` within -+`half`.
+
+    `first` and `second` are names of targets. Without `half`: within its own size, so that the verdict is
+    settled if it is what it seems. `found.needed(first, second, half)` is the same.
+
+    >>> from infex import evaluation
+    >>> log = evaluation.Log(arm=[0, 1, 1, 0] * 50, reward=[1.0, 0.0, 1.0, 0.0] * 50, probability=[0.5] * 200)
+    >>> found = evaluation.evaluate(log, {"first": 0, "other": 1}, rewards=(0, 1), way="ratio")
+    >>> 500 < evaluation.needed(found, "first", "other", half=0.05).explorations < 2000
+    True
+    """
+    pair = compare(found, first, second)
+    return _needed_for(pair, _apart_by(found[first], found[second], found.work), found.work, half)
+
+
+class _Apart(NamedTuple):
+    """The difference of two targets, its interval before it is cut, how it was found, of how many draws."""
+
+    difference: float
+    bounds: Bounds
+    way: str
+    count: int
+
+
 def compared(first: TargetValue, second: TargetValue, work: Groundwork) -> Comparison:
-    """The paired difference: by the draws both share or, if one has the model alone, by the model."""
-    if "bounded" in (first.way, second.way):
-        difference, bounds = first.value - second.value, _apart(first.bounds, second.bounds)
-        way, count = "bounded", min(first.draws.size, second.draws.size)
-    elif first.is_weighted and second.is_weighted and np.array_equal(first.draws, second.draws):
-        difference, bounds = _by_draws(first, second, work)
-        way, count = "paired draws", first.draws.size
-    else:
-        row = first.rounds.mean_row - second.rounds.mean_row
-        bounds = work.model.bounds(row)
-        difference, way, count = float(row @ work.model.theta), "model", work.sums.count
-        if not row.any():
-            bounds = NO_BOUNDS
+    """The paired difference, its interval cut to what differences can be, and the verdict."""
+    found = _apart_by(first, second, work)
+    bounds, way = _attainable(found.bounds, work.rewards), found.way
     verdict: Outcome = "better" if bounds.low > 0.0 else "worse" if bounds.high < 0.0 else "cannot tell"
     if way == "model" and (first.is_model_off or second.is_model_off):
         verdict, way = "cannot tell", REFUTED
     return Comparison(
-        first.name, second.name, difference, bounds.low, bounds.high, verdict, way, bounds.ground, count
+        first.name,
+        second.name,
+        found.difference,
+        bounds.low,
+        bounds.high,
+        verdict,
+        way,
+        bounds.ground,
+        found.count,
     )
 
 
-def _apart(first: Bounds, second: Bounds) -> Bounds:
+def _apart_by(first: TargetValue, second: TargetValue, work: Groundwork) -> _Apart:
+    """By the draws that both share or, if one has the model alone, by the model."""
+    if "bounded" in (first.way, second.way):
+        count = min(first.draws.size, second.draws.size)
+        return _Apart(first.value - second.value, _between(first.bounds, second.bounds), "bounded", count)
+    if first.is_weighted and second.is_weighted and np.array_equal(first.draws, second.draws):
+        bounds = (_at_any_time if work.anytime else _by_draws)(first, second, work)
+        return _Apart(first.value - second.value, bounds, "paired draws", first.draws.size)
+    row = first.rounds.mean_row - second.rounds.mean_row
+    bounds = work.model.bounds(row) if row.any() else NO_BOUNDS
+    return _Apart(float(row @ work.model.theta), bounds, "model", work.sums.count)
+
+
+def _attainable(bounds: Bounds, rewards: tuple[float, float] | None) -> Bounds:
+    """An interval cut to what differences of rewards can be: all of that where it lies wholly outside."""
+    if rewards is None or not math.isfinite(bounds.low):
+        return bounds
+    widest = rewards[1] - rewards[0]
+    if bounds.low >= widest or bounds.high <= -widest:
+        return bounds._replace(low=-widest, high=widest)
+    return bounds.within(-widest, widest)
+
+
+def _between(first: Bounds, second: Bounds) -> Bounds:
     """What lies between two intervals, if both hold."""
     return first._replace(low=first.low - second.high, high=first.high - second.low)
 
 
-def _by_draws(first: TargetValue, second: TargetValue, work: Groundwork) -> tuple[float, Bounds]:
-    if work.anytime:
-        return first.value - second.value, _at_any_time(first, second, work)
-    gains = _scores(first, second, work) - _scores(second, first, work)
-    error, count = spread_of(gains, groups_of(work, first.draws))
-    difference = first.value - second.value
-    if count < 2 or not error > 0.0:
-        return difference, NO_BOUNDS
-    return difference, intervals.student(difference, error, count, work.confidence, ground_of(work))
+def _by_draws(first: TargetValue, second: TargetValue, work: Groundwork) -> Bounds:
+    """The interval of a mean with a draw more, not seen, that speaks for the first or for the second.
+
+    Where targets seldom differ, or rewards are rare, few draws or none say anything of the difference, and
+    their spread says too little of what others would have said. The unseen draw is of the usual size: its
+    weight is the mean weight of what targets play, its reward as far off as rewards can be.
+    """
+    if _are_alike(first, second):
+        return NO_BOUNDS
+    gains = _evenly_kept(_scores(first, second, work) - _scores(second, first, work), first, work)
+    unseen = _usual_weight(first, second) * max(_farthest(first, work), _farthest(second, work))
+    if gains.size < 2 or not unseen > 0.0:
+        return NO_BOUNDS
+    groups, modelled = groups_of(work, first.draws), first.value - second.value - float(gains.mean())
+    low, high = (_with_unseen(gains, each, groups, work) for each in (-unseen, unseen))
+    method = "martingale normal, one draw unseen"
+    return Bounds(modelled + low.low, modelled + high.high, method, low.ground)
+
+
+def _are_alike(first: TargetValue, second: TargetValue) -> bool:
+    """Do both play the same in all rounds of the log? Their difference is then no estimate."""
+    one, other = first.rounds, second.rounds
+    return np.array_equal(one.of_arm, other.of_arm) and np.array_equal(one.mean_row, other.mean_row)
+
+
+def _with_unseen(gains: Floats, unseen: float, groups: Integers | None, work: Groundwork) -> Bounds:
+    values = np.append(gains, unseen)
+    together = None if groups is None else np.append(groups, groups.max() + 1)
+    error, count = spread_of(values, together)
+    return intervals.student(float(values.mean()), error, count, work.confidence, ground_of(work))
+
+
+def _evenly_kept(gains: Floats, one: TargetValue, work: Groundwork) -> Floats:
+    """Gains whose plain mean and spread are those of rows that were kept with different chances."""
+    if work.log.kept is None:
+        return gains
+    inverse = 1.0 / work.log.kept[one.draws]
+    mean = float(inverse @ gains / inverse.sum())
+    found: Floats = mean + (gains - mean) * inverse / inverse.mean()
+    return found
+
+
+def _usual_weight(first: TargetValue, second: TargetValue) -> float:
+    """The mean weight of draws, each counted as often as it weighs: sum w^2/sum w over both targets."""
+    weights = np.concatenate([first.weights, second.weights])
+    total = float(weights.sum())
+    return float(weights @ weights) / total if total > 0.0 else 0.0
+
+
+def _farthest(one: TargetValue, work: Groundwork) -> float:
+    """How far a reward can lie from what a way expects of it; without a range, how far they usually do."""
+    expected = _expected(one, work)
+    if work.rewards is not None:
+        return max(work.rewards[1] - float(expected.min()), float(expected.max()) - work.rewards[0])
+    off = work.log.reward[work.design.rows] - expected
+    return math.sqrt(float(np.mean(off**2)))
+
+
+def _expected(one: TargetValue, work: Groundwork) -> Floats:
+    """What is taken off a drawn reward before it is weighed: 0, the value itself, or what the model says."""
+    if one.way == "ratio":
+        return np.array([one.value])
+    if one.way in ("weights", "marginal") or (one.way == "observed" and not work.design.drawn_blocks):
+        return np.zeros(1)
+    return work.fitted(work.design.rows)
 
 
 def _scores(one: TargetValue, other: TargetValue, work: Groundwork) -> Floats:
@@ -121,13 +242,13 @@ def _sequence(one: TargetValue, work: Groundwork, confidence: float) -> Bounds:
     return at_any_time(one.way, work, one.rounds, confidence)
 
 
-def needed_for(found: Comparison, work: Groundwork, half: float | None) -> NeededExplorations:
-    """Half-widths fall like one over the root of the number of explorations."""
+def _needed_for(found: Comparison, apart: _Apart, work: Groundwork, half: float | None) -> NeededExplorations:
+    """Half-widths fall like one over the root of the number of explorations, before they are cut."""
     if found.way == REFUTED:
         raise OutOfReach(
             "explorations speak against the model, and more of them will not mend it: use other features"
         )
-    now = 0.5 * (found.high - found.low)
+    now = apart.bounds.half
     goal = abs(found.difference) if half is None else real("half", half, above=0)
     if not math.isfinite(now):
         raise OutOfReach(

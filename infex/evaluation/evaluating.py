@@ -195,6 +195,7 @@ def _modelled(work: Groundwork, rounds: TargetRounds, why: str) -> TargetValue:
         error=math.nan,
         findings=tuple(notes),
         gains=np.zeros(0),
+        weights=np.zeros(0),
         draws=np.zeros(0, dtype=np.int64),
         rounds=rounds,
     )
@@ -241,6 +242,7 @@ def _weighted(
         findings=tuple(notes),
         carriers=() if rounds.target.is_logged else findings.carriers(work, drawn),
         gains=drawn.gains,
+        weights=drawn.weight if drawn.taken is None else drawn.taken,
         draws=drawn.rows,
         rounds=rounds,
     )

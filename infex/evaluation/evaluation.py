@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import final
 
 from infex.errors import InvalidTarget
-from infex.evaluation.comparing import Comparison, NeededExplorations, compared, needed_for
+from infex.evaluation.comparing import Comparison, NeededExplorations, compare, needed
 from infex.evaluation.evaluation_words import sentences
 from infex.evaluation.groundwork import Groundwork
 from infex.evaluation.target_value import LogFinding, TargetValue
@@ -46,16 +46,14 @@ class Evaluation:
 
     def compare(self, first: str, second: str) -> Comparison:
         """The paired difference of two targets with its interval, and the verdict."""
-        if (first, second) not in self.known:
-            self.known[first, second] = compared(self[first], self[second], self.work)
-        return self.known[first, second]
+        return compare(self, first, second)
 
     def needed(self, first: str, second: str, half: float | None = None) -> NeededExplorations:
         """How many more explorations would bring the difference within -+`half`.
 
         Without `half`: within its own size, so that the verdict is settled if it is what it seems.
         """
-        return needed_for(self.compare(first, second), self.work, half)
+        return needed(self, first, second, half)
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:

@@ -50,7 +50,7 @@ class TargetValue:
 
     `name` is the target's, `bounds` the whole interval, `why` says why this way was taken, and
     `correction_error` is the standard error of the correction. `findings` speak against it, `carriers`
-    are the rounds that weigh most. `gains`, `draws` and `rounds` are what it was found by.
+    are the rounds that weigh most. `gains`, `weights`, `draws` and `rounds` are what it was found by.
     """
 
     name: str
@@ -68,6 +68,7 @@ class TargetValue:
     findings: tuple[LogFinding, ...] = ()
     carriers: tuple[Carrier, ...] = ()
     gains: Floats = field(repr=False)
+    weights: Floats = field(repr=False)
     draws: Integers = field(repr=False)
     rounds: TargetRounds = field(repr=False)
 
