@@ -150,6 +150,8 @@ def _at_once(bandit: Bandit, questions: Questions, keys: list[str] | None) -> De
     radius = bandit._radius(bandit._player.evidence(offered.columns))
     if not np.all(radius >= 0.0):
         return None  # the long way says so
+    noticed = account.noticed.copy()
+    noticed.update(questions.noticed)  # also of those that the policy is asked about, which count it too
     first, count = account.t + 1, len(questions)
     last = first + count - 1
     asked: dict[int, tuple[Decision, On]] = {}
@@ -166,6 +168,7 @@ def _at_once(bandit: Bandit, questions: Questions, keys: list[str] | None) -> De
     quietly = _greedy_decisions(bandit, first, greedily, radius, questions, keys)
     block = _mixed(quietly, greedily.grounds, asked)
     bandit._waiting.add_block(block)
+    account.noticed = noticed
     return block.decisions
 
 

@@ -13,7 +13,7 @@ from infex.bandit.noting import fits
 from infex.bandit.prior import Prior
 from infex.checks import real, told, whole
 from infex.errors import InvalidSetting, NotKept
-from infex.features import ContextTable, Hybrid, hybrid
+from infex.features import ContextTable, Hybrid, Shortened, hybrid, shortened
 from infex.features.feature_map import ContextMap
 from infex.features.table_encoding import Categories, Numbers
 from infex.linear import InBlock, Memory, On
@@ -68,7 +68,7 @@ def _wider(
     count = whole("more", more, least=0 if longest is not None else 1)
     if isinstance(arms, Fixed | Changing):
         return _plain(arms, count, longest)
-    if not isinstance(features, ContextMap) or features.context is not None:
+    if not isinstance(features, ContextMap) or not isinstance(features.context, Shortened | None):
         raise InvalidSetting(
             f"{told(features)} makes its features with code of yours, and cannot be extended"
         )
@@ -92,7 +92,8 @@ def _vectors(arms: Arms, features: ContextMap, more: int, longest: float | None)
     dim = features.context_dim + more
     scale = features.longest / length
     widening = Widening(dim, np.arange(features.context_dim), scale)
-    return _over(arms, features.over(dim, length, None)), widening
+    reader = None if features.context is None else shortened(dim, length)
+    return _over(arms, features.over(dim, length, reader)), widening
 
 
 def _mapped(arms: Arms, features: ContextMap, wider: ContextTable) -> tuple[Arms, Widening]:

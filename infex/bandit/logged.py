@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,9 +16,10 @@ from infex.bandit.labels import place_of, places_by_name
 from infex.bandit.pulls import learn_pulls
 from infex.bandit.reward_rule import checked_rewards
 from infex.bandit.telling import checked_weights, counted_weights, learners_too
+from infex.checks import whole
 from infex.errors import InvalidArms, InvalidContext, InvalidReward, UnknownArm
 from infex.features import Disjoint, Encoded, Encoder, Hybrid, Interactions
-from infex.features.many_contexts import contexts_of, read_alike, vectors_of
+from infex.features.many_contexts import contexts_of, vectors_of
 from infex.linear.grounds import Grounds
 
 if TYPE_CHECKING:
@@ -85,36 +87,38 @@ def _take_mapped(
     rule = source.features
     if contexts is None:
         raise InvalidContext("this bandit joins its arms with contexts: give one for each reward")
-    given = contexts_of(contexts if source.encoder is None else _encoded(source.encoder, contexts))
+    given, noticed = _read(source.encoder, contexts)
     if len(given) != places.size:
         raise InvalidContext(f"contexts must be as many as the arms, {places.size}, got {len(given)}")
     if isinstance(rule, Disjoint):
-        inside = _inside(rule, given)
-        _take(bandit, places, Grounds.in_blocks(places, inside), told)
+        grounds = Grounds.in_blocks(places, _inside(rule, given))
     elif isinstance(rule, Hybrid):
-        _take(bandit, places, Grounds.in_blocks(places, _hybrid_rows(rule, given, places)), told)
-    elif isinstance(rule, Interactions) and read_alike(rule):
-        inside = vectors_of(given, rule.context_dim, rule.longest)
+        grounds = Grounds.in_blocks(places, _hybrid_rows(rule, given, places))
+    elif isinstance(rule, Interactions):
+        inside = _inside(rule, given)
         rows = (rule.arms[places][:, :, None] * inside[:, None, :]).reshape(places.size, rule.dim)
-        _take(bandit, places, Grounds.on_rows(rows), told)
+        grounds = Grounds.on_rows(rows)
     else:
-        rows = _own_rows(source, given, places)
-        _take(bandit, places, Grounds.on_rows(rows), told)
+        grounds = Grounds.on_rows(_own_rows(source, given, places))
+    _take(bandit, places, grounds, told)
+    bandit._player.account.noticed.update(noticed)
 
 
-def _encoded(encoder: Encoder, contexts: object) -> list[Encoded]:
-    """All contexts at once, as the encoder of the map reads them; what it notices is not counted.
+def _read(encoder: Encoder | None, contexts: object) -> tuple[Sequence[object], Counter[str]]:
+    """All contexts at once, as the encoder of the map reads them, and how often which rule was needed.
 
     A log of the bandit's own has contexts that were read already.
     """
-    if isinstance(contexts, list) and all(type(each) is Encoded for each in contexts):
-        return contexts
-    return [Encoded(row) for row in encoder.encode_many(contexts).rows]
+    if encoder is None or (isinstance(contexts, list) and all(type(each) is Encoded for each in contexts)):
+        return contexts_of(contexts), Counter()
+    rows, noticed = encoder.encode_many(contexts)
+    times = Counter({str(rule): whole(f"how often {rule!r}", n, least=0) for rule, n in noticed.items()})
+    return [Encoded(row) for row in rows], +times
 
 
-def _inside(rule: Disjoint, contexts: Sequence[object]) -> Floats:
+def _inside(rule: Disjoint | Interactions, contexts: Sequence[object]) -> Floats:
     """Contexts as the map reads them, (n, c)."""
-    if read_alike(rule):
+    if rule.context is None:
         return vectors_of(contexts, rule.context_dim, rule.longest)
     return np.array([rule.within(context) for context in contexts]).reshape(len(contexts), rule.context_dim)
 

@@ -139,8 +139,8 @@ def restore_account(account: Account, kept: Mapping[str, Any]) -> None:
         raise DamagedFile("the totals of its rounds do not fit together")
     changes = _whole("changes", kept.get("changes", 0))
     noticed = {str(rule): _whole(rule, times) for rule, times in kept.get("noticed", {}).items()}
-    if not all(0 < times <= counts["t"] for times in noticed.values()):
-        raise DamagedFile("more was noticed of contexts than there were")
+    if not all(0 < times <= MOST_ROUNDS_KEPT for times in noticed.values()):  # rows of logs count as well
+        raise DamagedFile("what was noticed of contexts is not counted by whole numbers above 0")
     account.noticed.update(noticed)
     account.restore(
         **counts, changes=changes, scheduled=kept["scheduled"], cost=cost, different=different, recent=recent

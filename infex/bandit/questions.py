@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, final
 
 import numpy as np
@@ -14,9 +14,9 @@ from infex.bandit.arms import NOTHING_ASKED, Asked, Changing, Fixed, Labels, Map
 from infex.bandit.given_columns import plain_rows
 from infex.bandit.row_rules import RowRules, row_rules
 from infex.checks import whole
-from infex.errors import InvalidArms, InvalidSetting
-from infex.features import Disjoint, Hybrid, Interactions
-from infex.features.many_contexts import contexts_of, read_alike, vectors_of
+from infex.errors import InvalidArms, InvalidContext, InvalidSetting
+from infex.features import ContextTable, Disjoint, Encoded, EncodedMany, Hybrid, Interactions, Shortened
+from infex.features.many_contexts import contexts_of, vectors_of
 from infex.features.named_values import one_by_one
 from infex.kernels.given_arms import best_in_blocks, greedy_among, greedy_joined, widths_in_blocks
 from infex.kernels.offered_arms import best_of_offers
@@ -28,6 +28,7 @@ from infex.linear.hybrid_ridge import HybridRidge
 if TYPE_CHECKING:
     from infex.bandit.bandit import Bandit
 
+NOTHING_NOTICED: Mapping[str, int] = {}
 SETS_AT_ONCE = 256  # sets of arms that a map makes at a time
 
 ONE_WIDTH = np.array([0.0, 0.0, 1.0, 0.0, 1.0, 1.0])  # a radius of 1, as `kernels.full_radius` reads it
@@ -67,6 +68,10 @@ class Questions(Protocol):
     def one_labels(self) -> Labels:
         """Those of the arms of all questions, if they are the same."""
 
+    @property
+    def noticed(self) -> Mapping[str, int]:
+        """How often each rule was needed to read the contexts of all of them, if they were read at once."""
+
     def greedily(self, bandit: Bandit) -> Greedily | None:
         """The greedy answers to all of them; None where each must be found by itself."""
 
@@ -92,6 +97,10 @@ class SameArms:
 
     def one_labels(self) -> Labels:
         return self._labels
+
+    @property
+    def noticed(self) -> Mapping[str, int]:
+        return NOTHING_NOTICED
 
     def greedily(self, bandit: Bandit) -> Greedily | None:
         """One answer to all of them, or one for each offer."""
@@ -127,6 +136,10 @@ class ArmSets:
     def one_labels(self) -> Labels:
         return None
 
+    @property
+    def noticed(self) -> Mapping[str, int]:
+        return NOTHING_NOTICED
+
     def greedily(self, bandit: Bandit) -> Greedily | None:
         if self._rules.offered is not None:
             return None  # each set has an offer of its own
@@ -146,9 +159,13 @@ class InContexts:
     __slots__ = ("_contexts", "_inside", "_labels", "_rules")
 
     def __init__(
-        self, contexts: Sequence[object], inside: Floats | None, labels: Labels, rules: RowRules
+        self, contexts: Sequence[object], inside: EncodedMany | None, labels: Labels, rules: RowRules
     ) -> None:
         self._contexts, self._inside, self._labels, self._rules = contexts, inside, labels, rules
+
+    @property
+    def noticed(self) -> Mapping[str, int]:
+        return NOTHING_NOTICED if self._inside is None else self._inside.noticed
 
     def __len__(self) -> int:
         return len(self._contexts)
@@ -164,14 +181,16 @@ class InContexts:
 
     def greedily(self, bandit: Bandit) -> Greedily | None:
         features, ridge = bandit.features, bandit._player.memory.all
-        if isinstance(features, Interactions) and self._inside is not None:
-            return within_products(ridge, features, self._inside, self._rules.masks)
-        if isinstance(bandit._arms, Mapped) and bandit._arms.encoder is not None:
-            return None  # what is noticed of each context is counted, one by one
+        inside = None if self._inside is None else self._inside.rows
+        if isinstance(features, Interactions) and inside is not None:
+            return within_products(ridge, features, inside, self._rules.masks)
+        if inside is None and isinstance(bandit._arms, Mapped) and bandit._arms.encoder is not None:
+            return None  # a user's encoder reads one by one
         if isinstance(features, Hybrid):
-            return None if len(self._rules.masks) else within_hybrid(ridge, features, self._contexts)
+            contexts = self._contexts if inside is None else [Encoded(row) for row in inside]
+            return None if len(self._rules.masks) else within_hybrid(ridge, features, contexts)
         if not isinstance(bandit._arms.layout, np.ndarray):
-            return None if self._inside is None else within_blocks(ridge, self._inside, self._rules.masks)
+            return None if inside is None else within_blocks(ridge, inside, self._rules.masks)
         chunks = [
             range(first, min(first + SETS_AT_ONCE, len(self))) for first in range(0, len(self), SETS_AT_ONCE)
         ]
@@ -271,12 +290,21 @@ def questions_of(
         return SameArms(count, arms.labels, rules)
     assert isinstance(arms, Mapped)
     contexts = contexts_of(asked if arms.encoder is None else one_by_one(asked))
+    rules = row_rules(allowed, offered, explore, len(contexts), arms.features.count, arms.labels)
+    return InContexts(contexts, _inside(arms, contexts), arms.labels, rules)
+
+
+def _inside(arms: Mapped, contexts: Sequence[object]) -> EncodedMany | None:
+    """All contexts as rows of features, (n, c); None where each must be read by itself."""
     features = arms.features
-    inside = None
-    if isinstance(features, Interactions | Disjoint) and read_alike(features):
-        inside = vectors_of(contexts, features.context_dim, features.longest)
-    rules = row_rules(allowed, offered, explore, len(contexts), features.count, arms.labels)
-    return InContexts(contexts, inside, arms.labels, rules)
+    if isinstance(arms.encoder, ContextTable | Shortened):
+        try:
+            return arms.encoder.encode_many(contexts)
+        except InvalidContext:
+            return None  # of which the row is named when its turn comes
+    if isinstance(features, Interactions | Disjoint) and features.context is None:
+        return EncodedMany(vectors_of(contexts, features.context_dim, features.longest), {})
+    return None
 
 
 def _count(asked: object) -> int:

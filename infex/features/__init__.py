@@ -15,6 +15,7 @@ from infex.features.feature_map import FeatureMap
 from infex.features.hybrid_arms import Hybrid, HybridTheta, hybrid
 from infex.features.interactions import Interactions, interactions
 from infex.features.joining import Joined, joined
+from infex.features.shortening import Shortened, shortened
 from infex.features.table_encoding import ContextTable, table
 from infex.features.transforming import Transformed, transformed
 
@@ -29,11 +30,13 @@ __all__ = [
     "HybridTheta",
     "Interactions",
     "Joined",
+    "Shortened",
     "Transformed",
     "disjoint",
     "hybrid",
     "interactions",
     "joined",
+    "shortened",
     "table",
     "transformed",
 ]

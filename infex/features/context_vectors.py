@@ -39,21 +39,39 @@ def vector_of(name: str, given: object, dim: int, longest: float) -> Floats:
     """`given` as so many finite numbers, divided by `longest`, than which it may not be longer."""
     if (quickly := _short(given, dim, longest)) is not None:
         return quickly
-    try:
-        plain = np.asarray(given)
-        if plain.shape != (dim,) or plain.dtype.kind not in "iufO" or _has_names(given) or is_masked(given):
-            raise ValueError
-        found = plain.astype(np.float64)
-        if not np.isfinite(found).all():
-            raise ValueError
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidContext(f"{name} must be {dim} finite numbers{_wrong(given, dim)}") from None
+    found = _finite(name, given, dim)
     length = float(np.linalg.norm(found))
     if length > longest * (1.0 + ROUNDING):
         raise InvalidContext(
             f"{name} must be no longer than longest={longest:g}, got one of length {length:.6g}"
         )
     return found / max(longest, length)
+
+
+def shortened_of(name: str, given: object, dim: int, longest: float) -> tuple[Floats, bool]:
+    """The same of a vector that may be longer, which is divided by its own length then; and whether it is."""
+    with np.errstate(over="ignore"):  # of squares; what is too large for a float is longer than `longest`
+        if (quickly := _short(given, dim, longest)) is not None:
+            return quickly, False
+        found = _finite(name, given, dim)
+        length = float(np.linalg.norm(found))
+    if length <= longest * (1.0 + ROUNDING):
+        return found / max(longest, length), False
+    near = found / np.abs(found).max()
+    return near / np.linalg.norm(near), True
+
+
+def _finite(name: str, given: object, dim: int) -> Floats:
+    try:
+        plain = np.asarray(given)
+        if plain.shape != (dim,) or plain.dtype.kind not in "iufO" or _has_names(given) or is_masked(given):
+            raise ValueError
+        found: Floats = plain.astype(np.float64)
+        if not np.isfinite(found).all():
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidContext(f"{name} must be {dim} finite numbers{_wrong(given, dim)}") from None
+    return found
 
 
 def _short(given: object, dim: int, longest: float) -> Floats | None:

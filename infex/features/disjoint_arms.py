@@ -13,6 +13,7 @@ from infex.checks import whole
 from infex.errors import InvalidArms
 from infex.features.context_vectors import inside_of
 from infex.features.encoder import Encoder, checked_context
+from infex.features.shortening import reader_of
 from infex.features.turnable import both_labels, listed_labels, without
 
 
@@ -87,13 +88,15 @@ def disjoint(
     *,
     longest: float = 1.0,
     context: Encoder | None = None,
+    beyond: str = "refuse",
 ) -> Disjoint:
     """A regression for each arm: the row of arm k is the context in block k, and 0 elsewhere.
 
     Every arm has a parameter of its own, and learns from its own rewards alone: a bandit takes O(c^2) for a
     reward and O(K c^2) numbers for K arms and contexts of c features. `arms` is how many there are, or
-    their labels. `longest` is the greatest length of a context, by which contexts are divided; give them a
-    feature that is always 1 if arms differ in any context. Or give, in the place of both numbers, a
+    their labels. `longest` is the greatest length of a context, by which contexts are divided; a longer one
+    is refused, or with `beyond="clip"` shortened to it, which `bandit.noticed` counts. Give contexts a
+    feature that is always 1 if arms differ in any context. Or give, in the place of all three, a
     `context` that reads contexts by name: `features.table(...)`, or `features.transformed(...)`. The
     bandit's penalty is for contexts before they are divided. Arms come and go by label: `bandit.add_arms`.
 
@@ -108,4 +111,5 @@ def disjoint(
     if isinstance(arms, Iterable) and not isinstance(arms, str):
         labels = tuple(arms)
     count = whole("the number of arms", arms, least=1) if labels is None else len(labels)
-    return Disjoint(count, context_dim, labels, longest, context)  # type: ignore[arg-type]
+    reader = reader_of(beyond, context_dim, longest, context)
+    return Disjoint(count, context_dim, labels, longest, reader)  # type: ignore[arg-type]

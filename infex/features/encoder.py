@@ -9,6 +9,8 @@ from infex.arrays import Floats
 from infex.checks import real, whole
 from infex.errors import InvalidSetting
 
+SHORTENED = "context shortened"
+
 
 class Encoded(NamedTuple):
     """A context as features, none longer than 1, and which rules it took to read it: "age clipped".

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from infex.arrays import Floats, Label, columns_of, labels_of, shown
 from infex.features.context_vectors import inside_of
 from infex.features.encoder import Encoder, checked_context
+from infex.features.shortening import reader_of
 from infex.features.turnable import both_labels, staying, without
 
 
@@ -49,9 +50,12 @@ class Interactions:
     def count(self) -> int:
         return len(self.arms)
 
+    def within(self, context: object) -> Floats:
+        """The context, (c,), divided by `longest`; refuses what cannot be read."""
+        return inside_of(context, self.context_dim, self.longest, self.context)
+
     def __call__(self, context: object) -> Floats:
-        inside = inside_of(context, self.context_dim, self.longest, self.context)
-        rows: Floats = (self.arms[:, :, None] * inside).reshape(self.count, self.dim)
+        rows: Floats = (self.arms[:, :, None] * self.within(context)).reshape(self.count, self.dim)
         return rows
 
     def with_arms(self, arms: object, labels: Iterable[Label] | None) -> Interactions:
@@ -95,13 +99,15 @@ def interactions(
     labels: Iterable[Label] | None = None,
     longest: float = 1.0,
     context: Encoder | None = None,
+    beyond: str = "refuse",
 ) -> Interactions:
     """The outer product of each arm's features with the context: all arms learn from each other.
 
     `arms` is a (K, p) array of rows no longer than 1, and a row of the map has p `context_dim`
-    features. `longest` is the greatest length of a context, by which contexts are divided. Give
+    features. `longest` is the greatest length of a context, by which contexts are divided; a longer one is
+    refused, or with `beyond="clip"` shortened to it, which `bandit.noticed` counts. Give
     contexts and arms a feature that is always 1 to have them count by themselves too. `context`, in the
-    place of both numbers, reads contexts by name: `features.table(...)`, or `features.transformed(...)`.
+    place of all three, reads contexts by name: `features.table(...)`, or `features.transformed(...)`.
 
     `labels` are those of the arms.
 
@@ -109,4 +115,5 @@ def interactions(
     [[0.6, 0.8, 0.0, 0.0], [0.3, 0.4, 0.3, 0.4]]
     """
     names = None if labels is None else tuple(labels)
-    return Interactions(arms, context_dim, names, longest, context)  # type: ignore[arg-type]
+    reader = reader_of(beyond, context_dim, longest, context)
+    return Interactions(arms, context_dim, names, longest, reader)  # type: ignore[arg-type]

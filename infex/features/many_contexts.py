@@ -7,14 +7,9 @@ from typing import TypeGuard
 
 import numpy as np
 
-from infex.arrays import ROUNDING, Floats
-from infex.checks import settings_by_name
+from infex.arrays import ROUNDING, Floats, Integers
 from infex.errors import InvalidContext
-from infex.features.context_vectors import vector_of
-from infex.features.disjoint_arms import Disjoint
-from infex.features.interactions import Interactions
-
-PLAIN_SETTINGS = ("arms", "count", "context_dim", "labels", "longest")
+from infex.features.context_vectors import shortened_of, vector_of
 
 
 def contexts_of(given: object) -> Sequence[object]:
@@ -29,14 +24,25 @@ def contexts_of(given: object) -> Sequence[object]:
     return given
 
 
-def read_alike(features: Disjoint | Interactions) -> bool:
-    """Are contexts of this map numbers, divided by `longest`? Not if it has settings that say otherwise."""
-    known = settings_by_name(features)
-    return set(known) <= {*PLAIN_SETTINGS, "context"} and known.get("context") is None
-
-
 def vectors_of(contexts: Sequence[object], dim: int, longest: float) -> Floats:
     """Each context as `vector_of` gives it, (n, dim)."""
+    found, odd = _divided(contexts, dim, longest)
+    for place in odd.tolist():
+        found[place] = vector_of(f"context {place}", contexts[place], dim, longest)
+    return found
+
+
+def shortened_rows(contexts: Sequence[object], dim: int, longest: float) -> tuple[Floats, int]:
+    """Each context as `shortened_of` gives it, (n, dim), and how many were longer than `longest`."""
+    (found, odd), times = _divided(contexts, dim, longest), 0
+    for place in odd.tolist():
+        found[place], long = shortened_of(f"context {place}", contexts[place], dim, longest)
+        times += long
+    return found, times
+
+
+def _divided(contexts: Sequence[object], dim: int, longest: float) -> tuple[Floats, Integers]:
+    """Contexts divided by `longest`, (n, dim), and the places of those that need a look."""
     if _is_plain(contexts) and contexts.dtype == np.float64 and contexts.shape[1:] == (dim,):
         found: Floats = contexts / longest
         with np.errstate(all="ignore"):  # what is no number, or too long, is looked at again
@@ -44,9 +50,7 @@ def vectors_of(contexts: Sequence[object], dim: int, longest: float) -> Floats:
             odd = np.flatnonzero(~(squares <= longest * longest * (1.0 - ROUNDING)))
     else:
         found, odd = np.empty((len(contexts), dim)), np.arange(len(contexts))
-    for place in odd.tolist():
-        found[place] = vector_of(f"context {place}", contexts[place], dim, longest)
-    return found
+    return found, odd
 
 
 def _is_plain(contexts: object) -> TypeGuard[Floats]:

@@ -13,10 +13,8 @@ import numpy as np
 from infex.arrays import ROUNDING, Floats
 from infex.checks import one_of, real
 from infex.errors import InvalidContext, InvalidSetting
-from infex.features.encoder import Encoded, EncodedMany
+from infex.features.encoder import SHORTENED, Encoded, EncodedMany
 from infex.features.named_values import by_name, columns_by_place, values_of
-
-SHORTENED = "context shortened"
 
 
 @runtime_checkable
@@ -116,7 +114,8 @@ class Transformed:
             raise InvalidContext(f"{self.names[place]} of context {row} is {rows[row, place]}")
 
     def _divided(self, rows: Floats) -> tuple[Floats, Counter[str]]:
-        lengths = np.linalg.norm(rows, axis=1)
+        with np.errstate(over="ignore"):
+            lengths = np.linalg.norm(rows, axis=1)
         long = lengths > self.longest * (1.0 + ROUNDING)
         if self.beyond == "refuse" and long.any():
             row = int(np.argmax(long))
@@ -125,7 +124,10 @@ class Transformed:
                 f'{lengths[row]:.6g}; beyond="clip" would shorten it'
             )
         times = int(np.count_nonzero(long))
-        return rows / np.maximum(lengths, self.longest)[:, None], Counter({SHORTENED: times} if times else {})
+        rows[long] /= np.abs(rows[long]).max(axis=1, keepdims=True)  # whose squares no float is too small for
+        lengths[long] = np.linalg.norm(rows[long], axis=1)
+        within = rows / np.where(long, lengths, np.maximum(lengths, self.longest))[:, None]
+        return within, Counter({SHORTENED: times} if times else {})
 
 
 def transformed(transformer: Transformer, *, longest: float, beyond: str = "refuse") -> Transformed:

@@ -9,7 +9,7 @@ import numpy as np
 
 from infex.arrays import Floats, Integers
 from infex.features import Disjoint, Encoded, FeatureMap, Interactions
-from infex.features.many_contexts import read_alike, vectors_of
+from infex.features.many_contexts import vectors_of
 from infex.kernels.frozen_fits import mix_offers
 from infex.logs.log import Log
 
@@ -188,7 +188,7 @@ def looks_of(log: Log) -> Looks:
     if log.features is None or log.context is None:
         return AlwaysTheSame(np.eye(log.count), len(log))
     rule = log.features
-    if isinstance(rule, Disjoint | Interactions) and (log.facts.encoded or read_alike(rule)):
+    if isinstance(rule, Disjoint | Interactions) and (log.facts.encoded or rule.context is None):
         arms = np.eye(rule.count) if isinstance(rule, Disjoint) else rule.arms
         if log.facts.encoded:
             return JoinedWithContexts(arms, log.context)

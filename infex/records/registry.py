@@ -63,7 +63,7 @@ def _recorded(settings: Settings) -> Settings | None:
     """The settings of a map, unless what reads its contexts is a user's; no word of it if there is none."""
     if settings["context"] is None:
         return {name: value for name, value in settings.items() if name != "context"}
-    return settings if isinstance(settings["context"], features.ContextTable) else None
+    return settings if isinstance(settings["context"], features.ContextTable | features.Shortened) else None
 
 
 def _hybrid(hybrid: features.Hybrid) -> Settings | None:
@@ -104,9 +104,13 @@ MADE = (
     ),
     Row("hybrid", features.Hybrid, features.hybrid, _hybrid),
     Row("table", features.ContextTable, features.table, settings_by_name),
+    Row("shortened", features.Shortened, features.shortened, settings_by_name),
 )
 
-MAPS = (features.Disjoint, features.Interactions, features.Hybrid, features.ContextTable)
+MAPS = (
+    *(features.Disjoint, features.Interactions, features.Hybrid),
+    *(features.ContextTable, features.Shortened),
+)
 
 NATURE = (
     Row("late", environments.Late, environments.late, settings_by_name),

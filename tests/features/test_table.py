@@ -414,4 +414,5 @@ def test_batches_and_logs_come_as_tables() -> None:
         learnt.learn(frame, ["a", "b", "b", "a"], [1.0, 2.0, 3.0, 4.0])
         told.learn(OPEN.rows(ROWS), ["a", "b", "b", "a"], [1.0, 2.0, 3.0, 4.0])
         np.testing.assert_allclose(learnt.theta, told.theta, rtol=1e-12, atol=1e-15)
-        assert (learnt.noticed, learnt.pulls.tolist()) == ({}, [2, 2])  # type: ignore[union-attr]
+        assert learnt.noticed == dict(OPEN.encode_many(ROWS).noticed)
+        assert learnt.pulls.tolist() == [2, 2]  # type: ignore[union-attr]
