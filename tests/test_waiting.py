@@ -42,8 +42,9 @@ def limit_by_place(call: ast.Call) -> float | None:
     """The number of seconds in `event.wait(20)`, `thread.join(5)` or `lock.acquire(True, 5)`."""
     if not isinstance(call.func, ast.Attribute) or call.func.attr not in WAITS:
         return None
-    numbers = [each.value for each in call.args if isinstance(each, ast.Constant)]
-    return next((number for number in numbers if type(number) in (int, float)), None)  # type: ignore[misc]
+    given = [each.value for each in call.args if isinstance(each, ast.Constant)]
+    limits = [each for each in given if isinstance(each, int | float) and not isinstance(each, bool)]
+    return limits[0] if limits else None
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(TESTS)))

@@ -12,6 +12,7 @@ from infex import Bandit, Decision, Infex, LinTS, LinUCB, budget, every, feature
 from infex.kernels.compiling import plain_python
 from tests.waiting import PATIENCE
 
+pytestmark = pytest.mark.compiled  # counting lines would take most of its time
 THREADS = 16
 DECISIONS = 1600 if plain_python else 16 * 1050  # 50,400 over the three bandits
 LONG = 50_000  # each, in make torture
