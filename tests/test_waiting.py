@@ -29,8 +29,8 @@ def races(text: str) -> Iterator[str]:
             limit = ast.unparse(node.value)
             if limit not in ("PATIENCE", "None"):
                 yield f"line {node.lineno} sets a {node.arg} of {limit}, not PATIENCE"
-        elif isinstance(node, ast.Call) and (limit := limit_by_place(node)) is not None:
-            yield f"line {node.lineno} waits for {limit:g} s, not PATIENCE"
+        elif isinstance(node, ast.Call) and (bound := limit_by_place(node)) is not None:
+            yield f"line {node.lineno} waits for {bound:g} s, not PATIENCE"
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("Client"):
             for given in (each.value for each in node.keywords if each.arg == "seconds"):
                 if isinstance(given, ast.Constant):
