@@ -1,6 +1,7 @@
 """Rooms import downward only, and `import infex` loads nothing heavy."""
 
 import ast
+import functools
 import subprocess
 import sys
 from collections import Counter
@@ -65,9 +66,19 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
 }
 
 
-def imports(path: Path) -> Iterator[str]:
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@functools.cache
+def imports(path: Path) -> frozenset[str]:
     """The modules of infex that a file imports, by their full names."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    return frozenset(_imported(parsed(path)))
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "infex":
             yield from (f"{node.module}.{name.name}" for name in node.names)
         elif isinstance(node, ast.Import):
@@ -122,14 +133,14 @@ def test_compiled_code_stands_among_the_kernels() -> None:
         if room(path) != "kernels":
             kinds = ("compiled", "inlined", "shared", "within", "woven")
             makers = {f"infex.kernels.compiling.{kind}" for kind in kinds}
-            assert not makers & set(imports(path)), f"{path} compiles code"
+            assert not makers & imports(path), f"{path} compiles code"
 
 
 def names(path: Path) -> Iterator[str]:
     """The stem of a file, and its classes and constants that stand at the top."""
     if path.stem != "__init__":
         yield path.stem
-    for node in ast.parse(path.read_text()).body:
+    for node in parsed(path).body:
         if isinstance(node, ast.ClassDef):
             yield node.name
         targets = (

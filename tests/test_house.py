@@ -1,6 +1,7 @@
 """The house keeps its measures: what `Any`, `getattr`, long functions and long files may come to."""
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,13 +15,19 @@ ANY = ("Any", "typing.Any")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
+@functools.cache
+def nodes(source: str) -> list[ast.AST]:
+    """All that a module is made of; each is parsed once."""
+    return list(ast.walk(ast.parse(source)))
+
+
 def functions(source: str) -> Iterator[Function]:
-    return (node for node in ast.walk(ast.parse(source)) if isinstance(node, Function))
+    return (node for node in nodes(source) if isinstance(node, Function))
 
 
 def calls(source: str) -> Iterator[tuple[int, str]]:
     """The line of every call and the name that is called, without what stands before its last dot."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Attribute):
                 yield node.lineno, f".{node.func.attr}"
@@ -56,8 +63,8 @@ def lines_of_code(source: str) -> list[int]:
 
 def other_names_of_any(source: str) -> set[str]:
     """What would be `Any` under another name."""
-    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Assign | ast.AnnAssign)]
-    aliases = [node for node in nodes if node.value is not None and ast.unparse(node.value) in ANY]
+    assigned = [node for node in nodes(source) if isinstance(node, ast.Assign | ast.AnnAssign)]
+    aliases = [node for node in assigned if node.value is not None and ast.unparse(node.value) in ANY]
     return {ast.unparse(node).split()[0].rstrip(":") for node in aliases}
 
 

@@ -15,6 +15,7 @@ from tests.waiting import PATIENCE
 TESTS = Path(__file__).parent
 FILES = sorted(path for path in TESTS.rglob("*.py") if path.name != "waiting.py")
 LIMITS = ("timeout", "deadline")
+WAITS = ("wait", "join", "result", "acquire")  # whose limit may be said by its place
 
 
 def races(text: str) -> Iterator[str]:
@@ -28,11 +29,22 @@ def races(text: str) -> Iterator[str]:
             limit = ast.unparse(node.value)
             if limit not in ("PATIENCE", "None"):
                 yield f"line {node.lineno} sets a {node.arg} of {limit}, not PATIENCE"
+        elif isinstance(node, ast.Call) and (bound := limit_by_place(node)) is not None:
+            yield f"line {node.lineno} waits for {bound:g} s, not PATIENCE"
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("Client"):
             for given in (each.value for each in node.keywords if each.arg == "seconds"):
                 if isinstance(given, ast.Constant):
                     seconds = ast.unparse(given)
                     yield f"line {node.lineno} has a client that gives up after {seconds} s, not PATIENCE"
+
+
+def limit_by_place(call: ast.Call) -> float | None:
+    """The number of seconds in `event.wait(20)`, `thread.join(5)` or `lock.acquire(True, 5)`."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in WAITS:
+        return None
+    given = [each.value for each in call.args if isinstance(each, ast.Constant)]
+    limits = [each for each in given if isinstance(each, int | float) and not isinstance(each, bool)]
+    return limits[0] if limits else None
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(TESTS)))
@@ -46,6 +58,8 @@ def test_a_test_looks_at_no_clock_and_waits_for_events(path: Path) -> None:
         ("import time", "line 1 imports time"),
         ("from time import sleep", "imports from time"),
         ("process.wait(timeout=60)", "sets a timeout of 60, not PATIENCE"),
+        ("gate.wait(20)", "waits for 20 s, not PATIENCE"),
+        ("lock.acquire(True, 2.5)", "waits for 2.5 s"),
         ("settings(deadline=200)", "sets a deadline of 200"),
         ("infex.Client(url, seconds=60)", "a client that gives up after 60 s"),
     ],

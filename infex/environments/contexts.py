@@ -172,9 +172,16 @@ class ChangingInstance(Unrefined):
 
 def _shared(sets: object, dim: int, arms: int) -> tuple[Floats, bytes]:
     """Sets of arms, (sets, arms, d), which may be none; and what names them."""
-    if not isinstance(sets, OfferSets):
-        columns = np.zeros((0, dim, arms)) if sets is None else _sets(sets, dim, arms)
-        return shown(np.ascontiguousarray(columns.transpose(0, 2, 1))), columns.tobytes()
+    return _checked(sets, dim, arms) if isinstance(sets, OfferSets) else _copied(sets, dim, arms)
+
+
+def _copied(sets: object, dim: int, arms: int) -> tuple[Floats, bytes]:
+    """A user's own sets, or none."""
+    columns = np.zeros((0, dim, arms)) if sets is None else _sets(sets, dim, arms)
+    return shown(np.ascontiguousarray(columns.transpose(0, 2, 1))), columns.tobytes()
+
+
+def _checked(sets: OfferSets, dim: int, arms: int) -> tuple[Floats, bytes]:
     if sets.rows.shape[1:] != (arms, dim):
         raise InvalidArms(f"sets must be of {arms} arms of {dim} features, got {sets.rows.shape[1:]}")
     return sets.rows, sets.content

@@ -154,11 +154,16 @@ def _content(sets: OfferSets | None) -> bytes:
     return b"" if sets is None else sets.content
 
 
-def _parameters(given: object) -> Floats:
+def _numbers(given: object) -> Floats:
+    """An array of what was given; none where it holds no numbers."""
     try:
-        found = np.array(given, dtype=np.float64)
+        return np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
-        found = np.zeros(0)
+        return np.zeros(0)
+
+
+def _parameters(given: object) -> Floats:
+    found = _numbers(given)
     if found.ndim != 2 or 0 in found.shape or not np.isfinite(found).all():
         raise InvalidSetting(f"thetas must be finite numbers (K, c), a row for each arm, got {found.shape}")
     return found

@@ -106,10 +106,8 @@ class Turning:
 class _Circle:
     def __init__(self, period: float, theta: Floats, rng: np.random.Generator) -> None:
         length = float(np.linalg.norm(theta))
-        across = directed(rng, theta.size)
         along = theta / length if length > 0 else np.zeros(theta.size)
-        across -= (across @ along) * along
-        self._period, self._theta, self._across = period, theta, length * across / np.linalg.norm(across)
+        self._period, self._theta, self._across = period, theta, _across(along, length, rng)
 
     def rows(self, first: int, last: int) -> tuple[Integers, Floats]:
         rounds = np.arange(first, last + 1)
@@ -142,6 +140,13 @@ class _Walking:
         self._theta = walk_on(self._theta, self._length, self._size, self._begun, self._rng, thetas)
         self._begun = True
         return np.arange(first, last + 1), thetas
+
+
+def _across(along: Floats, length: float, rng: np.random.Generator) -> Floats:
+    """A vector of that length, drawn at a right angle to `along`."""
+    across = directed(rng, along.size)
+    across -= (across @ along) * along
+    return np.asarray(length * across / np.linalg.norm(across))
 
 
 def directed(rng: np.random.Generator, dim: int) -> Floats:

@@ -317,7 +317,12 @@ def _recurring(dim: int, arms: int, rng: np.random.Generator) -> Floats:
     parts = np.array_split(np.arange(dim), min(SETS, dim))
     sets = np.zeros((len(parts), dim, arms))
     for columns, part in zip(sets, parts, strict=True):
-        drawn = np.empty((1, part.size, arms))
-        draw_arms(drawn, arms, rng)
-        columns[part] = drawn[0]
+        columns[part] = _drawn_arms(part.size, arms, rng)
     return sets.transpose(0, 2, 1)
+
+
+def _drawn_arms(dim: int, arms: int, rng: np.random.Generator) -> Floats:
+    """One set of arms, (dim, arms)."""
+    drawn = np.empty((1, dim, arms))
+    draw_arms(drawn, arms, rng)
+    return np.asarray(drawn[0])

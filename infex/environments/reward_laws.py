@@ -39,11 +39,15 @@ class RewardKernel:
     def __init__(self, function: Rewarder) -> None:
         if not inspect.isfunction(function) or len(inspect.signature(function).parameters) != 2:
             raise InvalidSetting(f"a law of rewards must be a function of mean and rng; got {function!r}")
+        self._take_the_place_of(function)
+        self.code: Rewarder = compiled_for_user(function)
+
+    def _take_the_place_of(self, function: Any) -> None:
+        """Has its name; the function is called `name.function` from now on, where pickle finds it."""
         functools.update_wrapper(self, function)
         self.function = function
         self.__qualname__ = function.__qualname__.removesuffix(".function")
-        function.__qualname__ = f"{self.__qualname__}.function"  # where pickle finds it
-        self.code: Rewarder = compiled_for_user(function)
+        function.__qualname__ = f"{self.__qualname__}.function"
 
     def __call__(self, mean: float, rng: np.random.Generator) -> float:
         """A reward with that mean."""
@@ -211,10 +215,15 @@ class RewardSource:
 
 def refuse_reward(given: Any, t: int) -> float:
     """A reward that a law gave, if it is a finite number."""
-    try:
-        reward = float(given)
-    except (TypeError, ValueError):
-        reward = math.nan
+    reward = _number(given)
     if not math.isfinite(reward):
         raise InvalidReward(f"the law of rewards must give a finite number; in round {t} it gave {given!r}")
     return reward
+
+
+def _number(given: Any) -> float:
+    """What was given, or NaN where it is no number."""
+    try:
+        return float(given)
+    except (TypeError, ValueError):
+        return math.nan

@@ -60,8 +60,14 @@ class Truth:
 
     def __post_init__(self) -> None:
         one_of("link", self.link, LINKS)
+        self._refuse_mean()
+        self._refuse_moves()
+
+    def _refuse_mean(self) -> None:
         if self.mean is not None and not callable(self.mean):
             raise InvalidSetting(f"mean must be a function of the arms, got {told(self.mean)}")
+
+    def _refuse_moves(self) -> None:
         if self.moves is not None and (isinstance(self.moves, type) or not isinstance(self.moves, Moves)):
             raise InvalidSetting(f"moves must be steps, turning or walk, got {told(self.moves)}")
         if self.mean is not None and (self.moves is not None or self.link != "linear"):

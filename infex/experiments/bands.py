@@ -24,11 +24,17 @@ class Band(NamedTuple):
 
 def band_of(rounds: Integers, curves: Floats, of: Literal["mean"] | float) -> Band:
     """The mean of curves, one row for each run, or a quantile of them, with an interval at each round."""
-    if of == "mean":
-        value, low, high = np.array(mean_intervals(list(curves.T), BAND_RESAMPLES)).T
-    else:
-        value, low, high = quantile_intervals(curves.T, real("of", of, least=0, most=1))
-    return Band(rounds, value, low, high)
+    return Band(rounds, *(_means(curves) if of == "mean" else _quantiles(curves, of)))
+
+
+def _means(curves: Floats) -> Floats:
+    """Value, low and high of each round, of means."""
+    return np.array(mean_intervals(list(curves.T), BAND_RESAMPLES)).T
+
+
+def _quantiles(curves: Floats, of: float) -> Floats:
+    """Value, low and high of each round, of the quantile `of`."""
+    return quantile_intervals(curves.T, real("of", of, least=0, most=1))
 
 
 def slope_of(rounds: Integers, curves: Floats, since: int | None) -> Interval:

@@ -80,13 +80,19 @@ class Confirmation(NamedTuple):
 def best(results: Results, cell: Cell, of: str) -> Best:
     """The policy of the lowest mean or median regret in a cell."""
     one_of("of", of, ("mean", "median"))
-    played = [policy for policy in results.policies if results.has(cell, policy)]
-    if not played:
-        raise InvalidSetting(f"no runs in {cell}; results.cells are the problems that there are")
+    played = _played(results, cell)
     figures = {policy: _figure(results, cell, policy, of) for policy in played}
     ranked = sorted(played, key=lambda policy: figures[policy].value)
     first = ranked[0]
     return Best(cell, first, of, figures[first], len(results.regret(cell, first)), tuple(ranked))
+
+
+def _played(results: Results, cell: Cell) -> list[str]:
+    """The policies that have runs in a cell; there must be some."""
+    played = [policy for policy in results.policies if results.has(cell, policy)]
+    if not played:
+        raise InvalidSetting(f"no runs in {cell}; results.cells are the problems that there are")
+    return played
 
 
 def _figure(results: Results, cell: Cell, policy: str, of: str) -> Interval:

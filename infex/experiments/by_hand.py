@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -89,14 +90,17 @@ def about(made: Made) -> dict[str, Any]:
 
 def _named(runs: Iterable[Run] | Mapping[str, Iterable[Run]]) -> Iterator[tuple[str, Run]]:
     """Every run with the name of its policy: that of its key, or the one that a sweep would give."""
-    if not isinstance(runs, Run | Iterable):
-        raise InvalidSetting(f"runs must be what play and play_many give, got a {type(runs).__name__}")
+    _refuse_others(runs, Run | Iterable)
     groups = runs.items() if isinstance(runs, Mapping) else [(None, runs)]
     for name, some in groups:
         for run in [some] if isinstance(some, Run) else some:
-            if not isinstance(run, Run):
-                raise InvalidSetting(f"runs must be what play and play_many give, got a {type(run).__name__}")
+            _refuse_others(run, Run)
             yield (label_of(run.policy) if name is None else name), run
+
+
+def _refuse_others(given: object, kind: type | types.UnionType) -> None:
+    if not isinstance(given, kind):
+        raise InvalidSetting(f"runs must be what play and play_many give, got a {type(given).__name__}")
 
 
 def _outcome(run: Run, policy: str, label: str) -> TaskOutcome:

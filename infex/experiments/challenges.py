@@ -11,6 +11,7 @@ import numpy as np
 from infex.arrays import Floats
 from infex.errors import InvalidSetting
 from infex.experiments import paper
+from infex.experiments.grouping import grouped
 from infex.experiments.naming import hint
 from infex.experiments.results import Cell, Results
 from infex.experiments.sweep import Sweep
@@ -108,12 +109,14 @@ def suite(policies: Iterable[Any] = (), only: Iterable[str] = (), seeds: Any = S
 def chosen(only: Iterable[str]) -> list[Challenge]:
     """The challenges of these names; all, if none is named."""
     known = {each.name: each for each in CHALLENGES}
-    names = list(only) or list(known)
-    for name in names:
-        if name not in known:
-            near = hint(name, list(known))
-            raise InvalidSetting(f"no challenge is called {name!r}{near}; there are {', '.join(known)}")
-    return [known[name] for name in names]
+    return [_known(name, known) for name in list(only) or known]
+
+
+def _known(name: str, known: Mapping[str, Challenge]) -> Challenge:
+    if name not in known:
+        near = hint(name, list(known))
+        raise InvalidSetting(f"no challenge is called {name!r}{near}; there are {', '.join(known)}")
+    return known[name]
 
 
 class Score(NamedTuple):
@@ -186,10 +189,8 @@ def _ends(regrets: Mapping[str, Floats]) -> tuple[Floats, Floats]:
 
 def overall(found: Iterable[Score]) -> dict[str, float]:
     """Each policy's mean score over all challenges, the best first."""
-    by_policy: dict[str, list[float]] = {}
-    for score in found:
-        by_policy.setdefault(score.policy, []).append(score.score)
-    means = {policy: float(np.mean(values)) for policy, values in by_policy.items()}
+    by_policy = grouped(found, lambda score: score.policy)
+    means = {policy: float(np.mean([each.score for each in some])) for policy, some in by_policy.items()}
     return dict(sorted(means.items(), key=lambda item: -item[1]))
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from infex.estimators.fit_kernel import KernelEstimator
 from infex.experiments.entrants import LabelledPolicy
+from infex.experiments.grouping import grouped
 from infex.experiments.tasks import Task
 from infex.policies import KernelPolicy
 from infex.policies.form import form_of
@@ -19,8 +20,6 @@ ROUNDS_OF_A_CHUNK = 100_000  # a tenth of a second, or a second where arms are m
 RUNS_OF_A_CHUNK = 500
 NUMBERS_OF_A_CHUNK = 1 << 20  # in the arms of its problems
 SHARE_ROUNDING = 1e-9
-
-Group = dict[tuple[object, ...], list[Task]]
 
 
 class Chunk(NamedTuple):
@@ -66,13 +65,14 @@ def is_compiled(player: LabelledPolicy) -> bool:
 
 
 def _of_one_problem(tasks: list[Task], rounds: int) -> Iterator[Chunk]:
-    groups: Group = {}
-    for task in tasks:
-        groups.setdefault((task.recipe.label, task.seed, task.horizon), []).append(task)
-    for alike in groups.values():
-        size = max(1, rounds // alike[0].horizon)
-        for first in range(0, len(alike), size):
-            yield Chunk(tuple(alike[first : first + size]))
+    for alike in grouped(tasks, lambda task: (task.recipe.label, task.seed, task.horizon)).values():
+        yield from _in_pieces(alike, max(1, rounds // alike[0].horizon))
+
+
+def _in_pieces(tasks: list[Task], size: int) -> Iterator[Chunk]:
+    """Chunks of that many tasks; the last one may be shorter."""
+    for first in range(0, len(tasks), size):
+        yield Chunk(tuple(tasks[first : first + size]))
 
 
 def _of_one_policy(tasks: list[Task], rounds: int) -> Iterator[Chunk]:
@@ -82,11 +82,9 @@ def _of_one_policy(tasks: list[Task], rounds: int) -> Iterator[Chunk]:
     """
     longest_first = sorted(tasks, key=lambda task: -task.horizon * task.content.numbers)
     blocks = _blocks(longest_first, rounds)
-    groups: Group = {}
-    for task in longest_first:
-        groups.setdefault((blocks[_problem(task)], task.player.label), []).append(task)
-    for place in sorted(groups, key=lambda place: blocks[_problem(groups[place][0])]):
-        yield Chunk(tuple(groups[place]))
+    groups = grouped(longest_first, lambda task: (blocks[_problem(task)], task.player.label))
+    for block, label in sorted(groups, key=lambda place: place[0]):
+        yield Chunk(tuple(groups[block, label]))
 
 
 def _problem(task: Task) -> tuple[int, str, int]:

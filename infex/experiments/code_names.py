@@ -26,12 +26,15 @@ def used_names(codes: Iterable[types.CodeType]) -> Chains:
     {'a': {('b', 'c')}, 'd': {()}}
     """
     found: Chains = defaultdict(set)
-    for code in codes:
-        steps = list(dis.get_instructions(code))
+    for steps in map(_steps, codes):
         for place, step in enumerate(steps):
             if step.opname in NAME_READS:
                 found[str(step.argval)].add(tuple(_attributes(steps[place + 1 :])))
     return found
+
+
+def _steps(code: types.CodeType) -> list[dis.Instruction]:
+    return list(dis.get_instructions(code))
 
 
 def _attributes(steps: Iterable[dis.Instruction]) -> Iterator[str]:
@@ -44,13 +47,15 @@ def _attributes(steps: Iterable[dis.Instruction]) -> Iterator[str]:
 def imported_modules(codes: Iterable[types.CodeType], names: Mapping[str, Any]) -> Iterator[types.ModuleType]:
     """The modules that code imports when it runs, as far as they can be imported."""
     package = names.get("__package__") or ""
-    for code in codes:
-        steps = list(dis.get_instructions(code))
+    for steps in map(_steps, codes):
         for place, step in enumerate(steps):
             if step.opname == "IMPORT_NAME":
-                level = steps[place - 2].argval  # what stands before are the level and the names
-                dots = "." * level if isinstance(level, int) else ""
-                yield from _imported(dots + str(step.argval), package)
+                yield from _imported(_dots(steps[place - 2].argval) + str(step.argval), package)
+
+
+def _dots(level: object) -> str:
+    """Those of a relative import, whose level stands two steps before its name."""
+    return "." * level if isinstance(level, int) else ""
 
 
 def _imported(name: str, package: str) -> Iterator[types.ModuleType]:

@@ -6,7 +6,7 @@ import contextlib
 import json
 import re
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Self, final
 
@@ -123,11 +123,15 @@ def write_results(folder: Path, results: Results) -> None:
     """Writes the table, the summary, what the sweep was, and what failed."""
     results.write(folder)
     replace(folder / SWEEP_FILE, _written(results.about))
-    failures = folder / "failures.json"
-    if results.failures:
-        replace(failures, _written(results.failures))
+    _write_failures(folder / "failures.json", results.failures)
+
+
+def _write_failures(path: Path, failures: Sequence[Mapping[str, str]]) -> None:
+    """A file of them, or none where nothing has failed."""
+    if failures:
+        replace(path, _written(failures))
     else:
-        failures.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
 
 
 def write_tables(folder: Path, write_runs: Callable[[IO[bytes]], None], summary: pa.Table) -> None:

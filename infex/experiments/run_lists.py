@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from infex.arrays import Floats, Integers
 from infex.errors import InvalidSetting
@@ -72,7 +73,11 @@ def once(runs: pa.Table) -> pa.Table:
     codes = _codes(runs)
     if not codes.size or codes.max() + 1 == codes.size:
         return runs
-    twice = np.bincount(codes)[codes] > 1
+    return _joined(runs, np.bincount(codes)[codes] > 1)
+
+
+def _joined(runs: pa.Table, twice: NDArray[np.bool_]) -> pa.Table:
+    """One row for each run, of which some have two or more."""
     joined = by_run(by_round(runs.filter(pa.array(twice))))
     all_runs = pa.concat_tables([runs.filter(pa.array(~twice)), joined])
     return in_order(all_runs, pc.unique(runs["key"]))

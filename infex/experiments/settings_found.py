@@ -12,6 +12,7 @@ import pyarrow as pa
 from infex.errors import InfexError, InvalidSetting
 from infex.experiments.content import digest
 from infex.experiments.expressions import canonical, quietly
+from infex.experiments.grouping import grouped
 from infex.experiments.naming import hint
 from infex.experiments.recipes import recipes
 from infex.experiments.runs_table import RUN_COLUMNS, Table
@@ -158,11 +159,14 @@ def _grouped(
     rows: list[Facts], setting: str, others: list[str]
 ) -> dict[tuple[Any, ...], dict[Any, list[float]]]:
     """Regret by the values of the setting, for each mixture of the others."""
-    groups: dict[tuple[Any, ...], dict[Any, list[float]]] = {}
-    for row in rows:
-        line = groups.setdefault(tuple(row[name] for name in others), {})
-        line.setdefault(row[setting], []).append(row["regret"])
-    return groups
+    lines = grouped(rows, lambda row: tuple(row[name] for name in others))
+    return {line: _regrets(some, setting) for line, some in lines.items()}
+
+
+def _regrets(rows: list[Facts], setting: str) -> dict[Any, list[float]]:
+    """All regrets for each value of the setting."""
+    by_value = grouped(rows, lambda row: row[setting])
+    return {value: [row["regret"] for row in some] for value, some in by_value.items()}
 
 
 def _is_among(row: Facts, only: Mapping[str, object]) -> bool:
@@ -176,12 +180,18 @@ def _others(setting: str, known: Iterable[str]) -> list[str]:
     Against a setting of policies: all of their other settings, and the label of the problem. Against one of
     problems: the label of the policy, and all other settings of the problem.
     """
-    if setting in PROBLEM_SETTINGS or setting.startswith("environment"):
-        mine = [name for name in known if name in PROBLEM_SETTINGS or name.startswith("environment_")]
-        told = ["policy", *(mine if setting != "environment" else ())]
-    else:
-        told = [name for name in known if name not in NAMING_COLUMNS and not name.startswith("environment_")]
+    of_problems = setting in PROBLEM_SETTINGS or setting.startswith("environment")
+    told = _beside_problems(setting, known) if of_problems else _beside_policies(known)
     return [name for name in told if name != setting and not _is_within(name, setting)]
+
+
+def _beside_problems(setting: str, known: Iterable[str]) -> list[str]:
+    mine = [name for name in known if name in PROBLEM_SETTINGS or name.startswith("environment_")]
+    return ["policy", *(mine if setting != "environment" else ())]
+
+
+def _beside_policies(known: Iterable[str]) -> list[str]:
+    return [name for name in known if name not in NAMING_COLUMNS and not name.startswith("environment_")]
 
 
 def _is_within(name: str, setting: str) -> bool:

@@ -19,6 +19,7 @@ from infex.experiments.chunks import chunked
 from infex.experiments.engines import Engine, compile_ahead, outcomes_of
 from infex.experiments.entrants import LabelledPolicy, Named, combined, entrants, named
 from infex.experiments.folder import Folder
+from infex.experiments.grouping import grouped
 from infex.experiments.narrowing import narrow
 from infex.experiments.progress_bar import showing
 from infex.experiments.provenance import commit, versions
@@ -150,11 +151,9 @@ class Sweep:
 
     def _names(self) -> dict[str, list[str]]:
         """The labels in tables of what a user has called a policy, where they differ."""
-        found: dict[str, list[str]] = {}
-        for player in self.players:
-            for name in player.names:
-                found.setdefault(name, []).append(player.label)
-        labels = {name: list(dict.fromkeys(each)) for name, each in found.items()}
+        pairs = [(name, player.label) for player in self.players for name in player.names]
+        found = grouped(pairs, lambda pair: pair[0])
+        labels = {name: list(dict.fromkeys(label for _, label in each)) for name, each in found.items()}
         return {name: each for name, each in labels.items() if each != [name]}
 
     def run(
@@ -201,8 +200,10 @@ def _listed(name: str, given: object) -> Any:
     """A list as a tuple; a dict, whose keys are names, as it is."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise InvalidSetting(f"{name} must be a list, got {told(given)}")
-    if not isinstance(given, Mapping):
-        return tuple(given)
+    return _with_names(name, given) if isinstance(given, Mapping) else tuple(given)
+
+
+def _with_names(name: str, given: Mapping[Any, Any]) -> dict[str, Any]:
     for key in given:
         if not isinstance(key, str) or not key:
             raise InvalidSetting(f"the keys of {name} must be names, got {told(key)}")

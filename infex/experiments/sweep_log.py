@@ -51,9 +51,10 @@ class SweepLog:
         """Gives the warnings of all runs, each once, and one if runs failed."""
         for warning in self._warned.values():
             warnings.warn(warning, stacklevel=stacklevel + 1)
-        failed = self.failures()
-        if failed:
-            last_line = failed[0]["traceback"].strip().splitlines()[-1]
-            words = f"{len(failed)} of {len(self._tasks)} runs failed; see results.failures"
-            words = f"{words}. {failed[0]['run']}: {last_line}"
-            warnings.warn(words, RuntimeWarning, stacklevel=stacklevel + 1)
+        if failed := self.failures():
+            warnings.warn(self._told(failed), RuntimeWarning, stacklevel=stacklevel + 1)
+
+    def _told(self, failed: tuple[dict[str, str], ...]) -> str:
+        last_line = failed[0]["traceback"].strip().splitlines()[-1]
+        words = f"{len(failed)} of {len(self._tasks)} runs failed; see results.failures"
+        return f"{words}. {failed[0]['run']}: {last_line}"

@@ -80,12 +80,16 @@ class CategoryColumn(NamedTuple):
 
     def _codes(self, values: list[Any]) -> NDArray[np.int64]:
         """The code of each value; values that come again are looked up once."""
-        pairs = list(zip(map(type, values), values, strict=True))
         try:
-            codes = {pair: self._code(pair[1], "") for pair in set(pairs)}
+            return self._codes_at_once(values)
         except (TypeError, InvalidContext):  # which one, the slow way says
             listed = [self._code(value, f" of context {row}") for row, value in enumerate(values)]
             return np.array(listed, dtype=np.int64)
+
+    def _codes_at_once(self, values: list[Any]) -> NDArray[np.int64]:
+        """Each value that occurs is looked up once."""
+        pairs = list(zip(map(type, values), values, strict=True))
+        codes = {pair: self._code(pair[1], "") for pair in set(pairs)}
         return np.fromiter(map(codes.__getitem__, pairs), dtype=np.int64, count=len(pairs))
 
     def _code(self, value: object, where: str) -> int:

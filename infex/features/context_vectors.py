@@ -25,11 +25,16 @@ def inside_of(context: object, dim: int, longest: float, encoder: Encoder | None
     return _encoded(encoder.encode(context), dim)
 
 
-def _encoded(encoded: Encoded, dim: int) -> Floats:
-    """The features that an encoder gave, which may be a user's: so many floats, no longer than 1."""
+def _vector(encoded: Encoded, dim: int) -> Floats:
     vector = encoded.vector if isinstance(encoded, Encoded) else None
     if type(vector) is not np.ndarray or vector.shape != (dim,) or vector.dtype != np.float64:
         raise InvalidContext(f"an encoder must give an Encoded with {dim} floats, and gave something else")
+    return vector
+
+
+def _encoded(encoded: Encoded, dim: int) -> Floats:
+    """The features that an encoder gave, which may be a user's: so many floats, no longer than 1."""
+    vector = _vector(encoded, dim)
     if not float(vector.dot(vector)) <= 1.0 + ROUNDING:
         raise InvalidContext("an encoder must give features no longer than 1, and gave longer ones, or NaN")
     return np.ascontiguousarray(vector)

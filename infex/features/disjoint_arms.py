@@ -38,10 +38,9 @@ class Disjoint:
         if whole("the number of arms", self.count) < 1:
             raise InvalidArms(f"there must be at least one arm, got {self.count}")
         dim, longest, _ = checked_context(self.context_dim, self.longest, self.context)
-        labels = labels_of(self.labels, self.count)
-        found: dict[str, Any] = {"context_dim": dim, "labels": labels, "longest": longest}
-        for name, value in found.items():
-            object.__setattr__(self, name, value)
+        object.__setattr__(self, "context_dim", dim)
+        object.__setattr__(self, "longest", longest)
+        object.__setattr__(self, "labels", labels_of(self.labels, self.count))
 
     @property
     def dim(self) -> int:

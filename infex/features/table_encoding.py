@@ -187,9 +187,7 @@ def _pairs(word: str, given: object) -> tuple[tuple[str, Any], ...]:
     """Names with what belongs to them, of a mapping or of pairs."""
     items = given.items() if isinstance(given, Mapping) else given
     try:
-        if isinstance(items, str) or not isinstance(items, Iterable):
-            raise TypeError
-        return tuple((name, own) for name, own in items)
+        return tuple((name, own) for name, own in _iterable(items))
     except (TypeError, ValueError):
         raise InvalidSetting(f"{word} must be a mapping of names, got {brief(given)}") from None
 
@@ -198,6 +196,12 @@ def _name(name: object) -> str:
     if not isinstance(name, str) or not name:
         raise InvalidSetting(f"the name of a feature must be a text, got {name!r}")
     return str(name)
+
+
+def _iterable(items: object) -> Iterable[Any]:
+    if isinstance(items, str) or not isinstance(items, Iterable):
+        raise TypeError
+    return items
 
 
 def _range(name: str, ends: object) -> tuple[float, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol, final, runtime_checkable
 
@@ -80,10 +81,7 @@ class Transformed:
 
     def _named(self, context: object) -> dict[str, Any]:
         assert self.inputs is not None
-        named = by_name(context)
-        absent = [] if named is None else [name for name in self.inputs if name not in named]
-        if absent:
-            raise InvalidContext(f"{absent[0]} is missing: the transformer needs it, if only as None")
+        _refuse_absent(context, self.inputs)
         return dict(zip(self.inputs, values_of(context, self.inputs), strict=True))
 
     def _many(self, contexts: Any) -> tuple[Any, int]:
@@ -148,6 +146,13 @@ def transformed(transformer: Transformer, *, longest: float, beyond: str = "refu
 def _frame(columns: dict[str, Any]) -> Any:
     """A table of pandas, which whoever fitted a transformer with names has."""
     return importlib.import_module("pandas").DataFrame(columns)
+
+
+def _refuse_absent(context: object, inputs: Iterable[str]) -> None:
+    named = by_name(context)
+    absent = [] if named is None else [name for name in inputs if name not in named]
+    if absent:
+        raise InvalidContext(f"{absent[0]} is missing: the transformer needs it, if only as None")
 
 
 def _dense(rows: Any) -> Floats:

@@ -93,7 +93,7 @@ def assert_learnt_once(kind: str, peer: Peer) -> None:
 
 
 @given(kind=st.sampled_from(["changing", *MAPS]), seed=st.integers(0, 9999))
-@settings(max_examples=4 if plain_python else 90, deadline=None)
+@settings(max_examples=4 if plain_python else 45, deadline=None)
 def test_whatever_is_sent_to_whom_each_reward_counts_once_or_an_error_says_why(
     tmp_path_factory: pytest.TempPathFactory, kind: str, seed: int
 ) -> None:

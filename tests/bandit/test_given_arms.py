@@ -42,7 +42,7 @@ def drawn(rng: np.random.Generator, dim: int, spread: float) -> Any:
     penalty=st.sampled_from([1e-9, 0.1, 1.0, 50.0]),
     spread=st.sampled_from([1.0, 1e-6]),
 )
-@settings(max_examples=10 if plain_python else 100, deadline=None)
+@settings(max_examples=10 if plain_python else 50, deadline=None)
 @pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
 def test_the_short_way_is_the_long_way_to_the_last_bit(
     policy: Any, seed: int, dim: int, penalty: float, spread: float

@@ -186,7 +186,7 @@ def same(one: Bandit, two: Bandit) -> None:
     seed=st.integers(0, 999),
     masked=st.booleans(),
 )
-@settings(max_examples=15 if plain_python else 250, deadline=None)
+@settings(max_examples=15 if plain_python else 120, deadline=None)
 def test_many_decisions_and_rewards_are_as_many_single_ones(
     source: Any, policy: Any, estimator: Any, seed: int, masked: bool
 ) -> None:

@@ -38,7 +38,7 @@ def ask(bandit: Bandit, rng: np.random.Generator, key: str | None) -> Any:
 
 
 @given(kind=st.sampled_from(list(MAKERS)), seed=st.integers(0, 999))
-@settings(max_examples=5 if plain_python else 60, deadline=None)
+@settings(max_examples=5 if plain_python else 30, deadline=None)
 def test_folded_decisions_are_told_dropped_copied_and_saved_as_others_are(
     tmp_path_factory: pytest.TempPathFactory, kind: str, seed: int
 ) -> None:

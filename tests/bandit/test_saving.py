@@ -64,7 +64,7 @@ def go_on(bandit: Bandit, rounds: int, changing: bool = False) -> list[Any]:
     seed=st.integers(0, 99),
     changing=st.booleans(),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_a_loaded_bandit_goes_on_exactly_as_the_saved_one(
     tmp_path_factory: pytest.TempPathFactory, policy: Any, rounds: int, seed: int, changing: bool
 ) -> None:

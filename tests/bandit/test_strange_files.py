@@ -182,7 +182,7 @@ def changed(thing: Any, place: tuple[Any, ...], value: Any, remove: bool) -> Any
 
 
 @given(kind=st.sampled_from(list(KINDS)), data=st.data())
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_any_change_of_the_settings_is_refused_by_name_or_can_be_used(
     tmp_path_factory: pytest.TempPathFactory, kind: str, data: Any
 ) -> None:
@@ -195,7 +195,7 @@ def test_any_change_of_the_settings_is_refused_by_name_or_can_be_used(
 
 
 @given(kind=st.sampled_from(list(KINDS)), data=st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_any_change_of_the_arrays_is_refused_by_name_or_can_be_used(
     tmp_path_factory: pytest.TempPathFactory, kind: str, data: Any
 ) -> None:

@@ -12,7 +12,10 @@ from infex import Bandit, Decision, Infex, LinTS, LinUCB, budget, every, feature
 from infex.kernels.compiling import plain_python
 from tests.waiting import PATIENCE
 
-THREADS, DECISIONS = 16, 1600 if plain_python else 50_000
+pytestmark = pytest.mark.compiled  # counting lines would take most of its time
+THREADS = 16
+DECISIONS = 1600 if plain_python else 16 * 1050  # 50,400 over the three bandits
+LONG = 50_000  # each, in make torture
 FILES = 25  # that are written beside them
 SHOP = features.disjoint(8, context_dim=3)
 ARMS = np.random.default_rng(1).normal(size=(20, 4)) / 4
@@ -36,6 +39,16 @@ BANDITS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", BANDITS)
 def test_rounds_have_no_gaps_and_exploration_is_as_scheduled(name: str, tmp_path: Path) -> None:
+    ask_and_tell(name, DECISIONS, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BANDITS)
+def test_so_it_is_over_many_rounds(name: str, tmp_path: Path) -> None:
+    ask_and_tell(name, LONG, tmp_path)
+
+
+def ask_and_tell(name: str, count: int, tmp_path: Path) -> None:
     bandit = BANDITS[name]()
     decisions: list[list[Decision]] = [[] for _ in range(THREADS)]
     errors: list[BaseException] = []
@@ -45,10 +58,10 @@ def test_rounds_have_no_gaps_and_exploration_is_as_scheduled(name: str, tmp_path
         chance, late = random.Random(place), []
         start.wait()
         try:
-            for _ in range(DECISIONS // THREADS):
+            for _ in range(count // THREADS):
                 context = [chance.random() / 2 for _ in range(3)] if bandit.features else None
                 decision = bandit.ask(context=context)
-                if decision.t % (DECISIONS // FILES) == 0:
+                if decision.t % (count // FILES) == 0:
                     save.release()
                 decisions[place].append(decision)
                 late.append(decision)
@@ -79,8 +92,8 @@ def test_rounds_have_no_gaps_and_exploration_is_as_scheduled(name: str, tmp_path
         thread.join()
     assert errors == []
     taken = [decision for some in decisions for decision in some]
-    assert sorted(decision.t for decision in taken) == list(range(1, DECISIONS + 1))
-    assert len({decision.id for decision in taken}) == bandit.t == DECISIONS
+    assert sorted(decision.t for decision in taken) == list(range(1, count + 1))
+    assert len({decision.id for decision in taken}) == bandit.t == count
     explored = sorted(decision.t for decision in taken if decision.explored)
     assert bandit.explored == len(explored)
     found = bandit.exploration()
@@ -91,7 +104,7 @@ def test_rounds_have_no_gaps_and_exploration_is_as_scheduled(name: str, tmp_path
         assert max(np.searchsorted(explored, [t + 3000 for t in explored]) - range(len(explored))) <= 900
     else:
         period = 20 if name == "fixed arms" else 50
-        assert explored == list(range(period, DECISIONS + 1, period))
+        assert explored == list(range(period, count + 1, period))
 
 
 def test_two_bandits_that_merge_each_other_at_once_do_not_wait_for_ever() -> None:

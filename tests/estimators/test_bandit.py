@@ -76,7 +76,7 @@ def made(estimator: Any, policy: Any = None, changing: bool = False, **more: Any
     rounds=st.integers(0, 60),
     changing=st.booleans(),
 )
-@settings(max_examples=10 if plain_python else 80, deadline=None)
+@settings(max_examples=10 if plain_python else 40, deadline=None)
 def test_a_loaded_bandit_goes_on_exactly_as_the_saved_one(
     tmp_path_factory: pytest.TempPathFactory, estimator: Any, policy: Any, rounds: int, changing: bool
 ) -> None:

@@ -117,7 +117,7 @@ def test_contexts_are_those_of_the_log() -> None:
 
 
 def test_a_log_of_contexts_that_has_taught_enough_needs_no_exploration() -> None:
-    answer = plan(logged=visits(6000), horizon=400, noise=0.3, seconds=2)
+    answer = plan(logged=visits(6000), horizon=400, noise=0.3, seconds=0.4)
     assert (answer.explorations, answer.code) == (0, "infex.Greedy()")
     assert answer.why.startswith("You need no exploration: what the log has taught is enough.")
     assert "as in 4,096 rounds of the log" in answer.assumed
@@ -128,7 +128,7 @@ def test_arms_that_the_log_never_played_are_to_be_explored() -> None:
     """One arm was always played: the others may be better, and greedy never finds out."""
     log = visits(2000)
     mine = log.take(log.arm == 0)
-    answer = plan(logged=mine, horizon=2000, noise=0.3, seconds=5, keep_within=1.05)
+    answer = plan(logged=mine, horizon=2000, noise=0.3, seconds=1.5, keep_within=1.05)
     assert answer.explorations > 0
 
 
@@ -152,7 +152,7 @@ def test_the_command_plans_for_columns_of_contexts(tmp_path: Path, words: str) -
         "--features",
         words,
     ]
-    said += ["--horizon", "200", "--noise", "0.3", "--seconds", "1", "--out", str(tmp_path / "out")]
+    said += ["--horizon", "200", "--noise", "0.3", "--seconds", "0.15", "--out", str(tmp_path / "out")]
     said += [] if words == "disjoint" else ["--arms", str(tmp_path / "arms.csv")]
     found = CliRunner().invoke(main, said)
     assert found.exit_code == 0, found.output
@@ -169,7 +169,7 @@ def test_the_command_plans_for_categories_and_for_logs_of_infex(tmp_path: Path) 
         text += f"{arm},{float((arm == 'tea') == (country == 'FR'))},{age},{country}\n"
     (tmp_path / "log.csv").write_text(text)
     said = ["plan", "--logged", str(tmp_path / "log.csv"), "--context", "age", "--context", "country"]
-    rest = ["--horizon", "200", "--noise", "0.5", "--seconds", "1", "--out", str(tmp_path / "out")]
+    rest = ["--horizon", "200", "--noise", "0.5", "--seconds", "0.15", "--out", str(tmp_path / "out")]
     found = CliRunner().invoke(main, [*said, "--features", "table disjoint", *rest])
     assert found.exit_code == 0, found.output
     assert "{'country': ['DE', 'FR']}" in found.output.replace("\n", " ")

@@ -536,7 +536,7 @@ def test_the_command_prints_a_plan_and_writes_its_page(tmp_path: Path) -> None:
     lines = [f"arm{k},{x:.3f},{y:.3f}" for k, (x, y) in enumerate(rng.normal(size=(6, 2)))]
     (tmp_path / "arms.csv").write_text("name,x,y\n" + "\n".join(lines))
     (tmp_path / "log.csv").write_text("arm,reward\narm0,0.3\narm1,-0.2\n")
-    words = ["plan", "--arms", str(tmp_path / "arms.csv"), "--horizon", "3e2", "--seconds", "1"]
+    words = ["plan", "--arms", str(tmp_path / "arms.csv"), "--horizon", "3e2", "--seconds", "0.2"]
     words += ["--logged", str(tmp_path / "log.csv"), "--max-share", "0.2", "--workers", "1"]
     found = CliRunner().invoke(main, [*words, "--out", str(tmp_path / "out")], catch_exceptions=False)
     assert found.exit_code == 0, found.output

@@ -56,15 +56,15 @@ def test_runs_begin_with_what_was_learnt(policy: LinUCB) -> None:
 
 def test_a_log_that_has_taught_enough_needs_no_exploration() -> None:
     arms, which, rewards = shop(4000)
-    answer = plan(arms, horizon=500, noise=0.5, logged=(which, rewards), seconds=2, workers=1)
+    answer = plan(arms, horizon=500, noise=0.5, logged=(which, rewards), seconds=0.6, workers=1)
     assert (answer.recommended, answer.explorations, answer.code) == ("Greedy", 0, "infex.Greedy()")
     assert answer.when == "never"
     assert answer.why.startswith("You need no exploration: what the log has taught is enough.")
     assert "with which every run begins" in answer.assumed
-    none = plan(arms, horizon=500, noise=0.5, logged=(which, rewards), seconds=1, max_count=0, workers=1)
+    none = plan(arms, horizon=500, noise=0.5, logged=(which, rewards), seconds=0.3, max_count=0, workers=1)
     assert none.explorations == 0
     with pytest.raises(InvalidSetting, match="nothing to plan but"):
-        plan(arms, horizon=500, noise=0.5, seconds=1, max_count=0, workers=1)
+        plan(arms, horizon=500, noise=0.5, seconds=0.3, max_count=0, workers=1)
 
 
 def test_what_loses_nothing_is_within_any_factor() -> None:
@@ -93,7 +93,7 @@ def test_the_command_takes_arms_from_a_log_and_names_what_it_does_not_read(tmp_p
     labels = tuple(f"sku-{k}" for k in range(20))
     write(Log(arm=which, reward=rewards, arms=arms, labels=labels), tmp_path / "year.parquet")
     words = ["plan", "--logged", str(tmp_path / "year.parquet"), "--horizon", "300", "--noise", "0.5"]
-    words += ["--seconds", "1", "--out", str(tmp_path / "plan"), "--json"]
+    words += ["--seconds", "0.3", "--out", str(tmp_path / "plan"), "--json"]
     found = CliRunner().invoke(main, words)
     assert found.exit_code == 0, found.output
     said = json.loads((tmp_path / "plan" / "plan.json").read_text())

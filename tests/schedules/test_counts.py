@@ -71,7 +71,7 @@ def test_the_cube_root_of_64_is_4_in_spite_of_rounding() -> None:
 
 
 @given(r=st.floats(0, 12))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_stretched_follows_its_target(r: float) -> None:
     counts = follow(lambda t: float(t / max(math.log(t), 1) ** r), 3000)
     schedule = stretched(r)
@@ -79,14 +79,14 @@ def test_stretched_follows_its_target(r: float) -> None:
 
 
 @given(r=st.floats(0, 1, exclude_min=True))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_power_follows_its_target(r: float) -> None:
     schedule = power(r)
     assert [schedule.count(t) for t in range(3001)] == follow(lambda t: float(t**r), 3000)
 
 
 @given(r=st.floats(0, 12, exclude_min=True))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_logarithmic_follows_its_target(r: float) -> None:
     schedule = logarithmic(r)
     assert [schedule.count(t) for t in range(3001)] == follow(lambda t: float(math.log(t) ** r), 3000)

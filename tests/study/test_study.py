@@ -27,6 +27,7 @@ from infex.study import desk as desks
 from infex.study.store import Snapshot
 from infex.study.study import Study
 from tests.study.studies import ARMS, POLICY, Clock, pulls, replayed_state, shop, state_of, url_in
+from tests.waiting import PATIENCE
 
 VISITOR = features.table({"age": (20, 80)}, {"country": ["FR", "DE"]}, missing="flag", beyond="clip")
 
@@ -394,7 +395,7 @@ def test_a_decision_is_acknowledged_after_the_disk_and_others_decide_meanwhile(t
     append = store.append
 
     def held(name: str, entries: Any) -> None:
-        assert gate.wait(20)
+        assert gate.wait(PATIENCE)
         append(name, entries)
 
     store.append = held  # type: ignore[method-assign]
