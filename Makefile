@@ -88,7 +88,7 @@ docs: install
 bench: install
 	$(BIN)/python -m benchmarks
 
-# Other libraries on the same work, in an environment of their own; writes docs/measured/peers.json.
+# Other libraries on the same work, in an environment of their own; writes docs/measured/peers.json and coming-from.json.
 peers:
 	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/peers/requirements.txt
