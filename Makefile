@@ -80,7 +80,7 @@ wheel: install
 	$(BIN)/python tests/check_wheel.py
 
 # The site, at docs/_build/index.html: pages are run for their pictures, and nothing is loaded from elsewhere.
-docs: install
+docs: install chromium
 	$(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build
 	$(BIN)/python tests/documents/look_at_site.py
 	@echo "docs/_build/index.html is the site"

@@ -75,6 +75,12 @@ def run(page: Path, pictures: Path | None = None) -> dict[str, object]:
     return names
 
 
+def kept_pictures() -> dict[str, Path]:
+    """Pictures that stand in docs/ too, with the page that draws each."""
+    shown = [(block, page) for page in pages() for block in blocks(page) if block.language == "{picture}"]
+    return {block.rest: page for block, page in shown if "\n:kept:\n" in "\n" + block.code}
+
+
 def run_python(page: Path, block: Block, code: str, names: dict[str, object]) -> None:
     """Runs a block's code, whose errors name the page and the line."""
     source = "\n" * (block.line - 1) + PICTURE_OPTION.sub("\n", code)
