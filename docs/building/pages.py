@@ -84,7 +84,7 @@ def kept_pictures() -> dict[str, Path]:
 def run_python(page: Path, block: Block, code: str, names: dict[str, object]) -> None:
     """Runs a block's code, whose errors name the page and the line."""
     source = "\n" * (block.line - 1) + PICTURE_OPTION.sub("\n", code)
-    exec(compile(source, str(page), "exec"), names)
+    exec(compile(source, str(page), "exec", dont_inherit=True), names)  # annotations are as a user's
 
 
 def run_served(page: Path, block: Block, names: dict[str, object]) -> None:
