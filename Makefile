@@ -84,7 +84,7 @@ wheel: install
 	$(BIN)/python tests/check_wheel.py
 
 # The site, at docs/_build/index.html: pages are run for their pictures, and nothing is loaded from elsewhere.
-docs: install
+docs: install chromium
 	$(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build
 	$(BIN)/python tests/documents/look_at_site.py
 	@echo "docs/_build/index.html is the site"
@@ -92,7 +92,7 @@ docs: install
 bench: install
 	$(BIN)/python -m benchmarks
 
-# Other libraries on the same work, in an environment of their own; writes docs/measured/peers.json.
+# Other libraries on the same work, in an environment of their own; writes docs/measured/peers.json and coming-from.json.
 peers:
 	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/peers/requirements.txt

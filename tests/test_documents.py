@@ -8,7 +8,6 @@ import pytest
 
 import infex
 from docs.building import pages
-from infex.arrays import Floats
 
 ROOT = Path(infex.__file__).parent.parent
 
@@ -59,46 +58,6 @@ def test_examples_run(
     monkeypatch.setattr("sys.argv", [str(path)])
     runpy.run_path(str(path), run_name="__main__")
     assert len(capsys.readouterr().out.splitlines()) > 3
-
-
-def upper_bounds(x: Floats, log: list[tuple[Floats, str, float]], labels: list[str]) -> list[float]:
-    """LinUCB with alpha = 1 and a penalty of 1, for each arm, by NumPy (Li et al., 2010, Algorithm 1)."""
-    found = []
-    for label in labels:
-        mine = [(seen, reward) for seen, played, reward in log if played == label]
-        inverse = np.linalg.inv(
-            np.eye(x.size) + sum((np.outer(seen, seen) for seen, _ in mine), np.zeros((2, 2)))
-        )
-        theta = inverse @ sum((reward * seen for seen, reward in mine), np.zeros(2))
-        found.append(float(x @ theta + np.sqrt(x @ inverse @ x)))
-    return found
-
-
-def test_those_who_come_from_elsewhere_find_the_same_ten_lines(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    pairs = blocks("docs/coming-from.md")
-    assert [len([line for line in block.splitlines() if line]) for block in pairs[:8]] == [10] * 8
-    libraries = ("mabwiser", "contextualbandits", "vowpalwabbit", "river", "coba", "optuna")
-    assert [name for block in pairs[::2] for name in libraries if name in block] == list(libraries)
-    assert not any("infex" in block for block in pairs[::2])
-    shop, other, news = ({} for _ in range(3))  # type: ignore[var-annotated]
-    for block, names in zip(pairs[1:6:2], (shop, other, news), strict=True):
-        exec(block, names)
-    rows = [np.array(row) for row in shop["visits"]]
-    log = list(zip(rows, ["tea", "coffee", "tea"], [1.0, 0.0, 1.0], strict=True))
-    x = np.array([1.0, 0.3])
-    bounds = upper_bounds(x, log, ["tea", "coffee"])
-    assert shop["drink"].label == ["tea", "coffee"][int(np.argmax(bounds))]
-    log.append((x, shop["drink"].label, 1.0))
-    for seen, drink in zip([[1.0, 0.5], [1.0, 0.8]], shop["drinks"], strict=True):
-        assert drink == ["tea", "juice"][int(np.argmax(upper_bounds(np.array(seen), log, ["tea", "juice"])))]
-    assert other["surest"] == ["tea"] * 3
-    assert other["shop"].exploration().done == 1
-    assert news["shown"].label in news["actions"]
-    assert news["chance"] == pytest.approx(0.95 if news["shown"].arm == news["shown"].greedy else 0.05)
-    assert news["loaded"].digest() == news["news"].digest()
 
 
 def test_the_version_has_an_entry_in_the_changelog() -> None:

@@ -1,4 +1,4 @@
-"""`make peers`: runs the other libraries' lines, measures all, and writes docs/measured/peers.json."""
+"""`make peers`: runs the other libraries' lines, measures all, and writes two files of docs/measured."""
 
 import datetime
 import importlib.metadata
@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import infex
+from benchmarks.peers.agreement import agreement
 from benchmarks.peers.batches import ARMS, DIM, batches_table
 from benchmarks.peers.exactness import exactness_table
 from benchmarks.peers.memory import memory_table
@@ -29,7 +30,7 @@ LIBRARIES = (
 
 def main() -> None:
     """Measures and writes."""
-    run_page()
+    run_page(agreement())
     contexts, exact = contexts_table(), exactness_table()
     tables = [
         exactness(exact),

@@ -17,26 +17,31 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from docs.building import command_pages, measured, names, notebook_pages, pages
+from docs.building import command_pages, measured, names, notebook_pages, pages, service_picture
 
 SAID = logging.getLogger(__name__)
 WRITERS: dict[str, Callable[[str, list[str]], str]] = {
     "commands": command_pages.write,  # every command with its options, from click
     "names": names.write,  # public names of a module with their docstrings
     "measured": measured.write,  # tables of a file of recorded measurements
+    "service": service_picture.write,  # the service's page, as Chromium shows it
     "notebook": notebook_pages.write,  # a notebook, run, with what its cells put out
 }
 PICTURES = pages.DOCS / "_static" / "pictures"
 
 
 class Picture(SphinxDirective):
-    """Shows a block of Python and, below it, the picture that it draws; `:hide:` leaves the code out."""
+    """Shows a block of Python and, below it, the picture that it draws.
+
+    `:hide:` leaves the code out; what is `:kept:` stands in docs/ too, for the README is read unbuilt.
+    """
 
     required_arguments = 1
     has_content = True
     option_spec: ClassVar[dict[str, Callable[[str], object]]] = {
         "alt": directives.unchanged_required,
         "hide": directives.flag,
+        "kept": directives.flag,
     }
 
     def run(self) -> list[nodes.Node]:
@@ -53,6 +58,7 @@ class Written(SphinxDirective):
     """Markdown that `WRITERS` make from the words of the directive, parsed as if it stood in the page."""
 
     optional_arguments = 1
+    final_argument_whitespace = True
     has_content = True
 
     def run(self) -> list[nodes.Node]:
@@ -79,6 +85,9 @@ def draw(app: Sphinx) -> None:
                         pages.run(page, PICTURES)
                 finally:
                     os.chdir(here)
+    for name in pages.kept_pictures():
+        shutil.copyfile(PICTURES / name, pages.DOCS / name)
+    service_picture.take(PICTURES / "service.png")
 
 
 def setup(app: Sphinx) -> dict[str, object]:

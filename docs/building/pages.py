@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from docs.building.serving import PATIENT, SHOWN, served
+
 DOCS = Path(__file__).parent.parent
 ROOT = DOCS.parent
 FENCE = re.compile(
@@ -41,15 +43,21 @@ def blocks(page: Path) -> Iterator[Block]:
 
 
 def programs(page: Path) -> list[Block]:
-    """What is run: Python, pictures and shell blocks, but what is marked `norun` and needs something else."""
+    """What is run: Python, pictures and shell blocks; lines of another library (`peer`) run by themselves."""
     found = [block for block in blocks(page) if block.language in ("python", "sh", "{picture}")]
-    return [block for block in found if block.rest != "norun"]
+    return [block for block in found if block.rest != "peer"]
+
+
+def peer_lines(page: Path) -> list[Block]:
+    """The lines of other libraries on a page."""
+    return [block for block in blocks(page) if (block.language, block.rest) == ("python", "peer")]
 
 
 def run(page: Path, pictures: Path | None = None) -> dict[str, object]:
     """The names that a page's code leaves behind, run in the current folder in one namespace.
 
-    A `{picture}` block leaves a `figure`, which is saved into `pictures` under the name behind the word.
+    A `{picture}` block leaves a `figure`, which is saved into `pictures` under the name behind the word. A
+    block marked `served` asks the service that the page starts with `infex serve --db`.
     """
     from matplotlib import rcParams
 
@@ -58,12 +66,38 @@ def run(page: Path, pictures: Path | None = None) -> dict[str, object]:
     for block in programs(page):
         if block.language == "sh":
             run_shell(block.code)
-            continue
-        source = "\n" * (block.line - 1) + PICTURE_OPTION.sub("\n", block.code)
-        exec(compile(source, str(page), "exec"), names)
+        elif block.rest == "served":
+            run_served(page, block, names)
+        else:
+            run_python(page, block, block.code, names)
         if block.language == "{picture}" and pictures is not None:
             save(names["figure"], pictures / block.rest)
     return names
+
+
+def kept_pictures() -> dict[str, Path]:
+    """Pictures that stand in docs/ too, with the page that draws each."""
+    shown = [(block, page) for page in pages() for block in blocks(page) if block.language == "{picture}"]
+    return {block.rest: page for block, page in shown if "\n:kept:\n" in "\n" + block.code}
+
+
+def run_python(page: Path, block: Block, code: str, names: dict[str, object]) -> None:
+    """Runs a block's code, whose errors name the page and the line."""
+    source = "\n" * (block.line - 1) + PICTURE_OPTION.sub("\n", code)
+    exec(compile(source, str(page), "exec", dont_inherit=True), names)  # annotations are as a user's
+
+
+def run_served(page: Path, block: Block, names: dict[str, object]) -> None:
+    """Runs a block against a real service, whose address stands in the place of the one that is shown."""
+    assert f'"{SHOWN}"' in block.code, f"{page.name}, line {block.line}: it asks no service at {SHOWN}"
+    with served(*serve_words(page)) as url:
+        run_python(page, block, block.code.replace(f'"{SHOWN}"', f'"{url}", {PATIENT}'), names)
+
+
+def serve_words(page: Path) -> list[str]:
+    """What stands behind `infex serve` where a page starts a service on a database."""
+    shown = [words for block in blocks(page) for words in commands(block.code)]
+    return next(words[1:] for words in shown if words[:2] == ["serve", "--db"])
 
 
 def save(figure: object, path: Path) -> None:

@@ -42,7 +42,7 @@ class Changes:
     >>> from infex import Bandit, Greedy
     >>> worker, centre = (Bandit([[1.0]], Greedy()) for _ in range(2))
     >>> worker.learn(arms=[0, 0], rewards=[1.0, 0.5])
-    >>> sent = worker.changes()
+    >>> sent = Changes.from_bytes(worker.changes().to_bytes())  # as if by post
     >>> centre.apply(sent), centre.apply(sent)  # the same a second time: nothing more is learnt
     (2, 0)
     >>> centre.estimates().pulls.tolist()

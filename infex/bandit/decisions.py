@@ -42,7 +42,7 @@ class Decisions(Sequence[Decision]):
 
     >>> from infex import Bandit, Infex, LinUCB, every
     >>> bandit = Bandit([[1.0, 0.0], [0.6, 0.8]], Infex(LinUCB(), every(2)), labels=["plain", "rich"])
-    >>> decisions = bandit.ask_many(3)
+    >>> decisions: Decisions = bandit.ask_many(3)
     >>> decisions.t.tolist(), decisions.explored.tolist()
     ([1, 2, 3], [False, True, False])
     >>> bandit.tell_many(decisions, [0.0, 1.0, 0.5])

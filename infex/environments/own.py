@@ -38,7 +38,8 @@ class Environment(Protocol):
     ...         return 1.0 - np.abs(arms[:, 0] - 0.6)
     ...     def reward(self, mean, rng):
     ...         return mean + rng.uniform(-0.5, 0.5)
-    >>> infex.play(Peak(), infex.Greedy(), horizon=100).horizon
+    >>> peak: Environment = Peak()
+    >>> infex.play(peak, infex.Greedy(), horizon=100).horizon
     100
     """
 

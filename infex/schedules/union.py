@@ -141,8 +141,10 @@ class Union(Family):
 def union(*schedules: Schedule) -> Schedule:
     """The schedule that explores when any of `schedules` does; `a | b` is the same.
 
-    >>> from infex import every, listed
-    >>> schedule = every(6) | every(4) | listed([5])
+    >>> from infex import every, listed, union
+    >>> schedule = union(every(6), every(4), listed([5]))
+    >>> schedule == every(6) | every(4) | listed([5])
+    True
     >>> [schedule.when(n) for n in range(1, 7)]
     [4, 5, 6, 8, 12, 16]
     """

@@ -2,6 +2,9 @@
 
 import json
 import re
+from typing import Any
+
+import pytest
 
 from docs.building import measured, pages
 
@@ -46,3 +49,17 @@ def test_a_table_has_a_row_for_each_library_and_says_when_and_with_what() -> Non
         assert "infex" in {row[0] for row in table["rows"]}
     assert RECORDED["date"] in text
     assert all(f"{name} {version}" in text for name, version in RECORDED["versions"].items())
+
+
+@pytest.mark.compiled
+def test_regret_in_the_table_of_the_paper_is_what_the_page_itself_plays() -> None:
+    page = pages.DOCS / "paper.md"
+    names: dict[str, Any] = {}
+    figure = next(block for block in pages.programs(page) if block.language == "{picture}")
+    pages.run_python(page, figure, figure.code, names)
+    results = names["results"]
+    shown = dict(re.findall(r"^\| `(.+?)` \| (.+) \|$", page.read_text(), re.MULTILINE))
+    assert len(results.policies) == 5
+    for policy in results.policies:
+        finals = [results.regret(cell, policy) for cell in results.cells]
+        assert shown[policy] == " | ".join(f"{each.mean():,.0f} ± {each.std(ddof=1):,.0f}" for each in finals)

@@ -1,5 +1,6 @@
 """The code that pages show runs from top to bottom, and commands that they name exist."""
 
+import re
 import shlex
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from docs.building import pages
 from infex.cli.main import main
+from infex.client.remote_decision import RemoteDecision
 
 PAGES = [page for page in pages.pages() if pages.programs(page)]
 
@@ -30,6 +32,56 @@ def test_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
     pages.run(page, tmp_path / "pictures")
     drawn = {path.name for path in (tmp_path / "pictures").glob("*")}
     assert drawn == {block.rest for block in pages.blocks(page) if block.language == "{picture}"}
+
+
+NUMBER = re.compile(r"-?\d+\.?\d*(?:e-?\d+)?")
+
+
+def coordinates(drawing: str) -> list[float]:
+    return [float(each) for path in re.findall(r' d="([^"]*)"', drawing) for each in NUMBER.findall(path)]
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", pages.kept_pictures())
+def test_a_picture_that_is_kept_is_the_one_that_its_page_draws(name: str, tmp_path: Path) -> None:
+    pages.run(pages.kept_pictures()[name], tmp_path)
+    drawn, kept = (tmp_path / name).read_text(), (pages.DOCS / name).read_text()
+    assert re.findall(r"<text[^>]*>([^<]*)", drawn) == re.findall(r"<text[^>]*>([^<]*)", kept)
+    assert len(coordinates(kept)) > 500
+    assert coordinates(drawn) == pytest.approx(coordinates(kept), abs=0.5), "`make docs` draws it again"
+
+
+def test_the_picture_of_the_readme_is_kept() -> None:
+    (shown,) = re.findall(r"!\[[^]]*\]\(docs/([^)]*)\)", (pages.ROOT / "README.md").read_text())
+    assert list(pages.kept_pictures()) == [shown]
+
+
+def test_code_that_asks_a_service_is_answered_by_a_real_one(tmp_path: Path) -> None:
+    import infex
+
+    with infex.Study.open("sqlite:///shop.db", "tea", arms=[[1.0, 0.0], [0.0, 1.0]], policy=infex.LinUCB()):
+        pass
+    page = tmp_path / "page.md"
+    shown = (
+        'with infex.Client("http://127.0.0.1:8321") as client:\n    found = client.study("tea").ask("a")\n'
+    )
+    starts = "```console\ninfex serve --db sqlite:///shop.db\n```\n"
+    page.write_text(f"{starts}```python\nimport infex\n```\n```python served\n{shown}```\n")
+    found = pages.run(page)["found"]
+    assert isinstance(found, RemoteDecision)
+    assert not found.fallback
+    with infex.Study.open("sqlite:///shop.db", "tea") as study:
+        assert study.state("a") == "pending"
+    page.write_text(f"{starts}```python served\nasks = 'nobody'\n```\n")
+    with pytest.raises(AssertionError, match="asks no service"):
+        pages.run(page)
+
+
+def test_no_block_of_python_is_left_out() -> None:
+    marks = {
+        block.rest for page in pages.pages() for block in pages.blocks(page) if block.language == "python"
+    }
+    assert marks == {"", "peer", "served"}
 
 
 def test_code_that_fails_is_seen(tmp_path: Path) -> None:

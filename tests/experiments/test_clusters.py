@@ -2,13 +2,16 @@
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from docs.building import pages
 from tests.experiments import players
 from tests.experiments.test_sweep import HERE, columns, sweep
 
 PACKAGES = {"local": "joblib", "ray": "ray", "spark": "joblibspark"}
+PAGE = pages.DOCS / "clusters.md"
 INSTALLED = [name for name, package in PACKAGES.items() if find_spec(package)]
 
 pytestmark = pytest.mark.filterwarnings("default")  # these packages warn of matters of their own
@@ -28,3 +31,16 @@ def test_a_worker_of_an_engine_that_dies_costs_a_retry(engine: str, tmp_path: Pa
     results = sweep(policies=policies).run(engine=engine, workers=2)
     assert not results.failures
     assert results.finals.num_rows == 6
+
+
+@pytest.mark.parametrize("engine", INSTALLED)
+def test_the_program_of_the_page_runs_on_an_engine(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (block,) = pages.programs(PAGE)
+    names: dict[str, Any] = {}
+    pages.run_python(PAGE, block, block.code.replace('"dask"', f'"{engine}"'), names)
+    alone = names["sweep"].run(workers=1)
+    assert names["results"].about["engine"] == engine
+    assert columns(names["results"]).equals(columns(alone))
