@@ -153,6 +153,10 @@ def show_engine() -> dict[str, Any]:
     own = engine.kernels()
     for name, mine, theirs in own:
         print(f"  {name:27}{mine:9.4f}{theirs:9.4f}{mine / theirs:8.2f}x")
+    print("\nLinUCB with an estimator, d = 10, K = 100, microseconds of processor time a round, and wanted\n")
+    fitted = engine.fitted()
+    for name, ours, wanted in fitted:
+        print(f"  {name:27}{ours:9.2f}{wanted:9.0f}")
     print("\nLinUCB over arms drawn anew in every round, microseconds a round: infex, NumPy, drawing alone\n")
     drawn = engine.changing_arms()
     for name, ours, book, drawing in drawn:
@@ -167,6 +171,7 @@ def show_engine() -> dict[str, Any]:
         "rows": [row._asdict() | {"ratio": row.ratio} for row in rows],
         "growth": dict(grown),
         "kernels": own,
+        "fitted": fitted,
         "changing": drawn,
         "two_cores": both,
     }

@@ -13,16 +13,17 @@ from infex.kernels.pairs import minus_product, quotient, root
 
 @woven
 def factor(truth: Floats, penalty: float, solved: Floats) -> float:
-    """The volume, and in `solved` the lower Cholesky factor of V."""
-    grown = 0.0
-    for i in range(solved.shape[1]):
-        for j in range(i + 1):
-            value = truth[0, i, j] + truth[1, i, j] - rows_dot(solved, i, j, j)
-            solved[i, j] = math.sqrt(value + penalty) if i == j else value / solved[j, j]
+    """The volume, and in `solved` the lower Cholesky factor of V, by columns: quotients need not wait."""
+    grown, d = 0.0, solved.shape[1]
+    for j in range(d):
+        value = truth[0, j, j] + truth[1, j, j] - rows_dot(solved, j, j, j)
+        pivot = solved[j, j] = math.sqrt(value + penalty)
         if abs(value) < LITTLE * penalty:  # rounding makes no volume of nothing
             grown += math.log1p(value / penalty)
         else:
-            grown += math.log(solved[i, i] * solved[i, i] / penalty)
+            grown += math.log(pivot * pivot / penalty)
+        for i in range(j + 1, d):
+            solved[i, j] = (truth[0, i, j] + truth[1, i, j] - rows_dot(solved, i, j, j)) / pivot
     return grown
 
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from infex.arrays import Floats, Integers
+from infex.kernels.algebra import row_dot
 from infex.kernels.compiling import compiled, copy_into, shared, woven
 
 CLEAR = 1e-6  # a pivot that is no smaller, against its diagonal, is no work of rounding
@@ -130,9 +131,7 @@ def descend(gram: Floats, moment: Floats, strength: float, theta: Floats) -> Non
         change, largest = 0.0, 0.0
         for i in range(d):
             old = theta[i]
-            pull = moment[i] + gram[i, i] * old
-            for j in range(d):
-                pull -= gram[i, j] * theta[j]
+            pull = moment[i] + gram[i, i] * old - row_dot(gram, i, theta, d)
             size = max(abs(pull) - strength, 0.0)
             theta[i] = math.copysign(size / gram[i, i], pull) if gram[i, i] > 0.0 else 0.0
             change = max(change, abs(theta[i] - old))

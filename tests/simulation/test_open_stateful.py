@@ -80,6 +80,7 @@ ESTIMATORS: list[Any] = [
     Logistic(penalty=0.3),
     Logistic(),
     Weighted(weight=by_first),
+    Logistic(penalty=1e-8),
 ]
 
 
@@ -114,6 +115,16 @@ def test_compiled_and_interpreted_runs_are_the_same_to_the_last_bit(
             play(instance, policy, horizon, seed, **more)
         return
     assert_same(play(instance, policy, horizon, seed, **more), slowly)
+
+
+@pytest.mark.parametrize("data", ["shared", "own"])
+@pytest.mark.parametrize("penalty", [1e-9, 1e-3, 1.0])
+def test_late_clicks_beyond_the_first_exact_fits_are_learnt_alike(penalty: float, data: Any) -> None:
+    """A run so long that most rewards are taken in by steps of O(d^2), and fits start where these led."""
+    instance = gaussian(dim=8, arms=12, seed=3, late=late(mean=30), rewards="bernoulli", link="logistic")
+    policy = Infex(LinUCB(delta=0.01), every(2), data=data)
+    more: Any = {"penalty": penalty, "record": True, "estimator": Logistic()}
+    assert_same(play(instance, policy, 700, 3, **more), play_in_python(instance, policy, 700, 3, **more))
 
 
 BUILT_IN: list[Any] = [
