@@ -140,16 +140,10 @@ def _decided(bandit: Bandit, questions: Questions, place: int, keys: list[str] |
 
 def _at_once(bandit: Bandit, questions: Questions, keys: list[str] | None) -> Decisions | None:
     """Greedy rounds in one compiled call, the policy asked in the others alone; None where none is greedy."""
-    account = bandit._player.account
-    masked = questions.asked(0).allowed is not None or bandit.allowed is not None
-    quiet = QuietRounds.of(bandit._player, masked)
-    greedily = None if quiet is None else questions.greedily(bandit)
-    if quiet is None or greedily is None:
+    account, found = bandit._player.account, quiet_answers(bandit, questions)
+    if found is None:
         return None
-    offered = bandit._arms.offer(questions.asked(0))
-    radius = bandit._radius(bandit._player.evidence(offered.columns))
-    if not np.all(radius >= 0.0):
-        return None  # the long way says so
+    quiet, greedily, radius = found
     noticed = account.noticed.copy()
     noticed.update(questions.noticed)  # also of those that the policy is asked about, which count it too
     first, count = account.t + 1, len(questions)
@@ -160,7 +154,7 @@ def _at_once(bandit: Bandit, questions: Questions, keys: list[str] | None) -> De
         due = quiet.until(t, last, account.owed)
         if due > t:
             account.enter(due - 1, False, quiet.turn, 0.0, False)
-            _foresee_quiet(bandit, greedily, t - first, due - first)
+            foresee_quiet(bandit, greedily, t - first, due - first)
         if due <= last:
             asked[due - first] = _decided(bandit, questions, due - first, keys)
             _foresee_one(bandit, *asked[due - first])
@@ -172,7 +166,19 @@ def _at_once(bandit: Bandit, questions: Questions, keys: list[str] | None) -> De
     return block.decisions
 
 
-def _foresee_quiet(bandit: Bandit, greedily: Greedily, first: int, last: int) -> None:
+def quiet_answers(bandit: Bandit, questions: Questions) -> tuple[QuietRounds, Greedily, Radius] | None:
+    """The rounds in which nothing is due, the greedy answers for these, their radius; None without any."""
+    masked = questions.asked(0).allowed is not None or bandit.allowed is not None
+    quiet = QuietRounds.of(bandit._player, masked)
+    greedily = None if quiet is None else questions.greedily(bandit)
+    if quiet is None or greedily is None:
+        return None
+    offered = bandit._arms.offer(questions.asked(0))
+    radius = bandit._radius(bandit._player.evidence(offered.columns))
+    return (quiet, greedily, radius) if np.all(radius >= 0.0) else None  # the long way says so
+
+
+def foresee_quiet(bandit: Bandit, greedily: Greedily, first: int, last: int) -> None:
     """Exploring looks at greedy decisions of the batch that wait, from one place up to before another."""
     foresight = bandit._player.memory.foresight
     if foresight is not None:

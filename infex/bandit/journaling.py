@@ -27,6 +27,7 @@ from infex.policies.masks import refuse_turn
 from infex.policies.reviving import revived
 from infex.policies.traits import Policy
 from infex.rounds import Taken
+from infex.rounds.shortcut import Glance, Said
 
 
 def decide_own(bandit: Bandit, options: dict[str, Any], key: str) -> Decided:
@@ -62,20 +63,29 @@ def _glanced(bandit: Bandit, given: object, key: str) -> Decided | None:
     seen = player.glance(t) if within is None else player.glance_in(t, within)
     if seen is None or (within is None and context is not None) or seen[1][0] < 0:
         return None
+    arm = seen[1][0]
+    row = within.row(arm) if type(within) is InContext else within
+    on = arm if row is None else quick(InBlock, (arm, row))
+    says = shortcut.explored if seen[0] else shortcut.greedy
+    return plain_decided(bandit, key_for(bandit, key, t), t, seen, says, on, noticed_in(context))
+
+
+def plain_decided(
+    bandit: Bandit, key: str, t: int, seen: Glance, says: Said, on: On, noticed: tuple[str, ...] = ()
+) -> Decided:
+    """What was seen of round t as a decision: `says` are its reason and turn, `on` what is learnt on."""
+    player, labels = bandit._player, bandit._arms.labels
     explores, (arm, greedy, estimate, best, margin) = seen
-    reason, turn = shortcut.explored if explores else shortcut.greedy
+    reason, turn = says
     shares = (1.0, 1.0, 1.0) if explores else (1.0, 0.0, None)
-    label = None if arms.labels is None else arms.labels[arm]
-    interval = estimate, estimate - margin, estimate + margin
-    fields = (key_for(bandit, key, t), t, arm, label, explores, greedy, *interval)
+    label = None if labels is None else labels[arm]
+    fields = (key, t, arm, label, explores, greedy, estimate, estimate - margin, estimate + margin)
     decision = quick(Decision, (*fields, shares[0], reason, *shares[1:]))
     said = reason if player.traits.gate is not None else ""  # by a policy without a schedule
     choice = quick(Choice, (arm, explores, None, said, None, *shares, turn))
-    row = within.row(arm) if type(within) is InContext else within
-    on = arm if row is None else quick(InBlock, (arm, row))
     loss = max(best - estimate, 0.0) if explores else 0.0
-    taken = quick(Taken, (t, choice, on, loss, explores and arm != greedy, noticed_in(context)))
-    return quick(Decided, (decision, taken, True, account.changes, None))
+    taken = quick(Taken, (t, choice, on, loss, explores and arm != greedy, noticed))
+    return quick(Decided, (decision, taken, True, player.account.changes, None))
 
 
 def enter_own(bandit: Bandit, decided: Decided) -> None:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
-import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from infex.checks import told
 from infex.errors import InvalidSetting
+from infex.records.named_objects import imported
 
 VERBS = {"policy": "choose", "schedule": "explores", "estimator": "start"}
 
 
 def load(reference: str) -> Any:
     """The object that `package.module:object` names."""
-    module, _, name = reference.partition(":")
-    try:
-        return operator.attrgetter(name)(importlib.import_module(module))
-    except (Exception, SystemExit) as error:  # a module may raise anything while it is imported
-        raise InvalidSetting(f"cannot load {reference!r}: {error}") from error
+    return imported(reference, InvalidSetting, f"cannot load {reference!r}")
 
 
 def loaded(reference: str, kind: str | None) -> Any:

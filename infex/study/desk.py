@@ -140,7 +140,7 @@ class LocalDesk:
                 self._drop(broke_off=True)
             if job.error is not None or not job.durable:
                 job.end()
-        self._hand_over([job for job in jobs if job.durable and job.error is None])
+        self._hand_over_or_say([job for job in jobs if job.durable and job.error is None])
         if interrupted is not None:
             raise interrupted
 
@@ -170,6 +170,15 @@ class LocalDesk:
             self.flush()
             self.replace(replayed(self.store, self.name, self.standing.given)[0])
             self._ahead = False
+
+    def _hand_over_or_say(self, jobs: list[Job]) -> None:
+        """Gives the writer all drafts; if it takes none any more, those who wait are told."""
+        try:
+            self._hand_over(jobs)
+        except StoreFailed as error:
+            for job in jobs:
+                job.error = error
+                job.end()
 
     def _hand_over(self, jobs: list[Job]) -> None:
         """Gives the writer all drafts, in one piece; those of `jobs` are called when theirs are on disk."""

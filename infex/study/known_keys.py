@@ -52,6 +52,6 @@ class KnownKeys:
         return np.frombuffer(self._sorted, dtype=np.uint64).astype("<u8").tobytes()
 
 
-@lru_cache(maxsize=1)  # a key is looked for, and then added
+@lru_cache(maxsize=1024)  # a key is looked for, and then added; those of a batch, all of them first
 def _hash(key: str) -> int:
     return int.from_bytes(blake2b(key.encode(), digest_size=8).digest())

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from infex.bandit import Decision
-from infex.bandit.journaling import Prepared, decide_own, prepared, refuse_options, refuse_reward
+from infex.bandit import Decided, Decision
+from infex.bandit.foreseen_rounds import ForeseenRounds, foreseen
+from infex.bandit.journaling import Prepared, decide_own, enter_own, prepared, refuse_options, refuse_reward
 from infex.checks import told
 from infex.errors import AlreadyTold, AnotherRequest, InfexError, InvalidSetting, UnknownDecision
 from infex.study.cases import Case, EntryKind, RewardState, held_case
@@ -35,6 +35,19 @@ class KeyedRequest(NamedTuple):
     request: Request
 
 
+class KeyedReward(NamedTuple):
+    """A key, and what is told of it."""
+
+    key: str
+    content: RewardContent
+
+
+Row = TypeVar("Row")
+Gives = TypeVar("Gives")
+FirstTold = tuple[str, str | None]  # a key, and the part of its reward
+PLAINLY = {"context"}  # what the common question has
+
+
 def ask_one(desk: Desk, question: KeyedRequest) -> tuple[Decision, int]:
     """The decision of a key, taken now or before, and the entry that it rests on."""
     return _ask(desk, expired(desk), question)
@@ -45,18 +58,46 @@ def ask_all(desk: Desk, questions: Sequence[KeyedRequest]) -> tuple[list[Decisio
 
     What can be seen before the first is decided costs nothing; after that the state is built anew.
     """
-    now, asked = expired(desk), dict[str, Request]()
-    for row, question in enumerate(questions):
-        with in_row(row, question.key):
-            first = asked.setdefault(question.key, question.request)
-            _refuse_question(desk, question, first)
-    found, number = [], 0
-    for row, question in enumerate(questions):
-        with in_row(row, question.key):
-            decision, rests_on = _ask(desk, now, question)
-            found.append(decision)
-            number = max(number, rests_on)
-    return found, number
+    now = expired(desk)
+    ahead = _foreseen(desk, questions)
+    if ahead is not None:
+        return _ask_new(desk, now, questions, ahead)
+    asked = dict[str, Request]()
+    row_by_row(questions, lambda _, one: _refuse_question(desk, one, asked.setdefault(one.key, one.request)))
+    return _together(row_by_row(questions, lambda _, one: _ask(desk, now, one)))
+
+
+def _foreseen(desk: Desk, questions: Sequence[KeyedRequest]) -> ForeseenRounds | None:
+    """The greedy answers to requests that are new, each of another key; None if some must be looked at."""
+    keys, standing = [one.key for one in questions], desk.standing
+    plain = all(one.request.options.keys() <= PLAINLY for one in questions)
+    if not plain or standing.rules.holdout > 0.0 or len(set(keys)) < len(keys):
+        return None
+    if any(desk.find(key) is not None for key in keys):
+        return None
+    return foreseen(standing.bandit, keys, [one.request.options.get("context") for one in questions])
+
+
+def _ask_new(
+    desk: Desk, now: int, questions: Sequence[KeyedRequest], ahead: ForeseenRounds
+) -> tuple[list[Decision], int]:
+    """Decides for keys that have no decision: greedy rounds together, each other by itself."""
+    found: list[tuple[Decision, int]] = []
+    while (place := len(found)) < len(questions):
+        if decided := ahead.decided(place):
+            ahead.enter(place, decided)
+            found += [
+                _enter_decision(desk, now, one, each)
+                for one, each in zip(questions[place:], decided, strict=False)
+            ]
+        else:
+            found += row_by_row(questions[place : place + 1], lambda _, one: _decide(desk, now, one), place)
+    return _together(found)
+
+
+def _together(found: list[tuple[Gives, int]]) -> tuple[list[Gives], int]:
+    """All answers, and the last entry that they rest on."""
+    return [answer for answer, _ in found], max((number for _, number in found), default=0)
 
 
 def _ask(desk: Desk, now: int, question: KeyedRequest) -> tuple[Decision, int]:
@@ -67,9 +108,21 @@ def _ask(desk: Desk, now: int, question: KeyedRequest) -> tuple[Decision, int]:
     standing = desk.standing
     if is_held(standing.bandit.seed, unit or key, standing.rules.holdout):
         return _hold_out(desk, key, unit, request, now)
-    decided = decide_own(standing.bandit, request.options, key)
-    number = desk.write(EntryKind.DECISION, key, unit, now, decision_content(decided, request.encoded))
-    standing.decide(number, key, unit, now, decided, request.digest)
+    return _decide(desk, now, question)
+
+
+def _decide(desk: Desk, now: int, question: KeyedRequest) -> tuple[Decision, int]:
+    """Decides for a key that has no decision; its entry."""
+    decided = decide_own(desk.standing.bandit, question.request.options, question.key)
+    enter_own(desk.standing.bandit, decided)
+    return _enter_decision(desk, now, question, decided)
+
+
+def _enter_decision(desk: Desk, now: int, question: KeyedRequest, decided: Decided) -> tuple[Decision, int]:
+    """Writes a decision that the bandit has taken, and begins its case; the entry."""
+    key, unit, (_, encoded, digest) = question
+    number = desk.write(EntryKind.DECISION, key, unit, now, decision_content(decided, encoded))
+    desk.standing.begin(number, key, unit, now, decided, digest)
     return decided.decision, number
 
 
@@ -86,15 +139,19 @@ def _refuse_question(desk: Desk, question: KeyedRequest, first: Request) -> None
         refuse_options(desk.standing.bandit, request.options, key)
 
 
-@contextmanager
-def in_row(row: int, key: object) -> Iterator[None]:
-    """Says of an error in which row of a batch it was, and of which key."""
+def row_by_row(rows: Sequence[Row], do: Callable[[int, Row], Gives], first: int = 0) -> list[Gives]:
+    """What comes of each row of a batch from a place on; an error says in which row, and of which key."""
+    place, found = first, list[Gives]()
     try:
-        yield
+        for place, row in enumerate(rows, first):
+            found.append(do(place, row))
     except InfexError as error:
-        refused = type(error)(f"row {row}, {told(key)}: {error}. Nothing of this batch was taken in")
-        refused.row = row
+        row = rows[place - first]
+        key = row[0] if isinstance(row, tuple) else row  # all else of a row is somebody's data
+        refused = type(error)(f"row {place}, {told(key)}: {error}. Nothing of this batch was taken in")
+        refused.row = place
         raise refused from error
+    return found
 
 
 def _hold_out(desk: Desk, key: str, unit: str, request: Request, now: int) -> tuple[Decision, int]:
@@ -120,13 +177,6 @@ def _held_answer(standing: Standing, key: str, request: Request) -> Decision:
     return held_decision(standing.bandit, standing.frozen, way, key, request.options)
 
 
-class KeyedReward(NamedTuple):
-    """A key, and what is told of it."""
-
-    key: str
-    content: RewardContent
-
-
 def tell_one(desk: Desk, told: KeyedReward) -> tuple[RewardState, int]:
     """The state that a decision has once this was told of it, and the entry that it rests on."""
     return _tell(desk, expired(desk), told)
@@ -134,18 +184,14 @@ def tell_one(desk: Desk, told: KeyedReward) -> tuple[RewardState, int]:
 
 def tell_all(desk: Desk, every: Sequence[KeyedReward]) -> tuple[list[RewardState], int]:
     """The same for many rewards: if one is refused, none was told."""
-    now, firsts = expired(desk), dict[tuple[str, str | None], RewardContent]()
-    for row, keyed in enumerate(every):
-        with in_row(row, keyed.key):
-            _refuse_reward(desk, keyed)
-            _refuse_differing(desk.standing.rules.sums, firsts, keyed)
-    found, number = [], 0
-    for row, keyed in enumerate(every):
-        with in_row(row, keyed.key):
-            state, rests_on = _tell(desk, now, keyed)
-            found.append(state)
-            number = max(number, rests_on)
-    return found, number
+    now, sums, firsts = expired(desk), desk.standing.rules.sums, dict[FirstTold, RewardContent]()
+
+    def refuse(_: int, keyed: KeyedReward) -> None:
+        _refuse_reward(desk, keyed)
+        _refuse_differing(sums, firsts, keyed)
+
+    row_by_row(every, refuse)
+    return _together(row_by_row(every, lambda _, keyed: _tell(desk, now, keyed)))
 
 
 def _refuse_reward(desk: Desk, told: KeyedReward) -> None:
@@ -155,9 +201,7 @@ def _refuse_reward(desk: Desk, told: KeyedReward) -> None:
         refuse_reward(standing.bandit, told.content.reward or 0.0)
 
 
-def _refuse_differing(
-    sums: bool, firsts: dict[tuple[str, str | None], RewardContent], told: KeyedReward
-) -> None:
+def _refuse_differing(sums: bool, firsts: dict[FirstTold, RewardContent], told: KeyedReward) -> None:
     """Refuses what a row before rules out: found after that row was told, the state would be built anew."""
     key, again = told
     part = again.part if sums else None

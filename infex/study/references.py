@@ -7,7 +7,6 @@ record, or, where it holds something of a user's, its kind with settings of the 
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import operator
 import sys
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 from infex.checks import settings_by_name
 from infex.errors import CannotLoad, InfexError, NoRecord
 from infex.records import made, record
+from infex.records.named_objects import imported
 from infex.records.registry import NAMED, row_of
 
 KEPT_AS_VALUES = (bool, int, float, str, type(None))
@@ -83,11 +83,7 @@ def _settings_of(thing: object) -> dict[str, Any]:
 
 
 def _loaded(name: str) -> Any:
-    module, _, inner = name.partition(":")
-    try:
-        return operator.attrgetter(inner)(importlib.import_module(module))
-    except (Exception, SystemExit) as error:  # a module may raise anything while it is imported
-        raise CannotLoad(f"the study needs {name}, which cannot be imported here: {error}") from error
+    return imported(name, CannotLoad, f"the study needs {name}, which cannot be imported here")
 
 
 def _called(make: Any, name: str, settings: dict[str, Any]) -> Any:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import final
 
 from infex.errors import InfexError, StoreFailed
 from infex.study.cases import Case, EntryKind
 from infex.study.contents import Content, encoded
 from infex.study.desk import Answer, Settled, is_time, kept_case
+from infex.study.entering import enter_many
 from infex.study.entries import Draft, Mark, linked
 from infex.study.jobs import Job
-from infex.study.opening import replayed
+from infex.study.opening import PAGE_ENTERED, replayed
 from infex.study.rules import MICROSECONDS
 from infex.study.standing import Standing
 from infex.study.state_snapshots import snapshot_of
@@ -132,40 +134,53 @@ class SharedDesk:
         """Takes in what others have appended."""
         if self._ahead:
             self._renew()
-        for entry in self.store.read(self.name, self._mark):
-            if entry.kind == EntryKind.FORGOTTEN:
+        entries = self.store.read(self.name, self._mark)
+        while page := list(islice(entries, PAGE_ENTERED)):
+            if any(entry.kind == EntryKind.FORGOTTEN for entry in page):
                 self._renew()  # what was learnt from it is to go
                 return
-            self.standing.enter(entry)
-            self._mark = entry.mark
+            self._ahead = True  # until all of the page is entered
+            enter_many(self.standing, page)
+            self._mark, self._ahead = page[-1].mark, False
 
     def _renew(self) -> None:
         self.standing, self._mark = replayed(self.store, self.name, self.standing.given)
         self._ahead = False
 
     def _work(self) -> None:
-        while True:
+        """Takes turns until it is closed; if anything ends it, all who wait or come are told."""
+        try:
+            while self._takes_turn():
+                pass
+        except BaseException as error:
             with self._called:
-                self._called.wait_for(lambda: bool(self._jobs) or self._closing)
-                if not self._jobs:
-                    return
-                jobs, self._jobs = self._jobs, []
+                self._closing, jobs = True, self._jobs
+            _tell_all(jobs, error)
+
+    def _takes_turn(self) -> bool:
+        """Does all that waits in one turn; False if there is nothing more to be done."""
+        with self._called:
+            self._called.wait_for(lambda: bool(self._jobs) or self._closing)
+            jobs, self._jobs = self._jobs, []
+        if not jobs:
+            return False
+        try:
             self._turn(jobs)
+        except BaseException as error:  # whatever it is, those who wait must hear of it
+            _say(jobs, error)
+            if not isinstance(error, Exception):
+                raise
+        finally:
             for job in jobs:
                 job.end()
-            if is_time(self._mark.number, self._snapshot_at):
-                self.keep_snapshot()
+        if is_time(self._mark.number, self._snapshot_at):
+            self.keep_snapshot()
+        return True
 
     def _turn(self, jobs: list[Job]) -> None:
-        try:
-            with self.holding():
-                for job in jobs:
-                    self._do(job)
-        except Exception as error:  # whatever it is, those who wait must hear of it
+        with self.holding():
             for job in jobs:
-                if job.error is None:
-                    job.error = StoreFailed(f"not acknowledged: {error}")
-                    job.error.__cause__ = error
+                self._do(job)
 
     def _do(self, job: Job) -> None:
         """One piece of work; what is refused is that one's own, and nothing of it stays."""
@@ -176,3 +191,18 @@ class SharedDesk:
             if job.broke_off or self.standing.number != self._settled.number:
                 self.flush()  # what was done before
                 self._renew()
+
+
+def _say(jobs: list[Job], error: BaseException) -> None:
+    """Tells all who do not know better that nothing was acknowledged."""
+    for job in jobs:
+        if job.error is None:
+            job.error = StoreFailed(f"not acknowledged: {error}")
+            job.error.__cause__ = error
+
+
+def _tell_all(jobs: list[Job], error: BaseException) -> None:
+    """The same, of jobs that nobody will do."""
+    _say(jobs, error)
+    for job in jobs:
+        job.end()

@@ -12,7 +12,6 @@ from infex.bandit.journaling import (
     Prepared,
     enter_again,
     enter_count,
-    enter_own,
     refuse_reward,
     revise,
     warn_no_more,
@@ -142,14 +141,10 @@ class Standing:
         decided = decided_from(entry.key, content)
         enter_again(self.bandit, decided)
         unit = entry.unit or ""
-        self._begin(entry.number, entry.key, unit, entry.at, decided, digest_of(bytes(content.request), unit))
+        self.begin(entry.number, entry.key, unit, entry.at, decided, digest_of(bytes(content.request), unit))
 
-    def decide(self, number: int, key: str, unit: str, at: int, decided: Decided, digest: bytes) -> Case:
-        """Takes a decision that its bandit has just decided; its case."""
-        enter_own(self.bandit, decided)
-        return self._begin(number, key, unit, at, decided, digest)
-
-    def _begin(self, number: int, key: str, unit: str, at: int, decided: Decided, digest: bytes) -> Case:
+    def begin(self, number: int, key: str, unit: str, at: int, decided: Decided, digest: bytes) -> Case:
+        """Takes a decision that the bandit has entered; its case."""
         self.keys.add(key)
         self.number = number
         self.tallies.decided(at, decided.decision, str(decided.decision.reason))

@@ -53,8 +53,8 @@ from infex.study.moves import (
     ask_all,
     ask_one,
     correct_one,
-    in_row,
     known_case,
+    row_by_row,
     tell_all,
     tell_one,
 )
@@ -151,11 +151,10 @@ class Study:
         """
         given = {"context": contexts, "arms": arms}
         _refuse_lengths(len(keys), given | {"units": units})
-        questions = []
-        for row, key in enumerate(keys):
-            with in_row(row, key):
-                unit = None if units is None else units[row]
-                questions.append(_question(key, unit, _of_row(given, row) | more))
+        of_each = [None] * len(keys) if units is None else units
+        questions = row_by_row(
+            keys, lambda row, key: _question(key, of_each[row], _of_row(given, row) | more)
+        )
         return self._desk.run(lambda: ask_all(self._desk, questions), durable)
 
     def tell(
@@ -202,10 +201,7 @@ class Study:
         If one is refused, the error names its row, and none was told.
         """
         _refuse_lengths(len(keys), {"rewards": rewards})
-        every = []
-        for row, (key, reward) in enumerate(zip(keys, rewards, strict=True)):
-            with in_row(row, key):
-                every.append(KeyedReward(key, _content(reward)))
+        every = row_by_row(keys, lambda row, key: KeyedReward(key, _content(rewards[row])))
         return self._desk.run(lambda: tell_all(self._desk, every), durable)
 
     def state(self, key: str) -> RewardState:

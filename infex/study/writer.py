@@ -48,10 +48,12 @@ class Writer:
     def __init__(self, store: Store, name: str, mark: Mark) -> None:
         self._store, self._name, self._mark = store, name, mark
         self._begun: list[Entry] = []  # of a commit that failed, or is under way
+        self._taken: list[Draft] = []  # behind these, which are no entries yet
         self._added = self._written = mark.number  # the last of each
-        self._failures, self._doubtful, self._error = 0, False, Exception("")
+        self._failures, self._doubtful = 0, False
+        self._error: BaseException = Exception("")
         self._next, self._current, self._retries = Batch(), Batch(), False
-        self._closing = False
+        self._closing = self._broke_off = False
         self._lock = threading.Lock()
         self._called = threading.Condition(self._lock)  # there is something to write, or nothing any more
         self._thread = threading.Thread(target=self._work, name=f"infex writer of {name}", daemon=True)
@@ -70,6 +72,8 @@ class Writer:
             raise StoreFailed(f"{MOST_UNWRITTEN} entries wait for the disk: {self._error}")
 
     def _refuse_closed(self) -> None:
+        if self._broke_off:
+            raise StoreFailed(f"the study {self._name!r} writes no more, open it again: {self._error!r}")
         if self._closing:
             raise StoreFailed(f"the study {self._name!r} was closed")
 
@@ -148,27 +152,35 @@ class Writer:
             raise StoreFailed(f"{self._added - self._written} entries were not written: {self._error}")
 
     def _work(self) -> None:
-        while True:
+        """Writes until it is closed; if anything ends it, all who wait or come are told."""
+        try:
+            while self._goes_on():
+                pass
+        except BaseException as error:
             with self._lock:
-                self._called.wait_for(lambda: bool(self._next.drafts) or self._retries or self._closing)
-                if self._closing and not self._next.drafts and not self._begun:
-                    break
-                batch, self._next, self._retries = self._next, Batch(), False
-                self._current, batch.last = batch, self._added
-            goes_on = self._commit(batch.drafts)
-            self._finish(batch)
-            if not goes_on:
-                break
+                self._broke_off, self._error = True, error
+            if not self._current.is_done:
+                self._finish(self._current)
         self._finish(self._next)
 
-    def _commit(self, drafts: Sequence[Draft]) -> bool:
-        """Tries to write what failed before, and these; False if it is no use to go on."""
-        last = self._begun[-1].mark if self._begun else self._mark
-        entries = self._begun + linked(drafts, last)
+    def _goes_on(self) -> bool:
+        """Writes all that waits in one commit; False if there is nothing more to be done."""
         with self._lock:
-            self._begun = entries
+            self._called.wait_for(lambda: bool(self._next.drafts) or self._retries or self._closing)
+            if self._closing and not (self._next.drafts or self._begun or self._taken):
+                return False
+            batch, self._next, self._retries = self._next, Batch(), False
+            self._current, batch.last = batch, self._added
+            self._taken += batch.drafts
+        goes_on = self._commit()
+        self._finish(batch)
+        return goes_on
+
+    def _commit(self) -> bool:
+        """Tries to write what failed before, and what was taken since; False if it is no use to go on."""
         try:
-            if entries:
+            self._link()
+            if self._begun:
                 self._append()
         except Exception as error:  # whatever it is, those who wait must hear of it
             with self._lock:
@@ -176,10 +188,17 @@ class Writer:
                 return not self._closing
         with self._lock:
             self._doubtful = False
-            if entries:
-                self._mark, self._begun = entries[-1].mark, []
+            if self._begun:
+                self._mark, self._begun = self._begun[-1].mark, []
                 self._written = self._mark.number
         return True
+
+    def _link(self) -> None:
+        """Makes entries of the drafts that were taken."""
+        last = self._begun[-1].mark if self._begun else self._mark
+        entries = self._begun + linked(self._taken, last)
+        with self._lock:
+            self._begun, self._taken = entries, []
 
     def _append(self) -> None:
         """Appends what was begun, but for what is there: a commit that failed may have come through."""

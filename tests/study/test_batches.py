@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, final
 
+import numpy as np
 import pytest
 
 import infex
@@ -18,6 +19,7 @@ from infex.errors import (
     UnknownDecision,
 )
 from infex.study import study_figures
+from infex.study.entries import BEGINNING
 from infex.study.jobs import Counter, Job
 from infex.study.row_batches import AskedRow, ToldRow, ask_rows, tell_rows
 from tests.study.studies import Clock, replayed_state, shop, state_of
@@ -274,3 +276,66 @@ def test_a_call_is_made_when_all_is_on_disk_or_told_why_not(tmp_path: Path) -> N
         assert called.wait(PATIENCE)
         assert outcomes == [None]
         assert study._desk.store.of_key(study.name, "a")
+
+
+FIXED: dict[str, Any] = {"arms": [[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]], "features": None}
+PLANS = {
+    "plain": infex.Infex(infex.LinUCB(), infex.every(3)),
+    "greedy": infex.Greedy(),
+    "optimistic": infex.LinUCB(),
+    "guarded": infex.Infex(infex.LinUCB(), infex.guarded(infex.every(2), 0.05)),
+    "budget": infex.Infex(infex.LinUCB(), infex.budget(infex.every(2), 3, window=20)),
+    "jittered": infex.Infex(infex.LinUCB(), infex.jittered(3)),
+}
+
+
+@pytest.mark.parametrize(
+    "settings", [{"features": SHOP}, {"features": MIXED}, FIXED], ids=["own", "mixed", "fixed"]
+)
+@pytest.mark.parametrize("plan", PLANS)
+def test_a_batch_writes_what_asking_one_by_one_writes(tmp_path: Path, settings: Any, plan: str) -> None:
+    def journal(study: infex.Study) -> list[tuple[str, str | None, bytes | None]]:
+        entries = study._desk.store.read(study.name, BEGINNING)
+        return [(entry.key, entry.unit, entry.content) for entry in entries]
+
+    rng = np.random.default_rng(5)
+    contexts = None if "arms" in settings else (rng.normal(size=(40, 2)) * 0.3).tolist()
+    keys, rewards = [f"k{n}" for n in range(40)], rng.normal(size=40).tolist()
+    journals = []
+    for one_by_one in (True, False):
+        folder = tmp_path / str(one_by_one)
+        folder.mkdir()
+        with shop(folder, policy=PLANS[plan], **settings) as study:
+            for first in range(0, 40, 10):
+                part = slice(first, first + 10)
+                given = {} if contexts is None else {"contexts": contexts[part]}
+                if one_by_one:
+                    for n in range(first, first + 10):
+                        study.ask(keys[n], **({} if contexts is None else {"context": contexts[n]}))
+                else:
+                    study.ask_many(keys[part], **given)
+                study.tell_many(keys[part][::2], rewards[part][::2])
+            journals.append(journal(study))
+            assert state_of(study) == replayed_state(study)
+    assert journals[0] == journals[1]
+
+
+def test_truths_in_a_context_are_refused_in_a_batch_as_alone(tmp_path: Path) -> None:
+    with shop(tmp_path, features=SHOP) as study:
+        with pytest.raises(InvalidContext, match="row 1, 'b'"):
+            study.ask_many(["a", "b"], contexts=[[0.5, 0.5], [True, False]])
+        assert study.metrics()["decisions"] == 0
+
+
+def test_who_waits_is_told_when_the_writer_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = shop(tmp_path)
+    monkeypatch.setattr(study._desk.store, "append", _ended)
+    for key in ("a", "b"):
+        with pytest.raises(StoreFailed, match="the end"):
+            study.ask(key)
+    with pytest.raises(StoreFailed, match="not written: the end"):
+        study.close()
+
+
+def _ended(*_: object) -> None:
+    raise SystemExit("the end")

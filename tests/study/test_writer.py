@@ -185,3 +185,47 @@ def test_sqlite_keeps_what_sixteen_threads_write(tmp_path: Path) -> None:
     store.close()
     again = SQLiteStore(tmp_path / "shop.db")
     assert sorted(entry.key for entry in again.read("a")) == sorted(f"key-{n}" for n in range(300))
+
+
+def test_an_unforeseen_error_in_the_writer_is_told_and_nothing_is_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shelf = Shelf()
+    writer = begun(shelf)
+    monkeypatch.setattr(writing, "linked", broken)
+    first, second = drafts(2)
+    with pytest.raises(StoreFailed, match="not acknowledged: a fault of ours"):
+        writer.wait(writer.add([first]))
+    monkeypatch.undo()
+    writer.wait(writer.add([second]))
+    assert contents(shelf) == expected(2)
+    writer.close()
+
+
+def broken(*_: object) -> list[Entry]:
+    raise RuntimeError("a fault of ours")
+
+
+def test_a_writer_that_is_ended_tells_all_who_wait_and_all_who_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf = Shelf()
+    shelf.open.clear()
+    writer = begun(shelf)
+    monkeypatch.setattr(shelf, "end", ended)  # which `append` asks
+    first, second, third = drafts(3)
+    tickets = [writer.add([first])]
+    assert shelf.asked.wait(PATIENCE)
+    tickets.append(writer.add([second]))  # it waits for the next commit, which never comes
+    shelf.open.set()
+    for ticket in tickets:
+        with pytest.raises(StoreFailed, match="not acknowledged: the end"):
+            writer.wait(ticket)
+    with pytest.raises(StoreFailed, match="writes no more, open it again"):
+        writer.add([third])
+    with pytest.raises(StoreFailed, match="the end"):
+        writer.wait(writer.again(1))
+    with pytest.raises(StoreFailed, match="2 entries were not written"):
+        writer.close()
+
+
+def ended(_: str) -> Mark:
+    raise SystemExit("the end")
