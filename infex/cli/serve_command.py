@@ -31,6 +31,7 @@ def serve(
     infex serve --db sqlite:///shop.db --host 0.0.0.0 --host-name bandit.example.com
     """
     from infex.service.serving import Listening, serve, serve_demo
+    from infex.study.addresses import without_password
 
     if (url is None) != demo:
         raise InvalidSetting("say --db URL, or --demo")
@@ -40,4 +41,4 @@ def serve(
     listening = Listening(url=url, host=host, port=port, hosts=hosts, tokens=tokens)
     if not listening.token_file.listed():
         click.echo("no token: everybody on this machine may do everything", err=True)
-    serve(listening, started=lambda at: click.echo(f"infex serves {url} at {at}", err=True))
+    serve(listening, started=lambda at: click.echo(f"infex serves {without_password(url)} at {at}", err=True))

@@ -204,7 +204,8 @@ class Endpoints:
 
     def glance(self, calls: GroupedCalls) -> StudyAnswer:
         """A study as the page shows it among others."""
-        return glance(calls, self.studies.view(calls.study.name))
+        with self.studies.onlookers.looking():
+            return glance(calls, self.studies.view(calls.study.name))
 
     async def _once(
         self, request: HttpRequest, body: bytes, work: Callable[[], Awaitable[bytes]], status: int = 200

@@ -14,7 +14,7 @@ from infex.errors import InfexError, Overloaded
 from infex.service.answers import StudyAnswer
 from infex.service.grouped_calls import GroupedCalls
 from infex.service.journal_view import JournalView
-from infex.service.open_studies import OpenStudies
+from infex.service.open_studies import Onlookers, OpenStudies
 from infex.service.service_limits import ServiceLimits
 
 LEAST_PAUSE = 1.0
@@ -55,7 +55,7 @@ class Feed:
         if self._studies.shared:
             await self._studies.open_all()
         for calls in self._studies:
-            await asyncio.to_thread(_read_on, self._studies.view(calls.study.name))
+            await asyncio.to_thread(_read_on, self._studies.view(calls.study.name), self._studies.onlookers)
         if not self._listeners:
             return
         news = await asyncio.to_thread(self._seen)
@@ -97,11 +97,11 @@ class Feed:
         return msgspec.json.encode([self._glance(calls) for calls in self._studies])
 
 
-def _read_on(view: JournalView) -> None:
+def _read_on(view: JournalView, onlookers: Onlookers) -> None:
     """Reads a journal to its end; if that fails, the next look tries again."""
     with contextlib.suppress(InfexError):
         while view.catch_up():
-            pass
+            onlookers.give_way()
 
 
 def _event(data: bytes) -> bytes:

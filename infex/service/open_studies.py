@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Iterator
 from typing import Any, final
@@ -21,7 +22,38 @@ from infex.study.showing import refuse_other_settings
 from infex.study.study import Study
 
 CALLERS_OF_SHARED = 32  # threads; what they ask at once goes into one transaction
+LONGEST_WAY = 1.0  # seconds: a journal is read on, though somebody always looks
 THINGS_BY_TEXT = ("policy", "estimator")
+
+
+@final
+class Onlookers:
+    """Those who look at a study now: whoever reads old entries gives way, and the page is drawn first."""
+
+    def __init__(self) -> None:
+        self._lock, self._count, self._nobody = threading.Lock(), 0, threading.Event()
+        self._nobody.set()
+
+    @contextlib.contextmanager
+    def looking(self) -> Iterator[None]:
+        """While it lasts, somebody looks."""
+        self._add(1)
+        try:
+            yield
+        finally:
+            self._add(-1)
+
+    def give_way(self, seconds: float = LONGEST_WAY) -> bool:
+        """Returns when nobody looks, or False after so many seconds."""
+        return self._nobody.wait(seconds)
+
+    def _add(self, count: int) -> None:
+        with self._lock:
+            self._count += count
+            if self._count:
+                self._nobody.clear()
+            else:
+                self._nobody.set()
 
 
 @final
@@ -33,6 +65,7 @@ class OpenStudies:
         self._calls: dict[str, GroupedCalls] = {}
         self._views: dict[str, JournalView] = {}
         self._opening = threading.Lock()
+        self.onlookers = Onlookers()
         self.opened = asyncio.Event()
         self.shared = sqlite_path(url) is None  # do other instances begin studies too?
         self.failed: dict[str, InfexError] = {}

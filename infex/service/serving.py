@@ -21,6 +21,7 @@ from infex.checks import real, whole
 from infex.errors import InvalidSetting
 from infex.service.application import Service
 from infex.service.demo import play_on, play_past, shoppers
+from infex.service.head_limits import HeadLimits
 from infex.service.service_limits import ServiceLimits
 from infex.service.token_places import token_path
 from infex.service.tokens import TokenFile
@@ -153,7 +154,7 @@ def run(service: Service, listening: Listening, started: Callable[[str], None]) 
         service.app,
         host=listening.host,
         port=listening.port,
-        log_level="warning",
+        log_level="error",  # warnings are of single requests: strangers could fill a log with them
         access_log=False,  # addresses hold keys
         proxy_headers=False,  # nothing here depends on who is at the other end
         server_header=False,
@@ -161,7 +162,7 @@ def run(service: Service, listening: Listening, started: Callable[[str], None]) 
         limit_concurrency=2 * listening.limits.waiting,
         timeout_graceful_shutdown=listening.limits.closing_seconds,
         timeout_keep_alive=30,
-        h11_max_incomplete_event_size=32_768,
+        http=HeadLimits,
         ws="none",
         lifespan="on",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from pathlib import Path
 
@@ -20,6 +21,16 @@ def sqlite_path(url: str) -> Path | None:
             f"a study is kept at sqlite:///file.db or at postgresql://user@host/database, got {url!r}"
         )
     return Path(url.removeprefix(SQLITE)) if url.startswith(SQLITE) else None
+
+
+def without_password(url: str) -> str:
+    """A URL as it may stand in a log.
+
+    >>> without_password("postgresql://infex:hunter2@db/infex?password=hunter2")
+    'postgresql://infex:***@db/infex?password=***'
+    """
+    hidden = re.sub(r"^(\w+://[^/:@]*):.*@", r"\1:***@", url)
+    return re.sub(r"(password=)[^&]*", r"\1***", hidden)
 
 
 def opened_store(url: str, reading: bool = False) -> Store:

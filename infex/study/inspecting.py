@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from infex.errors import InvalidSetting, UnknownStudy
-from infex.study.addresses import opened_store, sqlite_path
+from infex.study.addresses import opened_store, sqlite_path, without_password
 from infex.study.cases import EntryKind
 from infex.study.contents import AmendmentContent, OpenedContent, content_of
 from infex.study.entries import BEGINNING, Entry
@@ -32,7 +32,7 @@ def reading(url: str, name: str | None = None) -> Iterator[Store]:
     with contextlib.closing(opened_store(url, reading=True)) as store:
         if name is not None and store.end(name) == BEGINNING:
             known = ", ".join(store.names()) or "none"
-            raise UnknownStudy(f"there is no study {name!r} at {url}; there is: {known}")
+            raise UnknownStudy(f"there is no study {name!r} at {without_password(url)}; there is: {known}")
         yield store
 
 
@@ -120,7 +120,7 @@ def restore(path: Path, url: str) -> list[str]:
     with reading(f"sqlite:///{path}") as source, contextlib.closing(opened_store(url)) as target:
         names, there = source.names(), set(target.names())
         if both := [name for name in names if name in there]:
-            raise InvalidSetting(f"there is a study {both[0]!r} at {url} already")
+            raise InvalidSetting(f"there is a study {both[0]!r} at {without_password(url)} already")
         for name in names:
             for page in _pages(source.read(name, BEGINNING)):
                 target.append(name, page)

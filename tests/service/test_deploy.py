@@ -1,13 +1,19 @@
 """What stands in deploy/ fits the service: figures that rules and dashboard name are published."""
 
+import importlib
 import json
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
+import click
 import yaml
 
+from infex.cli.serve_command import serve
+from infex.cli.token_command import make_token
 from infex.service import alarms
+from infex.study.addresses import without_password
 from tests.service.running import CONTEXT, PRICING, running
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -52,9 +58,81 @@ def test_the_rules_have_the_thresholds_of_the_page_and_a_word_in_the_handbook() 
     assert f"< {alarms.LEAST_DONE} " in texts["InfexExplorationBehind"]
 
 
-def test_the_containers_run_the_command_that_there_is() -> None:
-    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
-    assert {"one", "two", "database", "balancer"} <= compose["services"].keys()
-    words = compose["services"]["one"]["command"]
-    assert {word for word in words if word.startswith("--")} == {"--db", "--tokens", "--host-name"}
-    assert '["infex", "serve", "--host", "0.0.0.0"]' in (DEPLOY / "Containerfile").read_text()
+def compose() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    return found
+
+
+def steps(word: str) -> list[str]:
+    """What stands behind a word at the beginning of a line of the Containerfile."""
+    text = (DEPLOY / "Containerfile").read_text().replace("\\\n", "")
+    return [line.removeprefix(word).strip() for line in text.splitlines() if line.startswith(f"{word} ")]
+
+
+def parsed(words: list[str], command: click.Command) -> dict[str, Any]:
+    """The options that a command line gives, as the command itself reads it."""
+    return command.make_context("infex", list(words), resilient_parsing=False).params
+
+
+def test_instances_are_started_with_options_that_there_are() -> None:
+    program, verb, *first = json.loads(steps("ENTRYPOINT")[0])
+    assert (program, verb) == ("infex", "serve")
+    services = compose()["services"]
+    for name in ("one", "two"):
+        options = parsed([*first, *services[name]["command"]], serve)
+        assert (options["host"], options["port"]) == ("0.0.0.0", int(steps("EXPOSE")[0]))
+        assert options["url"].endswith("@database/infex")
+        assert options["tokens"].parent == Path("/tokens")
+        assert "tokens:/tokens" in services[name]["volumes"]
+    assert any("install -d -o infex /tokens" in step for step in steps("RUN")), "a volume is root's otherwise"
+
+
+def test_the_token_of_the_instances_is_made_by_a_command_that_there_is() -> None:
+    said = re.search(r"token make (.*)", (DEPLOY / "compose.yaml").read_text())
+    assert said is not None
+    options = parsed(said[1].split(), make_token)
+    assert options["tokens"] == parsed(compose()["services"]["one"]["command"], serve)["tokens"]
+    assert set(options["scopes"]) == {"decide", "reward", "read", "admin"}
+
+
+def test_whoever_asks_the_instances_does_so_by_a_name_they_know() -> None:
+    services = compose()["services"]
+    known = {*parsed(services["one"]["command"], serve)["hosts"]}
+    (job,) = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())["scrape_configs"]
+    asked = [target for config in job["static_configs"] for target in config["targets"]]
+    behind = [word for word in services["balancer"]["command"] if re.fullmatch(r"\w+:8321", word)]
+    for place in (*asked, *behind):
+        assert place.partition(":")[0] in services.keys() & known, place
+
+
+def test_files_that_containers_name_are_there() -> None:
+    root = DEPLOY.parent
+    for service in compose()["services"].values():
+        build = service.get("build")
+        assert build is None or (DEPLOY / build["context"] / build["dockerfile"]).is_file()
+        mounted = [volume.split(":")[0] for volume in service.get("volumes", ())]
+        assert all((DEPLOY / place).is_file() for place in mounted if place.startswith("."))
+        assert {place for place in mounted if not place.startswith(".")} <= compose()["volumes"].keys()
+        assert {*service.get("depends_on", ())} <= compose()["services"].keys()
+    for step in steps("COPY"):
+        assert all((root / source).exists() for source in step.split()[:-1]), step
+    (rules_file,) = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())["rule_files"]
+    assert (DEPLOY / rules_file).is_file()
+
+
+def test_the_container_installs_extras_and_warms_up_by_names_that_there_are() -> None:
+    extras = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    install, warm_up = (next(step for step in steps("RUN") if word in step) for word in ("pip", "python -c"))
+    asked = re.search(r"\[(.*?)\]", install)
+    assert asked is not None
+    assert {*asked[1].split(",")} <= extras.keys()
+    for module, names in re.findall(r"from ([\w.]+) import ([\w, ]+);", warm_up):
+        assert all(hasattr(importlib.import_module(module), name) for name in names.split(", "))
+    (check,) = steps("HEALTHCHECK")
+    assert "/readyz" in check
+
+
+def test_no_password_of_a_database_gets_into_a_log() -> None:
+    for url in ("postgresql://infex:a@:/hunter@db/infex", "postgres://db/infex?user=a&password=hunter&x=1"):
+        assert "hunter" not in without_password(url)
+    assert without_password("sqlite:///shop.db") == "sqlite:///shop.db"

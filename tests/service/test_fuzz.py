@@ -1,5 +1,6 @@
 """Requests made from the OpenAPI description and spoiled in every way: no 5xx, and refusals name a field."""
 
+import signal
 import socket
 import subprocess
 from pathlib import Path
@@ -53,7 +54,17 @@ def fuzzed(folder: Path, examples: int, warm: int, count: int) -> int:
         for connection in slow:
             connection.close()
         assert asked(url, "GET", "/healthz")[0] == 200
+        assert said_at_end(process) == "", "requests alone must not fill the log"
         return grown
+
+
+def said_at_end(process: subprocess.Popen[Any]) -> str:
+    """What a service has said of all requests, once it has ended."""
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(PATIENCE) == 0
+    assert process.stderr is not None
+    said: str = process.stderr.read()
+    return said
 
 
 def judged(seen: fuzzing.Seen) -> None:

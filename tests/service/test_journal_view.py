@@ -12,7 +12,9 @@ import pytest
 
 from infex.errors import InfexError, Overloaded
 from infex.service.alarms import alarms_of
+from infex.service.feed import _read_on
 from infex.service.journal_view import MOST_STRETCHES, JournalView
+from infex.service.open_studies import Onlookers
 from infex.service.service_limits import ServiceLimits
 from infex.study.study import Study
 from tests.service.running import CONTEXT, PRICING, Running, http_scope, running
@@ -205,3 +207,30 @@ def test_alarms_are_those_of_figures_that_somebody_should_look_at() -> None:
     (behind,) = alarms_of(quiet | {"exploration": {"planned": 100, "done": 49}})
     assert "49 done of 100 planned" in behind
     assert len(alarms_of(quiet | {"residuals": {"z": 4.5}})) == 1
+
+
+def test_somebody_looks_until_the_last_one_has_looked_away() -> None:
+    onlookers = Onlookers()
+    assert onlookers.give_way(0.0)
+    with onlookers.looking():
+        with onlookers.looking():
+            assert not onlookers.give_way(0.0)
+        assert not onlookers.give_way(0.0)
+    assert onlookers.give_way(0.0)
+
+
+def test_whoever_reads_a_long_journal_gives_way_to_those_who_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+    view, onlookers = JournalView(url_in(tmp_path), "shop"), Onlookers()
+    pages = iter([True, True, False])
+
+    def catch_up(self: JournalView) -> bool:
+        steps.append("read")
+        return next(pages)
+
+    monkeypatch.setattr(JournalView, "catch_up", catch_up)
+    monkeypatch.setattr(Onlookers, "give_way", lambda self: steps.append("gave way"))
+    _read_on(view, onlookers)
+    assert steps == ["read", "gave way", "read", "gave way", "read"]

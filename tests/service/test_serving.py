@@ -122,6 +122,15 @@ def test_a_large_body_is_refused_while_it_comes(tmp_path: Path) -> None:
         assert asked(url, "GET", "/healthz")[0] == 200
 
 
+@pytest.mark.parametrize("part", [b"X-More: %s\r\n" % (b"a" * 1000), b"a" * 1000], ids=["many", "long"])
+def test_a_head_without_end_is_refused(tmp_path: Path, part: bytes) -> None:
+    with served(tmp_path) as url:
+        start = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Long: "
+        back = sent(url, start + part * 2000, half_close=False)
+        assert back.startswith(b"HTTP/1.1 400") or back == b"", back
+        assert asked(url, "GET", "/healthz")[0] == 200
+
+
 @pytest.mark.slow
 def test_what_was_acknowledged_survives_sixty_kills(tmp_path: Path) -> None:
     killed(tmp_path, 60, 16)

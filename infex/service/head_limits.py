@@ -1,0 +1,41 @@
+"""Heads of requests: no larger than a limit, and whole in time. uvicorn takes those of any size, for ever."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+MOST_HEAD = 32_768  # bytes; what comes at once may be some more
+SECONDS_OF_A_HEAD = 30.0
+
+
+@final
+class HeadLimits(HttpToolsProtocol):
+    """uvicorn's protocol, which ends a connection whose head grows too large or does not come to an end."""
+
+    def __init__(self, *words: Any, **more: Any) -> None:
+        super().__init__(*words, **more)
+        self._head, self._deadline = 0, self.loop.call_later(SECONDS_OF_A_HEAD, self._end)
+
+    def data_received(self, data: bytes) -> None:
+        """Counts what has come of a head that is not whole."""
+        super().data_received(data)
+        if self.cycle is not None and self.cycle.scope is self.scope:
+            self._deadline.cancel()
+            self._head = 0
+            return
+        self._head += len(data)
+        if self._deadline.cancelled():
+            self._deadline = self.loop.call_later(SECONDS_OF_A_HEAD, self._end)
+        if self._head > MOST_HEAD and not self.transport.is_closing():
+            self.send_400_response("The head of the request is too large.")
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Lets go of the connection."""
+        self._deadline.cancel()
+        super().connection_lost(error)
+
+    def _end(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.close()
