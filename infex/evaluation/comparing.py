@@ -103,7 +103,7 @@ class _Apart(NamedTuple):
     difference: float
     bounds: Bounds
     way: str
-    count: int
+    draws: int
 
 
 def compared(first: TargetValue, second: TargetValue, work: Groundwork) -> Comparison:
@@ -122,7 +122,7 @@ def compared(first: TargetValue, second: TargetValue, work: Groundwork) -> Compa
         verdict,
         way,
         bounds.ground,
-        found.count,
+        found.draws,
     )
 
 
