@@ -218,7 +218,7 @@ def _expected(one: TargetValue, work: Groundwork) -> Floats:
         return np.array([one.value])
     if one.way in ("weights", "marginal") or (one.way == "observed" and not work.design.drawn_blocks):
         return np.zeros(1)
-    return work.fitted(work.design.rows)
+    return work.fitted_draws
 
 
 def _scores(one: TargetValue, other: TargetValue, work: Groundwork) -> Floats:
