@@ -37,7 +37,8 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     | {"version", "files", "streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds"}
     | {"features", "records", "statistics", "logs"},
     "study": GROUND
-    | {"version", "files", "linear", "schedules", "policies", "rounds", "features", "records", "bandit"},
+    | {"version", "files", "linear", "schedules", "policies", "rounds", "features", "records", "bandit"}
+    | {"logs"},
     "logs": GROUND | {"files", "kernels", "schedules", "features", "records"},
     "simulation": GROUND
     | {"streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds", "environments"}

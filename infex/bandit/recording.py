@@ -16,7 +16,7 @@ from infex.bandit.context_reading import read
 from infex.bandit.decision import Decision
 from infex.bandit.offering import offered_mask
 from infex.errors import InvalidSetting
-from infex.features import Disjoint, Encoded, FeatureMap, Interactions
+from infex.features import Disjoint, Encoded, FeatureMap, Hybrid, Interactions
 from infex.linear import InBlock, On
 from infex.logs.log_facts import LogFacts
 from infex.logs.log_rows import LogReward, LogRow
@@ -127,7 +127,8 @@ def header_of_bandit(bandit: Bandit) -> LogHeader:
     fixed = np.ascontiguousarray(arms.columns.T) if isinstance(arms, Fixed) else None
     features = kept_map(bandit)
     count = arms.features.count if isinstance(arms, Mapped) else None if fixed is None else len(fixed)
-    return LogHeader(facts, fixed, arms.labels, features, count)
+    blocks = isinstance(bandit.features, Hybrid)
+    return LogHeader(facts, fixed, arms.labels, features, count, arms.dim, blocks)
 
 
 def kept_map(bandit: Bandit) -> FeatureMap | None:

@@ -35,7 +35,11 @@ BEST_ARMS_SHOWN = 3
 @click.option(
     "--horizon", type=RoundsOption(), required=True, help="Rounds to plan for, such as 50000 or 1e6."
 )
-@click.option("--noise", type=float, default=1.0, show_default=True, help="How far rewards scatter.")
+@click.option(
+    "--noise",
+    type=float,
+    help="How far rewards scatter [default: by what the linear model leaves of logged rewards, else 1].",
+)
 @click.option(
     "--bound",
     type=float,

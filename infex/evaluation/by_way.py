@@ -73,8 +73,7 @@ def _with_model(
 ) -> Drawn:
     """The frozen model's value, and residuals of drawn rounds by weights that may be made smaller."""
     rows, model = work.design.rows, frozen_value(work, rounds)
-    at = work.fitted(rows)
-    left = ways.Weighed(weight, reward, np.zeros(rows.size), at)
+    left = ways.Weighed(weight, reward, np.zeros(rows.size), work.fitted_draws)
     number = SETTINGS.get(way, 0.0) if setting is None else setting
     if way == "tuned":
         place = ways.slope_choice([ways.shrunk(each) for each in ways.GRID], left)
@@ -86,9 +85,15 @@ def _with_model(
         "shrunk": ways.shrunk,
         "bent": ways.bent,
     }
-    chosen, zero = made[way](number), np.zeros(rows.size)
-    taken = chosen.terms(ways.Weighed(weight, np.ones(rows.size), zero, zero))
+    chosen = made[way](number)
+    taken = None if way == "robust" else _taken(chosen, weight)
     return Drawn(model, chosen.terms(left), rows, weight, reward, number, taken)
+
+
+def _taken(chosen: ways.Way, weight: Floats) -> Floats:
+    """Weights as a way makes them smaller."""
+    zero = np.zeros(weight.size)
+    return chosen.terms(ways.Weighed(weight, np.ones(weight.size), zero, zero))
 
 
 def frozen_value(work: Groundwork, rounds: TargetRounds) -> float:

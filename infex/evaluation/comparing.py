@@ -103,7 +103,7 @@ class _Apart(NamedTuple):
     difference: float
     bounds: Bounds
     way: str
-    count: int
+    draws: int
 
 
 def compared(first: TargetValue, second: TargetValue, work: Groundwork) -> Comparison:
@@ -122,7 +122,7 @@ def compared(first: TargetValue, second: TargetValue, work: Groundwork) -> Compa
         verdict,
         way,
         bounds.ground,
-        found.count,
+        found.draws,
     )
 
 
@@ -218,7 +218,7 @@ def _expected(one: TargetValue, work: Groundwork) -> Floats:
         return np.array([one.value])
     if one.way in ("weights", "marginal") or (one.way == "observed" and not work.design.drawn_blocks):
         return np.zeros(1)
-    return work.fitted(work.design.rows)
+    return work.fitted_draws
 
 
 def _scores(one: TargetValue, other: TargetValue, work: Groundwork) -> Floats:

@@ -53,6 +53,11 @@ class Groundwork:
         found: Floats = self.rows @ self.model.theta
         return found
 
+    @functools.cached_property
+    def fitted_draws(self) -> Floats:
+        """What the frozen model said of the arms that were drawn."""
+        return self.fitted(self.design.rows)
+
     def fitted(self, places: np.ndarray) -> Floats:
         """The same in these rounds."""
         found: Floats = self.estimates[places]

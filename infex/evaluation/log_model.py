@@ -12,7 +12,7 @@ from infex.arrays import Floats, Integers
 from infex.evaluation.intervals import Bounds, Ground
 from infex.kernels.frozen_fits import fit_blocks
 from infex.logs import Log, LogFacts
-from infex.logs.log_sums import LogSums, penalty_of
+from infex.logs.log_sums import LogSums, penalty_of, residuals_of
 from infex.theory.ellipsoid import Ellipsoid, ellipsoid_of_sums
 
 MOST_WORK = 2e9  # multiplications that renewing frozen estimates may take
@@ -88,10 +88,8 @@ def noise_of(
     if known:
         sigma, source = min(known)
         return sigma, "guaranteed", f"noise {sigma:g}, {source}"
-    freedom = max(sums.count - len(sums.gram), 1)
-    theta = np.linalg.solve(penalty * np.eye(len(sums.gram)) + sums.gram, sums.moment)
-    left = sums.square - 2.0 * float(theta @ sums.moment) + float(theta @ sums.gram @ theta)
-    sigma = math.sqrt(max(left, 0.0) / freedom)
+    left = residuals_of(sums, penalty)
+    sigma = math.sqrt(left.square / max(left.freedom, 1.0))
     return sigma, "assumed", f"noise {sigma:.3g}, estimated from residuals"
 
 

@@ -35,13 +35,18 @@ FACT_TEXTS = ("policy", "schedule", "estimator")
 
 
 class LogHeader(NamedTuple):
-    """What is said once of a whole log: facts, arms that do not change, labels, a map, how many arms."""
+    """What is said once of a whole log: facts, arms that do not change, labels, a map, how many arms.
+
+    `dim` is how many features an arm has. `has_blocks`: has every arm features of its own, in rows of all?
+    """
 
     facts: LogFacts = LogFacts()
     arms: Floats | None = None
     labels: tuple[Label, ...] | None = None
     features: FeatureMap | None = None
     arms_count: int | None = None
+    dim: int | None = None
+    has_blocks: bool = False
 
     def as_data(self) -> dict[str, Any]:
         """All of it as plain data, for JSON."""
@@ -51,11 +56,12 @@ class LogHeader(NamedTuple):
             | settings_by_name(self.facts)
             | {
                 "rewards": rewards,
-                "dim": None if self.arms is None else int(self.arms.shape[1]),
+                "dim": self.dim if self.arms is None else int(self.arms.shape[1]),
                 "arms": None if self.arms is None else self.arms.tolist(),
                 "labels": None if self.labels is None else list(self.labels),
                 "features": None if self.features is None else map_data(self.features),
                 "count": self.arms_count,
+                **({"blocks": True} if self.has_blocks else {}),
             }
         )
 
@@ -113,6 +119,8 @@ def _header(said: dict[str, Any]) -> LogHeader:
         None if labels is None else tuple(labels),
         None if features is None else made(features),
         count if type(count) is int else None,
+        dim if type(dim := said.get("dim")) is int else None,
+        said.get("blocks") is True,
     )
 
 

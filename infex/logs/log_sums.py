@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from infex.logs.log import Log
 from infex.logs.looks import Looks
 
 SPAN_ROWS = 1 << 16
+FEWEST_FREE = 2.0  # degrees of freedom by which noise can be told
+ROUNDING = 1e-12
 
 
 def spans(rounds: int, size: int = SPAN_ROWS) -> Iterator[slice]:
@@ -43,6 +46,37 @@ class LogSums:
             self.square + other.square,
             self.count + other.count,
         )
+
+
+@final
+class Residuals(NamedTuple):
+    """What a model leaves: the sum of squares, and of how many degrees of freedom; several add up.
+
+    >>> Residuals(8.0, 2.0).noise()
+    2.0
+    """
+
+    square: float
+    freedom: float
+
+    def noise(self) -> float | None:
+        """The noise of rewards by what is left of them; None where too little is."""
+        if self.freedom < FEWEST_FREE or not self.square > 0.0:
+            return None
+        return math.sqrt(self.square / self.freedom)
+
+
+def residuals_of(sums: LogSums, penalty: float) -> Residuals:
+    """The residuals of ridge regression: |y - H y|^2, of n - tr(2 H - H^2) degrees of freedom.
+
+    Sums of squares that are rounding alone are 0.
+    """
+    dim = len(sums.gram)
+    shrunk = np.linalg.solve(penalty * np.eye(dim) + sums.gram, np.c_[sums.gram, sums.moment])
+    hat, theta = shrunk[:, :dim], shrunk[:, dim]
+    left = sums.square - 2.0 * float(theta @ sums.moment) + float(theta @ sums.gram @ theta)
+    freedom = sums.count - float(2.0 * np.trace(hat) - np.trace(hat @ hat))
+    return Residuals(left if left > ROUNDING * sums.square else 0.0, freedom)
 
 
 def sums_over(rows: Floats, reward: Floats, rewarded: Bools) -> LogSums:

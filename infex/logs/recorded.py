@@ -10,14 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
-from infex.arrays import Floats
 from infex.errors import InvalidLog
-from infex.features import Encoded
 from infex.logs.frames import FRAMES_BEGIN, Frame, frames
+from infex.logs.joined_headers import joined_headers
 from infex.logs.log import Log
 from infex.logs.log_rows import LogReward, LogRow, rows_to_log
 from infex.logs.log_schema import LogHeader, header_from
 from infex.logs.recorder import AMONG_ARMS, DECIDED, IN_A_CONTEXT, NO_TIME, REWARD_FRAME, REWARDED, ROW, SAID
+
+LASTING = ("arms", "labels", "features", "dim")  # of a header: what else it says may change
 
 
 def is_recorded(path: Path) -> bool:
@@ -63,30 +64,28 @@ def _joined(parts: Iterator[Frame]) -> Log:
 def _whole(
     rows: list[LogRow], rewards: list[LogReward | None], headers: list[LogHeader], of_header: list[int]
 ) -> Log:
-    """The log under its last header; where arms or the map have changed, each row says its own arms."""
-    used = [headers[place] for place in sorted(set(of_header))]
-    if (
-        len({json.dumps([each.as_data()[name] for name in ("arms", "labels", "features")]) for each in used})
-        == 1
-    ):
+    """The log under its last header; where arms or features have changed, under one for all rows."""
+    said = sorted(set(of_header))
+    widths = {
+        place: row.offers.shape[1]
+        for row, place in zip(rows, of_header, strict=True)
+        if row.offers is not None
+    }
+    used = [headers[place]._replace(dim=widths.get(place)) for place in said]
+    if len({json.dumps([each.as_data()[name] for name in LASTING]) for each in used}) == 1:
         return rows_to_log(rows, rewards, used[-1])
-    seen = [_with_arms(row, headers[place]) for row, place in zip(rows, of_header, strict=True)]
-    return rows_to_log(seen, rewards, LogHeader(used[-1].facts))
+    found = joined_headers(used)
+    eras = dict(zip(said, found.eras, strict=True))
+    seen = [
+        eras[place].row(_with_label(row, headers[place])) for row, place in zip(rows, of_header, strict=True)
+    ]
+    return rows_to_log(seen, rewards, found.header)
 
 
-def _with_arms(row: LogRow, header: LogHeader) -> LogRow:
-    """A row with the arms that were on offer in it."""
-    offers = row.offers
-    if offers is None and row.context is not None and header.features is not None:
-        offers = header.features(_context_of(row.context, header))
-    elif offers is None:
-        offers = header.arms
-    label = row.label if row.label is not None or header.labels is None else header.labels[row.arm]
-    return row._replace(offers=offers, context=None, label=label)
-
-
-def _context_of(context: Floats, header: LogHeader) -> object:
-    return Encoded(context) if header.facts.encoded else context
+def _with_label(row: LogRow, header: LogHeader) -> LogRow:
+    if row.label is not None or header.labels is None:
+        return row
+    return row._replace(label=header.labels[row.arm])
 
 
 def _said(content: bytes) -> tuple[LogHeader, str]:

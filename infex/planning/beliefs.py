@@ -19,6 +19,7 @@ from infex.errors import InvalidArms, InvalidReward, InvalidSetting, LargeReward
 from infex.linear import RidgeStatistics
 from infex.linear.block_ridge import BlockRidge
 from infex.linear.grounds import Grounds
+from infex.logs.log_sums import Residuals, residuals_of, sums_over
 from infex.streams import stream
 
 LARGEST_FEATURE = 1e100
@@ -38,7 +39,8 @@ class Belief:
     rewards the parameter is uniform on the sphere of radius `bound`; with them it is drawn from
     their Gaussian posterior, and every run begins with what they have taught: `learnt`. Where arms are other
     ones in every round, these are drawn from `offers`; with one row each, `offers` are contexts, and every
-    arm has a parameter of its own: `mean` is (K, c). `penalty` is that of the runs.
+    arm has a parameter of its own: `mean` is (K, c). `penalty` is that of the runs. `noise_by` says in words
+    where the noise is from, if there is a log.
     """
 
     dim: int
@@ -53,6 +55,7 @@ class Belief:
     learnt: RidgeStatistics | BlockRidge | None = None
     offers: OfferSets | None = None
     penalty: float = 1.0
+    noise_by: str = ""
 
     def instance(self, number: int, seed: int) -> PlannedProblem:
         """One of the problems."""
@@ -81,24 +84,31 @@ def belief(
     labels: Iterable[object] | None,
     dim: int | None,
     arms_count: int | None,
-    noise: float,
+    noise: float | None,
     bound: float,
     logged: tuple[Any, Any] | None,
 ) -> Belief:
-    """A belief from a user's settings; if an arm is longer than 1, all are divided by the greatest length."""
-    noise, bound = real("noise", noise, above=0), real("bound", bound, above=0)
+    """A belief from a user's settings; if an arm is longer than 1, all are divided by the greatest length.
+
+    Where `noise` is not said, it is that of logged rewards, else 1.
+    """
+    bound = real("bound", bound, above=0)
+    if arms is None or logged is None:
+        noise = 1.0 if noise is None else noise
+    if noise is not None:
+        noise = real("noise", noise, above=0)
     if arms is None:
         if logged is not None or labels is not None:
             raise InvalidSetting("logged rewards and labels need the arms that they are of")
-        return _of_drawn_arms(dim, arms_count, noise, bound)
+        return _of_drawn_arms(dim, arms_count, 1.0 if noise is None else noise, bound)
     if dim is not None or arms_count is not None:
         raise InvalidSetting("give either the arms, or their dim and arms_count")
-    prior = _of_own_arms(arms, labels, noise, bound)
+    prior = _of_own_arms(arms, labels, 1.0 if noise is None else noise, bound)
     if logged is None:
         return prior
     if not isinstance(logged, (tuple, list)) or len(logged) != 2:
         raise InvalidReward(f"logged must be a pair: arms and their rewards, got {str(logged)[:80]!r}")
-    return _informed(prior, *logged)
+    return _informed(prior, *logged, is_told=noise is not None)
 
 
 def _of_drawn_arms(dim: int | None, arms_count: int | None, noise: float, bound: float) -> Belief:
@@ -179,9 +189,20 @@ def _places(arms: Sequence[object], known: Belief) -> Integers:
     return np.array([places[str(arm)] for arm in arms], dtype=np.int64)
 
 
-def _informed(prior: Belief, arms: Sequence[object], rewards: ArrayLike) -> Belief:
+def noise_of_log(left: Residuals, told: float | None) -> tuple[float, str]:
+    """The noise as it was told, or by what a model leaves of logged rewards; and in words."""
+    if told is not None:
+        return told, "as it was told"
+    found = left.noise()
+    if found is None:
+        return 1.0, "assumed: logged rewards are too few, or too much alike, to tell it"
+    return float(f"{found:.4g}"), "from what the linear model leaves of logged rewards"
+
+
+def _informed(prior: Belief, arms: Sequence[object], rewards: ArrayLike, *, is_told: bool) -> Belief:
     """The posterior after logged rewards, with the prior N(0, bound^2/d I)."""
-    assert prior.arms is not None
+    arms_known = prior.arms
+    assert arms_known is not None
     which = _places(arms, prior)
     try:
         values = np.array(rewards, dtype=np.float64)
@@ -193,13 +214,17 @@ def _informed(prior: Belief, arms: Sequence[object], rewards: ArrayLike) -> Beli
         )
     if not np.isfinite(values).all():
         raise InvalidReward(f"logged rewards must be finite, got {values[~np.isfinite(values)][0]:g}")
+    seen = sums_over(arms_known[which], values, np.ones(values.size, dtype=bool))
+    left_over = residuals_of(seen, LEAST_POSTERIOR_PENALTY)
+    noise, words = noise_of_log(left_over, prior.noise if is_told else None)
+    prior = replace(prior, noise=noise, noise_by=words)
     penalty = posterior_penalty(prior.noise, prior.bound, prior.dim)
-    ridge = _ridge_of(prior.arms, which, values, penalty)
+    ridge = _ridge_of(arms_known, which, values, penalty)
     known = ridge.known()
     theta = known.theta
-    left = float(values @ values - theta @ (prior.arms[which].T @ values))
+    left = float(values @ values - theta @ (arms_known[which].T @ values))
     warn_of_misfit(left, values.size, prior.noise, prior.bound / prior.longest)
-    learnt = _ridge_of(prior.arms, which, values, 1.0)  # the penalty of simulated runs
+    learnt = _ridge_of(arms_known, which, values, 1.0)  # the penalty of simulated runs
     return replace(prior, mean=theta, root=prior.noise * known.factor.T, learnt=learnt)
 
 

@@ -17,9 +17,15 @@ from infex.linear import RidgeStatistics, Separate
 from infex.linear.block_ridge import BlockRidge
 from infex.linear.grounds import Grounds
 from infex.logs import Log
-from infex.logs.log_sums import LogSums, penalty_of, played_rows, sums_over
+from infex.logs.log_sums import LogSums, Residuals, penalty_of, played_rows, residuals_of, sums_over
 from infex.logs.looks import JoinedWithContexts, Looks, looks_of
-from infex.planning.beliefs import Belief, posterior_penalty, warn_of_misfit
+from infex.planning.beliefs import (
+    LEAST_POSTERIOR_PENALTY,
+    Belief,
+    noise_of_log,
+    posterior_penalty,
+    warn_of_misfit,
+)
 from infex.streams import stream
 
 MOST_OFFERS = 4096  # rounds of a log whose offers are drawn from
@@ -42,16 +48,19 @@ def with_map(log: Log, features: FeatureMap | None) -> Log:
     return replace(log, features=features, labels=log.labels or features.labels, arms=None, offers=None)
 
 
-def belief_of_log(log: Log, noise: float, bound: float) -> Belief:
-    """Problems with arms or contexts as in the rounds of a log, and parameters by what it has taught."""
-    noise, bound = real("noise", noise, above=0), real("bound", bound, above=0)
+def belief_of_log(log: Log, noise: float | None, bound: float) -> Belief:
+    """Problems with arms or contexts as in the rounds of a log, and parameters by what it has taught.
+
+    Where `noise` is not said, it is by what the model leaves of the rewards.
+    """
+    told, bound = None if noise is None else real("noise", noise, above=0), real("bound", bound, above=0)
     _refuse(log)
     looks = looks_of(log)
     names = log.labels or (None if log.features is None else log.features.labels)
     labels = None if names is None else [str(name) for name in names]
     if isinstance(log.features, Disjoint) and isinstance(looks, JoinedWithContexts):
-        return replace(_of_blocks(log, looks.contexts, noise, bound * unit_of(log.features)), labels=labels)
-    return replace(_of_rows(log, looks, noise, bound * unit_of(log.features)), labels=labels)
+        return replace(_of_blocks(log, looks.contexts, told, bound * unit_of(log.features)), labels=labels)
+    return replace(_of_rows(log, looks, told, bound * unit_of(log.features)), labels=labels)
 
 
 def _refuse(log: Log) -> None:
@@ -60,7 +69,13 @@ def _refuse(log: Log) -> None:
             "this log does not say what its arms look like: it needs contexts and a map, or offers"
         )
     if log.offered is not None and not log.offered.all():
-        raise InvalidReward("rounds of this log have other numbers of arms, and a plan is for as many in all")
+        fewer = int((~log.offered.all(axis=1)).sum())
+        raise InvalidReward(
+            f"in {fewer:,} of {len(log):,} rounds of this log some of its {log.count} arms were not on "
+            "offer: rounds have other numbers of arms, and a plan is for as many in all. Plan by those that "
+            "had all, logged=log.take(log.offered.all(axis=1)), or let policies go through the log as it is: "
+            "evaluation.replay"
+        )
     if log.count < 2:
         raise InvalidReward("this log has one arm, so that there is nothing to choose")
     if not log.rewarded.any():
@@ -75,11 +90,13 @@ def _some(log: Log, numbers: int) -> Integers:
     return np.sort(stream(0, "planned offers").choice(len(log), most, replace=False))
 
 
-def _of_blocks(log: Log, contexts: Floats, noise: float, bound: float) -> Belief:
+def _of_blocks(log: Log, contexts: Floats, told: float | None, bound: float) -> Belief:
     """A regression for each arm."""
     width, rows = contexts.shape[1], np.flatnonzero(log.rewarded)
-    penalty = posterior_penalty(noise, bound, width)
     sums = [_sums(contexts, log, rows[log.arm[rows] == arm]) for arm in range(log.count)]
+    each_left = [residuals_of(each, LEAST_POSTERIOR_PENALTY) for each in sums]
+    noise, words = noise_of_log(Residuals(*np.sum(each_left, axis=0).tolist()), told)
+    penalty = posterior_penalty(noise, bound, width)
     laws = [posterior(each, penalty, noise) for each in sums]
     left = sum(each.square - float(law.mean @ each.moment) for each, law in zip(sums, laws, strict=True))
     warn_of_misfit(left, rows.size, noise, bound / unit_of(log.features))
@@ -96,6 +113,7 @@ def _of_blocks(log: Log, contexts: Floats, noise: float, bound: float) -> Belief
         learnt=learnt,
         offers=OfferSets(contexts[_some(log, width)][:, None, :]),
         penalty=inside,
+        noise_by=words,
     )
 
 
@@ -103,7 +121,7 @@ def _sums(contexts: Floats, log: Log, rows: Integers) -> LogSums:
     return sums_over(contexts[rows], log.reward[rows], np.ones(rows.size, dtype=bool))
 
 
-def _of_rows(log: Log, looks: Looks, noise: float, bound: float) -> Belief:
+def _of_rows(log: Log, looks: Looks, told: float | None, bound: float) -> Belief:
     """One parameter for all arms; rows longer than 1 are divided by the greatest length."""
     played = played_rows(log, looks)
     some = _some(log, log.count * looks.dim)
@@ -112,6 +130,7 @@ def _of_rows(log: Log, looks: Looks, noise: float, bound: float) -> Belief:
     longest = longest * (1.0 + 1e-12) if longest > 1.0 else 1.0
     played, bound = played / longest, bound * longest
     sums = sums_over(played, log.reward, log.rewarded)
+    noise, words = noise_of_log(residuals_of(sums, LEAST_POSTERIOR_PENALTY), told)
     law = posterior(sums, posterior_penalty(noise, bound, looks.dim), noise)
     warn_of_misfit(
         sums.square - float(law.mean @ sums.moment),
@@ -133,6 +152,7 @@ def _of_rows(log: Log, looks: Looks, noise: float, bound: float) -> Belief:
         learnt=learnt,
         offers=OfferSets(offers / longest),
         penalty=inside,
+        noise_by=words,
     )
 
 

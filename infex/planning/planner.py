@@ -37,7 +37,7 @@ def plan(
     dim: int | None = None,
     arms_count: int | None = None,
     horizon: int,
-    noise: float = 1.0,
+    noise: float | None = None,
     bound: float = 1.0,
     logged: tuple[Any, Any] | Log | None = None,
     features: FeatureMap | None = None,
@@ -53,7 +53,8 @@ def plan(
     """The schedule that explores least among those within `keep_within` of the best, by simulation.
 
     Give your `arms`, (K, d), or a `dim` and an `arms_count` to draw arms as in the paper; the
-    `horizon`; the `noise` of rewards; the `bound` on the length of the parameter, or `logged`
+    `horizon`; the `noise` of rewards (if it is not said: by what the linear model leaves of logged
+    rewards, else 1); the `bound` on the length of the parameter, or `logged`
     rewards (indices or labels of arms, rewards) to draw the parameter from their posterior: then every run
     begins with what they have taught, and no exploration at all is tried too. `logged` may be a log, as
     `evaluation.read` gives it, which says what arms look like; where it has contexts, these are drawn from
@@ -75,6 +76,7 @@ def plan(
         arms_count=known.count,
         horizon=horizon,
         noise=known.noise,
+        noise_by=known.noise_by,
         bound=bound,
         logged=rewards_in(logged),
         offers=0 if known.offers is None else len(known.offers),
@@ -93,7 +95,7 @@ def _believed(
     labels: Sequence[str] | None,
     dim: int | None,
     arms_count: int | None,
-    noise: float,
+    noise: float | None,
     bound: float,
     logged: tuple[Any, Any] | Log | None,
     features: FeatureMap | None,

@@ -18,7 +18,8 @@ class Question:
     """The problem, what is allowed, and the time that may be spent.
 
     `bound` is as the user gave it, `logged` the number of logged rewards, `offers` how many rounds of a log
-    have offers that are drawn from (0: arms stay). Limits are None where there are none.
+    have offers that are drawn from (0: arms stay), `noise_by` where the noise is from. Limits are None
+    where there are none.
     """
 
     dim: int
@@ -34,6 +35,7 @@ class Question:
     seconds: float
     seed: int
     offers: int = 0
+    noise_by: str = ""
 
     def __post_init__(self) -> None:
         real("keep_within", self.keep_within, least=1)

@@ -83,9 +83,10 @@ def assumed(question: Question, longest: float) -> str:
     if question.logged:
         law = f"a posterior of {question.logged:,} logged rewards, with which every run begins"
     drawn = f", as in {question.offers:,} rounds of the log" if question.offers else ""
+    noise = f"noise {question.noise:g}" + (f" ({question.noise_by})" if question.noise_by else "")
     return (
         f"simulated: {question.arms_count:,} arms in {question.dim} dimensions{drawn}, mean rewards up to "
-        f"{question.bound * longest:g} (bound {question.bound:g}), noise {question.noise:g}, theta of {law}"
+        f"{question.bound * longest:g} (bound {question.bound:g}), {noise}, theta of {law}"
     )
 
 

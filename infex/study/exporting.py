@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 
 from infex.bandit import Bandit
 from infex.bandit.differing import policy_shown, record_of, shown_as
+from infex.bandit.recording import header_of_bandit
 from infex.checks import told
-from infex.errors import DamagedJournal, InvalidSetting
+from infex.errors import DamagedJournal, InvalidLog, InvalidSetting
 from infex.features.encoder import Encoder
 from infex.features.feature_map import encoder_of
 from infex.files import replacing
+from infex.logs.joined_headers import Era, JoinedHeaders, joined_headers
 from infex.policies import Infex
 from infex.study.amending import amended
 from infex.study.cases import Case, EntryKind, kind_of
@@ -75,16 +78,18 @@ class Scan:
         self.rewards: Rewards = {}
         self.moves = self._chooses = False  # do arms change, and does a request say which are on offer?
         cases: dict[str, Case] = {}
+        changes: list[AmendmentContent] = []
         for entry in store.read(name, BEGINNING):
             if entry.kind == EntryKind.OPENED and entry.content is not None:
                 self._settings = content_of(OpenedContent, 1, entry.content).settings
             elif entry.kind == EntryKind.AMENDMENT and entry.content is not None:
-                what = content_of(AmendmentContent, entry.number, entry.content).what
-                self.moves = self.moves or what in ARM_AMENDMENTS
+                changes.append(content_of(AmendmentContent, entry.number, entry.content))
+                self.moves = self.moves or changes[-1].what in ARM_AMENDMENTS
             elif entry.key and entry.content is not None:
                 self._chooses = self._chooses or b'"offered"' in entry.content
                 self._reward(cases, entry, entry.content)
         self.bandit = bandit_of(dict(self._settings), given)
+        self.joined = _joined(changes, dict(self._settings), given) if self.moves else None
 
     def _reward(self, cases: dict[str, Case], entry: Entry, content: bytes) -> None:
         kind = kind_of(entry)
@@ -98,7 +103,7 @@ class Scan:
     def pages(self) -> Iterator[list[dict[str, Any]]]:
         """The rows, so many at a time."""
         page: list[dict[str, Any]] = []
-        settings = dict(self._settings)
+        settings, self._era = dict(self._settings), 0
         for entry in self._store.read(self._name, BEGINNING):
             if entry.content is None:
                 continue
@@ -106,6 +111,7 @@ class Scan:
                 change = content_of(AmendmentContent, entry.number, entry.content)
                 if change.what != "freeze":
                     amended(self.bandit, settings, change.what, change.to)
+                self._era += change.what in ARM_AMENDMENTS
             elif entry.kind == EntryKind.DECISION:
                 page.append(self._row(entry, content_of(DecisionContent, entry.number, entry.content)))
             if len(page) == ROWS_AT_ONCE:
@@ -115,6 +121,10 @@ class Scan:
             yield page
 
     def _row(self, entry: Entry, c: DecisionContent) -> dict[str, Any]:
+        row = self._plain_row(entry, c)
+        return row if self.joined is None else row | _joined_cells(row, self.joined.eras[self._era])
+
+    def _plain_row(self, entry: Entry, c: DecisionContent) -> dict[str, Any]:
         reward, told_at = self.rewards.get(entry.key, (None, None))
         return {
             "round": c.t,
@@ -126,7 +136,7 @@ class Scan:
             "law": c.law,
             "greedy": c.greedy,
             "probability": c.probability,
-            **offer_of(self.bandit, msgspec.json.decode(c.request), self.moves),
+            **offer_of(self.bandit, msgspec.json.decode(c.request), self._by_arms and self.moves),
             "offered": _offered(self.bandit, msgspec.json.decode(c.request)),
             "id": entry.key,
             "time": entry.at,
@@ -151,19 +161,63 @@ class Scan:
             "policy": pa.string(), "reason": pa.string(),
         }  # fmt: skip
         offers = {"context"} if self._by_context else {"arms"} if self._by_arms else set()
-        offers |= {"offered"} if self._chooses else set()
+        offers |= {"offered"} if self._chooses or self._is_fixed_or_mapped else set()
         optional = ("context", "arms", "offered")
         kept = {word: kind for word, kind in kinds.items() if word not in optional or word in offers}
-        said = json.dumps(header_of(self.bandit, self.moves)).encode()
+        said = json.dumps(header_of(self.bandit, self.moves) | _joined_header(self.joined)).encode()
         return pa.schema(list(kept.items()), metadata={"infex": said})
 
     @property
+    def _is_fixed_or_mapped(self) -> bool:
+        """Has every arm that there ever was a place of its own?"""
+        return self.joined is not None and self.joined.eras[0].places is not None
+
+    @property
     def _by_context(self) -> bool:
-        return self.bandit.features is not None and not self.moves
+        return self.bandit.features is not None and (not self.moves or self._is_fixed_or_mapped)
 
     @property
     def _by_arms(self) -> bool:
+        if self._is_fixed_or_mapped:
+            return False
         return self.moves or (self.bandit.features is None and not len(self.bandit.arms))
+
+
+def _joined(
+    changes: list[AmendmentContent], settings: dict[str, Any], given: Mapping[str, object]
+) -> JoinedHeaders | None:
+    """One header for all arms and features there ever were; None where rows of arms say all there is."""
+    bandit = bandit_of(dict(settings), given)
+    headers = [header_of_bandit(bandit)]
+    for change in changes:
+        if change.what != "freeze":
+            amended(bandit, settings, change.what, change.to)
+        if change.what in ARM_AMENDMENTS:
+            headers.append(header_of_bandit(bandit))
+    try:
+        return joined_headers(headers)
+    except InvalidLog:
+        return None
+
+
+def _joined_cells(row: dict[str, Any], era: Era) -> dict[str, Any]:
+    """What a row says of arms and features, among all there ever were."""
+    if era.places is None:
+        return {"arms": era.rows(row["arms"])}
+    greedy = row["greedy"]
+    cells: dict[str, Any] = {
+        "arm": int(era.places[row["arm"]]),
+        "greedy": greedy if greedy is None or greedy < 0 else int(era.places[greedy]),
+        "offered": era.offered(np.array(row["offered"])).tolist(),
+    }
+    return cells | ({"context": era.rows(row["context"])} if "context" in row else {})
+
+
+def _joined_header(joined: JoinedHeaders | None) -> dict[str, Any]:
+    if joined is None:
+        return {}
+    said = joined.header.as_data()
+    return {name: said[name] for name in ("dim", "arms", "labels", "features", "count")}
 
 
 def offer_of(bandit: Bandit, request: dict[str, Any], moves: bool) -> dict[str, Any]:

@@ -167,7 +167,7 @@ def test_many_at_once_are_logged_as_one_by_one(tmp_path: Path) -> None:
     assert one.labels == ("a", "b", "c")
 
 
-def test_arms_that_come_and_go_stand_in_each_row(tmp_path: Path) -> None:
+def test_arms_that_come_and_go_have_a_place_each(tmp_path: Path) -> None:
     bandit = Bandit(np.eye(3), SOFT, labels=["a", "b", "c"], log=tmp_path / "log")
     bandit.tell(bandit.ask(), 1.0)
     bandit.remove_arms("a")
@@ -177,10 +177,15 @@ def test_arms_that_come_and_go_stand_in_each_row(tmp_path: Path) -> None:
     bandit.tell(bandit.ask(), 0.5)
     bandit.tell(late, 0.25)
     log = read_recorded(tmp_path / "log")
-    assert log.offers is not None
+    assert log.labels == ("b", "c", "d", "a")
     assert log.offered is not None
-    assert log.offered.sum(axis=1).tolist() == [3, 2, 3]
-    assert log.offers[2, 2].tolist() == [0.6, 0.0, 0.8]
+    assert log.offered.tolist() == [
+        [True, True, False, True],
+        [True, True, False, False],
+        [True, True, True, False],
+    ]
+    assert log.arms is not None
+    assert log.arms[2].tolist() == [0.6, 0.0, 0.8]
     assert log.reward.tolist() == [1.0, 0.25, 0.5]
     assert len(set(log.others["policy"])) == 2
     assert log.others["label"][0] == "a"

@@ -1,6 +1,7 @@
 """A plan with a log begins with what the log has taught."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +11,14 @@ from click.testing import CliRunner
 from infex import UCB1, Bandit, Greedy, Infex, LinTS, LinUCB, every, plan, play_many, power
 from infex.cli.main import main
 from infex.environments import LinearInstance, changing
-from infex.errors import InvalidSetting
+from infex.errors import InvalidReward, InvalidSetting
+from infex.features import disjoint
 from infex.linear import RidgeStatistics
 from infex.logs import Log, write
-from infex.planning.beliefs import belief
+from infex.planning.beliefs import Belief, belief
 from infex.planning.candidates import greedy
 from infex.planning.lanes import Lane, is_within
+from infex.planning.logged_contexts import belief_of_log
 from infex.planning.logged_files import read_logged
 
 
@@ -104,3 +107,53 @@ def test_the_command_takes_arms_from_a_log_and_names_what_it_does_not_read(tmp_p
     assert seen.words == "1 logged rewards; columns that are not read: propensity, age"
     write(Log(arm=[0], reward=[1.0], offers=np.ones((1, 2, 2)) / 2), tmp_path / "given.parquet")
     assert read_logged(tmp_path / "given.parquet").log is not None
+
+
+def noisy_log(rng: np.random.Generator, noise: float, kind: str) -> Log:
+    """Four hundred rounds of five arms in three features, fixed or other ones in every round, or contexts."""
+    arm = rng.integers(5, size=400)
+    offers = rng.normal(size=(400, 5, 3)) / 3
+    if kind == "contexts":
+        contexts, thetas = offers[:, 0], rng.normal(size=(5, 3))
+        reward = np.einsum("nd,nd->n", contexts, thetas[arm]) + noise * rng.normal(size=400)
+        return Log(arm=arm, reward=reward, context=contexts, features=disjoint(5, 3, longest=3.0))
+    looks = offers if kind == "offers" else np.tile(offers[0], (400, 1, 1))
+    reward = looks[np.arange(400), arm] @ rng.normal(size=3) + noise * rng.normal(size=400)
+    return Log(arm=arm, reward=reward, **({"offers": offers} if kind == "offers" else {"arms": offers[0]}))
+
+
+def believed(log: Log, noise: float | None) -> Belief:
+    if log.arms is None:
+        return belief_of_log(log, noise, 20.0)
+    return belief(log.arms, None, None, None, noise, 20.0, (log.arm, log.reward))
+
+
+@pytest.mark.filterwarnings("ignore::infex.LargeReward")
+@pytest.mark.parametrize("kind", ["fixed", "offers", "contexts"])
+@pytest.mark.parametrize("noise", [0.1, 7.0])
+def test_the_noise_is_what_the_model_leaves_unless_it_is_told(kind: str, noise: float) -> None:
+    log = noisy_log(np.random.default_rng(5), noise, kind)
+    found, told = believed(log, None), believed(log, 2.0)
+    assert found.noise == pytest.approx(noise, rel=0.1)
+    assert found.noise_by == "from what the linear model leaves of logged rewards"
+    assert (told.noise, told.noise_by) == (2.0, "as it was told")
+    if log.arms is not None:
+        rows, dof = log.arms[log.arm], 400 - 3
+        left = log.reward - rows @ np.linalg.lstsq(rows, log.reward)[0]
+        assert found.noise == pytest.approx(float(np.sqrt(left @ left / dof)), rel=1e-3)
+
+
+def test_rewards_that_leave_nothing_have_the_noise_1_and_say_so() -> None:
+    answer = plan([[1.0, 0.0], [0.0, 1.0]], horizon=50, logged=([0, 1], [1.0, 0.0]), seconds=0.3)
+    assert answer.question.noise == 1.0
+    assert "too few" in answer.assumed
+
+
+def test_a_log_whose_offers_differ_in_number_is_refused_with_what_would_do() -> None:
+    log = noisy_log(np.random.default_rng(6), 0.5, "offers")
+    offered = np.ones((400, 5), dtype=bool)
+    offered[:30] = np.arange(5) == log.arm[:30, None]
+    ragged = replace(log, offered=offered)
+    with pytest.raises(InvalidReward, match=r"in 30 of 400 rounds .*=log.take\(log.offered.all\(axis=1\)\)"):
+        plan(horizon=50, logged=ragged, seconds=0.3)
+    assert belief_of_log(ragged.take(np.flatnonzero(offered.all(axis=1))), None, 5.0).offers is not None

@@ -1,0 +1,204 @@
+"""Arms that came and went, and features that were added, brought together: one header for all rows of a log.
+
+Every arm that there ever was has a place of its own, the last ones first; features that came later were 0
+before. So sums over all rows are those that the bandit itself has kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from infex.arrays import Bools, Floats, Integers, Label
+from infex.errors import InvalidLog
+from infex.features import Disjoint, FeatureMap, Interactions
+from infex.features.feature_map import encoder_of
+from infex.logs.log_rows import LogRow
+from infex.logs.log_schema import LogHeader
+
+Keys = Sequence[Hashable]
+
+
+class Era(NamedTuple):
+    """Rows under one header: where its arms stand among all there were, and its features among the last.
+
+    Where `places` is None arms are those of each row, and only their features are widened. Contexts that an
+    encoder has read were divided by the greatest length of that time: `scale` makes it the last one.
+    """
+
+    places: Integers | None
+    features: Integers
+    arms: int
+    width: int
+    scale: float = 1.0
+
+    def row(self, row: LogRow) -> LogRow:
+        """A row as it reads under the common header."""
+        if self.places is None:
+            return row._replace(offers=None if row.offers is None else self._wide(row.offers))
+        greedy = row.greedy if row.greedy < 0 else int(self.places[row.greedy])
+        return row._replace(
+            arm=int(self.places[row.arm]),
+            greedy=greedy,
+            laws=None if row.laws is None else self._spread(row.laws, 0.0),
+            offered=self.offered(row.offered),
+            context=None if row.context is None else self._wide(row.context),
+        )
+
+    def offered(self, offered: Bools | None) -> Bools:
+        """Which of all arms were on offer."""
+        assert self.places is not None
+        there = np.ones(self.places.size, dtype=bool) if offered is None else offered
+        found: Bools = self._spread(there, False)
+        return found
+
+    def rows(self, values: list[Any]) -> list[Any]:
+        """A context, or rows of arms, with features that came later."""
+        found: list[Any] = self._wide(np.asarray(values, dtype=np.float64)).tolist()
+        return found
+
+    def _spread(self, values: Any, empty: Any) -> Any:
+        found = np.full(self.arms, empty)
+        found[self.places] = values
+        return found
+
+    def _wide(self, values: Floats) -> Floats:
+        found = np.zeros((*values.shape[:-1], self.width))
+        found[..., self.features] = values * self.scale
+        return found
+
+
+class JoinedHeaders(NamedTuple):
+    """One header for all rows, and how rows of each era read under it."""
+
+    header: LogHeader
+    eras: tuple[Era, ...]
+
+
+def joined_headers(headers: Sequence[LogHeader]) -> JoinedHeaders:
+    """What is true of all rows, from headers of some each."""
+    maps = [each.features for each in headers]
+    if all(isinstance(each, Disjoint | Interactions) for each in maps):
+        return _mapped(headers)
+    if all(each is None for each in maps) and all(each.arms is not None for each in headers):
+        return _fixed(headers)
+    if any(each is not None for each in maps):
+        raise InvalidLog("this log has rows with a map that joins contexts with arms, and rows without one")
+    return _given(headers)
+
+
+def _keys(headers: Sequence[LogHeader]) -> list[Keys]:
+    """What the arms of maps are known by: labels, or places as long as none went."""
+    counts = [each.features.count for each in headers if each.features is not None]
+    if any(each.labels is None for each in headers) and sorted(counts) != counts:
+        raise InvalidLog("arms without labels went, and this log does not say which: give arms labels")
+    return [
+        range(count) if each.labels is None else each.labels
+        for each, count in zip(headers, counts, strict=True)
+    ]
+
+
+def _given(headers: Sequence[LogHeader]) -> JoinedHeaders:
+    """Arms that stand in the rows themselves."""
+    if any(each.has_blocks for each in headers) and len({(each.labels, each.dim) for each in headers}) > 1:
+        raise InvalidLog(
+            "arms or features of a map of blocks (features.hybrid) have changed, and this log keeps how arms "
+            "looked alone, in which places of features have moved: read it in parts, before and after"
+        )
+    widths = [each.dim for each in headers]
+    known = [width for width in widths if width is not None]
+    width = max(known, default=0)
+    eras = [Era(None, np.arange(width if each is None else each), 0, width) for each in widths]
+    return JoinedHeaders(LogHeader(headers[-1].facts), tuple(eras))
+
+
+def _fixed(headers: Sequence[LogHeader]) -> JoinedHeaders:
+    """Arms that are the same in many rows; two of one label that look different have a place each."""
+    rows = [_arms(each) for each in headers]
+    width = max(each.shape[1] for each in rows)
+    wide = [np.pad(each, ((0, 0), (0, width - each.shape[1]))) for each in rows]
+    named = [_by_looks(each, header.labels) for each, header in zip(wide, headers, strict=True)]
+    order, places = _places(named)
+    looks = {
+        key: row for some, era in zip(named, wide, strict=True) for key, row in zip(some, era, strict=True)
+    }
+    names = {
+        key: label
+        for some, header in zip(named, headers, strict=True)
+        for key, label in zip(some, header.labels or (), strict=False)
+    }
+    labels = tuple(names[key] for key in order) if len(set(names.values())) == len(order) else None
+    header = LogHeader(headers[-1].facts, np.array([looks[key] for key in order]), labels)
+    eras = [
+        Era(each, np.arange(row.shape[1]), len(order), width) for each, row in zip(places, rows, strict=True)
+    ]
+    return JoinedHeaders(header, tuple(eras))
+
+
+def _arms(header: LogHeader) -> Floats:
+    assert header.arms is not None
+    return header.arms
+
+
+def _by_looks(rows: Floats, labels: tuple[Label, ...] | None) -> list[Hashable]:
+    """Label and features of each arm, and which of those alike it is."""
+    seen: dict[Hashable, int] = {}
+    found: list[Hashable] = []
+    for place, row in enumerate(rows):
+        look = (None if labels is None else labels[place], row.tobytes())
+        seen[look] = seen.get(look, 0) + 1
+        found.append((*look, seen[look]))
+    return found
+
+
+def _places(named: Sequence[Keys]) -> tuple[list[Hashable], list[Integers]]:
+    """All arms, those of the last era first, and where those of each era stand among them."""
+    order = list(dict.fromkeys(key for some in reversed(named) for key in some))
+    place = {key: at for at, key in enumerate(order)}
+    return order, [np.array([place[key] for key in some], dtype=np.int64) for some in named]
+
+
+def _mapped(headers: Sequence[LogHeader]) -> JoinedHeaders:
+    """Arms that a map joins with contexts: the last map, with those that went behind its own."""
+    named = _keys(headers)
+    order, places = _places(named)
+    whole: Any = headers[-1].features
+    for key in order[whole.count :]:
+        era = next(at for at, some in enumerate(named) if key in some)
+        whole = _with_arm(whole, headers[era].features, list(named[era]).index(key))
+    eras = []
+    for header, place in zip(headers, places, strict=True):
+        features: Any = header.features
+        _refuse_other_looks(whole, features, place)
+        eras.append(Era(place, _at(features, whole), whole.count, whole.context_dim, _scale(features, whole)))
+    known = headers[-1]._replace(features=whole, labels=whole.labels, arms_count=whole.count)
+    return JoinedHeaders(known, tuple(eras))
+
+
+def _at(features: Any, whole: Any) -> Integers:
+    """Where the features of a context stand among the last ones: by name, or in their order."""
+    before, names = encoder_of(features), encoder_of(whole)
+    if before is None or names is None:
+        return np.arange(features.context_dim)
+    return np.array([names.names.index(name) for name in before.names], dtype=np.int64)
+
+
+def _scale(features: Any, whole: Any) -> float:
+    return 1.0 if encoder_of(features) is None else features.longest / whole.longest
+
+
+def _with_arm(whole: Any, features: FeatureMap | None, place: int) -> Any:
+    """A map with one more arm, as an earlier one had it."""
+    labels = None if features is None or features.labels is None else [features.labels[place]]
+    if isinstance(features, Interactions):
+        return whole.with_arms(features.arms[[place]], labels)
+    return whole.with_arms(1 if labels is None else labels, None)
+
+
+def _refuse_other_looks(whole: Any, features: Any, place: Integers) -> None:
+    if isinstance(features, Interactions) and not np.array_equal(whole.arms[place], features.arms):
+        raise InvalidLog(
+            "an arm of this log went and came again with other features under its label: give it another"
+        )

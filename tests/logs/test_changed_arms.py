@@ -1,0 +1,148 @@
+"""Logs of bandits and studies whose arms came and went, and whose features were extended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import infex
+from infex import evaluation, features
+from infex.errors import InvalidLog
+from infex.logs import Log
+from infex.study.exporting import export
+from tests.study.studies import shop
+
+SOFT = infex.Infex(infex.Softened(infex.LinUCB(), share=0.5), infex.jittered(4))
+Step = tuple[str, Any]
+VISITOR = {"age": (20.0, 80.0)}
+FIXED: list[Step] = [
+    ("add_arms", ([[0.5, 0.5]], ["d"])),
+    ("extend", (1,)),
+    ("add_arms", ([[0.1, 0.2, 0.9]], ["e"])),
+    ("remove_arms", (["a"],)),
+]
+VECTORS: list[Step] = [
+    ("add_arms", (["d"],)),
+    ("extend", (1,)),
+    ("remove_arms", (["a"],)),
+    ("add_arms", (["e"],)),
+]
+NAMED: list[Step] = [
+    ("remove_arms", (["b"],)),
+    ("add_arms", (["d"],)),
+    ("extend", {"numbers": {"visits": (0.0, 10.0)}, "categories": {"country": ["IT", "FR"]}}),
+    ("remove_arms", (["a"],)),
+]
+PRODUCTS: list[Step] = [
+    ("add_arms", ([[0.3, 0.4]], ["d"])),
+    ("extend", (2,)),
+    ("remove_arms", (["a"],)),
+]
+
+
+def nothing(size: int, rng: np.random.Generator) -> dict[str, Any]:
+    return {}
+
+
+def vector(size: int, rng: np.random.Generator) -> dict[str, Any]:
+    return {"context": (rng.random(2 + size) / 3).tolist()}
+
+
+def visitor(size: int, rng: np.random.Generator) -> dict[str, Any]:
+    more = {"visits": float(rng.integers(10)), "country": str(rng.choice(["IT", "FR"]))} if size else {}
+    return {"context": {"age": float(rng.integers(20, 80))} | more}
+
+
+Asked = Callable[[int, np.random.Generator], dict[str, Any]]
+CASES: dict[str, tuple[dict[str, Any], list[Step], Asked]] = {
+    "fixed": ({"arms": [[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]], "labels": ["a", "b", "c"]}, FIXED, nothing),
+    "disjoint": ({"features": features.disjoint(["a", "b", "c"], 2)}, VECTORS, vector),
+    "named": (
+        {"features": features.disjoint(["a", "b", "c"], context=features.table(VISITOR))},
+        NAMED,
+        visitor,
+    ),
+    "products": (
+        {"features": features.interactions([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]], 2, labels=["a", "b", "c"])},
+        PRODUCTS,
+        vector,
+    ),
+}
+
+
+def changed(live: Any, step: Step) -> int:
+    """Does what a step says; how many features came with it."""
+    name, told = step
+    getattr(live, name)(**told) if isinstance(told, dict) else getattr(live, name)(*told)
+    return (told[0] if isinstance(told, tuple) else 1) if name == "extend" else 0
+
+
+def theta_of(bandit: infex.Bandit) -> dict[Any, np.ndarray]:
+    """Parameters by label where each arm has its own; else of all."""
+    rule = bandit.features
+    if isinstance(rule, features.Disjoint):
+        assert rule.labels is not None
+        return dict(zip(rule.labels, bandit.theta.reshape(rule.count, -1), strict=True))
+    return {None: bandit.theta}
+
+
+def same(log: Log, live: infex.Bandit, decisions: list[infex.Decision]) -> None:
+    """The warm bandit of a log knows what the live one knows, and rows name the arms that were played."""
+    warm = theta_of(evaluation.bandit(log, infex.Greedy()))
+    for label, theta in theta_of(live).items():
+        np.testing.assert_allclose(warm[label], theta, rtol=0, atol=1e-9)
+    assert [log.label(int(arm)) for arm in log.arm] == [each.label for each in decisions]
+    assert log.offered is not None
+    assert not log.offered.all()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_bandits_log_knows_arms_by_label_and_features_as_0_before(case: str, tmp_path: Path) -> None:
+    settings, steps, asked = CASES[case]
+    rng, size, decisions = np.random.default_rng(3), 0, []
+    live = infex.Bandit(**settings, policy=SOFT, log=tmp_path / "log")
+    for step in [None, *steps]:
+        size += 0 if step is None else changed(live, step)
+        for _ in range(15):
+            decisions.append(live.ask(**asked(size, rng)))
+            live.tell(decisions[-1], float(rng.normal()))
+    log = evaluation.read(tmp_path / "log")
+    same(log, live, decisions)
+    assert log.laws is not None
+    evaluation.write(log, tmp_path / "log.parquet")
+    same(evaluation.read(tmp_path / "log.parquet"), live, decisions)
+    found = evaluation.evaluate(log, {"now": evaluation.logged, "c": "c"}, way="model", rewards=(-9, 9))
+    theta, c = theta_of(live), log.place("c")
+    if case == "fixed":
+        assert log.arms is not None
+        assert found["c"].value == pytest.approx(float(log.arms[c] @ theta[None]), abs=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
+@pytest.mark.parametrize("case", CASES)
+def test_a_studys_export_is_read_after_all_that_changed(case: str, tmp_path: Path) -> None:
+    settings, steps, asked = CASES[case]
+    rng, size, decisions = np.random.default_rng(4), 0, []
+    with shop(tmp_path, policy=SOFT, **settings) as study:
+        for at, step in enumerate([None, *steps]):
+            size += 0 if step is None else changed(study, step)
+            for n in range(15):
+                decisions.append(study.ask(f"{at}-{n}", **asked(size, rng)))
+                study.tell(f"{at}-{n}", float(rng.normal()))
+        study.flush()
+        export(study._desk.store, "shop", {}, tmp_path / "log.parquet")
+        live = study._desk.standing.bandit
+        same(evaluation.read(tmp_path / "log.parquet"), live, decisions)
+
+
+def test_arms_without_labels_that_went_are_refused_by_name(tmp_path: Path) -> None:
+    live = infex.Bandit(features=features.disjoint(3, 2), policy=SOFT, log=tmp_path / "log")
+    live.tell(live.ask(context=[0.1, 0.2]), 1.0)
+    live.remove_arms([0])
+    live.tell(live.ask(context=[0.1, 0.2]), 1.0)
+    with pytest.raises(InvalidLog, match="give arms labels"):
+        evaluation.read(tmp_path / "log")
