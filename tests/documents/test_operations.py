@@ -52,7 +52,7 @@ def test_tokens_are_made_listed_and_revoked_as_shown() -> None:
 def every_scope() -> str:
     """A token that may do everything."""
     scopes = [word for scope in ("decide", "reward", "read", "admin") for word in ("--scope", scope)]
-    return re.findall(r"\S{20,}", ran(["token", "make", "--db", "sqlite:///shop.db", *scopes]))[0]
+    return str(re.findall(r"\S{20,}", ran(["token", "make", "--db", "sqlite:///shop.db", *scopes]))[0])
 
 
 @pytest.mark.parametrize("make", [every_scope, str], ids=["with a token", "where there is none"])
