@@ -38,6 +38,8 @@ def remove_arms(bandit: Bandit, which: object) -> None:
         foresee(bandit._player.memory, bandit._waiting, bandit.narrows)
     if bandit._remembered is not None:
         bandit._remembered.move(places, columns)
+    if bandit._notebook is not None:
+        bandit._notebook.write(())  # its log shows that arms went, also if others come before the next row
 
 
 def _replace(bandit: Bandit, source: Fixed | Mapped, places: Integers) -> None:

@@ -7,6 +7,7 @@ before. So sums over all rows are those that the bandit itself has kept.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,6 +80,7 @@ class JoinedHeaders(NamedTuple):
 
 def joined_headers(headers: Sequence[LogHeader]) -> JoinedHeaders:
     """What is true of all rows, from headers of some each."""
+    refuse_nameless_removals(headers)
     maps = [each.features for each in headers]
     if all(isinstance(each, Disjoint | Interactions) for each in maps):
         return _mapped(headers)
@@ -89,11 +91,21 @@ def joined_headers(headers: Sequence[LogHeader]) -> JoinedHeaders:
     return _given(headers)
 
 
+def refuse_nameless_removals(headers: Sequence[LogHeader]) -> None:
+    """Refuses arms of a map that are known by their places, once some of them went."""
+    if any(_lost_nameless(before, after) for before, after in pairwise(headers)):
+        raise InvalidLog("arms without labels went, and this log does not say which: give arms labels")
+
+
+def _lost_nameless(before: LogHeader, after: LogHeader) -> bool:
+    named = before.labels is not None and after.labels is not None
+    mapped = after.features is not None or after.has_blocks
+    return mapped and not named and (after.arms_count or 0) < (before.arms_count or 0)
+
+
 def _keys(headers: Sequence[LogHeader]) -> list[Keys]:
     """What the arms of maps are known by: labels, or places as long as none went."""
     counts = [each.features.count for each in headers if each.features is not None]
-    if any(each.labels is None for each in headers) and sorted(counts) != counts:
-        raise InvalidLog("arms without labels went, and this log does not say which: give arms labels")
     return [
         range(count) if each.labels is None else each.labels
         for each, count in zip(headers, counts, strict=True)

@@ -26,6 +26,7 @@ from infex.schedules.jittered import Jittered
 
 LOG_FORMAT = 1
 METADATA_KEY = b"infex"
+UNJOINED = "unjoined"  # in metadata: why rows of all times cannot be read under one header
 WHOLE_COLUMNS = ("round", "arm", "greedy")
 SHARE_COLUMNS = ("reward", "probability", "chance", "law", "kept")
 LIST_COLUMNS = ("laws", "context", "offered", "arms")
@@ -96,6 +97,8 @@ def header_from(said: object) -> LogHeader:
     version = said.get("format")
     if type(version) is not int or not 1 <= version <= LOG_FORMAT:
         raise InvalidLog(f"this log has format {version!r}, and this infex reads {LOG_FORMAT} at most")
+    if UNJOINED in said:
+        raise InvalidLog(f"{said[UNJOINED]}")
     try:
         return _header(said)
     except InvalidLog:

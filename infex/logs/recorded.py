@@ -12,7 +12,7 @@ import numpy as np
 
 from infex.errors import InvalidLog
 from infex.logs.frames import FRAMES_BEGIN, Frame, frames
-from infex.logs.joined_headers import joined_headers
+from infex.logs.joined_headers import joined_headers, refuse_nameless_removals
 from infex.logs.log import Log
 from infex.logs.log_rows import LogReward, LogRow, rows_to_log
 from infex.logs.log_schema import LogHeader, header_from
@@ -65,6 +65,7 @@ def _whole(
     rows: list[LogRow], rewards: list[LogReward | None], headers: list[LogHeader], of_header: list[int]
 ) -> Log:
     """The log under its last header; where arms or features have changed, under one for all rows."""
+    refuse_nameless_removals(headers)
     said = sorted(set(of_header))
     widths = {
         place: row.offers.shape[1]

@@ -19,6 +19,7 @@ from infex.features.encoder import Encoder
 from infex.features.feature_map import encoder_of
 from infex.files import replacing
 from infex.logs.joined_headers import Era, JoinedHeaders, joined_headers
+from infex.logs.log_schema import UNJOINED
 from infex.policies import Infex
 from infex.study.amending import amended
 from infex.study.cases import Case, EntryKind, kind_of
@@ -89,7 +90,9 @@ class Scan:
                 self._chooses = self._chooses or b'"offered"' in entry.content
                 self._reward(cases, entry, entry.content)
         self.bandit = bandit_of(dict(self._settings), given)
-        self.joined = _joined(changes, dict(self._settings), given) if self.moves else None
+        found = _joined(changes, dict(self._settings), given) if self.moves else None
+        self.joined = found if isinstance(found, JoinedHeaders) else None
+        self.unjoined = {UNJOINED: found} if isinstance(found, str) else {}
 
     def _reward(self, cases: dict[str, Case], entry: Entry, content: bytes) -> None:
         kind = kind_of(entry)
@@ -164,7 +167,8 @@ class Scan:
         offers |= {"offered"} if self._chooses or self._is_fixed_or_mapped else set()
         optional = ("context", "arms", "offered")
         kept = {word: kind for word, kind in kinds.items() if word not in optional or word in offers}
-        said = json.dumps(header_of(self.bandit, self.moves) | _joined_header(self.joined)).encode()
+        header = header_of(self.bandit, self.moves) | _joined_header(self.joined) | self.unjoined
+        said = json.dumps(header).encode()
         return pa.schema(list(kept.items()), metadata={"infex": said})
 
     @property
@@ -185,8 +189,8 @@ class Scan:
 
 def _joined(
     changes: list[AmendmentContent], settings: dict[str, Any], given: Mapping[str, object]
-) -> JoinedHeaders | None:
-    """One header for all arms and features there ever were; None where rows of arms say all there is."""
+) -> JoinedHeaders | str:
+    """One header for all arms and features there ever were, or why there is none: then arms are kept as rows."""
     bandit = bandit_of(dict(settings), given)
     headers = [header_of_bandit(bandit)]
     for change in changes:
@@ -196,8 +200,8 @@ def _joined(
             headers.append(header_of_bandit(bandit))
     try:
         return joined_headers(headers)
-    except InvalidLog:
-        return None
+    except InvalidLog as error:
+        return str(error)
 
 
 def _joined_cells(row: dict[str, Any], era: Era) -> dict[str, Any]:

@@ -146,3 +146,47 @@ def test_arms_without_labels_that_went_are_refused_by_name(tmp_path: Path) -> No
     live.tell(live.ask(context=[0.1, 0.2]), 1.0)
     with pytest.raises(InvalidLog, match="give arms labels"):
         evaluation.read(tmp_path / "log")
+
+
+def test_arms_without_labels_that_went_are_seen_though_others_came_at_once(tmp_path: Path) -> None:
+    live = infex.Bandit(features=features.disjoint(3, 2), policy=SOFT, log=tmp_path / "log")
+    live.tell(live.ask(context=[0.1, 0.2]), 1.0)
+    live.remove_arms([0])
+    live.add_arms(1)
+    live.tell(live.ask(context=[0.1, 0.2]), 1.0)
+    with pytest.raises(InvalidLog, match="give arms labels"):
+        evaluation.read(tmp_path / "log")
+
+
+HYBRID = features.hybrid(shared=features.interactions(np.eye(3), 2, labels=["a", "b", "c"]))
+TURNOVER: dict[str, tuple[Any, Any, Any]] = {
+    "hybrid": (HYBRID, ["a"], (np.eye(3)[:1], ["d"])),
+    "nameless": (features.disjoint(3, 2), [0], (1,)),
+}
+
+
+@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
+@pytest.mark.parametrize("case", TURNOVER)
+def test_an_export_whose_places_have_moved_is_written_and_not_read(case: str, tmp_path: Path) -> None:
+    rule, gone, come = TURNOVER[case]
+    with shop(tmp_path, policy=SOFT, features=rule) as study:
+        study.ask("one", context=[0.1, 0.2])
+        study.remove_arms(gone)
+        study.add_arms(*come)
+        study.ask("two", context=[0.1, 0.2])
+        study.flush()
+        assert export(study._desk.store, "shop", {}, tmp_path / "log.parquet") == 2
+    with pytest.raises(InvalidLog, match=r"went|have changed"):
+        evaluation.read(tmp_path / "log.parquet")
+
+
+@pytest.mark.parametrize("case", TURNOVER)
+def test_a_bandits_log_whose_places_have_moved_is_not_read(case: str, tmp_path: Path) -> None:
+    rule, gone, come = TURNOVER[case]
+    live = infex.Bandit(policy=SOFT, features=rule, log=tmp_path / "log")
+    live.ask(context=[0.1, 0.2])
+    live.remove_arms(gone)
+    live.add_arms(*come)
+    live.ask(context=[0.1, 0.2])
+    with pytest.raises(InvalidLog, match=r"went|have changed"):
+        evaluation.read(tmp_path / "log")
