@@ -190,7 +190,7 @@ class Scan:
 def _joined(
     changes: list[AmendmentContent], settings: dict[str, Any], given: Mapping[str, object]
 ) -> JoinedHeaders | str:
-    """One header for all arms and features there ever were, or why there is none: then arms are kept as rows."""
+    """One header for all arms and features there ever were; where there is none, why (rows are kept)."""
     bandit = bandit_of(dict(settings), given)
     headers = [header_of_bandit(bandit)]
     for change in changes:
