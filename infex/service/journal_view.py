@@ -14,7 +14,7 @@ import msgspec
 from infex.errors import DamagedJournal, InfexError
 from infex.study.addresses import opened_store
 from infex.study.cases import EntryKind
-from infex.study.contents import DecisionContent, RewardContent, content_of
+from infex.study.contents import DecisionContent, ForgottenContent, RewardContent, content_of
 from infex.study.entries import BEGINNING, Entry
 from infex.study.store import Store
 
@@ -79,12 +79,17 @@ class JournalView:
 
     Rounds are summed in at most 120 stretches: when there are more, neighbours become one. The latest
     decisions are kept one by one. `catch_up` reads what was appended since; a thread of its own calls it.
+    When something is erased that was read before, all is read again without it.
     """
 
     def __init__(self, url: str, name: str) -> None:
         self.url, self.name = url, name
         self._store: Store | None = None
         self._lock = threading.Lock()
+        self._erased: set[int] = set()
+        self._begin()
+
+    def _begin(self) -> None:
         self._mark = BEGINNING
         self._width = 1
         self._stretches: list[RoundSpan] = []
@@ -110,8 +115,20 @@ class JournalView:
             raise
         with self._lock:
             for entry in page:
+                if self._forgets(entry):
+                    self._begin()
+                    return True
                 self._enter(entry)
         return len(page) == most
+
+    def _forgets(self, entry: Entry) -> bool:
+        """Does an entry tell of something erased that is in the sums?"""
+        if entry.kind != EntryKind.FORGOTTEN or entry.content is None:
+            return False
+        told = content_of(ForgottenContent, entry.number, entry.content)
+        new = {residue.number for residue in told.residues} - self._erased
+        self._erased |= new
+        return bool(new)
 
     def close(self) -> None:
         """Lets go of the store."""
@@ -158,8 +175,8 @@ class JournalView:
 
     def _enter(self, entry: Entry) -> None:
         self._mark = entry.mark
-        if entry.content is None:
-            self._latest.pop(entry.key, None)
+        if entry.content is None or entry.number in self._erased:
+            self._erased.add(entry.number)
         elif entry.kind == EntryKind.DECISION:
             self._decided(entry, content_of(DecisionContent, entry.number, entry.content))
         elif entry.kind in ABOUT_A_REWARD:

@@ -84,6 +84,35 @@ def test_the_latest_decisions_are_found_by_what_they_are(tmp_path: Path) -> None
         assert view.latest(state="corrected")[0].reward == 0.9
 
 
+def test_who_is_forgotten_is_shown_no_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with shop(tmp_path, clock=Clock()) as study:
+        for number in range(30):
+            study.ask(f"k{number}", unit=f"u{number % 3}")
+            study.tell(f"k{number}", 0.1 * number)
+        erase, before = study._desk.store.erase, list[str]()
+        with contextlib.closing(JournalView(url_in(tmp_path), "shop")) as view:
+            read_all(view)
+
+            def look_and_erase(name: str, numbers: list[int]) -> None:
+                read_all(view)  # the entry that tells of it is there, and what it tells of as well
+                before.extend(each.key for each in view.latest())
+                erase(name, numbers)
+
+            monkeypatch.setattr(study._desk.store, "erase", look_and_erase)
+            assert study.forget("u1") == 20
+            left = [f"k{number}" for number in reversed(range(30)) if number % 3 != 1]
+            assert before == left
+            study.ask("later")
+            study.flush()
+            read_all(view)
+            with contextlib.closing(JournalView(url_in(tmp_path), "shop")) as fresh:
+                read_all(fresh)
+                assert view.past() == fresh.past()
+                assert view.latest() == fresh.latest()
+            assert [each.key for each in view.latest()] == ["later", *left]
+            assert sum(sum(each["arms"].values()) for each in view.past()["stretches"]) == 21
+
+
 def test_what_was_skipped_and_changed_is_told_with_its_reason(tmp_path: Path) -> None:
     with running(tmp_path) as call:
         call("POST", "/v1/studies", PRICING)
