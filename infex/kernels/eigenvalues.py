@@ -10,6 +10,10 @@ from infex.kernels.compiling import compiled
 SWEEPS = 60
 OFF_DIAGONAL = 1e-16  # of the trace, squared: what is left beside the diagonal when rotations end
 
+LEAST_TURN = (
+    1e-300  # of the difference on the diagonal: what is smaller turns nothing, and its ratio overflows
+)
+
 
 @compiled
 def least_eigenvalue(gram: Floats) -> tuple[float, float]:
@@ -37,7 +41,7 @@ def sweep(a: Floats) -> float:
     for i in range(1, a.shape[0]):
         for j in range(i):
             beside += a[i, j] * a[i, j]
-            if a[i, j] != 0.0:
+            if abs(a[i, j]) > LEAST_TURN * abs(a[i, i] - a[j, j]):
                 rotate(a, i, j)
     return beside
 
