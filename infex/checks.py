@@ -99,6 +99,12 @@ def settings_by_name(settings: DataclassInstance) -> dict[str, Any]:
     return {field.name: getattr(settings, field.name) for field in dataclasses.fields(settings) if field.init}
 
 
+def set_fields(settings: object, **values: object) -> None:
+    """Sets fields of a frozen dataclass, while it is being made."""
+    for name, value in values.items():
+        object.__setattr__(settings, name, value)
+
+
 def qualified_name(function: object) -> str:
     """The name of a function or class, or else that of its class; no `repr` is called."""
     return str(getattr(function, "__qualname__", type(function).__qualname__))

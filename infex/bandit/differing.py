@@ -132,10 +132,9 @@ def _quietly(kept: object) -> Any:
 
 def record_of(thing: object) -> Record | None:
     """The record of what is built in; None of a user's own."""
-    try:
+    with contextlib.suppress(NoRecord):
         return None if thing is None else record(thing)
-    except NoRecord:
-        return None
+    return None
 
 
 def shown_as(thing: object) -> str | None:

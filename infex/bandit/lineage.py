@@ -6,6 +6,7 @@ nothing is counted twice, and nothing is left out, without a word.
 
 from __future__ import annotations
 
+import contextlib
 from typing import NamedTuple, final
 
 import numpy as np
@@ -158,10 +159,9 @@ class Lineage:
 
 def sums_of(memory: Memory) -> Growths | None:
     """All that was learnt, as sums; None where an estimator keeps none."""
-    try:
+    with contextlib.suppress(CannotMerge):
         return memory.growths()
-    except CannotMerge:
-        return None
+    return None
 
 
 def _new_places(places: Integers, before: Memory) -> Integers:

@@ -100,8 +100,5 @@ def _refuse_strangers(bandit: Bandit, other: Bandit) -> None:
 
 def way(bandit: Bandit) -> Estimator | None:
     """How a bandit estimates; None is ridge regression, whether it was asked for or not."""
-    return (
-        None
-        if isinstance(bandit._player.memory.all, RidgeStatistics | BlockRidge | HybridRidge)
-        else bandit.estimator
-    )
+    is_ridge = isinstance(bandit._player.memory.all, RidgeStatistics | BlockRidge | HybridRidge)
+    return None if is_ridge else bandit.estimator

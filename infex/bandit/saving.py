@@ -221,12 +221,10 @@ def _loaded(
         path, player, waits, lineage, layout, packing.labels_kept(settings["labels"]), source
     )
     narrows = settings.get("narrows", False)  # older files were written where pending ones were not looked at
-    if not isinstance(narrows, bool):
-        raise DamagedFile(f"its narrows is {narrows!r}")
+    _refuse_unless(isinstance(narrows, bool), "narrows", narrows)
     foresee(player.memory, waiting, narrows)
     seed = settings["seed"]
-    if isinstance(seed, bool) or not isinstance(seed, int):
-        raise DamagedFile(f"its seed is {seed!r}")
+    _refuse_unless(isinstance(seed, int) and not isinstance(seed, bool), "seed", seed)
     lives = Lives(packing.lives_kept(settings["lives"]))
     bandit = Bandit.__new__(Bandit)
     bandit._begin(Parts(source, player, seed, own_estimator, lives, waiting, prior))
@@ -242,13 +240,17 @@ def _waiting(kept: Any, arrays: Arrays, layout: Layout, t: int) -> Waiting:
     return pending_kept(kept, arrays, layout, t)
 
 
+def _refuse_unless(fits: bool, name: str, value: object) -> None:
+    if not fits:
+        raise DamagedFile(f"its {name} is {value!r}")
+
+
 def _source(
     path: Path, settings: dict[str, Any], columns: Floats, given: FeatureMap | None, adopt: bool
 ) -> Arms:
     """Where the arms come from; what is allowed goes by label where arms have labels."""
     rescale, labels = settings["rescale"], packing.labels_kept(settings["labels"])
-    if not isinstance(rescale, bool):
-        raise DamagedFile(f"its rescale is {rescale!r}")
+    _refuse_unless(isinstance(rescale, bool), "rescale", rescale)
     if settings["source"] == "mapped":
         source: Arms = Mapped(map_of(path, settings["features"], given, len(columns), adopt), rescale)
     elif given is not None:

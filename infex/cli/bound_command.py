@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from infex.cli.options import FILE, RoundsOption, folder_for
+from infex.cli.options import FILE, RoundsOption, ready_for_figure
 from infex.cli.output import say_json
 
 if TYPE_CHECKING:
@@ -84,29 +85,20 @@ def bound(
     infex bound --dim 10 --gap 0.1 --horizon 1e12 --base LinTS --arms 100 --out bound.png
     infex bound --dim 2 --gap 1 --noise 0.1 --horizon 1e6 --schedule "power(0.5)" --json
     """
-    from infex.experiments.entrants import named
-    from infex.reports.figure_files import format_of
-    from infex.theory import Setting, infex
-    from infex.theory.scheduled import useful_from
+    from infex.theory import Setting
 
     if out is not None:
-        format_of(out)
-        folder_for(out.parent)
+        ready_for_figure(out)
     setting = Setting(dim=dim, gap=gap, noise=noise, bound=bound, penalty=penalty, delta=delta, arms=arms)
-    asked = [each.thing for text in dict.fromkeys(schedules) for each in named(text, "schedule")]
-    rows = [
-        BoundRow(schedule, infex(setting, schedule, horizon, base), useful_from(setting, schedule, base))
-        for schedule in asked
-    ]
+    asked = _schedules(dict.fromkeys(schedules))
+    rows = [_row(setting, schedule, horizon, base) for schedule in asked]
     if as_json:
-        problem = asdict(setting) | {"delta": setting.delta_at(horizon)}
-        say_json([row.as_data() | {"problem": problem} for row in rows])
+        _say_rows(setting, rows, horizon)
         if out is None:
             return
     else:
         _show(setting, rows, base)
-    others = [each.thing for text in COMPARED_SCHEDULES for each in named(text, "schedule")]
-    compared = [schedule for schedule in others if schedule not in asked]
+    compared = [schedule for schedule in _schedules(COMPARED_SCHEDULES) if schedule not in asked]
     lines, limit = _lines(setting, [*asked, *compared], rows, base)
     if not as_json:
         _picture(lines, limit)
@@ -127,11 +119,45 @@ class BoundRow(NamedTuple):
         row: dict[str, Any] = {"schedule": repr(self.schedule), "bound": self.bound.regret}
         row["vacuous"] = self.bound.vacuous
         for name, value in (self.bound._asdict() | {"useful_from": self.useful}).items():
-            if name in taus:
-                row |= {name: taus[name].rounds, f"{name}_log10": taus[name].log10}
-            else:
-                row[name] = value
+            row |= _span_data(name, taus[name]) if name in taus else {name: value}
         return row
+
+    def terms(self) -> list[str]:
+        """The three terms and their sum."""
+        bound = self.bound
+        return [_short(term) for term in (bound.base, bound.constant, bound.growing, bound.regret)]
+
+    def spans(self) -> list[str]:
+        """The rounds of each tau, and from when on the bound is useful."""
+        return [str(span) for span in (*self.bound.taus().values(), self.useful)]
+
+    def verdict(self) -> str:
+        """Does the bound say anything? With rich's markup."""
+        return "[bold red]vacuous[/]" if self.bound.vacuous else "holds"
+
+
+def _span_data(name: str, span: Span) -> dict[str, Any]:
+    return {name: span.rounds, f"{name}_log10": span.log10}
+
+
+def _schedules(texts: Iterable[str]) -> list[Schedule]:
+    """The schedules of the catalogue that these expressions name."""
+    from infex.experiments.entrants import named
+
+    return [each.thing for text in texts for each in named(text, "schedule")]
+
+
+def _row(setting: Setting, schedule: Schedule, horizon: int, base: str) -> BoundRow:
+    from infex.theory import infex
+    from infex.theory.scheduled import useful_from
+
+    return BoundRow(schedule, infex(setting, schedule, horizon, base), useful_from(setting, schedule, base))
+
+
+def _say_rows(setting: Setting, rows: list[BoundRow], horizon: int) -> None:
+    """Prints the bounds as JSON, each with the problem."""
+    problem = asdict(setting) | {"delta": setting.delta_at(horizon)}
+    say_json([row.as_data() | {"problem": problem} for row in rows])
 
 
 def _show(setting: Setting, rows: list[BoundRow], base: str) -> None:
@@ -140,31 +166,29 @@ def _show(setting: Setting, rows: list[BoundRow], base: str) -> None:
 
     from infex.theory.turning import span
 
-    horizon = rows[0].bound.horizon
     console = Console(highlight=False)
-    console.print(
-        f"d = {setting.dim}, Delta = {setting.gap:g}, T = {horizon:,}, base {base}, "
-        f"delta = {setting.delta_at(horizon):.3g}, "
-        f"sigma = {setting.noise:g}, S = {setting.bound:g}, lambda = {setting.penalty:g}"
-        + ("" if setting.arms is None else f", K = {setting.arms:,}")
-    )
+    console.print(_problem(setting, rows[0].bound.horizon, base))
+    names = [escape(repr(row.schedule)) for row in rows]
     terms = [
-        (
-            escape(repr(schedule)),
-            str(span(bound.explorations)),
-            *(_short(term) for term in (bound.base, bound.constant, bound.growing, bound.regret)),
-            "[bold red]vacuous[/]" if bound.vacuous else "holds",
-        )
-        for schedule, bound, _ in rows
+        (name, str(span(row.bound.explorations)), *row.terms(), row.verdict())
+        for name, row in zip(names, rows, strict=True)
     ]
     _table("regret is at most", ("schedule", "f(T)", "base", "constant", "growing", "sum", ""), terms)
-    taus = [
-        (escape(repr(schedule)), *map(str, (*bound.taus().values(), useful)))
-        for schedule, bound, useful in rows
-    ]
+    taus = [(name, *row.spans()) for name, row in zip(names, rows, strict=True)]
     _table("rounds", ("schedule", "tau_Alg", "tau_0", "tau_1", "tau_12", "useful from"), taus)
     console.print(TERMS_EXPLAINED)
     _say_verdict(console, [row.bound for row in rows])
+
+
+def _problem(setting: Setting, horizon: int, base: str) -> str:
+    """The settings in a line."""
+    problem = f"d = {setting.dim}, Delta = {setting.gap:g}, T = {horizon:,}, base {base}"
+    return f"{problem}, delta = {setting.delta_at(horizon):.3g}, {_sizes(setting)}"
+
+
+def _sizes(setting: Setting) -> str:
+    sizes = f"sigma = {setting.noise:g}, S = {setting.bound:g}, lambda = {setting.penalty:g}"
+    return sizes if setting.arms is None else f"{sizes}, K = {setting.arms:,}"
 
 
 def _say_verdict(console: Console, bounds: list[InfexBound]) -> None:
@@ -213,9 +237,7 @@ def _lines(
     from infex.reports.curves import Line
     from infex.theory import infex
 
-    useful = [float(row.useful.rounds) for row in rows if row.useful.rounds <= LATEST_DRAWN]
-    horizon = float(rows[0].bound.horizon)
-    last = min(max([100.0 * horizon, *(1e3 * rounds for rounds in useful)]), 1e299)
+    horizon, last = float(rows[0].bound.horizon), _last_drawn(rows)
     points = [int(t) for t in np.geomspace(max(horizon / 1e3, 10.0), last, HORIZONS_DRAWN)]
     times = np.array(points, float)
     lines = []
@@ -226,6 +248,12 @@ def _lines(
         label = repr(schedule) if values.min() < 1e3 * last else f"{schedule!r}, beyond this picture"
         lines.append(Line(label, times, values, faint))
     return lines, Line("2 S T: no policy exceeds it", times, 2.0 * setting.bound * times)
+
+
+def _last_drawn(rows: list[BoundRow]) -> float:
+    """The horizon at which the picture ends: far past the one asked for, and past where bounds get useful."""
+    useful = [float(row.useful.rounds) for row in rows if row.useful.rounds <= LATEST_DRAWN]
+    return min(max([100.0 * rows[0].bound.horizon, *(1e3 * rounds for rounds in useful)]), 1e299)
 
 
 def _picture(lines: list[Line], limit: Line) -> None:

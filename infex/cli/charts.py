@@ -47,9 +47,8 @@ def chart(series: list[Series], *, across: str, upward: str, width: int = 80) ->
     for each, (x, y) in reversed(list(zip(marked, points, strict=True))):
         if each.joined and x.size > 1:
             x, y = _joined(x, y, left, right, columns)
-        across_at = np.rint((x - left) / (right - left) * (columns - 1)).astype(int)
-        up_at = np.rint((y - low) / (high - low) * (CHART_HEIGHT - 1)).astype(int)
-        for column, row in zip(across_at, up_at, strict=True):
+        places = _cells(x, left, right, columns), _cells(y, low, high, CHART_HEIGHT)
+        for column, row in zip(*places, strict=True):
             grid[CHART_HEIGHT - 1 - row][column] = each.mark
     lines = [upward]
     ticks = {CHART_HEIGHT - 1 - row: label for row, label in _ticks(low, high, CHART_HEIGHT, apart=3)}
@@ -83,10 +82,18 @@ def _range(values: list[Floats]) -> tuple[float, float]:
 
 def _joined(x: Floats, y: Floats, left: float, right: float, columns: int) -> tuple[Floats, Floats]:
     """A point in each column from the first to the last."""
-    at = np.linspace(left, right, columns)
-    at = at[(at >= x.min() - 1e-9) & (at <= x.max() + 1e-9)]
-    order = np.argsort(x, kind="stable")
+    at, order = _within(np.linspace(left, right, columns), x), np.argsort(x, kind="stable")
     return at, np.interp(at, x[order], y[order])
+
+
+def _within(columns: Floats, x: Floats) -> Floats:
+    """The columns from the first point to the last."""
+    return np.asarray(columns[(columns >= x.min() - 1e-9) & (columns <= x.max() + 1e-9)])
+
+
+def _cells(values: Floats, low: float, high: float, count: int) -> NDArray[np.int64]:
+    """The cell of each value on a scale of so many cells."""
+    return np.rint((values - low) / (high - low) * (count - 1)).astype(np.int64)
 
 
 def _ticks(low: float, high: float, cells: int, apart: int) -> list[tuple[int, str]]:

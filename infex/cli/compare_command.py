@@ -13,6 +13,7 @@ from infex.cli.output import number, say_json
 
 if TYPE_CHECKING:
     from infex.experiments.cells import Cell
+    from infex.experiments.results import Results
 
 TOO_FEW_PAIRS = "too few"
 SMALLEST_SHOWN = 0.001  # of p-values; smaller ones are said to be below it
@@ -44,15 +45,20 @@ def compare(one: str, other: str, folder: Path, as_json: bool) -> None:
     if as_json:
         say_json(compared)
         return
-    rows = []
-    for row in compared:
-        cell = next(each for each in results.cells if _is_of(row, each))
-        figures = [_signed(row[name]) for name in ("mean", "low", "high", "median")]
-        between = TOO_FEW_PAIRS if row["low"] is None else f"{figures[1]} to {figures[2]}"
-        below = f"{row['below']} of {row['pairs']}"
-        rows.append([results.title(cell), figures[0], between, figures[3], below, _chance(row["p_holm"])])
+    rows = [_cells(results, row) for row in compared]
     title = f"final regret of {one} minus that of {other}"
     show_table(Console(), title, ["problem", "mean", "95 % interval", "median", "lower in", "p (Holm)"], rows)
+
+
+def _cells(results: Results, row: dict[str, Any]) -> list[str]:
+    """A row of the table in words."""
+    cell = next(each for each in results.cells if _is_of(row, each))
+    mean, median, chance = _signed(row["mean"]), _signed(row["median"]), _chance(row["p_holm"])
+    return [results.title(cell), mean, _between(row), median, f"{row['below']} of {row['pairs']}", chance]
+
+
+def _between(row: dict[str, Any]) -> str:
+    return TOO_FEW_PAIRS if row["low"] is None else f"{_signed(row['low'])} to {_signed(row['high'])}"
 
 
 def _is_of(row: dict[str, Any], cell: Cell) -> bool:

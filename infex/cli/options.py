@@ -25,6 +25,14 @@ def folder_for(folder: Path) -> Path:
     return folder
 
 
+def ready_for_figure(file: Path) -> None:
+    """Makes the folder of a picture, if its ending is one of a picture: before the work, too."""
+    from infex.reports.figure_files import format_of
+
+    format_of(file)
+    folder_for(file.parent)
+
+
 class RoundsOption(click.ParamType[int]):
     """A number of rounds, also as 1e6."""
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from infex.planning import Plan
     from infex.planning.costs import Cost
     from infex.planning.finish import Judged
+    from infex.planning.menu_rows import MenuRow
     from infex.planning.planner import Progress
 
 BEST_ARMS_SHOWN = 3
@@ -101,11 +102,10 @@ def plan(
     from infex.planning import plan as find
     from infex.planning.arm_files import read_arms
     from infex.planning.logged_files import read_logged
-    from infex.planning.plan_page import write_plan
 
     rows, labels, words = (None, None, "") if arms is None else read_arms(arms)
-    if logged is None and (features is not None or context):
-        raise InvalidSetting("--features and --context are of a log: --logged")
+    if logged is None:
+        _refuse_map(features, context)
     seen = None if logged is None else read_logged(logged, features, context, rows)
     if seen is not None and seen.log is not None:
         rows, labels, words = None, None, seen.words
@@ -121,13 +121,25 @@ def plan(
         lambda progress: find(rows, labels=labels, logged=rewards, progress=progress, **question)
     )
     data = as_json(answer.as_data())
-    replace(out / "plan.json", data.encode())
-    written = [*write_plan(answer, out), out / "plan.json"]
+    written = _written(answer, data, out)
     if wants_json:
         click.echo(data)
     else:
         _show(answer, words)
     click.echo(f"\nwritten: {', '.join(str(path) for path in written)}", err=True)
+
+
+def _refuse_map(features: str | None, context: tuple[str, ...]) -> None:
+    if features is not None or context:
+        raise InvalidSetting("--features and --context are of a log: --logged")
+
+
+def _written(answer: Plan, data: str, out: Path) -> list[Path]:
+    """The files of a plan, written into a folder."""
+    from infex.planning.plan_page import write_plan
+
+    replace(out / "plan.json", data.encode())
+    return [*write_plan(answer, out), out / "plan.json"]
 
 
 def _with_progress(run: Callable[[Progress], Plan]) -> Plan:
@@ -151,7 +163,6 @@ def _show(answer: Plan, words: str) -> None:
     from rich.markup import escape
 
     from infex.cli.tables import show_table
-    from infex.planning.words import REFERENCE_NAMES, said
 
     console = Console(highlight=False)
     if words:
@@ -159,51 +170,64 @@ def _show(answer: Plan, words: str) -> None:
     console.print(f"{answer.assumed}\n", markup=False)
     console.print(f"[bold]{escape(answer.code)}[/bold]", soft_wrap=True)
     console.print(escape(answer.why))
-    console.print(
-        f"{answer.explorations:,} of {answer.horizon:,} rounds explore "
-        f"({answer.explorations / answer.horizon:.2%}), {answer.when}; they cost {said(answer.chosen().cost)}"
-    )
+    console.print(_explorations(answer))
     if answer.divided:
         console.print(f"[bold]{answer.divided}[/bold]")
     if answer.arms:
-        often = ", ".join(f"{arm.label} {arm.best:.0%}" for arm in answer.arms[:BEST_ARMS_SHOWN])
-        console.print(escape(f"most often the best arm: {often}"))
+        console.print(escape(_best_arms(answer)))
     console.print()
     _menu(console, answer)
     title = f"regret of {answer.rounds:,} rounds, with intervals of 95 %"
     head = ["", "problems", "mean", "median", "worst decile"]
-    rows = [[REFERENCE_NAMES[name], *_cells(cost, "")] for name, cost in answer.regret.items()]
-    rows += [
-        [f"it less {REFERENCE_NAMES[name]}", *_cells(cost, "+")] for name, cost in answer.against.items()
-    ]
+    rows = [*_cost_rows("", answer.regret, ""), *_cost_rows("it less ", answer.against, "+")]
     show_table(console, title, head, rows)
     console.print("all figures are of fresh problems; differences are on those that both met\n")
     _front(answer)
+
+
+def _explorations(answer: Plan) -> str:
+    """How many rounds explore, when, and at what cost, in words."""
+    from infex.planning.words import said
+
+    counts, share = f"{answer.explorations:,} of {answer.horizon:,}", answer.explorations / answer.horizon
+    return f"{counts} rounds explore ({share:.2%}), {answer.when}; they cost {said(answer.chosen().cost)}"
+
+
+def _best_arms(answer: Plan) -> str:
+    often = ", ".join(f"{arm.label} {arm.best:.0%}" for arm in answer.arms[:BEST_ARMS_SHOWN])
+    return f"most often the best arm: {often}"
+
+
+def _cost_rows(before: str, costs: dict[str, Cost], sign: str) -> list[list[str]]:
+    """A row of figures for each of the costs, with words before the name of each."""
+    from infex.planning.words import REFERENCE_NAMES
+
+    return [[f"{before}{REFERENCE_NAMES[name]}", *_cells(cost, sign)] for name, cost in costs.items()]
 
 
 def _menu(console: Console, answer: Plan) -> None:
     """The menu as a table, and the policies on it as lines."""
     from infex.cli.tables import show_table
     from infex.planning.menu_rows import MENU_NOTE, menu_rows
-    from infex.planning.words import said, times
 
     rows = menu_rows(answer)
-    cells = [
-        [
-            row.names,
-            f"{row.judged.explorations:,}",
-            said(row.judged.regret.value),
-            times(row.judged.ratio),
-            row.holds,
-        ]
-        for row in rows
-    ]
     head = ["", "explores", "regret", "times the best", "within?"]
-    show_table(console, "the menu", head, cells)
+    show_table(console, "the menu", head, [_menu_cells(row) for row in rows])
     for row in rows:
-        counts = f"{row.judged.explorations:,} explorations, {row.judged.problems:,} problems"
-        console.print(f"{counts}: {row.judged.expression}", markup=False, soft_wrap=True)
+        console.print(_policy_line(row.judged), markup=False, soft_wrap=True)
     console.print(f"{MENU_NOTE}\n", markup=False)
+
+
+def _menu_cells(row: MenuRow) -> list[str]:
+    from infex.planning.words import said, times
+
+    figures = said(row.judged.regret.value), times(row.judged.ratio)
+    return [row.names, f"{row.judged.explorations:,}", *figures, row.holds]
+
+
+def _policy_line(judged: Judged) -> str:
+    counts = f"{judged.explorations:,} explorations, {judged.problems:,} problems"
+    return f"{counts}: {judged.expression}"
 
 
 def _cells(cost: Cost, sign: str) -> list[str]:

@@ -56,11 +56,12 @@ def show(url: str, name: str, json_wanted: bool) -> None:
     found = shown_study(url, name)
     lines = [f"{name}: {found['entries']} entries, begun by infex {found['infex']}"]
     lines += [f"  {word}: {value}" for word, value in found["settings"].items() if value is not None]
-    lines += [
-        f"  entry {each['entry']}, {each['at']}: {each['what']} ({each['reason']})"
-        for each in found["amendments"]
-    ]
+    lines += map(_amendment, found["amendments"])
     _say(found, json_wanted, [*lines, f"checkpoint {found['checkpoint']}"])
+
+
+def _amendment(each: dict[str, Any]) -> str:
+    return f"  entry {each['entry']}, {each['at']}: {each['what']} ({each['reason']})"
 
 
 @study.command()
@@ -75,12 +76,13 @@ def log(url: str, name: str, key: str | None, last: int | None, contents: bool, 
     from infex.study.inspecting import log_rows
 
     rows = log_rows(url, name, key, last, contents)
-    lines = [
-        f"{row['entry']:>8}  {row['at']}  {row['kind']:<10}  {row['key']}"
-        + ("  (erased)" if row["erased"] else f"  {row['content']}" if contents else "")
-        for row in rows
-    ]
-    _say(rows, json_wanted, lines)
+    _say(rows, json_wanted, [_entry(row, contents) for row in rows])
+
+
+def _entry(row: dict[str, Any], contents: bool) -> str:
+    """An entry in a line."""
+    content = "  (erased)" if row["erased"] else f"  {row['content']}" if contents else ""
+    return f"{row['entry']:>8}  {row['at']}  {row['kind']:<10}  {row['key']}{content}"
 
 
 @study.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from infex.experiments.sweep import Sweep
 from infex.experiments.sweep_report import write_report
 
 FAILURES_SHOWN = 5
+Writer = Callable[[Results, Cell, str], str]
 
 
 def play(
@@ -74,9 +76,12 @@ def _counted(results: Results, seconds: float) -> str:
     '1 run played in 0.3 s; 2 were there already'
     """
     earlier = results.about.get("earlier", 0)
-    played = len(results.finals) + len(results.failures) - earlier
-    words = f"{played:,} {'run' if played == 1 else 'runs'} played in {seconds:.1f} s"
+    words = _played(len(results.finals) + len(results.failures) - earlier, seconds)
     return f"{words}; {earlier:,} {'was' if earlier == 1 else 'were'} there already" if earlier else words
+
+
+def _played(count: int, seconds: float) -> str:
+    return f"{count:,} {'run' if count == 1 else 'runs'} played in {seconds:.1f} s"
 
 
 def _lacks(about: dict[str, Any], before: dict[str, Any]) -> bool:
@@ -123,19 +128,24 @@ def show(results: Results) -> None:
     """Prints mean regret and median time, two tables for each dimension."""
     console = Console()
     if not results.shapes_are_distinct:
-        for place, cell in enumerate(results.cells, 1):
-            console.print(f"#{place}: {results.title(cell)}", highlight=False, markup=False)
+        _say_titles(console, results)
     for dim in sorted({cell.dim for cell in results.cells}):
         cells = [cell for cell in results.cells if cell.dim == dim]
-        for title, write in (
-            (f"d = {dim}: final regret, mean ± std", _regret),
-            (f"d = {dim}: milliseconds a run, median", _time),
-        ):
-            head = ["policy", *(_head(results, cell) for cell in cells)]
-            rows = [
-                [policy, *(write(results, cell, policy) for cell in cells)] for policy in results.policies
-            ]
-            show_table(console, title, head, rows)
+        _show_cells(console, f"d = {dim}: final regret, mean ± std", results, cells, _regret)
+        _show_cells(console, f"d = {dim}: milliseconds a run, median", results, cells, _time)
+
+
+def _say_titles(console: Console, results: Results) -> None:
+    """What each number in the heads of tables stands for."""
+    for place, cell in enumerate(results.cells, 1):
+        console.print(f"#{place}: {results.title(cell)}", highlight=False, markup=False)
+
+
+def _show_cells(console: Console, title: str, results: Results, cells: list[Cell], write: Writer) -> None:
+    """Prints a table of these cells, a row for each policy."""
+    head = ["policy", *(_head(results, cell) for cell in cells)]
+    rows = [[policy, *(write(results, cell, policy) for cell in cells)] for policy in results.policies]
+    show_table(console, title, head, rows)
 
 
 def _head(results: Results, cell: Cell) -> str:

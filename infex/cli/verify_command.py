@@ -5,16 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from infex.cli import INTERRUPTED_CODE
-from infex.cli.options import FILE, folder_for
+from infex.cli.options import FILE, ready_for_figure
 from infex.cli.output import say_json
 from infex.errors import InvalidSetting
 
 if TYPE_CHECKING:
+    from infex.cli.charts import Series
     from infex.verification import Finding
     from infex.verification.two_arms import Curve
 
@@ -49,12 +50,10 @@ def verify(
     infex verify --lower-bound --out lower-bound.png
     """
     if lower_bound:
-        if only:
-            raise InvalidSetting("--lower-bound checks no statements: leave out --only")
+        _refuse_statements(only)
         _lower_bound(thorough, seed, as_json, out)
         return
-    if out is not None:
-        raise InvalidSetting("--out is for the picture of --lower-bound")
+    _refuse_picture(out)
     findings, done = _checked(only, thorough, seed)
     if as_json:
         say_json([finding._asdict() for finding in findings])
@@ -65,6 +64,16 @@ def verify(
         sys.exit(INTERRUPTED_CODE)
     if not all(finding.holds for finding in findings):
         sys.exit(1)
+
+
+def _refuse_statements(only: tuple[str, ...]) -> None:
+    if only:
+        raise InvalidSetting("--lower-bound checks no statements: leave out --only")
+
+
+def _refuse_picture(out: Path | None) -> None:
+    if out is not None:
+        raise InvalidSetting("--out is for the picture of --lower-bound")
 
 
 def _checked(only: tuple[str, ...], thorough: bool, seed: int) -> tuple[list[Finding], bool]:
@@ -79,10 +88,8 @@ def _checked(only: tuple[str, ...], thorough: bool, seed: int) -> tuple[list[Fin
         try:
             passes = suite.passes(seed, thorough=thorough, only=only, listener=lambda next_: step(next_.id))
             for number, findings in enumerate(passes, 1):
-                failed = [finding.id for finding in findings if not finding.holds]
                 if thorough:
-                    verdict = f"{', '.join(failed)} failed" if failed else "all hold"
-                    click.echo(f"pass {number} of {count}: {verdict}", err=True)
+                    click.echo(f"pass {number} of {count}: {_verdict(findings, 'all hold')}", err=True)
         except KeyboardInterrupt:
             if not findings:
                 raise
@@ -123,63 +130,81 @@ def _show(findings: list[Finding]) -> None:
     for head in ("measured", "limit", ""):
         table.add_column(head, justify="right", no_wrap=True)
     for finding in findings:
-        verdict = "[green]holds[/]" if finding.holds else "[bold red]FAILS[/]"
-        figures = f"{finding.measured:.4g}", f"{finding.limit:.4g}"
-        table.add_row(finding.id, escape(finding.statement), *figures, verdict)
+        table.add_row(finding.id, escape(finding.statement), *_figures(finding))
     console.print(table)
+    console.print(_verdict(findings, f"all {len(findings)} hold"))
+
+
+def _figures(finding: Finding) -> tuple[str, str, str]:
+    """What was measured, its limit, and whether it holds, with rich's markup."""
+    verdict = "[green]holds[/]" if finding.holds else "[bold red]FAILS[/]"
+    return f"{finding.measured:.4g}", f"{finding.limit:.4g}", verdict
+
+
+def _verdict(findings: list[Finding], otherwise: str) -> str:
+    """Which statements failed; `otherwise` if none has."""
     failed = [finding.id for finding in findings if not finding.holds]
-    console.print(f"{', '.join(failed)} failed" if failed else f"all {len(findings)} hold")
+    return f"{', '.join(failed)} failed" if failed else otherwise
 
 
 def _lower_bound(thorough: bool, seed: int, as_json: bool, out: Path | None) -> None:
     """Regret against the horizon on the two arms, as figures and, with a file, as a picture."""
-    from infex.reports.figure_files import format_of
     from infex.verification import Effort, two_arms
     from infex.verification.suite import THOROUGH_SCALE
 
     if out is not None:
-        format_of(out)
-        folder_for(out.parent)
+        ready_for_figure(out)
     effort = Effort(seed, THOROUGH_SCALE if thorough else 1)
     by_name = _with_progress(
         len(two_arms.TWO_ARM_SCHEDULES), lambda step: two_arms.curves(effort, count=1000, listener=step)
     )
     if as_json:
-        say_json(
-            [
-                {"schedule": name, "slope": curve.slope(100), "late_slope": curve.slope(10_000)}
-                | {"rounds": curve.rounds.tolist(), "regret": curve.regret.tolist()}
-                for name, curve in by_name.items()
-            ]
-        )
+        say_json([_curve_data(name, curve) for name, curve in by_name.items()])
     else:
         _show_curves(by_name, two_arms.TWO_ARM_GAP, 1000 * effort.scale)
     if out is not None:
         click.echo(_draw(by_name, two_arms.TWO_ARM_GAP, out), err=True)
 
 
+def _curve_data(name: str, curve: Curve) -> dict[str, Any]:
+    """Plain values for JSON."""
+    slopes = {"slope": curve.slope(100), "late_slope": curve.slope(10_000)}
+    return {"schedule": name} | slopes | {"rounds": curve.rounds.tolist(), "regret": curve.regret.tolist()}
+
+
 def _show_curves(by_name: dict[str, Curve], gap: float, runs: int) -> None:
-    import numpy as np
     from rich.console import Console
 
-    from infex.cli.charts import Series, show_chart
+    from infex.cli.charts import show_chart
     from infex.cli.tables import show_table
 
     console = Console(highlight=False)
-    rows = []
-    for name, curve in by_name.items():
-        values = np.interp(DECADES, curve.rounds, curve.regret)
-        slopes = (hundredths(curve.slope(start)) for start in (DECADES[0], DECADES[-2]))
-        rows.append([name, *(f"{value:,.1f}" for value in values), *slopes])
+    rows = [[name, *_regrets(curve), *_slopes(curve)] for name, curve in by_name.items()]
     title = f"mean regret of {runs:,} runs on the arms 1 and 0, theta = {gap:.3f}"
     show_table(console, title, ["explorations", *(f"T = {t:,}" for t in DECADES), "slope", "late"], rows)
     console.print("slope: of log regret against log T, from 100 on; late: from 10,000 on\n")
-    late = {name: curve.rounds >= DECADES[0] / 10 for name, curve in by_name.items()}
-    show_chart(
-        [Series(name, curve.rounds[late[name]], curve.regret[late[name]]) for name, curve in by_name.items()],
-        across="horizon T",
-        upward="mean regret",
-    )
+    series = [_late_part(name, curve) for name, curve in by_name.items()]
+    show_chart(series, across="horizon T", upward="mean regret")
+
+
+def _regrets(curve: Curve) -> list[str]:
+    """The mean regret at each of the horizons shown."""
+    import numpy as np
+
+    return [f"{value:,.1f}" for value in np.interp(DECADES, curve.rounds, curve.regret)]
+
+
+def _slopes(curve: Curve) -> list[str]:
+    """The slope from the first of the horizons shown on, and over the last decade."""
+    return [hundredths(curve.slope(start)) for start in (DECADES[0], DECADES[-2])]
+
+
+def _late_part(name: str, curve: Curve) -> Series:
+    """A curve from shortly before the first of the horizons shown."""
+    from infex.cli.charts import Series
+
+    late = curve.rounds >= DECADES[0] / 10
+    return Series(name, curve.rounds[late], curve.regret[late])
 
 
 def hundredths(value: float) -> str:

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from infex.arrays import Floats, columns_of, shown
-from infex.checks import qualified_name, real, whole
+from infex.checks import qualified_name, real, set_fields, whole
 from infex.environments.fixed_arms import BLOCK, key_of, vector
 from infex.environments.lateness import Late, checked_late
 from infex.environments.moving import Moves
@@ -67,35 +67,28 @@ class ChangingInstance(Unrefined):
         truth = Truth(theta, self.link, self.mean, self.moves)
         if fixed.shape[1]:
             law.refuse(truth.means(fixed.T, theta))
-        if self.contexts is not None and not callable(self.contexts):
-            raise InvalidSetting(f"contexts must be a function of a generator, got {self.contexts!r}")
+        refuse_contexts(self.contexts)
         sets, drawn_from = _shared(self.sets, len(theta), arms)
         if self.sets is not None and self.contexts is not None:
             raise InvalidSetting("give either contexts or sets, got both")
-        gap = self.gap if self.gap is None else real("gap", self.gap, above=0)
-        if gap is not None and not truth.is_plain:
-            raise InvalidSetting("a gap needs means x'theta that stay as they are")
-        if gap is not None and not (fixed.shape[1] and np.max(fixed.T @ theta) >= gap):
-            raise InvalidSetting(f"a gap of {gap:g} needs a fixed arm with a mean of at least that")
+        gap = self.gap if self.gap is None else _possible_gap(real("gap", self.gap, above=0), truth, fixed)
         source = qualified_name(self.contexts)
-        words = f"{law.name} {law.noise!r}" if law.is_plain else f"{law.name} {law.shown}"
         shape = len(sets), len(theta), arms
-        content = f"{arms} {fixed.shape} {shape} {gap!r} {words} {source}".encode()
+        content = f"{arms} {fixed.shape} {shape} {gap!r} {_law_name(law)} {source}".encode()
         content += truth.content + (b"" if law.is_plain else law.content)
-        derived: dict[str, Any] = {
-            "theta": shown(theta),
-            "arms": arms,
-            "fixed": shown(np.ascontiguousarray(fixed.T)),
-            "sets": sets,
-            "gap": gap,
-            "noise": law.noise,
-            "law": law,
-            "truth": truth,
-            "late": checked_late(self.late),
-            "key": key_of(theta.tobytes() + fixed.tobytes() + drawn_from + content),
-        }
-        for name, value in derived.items():
-            object.__setattr__(self, name, value)
+        set_fields(
+            self,
+            theta=shown(theta),
+            arms=arms,
+            fixed=shown(np.ascontiguousarray(fixed.T)),
+            sets=sets,
+            gap=gap,
+            noise=law.noise,
+            law=law,
+            truth=truth,
+            late=checked_late(self.late),
+            key=key_of(theta.tobytes() + fixed.tobytes() + drawn_from + content),
+        )
 
     @property
     def dim(self) -> int:
@@ -168,6 +161,31 @@ class ChangingInstance(Unrefined):
         if columns.shape[1] != self.arms:
             raise InvalidArms(f"contexts of round {t} must be {self.arms} arms, got {columns.shape[1]}")
         return columns
+
+
+def refuse_contexts(contexts: object) -> None:
+    """Refuses contexts that no function draws."""
+    if contexts is not None and not callable(contexts):
+        raise InvalidSetting(f"contexts must be a function of a generator, got {contexts!r}")
+
+
+def _possible_gap(gap: float, truth: Truth, fixed: Floats) -> float:
+    """The gap, if means stay as they are and one of the columns `fixed` leaves room for it."""
+    if not truth.is_plain:
+        raise InvalidSetting("a gap needs means x'theta that stay as they are")
+    return _reached(gap, fixed.T @ truth.theta)
+
+
+def _reached(gap: float, means: Floats) -> float:
+    """The gap, if one of the means is as large."""
+    if not (means.size and np.max(means) >= gap):
+        raise InvalidSetting(f"a gap of {gap:g} needs a fixed arm with a mean of at least that")
+    return gap
+
+
+def _law_name(law: RewardLaw) -> str:
+    """The law of rewards in the name of a problem's streams."""
+    return f"{law.name} {law.noise!r}" if law.is_plain else f"{law.name} {law.shown}"
 
 
 def _shared(sets: object, dim: int, arms: int) -> tuple[Floats, bytes]:

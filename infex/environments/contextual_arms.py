@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, final
@@ -9,7 +10,8 @@ from typing import Any, final
 import numpy as np
 
 from infex.arrays import Floats, columns_of, shown
-from infex.checks import qualified_name
+from infex.checks import qualified_name, set_fields
+from infex.environments.contexts import refuse_contexts
 from infex.environments.fixed_arms import BLOCK, key_of
 from infex.environments.lateness import Late, checked_late
 from infex.environments.offer_sets import OfferSets
@@ -55,22 +57,19 @@ class ContextualInstance(Unrefined):
     def __post_init__(self) -> None:
         thetas = _parameters(self.thetas)
         law = reward_law(self.rewards, self.noise, self.degrees, len(thetas))
-        if self.link not in ("linear", "logistic"):
-            raise InvalidSetting(f"link must be one of linear, logistic; got {self.link!r}")
-        if self.contexts is not None and not callable(self.contexts):
-            raise InvalidSetting(f"contexts must be a function of a generator, got {self.contexts!r}")
+        _refuse_link(self.link)
+        refuse_contexts(self.contexts)
         _check_sets(self.sets, self.contexts, thetas.shape[1])
         source = qualified_name(self.contexts)
         content = f"contextual {thetas.shape} {law.name} {law.shown} {self.link} {source}".encode()
-        derived: dict[str, Any] = {
-            "thetas": shown(thetas),
-            "noise": law.noise,
-            "law": law,
-            "late": checked_late(self.late),
-            "key": key_of(thetas.tobytes() + content + law.content + _content(self.sets)),
-        }
-        for name, value in derived.items():
-            object.__setattr__(self, name, value)
+        set_fields(
+            self,
+            thetas=shown(thetas),
+            noise=law.noise,
+            law=law,
+            late=checked_late(self.late),
+            key=key_of(thetas.tobytes() + content + law.content + _content(self.sets)),
+        )
 
     mean = None  # no function of a user's says what means are
     standing = None  # no arms are known without a context
@@ -139,6 +138,11 @@ class ContextualInstance(Unrefined):
             raise InvalidArms(f"the context of round {t}: {error}") from None
 
 
+def _refuse_link(link: object) -> None:
+    if link not in ("linear", "logistic"):
+        raise InvalidSetting(f"link must be one of linear, logistic; got {link!r}")
+
+
 def _check_sets(sets: OfferSets | None, contexts: ContextDraw | None, dim: int) -> None:
     if sets is None:
         return
@@ -156,10 +160,9 @@ def _content(sets: OfferSets | None) -> bytes:
 
 def _numbers(given: object) -> Floats:
     """An array of what was given; none where it holds no numbers."""
-    try:
+    with contextlib.suppress(TypeError, ValueError):
         return np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        return np.zeros(0)
+    return np.zeros(0)
 
 
 def _parameters(given: object) -> Floats:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import final
 
 import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Floats, columns_of, shown
+from infex.checks import set_fields
 from infex.environments.lateness import Late, checked_late
 from infex.environments.moving import Moves
 from infex.environments.reward_laws import RewardLaw, Rewards, reward_law
@@ -70,30 +71,35 @@ class LinearInstance(Unrefined):
         means = truth.means(shown(arms), theta)
         gaps = gaps_below(means, TIE)
         law.refuse(means)
-        content = arms.tobytes() + theta.tobytes()
-        content += f"{arms.shape} {law.name} {law.noise!r}".encode() if law.is_plain else law.content
-        content += truth.content + (b"" if self.mean is None else means.tobytes())
-        derived: dict[str, Any] = {
-            "arms": shown(arms),
-            "theta": shown(theta),
-            "noise": law.noise,
-            "means": shown(means),
-            "gaps": shown(gaps),
-            "best": int(np.argmin(gaps)),
-            "largest": float(np.abs(means).max()),
-            "key": key_of(content),
-            "law": law,
-            "truth": truth,
-            "late": checked_late(self.late),
-        }
-        for name, value in derived.items():
-            object.__setattr__(self, name, value)
+        set_fields(
+            self,
+            arms=shown(arms),
+            theta=shown(theta),
+            noise=law.noise,
+            means=shown(means),
+            gaps=shown(gaps),
+            best=int(np.argmin(gaps)),
+            largest=float(np.abs(means).max()),
+            law=law,
+            truth=truth,
+            late=checked_late(self.late),
+        )
+        set_fields(self, key=key_of(self._content()))
+
+    def _content(self) -> bytes:
+        """What tells this problem from others: the names of its streams follow from it."""
+        means = b"" if self.mean is None else self.means.tobytes()
+        return self.arms.tobytes() + self.theta.tobytes() + self._law_content() + self.truth.content + means
+
+    def _law_content(self) -> bytes:
+        if not self.law.is_plain:
+            return self.law.content
+        return f"{self.arms.shape} {self.law.name} {self.noise!r}".encode()
 
     def __repr__(self) -> str:
         count, dim = self.arms.shape
-        return (
-            f"LinearInstance({count} arms of {dim} features, rewards={self.law.name}, noise={self.law.shown})"
-        )
+        law = f"rewards={self.law.name}, noise={self.law.shown}"
+        return f"LinearInstance({count} arms of {dim} features, {law})"
 
     @property
     def dim(self) -> int:

@@ -73,9 +73,8 @@ def gaussian(
 def _cut(rng: np.random.Generator, arms: int, dim: int) -> Floats:
     """Arms N(0, I/(2d)) cut to length 1."""
     rows = rng.standard_normal((arms, dim)) * np.sqrt(1 / (2 * dim))
-    lengths = np.linalg.norm(rows, axis=1)
-    rows[lengths > 1] /= lengths[lengths > 1, None]
-    return np.asarray(rows)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.maximum(lengths, 1.0))
 
 
 def _on_sphere(rng: np.random.Generator, arms: int, dim: int) -> Floats:
@@ -169,16 +168,24 @@ def near_ties(
     top = max(float((rows @ theta).max()), ties * gap)
     if top > 0.9:
         top = 0.9
-        rows -= np.maximum(rows @ theta - top, 0.0)[:, None] * theta
+        _lower(rows, theta, top)
     if top - ties * gap < -0.9:
         raise InvalidSetting(f"{ties} arms that are {gap:g} apart do not fit into the unit ball")
-    across = rows[:ties] - (rows[:ties] @ theta)[:, None] * theta
-    means = top - gap * np.arange(ties)
-    room = np.sqrt(1.0 - means**2) / np.linalg.norm(across, axis=1)
-    rows[:ties] = means[:, None] * theta + across * np.minimum(room, 1.0)[:, None]
-    rest = rows[ties:]
-    rest -= np.maximum(rest @ theta - (top - gap * ties), 0.0)[:, None] * theta
+    rows[:ties] = _moved_to(top - gap * np.arange(ties, dtype=np.float64), rows[:ties], theta)
+    _lower(rows[ties:], theta, top - gap * ties)
     return LinearInstance(_within_ball(rows), theta, **nature)
+
+
+def _lower(rows: Floats, theta: Floats, top: float) -> None:
+    """Moves arms along theta, so that no mean is above `top`."""
+    rows -= np.maximum(rows @ theta - top, 0.0)[:, None] * theta
+
+
+def _moved_to(means: Floats, rows: Floats, theta: Floats) -> Floats:
+    """Arms of these means, within the unit ball, each in the direction of its row across theta."""
+    across = rows - (rows @ theta)[:, None] * theta
+    room = np.sqrt(1.0 - means**2) / np.linalg.norm(across, axis=1)
+    return np.asarray(means[:, None] * theta + across * np.minimum(room, 1.0)[:, None])
 
 
 def collinear(
@@ -212,8 +219,7 @@ def many_arms(dim: int = 20, arms: int = 10_000, seed: int = 0, **nature: Unpack
     """
     dim, arms = whole("dim", dim, least=1), whole("arms", arms, least=1)
     rng = stream(seed, "many_arms", dim, arms)
-    rows = _on_sphere(rng, arms, dim)
-    return LinearInstance(_within_ball(rows), directed(rng, dim), **nature)
+    return LinearInstance(_within_ball(_on_sphere(rng, arms, dim)), directed(rng, dim), **nature)
 
 
 @final

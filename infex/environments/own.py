@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Floats, columns_of, shown
-from infex.checks import whole
+from infex.checks import set_fields, whole
 from infex.environments.fixed_arms import BLOCK, key_of
 from infex.environments.lateness import Late, checked_late
 from infex.environments.reward_laws import RewardLaw, name_of, reward_law
@@ -62,32 +62,19 @@ class OwnInstance(Unrefined):
 
     def __post_init__(self) -> None:
         found = _found(self.environment)
-        if ("arms" in found) == ("offer" in found):
-            raise InvalidSetting(
-                f"{name_of(self.environment)} must have either arms, (K, d), or offer(t, rng) that draws them"
-            )
-        if "reward" in found and "rewards" in found:
-            raise InvalidSetting(
-                f"{name_of(self.environment)} must have either reward or rewards, it has both"
-            )
+        _refuse_two_sources(name_of(self.environment), found)
+        _refuse_two_laws(name_of(self.environment), found)
         own = whole("the key of an environment", found.get("key", _own_key(self.environment)))
         first = self._first(found, own)
-        law = reward_law(
-            found.get("reward", found.get("rewards", "sign")),
-            found.get("noise", 1.0),
-            found.get("degrees", 3.0),
-            first.shape[1],
+        set_fields(
+            self,
+            standing=shown(np.ascontiguousarray(first.T)) if "arms" in found else None,
+            dim=first.shape[0],
+            count=first.shape[1],
+            key=own,
+            law=_law_in(found, first.shape[1]),
+            late=checked_late(found.get("late")),
         )
-        derived: dict[str, Any] = {
-            "standing": shown(np.ascontiguousarray(first.T)) if "arms" in found else None,
-            "dim": first.shape[0],
-            "count": first.shape[1],
-            "key": own,
-            "law": law,
-            "late": checked_late(found.get("late")),
-        }
-        for name, value in derived.items():
-            object.__setattr__(self, name, value)
 
     def _first(self, found: dict[str, Any], key: int) -> Floats:
         """The arms of round 1, (d, K)."""
@@ -158,6 +145,22 @@ class OwnInstance(Unrefined):
         except InvalidSetting as error:
             raise InvalidSetting(f"the means of round {t}: {error}") from None
         return means
+
+
+def _refuse_two_sources(name: str, found: dict[str, Any]) -> None:
+    if ("arms" in found) == ("offer" in found):
+        raise InvalidSetting(f"{name} must have either arms, (K, d), or offer(t, rng) that draws them")
+
+
+def _refuse_two_laws(name: str, found: dict[str, Any]) -> None:
+    if "reward" in found and "rewards" in found:
+        raise InvalidSetting(f"{name} must have either reward or rewards, it has both")
+
+
+def _law_in(found: dict[str, Any], count: int) -> RewardLaw:
+    """The law of rewards that an environment of so many arms names."""
+    rewards = found.get("reward", found.get("rewards", "sign"))
+    return reward_law(rewards, found.get("noise", 1.0), found.get("degrees", 3.0), count)
 
 
 def _own_key(environment: object) -> int:

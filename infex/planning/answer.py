@@ -105,11 +105,7 @@ class Plan:
             levels=_levels(finish),
             candidates=_all_tried(finish),
             regret={name: cost(lane.regret) for name, lane in compared.items()},
-            against={
-                name: against(compared["recommended"].regret, compared[name].regret)
-                for name in ("best", "LinUCB")
-                if name in compared
-            },
+            against=_against_others(compared),
             arms=_best_arms(finish.sitting.judge.pool),
             when=rounds_of(policy, race.horizon),
             why=reasons(finish),
@@ -160,12 +156,17 @@ class Plan:
         }
 
 
+def _against_others(compared: dict[str, Lane]) -> dict[str, Cost]:
+    """By how much the recommended lane loses more than the best, and than LinUCB, if they were played."""
+    others = [name for name in ("best", "LinUCB") if name in compared]
+    return {name: against(compared["recommended"].regret, compared[name].regret) for name in others}
+
+
 def _levels(finish: Finish) -> tuple[Judged, ...]:
     """The figures of the lanes of each number of explorations that met enough problems, fewest first."""
     judge = finish.sitting.judge
     known = [lane for lane in finish.levels if judge.of(lane).regret.size >= PROBLEMS_TO_SETTLE]
-    judged = [finish.judged(lane) for lane in known]
-    return tuple(sorted(judged, key=lambda each: each.explorations))
+    return tuple(sorted(map(finish.judged, known), key=lambda each: each.explorations))
 
 
 def _all_tried(finish: Finish) -> tuple[Tried, ...]:

@@ -32,17 +32,11 @@ def read_arms(path: str | Path) -> ArmFile:
     """
     place = Path(path)
     if place.suffix.lower() == ".npy":
-        rows = _array(place)
-        return ArmFile(rows, None, f"{len(rows)} arms of {rows.shape[1]} features")
+        return _of_array(_array(place))
     table = table_in(place, InvalidArms)
-    if not table.num_rows:
-        raise InvalidArms(f"{path}: there are no rows of arms, only {', '.join(table.column_names)}")
-    twice = next((name for name in table.column_names if table.column_names.count(name) > 1), None)
-    if twice is not None:
-        raise InvalidArms(f"{path}: two columns are called {twice!r}")
-    named = [
-        name for name in table.column_names if name.lower() in LABEL_COLUMNS or not is_numeric(table, name)
-    ]
+    _refuse_no_rows(table, path)
+    _refuse_same_names(table.column_names, path)
+    named = [name for name in table.column_names if _holds_labels(table, name)]
     if len(named) > 1:
         raise InvalidArms(f"{path}: at most one column may hold labels, got {_samples(table, named)}")
     features = [name for name in table.column_names if name not in named]
@@ -53,17 +47,45 @@ def read_arms(path: str | Path) -> ArmFile:
         )
     rows = np.column_stack([np.asarray(table[name].to_numpy(), np.float64) for name in features])
     _refuse_holes(rows, features, place)
-    labels = ["" if label is None else str(label) for label in table[named[0]].to_pylist()] if named else None
     words = f"{len(rows)} arms of {len(features)} features: {few_of(features)}"
-    return ArmFile(rows, labels, f"{words}; labels from {named[0]}" if named else words)
+    if not named:
+        return ArmFile(rows, None, words)
+    return ArmFile(rows, _labels(table, named[0]), f"{words}; labels from {named[0]}")
+
+
+def _of_array(rows: Floats) -> ArmFile:
+    return ArmFile(rows, None, f"{len(rows)} arms of {rows.shape[1]} features")
+
+
+def _refuse_no_rows(table: pa.Table, path: str | Path) -> None:
+    if not table.num_rows:
+        raise InvalidArms(f"{path}: there are no rows of arms, only {', '.join(table.column_names)}")
+
+
+def _refuse_same_names(names: list[str], path: str | Path) -> None:
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InvalidArms(f"{path}: two columns are called {twice!r}")
+
+
+def _holds_labels(table: pa.Table, name: str) -> bool:
+    """Is a column one of labels, by its name or because it has no numbers?"""
+    return name.lower() in LABEL_COLUMNS or not is_numeric(table, name)
+
+
+def _labels(table: pa.Table, name: str) -> list[str]:
+    """A column as texts, empty where it has nothing."""
+    return ["" if label is None else str(label) for label in table[name].to_pylist()]
 
 
 def _samples(table: pa.Table, names: list[str]) -> str:
     """Columns with the first entry that is no number."""
-    return ", ".join(
-        f"{name} ({next((each for each in table[name].to_pylist() if not _is_number(str(each))), '')!s})"
-        for name in names
-    )
+    return ", ".join(f"{name} ({_sample(table, name)})" for name in names)
+
+
+def _sample(table: pa.Table, name: str) -> str:
+    words = map(str, table[name].to_pylist())
+    return next((word for word in words if not _is_number(word)), "")
 
 
 def few_of(names: list[str]) -> str:

@@ -60,14 +60,23 @@ class Belief:
     def instance(self, number: int, seed: int) -> PlannedProblem:
         """One of the problems."""
         rng = stream(seed, "planned", number)
-        rows = self.offers.rows[0] if self.offers is not None else self.arms
-        if rows is None:
-            rows = gaussian(self.dim, self.count, rng).arms
+        rows = self._rows(rng)
+        return self._with(rows, self._theta(rng))
+
+    def _rows(self, rng: np.random.Generator) -> Floats:
+        """The arms, or those of the first round; drawn where nobody has said them."""
+        rows = self.arms if self.offers is None else self.offers.rows[0]
+        return gaussian(self.dim, self.count, rng).arms if rows is None else rows
+
+    def _theta(self, rng: np.random.Generator) -> Floats:
+        """A parameter by its law."""
         if self.mean is None or self.root is None:
-            drawn = rng.standard_normal(self.dim)
-            return self._with(rows, self.bound * drawn / np.linalg.norm(drawn))
-        drawn = rng.standard_normal(self.mean.shape)
-        return self._with(rows, self.mean + (self.root @ drawn[..., None])[..., 0])
+            return self._on_sphere(rng)
+        return self.mean + (self.root @ rng.standard_normal(self.mean.shape)[..., None])[..., 0]
+
+    def _on_sphere(self, rng: np.random.Generator) -> Floats:
+        drawn = rng.standard_normal(self.dim)
+        return np.asarray(self.bound * drawn / np.linalg.norm(drawn))
 
     def _with(self, rows: Floats, theta: Floats) -> PlannedProblem:
         if self.offers is None:
@@ -98,17 +107,25 @@ def belief(
     if noise is not None:
         noise = real("noise", noise, above=0)
     if arms is None:
-        if logged is not None or labels is not None:
-            raise InvalidSetting("logged rewards and labels need the arms that they are of")
+        _refuse_without_arms(logged, labels)
         return _of_drawn_arms(dim, arms_count, 1.0 if noise is None else noise, bound)
     if dim is not None or arms_count is not None:
         raise InvalidSetting("give either the arms, or their dim and arms_count")
     prior = _of_own_arms(arms, labels, 1.0 if noise is None else noise, bound)
     if logged is None:
         return prior
+    _refuse_no_pair(logged)
+    return _informed(prior, *logged, is_told=noise is not None)
+
+
+def _refuse_no_pair(logged: object) -> None:
     if not isinstance(logged, (tuple, list)) or len(logged) != 2:
         raise InvalidReward(f"logged must be a pair: arms and their rewards, got {str(logged)[:80]!r}")
-    return _informed(prior, *logged, is_told=noise is not None)
+
+
+def _refuse_without_arms(logged: object, labels: object) -> None:
+    if logged is not None or labels is not None:
+        raise InvalidSetting("logged rewards and labels need the arms that they are of")
 
 
 def _of_drawn_arms(dim: int | None, arms_count: int | None, noise: float, bound: float) -> Belief:
@@ -212,8 +229,7 @@ def _informed(prior: Belief, arms: Sequence[object], rewards: ArrayLike, *, is_t
         raise InvalidReward(
             f"logged rewards must be as many as their arms, got {values.shape} and {which.shape}"
         )
-    if not np.isfinite(values).all():
-        raise InvalidReward(f"logged rewards must be finite, got {values[~np.isfinite(values)][0]:g}")
+    _refuse_infinite(values)
     seen = sums_over(arms_known[which], values, np.ones(values.size, dtype=bool))
     left_over = residuals_of(seen, LEAST_POSTERIOR_PENALTY)
     noise, words = noise_of_log(left_over, prior.noise if is_told else None)
@@ -226,6 +242,11 @@ def _informed(prior: Belief, arms: Sequence[object], rewards: ArrayLike, *, is_t
     warn_of_misfit(left, values.size, prior.noise, prior.bound / prior.longest)
     learnt = _ridge_of(arms_known, which, values, 1.0)  # the penalty of simulated runs
     return replace(prior, mean=theta, root=prior.noise * known.factor.T, learnt=learnt)
+
+
+def _refuse_infinite(values: Floats) -> None:
+    if not np.isfinite(values).all():
+        raise InvalidReward(f"logged rewards must be finite, got {values[~np.isfinite(values)][0]:g}")
 
 
 def warn_of_misfit(left: float, count: int, noise: float, bound: float) -> None:

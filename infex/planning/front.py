@@ -36,16 +36,24 @@ def front_figure(plan: Plan) -> Figure:
         if name in plan.regret:
             level = plan.regret[name].mean.value
             axes.axhline(level, color=SOFT_COLOUR, lw=1, dashes=dash, label=REFERENCE_NAMES[name])
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    _number_plainly(axes.xaxis, axes.get_xlim())
-    _number_plainly(axes.yaxis, axes.get_ylim())
-    axes.set_xlabel(f"exploring rounds in {plan.horizon:,}")
-    axes.set_ylabel(f"regret of {plan.rounds:,} rounds, mean over fresh problems")
+    _scale(axes)
+    _name_axes(axes, plan)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25, lw=0.6)
     drawn.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=8)
     return drawn
+
+
+def _scale(axes: Axes) -> None:
+    """Makes both scales logarithmic."""
+    axes.set(xscale="log", yscale="log")
+    _number_plainly(axes.xaxis, axes.get_xlim())
+    _number_plainly(axes.yaxis, axes.get_ylim())
+
+
+def _name_axes(axes: Axes, plan: Plan) -> None:
+    axes.set_xlabel(f"exploring rounds in {plan.horizon:,}")
+    axes.set_ylabel(f"regret of {plan.rounds:,} rounds, mean over fresh problems")
 
 
 def _marks(axes: Axes, judged: Sequence[Judged], mark: str, colour: str, size: int, label: str) -> None:

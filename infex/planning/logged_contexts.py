@@ -76,8 +76,16 @@ def _refuse(log: Log) -> None:
             "had all, logged=log.take(log.offered.all(axis=1)), or let policies go through the log as it is: "
             "evaluation.replay"
         )
+    _refuse_one_arm(log)
+    _refuse_unrewarded(log)
+
+
+def _refuse_one_arm(log: Log) -> None:
     if log.count < 2:
         raise InvalidReward("this log has one arm, so that there is nothing to choose")
+
+
+def _refuse_unrewarded(log: Log) -> None:
     if not log.rewarded.any():
         raise InvalidReward("no round of this log has a reward")
 

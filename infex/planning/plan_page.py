@@ -11,6 +11,7 @@ from typing import Any
 from infex.files import replace
 from infex.planning.answer import Plan
 from infex.planning.costs import Cost
+from infex.planning.finish import Judged
 from infex.planning.front import front_figure
 from infex.planning.menu_rows import MENU_NOTE, MenuRow, menu_rows
 from infex.planning.question import Question
@@ -40,9 +41,6 @@ def front_data(plan: Plan) -> dict[str, Any]:
     """What the picture shows, by the number of explorations: the same marks as those of `front_figure`."""
     menu = {entry.judged.expression for entry in plan.menu}
     levels = {each.expression for each in plan.levels}
-    every = (*plan.levels, *(entry.judged for entry in plan.menu), plan.chosen())
-    judged = {each.expression: each for each in every}
-    known = [each for each in judged.values() if math.isfinite(each.regret.low + each.regret.high)]
     dots = [
         {
             "x": each.explorations,
@@ -53,10 +51,9 @@ def front_data(plan: Plan) -> dict[str, Any]:
             "level": each.expression in levels,
             "style": _dot_style(each.expression, plan.chosen().expression, menu),
         }
-        for each in sorted(known, key=lambda each: each.explorations)
+        for each in sorted(_drawn(plan), key=lambda each: each.explorations)
     ]
-    known_names = [name for name in REFERENCE_NAMES if name in plan.regret]
-    limits = [{"y": plan.regret[name].mean.value, "name": REFERENCE_NAMES[name]} for name in known_names]
+    limits = _limits(plan)
     title = f"Regret of {plan.rounds:,} rounds, mean over fresh problems"
     axis_name = f"exploring rounds in {plan.horizon:,}"
     return {"dots": dots, "limits": limits, "title": title, "axisName": axis_name}
@@ -64,6 +61,19 @@ def front_data(plan: Plan) -> dict[str, Any]:
 
 def _dot_style(expression: str, chosen: str, menu: set[str]) -> str:
     return "best" if expression == chosen else "menu" if expression in menu else "level"
+
+
+def _drawn(plan: Plan) -> list[Judged]:
+    """All that has a mark in the picture, each once: what has an interval."""
+    every = (*plan.levels, *(entry.judged for entry in plan.menu), plan.chosen())
+    judged = {each.expression: each for each in every}
+    return [each for each in judged.values() if math.isfinite(each.regret.low + each.regret.high)]
+
+
+def _limits(plan: Plan) -> list[dict[str, Any]]:
+    """Lines across the picture: the regret of what the plan is held against."""
+    known = [name for name in REFERENCE_NAMES if name in plan.regret]
+    return [{"y": plan.regret[name].mean.value, "name": REFERENCE_NAMES[name]} for name in known]
 
 
 def plan_page(plan: Plan) -> str:

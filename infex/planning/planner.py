@@ -9,6 +9,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from infex.arrays import Label
 from infex.errors import InvalidSetting, LargeReward
 from infex.features import FeatureMap
 from infex.logs import Log
@@ -107,13 +108,17 @@ def _believed(
         return belief(arms, labels, dim, arms_count, noise, bound, logged)
     log = with_map(logged, features)
     if log.arms is not None and log.offers is None and log.offered is None:
-        rows = log.rewarded
         names = log.labels if labels is None else tuple(labels)
-        played = log.arm[rows] if names is None else [names[arm] for arm in log.arm[rows].tolist()]
-        return belief(log.arms, names, dim, arms_count, noise, bound, (played, log.reward[rows]))
+        return belief(log.arms, names, dim, arms_count, noise, bound, _rewards_by_arm(log, names))
     if arms is not None or labels is not None or dim is not None or arms_count is not None:
         raise InvalidSetting("this log says what its arms look like: leave out arms, dim and arms_count")
     return belief_of_log(log, noise, bound)
+
+
+def _rewards_by_arm(log: Log, names: Sequence[Label] | None) -> tuple[Any, Any]:
+    """The arms that have a reward in a log, by name if they have names, and these rewards."""
+    arms, rewards = log.arm[log.rewarded], log.reward[log.rewarded]
+    return (arms if names is None else [names[arm] for arm in arms.tolist()]), rewards
 
 
 def rewards_in(logged: tuple[Any, Any] | Log | None) -> int:

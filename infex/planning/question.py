@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from infex.checks import real, whole
+from infex.checks import real, set_fields, whole
 from infex.errors import InvalidSetting
 from infex.planning.candidates import Limits, limits
 
@@ -39,13 +39,12 @@ class Question:
 
     def __post_init__(self) -> None:
         real("keep_within", self.keep_within, least=1)
-        checked = {
-            "horizon": planned_horizon(self.horizon),
-            "seconds": real("seconds", self.seconds, above=0),
-            "seed": whole("seed", self.seed),
-        }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        set_fields(
+            self,
+            horizon=planned_horizon(self.horizon),
+            seconds=real("seconds", self.seconds, above=0),
+            seed=whole("seed", self.seed),
+        )
         self.limits()
 
     @property

@@ -74,9 +74,7 @@ class Race:
             while True:
                 listener(len(alive))
                 waiting = [lane for lane in alive if not self.is_done(lane, problems)]
-                ready = [lane for lane in waiting if self.takes(lane, problems) < self.left()]
-                if not ready and not any(lane.rounds for lane in alive):
-                    ready = waiting[:1]  # there must be an answer, however short the time
+                ready = self._ready(alive, waiting, problems)
                 if not ready:
                     return alive, not waiting
                 going = sorted(ready, key=_turn)[:LANES_AT_ONCE]
@@ -86,6 +84,11 @@ class Race:
                 before = champions
                 out = {id(lane) for lane in (going if stood else alive) if self.is_out(lane, champions)}
                 alive = [lane for lane in alive if id(lane) not in out]
+
+    def _ready(self, alive: list[Lane], waiting: list[Lane], problems: int) -> list[Lane]:
+        """The lanes whose next step there is time for; the first, if none has played: an answer is due."""
+        ready = [lane for lane in waiting if self.takes(lane, problems) < self.left()]
+        return ready if ready or any(lane.rounds for lane in alive) else waiting[:1]
 
     def is_done(self, lane: Lane, problems: int) -> bool:
         """Has a lane played all rounds of so many problems?"""

@@ -9,6 +9,7 @@ brackets of a call without arguments too, and words without quotes: `Greedy`,
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -53,10 +54,9 @@ def expression(thing: object, unsaid: Unsaid = NOTHING_UNSAID) -> str:
 
 def shown(thing: object) -> str:
     """A thing in a line: its expression, or what can be told of it if it is not in the catalogue."""
-    try:
+    with contextlib.suppress(InvalidExpression):
         return expression(thing)
-    except InvalidExpression:
-        return told(thing)
+    return told(thing)
 
 
 def _written(row: Row, settings: Settings, unsaid: Unsaid) -> str:
@@ -70,13 +70,17 @@ def _written(row: Row, settings: Settings, unsaid: Unsaid) -> str:
     arguments = []
     for word, default in _defaults(row.make).items():
         value = settings[word]
-        if isinstance(value, np.ndarray):
-            raise InvalidExpression(f"{word} of {name} is not text: an array")
+        _refuse_array(value, f"{word} of {name}")
         if default is inspect.Parameter.empty:
             arguments.append(_value(value, unsaid))
         elif (name, word) in ALWAYS_SAID or not _is_unsaid(word, value, default, unsaid):
             arguments.append(f"{word}={_value(value, unsaid)}")
     return f"{name}({', '.join(arguments)})" if arguments else name
+
+
+def _refuse_array(value: object, name: str) -> None:
+    if isinstance(value, np.ndarray):
+        raise InvalidExpression(f"{name} is not text: an array")
 
 
 def _is_unsaid(word: str, value: object, default: object, unsaid: Unsaid) -> bool:
@@ -112,11 +116,9 @@ def is_known(thing: object) -> bool:
 
 def is_written(thing: object) -> bool:
     """Is it built in with all that it holds, so that an expression says all of it?"""
-    try:
-        expression(thing)
-    except InvalidExpression:
-        return False
-    return True
+    with contextlib.suppress(InvalidExpression):
+        return bool(expression(thing))
+    return False
 
 
 def data_text(value: object) -> str:

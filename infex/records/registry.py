@@ -155,8 +155,5 @@ PROBLEM_PARTS: Mapping[str, Callable[..., Any]] = {
 
 def row_of(thing: object) -> tuple[Row, Settings] | None:
     """The row of a thing and its settings; None if it is no built-in one, or holds a user's code."""
-    for row in BY_KIND.get(type(thing), ()):
-        settings = row.settings(thing)
-        if settings is not None:
-            return row, settings
-    return None
+    found = ((row, row.settings(thing)) for row in BY_KIND.get(type(thing), ()))
+    return next(((row, settings) for row, settings in found if settings is not None), None)

@@ -54,6 +54,16 @@ def _numbers(name: str, given: ArrayLike) -> Floats:
         raise InvalidSetting(f"{name} must be numbers, got {str(given)[:80]!r}") from None
 
 
+def _refuse_rows(rows: Floats) -> None:
+    if rows.ndim != 2 or not np.isfinite(rows).all():
+        raise InvalidSetting(f"features must be rows of finite numbers, got shape {rows.shape}")
+
+
+def _refuse_values(values: Floats, given: ArrayLike) -> None:
+    if values.ndim != 1 or not np.isfinite(values).all():
+        raise InvalidSetting(f"rewards must be finite numbers, got {str(given)[:80]!r}")
+
+
 def ellipsoid(
     features: ArrayLike,
     rewards: ArrayLike,
@@ -75,10 +85,8 @@ def ellipsoid(
     (True, False)
     """
     rows, values = _numbers("features", features), _numbers("rewards", rewards)
-    if rows.ndim != 2 or not np.isfinite(rows).all():
-        raise InvalidSetting(f"features must be rows of finite numbers, got shape {rows.shape}")
-    if values.ndim != 1 or not np.isfinite(values).all():
-        raise InvalidSetting(f"rewards must be finite numbers, got {str(rewards)[:80]!r}")
+    _refuse_rows(rows)
+    _refuse_values(values, rewards)
     if len(values) != len(rows):
         raise InvalidSetting(f"there must be one reward for each of {len(rows)} rows, got {len(values)}")
     gram, moment = rows.T @ rows, rows.T @ values

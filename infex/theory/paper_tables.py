@@ -6,6 +6,7 @@ for a bound.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import NamedTuple
 
@@ -127,10 +128,9 @@ def _checked(dim: int, gap: float) -> tuple[int, float, float]:
 
 
 def _power(base: float, exponent: float) -> float:
-    try:
+    with contextlib.suppress(OverflowError):
         return float(base**exponent)
-    except OverflowError:
-        return math.inf
+    return math.inf
 
 
 def _sum(one: float, other: float) -> float:

@@ -127,6 +127,13 @@ class Constants(NamedTuple):
         return float(2.0 * setting.bound * self.tau_0.rounds + TAU_1_SHARE * setting.gap * self.tau_1.rounds)
 
 
+def _far_constants(setting: Setting, schedule: Schedule, delta: float, first: Span) -> Constants:
+    """The constants where tau_0 is past all rounds that can be counted, by its logarithm."""
+    log = far_start(schedule, first)
+    far = [far_tau(setting, schedule, delta, log, share) for share in (TAU_1_SHARE, TAU_12_SHARE)]
+    return Constants(first, span(math.inf, log), *far)
+
+
 def constants(setting: Setting, schedule: Schedule, base: str, delta: float) -> Constants:
     """tau_Alg, tau_0 = f^-1(tau_Alg), tau_1 and tau_12, by their definitions.
 
@@ -147,9 +154,7 @@ def constants(setting: Setting, schedule: Schedule, base: str, delta: float) -> 
             f"{schedule.count(int(start))}"
         )
     if start == math.inf:
-        log = far_start(schedule, first)
-        far = [far_tau(setting, schedule, delta, log, share) for share in (TAU_1_SHARE, TAU_12_SHARE)]
-        return Constants(first, span(math.inf, log), *far)
+        return _far_constants(setting, schedule, delta, first)
     greedy = GreedyRounds(setting, schedule, delta, int(start))
     later = [
         tau if tau.rounds < math.inf else far_tau(setting, schedule, delta, math.log(start), share)

@@ -9,7 +9,7 @@ from typing import Any, Literal, final
 
 import numpy as np
 
-from infex.checks import one_of, real, whole
+from infex.checks import one_of, real, set_fields, whole
 from infex.errors import InvalidSetting
 from infex.linear.evidence import SAMPLINGS
 from infex.theory import formulas
@@ -42,18 +42,17 @@ class Setting:
     sampling: Literal["gaussian", "spherical"] = "gaussian"
 
     def __post_init__(self) -> None:
-        checked = {
-            "dim": whole("dim", self.dim, least=1),
-            "gap": real("gap", self.gap, above=0),
-            "noise": real("noise", self.noise, least=0),
-            "bound": real("bound", self.bound, above=0),
-            "penalty": real("penalty", self.penalty, least=1),
-            "delta": self.delta if self.delta is None else real("delta", self.delta, above=0, most=1),
-            "arms": self.arms if self.arms is None else whole("arms", self.arms, least=1),
-            "sampling": one_of("sampling", self.sampling, SAMPLINGS),
-        }
-        for name, value in checked.items():
-            object.__setattr__(self, name, value)
+        set_fields(
+            self,
+            dim=whole("dim", self.dim, least=1),
+            gap=real("gap", self.gap, above=0),
+            noise=real("noise", self.noise, least=0),
+            bound=real("bound", self.bound, above=0),
+            penalty=real("penalty", self.penalty, least=1),
+            delta=self.delta if self.delta is None else real("delta", self.delta, above=0, most=1),
+            arms=self.arms if self.arms is None else whole("arms", self.arms, least=1),
+            sampling=one_of("sampling", self.sampling, SAMPLINGS),
+        )
         if self.gap > 2 * self.bound:
             raise InvalidSetting(f"gap must be at most 2 bound = {2 * self.bound:g}, got {self.gap:g}")
 

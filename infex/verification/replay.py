@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from infex import environments
 from infex.arrays import Floats
+from infex.environments import LinearInstance
 from infex.policies import Greedy, Infex, LinTS, LinUCB, Policy
 from infex.schedules import every, power
 from infex.simulation import Run, play_many
@@ -115,12 +116,16 @@ def explored(policy: Policy, horizon: int) -> NDArray[np.bool_]:
     return np.full(horizon, not isinstance(policy, Greedy))
 
 
+def _problems(effort: Effort, dim: int, arms: int) -> list[LinearInstance]:
+    """Problems that have a gap: with one feature, all arms may be alike."""
+    seeds = effort.seeds(f"problems of {dim} features", 5)
+    drawn = [environments.gaussian(dim, arms, seed) for seed in seeds]
+    return [problem for problem in drawn if problem.gap > 0]
+
+
 @lru_cache(maxsize=2)
 def replays(effort: Effort) -> tuple[Replay, ...]:
-    """The runs that most statements about ridge regression are checked on, by dimension.
-
-    Problems without a gap are left out: with one feature, all arms may be alike.
-    """
+    """The runs that most statements about ridge regression are checked on, by dimension."""
     base = LinUCB(delta=1 / REPLAY_HORIZON)
     policies = (
         base,
@@ -132,10 +137,7 @@ def replays(effort: Effort) -> tuple[Replay, ...]:
     )
     by_shape = []
     for dim, arms in REPLAY_SHAPES:
-        drawn = [
-            environments.gaussian(dim, arms, seed) for seed in effort.seeds(f"problems of {dim} features", 5)
-        ]
-        problems = [problem for problem in drawn if problem.gap > 0]
+        problems = _problems(effort, dim, arms)
         runs = [
             run
             for policy in policies

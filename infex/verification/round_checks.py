@@ -72,9 +72,8 @@ def inversions(schedule: Schedule, rng: np.random.Generator) -> int:
 def check_inversions(effort: Effort) -> Measured:
     """Draws that do not fit together, over all families."""
     rng = effort.rng("inversions")
-    return Measured(
-        sum(inversions(schedule, rng) for schedule in SCHEDULE_FAMILIES for _ in range(effort.scale)), limit=0
-    )
+    drawn = (inversions(schedule, rng) for schedule in SCHEDULE_FAMILIES for _ in range(effort.scale))
+    return Measured(sum(drawn), limit=0)
 
 
 def played(policy: Policy, arms: Floats, rewards: Floats, directions: int) -> list[int]:
