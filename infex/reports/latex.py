@@ -6,7 +6,7 @@ import math
 from typing import Literal
 
 from infex.checks import one_of
-from infex.reports.shown import P, Shown
+from infex.reports.shown import P, Shown, played
 
 SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -32,7 +32,7 @@ def latex(results: Shown[P], of: Literal["mean", "median"] = "mean") -> str:
     """
     one_of("of", of, ("mean", "median"))
     least = {
-        cell: min(_value(results, cell, policy, of) for policy in _played(results, cell))
+        cell: min(_value(results, cell, policy, of) for policy in played(results, cell))
         for cell in results.cells
     }
     heads = ["policy", *(escaped(results.title(cell)) for cell in results.cells)]
@@ -64,10 +64,6 @@ def escaped(text: str) -> str:
     'K = 10\\_000 \\& 5 \\%'
     """
     return "".join(SPECIAL.get(letter, letter) for letter in text)
-
-
-def _played(results: Shown[P], cell: P) -> list[str]:
-    return [policy for policy in results.policies if results.has(cell, policy)]
 
 
 def _value(results: Shown[P], cell: P, policy: str, of: str) -> float:
