@@ -168,9 +168,11 @@ def simulate(
 def _policies(policies: object) -> dict[str, Policy]:
     if not isinstance(policies, Mapping) or not policies:
         raise InvalidTarget(f"policies must be a dict of names and policies, got {told(policies)}")
-    return {
-        str(name): parse(policy) if isinstance(policy, str) else policy for name, policy in policies.items()
-    }
+    return {str(name): _policy(policy) for name, policy in policies.items()}
+
+
+def _policy(policy: Policy | str) -> Policy:
+    return parse(policy) if isinstance(policy, str) else policy
 
 
 def _problems(work: Groundwork, numbers: range, seed: int) -> tuple[list[PlannedProblem], Floats]:
