@@ -97,7 +97,5 @@ def _within(score: float) -> float:
 
 def _comma_separated(found: list[Score]) -> str:
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(Score._fields)
-    writer.writerows(found)
+    csv.writer(text, lineterminator="\n").writerows([Score._fields, *found])
     return text.getvalue()

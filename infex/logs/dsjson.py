@@ -18,11 +18,8 @@ LARGEST_ARM = 10**6
 
 def dsjson_events(lines: Iterable[str]) -> Iterator[LogEvent]:
     """The events of lines of dsjson that are to be learnt from, numbered by line."""
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            event = _event(number, line)
-            if event is not None:
-                yield event
+    events = (_event(number, line) for number, line in enumerate(lines, start=1) if line.strip())
+    return (event for event in events if event is not None)
 
 
 def _event(number: int, line: str) -> LogEvent | None:

@@ -16,7 +16,7 @@ from infex.files import replace
 from infex.reports.figure_files import DRAWN_BY, FORMATS, placed_picture
 from infex.reports.shown import Floats, P, Shown, played
 from infex.reports.strips import LOOKS, Look, Strip, strip
-from infex.reports.styles import Style, styles
+from infex.reports.styles import Style, plain_frame, styles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -257,6 +257,5 @@ def duration(seconds: float) -> str:
 
 
 def _quiet(axes: Axes) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.25, lw=0.6)
+    plain_frame(axes)
     axes.set_axisbelow(True)
