@@ -12,18 +12,17 @@ from typing import final
 import numpy as np
 
 from infex.arrays import Bools, Floats
-from infex.checks import real
 from infex.errors import InvalidLog, InvalidTarget
 from infex.evaluation import intervals
 from infex.evaluation.designs import Design, design_of, law_in
 from infex.evaluation.intervals import Bounds
+from infex.evaluation.log_arguments import confidence_level, reward_range
 from infex.evaluation.log_model import LogModel, model_of
 from infex.evaluation.supporting import MOST_MISSING
 from infex.evaluation.targets import TargetPolicy, targets_of
 from infex.features.feature_map import unit_of
 from infex.kernels.weighing import power_sums
 from infex.logs import Log, LogFacts
-from infex.logs.log_facts import range_of
 from infex.logs.log_marks import is_known
 from infex.logs.log_sums import LogSums, played_rows, spans, sums_over
 from infex.logs.looks import looks_of
@@ -167,8 +166,8 @@ def judged_sums(
 
     `rewards`, `confidence`, `noise` and `bound` are those of `evaluate`.
     """
-    level = real("confidence", confidence, above=0, most=1 - 1e-12)
-    known = sums.facts.rewards if rewards is None else range_of(rewards)
+    level = confidence_level(confidence)
+    known = reward_range(sums.facts, rewards)
     model = model_of(
         sums.log, sums.facts, sums.unit, noise=noise, bound=bound, confidence=level, rewards=known
     )

@@ -7,15 +7,14 @@ from typing import final
 
 import numpy as np
 
-from infex.errors import InvalidSetting
 from infex.evaluation import findings
 from infex.evaluation.evaluation_words import of_log
 from infex.evaluation.groundwork import Groundwork, TargetRounds, groundwork, rounds_of
+from infex.evaluation.log_arguments import require_log, reward_range
 from infex.evaluation.supporting import lacking
 from infex.evaluation.target_value import LogFinding
 from infex.evaluation.targets import TargetPolicy, one_hot
 from infex.logs import Log
-from infex.logs.log_facts import range_of
 
 ARMS_LISTED_HERE = 10
 
@@ -80,9 +79,8 @@ def check(log: Log, *, rewards: tuple[float, float] | None = None) -> LogCheck:
     >>> found.arms, found.can_tell
     ((0,), True)
     """
-    if not isinstance(log, Log):
-        raise InvalidSetting(f"log must be a Log, as evaluation.read gives it, got a {type(log).__name__}")
-    known = log.facts.rewards if rewards is None else range_of(rewards)
+    require_log(log)
+    known = reward_range(log.facts, rewards)
     work = groundwork(log, rewards=known, confidence=0.95, noise=None, bound=None)
     reasons = {log.label(arm): _why_not(work, arm) for arm in range(log.count)}
     enough = work.sums.count >= 2

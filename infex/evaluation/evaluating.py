@@ -16,13 +16,13 @@ from infex.evaluation.by_way import MODELLED, WAYS, draw_weights, drawn_by, froz
 from infex.evaluation.evaluation import Evaluation
 from infex.evaluation.groundwork import Groundwork, TargetRounds, groundwork, rounds_of
 from infex.evaluation.interval_choice import FEWEST_EFFECTIVE, NO_BOUNDS, bounds_of, mean_and_error
+from infex.evaluation.log_arguments import confidence_level, positive, require_log, reward_range
 from infex.evaluation.robust_sequence import has_all_laws
 from infex.evaluation.supporting import has_gaps, lacking, require_support
 from infex.evaluation.target_value import LogFinding, TargetValue
 from infex.evaluation.targets import targets_of
 from infex.logs import Log
 from infex.logs.log_checks import refuse
-from infex.logs.log_facts import range_of
 
 
 def evaluate(
@@ -65,21 +65,20 @@ def evaluate(
     >>> round(found["first"].value, 12)
     1.0
     """
-    if not isinstance(log, Log):
-        raise InvalidSetting(f"log must be a Log, as evaluation.read gives it, got a {type(log).__name__}")
+    require_log(log)
     one_of("way", way, WAYS)
-    reward_range = log.facts.rewards if rewards is None else range_of(rewards)
-    _check_rewards(log, reward_range)
-    if anytime and reward_range is None and way != "model":
+    known = reward_range(log.facts, rewards)
+    _check_rewards(log, known)
+    if anytime and known is None and way != "model":
         raise InvalidSetting("anytime intervals of weighted ways need rewards=(least, greatest)")
-    if bound_missing and (reward_range is None or way not in ("best", "weights") or anytime):
+    if bound_missing and (known is None or way not in ("best", "weights") or anytime):
         raise InvalidSetting("bound_missing is for plain weights, and needs rewards=(least, greatest)")
     work = groundwork(
         log,
-        rewards=reward_range,
-        confidence=real("confidence", confidence, above=0, most=1 - 1e-12),
-        noise=None if noise is None else real("noise", noise, above=0),
-        bound=None if bound is None else real("bound", bound, above=0),
+        rewards=known,
+        confidence=confidence_level(confidence),
+        noise=positive("noise", noise),
+        bound=positive("bound", bound),
         anytime=anytime,
     )
     wanted = targets_of(targets, work.log, work.looks, work.model.theta)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from infex.evaluation.comparing import REFUTED
 from infex.evaluation.evaluation_words import figure, interval, of_log, verdict_words
 from infex.evaluation.interval_picture import STRIP_STYLE, interval_strips
-from infex.evaluation.target_value import TargetValue
+from infex.evaluation.target_value import Carrier, TargetValue
 from infex.files import replace
 from infex.reports.shell import shell, table
 
@@ -99,48 +99,41 @@ def _settling(found: Evaluation) -> list[str]:
 
 
 def _values(found: Evaluation) -> str:
-    rows = [
-        [
-            f"<b>{escape(one.name)}</b>",
-            figure(one.value),
-            interval(one.low, one.high),
-            f"{WAY_WORDS.get(one.way, one.way)}<br><small>{escape(one.why)}</small>",
-            f"{one.method}<br><small>{one.ground}</small>",
-        ]
-        for one in found.judged
-    ]
-    return f'<div class="texts">{table(("", "value", "interval", "by", "interval by"), rows)}</div>'
+    rows = table(("", "value", "interval", "by", "interval by"), map(_value_row, found.judged))
+    return f'<div class="texts">{rows}</div>'
+
+
+def _value_row(one: TargetValue) -> list[str]:
+    value = [f"<b>{escape(one.name)}</b>", figure(one.value), interval(one.low, one.high)]
+    way = f"{WAY_WORDS.get(one.way, one.way)}<br><small>{escape(one.why)}</small>"
+    return [*value, way, f"{one.method}<br><small>{one.ground}</small>"]
 
 
 def _support(found: Evaluation) -> str:
-    rows = [
-        [
-            escape(one.name),
-            "assumed" if one.support is None else f"{one.support:.1%}",
-            f"{one.explorations:,}",
-            f"{one.effective:,.0f}",
-            figure(one.model),
-            figure(one.correction),
-        ]
-        for one in found.judged
-    ]
     heads = ("", "could be played", "explorations", "worth", "model says", "corrected by")
-    return table(heads, rows)
+    return table(heads, map(_support_row, found.judged))
+
+
+def _support_row(one: TargetValue) -> list[str]:
+    support = "assumed" if one.support is None else f"{one.support:.1%}"
+    counts = [f"{one.explorations:,}", f"{one.effective:,.0f}"]
+    return [escape(one.name), support, *counts, figure(one.model), figure(one.correction)]
 
 
 def _carriers(found: Evaluation) -> list[str]:
     """The five rounds that carry each estimate."""
-    parts = []
-    for one in found.judged:
-        if one.carriers:
-            rows = [
-                [f"{c.round:,}", escape(str(c.arm)), figure(c.weight), figure(c.reward), f"{c.share:.1%}"]
-                for c in one.carriers
-            ]
-            body = table(("round", "arm", "weight", "reward", "of all weights"), rows)
-            head = f"The {len(rows)} rounds that carry {escape(one.name)} most"
-            parts.append(f"<details><summary>{head}</summary>{body}</details>")
-    return parts
+    return [_carried(one) for one in found.judged if one.carriers]
+
+
+def _carried(one: TargetValue) -> str:
+    body = table(("round", "arm", "weight", "reward", "of all weights"), map(_carrier_row, one.carriers))
+    head = f"The {len(one.carriers)} rounds that carry {escape(one.name)} most"
+    return f"<details><summary>{head}</summary>{body}</details>"
+
+
+def _carrier_row(carrier: Carrier) -> list[str]:
+    figures = [figure(carrier.weight), figure(carrier.reward), f"{carrier.share:.1%}"]
+    return [f"{carrier.round:,}", escape(str(carrier.arm)), *figures]
 
 
 def _notes(found: Evaluation) -> str:
@@ -148,11 +141,12 @@ def _notes(found: Evaluation) -> str:
     said += [(each.warns, f"{one.name}: {each.words}") for one in found.judged for each in one.findings]
     if not said:
         return "<p>Nothing that would speak against these values.</p>"
-    rows = "".join(
-        f'<li class="{"fails" if warns else ""}"><b>{"warning" if warns else "note"}</b> {escape(words)}</li>'
-        for warns, words in said
-    )
-    return f'<ul class="claims">{rows}</ul>'
+    return f'<ul class="claims">{"".join(_note(warns, words) for warns, words in said)}</ul>'
+
+
+def _note(warns: bool, words: str) -> str:
+    mark, kind = ("fails", "warning") if warns else ("", "note")
+    return f'<li class="{mark}"><b>{kind}</b> {escape(words)}</li>'
 
 
 def _grounds(judged: Iterable[TargetValue]) -> str:

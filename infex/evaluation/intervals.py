@@ -81,10 +81,8 @@ def lower_student(values: Floats, doubt: float) -> float:
     """A lower bound by Student's law."""
     from scipy.special import stdtrit
 
-    n = values.size
-    return float(values.mean()) - float(stdtrit(n - 1, 1.0 - doubt)) * math.sqrt(
-        float(values.var()) / (n - 1)
-    )
+    mean, freedom = float(values.mean()), values.size - 1
+    return mean - float(stdtrit(freedom, 1.0 - doubt)) * math.sqrt(float(values.var()) / freedom)
 
 
 def resampled(values: Floats, draws: Iterable[Integers], confidence: float) -> Bounds:

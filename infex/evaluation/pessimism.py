@@ -8,12 +8,11 @@ from typing import final
 import numpy as np
 
 from infex.checks import real
-from infex.errors import InvalidSetting
 from infex.evaluation.groundwork import Groundwork, groundwork, rounds_of
 from infex.evaluation.intervals import Bounds
+from infex.evaluation.log_arguments import confidence_level, positive, require_log, reward_range
 from infex.evaluation.targets import PessimisticPolicy, logged, target_of
 from infex.logs import Log
-from infex.logs.log_facts import range_of
 from infex.logs.log_marks import Taught
 
 
@@ -65,14 +64,13 @@ def learn(
     >>> found.policy(np.eye(2)[None]).tolist(), found.floor > 0.8
     ([0], True)
     """
-    if not isinstance(log, Log):
-        raise InvalidSetting(f"log must be a Log, as evaluation.read gives it, got a {type(log).__name__}")
+    require_log(log)
     work = groundwork(
         log,
-        rewards=log.facts.rewards if rewards is None else range_of(rewards),
-        confidence=real("confidence", confidence, above=0, most=1 - 1e-12),
-        noise=None if noise is None else real("noise", noise, above=0),
-        bound=None if bound is None else real("bound", bound, above=0),
+        rewards=reward_range(log.facts, rewards),
+        confidence=confidence_level(confidence),
+        noise=positive("noise", noise),
+        bound=positive("bound", bound),
     )
     far = real("pessimism", pessimism, least=0) * work.model.ellipsoid.radius
     inverse = np.asarray(np.linalg.inv(work.model.ellipsoid.gram), dtype=np.float64)

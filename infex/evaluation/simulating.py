@@ -10,15 +10,15 @@ from typing import final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.checks import real, told, whole
+from infex.checks import told, whole
 from infex.environments.offer_sets import OfferSets
 from infex.errors import InvalidSetting, InvalidTarget
 from infex.evaluation import intervals
 from infex.evaluation.comparing import Comparison, Outcome
 from infex.evaluation.groundwork import Groundwork, groundwork
+from infex.evaluation.log_arguments import confidence_level, positive, require_log, reward_range
 from infex.evaluation.target_value import spread_of
 from infex.logs import Log
-from infex.logs.log_facts import range_of
 from infex.planning.beliefs import Belief, PlannedProblem
 from infex.policies.traits import Policy
 from infex.records.catalog import parse
@@ -136,15 +136,14 @@ def simulate(
     >>> sorted(found)
     ['all', 'rare']
     """
-    if not isinstance(log, Log):
-        raise InvalidSetting(f"log must be a Log, as evaluation.read gives it, got a {type(log).__name__}")
+    require_log(log)
     named = _policies(policies)
     work = groundwork(
         log,
-        rewards=log.facts.rewards if rewards is None else range_of(rewards),
-        confidence=real("confidence", confidence, above=0, most=1 - 1e-12),
-        noise=None if noise is None else real("noise", noise, above=0),
-        bound=None if bound is None else real("bound", bound, above=0),
+        rewards=reward_range(log.facts, rewards),
+        confidence=confidence_level(confidence),
+        noise=positive("noise", noise),
+        bound=positive("bound", bound),
     )
     numbers = range(whole("worlds", worlds, least=FEWEST_WORLDS))
     problems, best = _problems(work, numbers, whole("seed", seed))
@@ -168,9 +167,11 @@ def simulate(
 def _policies(policies: object) -> dict[str, Policy]:
     if not isinstance(policies, Mapping) or not policies:
         raise InvalidTarget(f"policies must be a dict of names and policies, got {told(policies)}")
-    return {
-        str(name): parse(policy) if isinstance(policy, str) else policy for name, policy in policies.items()
-    }
+    return {str(name): _policy(policy) for name, policy in policies.items()}
+
+
+def _policy(policy: Policy | str) -> Policy:
+    return parse(policy) if isinstance(policy, str) else policy
 
 
 def _problems(work: Groundwork, numbers: range, seed: int) -> tuple[list[PlannedProblem], Floats]:

@@ -57,15 +57,7 @@ class PessimisticPolicy:
 
     def chances(self, log: Log, looks: Looks) -> Chances:
         """Those of the rounds of a log."""
-
-        def of_span(span: slice) -> Floats:
-            scores = self.lower(looks.every(span))
-            offered = offered_in(log, span)
-            if offered is not None:
-                scores[~offered] = -np.inf
-            return one_hot(best_in_rows(scores), log.count)
-
-        return of_span
+        return lambda span: _best_on_offer(self.lower(looks.every(span)), log, span)
 
 
 @final
@@ -165,9 +157,8 @@ def offered_in(log: Log, span: slice) -> Bools | None:
 
 def uniform_in(log: Log, span: slice) -> Floats:
     """Every arm on offer with the same chance."""
-    size = len(range(*span.indices(len(log))))
     if log.offered is None:
-        return np.full((size, log.count), 1.0 / log.count)
+        return np.full((log.round[span].size, log.count), 1.0 / log.count)
     on = log.offered[span]
     found: Floats = on / on.sum(axis=1, keepdims=True)
     return found
@@ -175,15 +166,14 @@ def uniform_in(log: Log, span: slice) -> Floats:
 
 def greedy_chances(log: Log, looks: Looks, theta: Floats) -> Chances:
     """The arm of the largest estimate, by the tie rule of the house."""
+    return lambda span: _best_on_offer(np.array(looks.scores(span, theta)), log, span)
 
-    def chances(span: slice) -> Floats:
-        scores = np.array(looks.scores(span, theta))
-        offered = offered_in(log, span)
-        if offered is not None:
-            scores[~offered] = -np.inf
-        return one_hot(best_in_rows(scores), log.count)
 
-    return chances
+def _best_on_offer(scores: Floats, log: Log, span: slice) -> Floats:
+    """A chance of 1 for the arm on offer with the largest score; overwrites the scores of all others."""
+    if log.offered is not None:
+        scores[~log.offered[span]] = -np.inf
+    return one_hot(best_in_rows(scores), log.count)
 
 
 def bandit_theta(name: str, bandit: Bandit, log: Log, looks: Looks) -> Floats:
@@ -216,11 +206,7 @@ def _place(name: str, label: str | int, log: Log) -> int:
 
 
 def _always(name: str, log: Log, arm: int) -> Chances:
-    def chances(span: slice) -> Floats:
-        size = len(range(*span.indices(len(log))))
-        return _on_offer(name, np.full(size, arm), log, span)
-
-    return chances
+    return lambda span: _on_offer(name, np.full(log.round[span].size, arm), log, span)
 
 
 def _given(name: str, values: np.ndarray, log: Log) -> Chances:

@@ -111,13 +111,20 @@ def confirm(
 ) -> Confirmation:
     """The best and those that came next, on so many seeds after the last of the sweep."""
     count, near = whole("seeds", seeds, least=1), whole("neighbours", neighbours, least=0)
-    cell, first = chosen.cell, max(sweep.seeds) + 1
-    names = (cell.environment, *chosen.ranked[: 1 + near])
-    horizon = sweep.horizon if cell.horizon is None else cell.horizon
-    again = dataclasses.replace(sweep, only=names, seeds=range(first, first + count), horizon=horizon)
-    results = again.run(workers=workers, progress=progress)
+    results = _on_fresh_seeds(chosen, sweep, count, near).run(workers=workers, progress=progress)
+    return Confirmation(chosen, results, _same_problem(results, chosen.cell))
+
+
+def _on_fresh_seeds(chosen: Best, sweep: Sweep, count: int, near: int) -> Sweep:
+    names, first = (chosen.cell.environment, *chosen.ranked[: 1 + near]), max(sweep.seeds) + 1
+    horizon = sweep.horizon if chosen.cell.horizon is None else chosen.cell.horizon
+    return dataclasses.replace(sweep, only=names, seeds=range(first, first + count), horizon=horizon)
+
+
+def _same_problem(results: Results, cell: Cell) -> Cell:
+    """The cell of the same environment, dimension and number of arms, whatever its other settings."""
     shape = (cell.environment, cell.dim, cell.arms)
-    alike = [each for each in results.cells if (each.environment, each.dim, each.arms) == shape]
-    if not alike:
-        raise InvalidSetting(f"no fresh run of {cell} went well; the problems were {results.cells}")
-    return Confirmation(chosen, results, alike[0])
+    for other in results.cells:
+        if (other.environment, other.dim, other.arms) == shape:
+            return other
+    raise InvalidSetting(f"no fresh run of {cell} went well; the problems were {results.cells}")

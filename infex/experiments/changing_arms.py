@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from infex.experiments.paper import bases_and_infex
 from infex.experiments.results import Cell, Results
 from infex.experiments.sweep import Sweep
 from infex.experiments.verdict import Verdict
+from infex.reports.shown import played
 
 CHANGING_TITLE = "Infrequent exploration with arms that change"
 CHANGING_HEADING = "What the paper's appendix discusses, on these runs"
@@ -58,46 +59,29 @@ def changing_arms(
 
 def verdicts(results: Results) -> list[Verdict]:
     """A verdict on each kind of problem: in how many cells its claim holds, and the figures."""
-    judged = [
-        _verdict(
-            results,
-            "moving",
-            "Diverse contexts explore by themselves: greedy's mean regret is at most "
-            f"{NEAR_FACTOR:g} times the least of all policies.",
-            _greedy_is_near,
-            _means,
-        ),
-        _verdict(
-            results,
-            "fixed",
-            "With a fixed best arm among changing ones, where the theorem holds, INFEX keeps the order of "
-            "its base: less mean regret, and less in the second half of the rounds than in the first.",
-            _keeps_order,
-            _halves,
-        ),
-        _verdict(
-            results,
-            "recurring",
-            "A best arm that moves without diverse contexts, where nothing is proven: greedy locks on worse "
-            "arms in some instances, and has more mean regret than every INFEX.",
-            _greedy_is_worst,
-            _counts,
-        ),
-    ]
+    judged = [_verdict(results, claim) for claim in CHANGING_CLAIMS]
     return [verdict for verdict in judged if verdict.cells > 0]
 
 
-def _verdict(
-    results: Results,
-    kind: str,
-    claim: str,
-    holds: Callable[[Results, Cell], bool],
-    note: Callable[[Results, Cell], str],
-) -> Verdict:
-    cells = [cell for cell in results.cells if _kind(results, cell) == kind and results.has(cell, "Greedy")]
-    cells = [cell for cell in cells if _explorers(results, cell)]
-    words = " ".join(f"{results.title(cell)}: {note(results, cell)}." for cell in cells)
-    return Verdict(claim, sum(holds(results, cell) for cell in cells), len(cells), words)
+class ChangingClaim(NamedTuple):
+    """What is claimed of a kind of problem, whether a cell bears it out, and the figures of a cell."""
+
+    kind: str
+    words: str
+    holds: Callable[[Results, Cell], bool]
+    note: Callable[[Results, Cell], str]
+
+
+def _verdict(results: Results, claim: ChangingClaim) -> Verdict:
+    cells = [cell for cell in results.cells if _can_tell(results, cell, claim.kind)]
+    words = " ".join(f"{results.title(cell)}: {claim.note(results, cell)}." for cell in cells)
+    return Verdict(claim.words, sum(claim.holds(results, cell) for cell in cells), len(cells), words)
+
+
+def _can_tell(results: Results, cell: Cell, kind: str) -> bool:
+    """Is it of that kind, with runs of greedy and of some INFEX?"""
+    is_known = _kind(results, cell) == kind and results.has(cell, "Greedy")
+    return is_known and bool(_explorers(results, cell))
 
 
 def _kind(results: Results, cell: Cell) -> str | None:
@@ -106,13 +90,9 @@ def _kind(results: Results, cell: Cell) -> str | None:
     return told.get("environment_best") if told.get("environment_kind") == "changing" else None
 
 
-def _present(results: Results, cell: Cell) -> list[str]:
-    return [policy for policy in results.policies if results.has(cell, policy)]
-
-
 def _explorers(results: Results, cell: Cell) -> list[str]:
     """The policies of a cell that are an `Infex`."""
-    return [policy for policy in _present(results, cell) if policy in results.bases]
+    return [policy for policy in played(results, cell) if policy in results.bases]
 
 
 def _mean(results: Results, cell: Cell, policy: str) -> float:
@@ -136,16 +116,17 @@ def _growth(results: Results, cell: Cell, policy: str) -> float:
 
 
 def _greedy_is_near(results: Results, cell: Cell) -> bool:
-    return all(_is_below(results, cell, "Greedy", policy, NEAR_FACTOR) for policy in _present(results, cell))
+    return all(_is_below(results, cell, "Greedy", policy, NEAR_FACTOR) for policy in played(results, cell))
 
 
 def _keeps_order(results: Results, cell: Cell) -> bool:
-    def keeps(policy: str) -> bool:
-        base = results.bases[policy]
-        less = not results.has(cell, base) or _is_below(results, cell, policy, base)
-        return less and _growth(results, cell, policy) < 1.0
+    return all(_keeps_order_of_base(results, cell, policy) for policy in _explorers(results, cell))
 
-    return all(map(keeps, _explorers(results, cell)))
+
+def _keeps_order_of_base(results: Results, cell: Cell, policy: str) -> bool:
+    base = results.bases[policy]
+    less = not results.has(cell, base) or _is_below(results, cell, policy, base)
+    return less and _growth(results, cell, policy) < 1.0
 
 
 def _greedy_is_worst(results: Results, cell: Cell) -> bool:
@@ -153,22 +134,49 @@ def _greedy_is_worst(results: Results, cell: Cell) -> bool:
 
 
 def _means(results: Results, cell: Cell) -> str:
-    return ", ".join(f"{policy} {_mean(results, cell, policy):,.0f}" for policy in _present(results, cell))
+    return ", ".join(f"{policy} {_mean(results, cell, policy):,.0f}" for policy in played(results, cell))
 
 
 def _halves(results: Results, cell: Cell) -> str:
-    shares = ", ".join(f"{policy} {_growth(results, cell, policy):.2f}" for policy in _present(results, cell))
+    shares = ", ".join(f"{policy} {_growth(results, cell, policy):.2f}" for policy in played(results, cell))
     return f"second half over first {shares}"
 
 
 def _counts(results: Results, cell: Cell) -> str:
     compared = [(policy, results.compare(cell, policy, "Greedy")) for policy in _explorers(results, cell)]
     less = ", ".join(f"{policy} in {pairs.below} of {pairs.pairs}" for policy, pairs in compared)
-    worst = ", ".join(
-        f"{policy} {results.regret(cell, policy).max():,.0f}"
-        for policy in ("Greedy", *_explorers(results, cell))
-    )
     return (
-        f"less regret than greedy: {less} instances; in the worst instance {worst}; greedy's second half "
-        f"over its first {_growth(results, cell, 'Greedy'):.2f}"
+        f"less regret than greedy: {less} instances; in the worst instance {_worst(results, cell)}; greedy's "
+        f"second half over its first {_growth(results, cell, 'Greedy'):.2f}"
     )
+
+
+def _worst(results: Results, cell: Cell) -> str:
+    """The most regret of greedy and of each INFEX."""
+    most = {name: results.regret(cell, name).max() for name in ("Greedy", *_explorers(results, cell))}
+    return ", ".join(f"{policy} {regret:,.0f}" for policy, regret in most.items())
+
+
+CHANGING_CLAIMS = (
+    ChangingClaim(
+        "moving",
+        "Diverse contexts explore by themselves: greedy's mean regret is at most "
+        f"{NEAR_FACTOR:g} times the least of all policies.",
+        _greedy_is_near,
+        _means,
+    ),
+    ChangingClaim(
+        "fixed",
+        "With a fixed best arm among changing ones, where the theorem holds, INFEX keeps the order of "
+        "its base: less mean regret, and less in the second half of the rounds than in the first.",
+        _keeps_order,
+        _halves,
+    ),
+    ChangingClaim(
+        "recurring",
+        "A best arm that moves without diverse contexts, where nothing is proven: greedy locks on worse "
+        "arms in some instances, and has more mean regret than every INFEX.",
+        _greedy_is_worst,
+        _counts,
+    ),
+)

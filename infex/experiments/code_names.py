@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dis
 import importlib
 import importlib.util
@@ -59,7 +60,5 @@ def _dots(level: object) -> str:
 
 
 def _imported(name: str, package: str) -> Iterator[types.ModuleType]:
-    try:
+    with contextlib.suppress(Exception, SystemExit):  # of any module; running the code will tell
         yield importlib.import_module(importlib.util.resolve_name(name, package or None))
-    except (Exception, SystemExit):  # a module may raise anything; running the code will tell
-        return

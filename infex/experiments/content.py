@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import itertools
 import sys
 import types
 from collections.abc import Iterator
@@ -131,21 +132,22 @@ def _parts(thing: object) -> Iterator[tuple[bool, object]]:
 
 def _state(thing: object) -> Iterator[object]:
     """The fields of a dataclass, or what pickle would keep of another object; nothing if pickle refuses."""
-    if dataclasses.is_dataclass(thing):
-        for field in dataclasses.fields(thing):
-            if field.init or field.compare:
-                yield field.name
-                yield getattr(thing, field.name)
-        return
+    return _fields(thing) if dataclasses.is_dataclass(thing) else _pickled(thing)
+
+
+def _fields(thing: Any) -> Iterator[object]:
+    """Names and values of the fields that tell one object from another."""
+    fields = [field.name for field in dataclasses.fields(thing) if field.init or field.compare]
+    return itertools.chain.from_iterable((name, getattr(thing, name)) for name in fields)
+
+
+def _pickled(thing: object) -> Iterator[object]:
     try:
         kept: Any = thing.__reduce_ex__(4)
     except Exception:  # pickle refuses locks, open files, ...
         return
-    if isinstance(kept, str):
-        yield kept
-        return
-    for part in kept[1:]:  # the first part is the function that pickle would call
-        yield list(part) if isinstance(part, Iterator) else part
+    parts = [kept] if isinstance(kept, str) else kept[1:]  # behind the function that pickle would call
+    yield from (list(part) if isinstance(part, Iterator) else part for part in parts)
 
 
 def _code(

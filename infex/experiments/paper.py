@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,12 @@ PAPER_HORIZON = 10_000
 TOLD_THE_GAP = "OLSBandit(preset=paper)"
 OLS_BANDITS = ("OLSBandit", TOLD_THE_GAP)  # the second forces eight times as many rounds
 TIME_NOISE = 0.1  # medians of time differ by this part by chance alone
+Average = Callable[[Floats], np.floating[Any]]
+Pairs = list[tuple[str, str]]
+INEFFICIENT = (
+    "OLSBandit is inefficient, as most of its rounds are forced: more mean regret than INFEX with m = 5, "
+    "with either base."
+)
 
 
 def policies() -> list[str]:
@@ -59,40 +65,7 @@ def paper(
 
 def verdicts(results: Results) -> list[Verdict]:
     """Each claim of the paper, and in how many cells it holds, of those that can tell."""
-    judged = [
-        _claim(
-            results,
-            f"LinTS improves for m = {_listed(PAPER_PERIODS)}: INFEX has less mean regret than LinTS itself.",
-            [(f"Infex(LinTS, every({period}))", "LinTS") for period in PAPER_PERIODS],
-        ),
-        _claim(
-            results,
-            "LinUCB improves for m = 5.",
-            [("Infex(LinUCB, every(5))", "LinUCB")],
-        ),
-        _claim(
-            results,
-            "Infex(LinUCB, every(5)) and Infex(LinTS, every(m)) also have less mean regret than Greedy, for "
-            f"m = {_listed(PAPER_PERIODS)}.",
-            [("Infex(LinUCB, every(5))", "Greedy")]
-            + [(f"Infex(LinTS, every({period}))", "Greedy") for period in PAPER_PERIODS],
-        ),
-        _time_claim(
-            results,
-            f"Computation time falls for m = {_listed(PAPER_PERIODS)}, with either base.",
-            [
-                (f"Infex({base}, every({period}))", base)
-                for base in ("LinUCB", "LinTS")
-                for period in PAPER_PERIODS
-            ],
-        ),
-        _claim(
-            results,
-            "Epsilon-greedy is decent: less mean regret than LinUCB and LinTS.",
-            [("EpsilonGreedy", "LinUCB"), ("EpsilonGreedy", "LinTS")],
-        ),
-        _forced_claim(results),
-    ]
+    judged = [claim(results) for claim in PAPER_CLAIMS]
     return [verdict for verdict in judged if verdict.cells > 0]
 
 
@@ -106,13 +79,13 @@ def figures(results: Results) -> dict[int, int] | None:
 def caveat(results: Results) -> str:
     """What a reader of the verdicts should know: whether runs are as long as the paper's."""
     given = results.about.get("horizon", PAPER_HORIZON)
-    horizons = given if isinstance(given, list | tuple) else [given]
-    words = " and ".join(f"{horizon:,}" for horizon in horizons)
-    return (
-        ""
-        if list(horizons) == [PAPER_HORIZON]
-        else f"The paper plays {PAPER_HORIZON:,} rounds; these runs have {words}."
-    )
+    horizons = list(given) if isinstance(given, list | tuple) else [given]
+    words = f"The paper plays {PAPER_HORIZON:,} rounds; these runs have {_told_rounds(horizons)}."
+    return "" if horizons == [PAPER_HORIZON] else words
+
+
+def _told_rounds(horizons: Iterable[int]) -> str:
+    return " and ".join(f"{horizon:,}" for horizon in horizons)
 
 
 def _is_of_the_paper(results: Results, cell: Cell) -> bool:
@@ -121,16 +94,44 @@ def _is_of_the_paper(results: Results, cell: Cell) -> bool:
     return told == of_problem(Recipe("gaussian", (("dim", cell.dim), ("arms", cell.arms))))
 
 
-def _claim(results: Results, claim: str, pairs: list[tuple[str, str]]) -> Verdict:
+def _claim(results: Results, claim: str, pairs: Pairs) -> Verdict:
     """The claim that the first of each pair has less mean regret; the note says the same of medians."""
     cells = _telling(results, pairs)
-    means, medians = (
-        sum(_all_below(results, cell, pairs, average) for cell in cells) for average in (np.mean, np.median)
-    )
+    means, medians = (_count_below(results, cells, pairs, average) for average in (np.mean, np.median))
     return Verdict(claim, means, len(cells), f"In median regret: {medians} of {len(cells)}.")
 
 
-def _forced_claim(results: Results) -> Verdict:
+def _lints_improves(results: Results) -> Verdict:
+    words = f"LinTS improves for m = {_listed(PAPER_PERIODS)}: INFEX has less mean regret than LinTS itself."
+    return _claim(results, words, _infex_and("LinTS", "LinTS"))
+
+
+def _linucb_improves(results: Results) -> Verdict:
+    return _claim(results, "LinUCB improves for m = 5.", [("Infex(LinUCB, every(5))", "LinUCB")])
+
+
+def _infex_beats_greedy(results: Results) -> Verdict:
+    least = "Infex(LinUCB, every(5)) and Infex(LinTS, every(m)) also have less mean regret than Greedy"
+    pairs = [("Infex(LinUCB, every(5))", "Greedy"), *_infex_and("LinTS", "Greedy")]
+    return _claim(results, f"{least}, for m = {_listed(PAPER_PERIODS)}.", pairs)
+
+
+def _time_falls(results: Results) -> Verdict:
+    words = f"Computation time falls for m = {_listed(PAPER_PERIODS)}, with either base."
+    return _time_claim(results, words, _infex_and("LinUCB", "LinUCB") + _infex_and("LinTS", "LinTS"))
+
+
+def _epsilon_greedy_is_decent(results: Results) -> Verdict:
+    words = "Epsilon-greedy is decent: less mean regret than LinUCB and LinTS."
+    return _claim(results, words, [("EpsilonGreedy", "LinUCB"), ("EpsilonGreedy", "LinTS")])
+
+
+def _infex_and(base: str, other: str) -> Pairs:
+    """INFEX of a base with each period of the paper, and what it is compared with."""
+    return [(f"Infex({base}, every({period}))", other) for period in PAPER_PERIODS]
+
+
+def _ols_bandit_is_inefficient(results: Results) -> Verdict:
     """The claim on OLSBandit, where it forces most of its rounds, as in the paper; the note says of the rest.
 
     In a cell where both of ours do, it is judged by the one that forces more.
@@ -146,19 +147,16 @@ def _forced_claim(results: Results) -> Verdict:
                 judged[cell], medians[cell] = mean, _all_below(results, cell, pairs, np.median)
             else:
                 rest[cell] = mean
-    note = f"In median regret: {sum(medians.values())} of {len(judged)}."
-    if rest:
-        note += f" Where it forces fewer, in mean regret: {sum(rest.values())} of {len(rest)}."
-    return Verdict(
-        "OLSBandit is inefficient, as most of its rounds are forced: more mean regret than INFEX with m = 5, "
-        "with either base.",
-        sum(judged.values()),
-        len(judged),
-        note,
-    )
+    note = f"In median regret: {sum(medians.values())} of {len(judged)}.{_where_few_are_forced(rest)}"
+    return Verdict(INEFFICIENT, sum(judged.values()), len(judged), note)
 
 
-def _time_claim(results: Results, claim: str, pairs: list[tuple[str, str]]) -> Verdict:
+def _where_few_are_forced(below: Mapping[Cell, bool]) -> str:
+    words = f" Where it forces fewer, in mean regret: {sum(below.values())} of {len(below)}."
+    return words if below else ""
+
+
+def _time_claim(results: Results, claim: str, pairs: Pairs) -> Verdict:
     """The claim that the first of each pair takes less time, in the median; small differences are noise."""
     cells = _telling(results, pairs)
     ratios = [_time_ratio(results, cell, *pair) for cell in cells for pair in pairs]
@@ -173,13 +171,10 @@ def _time_ratio(results: Results, cell: Cell, one: str, other: str) -> float:
     return float(np.median(left)) / max(float(np.median(right)), 1e-9)
 
 
-def _telling(results: Results, pairs: list[tuple[str, str]]) -> list[Cell]:
+def _telling(results: Results, pairs: Pairs) -> list[Cell]:
     """The cells of the paper's problem in which all pairs were played."""
-    return [
-        cell
-        for cell in results.cells
-        if _is_of_the_paper(results, cell) and all(_can_be_told(results, cell, *pair) for pair in pairs)
-    ]
+    cells = [cell for cell in results.cells if _is_of_the_paper(results, cell)]
+    return [cell for cell in cells if all(_can_be_told(results, cell, *pair) for pair in pairs)]
 
 
 def _can_be_told(results: Results, cell: Cell, one: str, other: str) -> bool:
@@ -188,16 +183,25 @@ def _can_be_told(results: Results, cell: Cell, one: str, other: str) -> bool:
     return results.has(cell, one) and results.has(cell, other) and results.both(cell, one, other)[0].size > 0
 
 
-def _all_below(
-    results: Results, cell: Cell, pairs: list[tuple[str, str]], average: Callable[[Floats], np.floating[Any]]
-) -> bool:
+def _count_below(results: Results, cells: list[Cell], pairs: Pairs, average: Average) -> int:
+    return sum(_all_below(results, cell, pairs, average) for cell in cells)
+
+
+def _all_below(results: Results, cell: Cell, pairs: Pairs, average: Average) -> bool:
     """Has the first of each pair less regret than the second, over the seeds that both played?"""
-    for one, other in pairs:
-        left, right = results.both(cell, one, other)
-        if not average(left) < average(right):
-            return False
-    return True
+    each = (results.both(cell, one, other) for one, other in pairs)
+    return all(average(left) < average(right) for left, right in each)
 
 
 def _listed(numbers: Iterable[int]) -> str:
     return ", ".join(map(str, numbers))
+
+
+PAPER_CLAIMS = (
+    _lints_improves,
+    _linucb_improves,
+    _infex_beats_greedy,
+    _time_falls,
+    _epsilon_greedy_is_decent,
+    _ols_bandit_is_inefficient,
+)

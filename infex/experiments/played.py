@@ -61,11 +61,8 @@ class PlayedRuns:
     @functools.cached_property
     def rules(self) -> dict[str, str]:
         """When each policy that has a schedule explores, and on which data its base learns."""
-        return {
-            record["policy"]: f"{record['schedule']}, {record.get('data')}"
-            for record in self.settings["policies"]
-            if record.get("schedule") is not None
-        }
+        ruled = [record for record in self.settings["policies"] if record.get("schedule") is not None]
+        return {record["policy"]: f"{record['schedule']}, {record.get('data')}" for record in ruled}
 
     def problem(self, cell: Cell) -> Facts:
         """The settings of a problem, by the names of their columns."""

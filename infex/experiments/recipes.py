@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import itertools
@@ -88,10 +89,9 @@ class Recipe:
 
     def code(self) -> str:
         """A digest of what makes the problem: its settings, and a user's function or object; "" of none."""
-        try:
+        with contextlib.suppress(InfexError):  # it cannot be loaded here; playing it will record why
             return digest((self.source if self.is_of_a_kind else self.maker(), self.settings))
-        except InfexError:  # it cannot be loaded here; playing it will record why
-            return ""
+        return ""
 
     def _content(self, seed: int, code: str, known: str | None = None) -> ProblemContent:
         try:

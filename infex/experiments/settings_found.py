@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PROBLEM_SETTINGS = ("dim", "arms", "horizon")  # beside those that begin with "environment_"
+RegretsByValue = dict[Any, list[float]]
 MEASURED = {*RUN_COLUMNS.names} - {"environment", "policy", *PROBLEM_SETTINGS}
 NAMING_COLUMNS = ("policy", "base", "schedule", "estimator")  # which hold other settings in them
 
@@ -155,15 +156,13 @@ def _refuse_unknown(name: str, known: list[str]) -> None:
         raise InvalidSetting(f"no setting is called {name!r}{hint(name, known)}; there are {listed}")
 
 
-def _grouped(
-    rows: list[Facts], setting: str, others: list[str]
-) -> dict[tuple[Any, ...], dict[Any, list[float]]]:
+def _grouped(rows: list[Facts], setting: str, others: list[str]) -> dict[tuple[Any, ...], RegretsByValue]:
     """Regret by the values of the setting, for each mixture of the others."""
     lines = grouped(rows, lambda row: tuple(row[name] for name in others))
     return {line: _regrets(some, setting) for line, some in lines.items()}
 
 
-def _regrets(rows: list[Facts], setting: str) -> dict[Any, list[float]]:
+def _regrets(rows: list[Facts], setting: str) -> RegretsByValue:
     """All regrets for each value of the setting."""
     by_value = grouped(rows, lambda row: row[setting])
     return {value: [row["regret"] for row in some] for value, some in by_value.items()}

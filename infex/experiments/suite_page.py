@@ -59,24 +59,21 @@ def _all_in_all(found: list[Score]) -> str:
 
 def _challenge(name: str, found: list[Score]) -> list[str]:
     """What a challenge shows, and how all did, the best first."""
-    known = {each.name: each for each in CHALLENGES}
     mine = sorted((each for each in found if each.challenge == name), key=lambda each: -each.score)
-    rows = [
-        [
-            f"<code>{escape(each.policy)}</code>",
-            f"{_bar(each)} {'' if math.isnan(each.score) else format(each.score, '.2f')}",
-            _between(each),
-            f"{each.regret:,.1f}",
-            f"{each.milliseconds:,.2f}",
-        ]
-        for each in mine
-    ]
-    about = known.get(name)
-    return [
-        f"<h2>{escape(name[:1].upper() + name[1:])}</h2>",
-        "" if about is None else f"<p>{escape(about.shows)} <code>{escape(about.environment)}</code></p>",
-        table(("policy", "score", "95 %", "regret", "ms a run"), rows),
-    ]
+    scored = table(("policy", "score", "95 %", "regret", "ms a run"), map(_row, mine))
+    return [f"<h2>{escape(name[:1].upper() + name[1:])}</h2>", _shows(name), scored]
+
+
+def _shows(name: str) -> str:
+    known = (each for each in CHALLENGES if each.name == name)
+    words = (f"<p>{escape(each.shows)} <code>{escape(each.environment)}</code></p>" for each in known)
+    return next(words, "")
+
+
+def _row(score: Score) -> list[str]:
+    points = f"{_bar(score)} {'' if math.isnan(score.score) else format(score.score, '.2f')}"
+    measured = [f"{score.regret:,.1f}", f"{score.milliseconds:,.2f}"]
+    return [f"<code>{escape(score.policy)}</code>", points, _between(score), *measured]
 
 
 def _between(each: Score) -> str:
@@ -100,7 +97,5 @@ def _within(score: float) -> float:
 
 def _comma_separated(found: list[Score]) -> str:
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(Score._fields)
-    writer.writerows(found)
+    csv.writer(text, lineterminator="\n").writerows([Score._fields, *found])
     return text.getvalue()

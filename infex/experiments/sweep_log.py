@@ -41,11 +41,9 @@ class SweepLog:
 
     def failures(self) -> tuple[dict[str, str], ...]:
         """The runs that failed, in the order of the sweep, with their tracebacks."""
-        return tuple(
-            {"key": key, "run": str(task), "traceback": self._tracebacks[key]}
-            for key, task in self._tasks.items()
-            if key in self._tracebacks
-        )
+        failed = {key: task for key, task in self._tasks.items() if key in self._tracebacks}
+        told = self._tracebacks
+        return tuple({"key": key, "run": str(task), "traceback": told[key]} for key, task in failed.items())
 
     def warn(self, stacklevel: int) -> None:
         """Gives the warnings of all runs, each once, and one if runs failed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import math
@@ -107,10 +108,9 @@ def _named(value: Any) -> dict[str, Any]:
 
 def _is(reference: str, thing: object) -> bool:
     """Does a module other than the program itself have this very thing under this name?"""
-    try:
+    with contextlib.suppress(InfexError):
         return not reference.startswith("__main__:") and load(reference) is thing
-    except InfexError:
-        return False
+    return False
 
 
 def _alive(kept: Any, where: str) -> Any:

@@ -18,43 +18,54 @@ LARGEST_ARM = 10**6
 
 def dsjson_events(lines: Iterable[str]) -> Iterator[LogEvent]:
     """The events of lines of dsjson that are to be learnt from, numbered by line."""
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            event = _event(number, line)
-            if event is not None:
-                yield event
+    events = (_event(number, line) for number, line in enumerate(lines, start=1) if line.strip())
+    return (event for event in events if event is not None)
 
 
 def _event(number: int, line: str) -> LogEvent | None:
+    said = _parsed(number, line)
+    if said.get("_skipLearn") is True:
+        return None
+    each = [named_features(arm) for arm in _offered(said)]
+    return LogEvent(
+        number=number,
+        arm=_arm(said, number),
+        reward=0.0 - number_in(said, "_label_cost", number),
+        probability=number_in(said, "_label_probability", number),
+        chances=_chances(said, number, len(each)),
+        shared=named_features(said.get("c")),
+        each=each,
+        kept=_kept(said, number),
+        id=text_in(said, "EventId"),
+        time=text_in(said, "Timestamp"),
+    )
+
+
+def _parsed(number: int, line: str) -> dict[str, Any]:
     try:
         said = json.loads(line, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         raise InvalidLog(f"line {number} is no event of dsjson") from None
     if not isinstance(said, dict) or "_label_cost" not in said:
         raise InvalidLog(f"line {number} has no _label_cost, as events of dsjson have")
-    if said.get("_skipLearn") is True:
-        return None
-    context = said.get("c") if isinstance(said.get("c"), dict) else {}
-    assert isinstance(context, dict)
-    multi = context.get("_multi")
-    each = [named_features(arm) for arm in multi] if isinstance(multi, list) else []
-    arm = _arm(said, number)
-    return LogEvent(
-        number=number,
-        arm=arm,
-        reward=0.0 - number_in(said, "_label_cost", number),
-        probability=number_in(said, "_label_probability", number),
-        chances=_chances(said, number, len(each)),
-        shared=named_features(context),
-        each=each,
-        kept=_kept(said, number),
-        id=said.get("EventId") if isinstance(said.get("EventId"), str) else None,
-        time=said.get("Timestamp") if isinstance(said.get("Timestamp"), str) else None,
-    )
+    return said
+
+
+def _offered(said: dict[str, Any]) -> list[object]:
+    """What an event says of each arm; nothing where it does not tell arms apart."""
+    context = said.get("c")
+    multi = context.get("_multi") if isinstance(context, dict) else None
+    return multi if isinstance(multi, list) else []
 
 
 def _refuse_constant(word: str) -> float:
     raise ValueError(word)
+
+
+def text_in(said: dict[str, Any], name: str) -> str | None:
+    """A text of an event; None where it has none."""
+    value = said.get(name)
+    return value if isinstance(value, str) else None
 
 
 def number_in(said: dict[str, Any], name: str, number: int) -> float:

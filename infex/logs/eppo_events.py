@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from infex.errors import InvalidLog
-from infex.logs.dsjson import number_in
+from infex.logs.dsjson import number_in, text_in
 from infex.logs.event_rows import LogEvent, named_features
 
 SUBJECT = ("subjectNumericAttributes", "subjectCategoricalAttributes")
@@ -52,6 +52,6 @@ def _event(number: int, said: dict[str, Any], reward: str) -> LogEvent:
         reward=None if said[reward] is None else number_in(said, reward, number),
         probability=number_in(said, "actionProbability", number),
         shared=shared,
-        time=said.get("timestamp") if isinstance(said.get("timestamp"), str) else None,
-        unit=said.get("subject") if isinstance(said.get("subject"), str) else None,
+        time=text_in(said, "timestamp"),
+        unit=text_in(said, "subject"),
     )

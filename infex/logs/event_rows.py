@@ -72,36 +72,79 @@ def event_tables(
 def _table(events: Sequence[LogEvent], names: EventNames) -> pa.Table:
     import pyarrow as pa
 
-    columns: dict[str, Any] = {
+    columns = _certain(events) | _optional(events)
+    if names.context:
+        columns["context"] = _contexts(events, names.context)
+    if names.arms:
+        columns["arms"] = _sets(events, names.arms)
+    elif _vary_in_size(events):
+        columns["offered"] = pa.array([[True] * len(event.each) for event in events])
+    if any(event.chances is not None for event in events):
+        columns["laws"] = _laws(events)
+    return pa.table(columns)
+
+
+def _certain(events: Sequence[LogEvent]) -> dict[str, pa.Array]:
+    """The columns that every log has."""
+    import pyarrow as pa
+
+    return {
         "round": pa.array([event.number for event in events], pa.int64()),
         "arm": pa.array([event.arm for event in events]),
         "reward": pa.array([event.reward for event in events], pa.float64()),
     }
-    singles: dict[str, list[Any]] = {
+
+
+def _optional(events: Sequence[LogEvent]) -> dict[str, pa.Array]:
+    """The columns of single values that some event has."""
+    import pyarrow as pa
+
+    columns: dict[str, list[Any]] = {
         "probability": [event.probability for event in events],
         "kept": [event.kept for event in events],
         "id": [event.id for event in events],
         "time": [_date(event) for event in events],
         "unit": [event.unit for event in events],
     }
-    columns |= {
-        name: pa.array(each) for name, each in singles.items() if any(one is not None for one in each)
-    }
-    if names.context:
-        rows = [[event.shared.get(name, 0.0) for name in names.context] for event in events]
-        columns["context"] = pa.array(rows, pa.list_(pa.float64()))
+    return {name: pa.array(column) for name, column in columns.items() if _is_said(column)}
+
+
+def _is_said(column: Iterable[object]) -> bool:
+    return any(value is not None for value in column)
+
+
+def _contexts(events: Sequence[LogEvent], names: tuple[str, ...]) -> pa.Array:
+    import pyarrow as pa
+
+    rows = [_numbers(event.shared, names) for event in events]
+    return pa.array(rows, pa.list_(pa.float64()))
+
+
+def _sets(events: Sequence[LogEvent], names: tuple[str, ...]) -> pa.Array:
+    import pyarrow as pa
+
+    sets = [[_numbers(arm, names) for arm in event.each] for event in events]
+    return pa.array(sets, pa.list_(pa.list_(pa.float64())))
+
+
+def _numbers(features: Named, names: tuple[str, ...]) -> list[float]:
+    return [features.get(name, 0.0) for name in names]
+
+
+def _vary_in_size(events: Sequence[LogEvent]) -> bool:
+    """Are the arms of some events more than those of others, and told of all?"""
     sizes = {len(event.each) for event in events}
-    if not names.arms and len(sizes) > 1 and 0 not in sizes:
-        columns["offered"] = pa.array([[True] * len(event.each) for event in events])
-    if names.arms:
-        sets = [[[arm.get(name, 0.0) for name in names.arms] for arm in event.each] for event in events]
-        columns["arms"] = pa.array(sets, pa.list_(pa.list_(pa.float64())))
+    return len(sizes) > 1 and 0 not in sizes
+
+
+def _laws(events: Sequence[LogEvent]) -> pa.Array:
+    """The chances of all arms where they are told, with zeros up to the most arms there are."""
+    import pyarrow as pa
+
     laws = [None if event.chances is None else _law(event) for event in events]
-    if any(law is not None for law in laws):
-        width = max(len(law) for law in laws if law is not None)
-        padded = [None if law is None else [*law, *[0.0] * (width - len(law))] for law in laws]
-        columns["laws"] = pa.array(padded, pa.list_(pa.float64()))
-    return pa.table(columns)
+    width = max(len(law) for law in laws if law is not None)
+    padded = [None if law is None else [*law, *[0.0] * (width - len(law))] for law in laws]
+    return pa.array(padded, pa.list_(pa.float64()))
 
 
 def _law(event: LogEvent) -> list[float]:

@@ -6,6 +6,7 @@ before. So sums over all rows are those that the bandit itself has kept.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -133,20 +134,28 @@ def _fixed(headers: Sequence[LogHeader]) -> JoinedHeaders:
     wide = [np.pad(each, ((0, 0), (0, width - each.shape[1]))) for each in rows]
     named = [_by_looks(each, header.labels) for each, header in zip(wide, headers, strict=True)]
     order, places = _places(named)
-    looks = {
-        key: row for some, era in zip(named, wide, strict=True) for key, row in zip(some, era, strict=True)
-    }
-    names = {
-        key: label
-        for some, header in zip(named, headers, strict=True)
-        for key, label in zip(some, header.labels or (), strict=False)
-    }
-    labels = tuple(names[key] for key in order) if len(set(names.values())) == len(order) else None
-    header = LogHeader(headers[-1].facts, np.array([looks[key] for key in order]), labels)
+    header = LogHeader(headers[-1].facts, _looks(order, named, wide), _labels(order, named, headers))
     eras = [
         Era(each, np.arange(row.shape[1]), len(order), width) for each, row in zip(places, rows, strict=True)
     ]
     return JoinedHeaders(header, tuple(eras))
+
+
+def _looks(order: list[Hashable], named: Sequence[Keys], wide: Sequence[Floats]) -> Floats:
+    """The features of all arms, in this order."""
+    pairs = (zip(keys, rows, strict=True) for keys, rows in zip(named, wide, strict=True))
+    looks = dict(itertools.chain.from_iterable(pairs))
+    return np.array([looks[key] for key in order])
+
+
+def _labels(
+    order: list[Hashable], named: Sequence[Keys], headers: Sequence[LogHeader]
+) -> tuple[Label, ...] | None:
+    """The labels of all arms; None where some have none, or two have the same."""
+    names: dict[Hashable, Label] = {}
+    for keys, header in zip(named, headers, strict=True):
+        names.update(zip(keys, header.labels or (), strict=False))
+    return tuple(names[key] for key in order) if len(set(names.values())) == len(order) else None
 
 
 def _arms(header: LogHeader) -> Floats:

@@ -76,16 +76,28 @@ def _check_lengths(log: Columns, size: int) -> None:
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(SINGLE + LOOSE, (size,))
     shapes |= {"laws": (size, log["count"]), "offered": (size, log["count"])}
     for name, shape in shapes.items():
-        if log[name] is not None and log[name].shape != shape:
-            raise InvalidLog(f"{name} must have the shape {shape}, got {log[name].shape}")
+        _check_shape(name, log[name], shape)
     for name, axes in (("offers", 3), ("context", 2)):
-        if log[name] is not None and (log[name].ndim != axes or len(log[name]) != size):
-            raise InvalidLog(f"{name} must have {size} rows and {axes} axes, got {log[name].shape}")
+        _check_axes(name, log[name], size, axes)
     if log["arms"] is not None and log["arms"].ndim != 2:
         raise InvalidLog(f"arms must have the shape (K, d), got {log['arms'].shape}")
     for name, values in log["others"].items():
-        if len(values) != size:
-            raise InvalidLog(f"{name} must have {size} rows, got {len(values)}")
+        _check_size(name, values, size)
+
+
+def _check_shape(name: str, values: NDArray[Any] | None, shape: tuple[int, ...]) -> None:
+    if values is not None and values.shape != shape:
+        raise InvalidLog(f"{name} must have the shape {shape}, got {values.shape}")
+
+
+def _check_axes(name: str, values: NDArray[Any] | None, size: int, axes: int) -> None:
+    if values is not None and (values.ndim != axes or len(values) != size):
+        raise InvalidLog(f"{name} must have {size} rows and {axes} axes, got {values.shape}")
+
+
+def _check_size(name: str, values: NDArray[Any], size: int) -> None:
+    if len(values) != size:
+        raise InvalidLog(f"{name} must have {size} rows, got {len(values)}")
 
 
 def _check_order(rounds: Integers, stream: NDArray[Any] | None) -> None:
@@ -115,21 +127,26 @@ def _check_shares(log: Columns, rounds: Integers) -> None:
     """Chances lie in [0, 1]; what was played had one above 0."""
     for name in ("probability", "law", "kept"):
         if log[name] is not None:
-            possible = (log[name] == 0.0) & _greedily(
-                log, name
-            )  # an arm that exploring would not have played
-            bad = ((log[name] < LEAST_CHANCE) | (log[name] > 1.0)) & ~possible
-            refuse(name, bad, rounds, "must lie above 0 and be at most 1")
+            _check_share(log, name, rounds)
     if log["kept"] is not None:
         refuse("kept", np.isnan(log["kept"]), rounds, "must be a number")
     if log["chance"] is not None:
-        refuse("chance", (log["chance"] < 0.0) | (log["chance"] > 1.0), rounds, "must lie in [0, 1]")
-        if log["explored"] is not None:
-            never = (log["chance"] == 0.0) & log["explored"]
-            refuse("explored", never, rounds, "cannot be where the chance of exploring is 0")
+        _check_exploring(log["chance"], log["explored"], rounds)
     if log["laws"] is not None:
         _check_laws(log["laws"], log["offered"], rounds)
         _check_agreement(log, rounds)
+
+
+def _check_share(log: Columns, name: str, rounds: Integers) -> None:
+    possible = (log[name] == 0.0) & _greedily(log, name)  # an arm that exploring would not have played
+    bad = ((log[name] < LEAST_CHANCE) | (log[name] > 1.0)) & ~possible
+    refuse(name, bad, rounds, "must lie above 0 and be at most 1")
+
+
+def _check_exploring(chance: Floats, explored: Bools | None, rounds: Integers) -> None:
+    refuse("chance", (chance < 0.0) | (chance > 1.0), rounds, "must lie in [0, 1]")
+    if explored is not None:
+        refuse("explored", (chance == 0.0) & explored, rounds, "cannot be where the chance of exploring is 0")
 
 
 def _greedily(log: Columns, name: str) -> Bools | bool:

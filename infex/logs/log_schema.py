@@ -7,6 +7,7 @@ an arm that was not on offer), or stands once in the metadata where it is the sa
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping
 from dataclasses import fields
@@ -73,10 +74,9 @@ class LogHeader(NamedTuple):
 
 def map_data(features: FeatureMap) -> dict[str, Any] | None:
     """A map as a record; None for one with code of a user's, of which rows are kept instead."""
-    try:
+    with contextlib.suppress(InfexError):
         return record(features)
-    except InfexError:
-        return None
+    return None
 
 
 def header_of(metadata: Mapping[bytes, bytes] | None) -> LogHeader | None:

@@ -16,7 +16,7 @@ from infex.logs.looks import Looks
 
 SPAN_ROWS = 1 << 16
 FEWEST_FREE = 2.0  # degrees of freedom by which noise can be told
-ROUNDING = 1e-12
+RESIDUAL_ROUNDING = 1e-12
 
 
 def spans(rounds: int, size: int = SPAN_ROWS) -> Iterator[slice]:
@@ -76,7 +76,7 @@ def residuals_of(sums: LogSums, penalty: float) -> Residuals:
     hat, theta = shrunk[:, :dim], shrunk[:, dim]
     left = sums.square - 2.0 * float(theta @ sums.moment) + float(theta @ sums.gram @ theta)
     freedom = sums.count - float(2.0 * np.trace(hat) - np.trace(hat @ hat))
-    return Residuals(left if left > ROUNDING * sums.square else 0.0, freedom)
+    return Residuals(left if left > RESIDUAL_ROUNDING * sums.square else 0.0, freedom)
 
 
 def sums_over(rows: Floats, reward: Floats, rewarded: Bools) -> LogSums:

@@ -140,12 +140,9 @@ def arms_by_place(table: pa.Table, labels: tuple[Label, ...] | None) -> pa.Table
 
 def labels_in(table: pa.Table) -> set[str]:
     """The labels of arms that are texts; none where they are places."""
-    column = table["arm"]
-    return (
-        {str(word) for word in column.unique().to_pylist() if word is not None}
-        if _is_text(column.type)
-        else set()
-    )
+    arms = table["arm"]
+    words = arms.unique().to_pylist() if _is_text(arms.type) else []
+    return {str(word) for word in words if word is not None}
 
 
 def _is_text(kind: Any) -> bool:

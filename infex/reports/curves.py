@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from infex.reports.styles import DASHES, OTHER_COLOURS
+from infex.reports.styles import DASHES, OTHER_COLOURS, plain_frame, small_legend
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,9 +54,8 @@ def curves(
     axes.set_xlabel("horizon T")
     axes.set_ylabel(ylabel)
     axes.set_title(title, loc="left", fontsize=10)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.25, lw=0.6)
-    axes.legend(frameon=False, fontsize=8, handlelength=3.2)
+    plain_frame(axes)
+    small_legend(axes)
     return drawn
 
 

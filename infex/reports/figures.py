@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +14,9 @@ import numpy as np
 from infex.errors import InvalidSetting
 from infex.files import replace
 from infex.reports.figure_files import DRAWN_BY, FORMATS, placed_picture
-from infex.reports.shown import Floats, P, Shown
-from infex.reports.strips import LOOKS, Look, strip
-from infex.reports.styles import Style, styles
+from infex.reports.shown import Floats, P, Shown, played
+from infex.reports.strips import LOOKS, Look, Strip, strip
+from infex.reports.styles import Style, plain_frame, styles
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,7 +44,7 @@ def figure(results: Shown[P], dim: int | None = None, *, show: Look = "std", log
     if not cells:
         raise InvalidSetting(f"there are no runs of dimension {dim}; there are {dims}")
     looks = styles(results.policies, results.bases, results.rules)
-    heights = [_height(_shown(results, cell)) for cell in cells]
+    heights = [_height(played(results, cell)) for cell in cells]
     labels = [policy for policy in results.policies if any(results.has(cell, policy) for cell in cells)]
     names = [_wrapped(label, NAME_WIDTH) for label in labels]
     columns = _columns(names)
@@ -99,21 +99,24 @@ def write_figures(
 
     `numbers` are those of the figures, by dimension; without them figures count from 1.
     """
-    written = []
     numbers = numbers or {dim: number for number, dim in enumerate(figures, 1)}
-    for dim, pictures in figures.items():
-        for kind, data in pictures.items():
-            path = folder / f"figure{numbers[dim]}.{kind}"
-            replace(path, data)
-            written.append(path)
+    written = [path for dim in figures for path in _write(figures[dim], folder / f"figure{numbers[dim]}")]
     for path in folder.iterdir():
-        if (
-            FIGURE_FILE.fullmatch(path.name)
-            and path not in written
-            and DRAWN_BY.encode() in path.read_bytes()
-        ):
+        if path not in written and _is_drawn_by_us(path):
             path.unlink()
     return written
+
+
+def _write(pictures: Mapping[str, bytes], name: Path) -> Iterator[Path]:
+    """Writes a figure in every format; each file once it is there."""
+    for kind, data in pictures.items():
+        path = name.with_suffix(f".{kind}")
+        replace(path, data)
+        yield path
+
+
+def _is_drawn_by_us(path: Path) -> bool:
+    return bool(FIGURE_FILE.fullmatch(path.name)) and DRAWN_BY.encode() in path.read_bytes()
 
 
 def rendered(results: Shown[P], dim: int, *, show: Look = "std", log: bool = False) -> dict[str, bytes]:
@@ -127,41 +130,51 @@ def rendered(results: Shown[P], dim: int, *, show: Look = "std", log: bool = Fal
         return {kind: placed_picture(drawn, kind) for kind in FORMATS}
 
 
-def _shown(results: Shown[P], cell: P) -> list[str]:
-    return [policy for policy in results.policies if results.has(cell, policy)]
-
-
 def _regret(axes: Axes, results: Shown[P], cell: P, looks: dict[str, Style], show: Look, log: bool) -> None:
     """Regret with a band about each line, or with bars at the end where lines are many."""
-    shown = _shown(results, cell)
-    strips = [strip(results, cell, policy, show) for policy in shown]
-    many = len(shown) > LINES_WITH_BANDS
-    for place, (policy, each) in enumerate(zip(shown, strips, strict=True)):
-        look = looks[policy]
-        axes.plot(
-            each.rounds, each.line, color=look.colour, dashes=look.dash or (None, None), lw=1.5, label=policy
-        )
-        if each.has_band and many:
-            end = each.rounds[-1] * (1.02 + 0.2 * place / len(shown))
-            axes.vlines(end, each.low[-1], each.high[-1], color=look.colour, lw=1.2, alpha=0.8)
-            axes.plot(end, each.line[-1], ".", color=look.colour, ms=4)
+    strips = {policy: strip(results, cell, policy, show) for policy in played(results, cell)}
+    for place, (policy, each) in enumerate(strips.items()):
+        _draw_line(axes, each, looks[policy], policy)
+        if each.has_band and len(strips) > LINES_WITH_BANDS:
+            _draw_bar(axes, each, looks[policy].colour, place / len(strips))
         elif each.has_band:
-            axes.fill_between(each.rounds, each.low, each.high, color=look.colour, alpha=0.09, lw=0)
-    last = int(strips[-1].rounds[-1])
+            _draw_band(axes, each, looks[policy].colour)
+    _scale_axes(axes, list(strips.values()), log)
+    axes.set_ylabel(_regret_label(list(strips.values()), show))
+    axes.set_title(results.title(cell), loc="left", fontsize=10)
+    _quiet(axes)
+
+
+def _draw_line(axes: Axes, each: Strip, look: Style, policy: str) -> None:
+    dashes = look.dash or (None, None)
+    axes.plot(each.rounds, each.line, color=look.colour, dashes=dashes, lw=1.5, label=policy)
+
+
+def _draw_band(axes: Axes, each: Strip, colour: str) -> None:
+    axes.fill_between(each.rounds, each.low, each.high, color=colour, alpha=0.09, lw=0)
+
+
+def _draw_bar(axes: Axes, each: Strip, colour: str, place: float) -> None:
+    """The last band of a line, behind its last round; `place` from 0 to 1 is that among all bars."""
+    end = each.rounds[-1] * (1.02 + 0.2 * place)
+    axes.vlines(end, each.low[-1], each.high[-1], color=colour, lw=1.2, alpha=0.8)
+    axes.plot(end, each.line[-1], ".", color=colour, ms=4)
+
+
+def _regret_label(strips: list[Strip], show: Look) -> str:
+    if not any(each.has_band for each in strips):
+        return "regret: median" if show == "median" else "regret"
+    centre, spread = LOOKS[show].split(", ")
+    many = len(strips) > LINES_WITH_BANDS
+    return f"regret: {centre}; bars: {spread} at the end" if many else f"regret: {centre}, bands of {spread}"
+
+
+def _scale_axes(axes: Axes, strips: list[Strip], log: bool) -> None:
     top = max(float(each.high.max()) for each in strips)
     if log and top > 0:  # no logarithm shows what is nil throughout
         _log_axes(axes, min(_least(each.line, top) for each in strips), top)
     else:
-        _plain_axes(axes, last, top)
-    if any(each.has_band for each in strips):
-        centre, spread = LOOKS[show].split(", ")
-        axes.set_ylabel(
-            f"regret: {centre}; bars: {spread} at the end" if many else f"regret: {centre}, bands of {spread}"
-        )
-    else:
-        axes.set_ylabel("regret: median" if show == "median" else "regret")
-    axes.set_title(results.title(cell), loc="left", fontsize=10)
-    _quiet(axes)
+        _plain_axes(axes, int(strips[-1].rounds[-1]), top)
 
 
 def _plain_axes(axes: Axes, last: int, top: float) -> None:
@@ -187,23 +200,32 @@ def _least(line: Floats, top: float) -> float:
 
 def _time(axes: Axes, results: Shown[P], cell: P, looks: dict[str, Style]) -> None:
     """Median computation time; every run is a short mark."""
-    shown = list(reversed(_shown(results, cell)))
-    low, high = np.inf, 0.0
+    shown = list(reversed(played(results, cell)))
+    seconds = [np.maximum(results.seconds(cell, policy), 1e-9) for policy in shown]
     for place, policy in enumerate(shown):
-        seconds, look = np.maximum(results.seconds(cell, policy), 1e-9), looks[policy]
-        axes.plot(seconds, np.full(seconds.size, place), "|", color=look.colour, alpha=0.35, ms=6)
-        axes.plot(np.median(seconds), place, "o", color=look.colour, ms=5)
-        low, high = min(low, float(seconds.min())), max(high, float(seconds.max()))
-    axes.set_yticks(
-        range(len(shown)), [_wrapped(policy, NAME_WIDTH_BESIDE_TIMES) for policy in shown], fontsize=8
-    )
-    axes.set_ylim(-0.6, len(shown) - 0.4)
+        _draw_times(axes, seconds[place], place, looks[policy].colour)
+    _name_rows(axes, shown)
+    _scale_times(axes, min(float(each.min()) for each in seconds), max(float(each.max()) for each in seconds))
+    _quiet(axes)
+
+
+def _draw_times(axes: Axes, seconds: Floats, place: int, colour: str) -> None:
+    axes.plot(seconds, np.full(seconds.size, place), "|", color=colour, alpha=0.35, ms=6)
+    axes.plot(np.median(seconds), place, "o", color=colour, ms=5)
+
+
+def _name_rows(axes: Axes, policies: list[str]) -> None:
+    names = [_wrapped(policy, NAME_WIDTH_BESIDE_TIMES) for policy in policies]
+    axes.set_yticks(range(len(names)), names, fontsize=8)
+    axes.set_ylim(-0.6, len(names) - 0.4)
+
+
+def _scale_times(axes: Axes, low: float, high: float) -> None:
     axes.set_xscale("log")
     axes.set_xlim(low / 1.25, high * 1.25)
     few = ticks(low / 1.2, high * 1.2)
     axes.set_xticks(few, [duration(tick) for tick in few])
     axes.set_xticks([], minor=True)
-    _quiet(axes)
 
 
 def ticks(low: float, high: float) -> list[float]:
@@ -235,6 +257,5 @@ def duration(seconds: float) -> str:
 
 
 def _quiet(axes: Axes) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.25, lw=0.6)
+    plain_frame(axes)
     axes.set_axisbelow(True)

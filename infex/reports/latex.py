@@ -6,7 +6,7 @@ import math
 from typing import Literal
 
 from infex.checks import one_of
-from infex.reports.shown import P, Shown
+from infex.reports.shown import P, Shown, played
 
 SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -31,30 +31,30 @@ def latex(results: Shown[P], of: Literal["mean", "median"] = "mean") -> str:
     "mean" has the interval of 95 % of the mean beside it, where there are 12 runs; "median" stands alone.
     """
     one_of("of", of, ("mean", "median"))
-    least = {
-        cell: min(_value(results, cell, policy, of) for policy in _played(results, cell))
-        for cell in results.cells
-    }
+    least = {cell: _least(results, cell, of) for cell in results.cells}
     heads = ["policy", *(escaped(results.title(cell)) for cell in results.cells)]
     rows = [
         [escaped(policy), *(_entry(results, cell, policy, of, least[cell]) for cell in results.cells)]
         for policy in results.policies
     ]
-    lines = [" & ".join(row) + r" \\" for row in (heads, *rows)]
     what = "mean final regret with its 95 % interval" if of == "mean" else "median final regret"
-    return "\n".join(
-        [
-            f"% {what}; the least of a column is bold. Needs \\usepackage{{booktabs}}.",
-            rf"\begin{{tabular}}{{l{'r' * len(results.cells)}}}",
-            r"\toprule",
-            lines[0],
-            r"\midrule",
-            *lines[1:],
-            r"\bottomrule",
-            r"\end{tabular}",
-            "",
-        ]
-    )
+    note = f"% {what}; the least of a column is bold. Needs \\usepackage{{booktabs}}."
+    return "\n".join([note, *_tabular(heads, rows), ""])
+
+
+def _least(results: Shown[P], cell: P, of: str) -> float:
+    return min(_value(results, cell, policy, of) for policy in played(results, cell))
+
+
+def _tabular(heads: list[str], rows: list[list[str]]) -> list[str]:
+    """The lines of a table of names and numbers."""
+    begin = rf"\begin{{tabular}}{{l{'r' * (len(heads) - 1)}}}"
+    body = [r"\toprule", _row(heads), r"\midrule", *map(_row, rows), r"\bottomrule"]
+    return [begin, *body, r"\end{tabular}"]
+
+
+def _row(entries: list[str]) -> str:
+    return " & ".join(entries) + r" \\"
 
 
 def escaped(text: str) -> str:
@@ -64,10 +64,6 @@ def escaped(text: str) -> str:
     'K = 10\\_000 \\& 5 \\%'
     """
     return "".join(SPECIAL.get(letter, letter) for letter in text)
-
-
-def _played(results: Shown[P], cell: P) -> list[str]:
-    return [policy for policy in results.policies if results.has(cell, policy)]
 
 
 def _value(results: Shown[P], cell: P, policy: str, of: str) -> float:

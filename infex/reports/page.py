@@ -9,12 +9,12 @@ from html import escape
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from infex.reports.chart_data import chart_data, on_page
 from infex.reports.citation import bibtex
 from infex.reports.shell import script, shell
-from infex.reports.shown import Judgement, P, Shown
-from infex.reports.strips import LOOKS, strip
+from infex.reports.shown import Judgement, P, Shown, played
+from infex.reports.strips import LOOKS
 from infex.reports.styles import Style, styles
 
 REGRET_EXPLAINED = (
@@ -29,6 +29,7 @@ LINES_EXPLAINED = (
     "Greedy's regret is a mixture of near-zero and linear runs, so look at medians too."
 )
 MARKS_EXPLAINED = "A short mark is one run, a dot the median."
+TIP = "Choose a name to hide or show it."
 CLAIMS_HEADING = "The paper's claims on these runs"
 
 
@@ -41,7 +42,7 @@ def page(
 ) -> str:
     """The report of a sweep as one HTML page; the caveat stands above the verdicts."""
     looks = styles(results.policies, results.bases, results.rules)
-    content = json.dumps(_data(results, looks), separators=(",", ":"), allow_nan=False).replace(
+    content = json.dumps(chart_data(results, looks), separators=(",", ":"), allow_nan=False).replace(
         "<", "\\u003c"
     )
     parts = [
@@ -67,48 +68,10 @@ def page(
     return shell(title, parts, scripts=[data, script("chart.js")])
 
 
-def _data(results: Shown[P], looks: dict[str, Style]) -> dict[str, Any]:
-    """What the charts draw."""
-    cells = []
-    for cell in results.cells:
-        lines = []
-        for policy in results.policies:
-            if not results.has(cell, policy):
-                continue
-            rounds, mean, std = results.band(cell, policy)
-            inner, quartiles = (
-                strip(results, cell, policy, "interval"),
-                strip(results, cell, policy, "median"),
-            )
-            seconds = results.seconds(cell, policy)
-            lines.append(
-                {
-                    "policy": policy,
-                    "colour": _on_page(looks[policy].colour),
-                    "dash": list(looks[policy].dash),
-                    "rounds": rounds.tolist(),
-                    "mean": _short(mean),
-                    "std": _short(std),
-                    "interval": [_short(inner.low), _short(inner.high)],
-                    "quartiles": [_short(quartiles.low), _short(quartiles.line), _short(quartiles.high)],
-                    "times": _short(np.maximum(seconds, 1e-9)),
-                    "time": _short(np.array([max(float(np.median(seconds)), 1e-9)]))[0],
-                }
-            )
-        last = max((line["rounds"][-1] for line in lines), default=1)
-        cells.append({"label": cell.environment, "lines": lines, "horizon": last})
-    return {"cells": cells}
-
-
-def _short(values: NDArray[np.float64]) -> list[float]:
-    return [float(f"{value:.5g}") for value in values.tolist()]
-
-
 def _summary(results: Shown[P]) -> str:
-    runs = len(results.finals)
-    cells, policies = len(results.cells), len(results.policies)
-    problems = "1 problem" if cells == 1 else f"{cells} problems"
-    return f"{runs:,} runs of {_rounds(results.about)} rounds: {problems}, {policies} policies."
+    problems = "1 problem" if len(results.cells) == 1 else f"{len(results.cells)} problems"
+    runs = f"{len(results.finals):,} runs of {_rounds(results.about)} rounds"
+    return f"{runs}: {problems}, {len(results.policies)} policies."
 
 
 def _rounds(about: dict[str, Any]) -> str:
@@ -119,80 +82,102 @@ def _rounds(about: dict[str, Any]) -> str:
 
 def _time(about: dict[str, Any]) -> str:
     """How computation time was measured, as far as the sweep has recorded it."""
+    measured = "Computation time is that of each run by itself, from its first round to its last."
+    return f"{measured}{_where_played(about)}{_played_earlier(about)}"
+
+
+def _where_played(about: dict[str, Any]) -> str:
     engine, workers, cores = (about.get(name) for name in ("engine", "workers", "cores"))
-    words = "Computation time is that of each run by itself, from its first round to its last."
     if engine == "local" and workers is not None and cores is not None:
-        one = "in one process" if workers == 1 else f"in {workers} processes, each one run at a time,"
-        words += f" Runs were played {one} on a machine with {cores} {'core' if cores == 1 else 'cores'}"
-        words += "; they shared cores, so times are too long." if workers > cores else "."
-        words += " Other work on the machine still shows."
-    elif engine is not None:
-        words += f" Runs were played on {engine}, whose workers may be unlike and may play several at once."
+        return f" Runs were played {_on_cores(workers, cores)} Other work on the machine still shows."
+    if engine is not None:
+        return f" Runs were played on {engine}, whose workers may be unlike and may play several at once."
+    return ""
+
+
+def _on_cores(workers: int, cores: int) -> str:
+    one = "in one process" if workers == 1 else f"in {workers} processes, each one run at a time,"
+    end = "; they shared cores, so times are too long." if workers > cores else "."
+    return f"{one} on a machine with {cores} {'core' if cores == 1 else 'cores'}{end}"
+
+
+def _played_earlier(about: dict[str, Any]) -> str:
     earlier = about.get("earlier", 0)
-    return (
-        f"{words} {earlier:,} of the runs are of an earlier command, perhaps played otherwise."
-        if earlier
-        else words
-    )
+    words = f" {earlier:,} of the runs are of an earlier command, perhaps played otherwise."
+    return words if earlier else ""
 
 
 def _failures(results: Shown[P]) -> str:
     if not results.failures:
         return ""
-    lines = "".join(
-        f"<li>{escape(each['run'])}: <code>{escape(each['traceback'].strip().splitlines()[-1])}</code></li>"
-        for each in results.failures
-    )
-    return f"<h2>{len(results.failures)} runs failed</h2><ul>{lines}</ul>"
+    return f"<h2>{len(results.failures)} runs failed</h2><ul>{''.join(map(_failure, results.failures))}</ul>"
+
+
+def _failure(failure: dict[str, str]) -> str:
+    last = failure["traceback"].strip().splitlines()[-1]
+    return f"<li>{escape(failure['run'])}: <code>{escape(last)}</code></li>"
 
 
 def _claims(verdicts: Sequence[Judgement], caveat: str, heading: str) -> str:
     if not verdicts:
         return ""
-    items = []
-    for each in verdicts:
-        kind = "soft" if each.cells == 0 else "holds" if each.holds == each.cells else "fails"
-        if kind == "fails" and each.holds + each.undecided == each.cells:
-            kind = "soft"
-        words = (
-            "cannot be told here" if each.cells == 0 else f"holds in {each.holds} of {each.cells} {each.unit}"
-        )
-        if each.undecided:
-            words += f", {each.undecided} within noise"
-        more = f' <span class="soft">{escape(each.note)}</span>' if each.note else ""
-        items.append(f'<li class="{kind}"><b>{words}</b> {escape(each.claim)}{more}</li>')
     known = f"<p>{escape(caveat)}</p>\n" if caveat else ""
-    return f"<h2>{escape(heading, quote=False)}</h2>\n{known}" + f'<ul class="claims">{"".join(items)}</ul>'
+    items = "".join(map(_claim, verdicts))
+    return f'<h2>{escape(heading, quote=False)}</h2>\n{known}<ul class="claims">{items}</ul>'
 
 
-def _on_page(colour: str) -> str:
-    """A colour as the page has it: black is that of the text, which is light on a dark page."""
-    return "currentColor" if colour == "#000000" else colour
+def _claim(verdict: Judgement) -> str:
+    more = f' <span class="soft">{escape(verdict.note)}</span>' if verdict.note else ""
+    words = f"<b>{_standing(verdict)}</b> {escape(verdict.claim)}{more}"
+    return f'<li class="{_mark(verdict)}">{words}</li>'
+
+
+def _standing(verdict: Judgement) -> str:
+    """In how many cells the claim holds."""
+    where = f"holds in {verdict.holds} of {verdict.cells} {verdict.unit}"
+    noise = f", {verdict.undecided} within noise" if verdict.undecided else ""
+    return f"{where if verdict.cells else 'cannot be told here'}{noise}"
+
+
+def _mark(verdict: Judgement) -> str:
+    """The class that colours it: soft where no cell speaks against the claim, and not all speak for it."""
+    if 0 < verdict.cells == verdict.holds:
+        return "holds"
+    return "fails" if 0 < verdict.cells != verdict.holds + verdict.undecided else "soft"
 
 
 def _legend(policies: list[str], looks: dict[str, Style]) -> str:
-    buttons = []
-    for policy in policies:
-        colour, dash = _on_page(looks[policy].colour), looks[policy].dash
-        line = (
-            '<svg width="26" height="8" aria-hidden="true"><line x1="0" x2="26" y1="4" y2="4" '
-            f'stroke="{colour}" stroke-width="2.5" stroke-dasharray="{" ".join(map(str, dash))}"/></svg>'
-        )
-        name = escape(policy)
-        buttons.append(
-            f'<button type="button" aria-pressed="true" data-policy="{name}">{line}{name}</button>'
-        )
-    scales = "".join(
-        f'<button type="button" id="{name}" aria-pressed="false">{words} on a log scale</button>'
-        for name, words in (("scale", "rounds"), ("regrets", "regret"))
-    )
-    views = "".join(
-        f'<button type="button" class="view" data-view="{name}" aria-pressed="{str(name == "std").lower()}">'
-        f"{words}</button>"
-        for name, words in LOOKS.items()
-    )
-    words = f'<p class="tip">Choose a name to hide or show it.</p><div id="views">{views}{scales}</div>'
-    return f'<div id="tools"><div id="legend">{"".join(buttons)}</div>{words}</div>'
+    names = "".join(_name_button(policy, looks[policy]) for policy in policies)
+    buttons = f'<p class="tip">{TIP}</p><div id="views">{_view_buttons()}{_scale_buttons()}</div>'
+    return f'<div id="tools"><div id="legend">{names}</div>{buttons}</div>'
+
+
+def _name_button(policy: str, look: Style) -> str:
+    name = escape(policy)
+    words = f"{_sample(look)}{name}"
+    return f'<button type="button" aria-pressed="true" data-policy="{name}">{words}</button>'
+
+
+def _sample(look: Style) -> str:
+    """A short piece of a policy's line."""
+    stroke = f'stroke="{on_page(look.colour)}" stroke-width="2.5"'
+    line = f'<line x1="0" x2="26" y1="4" y2="4" {stroke} stroke-dasharray="{" ".join(map(str, look.dash))}"/>'
+    return f'<svg width="26" height="8" aria-hidden="true">{line}</svg>'
+
+
+def _scale_buttons() -> str:
+    scaled = {"scale": "rounds", "regrets": "regret"}
+    return "".join(_button(f'id="{name}"', f"{words} on a log scale") for name, words in scaled.items())
+
+
+def _view_buttons() -> str:
+    kinds = {name: f'class="view" data-view="{name}"' for name in LOOKS}
+    return "".join(_button(kinds[name], words, pressed=name == "std") for name, words in LOOKS.items())
+
+
+def _button(attributes: str, words: str, *, pressed: bool = False) -> str:
+    state = "true" if pressed else "false"
+    return f'<button type="button" {attributes} aria-pressed="{state}">{words}</button>'
 
 
 def _chart(place: int, cell: P, title: str) -> str:
@@ -209,21 +194,20 @@ def _table(results: Shown[P]) -> str:
         "<tr><th>policy</th><th>instances</th><th>mean</th><th>95 % interval</th><th>std</th><th>median</th>"
         "<th>against its base</th><th>against Greedy</th><th>median time</th></tr>"
     )
-    rows = []
-    for cell in results.cells:
-        rows.append(f'<tr class="cell"><td colspan="9">{escape(_cell_head(results, cell))}</td></tr>')
-        for policy in results.policies:
-            if results.has(cell, policy):
-                rows.append(_row(results, cell, policy))
-    body = f"<thead>{head}</thead><tbody>{''.join(rows)}</tbody>"
+    rows = "".join(_rows(results, cell) for cell in results.cells)
+    body = f"<thead>{head}</thead><tbody>{rows}</tbody>"
     return f'<div class="wide"><table id="finals">{body}</table></div>'
+
+
+def _rows(results: Shown[P], cell: P) -> str:
+    """A problem, and below it a row for each policy that has runs of it."""
+    head = f'<tr class="cell"><td colspan="9">{escape(_cell_head(results, cell))}</td></tr>'
+    return head + "".join(_row(results, cell, policy) for policy in played(results, cell))
 
 
 def _cell_head(results: Shown[P], cell: P) -> str:
     """A problem, and its lowest mean as what it is: the best of so many, on the seeds that chose it."""
-    means = {
-        policy: results.spread(cell, policy).mean for policy in results.policies if results.has(cell, policy)
-    }
+    means = {policy: results.spread(cell, policy).mean for policy in played(results, cell)}
     if len(means) < 2:
         return results.title(cell)
     lowest = min(means, key=means.__getitem__)
@@ -269,13 +253,19 @@ def _seconds(value: float) -> str:
 
 
 def _about(about: dict[str, Any]) -> str:
-    seeds = about.get("seeds", [])
+    facts = {name: escape(str(fact)) for name, fact in _facts(about).items() if fact}
+    items = "".join(f"<dt>{escape(name)}</dt><dd>{fact}</dd>" for name, fact in facts.items())
+    return f"<dl>{items}</dl>"
+
+
+def _facts(about: dict[str, Any]) -> dict[str, Any]:
+    """How a sweep was run, by the names that readers see; empty where it is not known."""
     versions = ", ".join(f"{name} {number}" for name, number in about.get("versions", {}).items())
-    facts = {
+    return {
         "Environments": "; ".join(about.get("environments", [])),
         "Policies": "; ".join(about.get("policies", [])),
         "Horizon": f"{_rounds(about)} rounds",
-        "Seeds": _seeds(seeds),
+        "Seeds": _seeds(about.get("seeds", [])),
         "Ridge penalty": about.get("penalty", ""),
         "delta of policies that say none": about.get("delta", ""),
         "Estimator": "; ".join(about.get("estimator", [])),
@@ -284,10 +274,6 @@ def _about(about: dict[str, Any]) -> str:
         "Machine": about.get("machine", ""),
         "Command": about.get("command", ""),
     }
-    items = "".join(
-        f"<dt>{escape(name)}</dt><dd>{escape(str(fact))}</dd>" for name, fact in facts.items() if fact
-    )
-    return f"<dl>{items}</dl>"
 
 
 def _seeds(seeds: list[int]) -> str:

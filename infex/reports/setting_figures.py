@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from infex.reports.styles import DASHES, OTHER_COLOURS
+from infex.reports.styles import DASHES, OTHER_COLOURS, plain_frame, small_legend
 from infex.statistics import Spread
 
 if TYPE_CHECKING:
@@ -28,17 +28,22 @@ def setting_figure(setting: str, lines: Sequence[Drawn]) -> Figure:
     drawn = Figure(figsize=(8.0, 5.0), layout="constrained")
     axes = drawn.subplots()
     values = [value for _, given, _ in lines for value in given]
-    words = list(dict.fromkeys(map(str, values))) if any(isinstance(each, str) for each in values) else []
+    words = _words(values)
     for place, line in enumerate(lines):
         _draw(axes, line, words, SETTING_COLOURS[place % len(SETTING_COLOURS)], DASHES[place % len(DASHES)])
     _scale(axes, words, values)
     axes.set_ylim(bottom=0)
     axes.set_xlabel(setting)
     axes.set_ylabel("final regret: mean and standard error; hollow: median")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.25, lw=0.6)
-    axes.legend(frameon=False, fontsize=8, handlelength=3.2)
+    plain_frame(axes)
+    small_legend(axes)
     return drawn
+
+
+def _words(values: list[Any]) -> list[str]:
+    """The values in the order in which they come, where some are texts; else none."""
+    some_are_texts = any(isinstance(value, str) for value in values)
+    return list(dict.fromkeys(map(str, values))) if some_are_texts else []
 
 
 def _scale(axes: Axes, words: list[str], values: list[Any]) -> None:

@@ -80,6 +80,11 @@ class Shown(Protocol[P]):
         """Computation time by run."""
 
 
+def played(results: Shown[P], cell: P) -> list[str]:
+    """The policies that have runs of a problem."""
+    return [policy for policy in results.policies if results.has(cell, policy)]
+
+
 class Judgement(Protocol):
     """A claim, and in how many of the cells that can tell it holds."""
 

@@ -5,7 +5,10 @@ Policies of one base share a colour (Okabe and Ito, 2008), and lines in it diffe
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 BASE_COLOURS = {"LinUCB": "#0072B2", "LinTS": "#D55E00", "Greedy": "#000000", "EpsilonGreedy": "#009E73"}
 OTHER_COLOURS = ("#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#8C564B", "#9467BD")
@@ -50,3 +53,14 @@ def styles(policies: list[str], bases: dict[str, str], rules: dict[str, str]) ->
             rule = order.setdefault(rules.get(policy, policy), len(order))
             looks[policy] = Style(colours[family].colour, DASHES[1 + rule % (len(DASHES) - 1)])
     return looks
+
+
+def plain_frame(axes: Axes) -> None:
+    """Leaves the left and the lower edge of axes, and draws a faint grid."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25, lw=0.6)
+
+
+def small_legend(axes: Axes) -> None:
+    """Names lines within the axes."""
+    axes.legend(frameon=False, fontsize=8, handlelength=3.2)

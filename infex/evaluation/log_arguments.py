@@ -1,0 +1,29 @@
+"""What users say to every function that judges by a log, checked."""
+
+from __future__ import annotations
+
+from infex.checks import real
+from infex.errors import InvalidSetting
+from infex.logs import Log, LogFacts
+from infex.logs.log_facts import range_of
+
+
+def require_log(log: object) -> None:
+    """Refuses anything but a log."""
+    if not isinstance(log, Log):
+        raise InvalidSetting(f"log must be a Log, as evaluation.read gives it, got a {type(log).__name__}")
+
+
+def reward_range(facts: LogFacts, rewards: object) -> tuple[float, float] | None:
+    """The least and the greatest reward as they were said, else as the log knows them."""
+    return facts.rewards if rewards is None else range_of(rewards)
+
+
+def confidence_level(confidence: float) -> float:
+    """A confidence, above 0 and below 1."""
+    return real("confidence", confidence, above=0, most=1 - 1e-12)
+
+
+def positive(name: str, value: float | None) -> float | None:
+    """A number above 0, if one was said."""
+    return None if value is None else real(name, value, above=0)
