@@ -183,17 +183,25 @@ def test_export_says_what_was_on_offer(tmp_path: Path, kind: str) -> None:
     file = tmp_path / "log.parquet"
     sets = np.random.default_rng(1).uniform(-0.5, 0.5, (6, 3, 2)).tolist()
     settings: dict[str, Any] = {"dim": 2} if kind == "changing" else {"arms": ARMS}
+    arms = [ARMS] * 3 + [ARMS[1:]] * 3 if kind == "moved" else [ARMS] * 6
     with shop(tmp_path, **settings) as study:
+        played = []
         for n in range(6):
-            study.ask(f"k{n}", arms=sets[n] if kind == "changing" else None)
+            decision = study.ask(f"k{n}", arms=sets[n] if kind == "changing" else None)
+            played.append((sets if kind == "changing" else arms)[n][decision.arm])
             if kind == "moved" and n == 2:
                 study.remove_arms([0])
         run("export", url_in(tmp_path), "shop", "--out", file)
     table = pq.read_table(file)
     said = json.loads(table.schema.metadata[b"infex"])
-    if kind == "fixed":
-        assert "arms" not in table.column_names
-        assert said["arms"] == ARMS
-    else:
-        expected = sets if kind == "changing" else [ARMS] * 3 + [ARMS[1:]] * 3
-        assert table["arms"].to_pylist() == expected
+    if kind == "changing":
+        assert table["arms"].to_pylist() == sets
+        return
+    assert "arms" not in table.column_names
+    assert said["arms"] == (ARMS if kind == "fixed" else [*ARMS[1:], ARMS[0]])  # all there ever were
+    assert [said["arms"][arm] for arm in table["arm"].to_pylist()] == played
+    if kind == "moved":
+        assert (
+            table["offered"].to_pylist()
+            == [[True] * len(ARMS)] * 3 + [[True] * (len(ARMS) - 1) + [False]] * 3
+        )
