@@ -126,7 +126,8 @@ class Share:
     def _take_some(self, grounds: Grounds, estimates: Floats, sign: int) -> None:
         self.count += sign * grounds.size
         fixed = (grounds.place >= 0) & (not grounds.apart)
-        weights = np.ones(grounds.size) if self.squares else estimates * (1.0 - estimates)
+        chances = np.clip(estimates, 0.0, 1.0)  # a file may say others, which count for nothing
+        weights = np.ones(grounds.size) if self.squares else chances * (1.0 - chances)
         if self.squares:
             arms, times = np.unique(grounds.place[fixed], return_counts=True)
             if arms.size:

@@ -191,10 +191,12 @@ def test_a_batch_that_fails_leaves_those_before_it_in_their_columns(monkeypatch:
 
 def test_what_a_batch_adds_single_decisions_take_away_whatever_their_estimates() -> None:
     memory = Memory.empty(np.ascontiguousarray(np.eye(2)), 1.0, False, estimators.Logistic())
-    taken = Decisions.of(Bandit(np.eye(2), Greedy()).ask()._replace(estimate=each) for each in (0.5, 1.5))
-    memory.foresee([(Grounds.on_arms(np.array([0, 1])), taken.explored, taken.estimate)])
+    taken = Decisions.of(
+        Bandit(np.eye(2), Greedy()).ask()._replace(estimate=each) for each in (0.5, 1.5, 1e300)
+    )
+    memory.foresee([(Grounds.on_arms(np.array([0, 1, 1])), taken.explored, taken.estimate)])
     assert memory.foresight is not None
-    for place, decision in enumerate(taken):
+    for place, decision in zip([0, 1, 1], taken, strict=True):
         memory.foresight.remove(decision, place)
     sums = memory.foresight.sums()
     assert isinstance(sums, DenseSums)
