@@ -16,8 +16,8 @@ from infex.bandit.context_reading import read
 from infex.bandit.decision import Decision
 from infex.bandit.offering import offered_mask
 from infex.errors import InvalidSetting
-from infex.features import Disjoint, Encoded, FeatureMap, Hybrid, Interactions
-from infex.linear import InBlock, On
+from infex.features import Disjoint, Encoded, FeatureMap, Interactions
+from infex.linear import InBlock, On, Separate
 from infex.logs.log_facts import LogFacts
 from infex.logs.log_rows import LogReward, LogRow
 from infex.logs.log_schema import LogHeader, map_data, period_of
@@ -127,7 +127,7 @@ def header_of_bandit(bandit: Bandit) -> LogHeader:
     fixed = np.ascontiguousarray(arms.columns.T) if isinstance(arms, Fixed) else None
     features = kept_map(bandit)
     count = arms.features.count if isinstance(arms, Mapped) else None if fixed is None else len(fixed)
-    blocks = isinstance(bandit.features, Hybrid)
+    blocks = features is None and isinstance(arms.layout, Separate)
     return LogHeader(facts, fixed, arms.labels, features, count, arms.dim, blocks)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from infex.bandit.arms import Fixed, Mapped
 from infex.bandit.foreseeing import foresee
 from infex.bandit.pulls import note_removal, pulls_over
 from infex.checks import told
-from infex.errors import InvalidArms
+from infex.errors import InvalidArms, StoreFailed
 from infex.linear import Separate
 from infex.policies.rarely_switching import forgotten
 
@@ -39,7 +40,10 @@ def remove_arms(bandit: Bandit, which: object) -> None:
     if bandit._remembered is not None:
         bandit._remembered.move(places, columns)
     if bandit._notebook is not None:
-        bandit._notebook.write(())  # its log shows that arms went, also if others come before the next row
+        with contextlib.suppress(StoreFailed):  # the next row says it again
+            bandit._notebook.write(
+                ()
+            )  # its log shows that arms went, also if others come before the next row
 
 
 def _replace(bandit: Bandit, source: Fixed | Mapped, places: Integers) -> None:

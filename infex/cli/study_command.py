@@ -179,10 +179,11 @@ def backup(url: str, file: Path, json_wanted: bool) -> None:
 @_json
 def restore(file: Path, url: str, json_wanted: bool) -> None:
     """Brings the studies of a backup to URL, which must have none of their names."""
+    from infex.study.addresses import without_password
     from infex.study.inspecting import restore as bring
 
-    names = bring(file, url)
-    _say({"studies": names, "url": url}, json_wanted, [f"{len(names)} studies at {url}"])
+    names, there = bring(file, url), without_password(url)
+    _say({"studies": names, "url": there}, json_wanted, [f"{len(names)} studies at {there}"])
 
 
 @study.command()

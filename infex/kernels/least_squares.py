@@ -12,6 +12,7 @@ CLEAR = 1e-6  # a pivot that is no smaller, against its diagonal, is no work of 
 RANK = 1e-13  # how small, against the largest, a pivot counts as nothing
 WORK = 1e7  # numbers that descent may look at: few sweeps over many coefficients, many over few
 POLISH = 10
+SOLVED = 1e-10  # of the right side: what is left of equations by rounding
 REACHED_ZERO, AT_MINIMUM, LOST = 0, 1, 2  # what a step of polishing came to
 SMALLEST_CHANGE = 1e-10  # the change of a coefficient, against the largest, at which descent stops
 
@@ -179,7 +180,8 @@ def advance(gram: Floats, moment: Floats, strength: float, theta: Floats, active
     inner, right, found = np.empty((n, n)), np.empty(n), np.empty(n)
     put_equations(gram, moment, strength, theta, active, inner, right)
     least_squares(inner, right, found)
-    solvable = leave_residual(inner, right, found) <= 1e-6 * strength
+    rounding = SOLVED * np.abs(right).max()
+    solvable = leave_residual(inner, right, found) <= max(1e-6 * strength, rounding)
     reach, first = 1.0 if solvable else np.inf, -1
     for a in range(n):
         old = theta[active[a]]

@@ -117,8 +117,8 @@ def _given(headers: Sequence[LogHeader]) -> JoinedHeaders:
     """Arms that stand in the rows themselves."""
     if any(each.has_blocks for each in headers) and len({(each.labels, each.dim) for each in headers}) > 1:
         raise InvalidLog(
-            "arms or features of a map of blocks (features.hybrid) have changed, and this log keeps how arms "
-            "looked alone, in which places of features have moved: read it in parts, before and after"
+            "arms or features of a map with features of each arm's own have changed, and this log keeps how "
+            "arms looked alone, in which places of features have moved: read it in parts, before and after"
         )
     widths = [each.dim for each in headers]
     known = [width for width in widths if width is not None]
@@ -194,7 +194,7 @@ def _mapped(headers: Sequence[LogHeader]) -> JoinedHeaders:
         features: Any = header.features
         _refuse_other_looks(whole, features, place)
         eras.append(Era(place, _at(features, whole), whole.count, whole.context_dim, _scale(features, whole)))
-    known = headers[-1]._replace(features=whole, labels=whole.labels, arms_count=whole.count)
+    known = headers[-1]._replace(features=whole, labels=whole.labels, arms_count=whole.count, dim=whole.dim)
     return JoinedHeaders(known, tuple(eras))
 
 

@@ -65,8 +65,8 @@ def _whole(
     rows: list[LogRow], rewards: list[LogReward | None], headers: list[LogHeader], of_header: list[int]
 ) -> Log:
     """The log under its last header; where arms or features have changed, under one for all rows."""
-    refuse_nameless_removals(headers)
     said = sorted(set(of_header))
+    refuse_nameless_removals(headers[said[0] : said[-1] + 1])
     widths = {
         place: row.offers.shape[1]
         for row, place in zip(rows, of_header, strict=True)

@@ -1,4 +1,4 @@
-"""Heads of requests: no larger than a limit, and whole in time. uvicorn takes those of any size, for ever."""
+"""Heads of requests, and trailers: no larger than a limit, and whole in time; uvicorn takes any, for ever."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ class HeadLimits(HttpToolsProtocol):
     def __init__(self, *words: Any, **more: Any) -> None:
         super().__init__(*words, **more)
         self._head, self._deadline = 0, self.loop.call_later(SECONDS_OF_A_HEAD, self._end)
+        self._went_on = False
 
     def data_received(self, data: bytes) -> None:
-        """Counts what has come of a head that is not whole."""
+        """Counts what has come of a head that is not whole, or of what stands around and behind a body."""
+        self._went_on = False
         super().data_received(data)
-        if self.cycle is not None and self.cycle.scope is self.scope:
+        if self._went_on:
             self._deadline.cancel()
             self._head = 0
             return
@@ -30,6 +32,26 @@ class HeadLimits(HttpToolsProtocol):
             self._deadline = self.loop.call_later(SECONDS_OF_A_HEAD, self._end)
         if self._head > MOST_HEAD and not self.transport.is_closing():
             self.send_400_response("The head of the request is too large.")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Takes a header; what comes as one behind a body (a trailer) is dropped."""
+        if self.cycle is None or self.cycle.scope is not self.scope:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """The head is whole."""
+        self._went_on = True
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of the body, which others limit."""
+        self._went_on = True
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """The request is whole."""
+        self._went_on = True
+        super().on_message_complete()
 
     def connection_lost(self, error: Exception | None) -> None:
         """Lets go of the connection."""

@@ -182,10 +182,10 @@ class LocalDesk:
 
     def _hand_over(self, jobs: list[Job]) -> None:
         """Gives the writer all drafts, in one piece; those of `jobs` are called when theirs are on disk."""
-        before, drafts, self._drafts = self._writer.added, self._drafts, []
-        new = [job.end for job in jobs if job.number > before]
-        if drafts or new:
-            self._writer.add(drafts, new)
+        before, new = self._writer.added, [job.end for job in jobs if job.number > self._writer.added]
+        if self._drafts or new:
+            self._writer.add(self._drafts, new)
+            self._drafts = []
         for job in jobs:
             if job.number <= before:
                 self._writer.call(self._writer.again(job.number), job.end)
@@ -226,8 +226,12 @@ class LocalDesk:
         self._writer.wait(self._last_ticket())
 
     def when_flushed(self, call: Callable[[StoreFailed | None], None]) -> None:
-        ticket = self._last_ticket()
-        self._writer.call(ticket, lambda: call(self._writer.failure_of(ticket.number)))
+        try:
+            ticket = self._last_ticket()
+        except StoreFailed as error:
+            call(error)
+        else:
+            self._writer.call(ticket, lambda: call(self._writer.failure_of(ticket.number)))
 
     def _last_ticket(self) -> Ticket:
         with self._counter.held():

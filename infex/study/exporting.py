@@ -19,7 +19,7 @@ from infex.features.encoder import Encoder
 from infex.features.feature_map import encoder_of
 from infex.files import replacing
 from infex.logs.joined_headers import Era, JoinedHeaders, joined_headers
-from infex.logs.log_schema import UNJOINED
+from infex.logs.log_schema import UNJOINED, LogHeader
 from infex.policies import Infex
 from infex.study.amending import amended
 from infex.study.cases import Case, EntryKind, kind_of
@@ -49,7 +49,7 @@ def export(store: Store, name: str, given: Mapping[str, object], path: Path) -> 
     """Writes all decisions that were not erased; how many.
 
     One row for each: round, arm, label, reward (null: none counts), explored, chance, law, greedy,
-    probability, what was on offer (`context` where a map and its arms never changed, else `arms`), id, time,
+    probability, what was on offer (`context` with a map that can be kept, else `arms`; `offered`), id, time,
     reward_time, unit, stream, policy, reason. Metadata `infex` say what is the same in all rows.
     """
     import pyarrow.parquet as pq
@@ -77,20 +77,25 @@ class Scan:
     def __init__(self, store: Store, name: str, given: Mapping[str, object]) -> None:
         self._store, self._name = store, name
         self.rewards: Rewards = {}
-        self.moves = self._chooses = False  # do arms change, and does a request say which are on offer?
+        self._chooses = False  # does a request say which arms are on offer?
         cases: dict[str, Case] = {}
         changes: list[AmendmentContent] = []
+        era, decided_in = 0, list[int]()  # how many changes of arms came so far, and before each decision
         for entry in store.read(name, BEGINNING):
             if entry.kind == EntryKind.OPENED and entry.content is not None:
                 self._settings = content_of(OpenedContent, 1, entry.content).settings
             elif entry.kind == EntryKind.AMENDMENT and entry.content is not None:
                 changes.append(content_of(AmendmentContent, entry.number, entry.content))
-                self.moves = self.moves or changes[-1].what in ARM_AMENDMENTS
+                era += changes[-1].what in ARM_AMENDMENTS
             elif entry.key and entry.content is not None:
                 self._chooses = self._chooses or b'"offered"' in entry.content
+                if entry.kind == EntryKind.DECISION:
+                    decided_in.append(era)
                 self._reward(cases, entry, entry.content)
         self.bandit = bandit_of(dict(self._settings), given)
-        found = _joined(changes, dict(self._settings), given) if self.moves else None
+        self.moves = era > 0
+        eras = _eras(changes, dict(self._settings), given) if self.moves and decided_in else []
+        found = _joined(eras, decided_in[0], decided_in[-1]) if eras else None
         self.joined = found if isinstance(found, JoinedHeaders) else None
         self.unjoined = {UNJOINED: found} if isinstance(found, str) else {}
 
@@ -187,10 +192,21 @@ class Scan:
         return self.moves or (self.bandit.features is None and not len(self.bandit.arms))
 
 
-def _joined(
+def _joined(eras: list[LogHeader], first: int, last: int) -> JoinedHeaders | str:
+    """One header for all arms and features there ever were; where there is none, why (rows are kept).
+
+    What came before the first era with a decision, or after the last one, is in no row.
+    """
+    try:
+        return joined_headers([eras[min(max(era, first), last)] for era in range(len(eras))])
+    except InvalidLog as error:
+        return str(error)
+
+
+def _eras(
     changes: list[AmendmentContent], settings: dict[str, Any], given: Mapping[str, object]
-) -> JoinedHeaders | str:
-    """One header for all arms and features there ever were; where there is none, why (rows are kept)."""
+) -> list[LogHeader]:
+    """What is true of the rows before the first change of arms or features, and after each."""
     bandit = bandit_of(dict(settings), given)
     headers = [header_of_bandit(bandit)]
     for change in changes:
@@ -198,10 +214,7 @@ def _joined(
             amended(bandit, settings, change.what, change.to)
         if change.what in ARM_AMENDMENTS:
             headers.append(header_of_bandit(bandit))
-    try:
-        return joined_headers(headers)
-    except InvalidLog as error:
-        return str(error)
+    return headers
 
 
 def _joined_cells(row: dict[str, Any], era: Era) -> dict[str, Any]:

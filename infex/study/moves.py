@@ -85,11 +85,12 @@ def _ask_new(
     found: list[tuple[Decision, int]] = []
     while (place := len(found)) < len(questions):
         if decided := ahead.decided(place):
-            ahead.enter(place, decided)
-            found += [
-                _enter_decision(desk, now, one, each)
-                for one, each in zip(questions[place:], decided, strict=False)
+            asked = questions[place : place + len(decided)]
+            numbers = [
+                _write_decision(desk, now, one, each) for one, each in zip(asked, decided, strict=True)
             ]
+            ahead.enter(place, decided)
+            found += [_begin(desk, now, *each) for each in zip(asked, decided, numbers, strict=True)]
         else:
             found += row_by_row(questions[place : place + 1], lambda _, one: _decide(desk, now, one), place)
     return _together(found)
@@ -114,15 +115,21 @@ def _ask(desk: Desk, now: int, question: KeyedRequest) -> tuple[Decision, int]:
 def _decide(desk: Desk, now: int, question: KeyedRequest) -> tuple[Decision, int]:
     """Decides for a key that has no decision; its entry."""
     decided = decide_own(desk.standing.bandit, question.request.options, question.key)
+    number = _write_decision(desk, now, question, decided)  # before anything has changed: it may be refused
     enter_own(desk.standing.bandit, decided)
-    return _enter_decision(desk, now, question, decided)
+    return _begin(desk, now, question, decided, number)
 
 
-def _enter_decision(desk: Desk, now: int, question: KeyedRequest, decided: Decided) -> tuple[Decision, int]:
-    """Writes a decision that the bandit has taken, and begins its case; the entry."""
-    key, unit, (_, encoded, digest) = question
-    number = desk.write(EntryKind.DECISION, key, unit, now, decision_content(decided, encoded))
-    desk.standing.begin(number, key, unit, now, decided, digest)
+def _write_decision(desk: Desk, now: int, question: KeyedRequest, decided: Decided) -> int:
+    key, unit, (_, encoded, _) = question
+    return desk.write(EntryKind.DECISION, key, unit, now, decision_content(decided, encoded))
+
+
+def _begin(
+    desk: Desk, now: int, question: KeyedRequest, decided: Decided, number: int
+) -> tuple[Decision, int]:
+    """Begins the case of a decision that was written, and that the bandit has taken; the entry."""
+    desk.standing.begin(number, question.key, question.unit, now, decided, question.request.digest)
     return decided.decision, number
 
 
@@ -141,7 +148,7 @@ def _refuse_question(desk: Desk, question: KeyedRequest, first: Request) -> None
 
 def row_by_row(rows: Sequence[Row], do: Callable[[int, Row], Gives], first: int = 0) -> list[Gives]:
     """What comes of each row of a batch from a place on; an error says in which row, and of which key."""
-    place, found = first, list[Gives]()
+    rows, place, found = list(rows), first, list[Gives]()
     try:
         for place, row in enumerate(rows, first):
             found.append(do(place, row))
@@ -209,7 +216,8 @@ def _refuse_differing(sums: bool, firsts: dict[FirstTold, RewardContent], told: 
     counts_once = not sums or part is not None
     if first.weight != again.weight or (counts_once and first.reward != again.reward):
         raise AlreadyTold(
-            f"decision {key!r} has the reward {first.reward!r} in a row before, got {again.reward!r}"
+            f"decision {key!r} has the reward {first.reward!r} (weight {first.weight!r}) in a row before; "
+            f"this one says {again.reward!r} (weight {again.weight!r})"
         )
 
 

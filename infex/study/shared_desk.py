@@ -114,8 +114,12 @@ class SharedDesk:
                 self._ahead = False
 
     def when_flushed(self, call: Callable[[StoreFailed | None], None]) -> None:
-        self.flush()
-        call(None)
+        try:
+            self.flush()
+        except StoreFailed as error:
+            call(error)
+        else:
+            call(None)
 
     def keep_snapshot(self) -> None:
         with contextlib.suppress(InfexError), self._lock:

@@ -34,7 +34,7 @@ from infex.errors import (
 )
 from infex.features.table_encoding import NONE_GIVEN, Categories, Numbers
 from infex.policies.traits import Policy, checked
-from infex.study.addresses import claimed_store, release_store, sqlite_path
+from infex.study.addresses import claimed_store, release_store, sqlite_path, without_password
 from infex.study.amending import kept_policy
 from infex.study.cases import RewardState
 from infex.study.contents import (
@@ -151,7 +151,7 @@ class Study:
         """
         given = {"context": contexts, "arms": arms}
         _refuse_lengths(len(keys), given | {"units": units})
-        of_each = [None] * len(keys) if units is None else units
+        of_each = [None] * len(keys) if units is None else list(units)
         questions = row_by_row(
             keys, lambda row, key: _question(key, of_each[row], _of_row(given, row) | more)
         )
@@ -201,7 +201,8 @@ class Study:
         If one is refused, the error names its row, and none was told.
         """
         _refuse_lengths(len(keys), {"rewards": rewards})
-        every = row_by_row(keys, lambda row, key: KeyedReward(key, _content(rewards[row])))
+        told = list(rewards)  # by place: a Series would be read by its index
+        every = row_by_row(keys, lambda row, key: KeyedReward(key, _content(told[row])))
         return self._desk.run(lambda: tell_all(self._desk, every), durable)
 
     def state(self, key: str) -> RewardState:
@@ -290,7 +291,10 @@ class Study:
         self._desk.flush()
 
     def when_flushed(self, call: Callable[[StoreFailed | None], None]) -> None:
-        """Calls, from any thread, when all that was asked and told is on disk, or with why it is not."""
+        """Calls, from any thread, when all that was asked and told is on disk, or with why it is not.
+
+        `call` must return at once, and not use the study: whoever waits for the disk waits for it, too.
+        """
         self._desk.when_flushed(call)
 
     def close(self) -> None:
@@ -309,7 +313,7 @@ class Study:
 
     def __repr__(self) -> str:
         bandit = self._desk.standing.bandit
-        return f"Study({self.name!r} at {self.url}, {bandit!r})"
+        return f"Study({self.name!r} at {without_password(self.url)}, {bandit!r})"
 
 
 def _desk_at(url: str) -> Callable[[Store, str, Standing, Mark, Callable[[], float]], Desk]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, final
@@ -10,6 +11,7 @@ from infex.errors import JournalMoved, StoreFailed
 from infex.study.entries import Draft, Entry, Mark, linked
 from infex.study.store import Store
 
+WRITER_LOG = logging.getLogger("infex.study")
 MOST_UNWRITTEN = 100_000  # drafts; with more, nothing new is taken before the disk obeys again
 
 
@@ -140,7 +142,10 @@ class Writer:
         with self._lock:
             batch.is_done = True
         for call in batch.calls:
-            call()
+            try:
+                call()
+            except Exception:  # whose call it was is not known, and all others wait for theirs
+                WRITER_LOG.exception("what was to be called after a commit of %r has failed", self._name)
 
     def close(self) -> None:
         """Writes what is left, and ends; StoreFailed if it cannot be written."""

@@ -126,3 +126,29 @@ def test_columns_that_differ_by_rounding_alone_are_one(dim: int) -> None:
     y = x[:, 0] + 0.1 * rng.standard_normal(40)
     theta = Moments(x.T @ x, x.T @ y, 40).least_squares()
     assert theta[0] == pytest.approx(theta[-1], rel=1e-9)
+
+
+def test_lasso_of_nearly_equal_columns_is_no_worse_than_plain_descent() -> None:
+    """What rounding leaves of the equations was taken for a direction, and theta went along it."""
+    rng = np.random.default_rng(11)
+    for _ in range(2 if plain_python else 40):
+        rows, strength = 30, 10 ** rng.uniform(-8, -6)
+        x = rng.standard_normal((rows, 1)) + 10 ** rng.uniform(-5.0, -4.5) * rng.standard_normal((rows, 5))
+        y = x[:, 0] + 0.1 * rng.standard_normal(rows)
+        sums = Moments(x.T @ x, x.T @ y, rows)
+        theta = sums.lasso(strength)
+        assert objective(sums, strength, theta) <= objective(sums, strength, descended(sums, strength)) + 1e-9
+
+
+def objective(sums: Moments, strength: float, theta: Floats) -> float:
+    return float(theta @ sums.gram @ theta / 2 - sums.moment @ theta + strength * np.abs(theta).sum())
+
+
+def descended(sums: Moments, strength: float, sweeps: int = 300) -> Floats:
+    """Coordinate descent, and nothing else."""
+    theta = np.zeros(sums.moment.size)
+    for _ in range(sweeps):
+        for i in range(theta.size):
+            pull = sums.moment[i] - sums.gram[i] @ theta + sums.gram[i, i] * theta[i]
+            theta[i] = np.sign(pull) * max(abs(pull) - strength, 0.0) / sums.gram[i, i]
+    return theta

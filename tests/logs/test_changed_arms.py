@@ -11,7 +11,7 @@ import pytest
 
 import infex
 from infex import evaluation, features
-from infex.errors import InvalidLog
+from infex.errors import InvalidLog, StoreFailed
 from infex.logs import Log
 from infex.study.exporting import export
 from tests.study.studies import shop
@@ -189,4 +189,67 @@ def test_a_bandits_log_whose_places_have_moved_is_not_read(case: str, tmp_path: 
     live.add_arms(*come)
     live.ask(context=[0.1, 0.2])
     with pytest.raises(InvalidLog, match=r"went|have changed"):
+        evaluation.read(tmp_path / "log")
+
+
+def test_arms_that_went_before_the_first_row_or_after_the_last_are_in_no_row(tmp_path: Path) -> None:
+    live = infex.Bandit(features=features.disjoint(4, 2), policy=SOFT, log=tmp_path / "log")
+    live.remove_arms([0])
+    for _ in range(5):
+        live.tell(live.ask(context=[0.1, 0.2]), 1.0)
+    live.remove_arms([2])
+    log = evaluation.read(tmp_path / "log")
+    assert (len(log), log.count) == (5, 3)
+
+
+@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
+def test_an_export_knows_nothing_of_arms_that_went_before_its_first_row_or_after_its_last(
+    tmp_path: Path,
+) -> None:
+    with shop(tmp_path, policy=SOFT, features=features.disjoint(4, 2)) as study:
+        study.remove_arms([0])
+        for n in range(5):
+            study.ask(f"k{n}", context=[0.1, 0.2])
+        study.remove_arms([2])
+        study.flush()
+        assert export(study._desk.store, "shop", {}, tmp_path / "log.parquet") == 5
+    log = evaluation.read(tmp_path / "log.parquet")
+    assert (len(log), log.count) == (5, 3)
+
+
+def test_a_full_disk_lets_arms_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    live = infex.Bandit(features=features.disjoint(["a", "b"], 2), policy=SOFT, log=tmp_path / "log")
+    live.tell(live.ask(context=[0.1, 0.2]), 1.0)
+    assert live._notebook is not None
+    with monkeypatch.context() as full:
+        full.setattr(live._notebook.recorder, "write", _full)
+        live.remove_arms(["a"])
+    assert live.labels == ("b",)
+    live.tell(live.ask(context=[0.1, 0.2]), 1.0)
+    assert [len(some) for some in (evaluation.read(tmp_path / "log"),)] == [2]
+
+
+def _full(_: object) -> None:
+    raise StoreFailed("no space left on device")
+
+
+class Same:
+    """A transformer of a user's, which no record keeps."""
+
+    def transform(self, rows: Any) -> Any:
+        return np.asarray(rows, dtype=np.float64)
+
+    def get_feature_names_out(self) -> list[str]:
+        return ["x", "y"]
+
+
+def test_blocks_of_a_map_that_cannot_be_kept_are_not_read_after_arms_went(tmp_path: Path) -> None:
+    """The block of one arm stood where that of another had stood."""
+    rule = features.disjoint(["a", "b", "c"], context=features.transformed(Same(), longest=2.0))
+    live = infex.Bandit(policy=SOFT, features=rule, log=tmp_path / "log")
+    live.tell(live.ask(context=[0.1, 0.2]), 1.0)
+    assert len(evaluation.read(tmp_path / "log")) == 1
+    live.remove_arms(["a"])
+    live.tell(live.ask(context=[0.1, 0.2]), 1.0)
+    with pytest.raises(InvalidLog, match="have changed"):
         evaluation.read(tmp_path / "log")

@@ -121,3 +121,25 @@ def test_a_head_that_grows_too_large_is_refused_and_a_large_body_is_none(line: L
         protocol.data_received(b"a" * 1000)
     assert transport.written.startswith(b"HTTP/1.1 400")
     assert transport.closed
+
+
+CHUNKED = b"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"
+
+
+def test_what_comes_behind_a_body_is_no_header(line: tuple[HeadLimits, Transport, Loop]) -> None:
+    protocol, _, loop = line
+    protocol.data_received(CHUNKED + b"Host: elsewhere\r\nAuthorization: Bearer x\r\n\r\n")
+    names = [name for name, _ in protocol.headers]
+    assert names == [b"host", b"transfer-encoding"]
+    assert loop.waiting == []
+
+
+@pytest.mark.parametrize("piece", [b"X-A: " + b"y" * 1000 + b"\r\n", b"y" * 1000])
+def test_trailers_without_end_are_refused(line: tuple[HeadLimits, Transport, Loop], piece: bytes) -> None:
+    protocol, transport, _ = line
+    protocol.data_received(CHUNKED + b"X-B: ")
+    for _ in range(MOST_HEAD // 1000 + 2):
+        if not transport.closed:
+            protocol.data_received(piece)
+    assert transport.closed
+    assert len(protocol.headers) == 2

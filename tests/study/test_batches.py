@@ -1,11 +1,14 @@
 """Batches are all or nothing: if one row is refused, nothing of the batch was decided or told."""
 
+import contextlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
+import pandas as pd  # type: ignore[import-untyped]
 import pytest
 
 import infex
@@ -339,3 +342,62 @@ def test_who_waits_is_told_when_the_writer_is_ended(tmp_path: Path, monkeypatch:
 
 def _ended(*_: object) -> None:
     raise SystemExit("the end")
+
+
+def test_rewards_of_a_table_are_told_by_their_places(tmp_path: Path) -> None:
+    """A Series that was sorted is read by its index: every key got the reward of another one."""
+    table = pd.DataFrame({"key": ["a", "b", "c"], "reward": [3.0, 1.0, 2.0]}).sort_values("reward")
+    with shop(tmp_path) as study:
+        study.ask_many(["a", "b", "c"])
+        study.tell_many(table["key"], table["reward"])
+        assert [study.explain(key, prove=False).reward for key in "abc"] == [3.0, 1.0, 2.0]
+
+
+@dataclass(frozen=True)
+class Noting:
+    """Says a note that JSON does not know."""
+
+    said: float
+
+    def choose(self, t: int, evidence: infex.Evidence, rng: np.random.Generator) -> infex.Choice:
+        return infex.Choice(0, note=np.float64(self.said))
+
+
+def test_a_decision_that_cannot_be_written_is_not_taken(tmp_path: Path) -> None:
+    policy = infex.Infex(Noting(0.3), infex.every(2))
+    with shop(tmp_path, policy=policy) as study:
+        study.ask("a")
+        with contextlib.suppress(TypeError, ValueError):
+            study.ask("b")
+        study.amend(policy=infex.Greedy(), reason="notes are no numbers of NumPy")
+        decision = study.ask("c")
+        assert decision.t == study._desk.standing.bandit.t
+        assert state_of(study) == replayed_state(study)
+
+
+def test_a_call_that_fails_keeps_nobody_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with shop(tmp_path) as study:
+        held, going_on = threading.Event(), threading.Event()
+        append = study._desk.store.append
+
+        def wait_and_append(*words: Any) -> None:
+            held.set()
+            assert going_on.wait(PATIENCE)
+            append(*words)
+
+        monkeypatch.setattr(study._desk.store, "append", wait_and_append)
+        study.ask("a", durable=False)
+        assert held.wait(PATIENCE)
+        study.when_flushed(_fails)
+        told = threading.Event()
+        study.when_flushed(lambda failed: told.set())
+        going_on.set()
+        assert told.wait(PATIENCE)
+        study.ask("b")
+    assert "has failed" in caplog.text
+
+
+def _fails(_: object) -> None:
+    raise RuntimeError("whose call was it?")
