@@ -38,7 +38,10 @@ def read_arms(path: str | Path) -> ArmFile:
     _refuse_same_names(table.column_names, path)
     named = [name for name in table.column_names if _holds_labels(table, name)]
     if len(named) > 1:
-        raise InvalidArms(f"{path}: at most one column may hold labels, got {_samples(table, named)}")
+        raise InvalidArms(
+            f"{path}: at most one column may hold labels (give categories as columns of 0 and 1), got "
+            f"{_samples(table, named)}"
+        )
     features = [name for name in table.column_names if name not in named]
     if not features:
         raise InvalidArms(
