@@ -18,14 +18,22 @@ from infex.kernels.compiling import woven
 
 __all__ = [
     "View",
+    "add",
     "best",
     "best_upper",
     "estimates",
     "greedy",
     "perturbed",
+    "pulls",
     "radius",
+    "settle",
+    "solve",
+    "sums",
+    "theta",
+    "unexplored",
     "upper",
     "volume",
+    "width",
     "widths",
 ]
 
