@@ -22,6 +22,7 @@ from infex.experiments.tasks import TaskOutcome, failed
 from infex.simulation.batch import compile_loop
 from infex.simulation.many import cores
 
+ANY_PORT = "127.0.0.1:0"  # of Dask's page: 8787 may be another cluster's
 ENGINES = ("local", "dask", "ray", "spark")
 CHUNKS_PER_WORKER = 4  # in one wave
 RETRIES_IN_VAIN = 2  # of all chunks that are left, when workers die and nothing is played in between
@@ -142,7 +143,7 @@ def _dask(scheduler: str | None) -> Iterator[Any]:
 
     connect: Any = Client
     try:
-        client = connect(scheduler) if scheduler else connect(processes=True)
+        client = connect(scheduler) if scheduler else connect(processes=True, dashboard_address=ANY_PORT)
     except OSError as error:
         raise InvalidSetting(f"no Dask scheduler answers at {scheduler!r}: {error}") from None
     with client:

@@ -105,7 +105,9 @@ def test_two_workers_add_up_to_the_same() -> None:
     targets = {"flat": [1 / 6] * 6, "third": 3}
     bare = dataclasses.replace(soft(), context=None)
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0"
+        ) as cluster,
         distributed.Client(cluster) as client,
     ):
         client.wait_for_workers(2)
