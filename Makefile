@@ -53,7 +53,7 @@ REST := $(foreach folder,$(KERNELS) $(SWEEPS) $(COMMANDS) $(THREADS),--ignore=$(
 
 tests: install chromium postgresql
 	rm -f .coverage .coverage.*
-	$(MAKE) -j2 --output-sync=target tests-rest tests-sweeps tests-plain tests-compiled tests-commands
+	$(MAKE) -j2 --output-sync=target tests-rest tests-compiled tests-sweeps tests-plain tests-commands
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
