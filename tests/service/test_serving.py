@@ -14,6 +14,7 @@ from infex.client.client import RemoteStudy
 from infex.errors import InvalidSetting
 from infex.service.serving import Listening
 from infex.service.tokens import TokenFile
+from tests.ports import steady_port
 from tests.service.killing import Load
 from tests.service.running import CONTEXT, PRICING
 from tests.service.serving_here import served, serving
@@ -142,14 +143,14 @@ def test_what_was_acknowledged_survives_kills(tmp_path: Path) -> None:
 
 def killed(folder: Path, cycles: int, clients: int) -> None:
     """Clients that retry, a service that is killed: nothing acknowledged is lost or changed."""
-    with serving(folder) as (url, process):
+    port = steady_port()
+    with serving(folder, port=port) as (url, process):
         with infex.Client(url, seconds=PATIENCE) as client:
             client.open("pricing", policy=PRICING["policy"], features=PRICING["features"], seed=7)
         load = Load(url, clients)
         load.wait_for(20)
         process.kill()
         process.wait()
-    port = urlsplit(url).port or 0
     for cycle in range(1, cycles):
         with serving(folder, port=port) as (_, process):
             load.wait_for(20 + CLIENT_KEYS * cycle)

@@ -3,14 +3,14 @@
 import contextlib
 import os
 import pwd
-import secrets
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from tests.ports import steady_port
 
 SERVER_USER = "postgres"  # Debian's package makes it
 
@@ -36,7 +36,7 @@ class Server:
     def __init__(self, folder: Path) -> None:
         self.folder, self.programs = folder, programs()
         as_server(self.programs / "initdb", "-D", folder / "data", "-U", SERVER_USER, "--auth=trust")
-        self.port = _free_port()
+        self.port = steady_port()
         self.start()
 
     @property
@@ -55,15 +55,6 @@ class Server:
 
     def _control(self, *words: str) -> None:
         as_server(self.programs / "pg_ctl", "-D", self.folder / "data", *words)
-
-
-def _free_port() -> int:
-    """One that no connection is given meanwhile, nor while the server restarts: systems take higher ones."""
-    while True:
-        port = 20_000 + secrets.randbelow(12_000)
-        with contextlib.suppress(OSError), socket.socket() as probe:
-            probe.bind(("127.0.0.1", port))
-            return port
 
 
 @contextlib.contextmanager
