@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install chromium postgresql demo serve-demo test lint types tests tests-sweeps tests-commands tests-rest tests-compiled tests-plain wheel docs peers bench torture clusters clean
+.PHONY: install chromium postgresql demo serve-demo test lint types warm tests tests-sweeps tests-commands tests-rest tests-compiled tests-plain wheel docs peers bench torture clusters clean
 
 install: .venv/installed
 
@@ -30,7 +30,14 @@ demo: install
 serve-demo: install
 	$(BIN)/infex serve --demo
 
-test: lint types tests wheel
+# Two at a time: what takes longest begins first, and what is short fills the gaps.
+PARTS := tests-rest tests-compiled tests-sweeps tests-plain tests-commands
+
+test: install chromium postgresql
+	rm -f .coverage .coverage.*
+	$(MAKE) -j2 --output-sync=target warm types $(PARTS) wheel lint
+	$(BIN)/coverage combine -q
+	$(BIN)/coverage report
 
 lint: install
 	$(BIN)/ruff format --check .
@@ -41,7 +48,6 @@ types: install
 
 # All rooms run as users run them, and are counted. Those whose tests reach the lines of kernels (`PLAIN`) run again
 # with compilation off, so that these lines are counted too; tests that speak of compiled code are not counted.
-# Two at a time, the longest first.
 # Threads are tested as users run them too: counting lines would take most of their time.
 # Without a browser its tests are left out, and that is said, except in CI, where they fail.
 KERNELS := tests/kernels tests/linear tests/policies tests/simulation tests/environments
@@ -53,9 +59,15 @@ REST := $(foreach folder,$(KERNELS) $(SWEEPS) $(COMMANDS) $(THREADS),--ignore=$(
 
 tests: install chromium postgresql
 	rm -f .coverage .coverage.*
-	$(MAKE) -j2 --output-sync=target tests-rest tests-compiled tests-sweeps tests-plain tests-commands
+	$(MAKE) -j2 --output-sync=target $(PARTS)
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
+
+# Kernels are compiled once, not by two jobs at the same time.
+warm: install
+	$(BIN)/infex warm
+
+tests-rest tests-compiled tests-sweeps tests-commands: warm
 
 tests-sweeps:
 	@marks="not slow"; \
