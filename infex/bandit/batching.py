@@ -182,7 +182,7 @@ def foresee_quiet(bandit: Bandit, greedily: Greedily, first: int, last: int) -> 
     """Exploring looks at greedy decisions of the batch that wait, from one place up to before another."""
     foresight = bandit._player.memory.foresight
     if foresight is not None:
-        grounds = greedily.grounds.at(np.arange(first, last))
+        grounds = greedily.grounds.span(first, last)
         foresight.take_many(grounds, np.zeros(last - first, dtype=bool), greedily.means[first:last], 1)
 
 

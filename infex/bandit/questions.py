@@ -22,7 +22,7 @@ from infex.kernels.given_arms import best_in_blocks, greedy_among, greedy_joined
 from infex.kernels.offered_arms import best_of_offers
 from infex.linear import InContext, RidgeStatistics
 from infex.linear.block_ridge import BlockRidge
-from infex.linear.grounds import Grounds
+from infex.linear.grounds import Grounds, order_of_arms
 from infex.linear.hybrid_ridge import HybridRidge
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ SETS_AT_ONCE = 256  # sets of arms that a map makes at a time
 
 ONE_WIDTH = np.array([0.0, 0.0, 1.0, 0.0, 1.0, 1.0])  # a radius of 1, as `kernels.full_radius` reads it
 MOST_AT_ONCE = 2**31  # decisions
-MOST_RADIX = 2**16  # numbers below it are sorted in one pass
 
 
 class Greedily(NamedTuple):
@@ -249,8 +248,7 @@ def within_blocks(ridge: object, inside: Floats, masks: Bools) -> Greedily | Non
     arms, means, widths = np.empty(count, dtype=np.int64), np.empty(count), np.empty(count)
     if not best_in_blocks(ridge.solved, inside, np.arange(count), masks, arms, means):
         return None
-    small = arms.astype(np.uint16) if ridge.layout.arms <= MOST_RADIX else arms
-    widths_in_blocks(ridge.solved, inside, np.argsort(small, kind="stable"), arms, widths)
+    widths_in_blocks(ridge.solved, inside, order_of_arms(arms, ridge.layout.arms), arms, widths)
     return Greedily(arms, means, widths, Grounds.in_blocks(arms, inside))
 
 

@@ -56,13 +56,6 @@ def expect_rows(awaited: Integers, rows: Floats, weights: Floats) -> None:
 
 
 @compiled
-def expect_blocks(awaited: Integers, arms: Integers, contexts: Floats, weights: Floats) -> None:
-    """The same where each arm has sums of its own, (K, 2, c, c), and a decision is on one in a context."""
-    for k in range(weights.size):
-        expect(awaited[arms[k]], contexts[k], abs(weights[k]), 1 if weights[k] > 0.0 else -1)
-
-
-@compiled
 def expect_arm(awaited: Integers, columns: Floats, arm: int, times: int, x: Floats) -> None:
     """The same for one of the fixed arms; `x` has room for it."""
     for i in range(x.size):

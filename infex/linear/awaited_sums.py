@@ -8,12 +8,12 @@ import numpy as np
 
 from infex.arrays import Floats, Integers
 from infex.errors import UnknownArm
-from infex.kernels import awaiting, awaiting_tied
+from infex.kernels import awaited_batches, awaiting, awaiting_tied
 from infex.linear.block_known import BlockKnown
 from infex.linear.block_ridge import BlockRidge, in_block, separate
 from infex.linear.estimating import Statistics
 from infex.linear.fitted_blocks import FittedBlocks
-from infex.linear.grounds import Grounds
+from infex.linear.grounds import Grounds, order_of_arms
 from infex.linear.hybrid_known import AwaitedSums, HybridKnown
 from infex.linear.hybrid_ridge import HybridRidge
 from infex.linear.knowledge import Knowledge
@@ -111,12 +111,14 @@ class BlockSums:
 
     def rows(self, rows: list[Row], weights: list[float]) -> None:
         if there := _standing(rows, weights):
-            awaiting.expect_blocks(self._sums, *there)
+            arms, contexts, counts = there
+            self.many(Grounds.in_blocks(arms, contexts), counts)
 
     def many(self, grounds: Grounds, weights: Floats) -> None:
-        there = grounds.place != GONE
-        contexts = grounds.rows[grounds.row[there]]
-        awaiting.expect_blocks(self._sums, grounds.place[there], contexts, weights[there])
+        order = order_of_arms(grounds.place, len(self._sums))
+        awaited_batches.expect_blocks(
+            self._sums, grounds.place, grounds.row, grounds.rows, weights, order
+        )  # fmt: skip
 
     def none(self) -> BlockSums:
         return BlockSums(np.zeros_like(self._sums))

@@ -120,26 +120,36 @@ class Share:
     def take_many(self, grounds: Grounds, estimates: Floats, sign: int) -> None:
         """Many decisions at once that came, or went (-1)."""
         for first in range(0, grounds.size, AT_ONCE):
-            span = np.arange(first, min(first + AT_ONCE, grounds.size))
-            self._take_some(grounds.at(span), estimates[span], sign)
+            last = min(first + AT_ONCE, grounds.size)
+            self._take_some(grounds.span(first, last), self._weights(estimates[first:last]), sign)
 
-    def _take_some(self, grounds: Grounds, estimates: Floats, sign: int) -> None:
+    def _take_some(self, grounds: Grounds, weights: Floats, sign: int) -> None:
         self.count += sign * grounds.size
-        fixed = (grounds.place >= 0) & (not grounds.apart)
-        chances = np.clip(estimates, 0.0, 1.0)  # a file may say others, which count for nothing
-        weights = np.ones(grounds.size) if self.squares else chances * (1.0 - chances)
-        if self.squares:
-            arms, times = np.unique(grounds.place[fixed], return_counts=True)
-            if arms.size:
-                self.sums.arms(dict(zip(arms.tolist(), (sign * times).tolist(), strict=True)))
-        else:
-            self._rows(Grounds.on_rows(self.columns.T[grounds.place[fixed]]), weights[fixed], sign)
+        fixed = grounds.place >= 0
+        if grounds.apart or not fixed.any():
+            self._rows(grounds, weights, sign)
+            return
+        self._fixed(grounds.place[fixed], weights[fixed], sign)
         self._rows(grounds.at(~fixed), weights[~fixed], sign)
+
+    def _fixed(self, places: Integers, weights: Floats, sign: int) -> None:
+        if self.squares:
+            arms, times = np.unique(places, return_counts=True)
+            self.sums.arms(dict(zip(arms.tolist(), (sign * times).tolist(), strict=True)))
+        else:
+            self._rows(Grounds.on_rows(self.columns.T[places]), weights, sign)
 
     def _rows(self, grounds: Grounds, weights: Floats, sign: int) -> None:
         counts = weights > 0.0
-        if counts.any():
+        if counts.all():
+            self.sums.many(grounds, sign * weights)
+        else:
             self.sums.many(grounds.at(counts), sign * weights[counts])
+
+    def _weights(self, estimates: Floats) -> Floats:
+        """Those of many; a file may say other chances, which count for nothing."""
+        chances = np.clip(estimates, 0.0, 1.0)
+        return np.ones(estimates.size) if self.squares else chances * (1.0 - chances)
 
     def _x(self, on: On) -> Row:
         return self.columns[:, on] if isinstance(on, int) else on

@@ -11,6 +11,7 @@ from infex.arrays import Bools, Floats, Integers
 from infex.linear.offers import InBlock, On
 
 NO_PLACE = -1
+MOST_RADIX = 2**16  # numbers below it are sorted in one pass
 NO_ROWS_AT_ALL: Floats = np.zeros((0, 0))
 
 
@@ -96,6 +97,10 @@ class Grounds(NamedTuple):
         rows = self.rows[row[used]] if used.any() else NO_ROWS_AT_ALL
         return Grounds(place, renumbered, rows, self.apart)
 
+    def span(self, first: int, last: int) -> Grounds:
+        """Those from one place up to before another, as views of the same arrays."""
+        return self._replace(place=self.place[first:last], row=self.row[first:last])
+
     def overwritten(self, which: Integers, others: Grounds) -> Grounds:
         """The same with other grounds for some rewards; the arrays are the same where they can be."""
         if not np.array_equal(self.row[which] >= 0, others.row >= 0):  # an arm here, features there
@@ -122,6 +127,12 @@ class Grounds(NamedTuple):
         row[gone] = len(self.rows) + np.arange(int(gone.sum()))
         rows = columns.T[self.place[gone]]
         return Grounds(place, row, np.vstack([self.rows, rows]) if len(self.rows) else rows.copy())
+
+
+def order_of_arms(arms: Integers, count: int) -> Integers:
+    """Places of arms, of which there are so many: those of one arm in a row, in their order."""
+    small = arms.astype(np.uint16) if count < MOST_RADIX else arms  # -1 is the last
+    return np.argsort(small, kind="stable")
 
 
 def _place_of(on: On) -> int:
