@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import blake2b
 from typing import final
@@ -36,6 +37,14 @@ class KnownKeys:
     def add(self, key: str) -> None:
         """One more."""
         self._recent.add(_hash(key))
+        self._sort_many()
+
+    def add_all(self, keys: Iterable[str]) -> None:
+        """Many more, which nobody has looked for just now."""
+        self._recent.update(map(_hash.__wrapped__, keys))
+        self._sort_many()
+
+    def _sort_many(self) -> None:
         if len(self._recent) >= MOST_RECENT:
             self._sort()
 
