@@ -119,12 +119,18 @@ class Share:
 
     def take_many(self, grounds: Grounds, estimates: Floats, sign: int) -> None:
         """Many decisions at once that came, or went (-1)."""
+        if grounds.size <= AT_ONCE:
+            self._take_some(grounds, estimates, sign)
+            return
         for first in range(0, grounds.size, AT_ONCE):
             span = np.arange(first, min(first + AT_ONCE, grounds.size))
             self._take_some(grounds.at(span), estimates[span], sign)
 
     def _take_some(self, grounds: Grounds, estimates: Floats, sign: int) -> None:
         self.count += sign * grounds.size
+        if self.squares and grounds.apart:  # all count alike, and none is on a fixed arm
+            self.sums.many(grounds, np.full(grounds.size, float(sign)))
+            return
         fixed = (grounds.place >= 0) & (not grounds.apart)
         chances = np.clip(estimates, 0.0, 1.0)  # a file may say others, which count for nothing
         weights = np.ones(grounds.size) if self.squares else chances * (1.0 - chances)

@@ -73,14 +73,14 @@ class Entry(NamedTuple):
 
 
 WHOLE = (int, str, str, str, int, bytes, bytes, bytes, bytes)
-WHOLE_COLUMNS = [{kind} for kind in WHOLE]
+KINDS_BY_COLUMN = [{kind} for kind in WHOLE]
 ERASED = (int, str, str, type(None), int, type(None), type(None), bytes, bytes)
 
 
 def entries_of(rows: Sequence[tuple[Any, ...]]) -> list[Entry]:
     """The entries in rows of a database, whole or erased."""
     kinds = [set(map(type, column)) for column in zip(*rows, strict=True)]  # one of each, as a rule
-    if kinds != WHOLE_COLUMNS and not {tuple(map(type, row)) for row in rows} <= {WHOLE, ERASED}:
+    if kinds != KINDS_BY_COLUMN and not {tuple(map(type, row)) for row in rows} <= {WHOLE, ERASED}:
         raise DamagedJournal("an entry of the journal is not what was written: its fields are of other kinds")
     return list(map(quick, repeat(Entry), rows))
 

@@ -125,15 +125,15 @@ class Tallies:
             found = self.tally.days[number] = DayTally()
         return found
 
-    def decided(self, at: int, decision: Estimated, reason: str) -> None:
-        """A decision was taken."""
+    def decided(self, at: int, decision: Estimated, reason: str, count: int = 1) -> None:
+        """A decision was taken, and so many in all that are counted like it."""
         day = self.day(at)
-        day.decisions += 1
+        day.decisions += count
         if decision.explored:
-            day.explored += 1
-            day.different += decision.arm != decision.greedy
+            day.explored += count
+            day.different += count * (decision.arm != decision.greedy)
         reasons = self.tally.reasons
-        reasons[reason] = reasons.get(reason, 0) + 1
+        reasons[reason] = reasons.get(reason, 0) + count
 
     def learnt(self, at: int, decision: Estimated, reward: float, told_at: int) -> None:
         """The first reward of a decision was told."""
