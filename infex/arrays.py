@@ -186,3 +186,14 @@ def brief(value: object, most: int = 80) -> str:
     """Its repr, of so many characters at most."""
     text = repr(value)
     return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def plain_scalar(value: object) -> object:
+    """A number, truth or text of NumPy's as Python's own; anything else as it is.
+
+    >>> plain_scalar(np.int64(3)), plain_scalar(np.float32(0.5)), plain_scalar("x")
+    (3, 0.5, 'x')
+    """
+    if isinstance(value, np.floating):
+        return float(value)
+    return value.item() if isinstance(value, np.integer | np.bool_ | np.str_) else value

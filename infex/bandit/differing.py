@@ -8,7 +8,9 @@ import os
 import warnings
 from typing import Any
 
-from infex.arrays import brief
+import numpy as np
+
+from infex.arrays import brief, plain_scalar
 from infex.bandit.noting import shape
 from infex.checks import settings_by_name
 from infex.errors import CannotLoad, DamagedFile, InfexError, NoRecord, SparseExploration
@@ -65,7 +67,7 @@ def _refuse_other(path: Path, settings: dict[str, Any], name: str, given: Any) -
             "adopt=True to go on with it"
         )
     held, told = settings.get("told", {}).get(name), told_of(given)
-    if held is not None and held != told:
+    if held is not None and not is_told_alike(held, told):
         raise CannotLoad(
             f"{path} holds another {name}: {_apart(held, told)}; say adopt=True to go on with it"
         )
@@ -154,6 +156,7 @@ def policy_shown(policy: Policy) -> str:
 
 def told_of(thing: object) -> Any:
     """What can be told of anything that has no record: its class, and its settings if it is a dataclass."""
+    thing = plain_scalar(thing)
     if thing is None or isinstance(thing, bool | int | float | str):
         return thing
     if (known := record_of(thing)) is not None:
@@ -167,6 +170,17 @@ def told_of(thing: object) -> Any:
         return told | {name: told_of(value) for name, value in settings_by_name(thing).items()}
     base = hook(thing, "base")
     return told if base is None else told | {"base": told_of(base)}
+
+
+def is_told_alike(held: Any, told: Any) -> bool:
+    """Is a thing told as it was? Of a number of NumPy's, files once held the class alone."""
+    if isinstance(held, dict) and isinstance(told, dict):
+        return held.keys() == told.keys() and all(is_told_alike(held[word], told[word]) for word in held)
+    if isinstance(held, list) and isinstance(told, list):
+        return len(held) == len(told) and all(map(is_told_alike, held, told))
+    kind = getattr(np, held["class"], None) if isinstance(held, dict) and [*held] == ["class"] else None
+    was_numpys = isinstance(kind, type) and issubclass(kind, np.generic)
+    return bool(held == told) or (was_numpys and isinstance(told, bool | int | float | str))
 
 
 def map_of(path: Path, kept: Record, given: FeatureMap | None, dim: int, adopt: bool) -> FeatureMap:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Protocol, final
 
 import numpy as np
 
-from infex.arrays import Floats
+from infex.arrays import Floats, Integers
 from infex.bandit.bandit import Bandit
 from infex.bandit.decision import Decided, Decision
 from infex.bandit.foreseeing import await_reward, wait_no_more
@@ -38,43 +39,30 @@ class EnteredTogether:
     Whoever uses it keeps the decisions that still wait for a reward, and makes them wait at the end.
     """
 
-    __slots__ = (
-        "_account",
-        "_bandit",
-        "_explored",
-        "_layout",
-        "_places",
-        "_rests",
-        "_rewards",
-        "_rows",
-        "_weights",
-    )
+    __slots__ = ("_account", "_arms", "_bandit", "_counts", "_is_apart", "_rests", "_size", "_told")
 
     def __init__(self, bandit: Bandit) -> None:
         self._bandit, self._account = bandit, bandit._player.account
-        self._layout = bandit._arms.layout
         self._rests = bandit._player.traits.gate is not None  # may a round be one in which nothing is due?
-        self._places: list[int] = []
-        self._rows: list[Sequence[float] | Floats | None] = []
-        self._rewards: list[float] = []
-        self._weights: list[float] = []
-        self._explored: list[bool] = []
+        self._counts = bandit._player.memory.pulls is not None
+        layout = bandit._arms.layout
+        self._is_apart = isinstance(layout, Separate)
+        self._size, self._arms = (layout.row, layout.arms) if isinstance(layout, Separate) else layout.shape
+        self._told: list[ToldReward] = []
 
-    def rest(self, key: str, t: int, changes: int, place: int, size: int) -> bool:
+    def rest(self, t: int, changes: int, place: int, size: int) -> bool:
         """Takes a round in which nothing was due, on the arm at a place in `size` numbers.
 
-        False if that does not fit: `decide` says why.
+        False if that does not fit: `decide` says why. Its decision is none that waits.
         """
-        account, layout = self._account, self._layout
-        fits = t == account.t + 1 and changes == account.changes and self._rests
-        if isinstance(layout, Separate):
-            fits = fits and 0 <= place < layout.arms and size == layout.row
-        else:
-            fits = fits and (size == len(layout) if place < 0 else place < int(layout.shape[1]) and not size)
-        if fits and self._bandit._waiting.find(key) is None:
-            account.t = t
-            return True
-        return False
+        account = self._account
+        if t != account.t + 1 or changes != account.changes or not self._rests:
+            return False
+        wanted = self._size if self._is_apart or place < 0 else 0
+        if size != wanted or place >= self._arms or (self._is_apart and place < 0):
+            return False
+        account.t = t
+        return True
 
     def decide(self, decided: Decided) -> None:
         """Takes the next decision, of any kind."""
@@ -85,13 +73,9 @@ class EnteredTogether:
         """Takes the reward of a decision, which is learnt on that."""
         if not abs(reward) <= LARGEST_REWARD or not weight > 0.0:
             raise InvalidReward(f"a reward of {reward!r} with the weight {weight!r} cannot be learnt")
-        place, row = ground
-        self._places.append(place)
-        self._rows.append(row)
-        self._rewards.append(reward)
-        self._weights.append(weight)
-        self._explored.append(decision.explored)
-        count_pull(self._bandit, decision)
+        self._told.append((*ground, reward, weight, decision.explored))
+        if self._counts:
+            count_pull(self._bandit, decision)
 
     def tell_waiting(self, key: str, reward: float, weight: float) -> Decision:
         """Takes the reward of a decision that waited before; that decision."""
@@ -105,24 +89,29 @@ class EnteredTogether:
 
     def finish(self) -> None:
         """Learns all rewards."""
-        if self._places:
-            rewards, weights = np.array(self._rewards), np.array(self._weights)
-            explored = np.array(self._explored, dtype=bool)
-            self._bandit._player.memory.take_many(self._grounds(), rewards, explored, weights)
+        if self._told:
+            places, rows, rewards, weights, explored = zip(*self._told, strict=True)
+            grounds = self._grounds(np.array(places, dtype=np.int64), rows)
+            memory = self._bandit._player.memory
+            memory.take_many(grounds, np.array(rewards), np.array(explored, dtype=bool), np.array(weights))
         self._account.hear()
 
-    def _grounds(self) -> Grounds:
-        places, rows = np.array(self._places, dtype=np.int64), [row for row in self._rows if row is not None]
-        if isinstance(self._layout, Separate):
-            return Grounds.in_blocks(places, np.array(rows, dtype=np.float64))
-        if not rows:
+    def _grounds(self, places: Integers, rows: Sequence[Numbers | None]) -> Grounds:
+        known = [row for row in rows if row is not None]
+        if not known:
             return Grounds.on_arms(places)
-        has_row = np.array([row is not None for row in self._rows])
+        table = np.fromiter(chain.from_iterable(known), np.float64, self._size * len(known))
+        if self._is_apart:
+            return Grounds.in_blocks(places, table.reshape(-1, self._size))
+        has_row = np.array([row is not None for row in rows])
         of_row = np.where(has_row, np.cumsum(has_row) - 1, NO_PLACE)
-        return Grounds(places, of_row, np.array(rows, dtype=np.float64))
+        return Grounds(places, of_row, table.reshape(-1, self._size))
 
 
-Ground = tuple[int, Sequence[float] | Floats | None]
+Numbers = Sequence[float] | Floats
+ToldReward = tuple[int, Numbers | None, float, float, bool]
+"""A ground, a reward, its weight, and whether its round explored."""
+Ground = tuple[int, Numbers | None]
 """What a reward is learnt on: the place of an arm, or -1, and features or a context, or None."""
 
 

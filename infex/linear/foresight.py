@@ -148,8 +148,10 @@ class Share:
 
     def _weights(self, estimates: Floats) -> Floats:
         """Those of many; a file may say other chances, which count for nothing."""
+        if self.squares:
+            return np.ones(estimates.size)
         chances = np.clip(estimates, 0.0, 1.0)
-        return np.ones(estimates.size) if self.squares else chances * (1.0 - chances)
+        return chances * (1.0 - chances)
 
     def _x(self, on: On) -> Row:
         return self.columns[:, on] if isinstance(on, int) else on

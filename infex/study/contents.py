@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -18,7 +19,8 @@ from infex.rounds import Taken
 from infex.version import __version__
 
 CONTENT_VERSION = 1
-ENDS = {"inf": float("inf"), "-inf": float("-inf")}
+LEAST, GREATEST = float("-inf"), float("inf")
+ENDS = {"inf": GREATEST, "-inf": LEAST}
 TURNS_BY_NAME = {turn.value: turn for turn in Turn}
 
 
@@ -144,6 +146,11 @@ def encoded(content: Content) -> bytes:
     return ENCODER_OF_CONTENTS.encode(content)
 
 
+def encoded_all(contents: Sequence[Content]) -> list[bytes]:
+    """The same of many: no JSON has a line's end in it."""
+    return ENCODER_OF_CONTENTS.encode_lines(contents).split(b"\n")[:-1]
+
+
 def content_of(kind: type[AContent], number: int, data: bytes) -> AContent:
     """The content of an entry; refused if it is of a newer infex, or not what an entry of its kind says."""
     try:
@@ -173,21 +180,22 @@ def decision_content(decided: Decided, request: bytes, by: str = __version__) ->
     """What was decided, with what was asked."""
     decision, (t, choice, on, loss, different, noticed), _, changes, _ = decided
     arm, explored, note, said, features, probability, chance, law, turn = choice
+    _, _, _, label, _, greedy, estimate, low, high, _, reason, _, _ = decision
     return DecisionContent(
         v=CONTENT_VERSION,
         request=msgspec.Raw(request),
         t=t,
         arm=arm,
-        greedy=decision.greedy,
-        estimate=decision.estimate,
-        low=_end(decision.low),
-        high=_end(decision.high),
+        greedy=greedy,
+        estimate=estimate,
+        low=low if LEAST < low < GREATEST else str(low),
+        high=high if LEAST < high < GREATEST else str(high),
         on=_on_content(on),
-        label=decision.label,
+        label=label,
         explored=explored,
         probability=probability,
-        reason=str(decision.reason),
-        said=None if said == decision.reason else str(said),
+        reason=str(reason),
+        said=None if said is reason or said == reason else str(said),
         chance=chance,
         law=law,
         turn=None if turn is None else turn._value_,
@@ -217,10 +225,6 @@ def decided_from(key: str, content: DecisionContent) -> Decided:
     fields = (key, c.t, c.arm, c.label, c.explored, c.greedy, c.estimate, low, high)
     decision = quick(Decision, (*fields, c.probability, reason, c.chance, c.law))
     return quick(Decided, (decision, taken, True, c.changes, None))
-
-
-def _end(end: float) -> float | str:
-    return end if -float("inf") < end < float("inf") else str(end)
 
 
 def _on_content(on: On) -> int | ArmInContext | list[float]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol, TypeVar, final
 
+from infex.checks import quick
 from infex.errors import DamagedJournal, InfexError, StoreFailed
 from infex.study.cases import Case, EntryKind, case_of
-from infex.study.contents import Content, encoded
+from infex.study.contents import Content, encoded, encoded_all
 from infex.study.entries import Draft, Mark
 from infex.study.jobs import Counter, Job
 from infex.study.opening import replayed
@@ -19,6 +20,8 @@ from infex.study.store import Snapshot, Store
 from infex.study.writer import Ticket, Writer
 
 Answer = TypeVar("Answer")
+Keyed = tuple[str, str]
+"""A key, and the unit that it is about."""
 CLOSED_KEPT = 4096  # cases that were closed last, which are likely to be asked for again
 ENTRIES_BETWEEN_SNAPSHOTS = 50_000
 
@@ -41,6 +44,9 @@ class Desk(Protocol):
 
     def write(self, kind: EntryKind, key: str, unit: str, at: int, content: Content) -> int:
         """Adds an entry; its number."""
+
+    def write_all(self, kind: EntryKind, keyed: Sequence[Keyed], at: int, contents: Sequence[Content]) -> int:
+        """Adds an entry for each key; the number of the first."""
 
     def settle(self) -> None:
         """What was written so far stays, also if the work that goes on is refused."""
@@ -81,6 +87,12 @@ def kept_case(store: Store, name: str, key: str) -> Case:
     if case is None:
         raise DamagedJournal(f"there is a decision {key!r}, and the store does not find it: verify the study")
     return case
+
+
+def drafts_of(kind: EntryKind, keyed: Sequence[Keyed], at: int, contents: Sequence[Content]) -> list[Draft]:
+    """What is to become an entry of each key."""
+    whole = zip(keyed, encoded_all(contents), strict=True)
+    return [quick(Draft, (kind._value_, *one, at, content)) for one, content in whole]
 
 
 class Settled(NamedTuple):
@@ -198,6 +210,11 @@ class LocalDesk:
     def write(self, kind: EntryKind, key: str, unit: str, at: int, content: Content) -> int:
         self._drafts.append(Draft(kind._value_, key, unit, at, encoded(content)))
         return self._writer.added + len(self._drafts)
+
+    def write_all(self, kind: EntryKind, keyed: Sequence[Keyed], at: int, contents: Sequence[Content]) -> int:
+        first = self._writer.added + len(self._drafts) + 1
+        self._drafts += drafts_of(kind, keyed, at, contents)
+        return first
 
     def find(self, key: str) -> Case | None:
         case = self.standing.cases.get(key) or self._closed.get(key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple, final
+from typing import final
 
 from infex.bandit.entering_many import EnteredTogether, enters_together, wait_for
 from infex.errors import DamagedJournal, InfexError
@@ -13,6 +13,7 @@ from infex.study.contents import DecisionContent, RewardContent, content_of, dec
 from infex.study.entries import Entry
 from infex.study.plain_requests import digest_of
 from infex.study.standing import Standing
+from infex.study.tallies import Learnt
 
 DECISION_KIND, REWARD_KIND = EntryKind.DECISION.value, EntryKind.REWARD.value
 REST_WORD = Turn.REST.value
@@ -39,78 +40,89 @@ def enter_many(standing: Standing, entries: Iterable[Entry]) -> None:
     stretch.finish()
 
 
-class Begun(NamedTuple):
-    """A decision of a passage that has no reward yet."""
-
-    entry: Entry
-    content: DecisionContent
+Begun = tuple[Entry, DecisionContent]
+"""A decision of a passage that has no reward yet."""
 
 
 @final
 class Passage:
     """Decisions and rewards that follow each other in a journal, with nothing else in between."""
 
-    __slots__ = ("_begun", "_course", "_standing")
+    __slots__ = ("_begun", "_cases", "_course", "_keys", "_learnt", "_residues", "_standing", "_tallies")
 
     def __init__(self, standing: Standing) -> None:
         self._standing, self._course = standing, EnteredTogether(standing.bandit)
+        self._cases, self._residues, self._tallies = standing.cases, standing.residues, standing.tallies
         self._begun: dict[str, Begun] = {}
+        self._keys: list[str] = []
+        self._learnt: list[Learnt] = []
 
     def takes(self, entry: Entry) -> bool:
         """Takes an entry; False if it must be entered by itself."""
-        content = entry.content
-        if content is None or entry.number in self._standing.residues:
+        number, kind, key, _, at, content, _, _, _ = entry
+        if content is None or number in self._residues:
             return False
-        if entry.kind == DECISION_KIND:
-            return self._decides(entry, content_of(DecisionContent, entry.number, content))
-        if entry.kind == REWARD_KIND:
-            return self._rewards(entry, content_of(RewardContent, entry.number, content))
-        return False
+        if kind == DECISION_KIND:
+            takes = self._decides(entry, key, at, content_of(DecisionContent, number, content))
+        elif kind == REWARD_KIND:
+            takes = self._rewards(key, at, content_of(RewardContent, number, content))
+        else:
+            return False
+        if takes:
+            self._standing.number = number
+        return takes
 
-    def _decides(self, entry: Entry, content: DecisionContent) -> bool:
+    def _decides(self, entry: Entry, key: str, at: int, content: DecisionContent) -> bool:
         if content.note is not None or content.features is not None:
             return False
-        key = entry.key
         if not self._is_rest(key, content):
             if key in self._begun:
                 raise DamagedJournal(f"entry {entry.number} decides for {key!r} a second time")
             self._course.decide(decided_from(key, content))
-        standing = self._standing
-        standing.keys.add(key)
-        standing.tallies.decided(entry.at, content, content.reason)
-        standing.number = entry.number
-        self._begun[key] = Begun(entry, content)
+        self._keys.append(key)
+        self._tallies.decided(at, content, content.reason)
+        self._begun[key] = entry, content
         return True
 
     def _is_rest(self, key: str, content: DecisionContent) -> bool:
         """Takes a plain greedy round in the shortest way; False if it is another, or does not fit."""
         c = content
-        if c.turn != REST_WORD or c.explored or c.noticed or c.loss != 0.0 or key in self._begun:
+        if c.turn != REST_WORD or c.explored or c.noticed or c.loss != 0.0:
+            return False
+        if key in self._begun or key in self._cases:
             return False
         place, row = ground_of(c.on)
-        return self._course.rest(key, c.t, c.changes, place, 0 if row is None else len(row))
+        return self._course.rest(c.t, c.changes, place, 0 if row is None else len(row))
 
-    def _rewards(self, entry: Entry, content: RewardContent) -> bool:
-        standing, key, reward = self._standing, entry.key, content.reward
-        begun, case = self._begun.get(key), standing.cases.get(key)
-        if reward is None or (begun is None and (case is None or case.held)):
+    def _rewards(self, key: str, at: int, content: RewardContent) -> bool:
+        """Takes the first reward of a decision; False if it is another, or nothing is learnt."""
+        reward = content.reward
+        if reward is None:
             return False
-        if begun is not None:
-            at, decided = begun.entry.at, begun.content
-            self._course.tell(decided, ground_of(decided.on), reward, content.counted)
-            del self._begun[key]
-            standing.tallies.learnt(at, decided, reward, entry.at)
-        elif case is not None:
-            waiting = self._course.tell_waiting(key, reward, content.counted)
-            del standing.cases[key]
-            standing.tallies.learnt(case.at, waiting, reward, entry.at)
-        standing.tallies.moved(RewardState.PENDING, RewardState.REWARDED)
-        standing.number = entry.number
+        begun = self._begun.pop(key, None)
+        if begun is None:
+            return self._rewards_waiting(key, at, reward, content.counted)
+        entry, decided = begun
+        self._course.tell(decided, ground_of(decided.on), reward, content.counted)
+        self._learnt.append((entry.at, decided, reward, at))
+        return True
+
+    def _rewards_waiting(self, key: str, at: int, reward: float, counted: float) -> bool:
+        """Takes the reward of a decision from before this passage."""
+        case = self._cases.get(key)
+        if case is None or case.held:
+            return False
+        waiting = self._course.tell_waiting(key, reward, counted)
+        del self._cases[key]
+        self._learnt.append((case.at, waiting, reward, at))
         return True
 
     def finish(self) -> None:
         """Learns what was told; decisions without a reward are cases that wait for theirs."""
         self._course.finish()
+        self._standing.keys.add_all(self._keys)
+        self._tallies.learnt_all(self._learnt)
+        self._tallies.moved(RewardState.PENDING, RewardState.REWARDED, len(self._learnt))
         for key, (entry, content) in self._begun.items():
             unit, decided = entry.unit or "", decided_from(key, content)
             wait_for(self._standing.bandit, decided)

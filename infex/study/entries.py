@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
+from itertools import repeat
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -72,14 +73,16 @@ class Entry(NamedTuple):
 
 
 WHOLE = (int, str, str, str, int, bytes, bytes, bytes, bytes)
+KINDS_BY_COLUMN = [{kind} for kind in WHOLE]
 ERASED = (int, str, str, type(None), int, type(None), type(None), bytes, bytes)
 
 
-def entry_of(row: tuple[Any, ...]) -> Entry:
-    """The entry in a row of a database, whole or erased."""
-    if tuple(map(type, row)) not in (WHOLE, ERASED):
+def entries_of(rows: Sequence[tuple[Any, ...]]) -> list[Entry]:
+    """The entries in rows of a database, whole or erased."""
+    kinds = [set(map(type, column)) for column in zip(*rows, strict=True)]  # one of each, as a rule
+    if kinds != KINDS_BY_COLUMN and not {tuple(map(type, row)) for row in rows} <= {WHOLE, ERASED}:
         raise DamagedJournal("an entry of the journal is not what was written: its fields are of other kinds")
-    return quick(Entry, row)
+    return list(map(quick, repeat(Entry), rows))
 
 
 def linked(drafts: Sequence[Draft], after: Mark) -> list[Entry]:

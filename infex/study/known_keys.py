@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import blake2b
 from typing import final
@@ -28,14 +29,30 @@ class KnownKeys:
 
     def __contains__(self, key: str) -> bool:
         number = _hash(key)
-        if number in self._recent:
+        return number in self._recent or self._is_sorted_in(number)
+
+    def knows_any(self, keys: Iterable[str]) -> bool:
+        """Is one of these keys among them?"""
+        numbers = set(map(_hash.__wrapped__, keys))
+        if not self._recent.isdisjoint(numbers):
             return True
+        return bool(self._sorted) and any(map(self._is_sorted_in, numbers))
+
+    def _is_sorted_in(self, number: int) -> bool:
         place = bisect_left(self._sorted, number)  # NumPy's would let other threads in
         return place < len(self._sorted) and self._sorted[place] == number
 
     def add(self, key: str) -> None:
         """One more."""
         self._recent.add(_hash(key))
+        self._sort_many()
+
+    def add_all(self, keys: Iterable[str]) -> None:
+        """Many more, which nobody has looked for just now."""
+        self._recent.update(map(_hash.__wrapped__, keys))
+        self._sort_many()
+
+    def _sort_many(self) -> None:
         if len(self._recent) >= MOST_RECENT:
             self._sort()
 
@@ -52,6 +69,6 @@ class KnownKeys:
         return np.frombuffer(self._sorted, dtype=np.uint64).astype("<u8").tobytes()
 
 
-@lru_cache(maxsize=1024)  # a key is looked for, and then added; those of a batch, all of them first
+@lru_cache(maxsize=1024)  # a key is looked for, and then added
 def _hash(key: str) -> int:
     return int.from_bytes(blake2b(key.encode(), digest_size=8).digest())

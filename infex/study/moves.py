@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -73,7 +74,7 @@ def _foreseen(desk: Desk, questions: Sequence[KeyedRequest]) -> ForeseenRounds |
     plain = all(one.request.options.keys() <= PLAINLY for one in questions)
     if not plain or standing.rules.holdout > 0.0 or len(set(keys)) < len(keys):
         return None
-    if any(desk.find(key) is not None for key in keys):
+    if standing.keys.knows_any(keys):
         return None
     return foreseen(standing.bandit, keys, [one.request.options.get("context") for one in questions])
 
@@ -86,11 +87,10 @@ def _ask_new(
     while (place := len(found)) < len(questions):
         if decided := ahead.decided(place):
             asked = questions[place : place + len(decided)]
-            numbers = [
-                _write_decision(desk, now, one, each) for one, each in zip(asked, decided, strict=True)
-            ]
+            first = _write_decisions(desk, now, asked, decided)
             ahead.enter(place, decided)
-            found += [_begin(desk, now, *each) for each in zip(asked, decided, numbers, strict=True)]
+            desk.standing.begin_greedy(first, now, [(*one[:2], one.request.digest) for one in asked], decided)
+            found += zip((each.decision for each in decided), count(first))
         else:
             found += row_by_row(questions[place : place + 1], lambda _, one: _decide(desk, now, one), place)
     return _together(found)
@@ -115,22 +115,17 @@ def _ask(desk: Desk, now: int, question: KeyedRequest) -> tuple[Decision, int]:
 def _decide(desk: Desk, now: int, question: KeyedRequest) -> tuple[Decision, int]:
     """Decides for a key that has no decision; its entry."""
     decided = decide_own(desk.standing.bandit, question.request.options, question.key)
-    number = _write_decision(desk, now, question, decided)  # before anything has changed: it may be refused
+    key, unit, request = question
+    number = _write_decisions(desk, now, [question], [decided])  # before anything has changed: it may fail
     enter_own(desk.standing.bandit, decided)
-    return _begin(desk, now, question, decided, number)
-
-
-def _write_decision(desk: Desk, now: int, question: KeyedRequest, decided: Decided) -> int:
-    key, unit, (_, encoded, _) = question
-    return desk.write(EntryKind.DECISION, key, unit, now, decision_content(decided, encoded))
-
-
-def _begin(
-    desk: Desk, now: int, question: KeyedRequest, decided: Decided, number: int
-) -> tuple[Decision, int]:
-    """Begins the case of a decision that was written, and that the bandit has taken; the entry."""
-    desk.standing.begin(number, question.key, question.unit, now, decided, question.request.digest)
+    desk.standing.begin(number, key, unit, now, decided, request.digest)
     return decided.decision, number
+
+
+def _write_decisions(desk: Desk, now: int, asked: Sequence[KeyedRequest], decided: Sequence[Decided]) -> int:
+    """Writes what was decided; the number of the first entry."""
+    contents = [decision_content(each, one.request.encoded) for one, each in zip(asked, decided, strict=True)]
+    return desk.write_all(EntryKind.DECISION, [one[:2] for one in asked], now, contents)
 
 
 def _refuse_question(desk: Desk, question: KeyedRequest, first: Request) -> None:

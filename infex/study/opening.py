@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import threading
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
@@ -27,7 +28,9 @@ from infex.study.store import Snapshot, Store
 from infex.study.study_settings import THINGS, is_same, kept_setting, kept_settings, refuse_different
 from infex.version import __version__
 
-PAGE_ENTERED = 2000  # entries that are entered together
+PAGE_ENTERED = 10_000  # entries that are entered together
+YOUNG_OBJECTS = 100_000  # a page of entries has no cycles: it is not looked at while it is read
+REPLAYING = threading.Lock()
 
 
 def opened_standing(store: Store, name: str, given: Mapping[str, object], at: int) -> tuple[Standing, Mark]:
@@ -165,16 +168,20 @@ def caught_up(
 
 @contextlib.contextmanager
 def _old_objects_left_alone() -> Iterator[None]:
-    """While it lasts, the garbage collector does not look at what was there before.
+    """While it lasts, the garbage collector looks seldom, and not at what was there before.
 
     It would go through all of that each time that some thousand entries more have been read: a third of the
     time that a replay takes.
     """
-    if gc.get_freeze_count():  # somebody else did so, and is the one to end it
+    if gc.get_freeze_count() or not REPLAYING.acquire(blocking=False):  # somebody else is the one to end it
         yield
         return
+    young, *older = gc.get_threshold()
     gc.freeze()
+    gc.set_threshold(young and max(young, YOUNG_OBJECTS), *older)
     try:
         yield
     finally:
+        gc.set_threshold(young, *older)
         gc.unfreeze()
+        REPLAYING.release()

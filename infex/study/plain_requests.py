@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from infex.checks import quick
 from infex.errors import InvalidSetting
 from infex.features.named_values import by_name
 
@@ -31,7 +32,7 @@ def request_of(options: Mapping[str, object], unit: str) -> Request:
     """What was asked of, or for, a unit; an option that is None was not given."""
     plainly = {name: plain_value(name, value) for name, value in options.items() if value is not None}
     encoded = ENCODER.encode(plainly)
-    return Request(plainly, encoded, digest_of(encoded, unit))
+    return quick(Request, (plainly, encoded, digest_of(encoded, unit)))
 
 
 def digest_of(encoded: bytes, unit: str) -> bytes:

@@ -12,7 +12,7 @@ from typing import Any, final
 import psycopg
 
 from infex.errors import ForeignStore, InvalidSetting, JournalMoved, StoreFailed
-from infex.study.entries import BEGINNING, Entry, Mark, entry_of, follows, refuse_others
+from infex.study.entries import BEGINNING, Entry, Mark, entries_of, follows, refuse_others
 from infex.study.paging import paged
 from infex.study.store import Snapshot
 
@@ -125,7 +125,7 @@ class PostgresStore:
             rows = connection.execute(
                 f"select {ENTRY_FIELDS} from infex_entries where study = {THE_STUDY} {clause}", (name, *bound)
             )
-            return [entry_of(row) for row in rows]
+            return entries_of(rows.fetchall())
 
     def erase(self, name: str, numbers: Sequence[int]) -> None:
         with self._changing() as connection:

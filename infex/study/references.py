@@ -11,6 +11,7 @@ import operator
 import sys
 from typing import Any
 
+from infex.arrays import plain_scalar
 from infex.checks import settings_by_name
 from infex.errors import CannotLoad, InfexError, NoRecord
 from infex.records import made, record
@@ -22,6 +23,7 @@ KEPT_AS_VALUES = (bool, int, float, str, type(None))
 
 def reference_to(thing: object) -> Any:
     """How a thing can be made again; NoRecord if it holds something that no module has under a name."""
+    thing = plain_scalar(thing)
     if isinstance(thing, KEPT_AS_VALUES):
         return thing
     if isinstance(thing, tuple | list):
@@ -49,7 +51,7 @@ def remade(reference: Any) -> Any:
         case {"kind": kind, "settings": settings} if kind in NAMED:
             return _called(NAMED[kind].make, kind, settings)
         case {"object": name, "settings": settings}:
-            return _called(_loaded(name), name, settings)
+            return _called(_loaded(name, settings), name, settings)
     raise CannotLoad(f"an infex of another version wrote how a policy is made: {sorted(reference)}")
 
 
@@ -75,15 +77,23 @@ def _settings_of(thing: object) -> dict[str, Any]:
     """The settings of a user's object: those of a dataclass, or none of one that keeps nothing."""
     if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
         return settings_by_name(thing)
-    if type(thing).__init__ is object.__init__ and not (type(thing).__dictoffset__ and vars(thing)):
+    if _takes_nothing(type(thing)) and object.__getstate__(thing) is None:
         return {}
     raise NoRecord(
         f"what {type(thing).__qualname__} was made with is not known: make it a dataclass, whose fields are"
     )
 
 
-def _loaded(name: str) -> Any:
-    return imported(name, CannotLoad, f"the study needs {name}, which cannot be imported here")
+def _takes_nothing(kind: type) -> bool:
+    """Is an object of a class made of nothing? A number or a set is not, though it has no `__init__`."""
+    return all(getattr(kind, maker) is getattr(object, maker) for maker in ("__init__", "__new__"))
+
+
+def _loaded(name: str, settings: dict[str, Any]) -> Any:
+    kind = imported(name, CannotLoad, f"the study needs {name}, which cannot be imported here")
+    if not settings and not dataclasses.is_dataclass(kind) and not _takes_nothing(kind):
+        raise CannotLoad(f"what {name} was made with was not kept: open the study with its policy= once more")
+    return kind
 
 
 def _called(make: Any, name: str, settings: dict[str, Any]) -> Any:

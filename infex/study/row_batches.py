@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from infex.bandit import Decision
 from infex.study.cases import RewardState
+from infex.study.given_rows import question_of, reward_content
 from infex.study.moves import KeyedReward, ask_all, row_by_row, tell_all
-from infex.study.study import Study, _content, _question
+from infex.study.study import Study
 
 
 class AskedRow(NamedTuple):
@@ -30,11 +31,13 @@ class ToldRow(NamedTuple):
 
 def ask_rows(study: Study, rows: Sequence[AskedRow], durable: bool = True) -> list[Decision]:
     """The decisions of all rows, in one commit; if one is refused (`error.row`), none is taken."""
-    questions = row_by_row(rows, lambda _, row: _question(row.key, row.unit, row.options))
+    questions = row_by_row(rows, lambda _, row: question_of(row.key, row.unit, row.options))
     return study._desk.run(lambda: ask_all(study._desk, questions), durable)
 
 
 def tell_rows(study: Study, rows: Sequence[ToldRow], durable: bool = True) -> list[RewardState]:
     """The states after all rewards, in one commit; if one is refused (`error.row`), none is told."""
-    every = row_by_row(rows, lambda _, row: KeyedReward(row.key, _content(row.reward, row.weight, row.part)))
+    every = row_by_row(
+        rows, lambda _, row: KeyedReward(row.key, reward_content(row.reward, row.weight, row.part))
+    )
     return study._desk.run(lambda: tell_all(study._desk, every), durable)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import final
 
 from infex.errors import InfexError, StoreFailed
 from infex.study.cases import Case, EntryKind
 from infex.study.contents import Content, encoded
-from infex.study.desk import Answer, Settled, is_time, kept_case
+from infex.study.desk import Answer, Keyed, Settled, drafts_of, is_time, kept_case
 from infex.study.entering import enter_many
 from infex.study.entries import Draft, Mark, linked
 from infex.study.jobs import Job
@@ -47,6 +47,7 @@ class SharedDesk:
         self._jobs: list[Job] = []
         self._called = threading.Condition()
         self._closing = False
+        self._error: BaseException | None = None  # which ended the turns
         self._thread = threading.Thread(target=self._work, name=f"infex turns of {name}", daemon=True)
         self._thread.start()
 
@@ -56,13 +57,18 @@ class SharedDesk:
     def run(self, work: Callable[[], tuple[Answer, int]], durable: bool) -> Answer:
         job = Job(work)
         with self._called:
-            if self._closing:
-                raise StoreFailed(f"the study {self.name!r} was closed")
+            self._refuse_closed()
             self._jobs.append(job)
             self._called.notify()
         job.wait()
         answer: Answer = job.answer
         return answer
+
+    def _refuse_closed(self) -> None:
+        if self._error is not None:
+            raise StoreFailed(f"the study {self.name!r} takes no more turns, open it again: {self._error!r}")
+        if self._closing:
+            raise StoreFailed(f"the study {self.name!r} was closed")
 
     def look(self, work: Callable[[], Answer]) -> Answer:
         with self._lock:
@@ -73,6 +79,12 @@ class SharedDesk:
         self._drafts.append(Draft(kind._value_, key, unit, at, encoded(content)))
         self._ahead = True
         return self._mark.number + len(self._drafts)
+
+    def write_all(self, kind: EntryKind, keyed: Sequence[Keyed], at: int, contents: Sequence[Content]) -> int:
+        first = self._mark.number + len(self._drafts) + 1
+        self._drafts += drafts_of(kind, keyed, at, contents)
+        self._ahead = True
+        return first
 
     def settle(self) -> None:
         self._settled = Settled(len(self._drafts), self.standing.number)
@@ -158,7 +170,7 @@ class SharedDesk:
                 pass
         except BaseException as error:
             with self._called:
-                self._closing, jobs = True, self._jobs
+                self._error, jobs = error, self._jobs
             _tell_all(jobs, error)
 
     def _takes_turn(self) -> bool:

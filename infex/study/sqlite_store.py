@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, final
 import apsw
 
 from infex.errors import DamagedJournal, ForeignStore, InvalidSetting, JournalMoved, StoreFailed
-from infex.study.entries import BEGINNING, Entry, Mark, entry_of, refuse_others
+from infex.study.entries import BEGINNING, Entry, Mark, entries_of, refuse_others
 from infex.study.paging import paged
 from infex.study.process_lock import ProcessLock
 from infex.study.store import Snapshot
@@ -141,7 +141,7 @@ class SQLiteStore:
             rows = connection.execute(
                 f"select {COLUMNS} from entries {clause}", (self._id(connection, name), *bound)
             )
-            return [entry_of(row) for row in rows]
+            return entries_of(rows.fetchall())
 
     def erase(self, name: str, numbers: Sequence[int]) -> None:
         with self._changing() as connection:

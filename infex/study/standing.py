@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from typing import Any, final
 
 from infex.bandit import Bandit, Decided, Decision
@@ -41,6 +42,8 @@ from infex.study.tallies import Tallies
 
 History = Callable[[str], list[Entry]]
 """The entries of a key."""
+Digested = tuple[str, str, bytes]
+"""A key, whom it is about, and the digest of what was asked."""
 ABOUT_REWARDS = (EntryKind.REWARD, EntryKind.DEFAULTED, EntryKind.LATE, EntryKind.CORRECTION)
 
 
@@ -149,6 +152,17 @@ class Standing:
         self.number = number
         self.tallies.decided(at, decided.decision, str(decided.decision.reason))
         return self.await_decided(number, key, unit, at, decided, digest)
+
+    def begin_greedy(
+        self, first: int, at: int, asked: Sequence[Digested], decided: Sequence[Decided]
+    ) -> None:
+        """Takes greedy decisions of one time that the bandit has entered, from an entry on."""
+        self.keys.add_all([key for key, _, _ in asked])
+        self.number = first + len(decided) - 1
+        one = decided[0].decision
+        self.tallies.decided(at, one, str(one.reason), len(decided))
+        for number, (key, unit, digest), each in zip(count(first), asked, decided, strict=False):
+            self.await_decided(number, key, unit, at, each, digest)
 
     def await_decided(
         self, number: int, key: str, unit: str, at: int, decided: Decided, digest: bytes

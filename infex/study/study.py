@@ -19,16 +19,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self, final
 
 import numpy.typing as npt
 
 from infex.arrays import Label
 from infex.bandit import Decision
-from infex.checks import HEAVIEST_WEIGHT, LARGEST_REWARD, real
 from infex.errors import (
-    InvalidReward,
     InvalidSetting,
     StoreFailed,
 )
@@ -37,17 +35,13 @@ from infex.policies.traits import Policy, checked
 from infex.study.addresses import claimed_store, release_store, sqlite_path, without_password
 from infex.study.amending import kept_policy
 from infex.study.cases import RewardState
-from infex.study.contents import (
-    CONTENT_VERSION,
-    RewardContent,
-)
 from infex.study.desk import Desk, LocalDesk
 from infex.study.entries import BEGINNING, Mark
 from infex.study.erasing import forget_unit
 from infex.study.explaining_cases import Explanation, explanation_of
+from infex.study.given_rows import in_places, options_of_rows, question_of, refuse_lengths, reward_content
 from infex.study.lifting import Lift, lift_of
 from infex.study.moves import (
-    KeyedRequest,
     KeyedReward,
     amend_one,
     ask_all,
@@ -59,7 +53,7 @@ from infex.study.moves import (
     tell_one,
 )
 from infex.study.opening import opened_standing
-from infex.study.plain_requests import checked_key, checked_unit, plain_value, request_of
+from infex.study.plain_requests import checked_key, checked_unit, plain_value
 from infex.study.shared_desk import SharedDesk
 from infex.study.standing import Standing
 from infex.study.store import Store
@@ -131,14 +125,14 @@ class Study:
         machine fails before: `flush` waits for it. PostgreSQL always waits.
         """
         words = {"context": context, "arms": arms, "labels": labels, "allowed": allowed, **more}
-        question = _question(key, unit, words)
+        question = question_of(key, unit, words)
         return self._desk.run(lambda: ask_one(self._desk, question), durable)
 
     def ask_many(
         self,
         keys: Sequence[str],
         *,
-        contexts: Sequence[object] | None = None,
+        contexts: Sequence[object] | Mapping[str, Sequence[object]] | None = None,
         arms: Sequence[npt.ArrayLike] | None = None,
         units: Sequence[str | None] | None = None,
         durable: bool = True,
@@ -146,15 +140,15 @@ class Study:
     ) -> list[Decision]:
         """The decisions of many keys, each as `ask` gives it, in one commit.
 
-        `contexts`, `arms` and `units` are one for each key; what else is given is the same for all. If one
-        is refused, the error names its row, and nothing was decided.
+        `contexts`, `arms` and `units` are one for each key, in the order of the keys; contexts may also be a
+        table, or a mapping of columns. What else is given is the same for all. If one is refused, the error
+        names its row, and nothing was decided.
         """
-        given = {"context": contexts, "arms": arms}
-        _refuse_lengths(len(keys), given | {"units": units})
         of_each = [None] * len(keys) if units is None else list(units)
-        questions = row_by_row(
-            keys, lambda row, key: _question(key, of_each[row], _of_row(given, row) | more)
-        )
+        given = {"context": in_places(contexts), "arms": in_places(arms)}
+        refuse_lengths(len(keys), given | {"units": of_each})
+        words = options_of_rows(given, more, len(keys))
+        questions = row_by_row(keys, lambda row, key: question_of(key, of_each[row], words[row]))
         return self._desk.run(lambda: ask_all(self._desk, questions), durable)
 
     def tell(
@@ -172,7 +166,7 @@ class Study:
         with `again="sum"`: then rewards add up, and each `part` that has a name counts once. What comes
         after the study's `wait` is kept, not learnt, and marked late. `weight` is that of `Bandit.tell`.
         """
-        content = _content(reward, weight, part)
+        content = reward_content(reward, weight, part)
         return self._desk.run(lambda: tell_one(self._desk, KeyedReward(key, content)), durable)
 
     def correct(self, key: str, reward: float, *, reason: str = "") -> RewardState:
@@ -181,7 +175,7 @@ class Study:
         NotKept is raised where that cannot be had exactly: estimators whose rewards count by their order, and
         decisions from before arms were removed or features added.
         """
-        content = _content(reward, reason=reason)
+        content = reward_content(reward, reason=reason)
         return self._desk.run(lambda: correct_one(self._desk, key, content), True)
 
     def forget(self, unit: str, *, reason: str = "") -> int:
@@ -200,9 +194,9 @@ class Study:
 
         If one is refused, the error names its row, and none was told.
         """
-        _refuse_lengths(len(keys), {"rewards": rewards})
+        refuse_lengths(len(keys), {"rewards": rewards})
         told = list(rewards)  # by place: a Series would be read by its index
-        every = row_by_row(keys, lambda row, key: KeyedReward(key, _content(told[row])))
+        every = row_by_row(keys, lambda row, key: KeyedReward(key, reward_content(told[row])))
         return self._desk.run(lambda: tell_all(self._desk, every), durable)
 
     def state(self, key: str) -> RewardState:
@@ -319,26 +313,3 @@ class Study:
 def _desk_at(url: str) -> Callable[[Store, str, Standing, Mark, Callable[[], float]], Desk]:
     """How work is done at a URL: SQLite is for one process, PostgreSQL for several."""
     return SharedDesk if sqlite_path(url) is None else LocalDesk
-
-
-def _question(key: str, unit: str | None, words: dict[str, Any]) -> KeyedRequest:
-    """What is asked under a key, checked."""
-    about = checked_unit(unit)
-    return KeyedRequest(checked_key(key), about, request_of(words, about))
-
-
-def _of_row(given: dict[str, Any], place: int) -> dict[str, Any]:
-    return {word: each[place] for word, each in given.items() if each is not None}
-
-
-def _content(reward: float, weight: float = 1.0, part: str | None = None, reason: str = "") -> RewardContent:
-    """What is told of a decision, as its entry says it."""
-    value = real("reward", reward, least=-LARGEST_REWARD, most=LARGEST_REWARD, error=InvalidReward)
-    heavy = real("weight", weight, above=0, most=HEAVIEST_WEIGHT, error=InvalidReward)
-    return RewardContent(v=CONTENT_VERSION, reward=value, weight=heavy, part=part, reason=reason)
-
-
-def _refuse_lengths(count: int, given: dict[str, Any]) -> None:
-    for word, each in given.items():
-        if each is not None and len(each) != count:
-            raise InvalidSetting(f"{word} must be as many as the keys, {count}, got {len(each)}")

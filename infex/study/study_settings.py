@@ -10,7 +10,7 @@ from typing import Any
 
 from infex.arrays import brief
 from infex.bandit import Bandit
-from infex.bandit.differing import map_record, record_of, shown_as, told_of
+from infex.bandit.differing import is_told_alike, map_record, record_of, shown_as, told_of
 from infex.errors import CannotLoad, InfexWarning, InvalidSetting, NoRecord, OtherSettings
 from infex.features import FeatureMap
 from infex.records import made
@@ -92,7 +92,7 @@ def _by_name(name: str, kept: Any) -> Any:
 def is_same(kept: Any, now: Any) -> bool:
     """Are two things the same, as far as can be told? Old journals do not say how one is made."""
     words = ("record", "shown", "told")
-    return [kept.get(word) for word in words] == [now.get(word) for word in words]
+    return is_told_alike([kept.get(word) for word in words], [now.get(word) for word in words])
 
 
 def bandit_of(settings: Settings, given: Mapping[str, object]) -> Bandit:

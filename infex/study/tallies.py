@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, final
 
 import msgspec
@@ -14,6 +15,7 @@ DAY = 86_400 * MICROSECONDS
 DELAY_BUCKETS = (1, 10, 60, 600, 3600, 6 * 3600, 86_400, 7 * 86_400, 30 * 86_400)  # seconds
 DELAY_EDGES = tuple(seconds * MICROSECONDS for seconds in DELAY_BUCKETS)
 MEMORY = 1000.0  # rewards over which the drift of residuals is looked at
+FADE = 1.0 - 1.0 / MEMORY
 
 
 class DayTally(msgspec.Struct, forbid_unknown_fields=True):
@@ -38,16 +40,19 @@ class Drift(msgspec.Struct, forbid_unknown_fields=True):
     weight: float = 0.0
     squared_weight: float = 0.0
 
-    def take(self, residual: float) -> None:
-        """One more."""
-        fade = 1.0 - 1.0 / MEMORY
-        self.count += 1
-        before = residual - self.mean
-        self.mean += before / self.count
-        self.square += before * (residual - self.mean)
-        self.weight = self.weight * fade + 1.0
-        self.squared_weight = self.squared_weight * fade * fade + 1.0
-        self.recent += (residual - self.recent) / self.weight
+    def take(self, residuals: Iterable[float]) -> None:
+        """So many more."""
+        count, mean, square, recent, weight, squared_weight = msgspec.structs.astuple(self)
+        for residual in residuals:
+            count += 1
+            before = residual - mean
+            mean += before / count
+            square += before * (residual - mean)
+            weight = weight * FADE + 1.0
+            squared_weight = squared_weight * FADE * FADE + 1.0
+            recent += (residual - recent) / weight
+        self.count, self.mean, self.square = count, mean, square
+        self.recent, self.weight, self.squared_weight = recent, weight, squared_weight
 
     def figures(self) -> dict[str, float | int | None]:
         """The mean lately, its distance from the mean of all in standard errors, and the spread."""
@@ -99,6 +104,10 @@ class Estimated(Protocol):
         """Was it one of the base policy?"""
 
 
+Learnt = tuple[int, Estimated, float, int]
+"""When a decision was taken, the decision, its reward, and when that was told."""
+
+
 @final
 class Tallies:
     """Takes decisions and rewards in, in the order of the journal."""
@@ -116,38 +125,40 @@ class Tallies:
             found = self.tally.days[number] = DayTally()
         return found
 
-    def decided(self, at: int, decision: Estimated, reason: str) -> None:
-        """A decision was taken."""
+    def decided(self, at: int, decision: Estimated, reason: str, count: int = 1) -> None:
+        """A decision was taken, and so many in all that are counted like it."""
         day = self.day(at)
-        day.decisions += 1
+        day.decisions += count
         if decision.explored:
-            day.explored += 1
-            day.different += decision.arm != decision.greedy
+            day.explored += count
+            day.different += count * (decision.arm != decision.greedy)
         reasons = self.tally.reasons
-        reasons[reason] = reasons.get(reason, 0) + 1
+        reasons[reason] = reasons.get(reason, 0) + count
 
     def learnt(self, at: int, decision: Estimated, reward: float, told_at: int) -> None:
         """The first reward of a decision was told."""
-        day = self.day(at)
-        day.rewards += 1
-        self.changed(at, decision, 0.0, reward, first=True)
-        waited = max(told_at - at, 0)
-        self.tally.delay += waited
-        self.tally.delays[bisect_left(DELAY_EDGES, waited)] += 1
+        self.learnt_all([(at, decision, reward, told_at)])
 
-    def changed(
-        self, at: int, decision: Estimated, before: float, reward: float, first: bool = False
-    ) -> None:
+    def learnt_all(self, every: Sequence[Learnt]) -> None:
+        """The first rewards of decisions were told, in this order."""
+        tally, delays = self.tally, self.tally.delays
+        for at, decision, reward, told_at in every:
+            day, estimate = self.day(at), decision.estimate
+            residual = reward - estimate
+            day.rewards += 1
+            day.reward += reward
+            day.estimate += estimate
+            day.squared_residual += residual * residual
+            waited = max(told_at - at, 0)
+            tally.delay += waited
+            delays[bisect_left(DELAY_EDGES, waited)] += 1
+        tally.drift.take([reward - one.estimate for _, one, reward, _ in every if not one.explored])
+
+    def changed(self, at: int, decision: Estimated, before: float, reward: float) -> None:
         """The reward that counts for a decision is another."""
         day, residual = self.day(at), reward - decision.estimate
         day.reward += reward - before
-        if first:
-            day.estimate += decision.estimate
-            day.squared_residual += residual * residual
-            if not decision.explored:
-                self.tally.drift.take(residual)
-        else:
-            day.squared_residual += residual * residual - (before - decision.estimate) ** 2
+        day.squared_residual += residual * residual - (before - decision.estimate) ** 2
 
     def held(self, before: float | None, after: float | None) -> None:
         """The reward of somebody who is held out is another."""
@@ -155,12 +166,13 @@ class Tallies:
             self.tally.held_rewards += before is None
             self.tally.held_reward += after - (before or 0.0)
 
-    def moved(self, before: RewardState, after: RewardState) -> None:
-        """A decision came from one state to another."""
+    def moved(self, before: RewardState, after: RewardState, count: int = 1) -> None:
+        """So many decisions came from one state to another."""
         states = self.tally.states
-        if before is not RewardState.PENDING:
-            states[before._value_] = states.get(before._value_, 0) - 1
-        states[after._value_] = states.get(after._value_, 0) + 1
+        if count and before is not RewardState.PENDING:
+            states[before._value_] = states.get(before._value_, 0) - count
+        if count:
+            states[after._value_] = states.get(after._value_, 0) + count
 
     def plain(self) -> Any:
         """All of it as plain data."""

@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from infex.errors import (
     InfexError,
     InvalidContext,
     InvalidReward,
+    InvalidSetting,
     StoreFailed,
     UnknownDecision,
 )
@@ -351,6 +353,40 @@ def test_rewards_of_a_table_are_told_by_their_places(tmp_path: Path) -> None:
         study.ask_many(["a", "b", "c"])
         study.tell_many(table["key"], table["reward"])
         assert [study.explain(key, prove=False).reward for key in "abc"] == [3.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("as_given", [lambda t: t["context"], lambda t: np.array(t["context"].tolist())])
+def test_contexts_of_a_table_belong_to_keys_by_their_places(
+    tmp_path: Path, as_given: Callable[[pd.DataFrame], Any]
+) -> None:
+    """A Series that was sorted was read by its index: every key was decided in the context of another."""
+    contexts = [[0.3, 0.1], [0.1, 0.2], [0.2, 0.3]]
+    table = pd.DataFrame({"key": ["a", "b", "c"], "context": contexts}).sort_values("context")
+    features = infex.features.disjoint(3, context_dim=2)
+    with shop(tmp_path, features=features) as study:
+        study.ask_many(table["key"], contexts=as_given(table))
+        asked = [study.explain(key, prove=False, contents=True).request for key in "abc"]
+    assert asked == [{"context": context} for context in contexts]
+
+
+TABLE_OF_CONTEXTS = {"age": [20, 50, 80], "country": ["FR", "DE", "FR"]}
+
+
+@pytest.mark.parametrize("as_given", [pd.DataFrame, dict])
+def test_contexts_may_be_a_table_or_columns(
+    tmp_path: Path, as_given: Callable[[dict[str, list[Any]]], Any]
+) -> None:
+    """Both were refused by a bare KeyError."""
+    table = infex.features.table(numbers={"age": (0, 100)}, categories={"country": ["FR", "DE"]})
+    features = infex.features.disjoint(3, context=table)
+    with shop(tmp_path, features=features) as study:
+        study.ask_many(["a", "b", "c"], contexts=as_given(TABLE_OF_CONTEXTS))
+        asked = [study.explain(key, prove=False, contents=True).request for key in "abc"]
+        assert asked == [
+            {"context": {"age": a, "country": c}} for a, c in zip(*TABLE_OF_CONTEXTS.values(), strict=True)
+        ]
+        with pytest.raises(InvalidSetting, match="age must be as many as the keys, 3, got 2"):
+            study.ask_many(["d", "e", "f"], contexts=TABLE_OF_CONTEXTS | {"age": [1, 2]})
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,24 @@
 """A study may be amended to a policy of a user's class: by the name of the class, with its settings."""
 
 import dataclasses
+from datetime import timedelta
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import infex
+from infex.bandit.differing import is_told_alike
 from infex.cli.main import main
 from infex.errors import CannotLoad, NoRecord, OtherSettings
 from infex.study.references import reference_to, remade
 from tests.study import users_rules
 from tests.study.studies import replayed_state, shop, state_of, url_in
-from tests.study.users_rules import Plain, Turns, Unknown
+from tests.study.users_rules import Held, Plain, Turns, Unknown
 
 
 @pytest.mark.parametrize(
@@ -48,6 +53,56 @@ def test_a_study_that_begins_with_a_rule_by_its_name_needs_no_settings(tmp_path:
     with pytest.raises(OtherSettings, match="policy"):
         shop(tmp_path, policy=Turns(1))
     shop(tmp_path, policy=Turns(2)).close()
+
+
+def test_a_number_of_numpys_in_a_policy_is_the_plain_number(tmp_path: Path) -> None:
+    """Only the class was kept, so that a study which was opened again played with 0 in its place."""
+    policy = Turns(np.int64(2), (np.int32(3), np.int8(1)))
+    with shop(tmp_path, policy=policy) as study:
+        arms = [study.ask(f"a{n}").arm for n in range(6)]
+        before = state_of(study)
+    with shop(tmp_path) as again:
+        assert state_of(again) == before == replayed_state(again)
+        assert again._desk.standing.bandit.policy == Turns(2, (3, 1))
+        assert [again.ask(f"a{n}").arm for n in range(6)] == arms
+        assert again.explain("a5").proven
+    with pytest.raises(OtherSettings, match="first"):
+        shop(tmp_path, policy=Turns(0, (3, 1)))
+    shop(tmp_path, policy=policy).close()
+
+
+@pytest.mark.parametrize("number", [np.float64(0.5), np.float32(0.5), np.longdouble(0.5), np.bool_(True)])
+def test_any_number_of_numpys_is_kept_by_its_value(tmp_path: Path, number: Any) -> None:
+    """np.float64 was a bare TypeError, and any other came back as 0."""
+    shop(tmp_path, policy=Held(number)).close()
+    with shop(tmp_path) as again:
+        policy = again._desk.standing.bandit.policy
+    assert isinstance(policy, Held)
+    assert policy.anything == number
+    assert type(policy.anything) in (float, bool)
+
+
+@pytest.mark.parametrize("value", [Fraction(1, 2), Decimal("0.5"), timedelta(1), frozenset({1}), np.ones(2)])
+def test_a_value_that_is_not_kept_must_be_given_again(tmp_path: Path, value: Any) -> None:
+    """It was made anew of nothing: a half came back as 0."""
+    with pytest.raises(NoRecord):
+        reference_to(Held(value))
+    shop(tmp_path, policy=Held(value)).close()
+    with pytest.raises(CannotLoad, match="policy"):
+        shop(tmp_path)
+    shop(tmp_path, policy=Held(value)).close()
+
+
+def test_a_number_whose_value_an_old_journal_did_not_keep_is_not_taken_for_0() -> None:
+    kept = {"object": "numpy:int64", "settings": {}}
+    with pytest.raises(CannotLoad, match=r"numpy:int64 was made with was not kept: .* policy="):
+        remade({"object": "tests.study.users_rules:Turns", "settings": {"first": kept}})
+    held = {"class": "Turns", "first": {"class": "int64"}, "steps": [1]}
+    told = {"class": "Turns", "first": 2, "steps": [1]}
+    assert is_told_alike(held, told)
+    assert not is_told_alike(told, held)
+    assert not is_told_alike(held, told | {"steps": [1, 2]})
+    assert not is_told_alike({"class": "Plain"}, 2)
 
 
 def test_a_class_that_is_gone_or_takes_other_settings_is_said(

@@ -34,3 +34,14 @@ class Unknown:
 
     def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
         return infex.Choice(self.first, explored=False)
+
+
+@final
+@dataclass(frozen=True)
+class Held:
+    """Holds anything, and plays the first arm."""
+
+    anything: Any
+
+    def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
+        return infex.Choice(0, explored=False)

@@ -1,0 +1,52 @@
+"""What is asked and told, row by row, checked at the door of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from infex.checks import HEAVIEST_WEIGHT, LARGEST_REWARD, quick, real
+from infex.errors import InvalidReward, InvalidSetting
+from infex.features.named_values import one_by_one
+from infex.study.contents import CONTENT_VERSION, RewardContent
+from infex.study.moves import KeyedRequest
+from infex.study.plain_requests import checked_key, checked_unit, request_of
+
+
+def question_of(key: str, unit: str | None, words: dict[str, Any]) -> KeyedRequest:
+    """What is asked under a key, checked."""
+    about = checked_unit(unit)
+    return quick(KeyedRequest, (checked_key(key), about, request_of(words, about)))
+
+
+def in_places(many: Any) -> list[Any] | None:
+    """One for each key, by its place: of a table its rows, also where they have an index of their own."""
+    if isinstance(many, Mapping):
+        refuse_lengths(max(map(len, many.values()), default=0), dict(many))
+        return [dict(zip(many, row, strict=True)) for row in zip(*many.values(), strict=True)]
+    return None if many is None else list(one_by_one(many))
+
+
+def options_of_rows(given: dict[str, Any], more: dict[str, Any], count: int) -> list[dict[str, Any]]:
+    """What is given for each key, and for all."""
+    known = {word: each for word, each in given.items() if each is not None}
+    if len(known) == 1 and not more:  # the common question
+        ((word, column),) = known.items()
+        return [{word: column[row]} for row in range(count)]
+    return [{word: column[row] for word, column in known.items()} | more for row in range(count)]
+
+
+def reward_content(
+    reward: float, weight: float = 1.0, part: str | None = None, reason: str = ""
+) -> RewardContent:
+    """What is told of a decision, as its entry says it."""
+    value = real("reward", reward, least=-LARGEST_REWARD, most=LARGEST_REWARD, error=InvalidReward)
+    heavy = real("weight", weight, above=0, most=HEAVIEST_WEIGHT, error=InvalidReward)
+    return RewardContent(v=CONTENT_VERSION, reward=value, weight=heavy, part=part, reason=reason)
+
+
+def refuse_lengths(count: int, given: dict[str, Any]) -> None:
+    """Refuses a column that is not as long as the keys."""
+    for word, each in given.items():
+        if each is not None and len(each) != count:
+            raise InvalidSetting(f"{word} must be as many as the keys, {count}, got {len(each)}")
