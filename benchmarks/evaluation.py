@@ -1,14 +1,20 @@
 """Estimates with their intervals from a log of a million rounds and ten arms."""
 
+import os
+import resource
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from infex.evaluation import empirical_likelihood, evaluate, intervals, ways
 from infex.evaluation.ways import Way, Weighed
-from infex.logs import Log
+from infex.logs import Log, write
 
 ROUNDS, ARMS, DIM, TRIES = 1_000_000, 10, 10, 5
 
@@ -54,7 +60,44 @@ def table() -> list[Timed]:
         ),
         Timed("Cressie-Read's interval", least_seconds(likelihood), 0.05),
         Timed("the model with its ellipsoid, d = 10, evaluate", modelled(rng, arm), 0.3),
+        *commands(arm, reward, law),
     ]
+
+
+def commands(arm: Any, reward: Any, law: Any) -> list[Timed]:
+    """`infex evaluate` of Parquet with four targets and a page, from start to end, on one core."""
+    law = law / law.sum(axis=1, keepdims=True)
+    parts: dict[str, Any] = {"arm": arm, "reward": reward, "probability": law[np.arange(ROUNDS), arm]}
+    logs = {
+        "probabilities alone": Log(**parts),
+        "laws and features of all arms": Log(**parts, laws=law, arms=np.eye(ARMS, DIM)),
+    }
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        for words, log in logs.items():
+            path = Path(folder) / "log.parquet"
+            write(log, path)
+            found.append(Timed(f"infex evaluate, {words}", command_seconds(path), 3.0))
+    return found
+
+
+def command_seconds(path: Path) -> float:
+    """Seconds of processor time, user and system, the least of several; the first call is left out."""
+    targets = [word for name in ("now", "Greedy", "Uniform", "third=2") for word in ("--policy", name)]
+    words = [*targets, "--rewards", "0", "1", "--against", "now", "--page", str(path.with_suffix(".html"))]
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    times = []
+    for _ in range(TRIES + 1):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(
+            [sys.executable, "-m", "infex", "evaluate", str(path), *words],
+            env=kept | {"OPENBLAS_NUM_THREADS": "1"},
+            check=True,
+            capture_output=True,
+        )
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(times[1:])
 
 
 def all_estimates(arm: Any, reward: Any, probability: Any, target: Any, fitted: Any) -> list[Any]:

@@ -24,7 +24,7 @@ from infex.features.feature_map import unit_of
 from infex.kernels.weighing import power_sums
 from infex.logs import Log, LogFacts
 from infex.logs.log_marks import is_known
-from infex.logs.log_sums import LogSums, played_rows, spans, sums_over
+from infex.logs.log_sums import LogSums, played_rows, played_sums, spans
 from infex.logs.looks import looks_of
 
 NO_BOUNDS_OF_SUMS = Bounds(math.nan, math.nan, "none", "assumed")
@@ -115,13 +115,12 @@ def part_sums(log: Log, targets: object) -> PartSums:
     4
     """
     looks, design = looks_of(log), design_of(log)
-    rows = played_rows(log, looks)
     wanted = targets_of(targets, log, looks, np.zeros(looks.dim))
     whole = [each.name for each in wanted if each.needs_whole]
     if whole:
         raise InvalidTarget(f"{whole[0]!r} needs the whole log, which is read in parts: give a bandit")
     found = {each.name: _target_sums(each, log, design) for each in wanted}
-    sums = sums_over(rows, log.reward, log.rewarded)
+    sums = played_sums(played_rows(log, looks), log.reward, log.rewarded)
     return PartSums(sums, len(log), found, log.facts, unit_of(log.features))
 
 

@@ -198,9 +198,11 @@ def _evenly_kept(gains: Floats, one: TargetValue, work: Groundwork) -> Floats:
 
 def _usual_weight(first: TargetValue, second: TargetValue) -> float:
     """The mean weight of draws, each counted as often as it weighs: sum w^2/sum w over both targets."""
-    weights = np.concatenate([first.weights, second.weights])
-    total = float(weights.sum())
-    return float(weights @ weights) / total if total > 0.0 else 0.0
+    both = (first.weights, second.weights)
+    total = sum(float(weights.sum()) for weights in both)
+    return (
+        sum(float(np.einsum("i,i->", weights, weights)) for weights in both) / total if total > 0.0 else 0.0
+    )
 
 
 def _farthest(one: TargetValue, work: Groundwork) -> float:

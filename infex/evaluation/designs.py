@@ -9,6 +9,7 @@ alike. Where every round may play any arm, every round is a block by itself.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Literal, final
 
@@ -27,7 +28,7 @@ Kind = Literal["jittered", "fixed", "every round", "none"]
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Design:
     """The drawn rounds of a log.
 
@@ -45,18 +46,18 @@ class Design:
     period: int
     unknown: int = 0
 
-    @property
+    @functools.cached_property
     def covered(self) -> Bools:
         """Which rounds the estimate speaks for."""
         return self.of_round >= 0
 
-    @property
+    @functools.cached_property
     def lengths(self) -> Integers:
         """How many rounds each block speaks for."""
         found: Integers = np.bincount(self.of_round[self.covered], minlength=self.starts.size)
         return found
 
-    @property
+    @functools.cached_property
     def shares(self) -> Floats | None:
         """What each drawn round counts, 1 in the mean, where drawn blocks differ in length; else None.
 

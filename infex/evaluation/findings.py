@@ -60,7 +60,7 @@ def carriers(work: Groundwork, drawn: Drawn) -> tuple[Carrier, ...]:
     log, total = work.log, float(drawn.weight.sum())
     if drawn.weight.size != work.design.rows.size or not total > 0.0:
         return ()
-    order = np.argsort(-drawn.weight, kind="stable")[:CARRIERS]
+    order = largest_first(drawn.weight, CARRIERS)
     return tuple(
         Carrier(
             int(log.round[row]),
@@ -89,6 +89,19 @@ def _mean_weight(weight: Floats) -> list[LogFinding]:
             "arms could not be played",
         )
     ]
+
+
+def largest_first(values: Floats, count: int) -> Integers:
+    """The places of the largest values; of equal ones the first.
+
+    >>> largest_first(np.array([1.0, 3.0, 2.0, 3.0]), 3).tolist()
+    [1, 3, 2]
+    """
+    left, places = values.copy(), np.empty(min(count, values.size), dtype=np.int64)
+    for place in range(places.size):
+        places[place] = left.argmax()
+        left[places[place]] = -np.inf
+    return places
 
 
 def _correction(work: Groundwork, drawn: Drawn) -> list[LogFinding]:
@@ -233,7 +246,7 @@ def _looks(work: Groundwork) -> list[LogFinding]:
     if work.log.dim is None:
         words = "the log has no features: the model knows arms by their places alone"
         return [LogFinding("no features", words, warns=False)]
-    longest = float(np.sqrt(np.einsum("ij,ij->i", work.rows, work.rows).max()))
+    longest = work.rows.longest()
     if longest <= 1.0 + 1e-9:
         return []
     return [

@@ -8,14 +8,15 @@ from typing import final
 
 import numpy as np
 
-from infex.arrays import Bools, Floats
+from infex.arrays import Floats
 from infex.evaluation.designs import Design, design_of, law_in
 from infex.evaluation.log_model import LogModel, frozen_thetas, model_of
 from infex.evaluation.targets import TargetPolicy
 from infex.features.feature_map import unit_of
 from infex.kernels.frozen_fits import sum_blocks
+from infex.kernels.supporting import find_gaps
 from infex.logs import Log
-from infex.logs.log_sums import LogSums, played_rows, spans, sums_over
+from infex.logs.log_sums import LogSums, PlayedRows, played_rows, played_sums, spans
 from infex.logs.looks import Looks, looks_of
 
 
@@ -26,7 +27,7 @@ class Groundwork:
 
     log: Log
     looks: Looks
-    rows: Floats
+    rows: PlayedRows
     design: Design
     sums: LogSums
     model: LogModel
@@ -44,14 +45,13 @@ class Groundwork:
         """What the frozen model said of the arm that was played, in every round."""
         block, found = np.maximum(self.design.of_round, 0), np.empty(len(self.log))
         for span in spans(len(self.log)):
-            found[span] = np.einsum("ij,ij->i", self.rows[span], self.thetas[block[span]])
+            found[span] = np.einsum("ij,ij->i", self.rows.inside(span), self.thetas[block[span]])
         return found
 
     @functools.cached_property
     def modelled(self) -> Floats:
         """What the model of all rounds says of the arm that was played, in every round."""
-        found: Floats = self.rows @ self.model.theta
-        return found
+        return self.rows.times(self.model.theta)
 
     @functools.cached_property
     def fitted_draws(self) -> Floats:
@@ -65,7 +65,7 @@ class Groundwork:
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TargetRounds:
     """What a target plays in a log.
 
@@ -84,7 +84,7 @@ class TargetRounds:
     mean_row: Floats
     has_laws: bool
 
-    @property
+    @functools.cached_property
     def support(self) -> float | None:
         """The share of the target's choices that the log could have played; None where laws are unknown."""
         known = ~np.isnan(self.missing)
@@ -116,7 +116,7 @@ def groundwork(
     looks = looks_of(log)
     rows = played_rows(log, looks)
     design = design_of(log)
-    sums = sums_over(rows, log.reward, log.rewarded)
+    sums = played_sums(rows, log.reward, log.rewarded)
     return Groundwork(
         log=log,
         looks=looks,
@@ -149,8 +149,10 @@ def rounds_of(target: TargetPolicy, work: Groundwork) -> TargetRounds:
         of_arm[span] = chances[np.arange(len(chances)), log.arm[span]]
         law = law_in(log, design, span)
         if law is not None:
-            missing[span], gone, most = _lacking(chances, law)
-            by_arm, limit = by_arm + gone, max(limit, most)
+            limit = max(
+                limit,
+                find_gaps(np.ascontiguousarray(chances), np.ascontiguousarray(law), missing[span], by_arm),
+            )
         parts = work.looks.parts(span, chances)
         sum_blocks(parts, design.of_round[span], blocks)
         left_out = design.of_round[span] < 0
@@ -166,12 +168,3 @@ def rounds_of(target: TargetPolicy, work: Groundwork) -> TargetRounds:
         mean_row=(total + blocks.sum(axis=0)) / size,
         has_laws=has_laws,
     )
-
-
-def _lacking(chances: Floats, law: Floats) -> tuple[Floats, Floats, float]:
-    """The chance of arms that the law cannot play, by round and by arm; the greatest weight."""
-    known: Bools = ~np.asarray(np.isnan(law).any(axis=1))
-    gone = np.where((law > 0.0) | ~known[:, None], 0.0, chances)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        weight = np.where(law > 0.0, chances / law, 0.0)
-    return np.where(known, gone.sum(axis=1), np.nan), gone.sum(axis=0), float(weight.max(initial=0.0))

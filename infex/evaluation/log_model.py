@@ -12,7 +12,7 @@ from infex.arrays import Floats, Integers
 from infex.evaluation.intervals import Bounds, Ground
 from infex.kernels.frozen_fits import fit_blocks
 from infex.logs import Log, LogFacts
-from infex.logs.log_sums import LogSums, penalty_of, residuals_of
+from infex.logs.log_sums import LogSums, PlayedRows, penalty_of, residuals_of
 from infex.theory.ellipsoid import Ellipsoid, ellipsoid_of_sums
 
 MOST_WORK = 2e9  # multiplications that renewing frozen estimates may take
@@ -93,11 +93,11 @@ def noise_of(
     return sigma, "assumed", f"noise {sigma:.3g}, estimated from residuals"
 
 
-def frozen_thetas(rows: Floats, log: Log, starts: Integers) -> Floats:
+def frozen_thetas(rows: PlayedRows, log: Log, starts: Integers) -> Floats:
     """The estimate from all rounds before each block, (blocks, d), or, if that is too much work, some."""
-    dim = rows.shape[1]
+    dim = rows.table.shape[1]
     most = max(int(MOST_WORK / max(dim, 4) ** 3), 1)
     renewed = np.arange(starts.size) % max(math.ceil(starts.size / most), 1) == 0
     thetas = np.zeros((starts.size, dim))
-    fit_blocks(np.ascontiguousarray(rows), log.reward, log.rewarded, starts, renewed, penalty_of(log), thetas)
+    fit_blocks(*rows, log.reward, log.rewarded, starts, renewed, penalty_of(log), thetas)
     return thetas

@@ -11,6 +11,7 @@ import numpy as np
 from infex.arrays import Floats, Integers
 from infex.evaluation.groundwork import TargetRounds
 from infex.evaluation.intervals import Bounds
+from infex.kernels.weighing import deviations
 
 ALIKE_WITHIN = 1e-14
 MODEL_IS_OFF = ("correction", "beyond")  # kinds of findings
@@ -138,9 +139,10 @@ def spread_of(values: Floats, groups: Integers | None = None) -> tuple[float, in
     size = values.size
     if size < 2:
         return math.nan, size
-    apart = values - values.mean()
-    if float(np.abs(apart).max()) <= ALIKE_WITHIN * float(np.abs(values).max()):
-        apart = np.zeros(size)  # all are the same, but for rounding
-    if groups is not None:
-        apart = np.bincount(groups, weights=apart)
+    mean = float(values.mean())
+    square, most, largest = deviations(np.ascontiguousarray(values), mean)
+    alike = most <= ALIKE_WITHIN * largest  # all are the same, but for rounding
+    if groups is None:
+        return (0.0 if alike else math.sqrt(square) / size), size
+    apart = np.bincount(groups, weights=np.zeros(size) if alike else values - mean)
     return math.sqrt(float(apart @ apart)) / size, apart.size

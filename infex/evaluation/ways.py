@@ -136,7 +136,7 @@ def without_model(rounds: Weighed) -> Weighed:
 
 def effective(weight: Floats) -> float:
     """How many rounds of equal weight would say as much: (sum w)^2/sum w^2."""
-    squares = float(weight @ weight)
+    squares = float(np.einsum("i,i->", weight, weight))  # BLAS would wake threads
     return float(weight.sum()) ** 2 / squares if squares > 0.0 else 0.0
 
 

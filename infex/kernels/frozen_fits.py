@@ -10,7 +10,8 @@ from infex.kernels.reading import best
 
 @compiled
 def fit_blocks(
-    rows: Floats,
+    table: Floats,
+    which: Integers,
     reward: Floats,
     rewarded: Bools,
     starts: Integers,
@@ -20,9 +21,11 @@ def fit_blocks(
 ) -> None:
     """In row b of `thetas` the ridge estimate from all rounds before round `starts[b]`.
 
+    In round t the arm with the features of row `which[t]` of the `table` was played.
+
     Where a block is not `renewed`, it has the estimate of the block before: that knows even less of it.
     """
-    n, d = rows.shape
+    n, d = which.size, table.shape[1]
     truth, solved = np.zeros((2, d + 1, d)), np.zeros((d + 1, d))
     for b in range(starts.size):
         if renewed[b]:
@@ -34,10 +37,11 @@ def fit_blocks(
         last = starts[b + 1] if b + 1 < starts.size else n
         for t in range(starts[b], last):
             if rewarded[t]:
+                row = table[which[t]]
                 for i in range(d):
-                    truth[0, d, i] += reward[t] * rows[t, i]
+                    truth[0, d, i] += reward[t] * row[i]
                     for j in range(i + 1):
-                        truth[0, i, j] += rows[t, i] * rows[t, j]
+                        truth[0, i, j] += row[i] * row[j]
 
 
 @compiled

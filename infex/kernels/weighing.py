@@ -88,6 +88,17 @@ def spread_of_terms(
 
 
 @compiled
+def deviations(values: Floats, middle: float) -> tuple[float, float, float]:
+    """The sum of squared deviations from the middle, the greatest deviation, and the largest value."""
+    square = most = largest = 0.0
+    for t in range(values.size):
+        apart = values[t] - middle
+        square += apart * apart
+        most, largest = max(most, abs(apart)), max(largest, abs(values[t]))
+    return square, most, largest
+
+
+@compiled
 def spread_of_ratio(
     weight: Floats, reward: Floats, direct: Floats, at: Floats
 ) -> tuple[float, float, float, float]:

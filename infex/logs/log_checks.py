@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from infex.arrays import Bools, Floats, Integers
 from infex.checks import whole
 from infex.errors import InvalidLog
+from infex.kernels.supporting import NO_CHANCE, NOT_ONE, SOUND, find_law_faults
 
 ROUNDS_NAMED = 3
 LARGEST_NUMBER = 1e100  # whose square is a number too
@@ -155,14 +156,13 @@ def _greedily(log: Columns, name: str) -> Bools | bool:
 
 
 def _check_laws(laws: Floats, offered: Bools | None, rounds: Integers) -> None:
-    known = ~np.isnan(laws).any(axis=1)
-    refuse("laws", known & ~((laws >= 0.0) & (laws <= 1.0)).all(axis=1), rounds, "must lie in [0, 1]")
-    apart = np.abs(laws.sum(axis=1) - 1.0) > LAW_ROUNDING
-    refuse("laws", known & apart, rounds, "must add up to 1")
+    faults = np.empty(len(laws), dtype=np.int64)
+    find_law_faults(np.ascontiguousarray(laws), LAW_ROUNDING, faults)
+    refuse("laws", faults == NO_CHANCE, rounds, "must lie in [0, 1]")
+    refuse("laws", faults == NOT_ONE, rounds, "must add up to 1")
     if offered is not None:
-        refuse(
-            "laws", known & ((laws > 0.0) & ~offered).any(axis=1), rounds, "must be 0 of arms not on offer"
-        )
+        hidden = (faults == SOUND) & ((laws > 0.0) & ~offered).any(axis=1)
+        refuse("laws", hidden, rounds, "must be 0 of arms not on offer")
 
 
 def _check_agreement(log: Columns, rounds: Integers) -> None:
@@ -175,7 +175,25 @@ def _check_agreement(log: Columns, rounds: Integers) -> None:
             refuse(name, apart, rounds, "must be that of the arm in laws")
 
 
-def refuse(name: str, bad: Bools | np.bool_, rounds: Integers, must: str) -> None:
+@final
+class RoundsOfItems:
+    """The round of each thing that stands in lists; those of row i end before `ends[i]`.
+
+    >>> RoundsOfItems(np.array([7, 8]), np.array([1, 3]))[np.array([False, True, True])]
+    array([8, 8])
+    """
+
+    __slots__ = ("ends", "rounds")
+
+    def __init__(self, rounds: Integers, ends: Integers) -> None:
+        self.rounds, self.ends = rounds, ends
+
+    def __getitem__(self, chosen: Bools | np.bool_) -> Integers:
+        found: Integers = self.rounds[np.searchsorted(self.ends, np.flatnonzero(chosen), side="right")]
+        return found
+
+
+def refuse(name: str, bad: Bools | np.bool_, rounds: Integers | RoundsOfItems, must: str) -> None:
     """Refuses a column with bad rows: how many there are, and the first three rounds."""
     count = int(np.count_nonzero(bad))
     if count:

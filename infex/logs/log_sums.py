@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, final
 
 import numpy as np
 
-from infex.arrays import Bools, Floats
+from infex.arrays import Bools, Floats, Integers
 from infex.features.feature_map import unit_of
 from infex.logs.log import Log
 from infex.logs.looks import Looks
@@ -86,12 +88,47 @@ def sums_over(rows: Floats, reward: Floats, rewarded: Bools) -> LogSums:
     return LogSums(rows.T @ rows, rows.T @ reward, float(reward @ reward), len(reward))
 
 
-def played_rows(log: Log, looks: Looks) -> Floats:
-    """Features of the arms that were played, (n, d)."""
+def played_sums(rows: PlayedRows, reward: Floats, rewarded: Bools) -> LogSums:
+    """The sums of all rounds."""
+    parts = (sums_over(rows.inside(span), reward[span], rewarded[span]) for span in spans(reward.size))
+    return functools.reduce(operator.add, parts)
+
+
+@final
+class PlayedRows(NamedTuple):
+    """Features of the arms that were played: row `which[t]` of the `table` in round t.
+
+    >>> PlayedRows(np.eye(2), np.array([1, 1, 0])).times(np.array([3.0, 5.0])).tolist()
+    [5.0, 5.0, 3.0]
+    """
+
+    table: Floats
+    which: Integers
+
+    def inside(self, span: slice) -> Floats:
+        """Those of some rounds, (rounds, d)."""
+        found: Floats = self.table[self.which[span]]
+        return found
+
+    def times(self, theta: Floats) -> Floats:
+        """The estimates x'theta, (n,)."""
+        found: Floats = (self.table @ theta)[self.which]
+        return found
+
+    def longest(self) -> float:
+        """The greatest length of a row that was played."""
+        squares = np.einsum("ij,ij->i", self.table, self.table)
+        return math.sqrt(float(squares[self.which].max()))
+
+
+def played_rows(log: Log, looks: Looks) -> PlayedRows:
+    """Features of the arms that were played; where arms always look the same, they are kept once."""
+    if looks.fixed is not None:
+        return PlayedRows(np.ascontiguousarray(looks.fixed), log.arm)
     found = np.empty((len(log), looks.dim))
     for span in spans(len(log)):
         found[span] = looks.played(span, log.arm[span])
-    return found
+    return PlayedRows(found, np.arange(len(log)))
 
 
 def penalty_of(log: Log) -> float:

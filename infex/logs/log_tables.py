@@ -12,7 +12,7 @@ from infex.arrays import Bools, Floats, Integers
 from infex.checks import settings_by_name
 from infex.errors import InvalidLog
 from infex.logs.log import Log
-from infex.logs.log_checks import refuse
+from infex.logs.log_checks import RoundsOfItems, refuse
 from infex.logs.log_schema import LOOSE_COLUMNS, NAMED_COLUMNS, SHARE_COLUMNS, LogHeader, header_of
 
 if TYPE_CHECKING:
@@ -118,8 +118,10 @@ def _widen_laws(parts: Parts, known: LogHeader) -> None:
     if laws is None:
         return
     counts = [0 if offers is None else offers.shape[1], 0 if known.arms is None else len(known.arms)]
-    counts += [len(known.labels or ()), known.arms_count or 0]
-    wide = np.zeros((len(laws), max(laws.shape[1], *counts)))
+    most = max(laws.shape[1], *counts, len(known.labels or ()), known.arms_count or 0)
+    if most == laws.shape[1] > 0:
+        return
+    wide = np.zeros((len(laws), most))
     wide[:, : laws.shape[1]] = laws
     wide[np.isnan(laws).any(axis=1) | (laws.shape[1] == 0)] = np.nan
     parts["laws"] = wide
@@ -155,7 +157,7 @@ def _rounds(table: pa.Table, first: int) -> Integers:
     return whole_numbers(table["round"], "round", rows) if "round" in table.column_names else rows
 
 
-def numbers(column: Any, name: str, rounds: Integers) -> Floats:
+def numbers(column: Any, name: str, rounds: Integers | RoundsOfItems) -> Floats:
     """A column of numbers, NaN where it has a null; what is NaN in a file is refused."""
     import pyarrow as pa
 
@@ -178,10 +180,16 @@ def numbers(column: Any, name: str, rounds: Integers) -> Floats:
 
 def whole_numbers(column: Any, name: str, rounds: Integers) -> Integers:
     """A column of whole numbers, all of them known."""
-    values = numbers(column, name, rounds)
-    refuse(name, np.isnan(values), rounds, "must be there in every row")
-    refuse(name, (values != np.floor(values)) | (np.abs(values) > 2.0**53), rounds, "must be a whole number")
-    return values.astype(np.int64)
+    import pyarrow as pa
+
+    if pa.types.is_signed_integer(column.type) and not column.null_count:
+        values = arrayed(column.cast(pa.int64()))
+    else:
+        values = numbers(column, name, rounds)
+        refuse(name, np.isnan(values), rounds, "must be there in every row")
+        refuse(name, values != np.floor(values), rounds, "must be a whole number")
+    refuse(name, (values > 2**53) | (values < -(2**53)), rounds, "must be a whole number")
+    return values.astype(np.int64, copy=False)
 
 
 def _places(column: Any, name: str, rounds: Integers) -> Integers:
@@ -210,13 +218,27 @@ def _list_rows(column: Any, name: str, rounds: Integers) -> Floats:
     if name == "context":
         refuse(name, ~known, rounds, "must be there in every row")
         refuse(name, sizes != width, rounds, f"must have {width} numbers in each row")
-    owner = np.repeat(np.arange(sizes.size), sizes)
-    inside = numbers(values, name, rounds[owner])
-    refuse(name, np.isnan(inside), rounds[owner], "must have no null inside")
+    inside = _inside(values, name, RoundsOfItems(rounds, np.cumsum(sizes)))
+    if width and (sizes == width).all():
+        return inside.reshape(-1, width)
     rows = np.zeros((len(known), width))  # of arms that were not on offer there is nothing, or less often
     rows[~known] = np.nan
-    rows[owner, np.arange(owner.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)] = inside
+    rows[_places_of_items(sizes)] = inside
     return rows
+
+
+def _inside(values: Any, name: str, rounds: RoundsOfItems) -> Floats:
+    """The numbers in lists, all of them known."""
+    found = numbers(values, name, rounds)
+    if values.null_count:
+        refuse(name, np.isnan(found), rounds, "must have no null inside")
+    return found
+
+
+def _places_of_items(sizes: Integers) -> tuple[Integers, Integers]:
+    """The row of everything that stands in lists, and its place there."""
+    owner = np.repeat(np.arange(sizes.size), sizes)
+    return owner, np.arange(owner.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
 def _truth_rows(column: Any, name: str, rounds: Integers) -> Bools:
@@ -236,23 +258,28 @@ def _flat(column: Any, name: str) -> tuple[Any, Integers, Bools]:
     kind = array.type
     if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
         raise InvalidLog(f"{name} must hold lists, and holds {_kind(kind)}")
+    lengths = pc.list_value_length(array)
+    if not array.null_count:
+        return array.flatten(), arrayed(lengths).astype(np.int64), np.ones(len(array), dtype=bool)
     known = ~arrayed(array.is_null())
-    sizes = arrayed(pc.fill_null(pc.list_value_length(array), 0)).astype(np.int64)
-    return array.flatten(), sizes, known
+    return array.flatten(), arrayed(lengths.fill_null(0)).astype(np.int64), known
 
 
 def arrayed(column: Any) -> NDArray[Any]:
     """A column of Arrow as an array of NumPy, copied where it has to be.
 
-    Numbers go by DLPack: `to_numpy` would import pandas, which takes longer than reading a log.
+    Numbers and truths go by DLPack: `to_numpy` would import pandas, which takes longer than reading a log.
     """
     import pyarrow as pa
 
-    if pa.types.is_floating(column.type) and not column.null_count:
-        array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        if isinstance(array, pa.Array) and len(array):
-            return np.from_dlpack(array)
-    return np.asarray(column.to_numpy(zero_copy_only=False))
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if not isinstance(array, pa.Array) or array.null_count or not len(array):
+        return np.asarray(column.to_numpy(zero_copy_only=False))
+    if pa.types.is_boolean(array.type):
+        return np.from_dlpack(array.cast(pa.uint8())).view(np.bool_)
+    if pa.types.is_floating(array.type) or pa.types.is_integer(array.type):
+        return np.from_dlpack(array)
+    return np.asarray(array.to_numpy(zero_copy_only=False))
 
 
 def _offers(table: pa.Table, rounds: Integers) -> Parts:
@@ -264,22 +291,23 @@ def _offers(table: pa.Table, rounds: Integers) -> Parts:
         return {}
     refuse("arms", ~known | (sizes == 0), rounds, "must be there in every row, or in none")
     values, widths, offered = _flat(inner, "arms")
-    owner = np.repeat(np.arange(rounds.size), sizes)
     dim = int(widths[offered].max()) if offered.any() else 0
     if not dim:
         raise InvalidLog("arms must have at least one feature")
-    refuse("arms", offered & (widths != dim), rounds[owner], f"must have {dim} features each")
-    filled = numbers(values, "arms", np.repeat(rounds[owner][offered], dim))
-    refuse("arms", ~np.isfinite(filled), np.repeat(rounds[owner][offered], dim), "must be finite")
-    return _dense(filled.reshape(-1, dim), sizes, offered, owner, int(sizes.max()))
+    ends = np.cumsum(sizes)
+    refuse("arms", offered & (widths != dim), RoundsOfItems(rounds, ends), f"must have {dim} features each")
+    of_features = RoundsOfItems(rounds, np.cumsum(widths)[ends - 1])
+    filled = numbers(values, "arms", of_features)
+    refuse("arms", ~np.isfinite(filled), of_features, "must be finite")
+    return _dense(filled.reshape(-1, dim), sizes, offered, int(sizes.max()))
 
 
-def _dense(rows: Floats, sizes: Integers, offered: Bools, owner: Integers, count: int) -> Parts:
+def _dense(rows: Floats, sizes: Integers, offered: Bools, count: int) -> Parts:
     """Rows of arms on offer as an array (n, K, d), and which places are arms on offer, where not all are."""
     n = sizes.size
     if offered.all() and (sizes == count).all():
         return {"offers": rows.reshape(n, count, -1)}
-    place = np.arange(owner.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    owner, place = _places_of_items(sizes)
     mask = np.zeros((n, count), dtype=bool)
     mask[owner[offered], place[offered]] = True
     offers = np.zeros((n, count, rows.shape[1]))

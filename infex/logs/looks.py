@@ -20,6 +20,8 @@ class Looks(ABC):
     """Features of all arms in a span of rounds; `dim` of them each."""
 
     dim: int
+    fixed: Floats | None = None
+    """The features of all arms, (K, d), where these are the same in every round."""
 
     @abstractmethod
     def every(self, span: Span) -> Floats:
@@ -89,6 +91,7 @@ class AlwaysTheSame(Looks):
 
     def __init__(self, arms: Floats, rounds: int) -> None:
         self.arms, self.dim, self.rounds = arms, int(arms.shape[1]), rounds
+        self.fixed = arms
 
     def every(self, span: Span) -> Floats:
         size = len(range(*span.indices(self.rounds)))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 LogForm = Literal["infex", "table", "csv", "dsjson", "cb_adf", "obp", "eppo"]
 LOG_FORMS = ("infex", "table", "csv", "dsjson", "cb_adf", "obp", "eppo")
 EVENT_FORMS = ("dsjson", "cb_adf", "eppo")
-LOG_ROWS_AT_ONCE = 131_072
+LOG_ROWS_AT_ONCE, MOST_ROWS_AT_ONCE = 131_072, 1 << 20  # of a log by parts, and of one that is read whole
 HEAD_BYTES = 65_536
 UNREADABLE = (
     ValueError,
@@ -115,13 +115,15 @@ def _object(source: object, form: object, names: ColumnNames, rows: int) -> Open
     if isinstance(source, Mapping) and (form == "obp" or (form is None and "action" in source)):
         return OpenLog("log", obp_log(source))
     if isinstance(source, list | tuple) and form in (None, "eppo"):
-        return OpenLog(
-            "log", None, None, lambda: event_tables(eppo_events(source, names.reward), names.of_events, rows)
-        )
+        return OpenLog("log", None, None, lambda: _tables_of(eppo_events(source, names.reward), names, rows))
     if not isinstance(source, Mapping | ArrowTable) or form not in (None, "table", "infex"):
         raise InvalidLog(f"a log is read from a file, a table or obp's dict, got a {type(source).__name__}")
     table = pa.table(source)
     return OpenLog("log", None, header_of(table.schema.metadata), lambda: _sliced(table, names, rows))
+
+
+def _tables_of(events: Iterable[LogEvent], names: ColumnNames, rows: int) -> Iterator[pa.Table]:
+    return event_tables(events, names.of_events, min(rows, LOG_ROWS_AT_ONCE))  # events are large
 
 
 def _sliced(table: pa.Table, names: ColumnNames, rows: int) -> Iterator[pa.Table]:
@@ -151,9 +153,7 @@ def _file(path: Path, form: object, names: ColumnNames, rows: int) -> OpenLog:
     if kind == "csv":
         return OpenLog(called, None, None, lambda: _csv(path, names))
     if kind in EVENT_FORMS:
-        return OpenLog(
-            called, None, None, lambda: event_tables(_events(path, kind, names), names.of_events, rows)
-        )
+        return OpenLog(called, None, None, lambda: _tables_of(_events(path, kind, names), names, rows))
     raise InvalidLog(f"this file is not of the form {kind}")
 
 

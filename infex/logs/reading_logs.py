@@ -12,7 +12,14 @@ from infex.features import FeatureMap
 from infex.logs.log import Log
 from infex.logs.log_tables import log_of
 from infex.logs.naming_columns import PLAIN_NAMES, ColumnNames, arms_by_place, labels_in
-from infex.logs.opening_logs import LOG_ROWS_AT_ONCE, LogForm, OpenLog, guarded_reading, open_log
+from infex.logs.opening_logs import (
+    LOG_ROWS_AT_ONCE,
+    MOST_ROWS_AT_ONCE,
+    LogForm,
+    OpenLog,
+    guarded_reading,
+    open_log,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,7 +73,9 @@ def read(
         chance=chance, law=law, unit=unit, stream=stream, time=time,
         context=_listed(context), arms=_listed(arms), labels=None if labels is None else tuple(labels),
     )  # fmt: skip
-    found = _whole(open_log(source, form, names), names, sort)
+    found = _whole(open_log(source, form, names, MOST_ROWS_AT_ONCE), names, sort)
+    if rewards is None and features is None:
+        return found
     facts = found.facts if rewards is None else replace(found.facts, rewards=rewards)
     return replace(found, facts=facts, features=features or found.features)
 

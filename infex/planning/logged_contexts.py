@@ -131,7 +131,7 @@ def _sums(contexts: Floats, log: Log, rows: Integers) -> LogSums:
 
 def _of_rows(log: Log, looks: Looks, told: float | None, bound: float) -> Belief:
     """One parameter for all arms; rows longer than 1 are divided by the greatest length."""
-    played = played_rows(log, looks)
+    played = played_rows(log, looks).inside(slice(None))
     some = _some(log, log.count * looks.dim)
     offers = np.concatenate([looks.every(slice(int(row), int(row) + 1)) for row in some])
     longest = max(float(np.linalg.norm(rows, axis=-1).max()) for rows in (offers, played))

@@ -81,7 +81,7 @@ def test_scores_of_exploring_rounds_with_adaptive_weights() -> None:
     offers, target, law = (logs()[f"jit_{each}"] for each in ("offers", "target", "base"))
     rows = np.flatnonzero(logs()["jit_explored"])
     gram, moment, thetas = np.eye(4), np.zeros(4), np.zeros((len(log), 4))
-    for t, row in enumerate(work.rows):
+    for t, row in enumerate(work.rows.inside(slice(None))):
         thetas[t] = np.linalg.solve(gram, moment)
         gram, moment = gram + np.outer(row, row), moment + log.reward[t] * row
     fitted = np.einsum("nkd,nd->nk", offers, thetas)

@@ -72,12 +72,22 @@ def test_power_sums() -> None:
     assert found == pytest.approx((*expected, weight.min(), weight.max()))
 
 
+def test_deviations_from_a_middle() -> None:
+    values = np.random.default_rng(6).normal(size=40) - 3.0
+    found = weighing.deviations(values, -2.5)
+    apart = values + 2.5
+    assert found == pytest.approx((apart @ apart, np.abs(apart).max(), np.abs(values).max()))
+    assert weighing.deviations(np.zeros(0), 1.0) == (0.0, 0.0, 0.0)
+
+
 def test_estimates_before_each_block() -> None:
     rng = np.random.default_rng(3)
-    x, reward = rng.normal(size=(30, 3)), rng.normal(size=30)
-    rewarded = rng.random(30) < 0.8
+    table, which, reward = rng.normal(size=(7, 3)), rng.integers(7, size=30), rng.normal(size=30)
+    x, rewarded = table[which], rng.random(30) < 0.8
     starts, thetas = np.array([0, 4, 11, 29]), np.zeros((4, 3))
-    frozen_fits.fit_blocks(x, reward, rewarded, starts, np.array([True, True, False, True]), 0.5, thetas)
+    frozen_fits.fit_blocks(
+        table, which, reward, rewarded, starts, np.array([True, True, False, True]), 0.5, thetas
+    )
     for place, first in ((0, 0), (1, 4), (2, 4), (3, 29)):
         known = np.flatnonzero(rewarded[:first])
         gram = 0.5 * np.eye(3) + x[known].T @ x[known]
