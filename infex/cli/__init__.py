@@ -20,7 +20,9 @@ def main() -> None:
         with _quiet():
             from infex.cli.main import main as commands
     except ModuleNotFoundError as error:
-        sys.exit(f"infex: {error.name} is missing; the commands need: pip install 'infex[experiments]'")
+        from infex.cli.extras import command_in, needed_by
+
+        sys.exit(f"infex: {needed_by(command_in(sys.argv[1:]), error.name or 'a library')}")
     commands(prog_name="infex")
 
 

@@ -12,25 +12,8 @@ import click
 
 from infex import __version__
 from infex.cli import INTERRUPTED_CODE
+from infex.cli.extras import EXTRAS_OF_COMMANDS, is_of_extras, needed_by
 from infex.errors import InfexError, InfexWarning
-
-EXTRAS_OF_COMMANDS = {  # every command, and the extra with what it needs; each is loaded when it is called
-    "reproduce": "experiments",
-    "run": "experiments",
-    "suite": "experiments",
-    "report": "experiments",
-    "compare": "experiments",
-    "diff": "experiments",
-    "plan": "experiments",
-    "evaluate": "experiments",
-    "log": "experiments",
-    "bound": "experiments",
-    "verify": "experiments",
-    "study": "study",
-    "serve": "service",
-    "token": "service",
-    "warm": "experiments",
-}
 
 
 class Group(click.Group):
@@ -63,6 +46,11 @@ class Group(click.Group):
                 return super().invoke(context)
             except InfexError as error:
                 raise click.UsageError(str(error)) from error
+            except ModuleNotFoundError as error:
+                library = (error.name or "").split(".")[0]
+                if not is_of_extras(library):
+                    raise
+                raise click.UsageError(needed_by(context.invoked_subcommand, library)) from error
             except KeyboardInterrupt:
                 click.echo("interrupted", err=True)
                 sys.exit(INTERRUPTED_CODE)
@@ -70,14 +58,17 @@ class Group(click.Group):
 
 def _missing(name: str, library: str) -> click.Command:
     """A command that cannot run, for want of a library."""
-    needs = f"needs: pip install 'infex[{EXTRAS_OF_COMMANDS[name]}]'"
+    words = needed_by(name, library)
 
     @click.command(
-        name, short_help=needs, add_help_option=False, context_settings={"ignore_unknown_options": True}
+        name,
+        short_help=words.partition("; ")[2],
+        add_help_option=False,
+        context_settings={"ignore_unknown_options": True},
     )
-    @click.argument("words", nargs=-1, type=click.UNPROCESSED)
-    def refuse(words: tuple[str, ...]) -> None:
-        raise click.UsageError(f"{library} is missing; infex {name} {needs}")
+    @click.argument("rest", nargs=-1, type=click.UNPROCESSED)
+    def refuse(rest: tuple[str, ...]) -> None:
+        raise click.UsageError(words)
 
     return refuse
 

@@ -23,9 +23,9 @@ from infex.service.feed import Feed, Pause
 from infex.service.gauges import MEDIA, Gauges
 from infex.service.guard import OPEN_TO_ALL, Guard
 from infex.service.http_exchange import HttpAnswer, HttpRequest
-from infex.service.journal_view import SeenDecision
 from infex.service.open_studies import OpenStudies
 from infex.service.openapi import openapi
+from infex.service.past_sums import SeenDecision
 from infex.service.route_table import Address, RouteTable
 from infex.service.service_limits import ServiceLimits
 from infex.service.shapes import (

@@ -22,6 +22,7 @@ def glance(calls: GroupedCalls, view: JournalView) -> StudyAnswer:
     shown = shown_study(calls.study)
     figures = plain_figures(calls.study.metrics())
     figures |= {"waiting": calls.waiting, "rounds": shown.rounds, "alarms": alarms_of(figures)}
+    figures["read"] = view.entries  # the page is drawn anew when more is read
     figures["per_minute"] = view.per_minute(time.time())
     figures["today"] = figures["days"][max(figures["days"])] if figures["days"] else NO_DAY
     figures["limits"] = [limit._asdict() for limit in shown.limits]

@@ -18,7 +18,7 @@ from infex.service.answers import RefusalAnswer
 from infex.service.http_exchange import Reply, Send
 from infex.service.inflow import Inflow, Inflows, OtherSideGone, Receive, Refused
 from infex.service.refusals import refusal_of, status_of
-from infex.service.service_limits import ServiceLimits
+from infex.service.service_limits import CROWDED, ServiceLimits
 from infex.service.tokens import Scope, TokenFile
 
 Asgi = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
@@ -122,6 +122,8 @@ class Guard:
         self._refuse_host(headers.get(b"host", b""))
         if needed is OPEN_TO_ALL:
             return OPEN_TO_ALL
+        if scope.get(CROWDED):
+            raise Refused(503, "Overloaded", "too many connections are open", "the same again, later")
         if self.closing:
             raise Refused(503, "ClosingDown", "the service is closing down", "the same again, later")
         held = self._held(headers)

@@ -1,10 +1,15 @@
-"""Heads of requests, and trailers: no larger than a limit, and whole in time; uvicorn takes any, for ever."""
+"""Heads of requests, and trailers: no larger than a limit, and whole in time; uvicorn takes any, for ever.
+
+So are connections no more than a limit; uvicorn refuses those beyond it without a word on when to come again.
+"""
 
 from __future__ import annotations
 
 from typing import Any, final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from infex.service.service_limits import CROWDED
 
 MOST_HEAD = 32_768  # bytes; what comes at once may be some more
 SECONDS_OF_A_HEAD = 30.0
@@ -18,6 +23,7 @@ class HeadLimits(HttpToolsProtocol):
         super().__init__(*words, **more)
         self._head, self._deadline = 0, self.loop.call_later(SECONDS_OF_A_HEAD, self._end)
         self._went_on = False
+        self._most_connections, self.limit_concurrency = self.limit_concurrency, None
 
     def data_received(self, data: bytes) -> None:
         """Counts what has come of a head that is not whole, or of what stands around and behind a body."""
@@ -39,9 +45,15 @@ class HeadLimits(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """The head is whole."""
+        """The head is whole; one of too many is marked, for the guard to refuse it."""
         self._went_on = True
+        most = self._most_connections
+        is_crowded = most is not None and len(self.connections) > most
+        if is_crowded:
+            self.scope[CROWDED] = True  # type: ignore[literal-required]
         super().on_headers_complete()
+        if is_crowded:
+            self.cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:
         """A piece of the body, which others limit."""

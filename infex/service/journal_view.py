@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import threading
-from collections import Counter, OrderedDict, deque
-from collections.abc import Iterator
+from collections import OrderedDict
 from typing import Any, final
 
 import msgspec
 
 from infex.errors import DamagedJournal, InfexError
+from infex.service.kept_pasts import MOST_BYTES, KeptPast, PastTable, packed, unpacked
+from infex.service.past_sums import PastSums, SeenDecision
 from infex.study.addresses import opened_store
 from infex.study.cases import EntryKind
 from infex.study.contents import DecisionContent, ForgottenContent, RewardContent, content_of
@@ -19,84 +19,37 @@ from infex.study.entries import BEGINNING, Entry
 from infex.study.store import Store
 
 LATEST_KEPT = 1000
-MOST_STRETCHES = 120
-MOST_MARKS = 600
+DECISIONS_BETWEEN_KEPT = 2 * LATEST_KEPT
 PAGE_OF_HISTORY = 2000
-SECONDS_OF_A_DAY = 86_400.0
-ABOUT_A_REWARD = (EntryKind.REWARD, EntryKind.DEFAULTED, EntryKind.LATE, EntryKind.CORRECTION)
-
-
-class SeenDecision(msgspec.Struct, kw_only=True):
-    """One of the latest decisions, without its context."""
-
-    key: str
-    round: int
-    arm: str
-    greedy: int
-    explored: bool
-    different: bool
-    reason: str
-    turn: str
-    estimate: float
-    low: float | None
-    high: float | None
-    probability: float | None
-    at: float
-    state: str = "pending"
-    reward: float | None = None
-
-
-class RoundSpan(msgspec.Struct, kw_only=True):
-    """Some rounds that follow each other: what was decided in them, and what rewards came meanwhile."""
-
-    first: int
-    last: int
-    begun: float
-    ended: float
-    arms: dict[str, int] = {}
-    explored: int = 0
-    different: int = 0
-    skipped: int = 0
-    cost: float = 0.0
-    rewards: int = 0
-    reward: float = 0.0
-
-
-class Marked(msgspec.Struct, kw_only=True):
-    """A round in which exploration was due or happened."""
-
-    round: int
-    at: float
-    explored: bool
-    different: bool
-    reason: str
-    arm: str
+STATE_OF_ENTRY = {
+    EntryKind.REWARD.value: "rewarded",
+    EntryKind.DEFAULTED.value: "defaulted",
+    EntryKind.LATE.value: "late",
+    EntryKind.CORRECTION.value: "corrected",
+}
 
 
 @final
 class JournalView:
     """Reads a journal to its end, again and again, and keeps what the page shows of it.
 
-    Rounds are summed in at most 120 stretches: when there are more, neighbours become one. The latest
-    decisions are kept one by one. `catch_up` reads what was appended since; a thread of its own calls it.
-    When something is erased that was read before, all is read again without it.
+    Rounds are summed (`PastSums`); the latest decisions are kept one by one. `catch_up` reads what was
+    appended since; a thread of its own calls it. When something is erased that was read before, all is read
+    again without it. With a table, the sums are kept there, and the next view goes on from them.
     """
 
-    def __init__(self, url: str, name: str) -> None:
-        self.url, self.name = url, name
+    def __init__(self, url: str, name: str, table: PastTable | None = None) -> None:
+        self.url, self.name, self._table = url, name, table
         self._store: Store | None = None
-        self._lock = threading.Lock()
+        self._lock, self._reading, self._closed = threading.Lock(), threading.Lock(), False
         self._erased: set[int] = set()
+        self._sought = table is None  # were sums looked for that were kept?
         self._begin()
 
     def _begin(self) -> None:
-        self._mark = BEGINNING
-        self._width = 1
-        self._stretches: list[RoundSpan] = []
+        self._mark, self._sums = BEGINNING, PastSums()
         self._latest: OrderedDict[str, SeenDecision] = OrderedDict()
-        self._marks: deque[Marked] = deque(maxlen=MOST_MARKS)
-        self._skipped: Counter[str] = Counter()
-        self._amendments: deque[dict[str, Any]] = deque(maxlen=50)
+        self._unkept, self._to_keep = 0, b""  # decisions since the sums were packed, and these
 
     @property
     def entries(self) -> int:
@@ -105,21 +58,36 @@ class JournalView:
 
     def catch_up(self, most: int = PAGE_OF_HISTORY) -> bool:
         """Reads up to so many entries; False when there are no more. The lock is held for short times."""
+        with self._reading:
+            if self._closed:
+                return False
+            page = self._page(most)
+            if not self._entered(page):
+                self._put(b"")
+                return True
+            self._keep()
+            return len(page) == most
+
+    def _page(self, most: int) -> list[Entry]:
         store = self._store = self._store or opened_store(self.url, reading=True)
         try:
-            page = list(store.read(self.name, self._mark, most))
+            self._go_on_from_kept(store)
+            return list(store.read(self.name, self._mark, most))
         except DamagedJournal:
             raise
         except InfexError:
-            self.close()  # it is opened anew next time
+            self._let_go()  # it is opened anew next time
             raise
+
+    def _entered(self, page: list[Entry]) -> bool:
+        """Enters a page; False if something was erased, so that all is to be read again."""
         with self._lock:
             for entry in page:
                 if self._forgets(entry):
                     self._begin()
-                    return True
+                    return False
                 self._enter(entry)
-        return len(page) == most
+        return True
 
     def _forgets(self, entry: Entry) -> bool:
         """Does an entry tell of something erased that is in the sums?"""
@@ -130,8 +98,37 @@ class JournalView:
         self._erased |= new
         return bool(new)
 
+    def _go_on_from_kept(self, store: Store) -> None:
+        """Takes over sums that were kept, if they are of this journal; what came after them is read."""
+        if self._sought or self._table is None:
+            return
+        content = self._table.find(self.name)
+        found = None if content is None else unpacked(content)
+        self._sought = True
+        if found is not None and _is_of(found, store, self.name):
+            with self._lock:
+                self._mark, self._sums = found.mark, found.sums
+
+    def _keep(self) -> None:
+        """Packs the sums now and then, and keeps those packed before: `latest` needs what came since."""
+        if self._unkept >= DECISIONS_BETWEEN_KEPT:
+            if 0 < len(self._to_keep) <= MOST_BYTES:
+                self._put(self._to_keep)
+            self._unkept, self._to_keep = 0, packed(self._mark, self._sums)
+
+    def _put(self, content: bytes) -> None:
+        """Keeps packed sums; if that fails, the next start takes longer."""
+        if self._table is not None:
+            with contextlib.suppress(InfexError):
+                self._table.put(self.name, content)
+
     def close(self) -> None:
-        """Lets go of the store."""
+        """Lets go of the store, and reads no more."""
+        with self._reading:
+            self._closed = True
+            self._let_go()
+
+    def _let_go(self) -> None:
         store, self._store = self._store, None
         if store is not None:
             with contextlib.suppress(InfexError):
@@ -153,25 +150,14 @@ class JournalView:
         return 60.0 * len(recent) / max(now - recent[0], 1e-3)
 
     def rounds_a_day(self) -> int:
-        """How many rounds a day there are, by what the stretches of the last day tell; 0 if none does."""
+        """How many rounds a day there are, by the last day; 0 if it does not tell."""
         with self._lock:
-            seen = self._stretches
-            if not seen or seen[-1].ended <= seen[0].begun:
-                return 0
-            recent = [each for each in seen if each.ended > seen[-1].ended - SECONDS_OF_A_DAY]
-            rounds, lasted = recent[-1].last - recent[0].first + 1, recent[-1].ended - recent[0].begun
-            return math.ceil(rounds / max(lasted, 1.0) * SECONDS_OF_A_DAY)
+            return self._sums.rounds_a_day()
 
     def past(self) -> dict[str, Any]:
         """Stretches, marks of exploration, what was skipped and why, and amendments; plain data."""
         with self._lock:
-            return {
-                "entries": self._mark.number,
-                "stretches": msgspec.to_builtins(self._stretches),
-                "marks": msgspec.to_builtins(list(self._marks)),
-                "skipped": dict(self._skipped),
-                "amendments": list(self._amendments),
-            }
+            return {"entries": self._mark.number, **self._sums.plain()}
 
     def _enter(self, entry: Entry) -> None:
         self._mark = entry.mark
@@ -179,106 +165,55 @@ class JournalView:
             self._erased.add(entry.number)
         elif entry.kind == EntryKind.DECISION:
             self._decided(entry, content_of(DecisionContent, entry.number, entry.content))
-        elif entry.kind in ABOUT_A_REWARD:
+        elif entry.kind in STATE_OF_ENTRY:
             self._told(entry, content_of(RewardContent, entry.number, entry.content))
         elif entry.kind == EntryKind.AMENDMENT:
             said: dict[str, Any] = msgspec.json.decode(entry.content)
             words = {"what": said.get("what"), "reason": said.get("reason")}
-            self._amendments.append({"entry": entry.number, "at": entry.at / 1e6, **words})
+            self._sums.add_amendment({"entry": entry.number, "at": entry.at / 1e6, **words})
 
     def _decided(self, entry: Entry, content: DecisionContent) -> None:
-        arm = str(content.arm if content.label is None else content.label)
-        seen = SeenDecision(
-            key=entry.key,
-            round=content.t,
-            arm=arm,
-            greedy=content.greedy,
-            explored=content.explored,
-            different=content.different,
-            reason=content.reason,
-            turn=content.turn or "",
-            estimate=content.estimate,
-            low=_number(content.low),
-            high=_number(content.high),
-            probability=content.probability,
-            at=entry.at / 1e6,
-        )
-        self._latest[entry.key] = seen
+        self._latest[entry.key] = seen = _seen(entry, content)
         if len(self._latest) > LATEST_KEPT:
             self._latest.popitem(last=False)
-        self._mark_round(seen)
-        stretch = self._stretch(content.t, seen.at)
-        stretch.arms[arm] = stretch.arms.get(arm, 0) + 1
-        stretch.explored += seen.explored
-        stretch.different += seen.different
-        stretch.cost += content.loss if seen.explored else 0.0
-        stretch.skipped += seen.turn in ("owed", "dropped")
-
-    def _mark_round(self, seen: SeenDecision) -> None:
-        if seen.turn in ("owed", "dropped"):
-            self._skipped[seen.reason] += 1
-        if seen.explored or seen.turn in ("owed", "dropped"):
-            self._marks.append(
-                Marked(
-                    round=seen.round,
-                    at=seen.at,
-                    explored=seen.explored,
-                    different=seen.different,
-                    reason=seen.reason,
-                    arm=seen.arm,
-                )
-            )
+        self._sums.add_decision(seen, content.loss)
+        self._unkept += 1
 
     def _told(self, entry: Entry, content: RewardContent) -> None:
         seen = self._latest.get(entry.key)
         if seen is not None:
-            seen.state, seen.reward = STATE_OF_ENTRY[EntryKind(entry.kind)], content.reward
-        if content.reward is not None and entry.kind == EntryKind.REWARD and self._stretches:
-            self._stretches[-1].rewards += 1
-            self._stretches[-1].reward += content.reward
-
-    def _stretch(self, t: int, at: float) -> RoundSpan:
-        """That of a round, made if there is none yet."""
-        last = self._stretches[-1] if self._stretches else None
-        if last is None or t - last.first >= self._width:
-            if len(self._stretches) >= MOST_STRETCHES:
-                self._stretches = list(_joined(self._stretches))
-                self._width *= 2
-                return self._stretch(t, at)
-            last = RoundSpan(first=t, last=t, begun=at, ended=at)
-            self._stretches.append(last)
-        last.last, last.ended = t, at
-        return last
+            seen.state, seen.reward = STATE_OF_ENTRY[entry.kind], content.reward
+        if content.reward is not None and entry.kind == EntryKind.REWARD:
+            self._sums.add_reward(content.reward)
 
 
-STATE_OF_ENTRY = {
-    EntryKind.REWARD: "rewarded",
-    EntryKind.DEFAULTED: "defaulted",
-    EntryKind.LATE: "late",
-    EntryKind.CORRECTION: "corrected",
-}
+def _is_of(kept: KeptPast, store: Store, name: str) -> bool:
+    """Does a journal go on where the sums end? Another one may have been put in its place."""
+    end = store.end(name)
+    if kept.number >= end.number:
+        return kept.mark == end
+    try:
+        return bool(list(store.read(name, kept.mark, 1)))
+    except DamagedJournal:
+        return False
 
 
-def _joined(stretches: list[RoundSpan]) -> Iterator[RoundSpan]:
-    """Each two neighbours as one."""
-    for first in range(0, len(stretches), 2):
-        pair = stretches[first : first + 2]
-        arms: Counter[str] = Counter()
-        for each in pair:
-            arms.update(each.arms)
-        yield RoundSpan(
-            first=pair[0].first,
-            last=pair[-1].last,
-            begun=pair[0].begun,
-            ended=pair[-1].ended,
-            arms=dict(arms),
-            explored=sum(each.explored for each in pair),
-            different=sum(each.different for each in pair),
-            skipped=sum(each.skipped for each in pair),
-            cost=sum(each.cost for each in pair),
-            rewards=sum(each.rewards for each in pair),
-            reward=sum(each.reward for each in pair),
-        )
+def _seen(entry: Entry, content: DecisionContent) -> SeenDecision:
+    return SeenDecision(
+        key=entry.key,
+        round=content.t,
+        arm=str(content.arm if content.label is None else content.label),
+        greedy=content.greedy,
+        explored=content.explored,
+        different=content.different,
+        reason=content.reason,
+        turn=content.turn or "",
+        estimate=content.estimate,
+        low=_number(content.low),
+        high=_number(content.high),
+        probability=content.probability,
+        at=entry.at / 1e6,
+    )
 
 
 def _is_so(seen: SeenDecision, wanted: dict[str, Any]) -> bool:

@@ -6,20 +6,15 @@ may. Should it be lost, decisions and rewards are still known by their own keys.
 
 from __future__ import annotations
 
-import contextlib
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, final
 
-import apsw
-
-from infex.errors import StoreFailed
+from infex.service.kept_places import PostgresTables, SQLiteFile
 from infex.study.addresses import sqlite_path
 
 KEPT_SECONDS = 7 * 86_400
-PATIENCE_MILLISECONDS = 10_000
 SQLITE_TABLE = """
 create table if not exists answers (place blob primary key, digest blob, answer blob, at real)
   strict, without rowid;
@@ -65,63 +60,38 @@ def answer_table(url: str) -> AnswerTable:
 
 @final
 class SQLiteAnswers:
-    """In a file of its own: the database of studies has one writer, and that is the study's."""
+    """In a file of its own; there is none before the first answer."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._lock = path, threading.Lock()
-        self._connection: apsw.Connection | None = None
+        self._file = SQLiteFile(path, SQLITE_TABLE)
+        self.close = self._file.close
 
     def find(self, place: bytes) -> KeptAnswer | None:
-        if self._connection is None and not self._path.exists():
+        if not self._file.is_there:
             return None
-        with self._using() as connection:
-            found = connection.execute(
-                "select digest, answer from answers where place = ?", (place,)
-            ).fetchone()
+        words = "select digest, answer from answers where place = ?"
+        with self._file.using() as connection:
+            found = connection.execute(words, (place,)).fetchone()
         return None if found is None else KeptAnswer(place, *found)
 
     def put(self, answers: Sequence[KeptAnswer], now: float) -> None:
-        with self._using() as connection, connection:
+        with self._file.using() as connection, connection:
             connection.execute("delete from answers where at < ?", (now - KEPT_SECONDS,))
             rows = [(*answer, now) for answer in answers]
             connection.executemany("insert or ignore into answers values (?, ?, ?, ?)", rows)
 
-    def close(self) -> None:
-        with self._lock:
-            connection, self._connection = self._connection, None
-            if connection is not None:
-                connection.close()
-
-    @contextlib.contextmanager
-    def _using(self) -> Iterator[apsw.Connection]:
-        with self._lock:
-            try:
-                self._connection = self._connection or _opened(self._path)
-                yield self._connection
-            except apsw.Error as error:
-                raise StoreFailed(f"{self._path} cannot be read or written: {error}") from error
-
-
-def _opened(path: Path) -> apsw.Connection:
-    connection = apsw.Connection(str(path))
-    connection.set_busy_timeout(PATIENCE_MILLISECONDS)
-    for setting in ("journal_mode = wal", "synchronous = full", "fullfsync = on"):
-        connection.execute(f"pragma {setting}")
-    connection.execute(SQLITE_TABLE)
-    return connection
-
 
 @final
 class PostgresAnswers:
-    """In the database itself, so that all instances know them; a connection that is lost is made anew."""
+    """In the database itself, so that all instances know them."""
 
     def __init__(self, url: str) -> None:
-        self._url, self._lock = url, threading.Lock()
-        self._connection: Any = None
+        self._tables = PostgresTables(url, POSTGRES_TABLE)
+        self.close = self._tables.close
 
     def find(self, place: bytes) -> KeptAnswer | None:
         words = "select digest, answer from infex_answers where place = %s"
-        found = self._run(lambda connection: connection.execute(words, (place,)).fetchone())
+        found = self._tables.run(lambda connection: connection.execute(words, (place,)).fetchone())
         return None if found is None else KeptAnswer(place, bytes(found[0]), bytes(found[1]))
 
     def put(self, answers: Sequence[KeptAnswer], now: float) -> None:
@@ -132,23 +102,4 @@ class PostgresAnswers:
                 cursor.execute("delete from infex_answers where at < %s", (now - KEPT_SECONDS,))
                 cursor.executemany(words, [(*answer, now) for answer in answers])
 
-        self._run(work)
-
-    def close(self) -> None:
-        with self._lock:
-            connection, self._connection = self._connection, None
-            if connection is not None:
-                connection.close()
-
-    def _run(self, work: Callable[[Any], Any]) -> Any:
-        import psycopg
-
-        with self._lock:
-            try:
-                if self._connection is None:
-                    self._connection = psycopg.connect(self._url, autocommit=True, connect_timeout=10)
-                    self._connection.execute(POSTGRES_TABLE)
-                return work(self._connection)
-            except psycopg.Error as error:
-                self._connection = None
-                raise StoreFailed("the answers in PostgreSQL cannot be read or written") from error
+        self._tables.run(work)

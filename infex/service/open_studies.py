@@ -15,6 +15,7 @@ from infex.records import catalog, made
 from infex.service.grouped_calls import GroupedCalls
 from infex.service.guard import SERVICE_LOG
 from infex.service.journal_view import JournalView
+from infex.service.kept_pasts import past_table
 from infex.service.service_limits import ServiceLimits
 from infex.service.shapes import StudyRequest
 from infex.study.addresses import sqlite_path, studies
@@ -64,7 +65,7 @@ class OpenStudies:
         self.url, self._limits = url, limits
         self._calls: dict[str, GroupedCalls] = {}
         self._views: dict[str, JournalView] = {}
-        self._opening = threading.Lock()
+        self._opening, self._pasts = threading.Lock(), past_table(url)
         self.onlookers = Onlookers()
         self.opened = asyncio.Event()
         self.shared = sqlite_path(url) is None  # do other instances begin studies too?
@@ -132,17 +133,18 @@ class OpenStudies:
             if len(self._calls) >= self._limits.studies:
                 raise Overloaded(f"{len(self._calls)} studies are open, which is all that are allowed")
             study = Study.open(self.url, name, **settings)
-            self._views[name] = JournalView(self.url, name)
+            self._views[name] = JournalView(self.url, name, self._pasts)
             callers = CALLERS_OF_SHARED if self.shared else 1
             self._calls[name] = GroupedCalls(study, self._limits, loop, callers)
             return self._calls[name]
 
     def close(self) -> None:
-        """Does what was begun in all of them, and closes them."""
-        for calls in self:
-            calls.close()
+        """Does what was begun in all of them, and closes them; whoever reads goes first."""
         for view in self._views.values():
             view.close()
+        self._pasts.close()
+        for calls in self:
+            calls.close()
         self._calls.clear()
         self._views.clear()
 

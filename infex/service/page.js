@@ -3,7 +3,7 @@ import { make, number } from "/drawing.js";
 import { openStudy, refreshStudy } from "/study.js";
 
 const main = document.getElementById("main"), live = document.getElementById("live"), login = document.getElementById("login");
-const state = { studies: [], scopes: [], stream: null, heard: 0 };
+const state = { studies: [], failed: {}, scopes: [], stream: null, heard: 0 };
 
 export function may(scope) {
   return state.scopes.includes(scope);
@@ -38,6 +38,7 @@ async function listen() {
   if (!answer.ok) throw new Error(`status ${answer.status}`);
   const reader = answer.body.getReader(), decoder = new TextDecoder();
   let waiting = "";
+  state.failed = {};
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;
@@ -49,9 +50,11 @@ async function listen() {
 }
 
 function hear(event) {
-  const data = event.split("\n").find((line) => line.startsWith("data: "));
-  if (!event.includes("event: studies") || !data) return;
-  state.studies = JSON.parse(data.slice(6));
+  const kind = /^event: (\w+)\ndata: (.*)$/.exec(event);
+  if (kind?.[1] === "opening") say("the studies are being opened", "");
+  if (kind?.[1] === "failed") state.failed = JSON.parse(kind[2]);
+  if (kind?.[1] !== "studies") return;
+  state.studies = JSON.parse(kind[2]);
   state.heard += 1;
   document.body.dataset.heard = state.heard;
   say("live", "live");
@@ -86,14 +89,15 @@ function show(anew) {
     main.dataset.shows = name;
     return;
   }
-  if (name) main.replaceChildren(make("p", {}, `There is no study ${name}. `, make("a", { href: "#/" }, "All studies")));
+  if (name) main.replaceChildren(make("p", {}, state.failed[name] ? `The study ${name} cannot be opened: ${state.failed[name]}. ` : `There is no study ${name}. `, make("a", { href: "#/" }, "All studies")));
   else showAll();
   main.dataset.shows = "";
   document.body.dataset.drawn = state.heard;
 }
 
 function showAll() {
-  if (!state.studies.length) {
+  const failed = Object.entries(state.failed);
+  if (!state.studies.length && !failed.length) {
     main.replaceChildren(
       make("h2", {}, "No study yet"),
       make("p", {}, "A study begins with ", make("code", {}, "POST /v1/studies"), ", or with ", make("code", {}, "infex.Client(url).open(name, features=…, policy=…)"), "."),
@@ -101,8 +105,12 @@ function showAll() {
     return;
   }
   const focused = document.activeElement?.getAttribute?.("href");
-  main.replaceChildren(make("h2", {}, state.studies.length === 1 ? "One study" : `${state.studies.length} studies`), make("div", { class: "cards" }, ...state.studies.map(card)));
+  main.replaceChildren(make("h2", {}, state.studies.length + failed.length === 1 ? "One study" : `${state.studies.length + failed.length} studies`), make("div", { class: "cards" }, ...failed.map(failedCard), ...state.studies.map(card)));
   if (focused) main.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
+}
+
+function failedCard([name, why]) {
+  return make("article", { class: "card" }, make("h2", {}, name), alarms([`it cannot be opened: ${why}`]));
 }
 
 function card(study) {

@@ -8,6 +8,7 @@ from typing import final
 from infex.checks import settings_by_name, whole
 
 SECONDS_TO_RETRY = 1
+CROWDED = "infex.crowded"  # so is marked what came on one connection too many
 
 
 @final

@@ -88,6 +88,11 @@ function cumulated(values) {
   return values.map((value) => (sum += value));
 }
 
+// The arm of a round long ago is not kept beside the sums.
+function explored(mark) {
+  return `explored ${mark.arm || (mark.different ? "another arm than the greedy one" : "the greedy arm")}`;
+}
+
 function drawPast(study, past, latest) {
   const spans = past.stretches, ends = spans.map((each) => each.last), spent = study.figures.exploration;
   if (!spans.length) return;
@@ -99,7 +104,7 @@ function drawPast(study, past, latest) {
       { name: "done", y: done, style: "stroke1" },
       ...(past.planned ? [{ name: "planned", y: past.planned, style: "stroke7 dashed" }] : []),
     ],
-    marks: past.marks.map((mark) => ({ x: mark.round, kind: mark.explored ? (mark.different ? "different" : "same") : "skipped", text: `${named(mark.round)}: ${mark.explored ? `explored ${mark.arm}` : mark.reason}` })),
+    marks: past.marks.map((mark) => ({ x: mark.round, kind: mark.explored ? (mark.different ? "different" : "same") : "skipped", text: `${named(mark.round)}: ${mark.explored ? explored(mark) : mark.reason}` })),
     verticals: due && !study.paused ? [{ x: due, name: `next due: ${number(due)}` }] : [],
     tip: (place) => `${named(ends[place])}: ${number(done[place])} done${past.planned ? `, ${number(past.planned[place])} planned` : ""}`,
     hint: past.entries < 0.99 * study.figures.entries ? `${Math.floor((100 * past.entries) / study.figures.entries)} % of the journal is read so far; the rest follows by itself.` : "Arrow keys move, + and - zoom, Escape shows all; or drag.",

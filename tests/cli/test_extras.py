@@ -2,9 +2,12 @@
 
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
-from infex.cli.main import EXTRAS_OF_COMMANDS
+import pytest
+
+from infex.cli.extras import EXTRAS_OF_COMMANDS, is_of_extras, needed_by
 
 OF_EXPERIMENTS = ("joblib", "pyarrow", "matplotlib", "scipy", "dask", "pandas", "polars", "psycopg")
 PROGRAM = f"""
@@ -13,6 +16,12 @@ for name in {OF_EXPERIMENTS}:
     sys.modules[name] = None
 from infex.cli.main import main
 main(sys.argv[1:], prog_name="infex")
+"""
+WITHOUT = """
+import sys
+sys.modules[sys.argv.pop(1)] = None
+from infex.cli import main
+main()
 """
 
 
@@ -36,3 +45,48 @@ def test_a_command_whose_libraries_are_missing_says_what_to_install() -> None:
     code, words = said("--help")
     assert code == 0
     assert all(name in words for name in EXTRAS_OF_COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("library", "words", "extra"),
+    [
+        ("click", ["serve"], "infex serve needs: pip install 'infex[service]'"),
+        ("click", ["study", "list"], "infex study needs: pip install 'infex[study]'"),
+        ("click", ["run", "sweep.toml"], "infex run needs: pip install 'infex[experiments]'"),
+        ("click", ["--help"], "the commands need: pip install 'infex[experiments]'"),
+        (
+            "uvicorn",
+            ["serve", "--db", "sqlite:///shop.db"],
+            "infex serve needs: pip install 'infex[service]'",
+        ),
+        ("apsw", ["study", "list", "sqlite:///shop.db"], "infex study needs: pip install 'infex[study]'"),
+        (
+            "msgspec",
+            ["token", "list", "--db", "sqlite:///shop.db"],
+            "infex token needs: pip install 'infex[service]'",
+        ),
+    ],
+)
+def test_a_missing_library_is_said_with_the_extra_of_the_command(
+    tmp_path: Path, library: str, words: list[str], extra: str
+) -> None:
+    (tmp_path / "shop.db").touch()
+    ran = subprocess.run(
+        [sys.executable, "-c", WITHOUT, library, *words], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert ran.returncode in (1, 2)
+    assert f"{library} is missing; {extra}" in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_library_that_a_commands_own_extra_lacks_is_found_in_another() -> None:
+    assert "infex[postgres]" in needed_by("serve", "psycopg")
+    assert "infex[service]" in needed_by("serve", "prometheus_client")
+    assert not is_of_extras("numpy")
+    assert not is_of_extras("mine")
+
+
+def test_every_extra_of_a_command_has_what_commands_are_made_of() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    for extra in EXTRAS_OF_COMMANDS.values():
+        assert "click" in project["optional-dependencies"][extra]

@@ -18,22 +18,27 @@ def command(folder: Path, *more: str, port: int = 0) -> list[str]:
     return [sys.executable, "-m", "infex", "serve", "--db", url, "--port", str(port), *more]
 
 
-@contextlib.contextmanager
-def serving(folder: Path, *more: str, port: int = 0) -> Iterator[tuple[str, subprocess.Popen[Any]]]:
+def serving(
+    folder: Path, *more: str, port: int = 0
+) -> contextlib.AbstractContextManager[tuple[str, subprocess.Popen[Any]]]:
     """Its address, once it listens, and its process."""
+    return listening(command(folder, *more, port=port))
+
+
+@contextlib.contextmanager
+def listening(words: list[str], **settings: Any) -> Iterator[tuple[str, subprocess.Popen[Any]]]:
+    """The address that a command says on its standard error, and its process."""
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
-    with started(
-        command(folder, *more, port=port), stderr=subprocess.PIPE, text=True, env=environment
-    ) as process:
+    with started(words, stderr=subprocess.PIPE, text=True, env=environment, **settings) as process:
         assert process.stderr is not None
         with process.stderr as said:
-            words: list[str] = []
+            lines: list[str] = []
             for line in said:
-                words.append(line)
+                lines.append(line)
                 if found := re.search(r"at (http://\S+:\d+)/$", line.strip()):
                     yield found[1], process
                     return
-            raise AssertionError("".join(words))
+            raise AssertionError("".join(lines))
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import itertools
 import json
+import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,17 @@ import pytest
 
 from infex.errors import InfexError, Overloaded
 from infex.service.alarms import alarms_of
-from infex.service.feed import _read_on
-from infex.service.journal_view import MOST_STRETCHES, JournalView
-from infex.service.open_studies import Onlookers
+from infex.service.application import Service
+from infex.service.feed import read_on
+from infex.service.journal_view import JournalView
+from infex.service.open_studies import Onlookers, OpenStudies
+from infex.service.past_sums import MOST_SPANS
 from infex.service.service_limits import ServiceLimits
+from infex.service.tokens import TokenFile
 from infex.study.study import Study
-from tests.service.running import CONTEXT, PRICING, Running, http_scope, running
+from tests.service.running import CONTEXT, PRICING, Running, http_scope, living, never, running
 from tests.study.studies import Clock, shop, url_in
+from tests.waiting import PATIENCE
 
 
 def read_all(view: JournalView) -> None:
@@ -45,7 +50,7 @@ def test_spans_add_up_to_what_was_decided_however_many_there_were(tmp_path: Path
         read_all(view)
         past = view.past()
         spans = past["stretches"]
-        assert len(spans) <= MOST_STRETCHES
+        assert len(spans) <= MOST_SPANS
         assert spans[0]["first"] == 1
         assert spans[-1]["last"] == 700
         assert all(one["last"] + 1 == other["first"] for one, other in itertools.pairwise(spans))
@@ -177,6 +182,7 @@ async def stream(call: Running, count: int, between: Any) -> list[bytes]:
 def test_events_come_when_something_has_changed_and_not_otherwise(tmp_path: Path) -> None:
     with running(tmp_path) as call:
         call("POST", "/v1/studies", PRICING)
+        call.run(call.service.feed.look())
         asked = iter(range(100))
 
         async def something_happens() -> None:
@@ -206,6 +212,63 @@ def test_too_many_listeners_are_refused_and_an_end_lets_all_go(tmp_path: Path) -
         assert heard.startswith(b"event: studies")
 
 
+def test_who_listens_while_studies_are_opened_hears_that_and_then_the_studies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop(tmp_path).close()
+    may_open, opened = threading.Event(), OpenStudies._open
+
+    def held_open(self: OpenStudies, *words: Any) -> Any:
+        assert may_open.wait(PATIENCE)
+        return opened(self, *words)
+
+    monkeypatch.setattr(OpenStudies, "_open", held_open)
+
+    async def listen_from_the_start() -> list[bytes]:
+        url, tokens = url_in(tmp_path), TokenFile(tmp_path / "tokens")
+        service = Service(url, tokens, ["localhost"], None, never)
+        life, events = living(service), service.feed.listen()
+        await anext(life)
+        heard = [await anext(events)]
+        may_open.set()
+        heard.append(await anext(events))
+        await service.feed.end()
+        heard += [event async for event in events]
+        with contextlib.suppress(StopAsyncIteration):
+            await anext(life)
+        return heard
+
+    opening, studies = asyncio.run(asyncio.wait_for(listen_from_the_start(), PATIENCE))
+    assert opening == b"event: opening\ndata: {}\n\n"
+    assert json.loads(studies.split(b"data: ")[1])[0]["name"] == "shop"
+
+
+def test_who_listens_hears_of_studies_that_cannot_be_opened(tmp_path: Path) -> None:
+    with running(tmp_path) as call:
+        call.service.studies.failed["broken"] = InfexError("entry 2 is missing")
+
+        async def listen_once() -> bytes:
+            events = call.service.feed.listen()
+            heard = await anext(events)
+            await call.service.feed.end()
+            assert [event async for event in events] == []
+            return heard
+
+        failed, studies, _ = call.run(listen_once()).split(b"\n\n")
+        assert failed == b'event: failed\ndata: {"broken":"entry 2 is missing"}'
+        assert studies == b"event: studies\ndata: []"
+
+
+def test_reading_a_long_journal_pauses_to_tell_how_far_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages, clock = iter([True] * 5 + [False]), itertools.count()
+    monkeypatch.setattr(JournalView, "catch_up", lambda self: next(pages))
+    view = JournalView(url_in(tmp_path), "shop")
+    assert not read_on(view, Onlookers(), clock=lambda: 0.3 * next(clock))
+    assert len(list(pages)) == 4, "two pages were read in half a second"
+
+
 def test_a_journal_that_cannot_be_read_now_is_read_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -217,6 +280,18 @@ def test_a_journal_that_cannot_be_read_now_is_read_later(
                 view.catch_up()
         read_all(view)
         assert len(view.latest()) == 3
+
+
+def test_a_view_that_was_closed_reads_no_more_and_leaves_no_log_behind(tmp_path: Path) -> None:
+    with running(tmp_path) as call:
+        call("POST", "/v1/studies", PRICING)
+        call("POST", "/v1/studies/pricing/decisions", {"key": "a", "context": CONTEXT})
+        assert call.run(call.service.feed.look())
+        view = call.service.studies.view("pricing")
+        assert view.entries == 2
+        assert (tmp_path / "shop.db-wal").exists()
+    assert not view.catch_up()
+    assert not (tmp_path / "shop.db-wal").exists()
 
 
 def failing(*words: object, **more: object) -> None:
@@ -261,5 +336,5 @@ def test_whoever_reads_a_long_journal_gives_way_to_those_who_look(
 
     monkeypatch.setattr(JournalView, "catch_up", catch_up)
     monkeypatch.setattr(Onlookers, "give_way", lambda self: steps.append("gave way"))
-    _read_on(view, onlookers)
+    assert read_on(view, onlookers)
     assert steps == ["read", "gave way", "read", "gave way", "read"]

@@ -1,0 +1,189 @@
+"""What clients see of a service that listens while its disk stands still: by HTTP, and by `infex.Client`."""
+
+import asyncio
+import contextlib
+import http.client
+import json
+import re
+import signal
+import socket
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+import infex
+from infex.client.async_client import AsyncRemoteStudy
+from infex.client.remote_decision import FALLBACK_REASON, RemoteDecision
+from infex.client.retrying import Patience, Sender
+from infex.errors import ServiceSilent
+from infex.study.study import Study
+from tests.service.held_service import HeldService, held_service
+from tests.service.running import CONTEXT, PRICING, Reply
+from tests.waiting import PATIENCE, until
+
+DECISIONS = "/v1/studies/pricing/decisions"
+SHORT = Patience(seconds=0.2)  # a service that is held never answers, however long this is
+
+
+def asked(url: str, method: str, path: str, body: object = None, **headers: str) -> Reply:
+    """One request on a connection of its own; names of headers have `_` for `-`."""
+    place = urlsplit(url)
+    connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=PATIENCE)
+    with contextlib.closing(connection):
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path, None if body is None else json.dumps(body), named)
+        answer = connection.getresponse()
+        return Reply(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
+
+
+@contextlib.contextmanager
+def pricing(folder: Path, **limits: int) -> Iterator[tuple[HeldService, ThreadPoolExecutor]]:
+    """A held service with a study, and threads to ask it."""
+    with held_service(folder, **limits) as service, ThreadPoolExecutor(16) as threads:
+        assert asked(service.url, "POST", "/v1/studies", PRICING).status == 201
+        try:
+            yield service, threads
+        finally:
+            service.let_go(1000)
+
+
+def waiting(service: HeldService) -> int:
+    """How many requests wait for the study, as its figures say."""
+    text = asked(service.url, "GET", "/metrics").body.decode()
+    found = re.search(r'infex_waiting\{study="pricing"\} (\d+)', text)
+    assert found is not None
+    return int(found[1])
+
+
+def begun(service: HeldService, threads: ThreadPoolExecutor, count: int) -> list[Future[Reply]]:
+    """So many decisions that are under way, the first of them at the disk."""
+    bodies = [{"key": f"k{number}", "context": CONTEXT} for number in range(count)]
+    under_way = [threads.submit(asked, service.url, "POST", DECISIONS, body) for body in bodies]
+    service.wait_for_commit()
+    until(lambda: waiting(service) == count, f"{count} requests wait")
+    return under_way
+
+
+def test_an_idempotency_key_under_way_is_409_and_then_gets_the_same_answer(tmp_path: Path) -> None:
+    with pricing(tmp_path) as (service, threads):
+        body, other, key = {"context": CONTEXT}, {"context": [0.0, 1.0]}, {"Idempotency_Key": "abc"}
+        first = threads.submit(asked, service.url, "POST", DECISIONS, body, **key)
+        service.wait_for_commit()
+        under_way = asked(service.url, "POST", DECISIONS, body, **key)
+        assert (under_way.status, under_way.json["error"]) == (409, "UnderWay")
+        assert under_way.json["field"] == "Idempotency-Key"
+        assert asked(service.url, "POST", DECISIONS, other, **key).status == 422
+        service.let_go(1)
+        assert first.result(PATIENCE).status == 200
+        again = asked(service.url, "POST", DECISIONS, body, **key)
+        assert (again.status, again.body) == (200, first.result().body)
+        assert again.headers["idempotency-replayed"] == "true"
+        refused = asked(service.url, "POST", DECISIONS, other, **key)
+        assert (refused.status, refused.json["field"]) == (422, "Idempotency-Key")
+
+
+def test_while_the_disk_stands_still_overload_is_refused_at_once_and_nothing_is_lost(tmp_path: Path) -> None:
+    with pricing(tmp_path, waiting=3) as (service, threads):
+        under_way = begun(service, threads, 3)
+        more = asked(service.url, "POST", DECISIONS, {"key": "more", "context": CONTEXT})
+        assert (more.status, more.json["error"], more.headers["retry-after"]) == (429, "Overloaded", "1")
+        assert not any(each.done() for each in under_way), "the disk still stands"
+        assert asked(service.url, "GET", "/readyz").status == 200
+        service.let_go(1000)
+        assert sorted(each.result(PATIENCE).json["round"] for each in under_way) == [1, 2, 3]
+        last = asked(service.url, "POST", DECISIONS, {"key": "more", "context": CONTEXT})
+        assert last.json["round"] == 4
+
+
+def test_too_many_connections_are_told_when_to_come_again(tmp_path: Path) -> None:
+    with pricing(tmp_path, waiting=3) as (service, _), contextlib.ExitStack() as ending:
+        place = urlsplit(service.url)
+        for _ in range(6):  # twice as many as may wait
+            idle = socket.create_connection((place.hostname, place.port), PATIENCE)
+            ending.enter_context(idle)
+            idle.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert idle.recv(10).startswith(b"HTTP/1.1 ")
+        refused = asked(service.url, "GET", DECISIONS)
+        assert (refused.status, refused.json["error"], refused.headers["retry-after"]) == (
+            503,
+            "Overloaded",
+            "1",
+        )
+        assert refused.headers["x-content-type-options"] == "nosniff"
+        assert asked(service.url, "GET", "/healthz").status == 200, "whoever watches it is let in"
+        ending.close()
+        until(lambda: asked(service.url, "GET", DECISIONS).status == 200, "there is room again")
+        counted = asked(service.url, "GET", "/metrics").body.decode()
+        assert re.search(r'infex_requests_total\{.*status="503"\}', counted)
+
+
+def test_a_service_that_ends_answers_what_was_begun_and_refuses_what_comes(tmp_path: Path) -> None:
+    with pricing(tmp_path, closing_seconds=int(PATIENCE)) as (service, threads):
+        under_way = begun(service, threads, 8)
+        service.process.send_signal(signal.SIGTERM)
+        until(lambda: is_refused(service.url), "new requests are refused")
+        assert not any(each.done() for each in under_way)
+        service.let_go(1000)
+        answers = [each.result(PATIENCE) for each in under_way]
+        assert {each.status for each in answers} == {200}
+        assert service.process.wait(PATIENCE) == 0
+    with Study.open(f"sqlite:///{tmp_path}/shop.db", "pricing") as study:
+        kept = {answer.json["key"]: study.explain(answer.json["key"]).decision for answer in answers}
+        assert len(kept) == 8
+        for answer in answers:
+            decision = kept[answer.json["key"]]
+            assert decision is not None
+            assert (decision.t, decision.arm) == (answer.json["round"], answer.json["arm"])
+
+
+def is_refused(url: str) -> bool:
+    """Is a question refused, by an answer or by nobody who listens? One that waits for no disk."""
+    try:
+        return asked(url, "GET", DECISIONS).status == 503
+    except (ConnectionError, http.client.HTTPException):
+        return True
+
+
+def check_fallback(decision: RemoteDecision, before: RemoteDecision) -> None:
+    assert (decision.fallback, decision.reason) == (True, FALLBACK_REASON)
+    assert (decision.arm, decision.label) == (before.arm, before.label)
+    assert (decision.t, decision.probability, decision.explored) == (0, None, False)
+
+
+def test_a_client_plays_its_fallback_while_the_service_does_not_answer(tmp_path: Path) -> None:
+    with pricing(tmp_path) as (service, _), infex.Client(service.url, seconds=PATIENCE) as client:
+        study = client.study("pricing")
+        service.let_go(1)
+        before = study.ask("first", context=CONTEXT)
+        assert not before.fallback
+        patient, study._sender = study._sender, Sender(client._connections, SHORT)
+        check_fallback(study.ask("second", context=CONTEXT), before)
+        assert study.tell("second", 1.0) == "fallback"
+        with pytest.raises(ServiceSilent):
+            study.ask_many(["third"], contexts=[CONTEXT])
+        service.let_go(1000)
+        study._sender = patient
+        assert study.ask("second", context=CONTEXT).fallback, "a key gives the same decision again"
+        assert not study.ask("fourth", context=CONTEXT).fallback
+        assert study.metrics()["states"].get("rewarded", 0) == 0, "nothing was told"
+
+
+def test_an_asynchronous_client_plays_its_fallback_too(tmp_path: Path) -> None:
+    with pricing(tmp_path) as (service, _):
+
+        async def ask() -> tuple[RemoteDecision, RemoteDecision, str]:
+            async with infex.AsyncClient(service.url, seconds=PATIENCE) as client:
+                study: Any = client.study("pricing")
+                assert isinstance(study, AsyncRemoteStudy)
+                service.let_go(1)
+                before = await study.ask("first", context=CONTEXT)
+                study._study._sender = Sender(client._client._connections, SHORT)
+                return before, await study.ask("second", context=CONTEXT), await study.tell("second", 1.0)
+
+        before, decision, told = asyncio.run(ask())
+        check_fallback(decision, before)
+        assert told == "fallback"
