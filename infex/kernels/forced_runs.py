@@ -7,7 +7,7 @@ by runs, just as `RidgeStatistics` adds them.
 import numpy as np
 
 from infex import kernels
-from infex.arrays import Bools, Floats
+from infex.arrays import Bools, Floats, Integers
 from infex.kernels.bases import any_arm
 from infex.kernels.compiling import compiled, copy_into, inlined
 from infex.kernels.fixed_runs import Outcome, Rewarding
@@ -40,12 +40,16 @@ def play_forced_rounds(
     rng: np.random.Generator,
     outcome: Outcome,
 ) -> None:
-    """Plays as many rounds from t on as `forced` has entries."""
+    """Plays as many rounds from t on as `forced` has entries.
+
+    Up to the first round that is not forced, both ridges are one.
+    """
     law, noise, means, gaps = problem
     checkpoints, curve, tally, counts, arms, rewards, _ = outcome
     dim, count = columns.shape
     theta, scores, board = np.empty(dim), np.empty(count), np.empty((4, 0))
-    kept, sums, stale = np.empty(count), np.empty((2, dim + 1, dim)), True
+    sums, stale, alike = np.empty((2, dim + 1, dim)), True, t == 1
+    kept, places, many = np.empty((dim, count)), np.empty(count, dtype=np.int64), 0
     solved, vectors, run = np.zeros((dim + 1, dim)), np.zeros((4, dim)), np.zeros(RUN)
     own_solved, own_vectors, own_run = np.zeros((dim + 1, dim)), np.zeros((4, dim)), np.zeros(RUN)
     kernels.refresh(truth, penalty, solved, columns, board, run)
@@ -56,18 +60,21 @@ def play_forced_rounds(
             arm = any_arm(count, rng)
             stale = True
         else:
+            if alike:
+                copy_into(own_truth, truth)
+                copy_into(own_solved, solved)
+                copy_into(own_vectors, vectors)
+                copy_into(own_run, run)
+                alike = False
             if stale:
                 solve_sums(own_truth, penalty, own_vectors, own_run, sums, theta)
-                keep_arms(columns, theta, keep, kept)
-                stale = False
+                many, stale = keep_arms(columns, theta, keep, scores, kept, places), False
             solve_sums(truth, penalty, vectors, run, sums, theta)
-            kernels.product(columns, theta, scores)
-            for k in range(count):
-                scores[k] = scores[k] if kept[k] > 0.0 else RULED_OUT
-            arm = kernels.best(scores)
+            kernels.product(kept, theta, scores[:many])
+            arm = places[max(kernels.best(scores[:many]), 0)]
         reward = reward_of(law, means[arm], noise, draw_of(law, reward_rng))
         kernels.learn(truth, penalty, solved, columns, board, vectors, run, arm, reward)
-        if forced[place]:
+        if forced[place] and not alike:
             kernels.learn(own_truth, penalty, own_solved, columns, board, own_vectors, own_run, arm, reward)
         if arms.size > 0:
             arms[t - 1] = arm
@@ -81,6 +88,8 @@ def play_forced_rounds(
     close_stretch(tally, counts, gaps)
     kernels.close_run(truth, penalty, solved, columns, board, vectors, run)
     kernels.close_run(own_truth, penalty, own_solved, columns, board, own_vectors, own_run)
+    if alike:
+        copy_into(own_truth, truth)
 
 
 @compiled
@@ -104,9 +113,21 @@ def solve_whole(truth: Floats, sums: Floats, theta: Floats) -> None:
 
 
 @compiled
-def keep_arms(columns: Floats, theta: Floats, keep: float, kept: Floats) -> None:
-    """1 for each arm that the estimate from forced rounds keeps, as `policies.forced` has it."""
-    kernels.product(columns, theta, kept)
-    limit = keep_from(np.max(kept), keep)
-    for k in range(kept.size):
-        kept[k] = 1.0 if kept[k] >= limit else 0.0
+def keep_arms(
+    columns: Floats, theta: Floats, keep: float, scores: Floats, kept: Floats, places: Integers
+) -> int:
+    """How many arms the estimate from forced rounds keeps; their columns in `kept`, their `places` among all.
+
+    As `policies.forced_sampling` has it.
+    """
+    kernels.product(columns, theta, scores)
+    limit, many = keep_from(np.max(scores), keep), 0
+    places[0] = 0  # the arm where estimates overflow, and none is kept
+    for k in range(scores.size):
+        if scores[k] >= limit:
+            places[many] = k
+            many += 1
+    for i in range(theta.size):
+        for n in range(many):
+            kept[i, n] = columns[i, places[n]]
+    return many

@@ -6,13 +6,13 @@ import numpy as np
 
 from infex.arrays import Floats, Integers
 from infex.kernels.algebra import row_dot
-from infex.kernels.compiling import compiled, copy_into, shared, woven
+from infex.kernels.compiling import compiled, copy_into, larger, shared, woven
 
 CLEAR = 1e-6  # a pivot that is no smaller, against its diagonal, is no work of rounding
 RANK = 1e-13  # how small, against the largest, a pivot counts as nothing
 WORK = 1e7  # numbers that descent may look at: few sweeps over many coefficients, many over few
 POLISH = 10
-SOLVED = 1e-10  # of the right side: what is left of equations by rounding
+ROUNDING = 1e-10  # of moments: what rounding leaves of slopes that should be 0
 REACHED_ZERO, AT_MINIMUM, LOST = 0, 1, 2  # what a step of polishing came to
 SMALLEST_CHANGE = 1e-10  # the change of a coefficient, against the largest, at which descent stops
 
@@ -90,20 +90,35 @@ def least_squares(gram: Floats, moment: Floats, theta: Floats) -> None:
 def cholesky(matrix: Floats, root: Floats, clear: float) -> bool:
     """The lower factor of a matrix, from its lower triangle; is every pivot above `clear` of its diagonal?
 
-    Without pivoting, rounding may leave a pivot that should be 0 well above it.
+    Without pivoting, rounding may leave a pivot that should be 0 well above it. Four rows at a time: the sum
+    of one would wait for each of its own additions.
     """
     n = matrix.shape[0]
     for j in range(n):
-        for i in range(j, n):
-            value = matrix[i, j]
+        left = matrix[j, j]
+        for k in range(j):
+            left -= root[j, k] * root[j, k]
+        if not left > clear * matrix[j, j]:
+            return False
+        pivot = root[j, j] = math.sqrt(left)
+        i = j + 1
+        while i + 4 <= n:
+            v0, v1, v2, v3 = matrix[i, j], matrix[i + 1, j], matrix[i + 2, j], matrix[i + 3, j]
             for k in range(j):
-                value -= root[i, k] * root[j, k]
-            if i > j:
-                root[i, j] = value / root[j, j]
-            elif value > clear * matrix[i, i]:
-                root[i, j] = math.sqrt(value)
-            else:
-                return False
+                here = root[j, k]
+                v0 -= root[i, k] * here
+                v1 -= root[i + 1, k] * here
+                v2 -= root[i + 2, k] * here
+                v3 -= root[i + 3, k] * here
+            root[i, j], root[i + 1, j] = v0 / pivot, v1 / pivot
+            root[i + 2, j], root[i + 3, j] = v2 / pivot, v3 / pivot
+            i += 4
+        while i < n:
+            left = matrix[i, j]
+            for k in range(j):
+                left -= root[i, k] * root[j, k]
+            root[i, j] = left / pivot
+            i += 1
     return True
 
 
@@ -111,10 +126,10 @@ def cholesky(matrix: Floats, root: Floats, clear: float) -> bool:
 def solve(root: Floats, right: Floats) -> None:
     """right becomes (root root')^-1 right."""
     n = root.shape[0]
-    for i in range(n):
-        for k in range(i):
+    for k in range(n):
+        right[k] /= root[k, k]
+        for i in range(k + 1, n):
             right[i] -= root[i, k] * right[k]
-        right[i] /= root[i, i]
     for i in range(n - 1, -1, -1):
         for k in range(i + 1, n):
             right[i] -= root[k, i] * right[k]
@@ -180,8 +195,8 @@ def advance(gram: Floats, moment: Floats, strength: float, theta: Floats, active
     inner, right, found = np.empty((n, n)), np.empty(n), np.empty(n)
     put_equations(gram, moment, strength, theta, active, inner, right)
     least_squares(inner, right, found)
-    rounding = SOLVED * np.abs(right).max()
-    solvable = leave_residual(inner, right, found) <= max(1e-6 * strength, rounding)
+    limit = slope_rounding(moment, strength)
+    solvable = leave_residual(inner, right, found) <= limit
     reach, first = 1.0 if solvable else np.inf, -1
     for a in range(n):
         old = theta[active[a]]
@@ -230,13 +245,20 @@ def leave_residual(inner: Floats, right: Floats, found: Floats) -> float:
 @compiled
 def no_slope_is_steeper(gram: Floats, moment: Floats, strength: float, theta: Floats) -> bool:
     """Is the slope of the squares nowhere above the strength, but for rounding?"""
-    largest = 0.0
-    for i in range(theta.size):
-        largest = max(largest, abs(moment[i]))
+    limit = strength + slope_rounding(moment, strength)
     for i in range(theta.size):
         slope = moment[i]
         for j in range(theta.size):
             slope -= gram[i, j] * theta[j]
-        if abs(slope) > strength * (1.0 + 1e-9) + 1e-14 * largest:
+        if abs(slope) > limit:
             return False
     return True
+
+
+@compiled
+def slope_rounding(moment: Floats, strength: float) -> float:
+    """What rounding leaves of slopes that should be 0: the one limit, so that what is solved is a minimum."""
+    largest = 0.0
+    for i in range(moment.size):
+        largest = larger(largest, abs(moment[i]))
+    return ROUNDING * (largest + strength)

@@ -125,9 +125,15 @@ def rendered(results: Shown[P], dim: int, *, show: Look = "std", log: bool = Fal
 
     with rc_context({"font.size": LETTER_SIZE}):
         drawn = figure(results, dim, show=show, log=log)
-        drawn.draw_without_rendering()
-        drawn.set_layout_engine("none")  # the engine would place everything anew for each format
+        _place(drawn)
         return {kind: placed_picture(drawn, kind) for kind in FORMATS}
+
+
+def _place(drawn: Figure) -> None:
+    """Places all parts of a figure, once: the engine would do it anew for each format."""
+    if engine := drawn.get_layout_engine():
+        engine.execute(drawn)
+    drawn.set_layout_engine("none")
 
 
 def _regret(axes: Axes, results: Shown[P], cell: P, looks: dict[str, Style], show: Look, log: bool) -> None:

@@ -18,6 +18,8 @@ NUMBERS_DRAWN_AT_ONCE = 1 << 18
 NUMBERS_REMEMBERED = 1 << 18  # 2 MB
 MEAN_NUMBERS, QUANTILE_NUMBERS = 1 << 24, 1 << 22  # that are drawn in all: past 1,600 pairs draws are fewer
 FEWEST_RESAMPLES = 500
+MOST_PRODUCTS_OF_A_THREAD = 1 << 18  # from which on OpenBLAS takes several threads
+FEWEST_DRAWS_OF_A_PRODUCT = 64
 INTERVAL_ENDS = ((1 - 0.95) / 2, (1 + 0.95) / 2)  # the quantiles between which 95 % lie
 SLOPE_RESAMPLES = 2000
 PAIRS_OF_AN_INTERVAL = 12  # fewer are too few for an interval
@@ -136,9 +138,7 @@ def _intervals_of_means(rows: Floats, draws: int) -> list[Interval]:
     ends = np.zeros((2, count))
     if spread_out.any():
         scaled = (rows[spread_out] - means[spread_out, None]) / errors[spread_out, None]
-        ends[:, spread_out] = np.quantile(
-            _redrawn_means(scaled, draws), INTERVAL_ENDS, axis=0, method="inverted_cdf"
-        )
+        ends[:, spread_out] = _ends_of(_redrawn_means(scaled, draws))
     lows = np.maximum(means - ends[1] * errors, np.minimum(rows.min(axis=1), means))
     highs = np.minimum(means - ends[0] * errors, np.maximum(rows.max(axis=1), means))
     return [Interval(*map(float, bounds)) for bounds in zip(means, lows, highs, strict=True)]
@@ -156,35 +156,61 @@ def resamples(pairs: int, count: int, numbers: int = MEAN_NUMBERS) -> Iterator[I
         yield rng.integers(0, pairs, (min(size, count - first), pairs))
 
 
+def _ends_of(rows: Floats) -> Floats:
+    """The quantiles of each row between which 95 % of it lie, (2, rows); the rows are changed."""
+    places = [max(math.ceil(rows.shape[1] * end) - 1, 0) for end in INTERVAL_ENDS]
+    rows.partition(places, axis=1)
+    return rows[:, places].T
+
+
 def _redrawn_means(rows: Floats, draws: int) -> Floats:
-    """Means of rows drawn again, (draws, rows), in standard errors of each draw; infinite where it has none.
+    """Means of rows drawn again, (rows, draws), in standard errors of each draw; infinite where it has none.
 
-    A draw counts how often it holds each place, so that means are one product of counts and rows.
+    A draw is the shares that places have in it, so that means are one product of rows and shares.
     """
-    count, size = rows.shape
-    columns, parts = np.concatenate([rows, rows**2]).T, []
+    size, squares = rows.shape[1], rows**2
     few = size * draws <= NUMBERS_REMEMBERED
-    for counts in _remembered_counts(size, draws) if few else _counts(size, draws):
-        both = counts @ columns / size
-        means = both[:, :count]
-        squares = np.maximum(both[:, count:] - means**2, 0) / (size - 1)
-        errors = np.where(squares > RELATIVE_ROUNDING, np.sqrt(squares), 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found = means / errors
-        found[np.isnan(found)] = 0.0
-        parts.append(found)
-    return np.concatenate(parts)
+    shares = _remembered_shares(size, draws) if few else _shares(size, draws)
+    parts = [_in_errors(_product(rows, each), _product(squares, each), size) for each in shares]
+    return np.concatenate(parts, axis=1)
 
 
-def _counts(size: int, draws: int) -> Iterator[Floats]:
-    """How often each draw holds each place, in blocks of draws."""
+def _product(rows: Floats, shares: Floats) -> Floats:
+    """rows @ shares; small ones in pieces that BLAS leaves to one thread: waking others takes longer."""
+    step = MOST_PRODUCTS_OF_A_THREAD // rows.size
+    if step < FEWEST_DRAWS_OF_A_PRODUCT:
+        return rows @ shares
+    out = np.empty((len(rows), shares.shape[1]))
+    for first in range(0, shares.shape[1], step):
+        piece = slice(first, first + step)
+        np.matmul(rows, shares[:, piece], out=out[:, piece])
+    return out
+
+
+def _in_errors(means: Floats, squares: Floats, size: int) -> Floats:
+    """Means in standard errors of samples of that size, whose mean squares are given; changes both.
+
+    Errors that come of rounding alone are none.
+    """
+    squares -= means**2
+    squares /= size - 1
+    flat = squares <= RELATIVE_ROUNDING
+    squares[flat] = 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means /= np.sqrt(squares, out=squares)
+    means[flat & np.isnan(means)] = 0.0
+    return means
+
+
+def _shares(size: int, draws: int) -> Iterator[Floats]:
+    """Which share of each draw each place has, (places, draws), in blocks of draws."""
     for drawn in resamples(size, draws, MEAN_NUMBERS):
         first = np.arange(len(drawn))[:, None] * size
         counts = np.bincount((drawn + first).ravel(), minlength=drawn.size)
-        yield counts.reshape(drawn.shape).astype(np.float64)
+        yield counts.reshape(drawn.shape).T / size
 
 
 @functools.lru_cache(maxsize=4)
-def _remembered_counts(size: int, draws: int) -> tuple[Floats, ...]:
+def _remembered_shares(size: int, draws: int) -> tuple[Floats, ...]:
     """The same for small samples: a page asks for hundreds of intervals from the same draws."""
-    return tuple(_counts(size, draws))
+    return tuple(_shares(size, draws))

@@ -152,3 +152,17 @@ def descended(sums: Moments, strength: float, sweeps: int = 300) -> Floats:
             pull = sums.moment[i] - sums.gram[i] @ theta + sums.gram[i, i] * theta[i]
             theta[i] = np.sign(pull) * max(abs(pull) - strength, 0.0) / sums.gram[i, i]
     return theta
+
+
+@pytest.mark.parametrize("apart", [1e-5, 1e-6, 3e-7, 1e-7])
+@pytest.mark.parametrize(("dim", "rows"), [(2, 1), (5, 2), (12, 4)])
+def test_lasso_of_two_columns_in_proportion_takes_the_longer_one(dim: int, rows: int, apart: float) -> None:
+    """It gave both one half, after a hundred thousand sweeps: what was no solution was taken for one."""
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((rows, dim))
+    x[:, 0] *= 3.0
+    x[:, 1] = x[:, 0] * (1.0 + apart)
+    sums = Moments(x.T @ x, x.T @ np.sign(x[:, 0]), rows)
+    theta = sums.lasso(0.01)
+    assert theta[0] == 0.0 < theta[1]
+    assert beside_the_minimum(sums, 0.01, theta) < 1e-9
