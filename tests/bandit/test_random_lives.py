@@ -195,13 +195,11 @@ def add(life: Life) -> None:
 
 
 def remove(life: Life) -> None:
-    """What was learnt of a regression of its own goes with an arm; what it told of shared features stays."""
+    """What was learnt of its own parameters goes with an arm; what it told of shared ones stays."""
     if len(life.arms) > 1:
         label = str(life.rng.choice(list(life.arms)))
-        came, _ = life.arms.pop(label)
+        del life.arms[label]
         life.bandit.remove_arms([label])
-        if life.kind.startswith("disjoint"):
-            life.told = [each for each in life.told if each.arm != (label, came)]
 
 
 def extend(life: Life) -> None:
