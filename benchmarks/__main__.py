@@ -194,8 +194,9 @@ def show_many() -> dict[str, Any]:
     print(f"\nask_many of {many.BATCH:,} contexts, ask(arms) + tell, microseconds of the processor each\n")
     rows = many.batches() + many.given_arms()
     for row in rows:
-        figures = f"{row.infex:9.3f}{row.numpy:9.3f} NumPy{row.ratio:8.2f}x, wanted at most {row.wanted:g}"
-        print(f"  {row.what:42}{figures}")
+        figures = f"{row.infex:9.3f}{row.numpy:9.3f} NumPy{row.ratio:8.2f}x"
+        wanted = f", wanted at most {row.wanted:g}" if row.wanted is not None else ""
+        print(f"  {row.what:66}{figures}{wanted}")
     seconds, numpy = many.logs()
     print(f"\nlearn of {many.LOGGED:,} rows, 40 arms of 12 features: {seconds:.3f} s, NumPy {numpy:.3f} s")
     held = many.pending()

@@ -29,7 +29,7 @@ class Ratio(NamedTuple):
     what: str
     infex: float
     numpy: float
-    wanted: float
+    wanted: float | None
 
     @property
     def ratio(self) -> float:
@@ -67,28 +67,51 @@ def numpy_bounds(contexts: Any, thetas: Any, inverses: Any) -> Any:
     return np.argmax(contexts @ thetas.T + np.sqrt(squares), axis=1)
 
 
+POLICIES: dict[str, infex.Policy] = {
+    "Greedy": infex.Greedy(),
+    "Infex(LinUCB, every(1000))": infex.Infex(infex.LinUCB(), infex.every(1000)),
+    "Infex(LinUCB, every(20))": infex.Infex(infex.LinUCB(), infex.every(20)),
+    "Infex(LinUCB, always())": infex.Infex(infex.LinUCB(), infex.always()),
+    "LinUCB": infex.LinUCB(),
+}
+LINUCB_BATCH = "NumPy's LinUCB batch"  # what the figures that are wanted are held against
+BARE_ARGMAX = "NumPy's bare argmax"  # which keeps no width, no decision and nothing that is pending
+
+
 def batches() -> list[Ratio]:
-    """`ask_many` against one product and one argmax; the last rows against NumPy's optimistic batch."""
-    rows, optimistic = [], []
-    policies: dict[str, infex.Policy] = {
-        "Greedy": infex.Greedy(),
-        "Infex(LinUCB, every(1000))": infex.Infex(infex.LinUCB(), infex.every(1000)),
-    }
+    """`ask_many` of each policy against NumPy's optimistic batch, and that of `Greedy` against an argmax."""
+    rows, bare = [], []
     for (dim, arms), wanted in SHOPS:
-        for name, policy in policies.items():
-            shop, contexts = shop_of(dim, arms, policy)
-            thetas = shop.evidence(context=contexts[0]).theta.reshape(arms, dim)
-            ours, theirs = [], []
-            shop.ask_many(contexts)
-            for _ in range(REPEATS):
-                ours.append(least(lambda: shop.ask_many(contexts), BATCH, 1))  # noqa: B023 - called at once
-                theirs.append(least(lambda: np.argmax(contexts @ thetas.T, axis=1), BATCH, 3))  # noqa: B023
-            rows.append(Ratio(f"c = {dim}, K = {arms}, {name}", min(ours), min(theirs), wanted))
-        factor = shop.evidence(context=contexts[0]).factor
-        inverses = (factor.T @ factor).reshape(arms, dim, arms, dim)[np.arange(arms), :, np.arange(arms)]
-        book = least(lambda: numpy_bounds(contexts, thetas, inverses), BATCH)  # noqa: B023
-        optimistic.append(Ratio(f"c = {dim}, K = {arms}, to NumPy's LinUCB", min(ours), book, wanted))
-    return rows + optimistic
+        for name, policy in POLICIES.items():
+            ours, optimistic, argmax = side_by_side(*shop_of(dim, arms, policy), arms)
+            what = f"c = {dim}, K = {arms}, {name}"
+            rows.append(Ratio(f"{what}, to {LINUCB_BATCH}", ours, optimistic, wanted))
+            if isinstance(policy, infex.Greedy):
+                bare.append(Ratio(f"{what}, to {BARE_ARGMAX}", ours, argmax, None))
+    return rows + bare
+
+
+def side_by_side(shop: infex.Bandit, contexts: Any, arms: int) -> tuple[float, float, float]:
+    """`ask_many`, NumPy's optimistic batch and its argmax, in turns, microseconds for each decision."""
+    evidence = shop.evidence(context=contexts[0])
+    thetas, inverses = evidence.theta.reshape(arms, -1), inverses_of(evidence.factor, arms)
+    shop.ask_many(contexts)
+    turns = [
+        (
+            least(lambda: shop.ask_many(contexts), BATCH, 1),
+            least(lambda: numpy_bounds(contexts, thetas, inverses), BATCH, 1),
+            least(lambda: np.argmax(contexts @ thetas.T, axis=1), BATCH, 3),
+        )
+        for _ in range(REPEATS)
+    ]
+    ours, optimistic, argmax = (min(each) for each in zip(*turns, strict=True))
+    return ours, optimistic, argmax
+
+
+def inverses_of(factor: Any, arms: int) -> Any:
+    """The inverse of each arm's V, (K, c, c), of the factors of all as blocks of one matrix."""
+    dim = len(factor) // arms
+    return (factor.T @ factor).reshape(arms, dim, arms, dim)[np.arange(arms), :, np.arange(arms)]
 
 
 def numpy_ucb(sets: list[Any], rewards: list[float], dim: int) -> None:

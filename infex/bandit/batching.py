@@ -9,26 +9,19 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 import numpy.typing as npt
 
-from infex.arrays import Floats, Integers, Label
+from infex.arrays import Label
 from infex.bandit import deciding
+from infex.bandit.batch_columns import greedy_decisions
 from infex.bandit.decision import Decision
-from infex.bandit.decisions import (
-    FIGURES,
-    NOTHING_SAID,
-    WHOLES,
-    Coder,
-    Decisions,
-    Tables,
-    overwritten,
-)
+from infex.bandit.decisions import Decisions, overwritten
 from infex.bandit.foreseeing import await_reward, foresee
+from infex.bandit.optimistic_rounds import ask_optimistically
 from infex.bandit.pending_block import Block
 from infex.bandit.questions import Greedily, Questions, questions_of
 from infex.bandit.quiet_rounds import QuietRounds, is_known
 from infex.errors import DuplicateId, InvalidSetting
 from infex.linear.grounds import Grounds
 from infex.linear.offers import On, Radius
-from infex.policies.choice import Reason
 
 if TYPE_CHECKING:
     from infex.bandit.bandit import Bandit
@@ -55,7 +48,8 @@ def ask_many(
         if bandit._notebook is not None:
             decisions = _noting(bandit, bandit._notebook, questions, keys)
         elif is_known(bandit._player):
-            decisions = _at_once(bandit, questions, keys)
+            decisions = ask_optimistically(bandit, questions, keys)
+            decisions = _at_once(bandit, questions, keys) if decisions is None else decisions
         if decisions is None:
             decisions = _one_by_one(bandit, questions, keys)
     except BaseException:
@@ -159,7 +153,7 @@ def _at_once(bandit: Bandit, questions: Questions, keys: list[str] | None) -> De
             asked[due - first] = _decided(bandit, questions, due - first, keys)
             _foresee_one(bandit, *asked[due - first])
         t = due + 1
-    quietly = _greedy_decisions(bandit, first, greedily, radius, questions, keys)
+    quietly = greedy_decisions(bandit, first, greedily, radius, questions, keys)
     block = _mixed(quietly, greedily.grounds, asked)
     bandit._waiting.add_block(block)
     account.noticed = noticed
@@ -190,42 +184,6 @@ def _foresee_one(bandit: Bandit, decision: Decision, on: On) -> None:
     foresight = bandit._player.memory.foresight
     if foresight is not None:
         foresight.add((decision, on))
-
-
-def _greedy_decisions(
-    bandit: Bandit,
-    first: int,
-    greedily: Greedily,
-    radius: Radius,
-    questions: Questions,
-    keys: list[str] | None,
-) -> Decisions:
-    """The greedy decisions as columns."""
-    arms, means, widths, _ = greedily
-    whole, figures = np.empty((WHOLES, arms.size), dtype=np.int64), np.empty((FIGURES, arms.size))
-    codes, labels = _label_codes(questions, arms)
-    own = 0 if keys is None else -1 - np.arange(arms.size)
-    columns: tuple[Integers | int, ...] = np.arange(first, first + arms.size), arms, arms, 0, codes, own
-    for row, values in enumerate(columns):
-        whole[row] = values
-    margins = (radius[arms] if isinstance(radius, np.ndarray) and radius.ndim else radius) * widths
-    all_figures: tuple[Floats | float, ...] = means, means - margins, means + margins, 1.0, 0.0, np.nan
-    for row, numbers in enumerate(all_figures):
-        figures[row] = numbers
-    life = bandit._lives.next_id(first).rpartition("-")[0]
-    tables = Tables((Reason.GREEDY,), labels, (life,), keys or ())
-    return Decisions(whole, figures, np.zeros(arms.size, dtype=bool), tables)
-
-
-def _label_codes(questions: Questions, arms: Integers) -> tuple[Integers | int, tuple[Label, ...]]:
-    """The label of each arm played, as numbers in a table."""
-    same = questions.one_labels()
-    if same is not None or questions.labels(0) is None:
-        return (NOTHING_SAID, ()) if same is None else (arms, same)
-    coder = Coder()
-    named = [questions.labels(place) for place in range(arms.size)]
-    codes = [coder.code(names and names[arm]) for names, arm in zip(named, arms.tolist(), strict=True)]
-    return np.array(codes), coder.words
 
 
 def _mixed(quietly: Decisions, grounds: Grounds, asked: dict[int, tuple[Decision, On]]) -> Block:

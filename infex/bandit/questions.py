@@ -166,6 +166,12 @@ class InContexts:
     def noticed(self) -> Mapping[str, int]:
         return NOTHING_NOTICED if self._inside is None else self._inside.noticed
 
+    @property
+    def plain_rows(self) -> Floats | None:
+        """All contexts, (n, c), where they were read at once and nothing more is said of the questions."""
+        plain = self._inside is not None and self._rules.allowed is None and not self._rules.differ
+        return self._inside.rows if plain and self._inside is not None else None
+
     def __len__(self) -> int:
         return len(self._contexts)
 

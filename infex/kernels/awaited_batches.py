@@ -33,18 +33,26 @@ def expect_blocks(
         arm, last = arms[order[first]], first + 1
         while last < order.size and last - first < TILE and arms[order[last]] == arm:
             last += 1
-        own = order[first:last]
-        if arm >= 0 and own.size < FEWEST:
-            expect_some(awaited[arm], row, rows, weights, own)
-        elif arm >= 0:
-            turn_expected(row, rows, weights, own, room, signs)
-            expect_turned(awaited[arm], room, signs, own.size)
+        if arm >= 0:
+            expect_own(awaited[arm], row, rows, weights, order[first:last], room, signs)
         first = last
 
 
 @inlined
-def expect_some(awaited: Integers, row: Integers, rows: Floats, weights: Floats, own: Integers) -> None:
-    """A few decisions on one arm, one after the other."""
+def expect_own(
+    awaited: Integers,
+    row: Integers,
+    rows: Floats,
+    weights: Floats,
+    own: Integers,
+    room: Floats,
+    signs: Floats,
+) -> None:
+    """Decisions on one arm, at most as many as `room` has columns: a few of them one after the other."""
+    if own.size >= FEWEST:
+        turn_expected(row, rows, weights, own, room, signs)
+        expect_turned(awaited, room, signs, own.size)
+        return
     for n in own:
         expect(awaited, rows[row[n]], abs(weights[n]), 1 if weights[n] > 0.0 else -1)
 

@@ -101,6 +101,14 @@ def woven(function: Function) -> Function:
     return _without_entrance(function, forceinline=True)
 
 
+def loosely(function: Function) -> Function:
+    """The same as `woven` for sums in any order: for numbers that are held against others with room to spare.
+
+    Nothing that is kept or decided may depend on how they are rounded.
+    """
+    return _without_entrance(function, forceinline=True, fastmath={"reassoc"})
+
+
 def within(function: Function) -> Function:
     """The same as `shared` for a kernel that Python hardly ever calls, for whom it has no entrance."""
     kernel = _without_entrance(function)
@@ -109,7 +117,7 @@ def within(function: Function) -> Function:
     return kernel
 
 
-def _without_entrance(function: Function, **options: bool) -> Function:
+def _without_entrance(function: Function, **options: bool | set[str]) -> Function:
     """A kernel that other kernels call; for Python another one is compiled where it is called."""
     kernel: Any = _kernel(function, no_cpython_wrapper=True, **options)
     if not plain_python:
@@ -120,7 +128,7 @@ def _without_entrance(function: Function, **options: bool) -> Function:
     return kernel  # type: ignore[no-any-return]
 
 
-def _kernel(function: Function, **options: str | bool) -> Function:
+def _kernel(function: Function, **options: bool | set[str]) -> Function:
     njit: Any = numba.njit  # whose stubs do not know all it takes
     settings = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True, **options}
     kernel = njit(pipeline_class=KernelCompiler, **settings)(function)

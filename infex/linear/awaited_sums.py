@@ -106,6 +106,11 @@ class BlockSums:
         """Those of no decisions."""
         return BlockSums(np.zeros((layout.arms, 2, layout.dim, layout.dim), dtype=np.int64))
 
+    @property
+    def awaited(self) -> Integers:
+        """The sums, for a kernel that reads them at once."""
+        return self._sums
+
     def arms(self, changes: dict[int, int]) -> None:
         refuse_arms(changes)
 

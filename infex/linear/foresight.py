@@ -237,6 +237,19 @@ class Foresight:
             self._settle()
         return self._all.sums
 
+    def replace_sums(self, sums: Awaiting, more: int) -> bool:
+        """Takes sums that so many more decisions are in already, after `sums`; False if they are not enough.
+
+        Where exploring rounds are kept apart, these need sums of their own.
+        """
+        if self._explored is not None:
+            return False
+        self._all, self._held = (
+            Share(self._all.columns, self._all.squares, sums, self._all.count + more),
+            None,
+        )
+        return True
+
     def held(self) -> Held | None:
         """What is pending now; None if nothing is."""
         if len(self) == 0:

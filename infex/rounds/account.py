@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import Counter, deque
 from typing import NamedTuple, final
 
+import numpy as np
+
+from infex.arrays import Floats, Integers
 from infex.checks import quick
 from infex.errors import NotKept
 from infex.linear import Spent
@@ -135,6 +138,20 @@ class Account:
             return
         self._spent = None
 
+    def enter_many(self, last: int, due: Integers, turn: Turn | None, losses: Floats, different: int) -> None:
+        """All rounds up to the last one, of which those that are due explored, at such losses."""
+        self.t = last
+        if not due.size:
+            return
+        self.scheduled |= turn is not None
+        self.planned += 0 if turn is None else due.size
+        self.done += due.size
+        self.cost = float(np.cumsum(np.append(self.cost, losses))[-1])  # one after the other, as in `enter`
+        self.different = None if self.different is None else self.different + different
+        self.recent.extend(zip(due.tolist(), losses.tolist(), strict=True))
+        self._forget_old(int(due[-1]))
+        self._spent = None
+
     def exploration(self, next_due: int | None) -> Exploration:
         """All figures."""
         return Exploration(
@@ -157,8 +174,12 @@ class Account:
         if turn is Turn.MADE_UP:
             self.made_up += 1
             self.owed -= 1
+        self.recent.append((t, loss))
+        self._forget_old(t)
+
+    def _forget_old(self, t: int) -> None:
+        """Explorations that no window may look back at are not kept one by one."""
         recent = self.recent
-        recent.append((t, loss))
         while recent[0][0] <= t - REMEMBERED and recent[0][0] <= t - self.span:
             self.forgotten = recent.popleft()[0]
 

@@ -24,6 +24,7 @@ from infex.policies.choice import Reason, Turn
 from infex.policies.confidence import DEFAULT
 from infex.policies.form import Form, form_of
 from infex.policies.traits import traits_of
+from infex.schedules.named_rounds import named_rounds
 from infex.schedules.protocol import Family, Schedule
 
 Glance = tuple[bool, tuple[int, int, float, float, float]]
@@ -39,11 +40,11 @@ class Shortcut:
     """
 
     __slots__ = (
-        "_ahead", "_numbers", "_optimistic", "_places", "_schedule", "explored", "greedy",
+        "_ahead", "_numbers", "_places", "_schedule", "explored", "greedy", "optimistic",
     )  # fmt: skip
 
     def __init__(self, form: Form, scheduled: bool, arms: int, penalty: float) -> None:
-        self._optimistic = form.base.kind == bases.LINUCB
+        self.optimistic = form.base.kind == bases.LINUCB
         self._numbers = radius_numbers(form, penalty)
         self._schedule: Schedule | None = form.schedule
         self._ahead: Floats = np.empty((4, arms))
@@ -58,6 +59,12 @@ class Shortcut:
             return None
         return Shortcut(form, isinstance(policy, Infex), arms, memory.all.penalty)
 
+    def due(self, first: int, last: int) -> Integers:
+        """The rounds from one to another in which the base decides."""
+        if self._schedule is None:
+            return np.arange(first, last + 1)
+        return named_rounds(self._schedule, first, last)
+
     def take_in(
         self,
         t: int,
@@ -68,9 +75,9 @@ class Shortcut:
         """What the policy does in round t, in a context; None where pending decisions narrow widths."""
         schedule = self._schedule
         explores = schedule is None or schedule.explores(t)
-        if explores and self._optimistic and looks_ahead(foresight):
+        if explores and self.optimistic and looks_ahead(foresight):
             return None
-        optimistic = explores and self._optimistic
+        optimistic = explores and self.optimistic
         if isinstance(context, InContext):
             assert isinstance(ridge, HybridRidge)
             return explores, ridge.glance(context, self._numbers, optimistic)
@@ -88,7 +95,7 @@ class Shortcut:
     ) -> Glance | None:
         """What it does among the arms at some places; None also where it may not explore though it would."""
         explores = self._schedule is None or self._schedule.explores(t)
-        optimistic = explores and self._optimistic
+        optimistic = explores and self.optimistic
         if (explores and not may_explore) or (optimistic and looks_ahead(foresight)):
             return None
         if isinstance(ridge, RidgeStatistics):
@@ -100,7 +107,7 @@ class Shortcut:
         """What the policy does in round t; where it explores, pending decisions narrow what it reads."""
         schedule = self._schedule
         explores = schedule is None or schedule.explores(t)
-        if not explores or not self._optimistic:
+        if not explores or not self.optimistic:
             return explores, ridge.greedy_glance(self._numbers)
         if foresight is None or len(foresight) == 0:
             return True, ridge.glance(self._numbers, self._ahead[3], self._places)

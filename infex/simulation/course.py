@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from infex.arrays import Integers
-from infex.errors import NoRecord, OutOfReach
+from infex.errors import NoRecord
 from infex.kernels.bases import KERNEL
 from infex.kernels.choosing import GREEDY_FIRST
 from infex.linear.estimating import Estimator, FitForm, fit_of
@@ -17,7 +16,7 @@ from infex.policies.form import Form
 from infex.policies.traits import Policy
 from infex.records import record
 from infex.schedules import Every, Schedule
-from infex.schedules.protocol import Family
+from infex.schedules.named_rounds import named_rounds
 from infex.simulation.remembered import form_of
 
 
@@ -68,17 +67,10 @@ def exploring_rounds(schedule: Schedule | None, start: int, stop: int) -> Intege
     """The rounds from start to stop that a schedule names; none without one."""
     if schedule is None:
         return np.zeros(0, dtype=np.int64)
-    if isinstance(schedule, Every):
-        first = schedule.when(schedule.count(start - 1) + 1)
-        return np.arange(first, stop + 1, schedule.period, dtype=np.int64)
-    if is_built_in(schedule):
+    if is_built_in(schedule) and not isinstance(schedule, Every):
         found: Integers = _remembered(schedule, start, stop)
         return found
-    return (
-        _numbered(schedule, start, stop)
-        if isinstance(schedule, Family)
-        else _one_by_one(schedule, start, stop)
-    )
+    return named_rounds(schedule, start, stop)
 
 
 def is_built_in(schedule: Schedule) -> bool:
@@ -90,19 +82,4 @@ def is_built_in(schedule: Schedule) -> bool:
     return True
 
 
-def _numbered(schedule: Schedule, start: int, stop: int) -> Integers:
-    """The rounds of a schedule that numbers them: by number where they are few, else one by one."""
-    with contextlib.suppress(OutOfReach):
-        first, last = schedule.count(start - 1) + 1, schedule.count(stop)
-        if 8 * (last - first) < stop - start:
-            found = np.array([schedule.when(n) for n in range(first, last + 1)], dtype=np.int64)
-            if np.all(np.diff(found) > 0):  # else `explores` says what is wrong
-                return found
-    return _one_by_one(schedule, start, stop)
-
-
-_remembered: Any = lru_cache(maxsize=64)(_numbered)
-
-
-def _one_by_one(schedule: Schedule, start: int, stop: int) -> Integers:
-    return np.array([t for t in range(start, stop + 1) if schedule.explores(t)], dtype=np.int64)
+_remembered: Any = lru_cache(maxsize=64)(named_rounds)
