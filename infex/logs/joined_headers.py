@@ -79,12 +79,17 @@ class JoinedHeaders(NamedTuple):
     eras: tuple[Era, ...]
 
 
-def joined_headers(headers: Sequence[LogHeader]) -> JoinedHeaders:
-    """What is true of all rows, from headers of some each."""
+def joined_headers(
+    headers: Sequence[LogHeader], between: Sequence[Sequence[LogHeader]] | None = None
+) -> JoinedHeaders:
+    """What is true of all rows, from headers of some each.
+
+    `between` are headers of no rows, before each: they tell of arms that went and came again at once.
+    """
     refuse_nameless_removals(headers)
     maps = [each.features for each in headers]
     if all(isinstance(each, Disjoint | Interactions) for each in maps):
-        return _mapped(headers)
+        return _mapped(headers, [[]] * len(headers) if between is None else between)
     if all(each is None for each in maps) and all(each.arms is not None for each in headers):
         return _fixed(headers)
     if any(each is not None for each in maps):
@@ -181,11 +186,11 @@ def _places(named: Sequence[Keys]) -> tuple[list[Hashable], list[Integers]]:
     return order, [np.array([place[key] for key in some], dtype=np.int64) for some in named]
 
 
-def _mapped(headers: Sequence[LogHeader]) -> JoinedHeaders:
+def _mapped(headers: Sequence[LogHeader], between: Sequence[Sequence[LogHeader]]) -> JoinedHeaders:
     """Arms that a map joins with contexts: the last map, with those that went behind its own."""
-    named = _keys(headers)
-    order, places = _places(named)
     whole: Any = headers[-1].features
+    named = _lives(headers, between) if isinstance(whole, Disjoint) else _keys(headers)
+    order, places = _places(named)
     for key in order[whole.count :]:
         era = next(at for at, some in enumerate(named) if key in some)
         whole = _with_arm(whole, headers[era].features, list(named[era]).index(key))
@@ -196,6 +201,28 @@ def _mapped(headers: Sequence[LogHeader]) -> JoinedHeaders:
         eras.append(Era(place, _at(features, whole), whole.count, whole.context_dim, _scale(features, whole)))
     known = headers[-1]._replace(features=whole, labels=whole.labels, arms_count=whole.count, dim=whole.dim)
     return JoinedHeaders(known, tuple(eras))
+
+
+def has_returned(headers: Sequence[LogHeader]) -> bool:
+    """Did an arm with a regression of its own go, and another come under its label?"""
+    if not all(isinstance(each.features, Disjoint) for each in headers):
+        return False
+    return any(life > 1 for some in _lives(headers, [[]] * len(headers)) for _, life in some)
+
+
+def _lives(
+    headers: Sequence[LogHeader], between: Sequence[Sequence[LogHeader]]
+) -> list[list[tuple[Hashable, int]]]:
+    """The arms of each header with how often they had come by then: who comes again begins to learn anew."""
+    found = []
+    lives: dict[Hashable, int] = {}
+    before: set[Hashable] = set()
+    for header, unused in zip(headers, between, strict=True):
+        for some in _keys([*unused, header]):
+            lives |= {key: lives.get(key, 0) + 1 for key in some if key not in before}
+            before = set(some)
+        found.append([(key, lives[key]) for key in _keys([header])[0]])
+    return found
 
 
 def _at(features: Any, whole: Any) -> Integers:
@@ -215,7 +242,14 @@ def _with_arm(whole: Any, features: FeatureMap | None, place: int) -> Any:
     labels = None if features is None or features.labels is None else [features.labels[place]]
     if isinstance(features, Interactions):
         return whole.with_arms(features.arms[[place]], labels)
-    return whole.with_arms(1 if labels is None else labels, None)
+    return whole.with_arms(1 if labels is None else [_unlike(labels[0], whole.labels)], None)
+
+
+def _unlike(label: Label, others: Sequence[Label]) -> Label:
+    """The label of an arm that went; another one, if an arm came again under it."""
+    if label not in others:
+        return label
+    return next(new for n in itertools.count(1) if (new := f"{label} (before, {n})") not in others)
 
 
 def _refuse_other_looks(whole: Any, features: Any, place: Integers) -> None:

@@ -6,13 +6,14 @@ import json
 import mmap
 import struct
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from infex.errors import InvalidLog
 from infex.logs.frames import FRAMES_BEGIN, Frame, frames
-from infex.logs.joined_headers import joined_headers, refuse_nameless_removals
+from infex.logs.joined_headers import has_returned, joined_headers, refuse_nameless_removals
 from infex.logs.log import Log
 from infex.logs.log_rows import LogReward, LogRow, rows_to_log
 from infex.logs.log_schema import LogHeader, header_from
@@ -66,16 +67,19 @@ def _whole(
 ) -> Log:
     """The log under its last header; where arms or features have changed, under one for all rows."""
     said = sorted(set(of_header))
-    refuse_nameless_removals(headers[said[0] : said[-1] + 1])
+    every = headers[said[0] : said[-1] + 1]
+    refuse_nameless_removals(every)
     widths = {
         place: row.offers.shape[1]
         for row, place in zip(rows, of_header, strict=True)
         if row.offers is not None
     }
     used = [headers[place]._replace(dim=widths.get(place)) for place in said]
-    if len({json.dumps([each.as_data()[name] for name in LASTING]) for each in used}) == 1:
+    same = len({json.dumps([each.as_data()[name] for name in LASTING]) for each in used}) == 1
+    if same and not has_returned(every):
         return rows_to_log(rows, rewards, used[-1])
-    found = joined_headers(used)
+    between = [headers[before + 1 : place] for before, place in pairwise([said[0] - 1, *said])]
+    found = joined_headers(used, between)
     eras = dict(zip(said, found.eras, strict=True))
     seen = [
         eras[place].row(_with_label(row, headers[place])) for row, place in zip(rows, of_header, strict=True)

@@ -139,6 +139,39 @@ def test_a_studys_export_is_read_after_all_that_changed(case: str, tmp_path: Pat
         same(evaluation.read(tmp_path / "log.parquet"), live, decisions)
 
 
+def returned_thetas(live: infex.Bandit, log: evaluation.Log) -> None:
+    """Every arm that is there has learnt what it learnt live, and the one from before is another."""
+    warm = evaluation.bandit(log, infex.Greedy())
+    assert live.labels is not None
+    assert log.labels == (*live.labels, "b (before, 1)")
+    np.testing.assert_allclose(warm.theta[:-1], live.theta, atol=1e-9)
+
+
+@pytest.mark.parametrize("order", [["a", "b", "c"], ["a", "c", "b"]])  # the last comes back to its old place
+@pytest.mark.parametrize("between", [0, 10])
+def test_an_arm_that_came_again_has_not_learnt_what_one_of_its_label_had(
+    order: list[str], between: int, tmp_path: Path
+) -> None:
+    """Rewards from before it went were learnt as its own, though it had begun anew."""
+    rng, mapped = np.random.default_rng(5), features.disjoint(order, 2)
+    contexts, rewards = rng.normal(size=(60 + between, 2)) * 0.2, rng.normal(size=60 + between)
+    live = infex.Bandit(features=mapped, policy=SOFT, seed=7, log=tmp_path / "log")
+    with shop(tmp_path, policy=SOFT, features=mapped) as study:
+        for n, (context, reward) in enumerate(zip(contexts, rewards, strict=True)):
+            for each in (live, study):
+                if n == 30:
+                    each.remove_arms(["b"])
+                if n == 30 + between:
+                    each.add_arms(["b"])
+            live.tell(live.ask(context=context), reward)
+            study.ask(f"k{n}", context=context)
+            study.tell(f"k{n}", reward)
+        study.flush()
+        export(study._desk.store, "shop", {}, tmp_path / "log.parquet")
+        returned_thetas(study._desk.standing.bandit, evaluation.read(tmp_path / "log.parquet"))
+    returned_thetas(live, evaluation.read(tmp_path / "log"))
+
+
 def test_arms_without_labels_that_went_are_refused_by_name(tmp_path: Path) -> None:
     live = infex.Bandit(features=features.disjoint(3, 2), policy=SOFT, log=tmp_path / "log")
     live.tell(live.ask(context=[0.1, 0.2]), 1.0)

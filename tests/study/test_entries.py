@@ -1,5 +1,6 @@
 """The chain of a journal, computed the slow way."""
 
+import gc
 import hashlib
 import itertools
 
@@ -8,7 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from infex.errors import DamagedJournal
-from infex.study.entries import BEGINNING, Draft, followed, linked
+from infex.study.entries import BEGINNING, Draft, entries_of, followed, linked
+from infex.study.known_keys import KnownKeys
+from infex.study.opening import _old_objects_left_alone
+from infex.study.tallies import Drift
 from infex.testing.stores import changes, drafts
 
 TEXTS = st.text(max_size=8)
@@ -54,6 +58,56 @@ def test_what_was_erased_cannot_be_put_back_otherwise() -> None:
         guess = erased._replace(unit=unit, content=content, salt=bytes(16))
         with pytest.raises(DamagedJournal, match="entry 2"):
             list(followed([entries[0], guess, entries[2]], BEGINNING))
+
+
+def test_rows_are_entries_whole_or_erased_and_nothing_between() -> None:
+    entries = linked(drafts(4), BEGINNING)
+    rows = [tuple(entry) for entry in entries]
+    assert entries_of(rows) == entries
+    assert entries_of([]) == []
+    erased = tuple(entries[1]._replace(unit=None, content=None, salt=None))
+    assert entries_of([rows[0], erased, rows[2]]) == [entries[0], erased, entries[2]]
+    for field, value in itertools.product(range(9), (None, 1.5)):
+        damaged = tuple(value if place == field else part for place, part in enumerate(rows[1]))
+        with pytest.raises(DamagedJournal, match="fields are of other kinds"):
+            entries_of([rows[0], damaged, erased])
+
+
+@given(st.lists(TEXTS), st.lists(TEXTS), st.lists(TEXTS))
+def test_keys_are_known_one_by_one_and_together(
+    sorted_in: list[str], added: list[str], asked: list[str]
+) -> None:
+    before = KnownKeys()
+    before.add_all(sorted_in)
+    keys = KnownKeys(before.to_bytes())
+    keys.add_all(added)
+    known = {*sorted_in, *added}
+    assert [key in keys for key in asked] == [key in known for key in asked]
+    assert keys.knows_any(asked) == any(key in known for key in asked)
+
+
+@given(st.lists(st.floats(-10, 10)), st.integers(0, 20))
+def test_residuals_together_are_those_one_by_one_to_the_last_bit(residuals: list[float], cut: int) -> None:
+    one_by_one, together = Drift(), Drift()
+    for residual in residuals:
+        one_by_one.take([residual])
+    together.take(residuals[:cut])
+    together.take(residuals[cut:])
+    assert together == one_by_one
+    if residuals:
+        assert together.mean == pytest.approx(sum(residuals) / len(residuals), abs=1e-12)
+
+
+@pytest.mark.parametrize("young", [0, 700, 10**6])
+def test_a_replay_leaves_the_garbage_collector_as_it_was(young: int) -> None:
+    before = gc.get_threshold()
+    try:
+        gc.set_threshold(young, 7, 9)
+        with _old_objects_left_alone(), _old_objects_left_alone():  # two replays at once
+            assert gc.get_threshold() == (young and max(young, 100_000), 7, 9)
+        assert (gc.get_threshold(), gc.get_freeze_count()) == ((young, 7, 9), 0)
+    finally:
+        gc.set_threshold(*before)
 
 
 def test_the_same_content_has_another_seal_each_time() -> None:
