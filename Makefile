@@ -90,7 +90,7 @@ docs: install chromium
 	@echo "docs/_build/index.html is the site"
 
 bench: install
-	$(BIN)/python -m benchmarks
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks
 
 # Other libraries on the same work, in an environment of their own; writes docs/measured/peers.json and coming-from.json.
 peers:
