@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -105,12 +106,14 @@ def _lost_nameless(before: LogHeader, after: LogHeader) -> bool:
 
 
 def _keys(headers: Sequence[LogHeader]) -> list[Keys]:
-    """What the arms of maps are known by: labels, or places as long as none went."""
-    counts = [each.features.count for each in headers if each.features is not None]
-    return [
-        range(count) if each.labels is None else each.labels
-        for each, count in zip(headers, counts, strict=True)
-    ]
+    """What the arms of maps are known by: their features, or labels, or places as long as none went."""
+    return [_named_arms(each.features, each.labels) for each in headers]
+
+
+def _named_arms(features: Any, labels: tuple[Label, ...] | None) -> Keys:
+    if isinstance(features, Interactions):
+        return _by_looks(features.arms, labels)
+    return range(features.count) if labels is None else labels
 
 
 def _given(headers: Sequence[LogHeader]) -> JoinedHeaders:
@@ -182,17 +185,20 @@ def _places(named: Sequence[Keys]) -> tuple[list[Hashable], list[Integers]]:
 
 
 def _mapped(headers: Sequence[LogHeader]) -> JoinedHeaders:
-    """Arms that a map joins with contexts: the last map, with those that went behind its own."""
+    """Arms that a map joins with contexts: the last map, with those that went behind its own.
+
+    Two arms of one label with other features have a place each, and no arm has a label then.
+    """
     named = _keys(headers)
     order, places = _places(named)
     whole: Any = headers[-1].features
+    whole = replace(whole, labels=None) if _labels(order, named, headers) is None else whole
     for key in order[whole.count :]:
         era = next(at for at, some in enumerate(named) if key in some)
         whole = _with_arm(whole, headers[era].features, list(named[era]).index(key))
     eras = []
     for header, place in zip(headers, places, strict=True):
         features: Any = header.features
-        _refuse_other_looks(whole, features, place)
         eras.append(Era(place, _at(features, whole), whole.count, whole.context_dim, _scale(features, whole)))
     known = headers[-1]._replace(features=whole, labels=whole.labels, arms_count=whole.count, dim=whole.dim)
     return JoinedHeaders(known, tuple(eras))
@@ -212,14 +218,7 @@ def _scale(features: Any, whole: Any) -> float:
 
 def _with_arm(whole: Any, features: FeatureMap | None, place: int) -> Any:
     """A map with one more arm, as an earlier one had it."""
-    labels = None if features is None or features.labels is None else [features.labels[place]]
+    labels = None if whole.labels is None or features is None else [(features.labels or ())[place]]
     if isinstance(features, Interactions):
         return whole.with_arms(features.arms[[place]], labels)
     return whole.with_arms(1 if labels is None else labels, None)
-
-
-def _refuse_other_looks(whole: Any, features: Any, place: Integers) -> None:
-    if isinstance(features, Interactions) and not np.array_equal(whole.arms[place], features.arms):
-        raise InvalidLog(
-            "an arm of this log went and came again with other features under its label: give it another"
-        )
