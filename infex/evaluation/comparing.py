@@ -48,9 +48,13 @@ class Comparison(NamedTuple):
         words = {"better": "is better than", "worse": "is worse than"}.get(
             self.verdict, "may or may not beat"
         )
+        return f"{self.first} {words} {self.second}: {self._reason()}"
+
+    def _reason(self) -> str:
+        if self.way == REFUTED:
+            return f"explorations speak against the linear model, which says {self.difference:+.4g}"
         interval = f"[{self.low:+.4g}, {self.high:+.4g}]" if math.isfinite(self.low) else "no interval"
-        rests = f"{self.way}, {self.ground}"
-        return f"{self.first} {words} {self.second}: {self.difference:+.4g} {interval}, {rests}"
+        return f"{self.difference:+.4g} {interval}, {self.way}, {self.ground}"
 
 
 class NeededExplorations(NamedTuple):

@@ -8,10 +8,10 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from infex.evaluation.comparing import REFUTED
+from infex.evaluation.comparing import REFUTED, Comparison
 from infex.evaluation.evaluation_words import figure, interval, of_log, verdict_words
 from infex.evaluation.interval_picture import STRIP_STYLE, interval_strips
-from infex.evaluation.target_value import Carrier, TargetValue
+from infex.evaluation.target_value import Carrier, LogFinding, TargetValue
 from infex.files import replace
 from infex.reports.shell import shell, table
 
@@ -31,6 +31,11 @@ WAY_WORDS = {
     "ratio": "weighted explorations over their weights",
     "bounded": "weighted explorations, gaps bounded",
     "blocks": "all rounds up to each exploration",
+}
+PAIR_WORDS = {
+    "model": "the linear model of all rounds",
+    "paired draws": "explorations that both share",
+    "bounded": "explorations, with gaps bounded",
 }
 PAGE_STYLE = (
     f"{STRIP_STYLE} p {{ overflow-wrap: anywhere; }} td small {{ color: var(--soft); }}\n"
@@ -72,10 +77,16 @@ def _verdicts(found: Evaluation) -> list[str]:
     kinds = {"better": "holds", "worse": "fails"}
     rows = [
         f'<li class="{kinds.get(each.verdict, "")}"><b>{each.verdict}</b> {escape(verdict_words(each))} '
-        f'<span class="soft">({escape(each.way)}, {each.ground})</span></li>'
+        f'<span class="soft">{escape(_rests_on(each))}</span></li>'
         for each in found.comparisons
     ]
     return [f'<ul class="claims">{"".join(rows)}</ul>', *_settling(found)]
+
+
+def _rests_on(pair: Comparison) -> str:
+    """What a verdict rests on, for somebody who does not know the words of the table."""
+    way = PAIR_WORDS.get(pair.way)
+    return "" if way is None else f"By {way}; the interval {GROUNDS[pair.ground]}."
 
 
 def _settling(found: Evaluation) -> list[str]:
@@ -138,10 +149,19 @@ def _carrier_row(carrier: Carrier) -> list[str]:
 
 def _notes(found: Evaluation) -> str:
     said = [(each.warns, each.words) for each in found.findings]
-    said += [(each.warns, f"{one.name}: {each.words}") for one in found.judged for each in one.findings]
+    said += [(each.warns, f"{', '.join(names)}: {each.words}") for each, names in _shared(found).items()]
     if not said:
         return "<p>Nothing that would speak against these values.</p>"
     return f'<ul class="claims">{"".join(_note(warns, words) for warns, words in said)}</ul>'
+
+
+def _shared(found: Evaluation) -> dict[LogFinding, list[str]]:
+    """What was found of targets, each once, with the names of all that it concerns."""
+    names: dict[LogFinding, list[str]] = {}
+    for one in found.judged:
+        for each in one.findings:
+            names.setdefault(each, []).append(one.name)
+    return names
 
 
 def _note(warns: bool, words: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from infex.evaluation.comparing import Comparison
+from infex.evaluation.comparing import REFUTED, Comparison
 from infex.evaluation.groundwork import Groundwork
 from infex.evaluation.target_value import TargetValue
 
@@ -79,6 +79,11 @@ def interval(low: float, high: float) -> str:
 
 def verdict_words(found: Comparison) -> str:
     """The verdict as a sentence for somebody who decides."""
+    if found.way == REFUTED:
+        return (
+            f"This log cannot tell {found.first} from {found.second}: it could only by the linear model, "
+            "which explorations speak against."
+        )
     ends = interval(found.low, found.high)
     much = f"{found.difference:+.4g} a round, {ends}."
     if found.verdict == "cannot tell":

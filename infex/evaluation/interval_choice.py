@@ -17,6 +17,7 @@ from infex.evaluation.robust_sequence import robust_sequence
 from infex.evaluation.target_value import LogFinding, spread_of
 
 FEWEST_EFFECTIVE = 50.0  # explorations, below which a normal interval is too short
+FEWEST_TO_SAY = 10.0  # below which that is a warning, whatever interval is shown
 NO_BOUNDS = Bounds(math.nan, math.nan, "none", "assumed")
 
 
@@ -69,7 +70,7 @@ def bounds_of(
         words += "Cressie-Read's is shown"
         found = _likelihood(work, drawn, limit)
         if found.low < found.high:
-            return found, [LogFinding("few", words, warns=False)]
+            return found, [LogFinding("few", words, warns=effective < FEWEST_TO_SAY)]
     if count < 2 or not error > 0.0:
         told = "there are fewer than 2 explorations" if count < 2 else "all draws say exactly the same"
         return NO_BOUNDS, [LogFinding("no interval", f"no interval: {told}")]

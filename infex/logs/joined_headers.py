@@ -110,12 +110,14 @@ def _lost_nameless(before: LogHeader, after: LogHeader) -> bool:
 
 
 def _keys(headers: Sequence[LogHeader]) -> list[Keys]:
-    """What the arms of maps are known by: labels, or places as long as none went."""
-    counts = [each.features.count for each in headers if each.features is not None]
-    return [
-        range(count) if each.labels is None else each.labels
-        for each, count in zip(headers, counts, strict=True)
-    ]
+    """What the arms of maps are known by: their features, or labels, or places as long as none went."""
+    return [_named_arms(each.features, each.labels) for each in headers]
+
+
+def _named_arms(features: Any, labels: tuple[Label, ...] | None) -> Keys:
+    if isinstance(features, Interactions):
+        return _by_looks(features.arms, labels)
+    return range(features.count) if labels is None else labels
 
 
 def _given(headers: Sequence[LogHeader]) -> JoinedHeaders:
@@ -187,7 +189,10 @@ def _places(named: Sequence[Keys]) -> tuple[list[Hashable], list[Integers]]:
 
 
 def _mapped(headers: Sequence[LogHeader], between: Sequence[Sequence[LogHeader]]) -> JoinedHeaders:
-    """Arms that a map joins with contexts: the last map, with those that went behind its own."""
+    """Arms that a map joins with contexts: the last map, with those that went behind its own.
+
+    Two arms of one label, of which one went before the other came, have a place each.
+    """
     whole: Any = headers[-1].features
     named = _lives(headers, between) if isinstance(whole, Disjoint) else _keys(headers)
     order, places = _places(named)
@@ -197,7 +202,6 @@ def _mapped(headers: Sequence[LogHeader], between: Sequence[Sequence[LogHeader]]
     eras = []
     for header, place in zip(headers, places, strict=True):
         features: Any = header.features
-        _refuse_other_looks(whole, features, place)
         eras.append(Era(place, _at(features, whole), whole.count, whole.context_dim, _scale(features, whole)))
     known = headers[-1]._replace(features=whole, labels=whole.labels, arms_count=whole.count, dim=whole.dim)
     return JoinedHeaders(known, tuple(eras))
@@ -239,10 +243,11 @@ def _scale(features: Any, whole: Any) -> float:
 
 def _with_arm(whole: Any, features: FeatureMap | None, place: int) -> Any:
     """A map with one more arm, as an earlier one had it."""
-    labels = None if features is None or features.labels is None else [features.labels[place]]
+    known = None if features is None else features.labels
+    labels = None if known is None or whole.labels is None else [_unlike(known[place], whole.labels)]
     if isinstance(features, Interactions):
         return whole.with_arms(features.arms[[place]], labels)
-    return whole.with_arms(1 if labels is None else [_unlike(labels[0], whole.labels)], None)
+    return whole.with_arms(1 if labels is None else labels, None)
 
 
 def _unlike(label: Label, others: Sequence[Label]) -> Label:
@@ -250,10 +255,3 @@ def _unlike(label: Label, others: Sequence[Label]) -> Label:
     if label not in others:
         return label
     return next(new for n in itertools.count(1) if (new := f"{label} (before, {n})") not in others)
-
-
-def _refuse_other_looks(whole: Any, features: Any, place: Integers) -> None:
-    if isinstance(features, Interactions) and not np.array_equal(whole.arms[place], features.arms):
-        raise InvalidLog(
-            "an arm of this log went and came again with other features under its label: give it another"
-        )

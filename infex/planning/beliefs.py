@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -15,11 +14,12 @@ from infex.arrays import Floats, Integers, columns_of, labels_of
 from infex.checks import real, whole
 from infex.environments import ChangingInstance, ContextualInstance, LinearInstance, gaussian
 from infex.environments.offer_sets import OfferSets
-from infex.errors import InvalidArms, InvalidReward, InvalidSetting, LargeReward, UnevenFeatures
+from infex.errors import InvalidArms, InvalidReward, InvalidSetting, UnevenFeatures
 from infex.linear import RidgeStatistics
 from infex.linear.block_ridge import BlockRidge
 from infex.linear.grounds import Grounds
 from infex.logs.log_sums import Residuals, residuals_of, sums_over
+from infex.planning.misfits import rounded_up, warn_of_misfit
 from infex.streams import stream
 
 LARGEST_FEATURE = 1e100
@@ -136,7 +136,7 @@ def _of_drawn_arms(dim: int | None, arms_count: int | None, noise: float, bound:
 
 def _of_own_arms(arms: ArrayLike, labels: Iterable[object] | None, noise: float, bound: float) -> Belief:
     rows = _rows(arms)
-    longest = _rounded_up(max(float(np.linalg.norm(rows, axis=1).max()), 1.0))
+    longest = rounded_up(max(float(np.linalg.norm(rows, axis=1).max()), 1.0))
     columns = columns_of(rows / longest)
     names = labels_of(None if labels is None else [str(label) for label in labels], len(rows))
     return Belief(
@@ -177,16 +177,6 @@ def _rows(arms: ArrayLike) -> Floats:
             stacklevel=5,
         )
     return rows
-
-
-def _rounded_up(length: float) -> float:
-    """The next number of three digits, which is easy to type.
-
-    >>> _rounded_up(3.99643), _rounded_up(1.0), _rounded_up(12345.6)
-    (4.0, 1.0, 12400.0)
-    """
-    digit = 10.0 ** (math.floor(math.log10(length)) - 2)
-    return float(f"{math.ceil(length / digit * (1.0 - 1e-12)) * digit:.3g}")
 
 
 def _places(arms: Sequence[object], known: Belief) -> Integers:
@@ -239,7 +229,7 @@ def _informed(prior: Belief, arms: Sequence[object], rewards: ArrayLike, *, is_t
     known = ridge.known()
     theta = known.theta
     left = float(values @ values - theta @ (arms_known[which].T @ values))
-    warn_of_misfit(left, values.size, prior.noise, prior.bound / prior.longest)
+    warn_of_misfit([seen], left, prior.noise, prior.bound, prior.longest)
     learnt = _ridge_of(arms_known, which, values, 1.0)  # the penalty of simulated runs
     return replace(prior, mean=theta, root=prior.noise * known.factor.T, learnt=learnt)
 
@@ -247,19 +237,6 @@ def _informed(prior: Belief, arms: Sequence[object], rewards: ArrayLike, *, is_t
 def _refuse_infinite(values: Floats) -> None:
     if not np.isfinite(values).all():
         raise InvalidReward(f"logged rewards must be finite, got {values[~np.isfinite(values)][0]:g}")
-
-
-def warn_of_misfit(left: float, count: int, noise: float, bound: float) -> None:
-    """Warns of logged rewards that lie too far off; `left` is the summed square that theta leaves."""
-    surprise = left / noise**2
-    if surprise > count + 6.0 * math.sqrt(2.0 * count):
-        warnings.warn(
-            f"{count:,} logged rewards do not fit noise {noise:g} and bound {bound:g}: they lie "
-            f"{math.sqrt(surprise / count):.1f} times as far off as these allow, so that the plan would be "
-            "of problems unlike yours",
-            LargeReward,
-            stacklevel=5,
-        )
 
 
 def posterior_penalty(noise: float, bound: float, dim: int) -> float:

@@ -24,8 +24,8 @@ from infex.planning.beliefs import (
     Belief,
     noise_of_log,
     posterior_penalty,
-    warn_of_misfit,
 )
+from infex.planning.misfits import warn_of_misfit
 from infex.streams import stream
 
 MOST_OFFERS = 4096  # rounds of a log whose offers are drawn from
@@ -107,7 +107,7 @@ def _of_blocks(log: Log, contexts: Floats, told: float | None, bound: float) -> 
     penalty = posterior_penalty(noise, bound, width)
     laws = [posterior(each, penalty, noise) for each in sums]
     left = sum(each.square - float(law.mean @ each.moment) for each, law in zip(sums, laws, strict=True))
-    warn_of_misfit(left, rows.size, noise, bound / unit_of(log.features))
+    warn_of_misfit(sums, left, noise, bound, unit_of(log.features))
     inside = penalty_of(log)
     learnt = BlockRidge(Separate(log.count, width), inside)
     learnt.gather(Grounds.in_blocks(log.arm[rows], contexts[rows]), log.reward[rows], np.ones(rows.size))
@@ -140,12 +140,8 @@ def _of_rows(log: Log, looks: Looks, told: float | None, bound: float) -> Belief
     sums = sums_over(played, log.reward, log.rewarded)
     noise, words = noise_of_log(residuals_of(sums, LEAST_POSTERIOR_PENALTY), told)
     law = posterior(sums, posterior_penalty(noise, bound, looks.dim), noise)
-    warn_of_misfit(
-        sums.square - float(law.mean @ sums.moment),
-        sums.count,
-        noise,
-        bound / longest / unit_of(log.features),
-    )
+    left = sums.square - float(law.mean @ sums.moment)
+    warn_of_misfit([sums], left, noise, bound, longest * unit_of(log.features))
     inside, rows = penalty_of(log), log.rewarded
     learnt = RidgeStatistics(np.zeros((looks.dim, 0)), inside)
     learnt.gather(Grounds.on_rows(played[rows]), log.reward[rows], np.ones(sums.count))

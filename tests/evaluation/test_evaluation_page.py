@@ -8,7 +8,9 @@ import pytest
 
 import infex
 from infex import evaluation
+from infex.evaluation.comparing import REFUTED, Comparison
 from infex.evaluation.evaluation import Evaluation
+from infex.evaluation.evaluation_words import verdict_words
 from tests.evaluation.synthetic_logs import as_log, logs
 from tests.reports import browser
 
@@ -37,6 +39,19 @@ def test_what_would_settle_an_open_verdict_is_told(tmp_path: Path) -> None:
     more = judged.needed("first", "flat")
     said = (tmp_path / "evaluation.html").read_text()
     assert f"{more.explorations:,} more explorations ({more.rounds:,} rounds at the pace of this log)" in said
+
+
+def test_what_holds_for_several_targets_is_said_once(tmp_path: Path) -> None:
+    found(against="now", way="model").page(tmp_path / "evaluation.html")
+    said = (tmp_path / "evaluation.html").read_text()
+    assert said.count("holds if rewards are linear in the features") == 1
+    assert "By the linear model of all rounds; the interval holds" in said
+
+
+def test_a_model_that_is_off_gives_no_number_for_a_verdict() -> None:
+    pair = Comparison("a", "b", 0.123, 0.1, 0.2, "cannot tell", REFUTED, "assumed", 9)
+    assert "explorations speak against" in verdict_words(pair)
+    assert "0.1" not in verdict_words(pair)
 
 
 def test_a_page_without_a_comparison_says_so(tmp_path: Path) -> None:

@@ -347,6 +347,7 @@ def test_there_is_no_verdict_by_a_model_that_is_off() -> None:
     found = evaluation.evaluate(intercept_log(4000, False), targets, way="model", rewards=(0, 1))
     pair = found.compare("x", "now")
     assert (pair.verdict, pair.way) == ("cannot tell", "model, which is off")
+    assert "explorations speak against the linear model" in str(pair)
     assert pair.high < 0.0
     with pytest.raises(OutOfReach, match="speak against the model"):
         found.needed("x", "now")

@@ -172,6 +172,74 @@ def test_an_arm_that_came_again_has_not_learnt_what_one_of_its_label_had(
     returned_thetas(live, evaluation.read(tmp_path / "log"))
 
 
+def returned(live: Any, ask: Callable[[int], Any]) -> tuple[list[Any], list[np.ndarray]]:
+    """Arm `a` goes and comes again with other features; decisions, and the rows of arms that were played."""
+    rng, looks = np.random.default_rng(8), {"a": [1.0, 0.0], "b": [0.0, 1.0]}
+    decisions, rows = [], []
+    for number in range(40):
+        if number == 20:
+            live.remove_arms(["a"])
+            live.add_arms([[0.6, 0.8]], ["a"])
+            looks["a"] = [0.6, 0.8]
+        context = rng.normal(size=2) / 4
+        decisions.append(ask(number)(context=context.tolist()))
+        rows.append(np.outer(looks[str(decisions[-1].label)], context).ravel())
+    return decisions, rows
+
+
+def assert_known_by_looks(log: Log, rewards: list[float], rows: list[np.ndarray]) -> None:
+    """Three arms, and the estimate of a regression on the rows as they were."""
+    assert (log.count, log.labels) == (3, ("b", "a", "a (before, 1)"))
+    played = np.array(rows)
+    theta = np.linalg.solve(np.eye(4) + played.T @ played, played.T @ np.array(rewards))
+    np.testing.assert_allclose(evaluation.bandit(log, infex.Greedy()).theta.ravel(), theta, rtol=0, atol=1e-9)
+    assert log.context is not None
+    stayed = np.hstack([np.zeros((40, 2)), log.context]).mean(axis=0)  # arm b, the first of the last two
+    value = evaluation.evaluate(log, {"b": "b"}, way="model")["b"].value
+    assert value == pytest.approx(float(stayed @ theta), abs=1e-9)
+
+
+def test_a_label_of_a_map_that_came_again_with_other_features_is_another_arm(tmp_path: Path) -> None:
+    rule = features.interactions(np.eye(2), 2, labels=["a", "b"])
+    live = infex.Bandit(features=rule, policy=SOFT, log=tmp_path / "log")
+    rewards = np.random.default_rng(9).normal(size=40).tolist()
+
+    def ask(number: int) -> Any:
+        def asked(**told: Any) -> infex.Decision:
+            decision = live.ask(**told)
+            live.tell(decision, rewards[number])
+            return decision
+
+        return asked
+
+    _, rows = returned(live, ask)
+    log = evaluation.read(tmp_path / "log")
+    assert_known_by_looks(log, rewards, rows)
+    np.testing.assert_allclose(
+        evaluation.bandit(log, infex.Greedy()).theta.ravel(), live.theta.ravel(), rtol=0, atol=1e-9
+    )
+
+
+@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
+def test_an_export_knows_such_a_label_as_another_arm_too(tmp_path: Path) -> None:
+    rewards = np.random.default_rng(9).normal(size=40).tolist()
+    rule = features.interactions(np.eye(2), 2, labels=["a", "b"])
+    with shop(tmp_path, policy=SOFT, features=rule) as study:
+
+        def ask(number: int) -> Any:
+            def asked(**told: Any) -> Any:
+                decision = study.ask(f"k{number}", **told)
+                study.tell(f"k{number}", rewards[number])
+                return decision
+
+            return asked
+
+        _, rows = returned(study, ask)
+        study.flush()
+        export(study._desk.store, "shop", {}, tmp_path / "log.parquet")
+    assert_known_by_looks(evaluation.read(tmp_path / "log.parquet"), rewards, rows)
+
+
 def test_arms_without_labels_that_went_are_refused_by_name(tmp_path: Path) -> None:
     live = infex.Bandit(features=features.disjoint(3, 2), policy=SOFT, log=tmp_path / "log")
     live.tell(live.ask(context=[0.1, 0.2]), 1.0)
