@@ -89,7 +89,7 @@ def check(log: Log, *, rewards: tuple[float, float] | None = None) -> LogCheck:
         words=of_log(work),
         arms=tuple(arm for arm, why in reasons.items() if why is None) if enough else (),
         others={arm: why for arm, why in reasons.items() if why is not None},
-        model=f"{features}, {work.model.words}, {work.model.ground}" if enough else None,
+        model=f"{features}; {work.model.words}" if enough else None,
         findings=findings.of_log(work),
     )
 
@@ -99,8 +99,8 @@ def _why_not(work: Groundwork, arm: int) -> str | None:
     rounds = _always(work, arm)
     reason = lacking(work, rounds)
     if reason is not None:
-        return "the log could not always play it" if "could not play" in reason else reason
-    return None if rounds.of_arm[work.design.rows].any() else "it was never drawn"
+        return "the log could not play that in all rounds" if "could not play" in reason else reason
+    return None if rounds.of_arm[work.design.rows].any() else "never drawn"
 
 
 def _always(work: Groundwork, arm: int) -> TargetRounds:
