@@ -114,6 +114,7 @@ def test_too_many_connections_are_told_when_to_come_again(tmp_path: Path) -> Non
             "1",
         )
         assert refused.headers["x-content-type-options"] == "nosniff"
+        assert refused.headers["connection"] == "close", "there is room for others"
         assert asked(service.url, "GET", "/healthz").status == 200, "whoever watches it is let in"
         ending.close()
         until(lambda: asked(service.url, "GET", DECISIONS).status == 200, "there is room again")
