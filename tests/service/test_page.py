@@ -246,15 +246,21 @@ def test_axe_finds_nothing_wrong(shop: Shop, width: int) -> None:
             driver.execute_script("location.hash = arguments[0]", place)
             what = ".card" if place == "#/" else "#when svg"
             browser.wait(driver, lambda what=what: bool(driver.find_elements(By.CSS_SELECTOR, what)))  # type: ignore[misc]
-            for scheme in ("light", "dark"):
-                feature = {"name": "prefers-color-scheme", "value": scheme}
-                driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
-                found = driver.execute_async_script("axe.run().then(arguments[arguments.length - 1])")
-                wrong = [
-                    (each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]
-                ]
-                assert wrong == [], json.dumps(wrong, indent=1)
-                assert "color-contrast" in {each["id"] for each in found["passes"]}
+            refuse_what_axe_finds(driver)
+        press(driver, "#latest tbody button")
+        browser.wait(driver, lambda: bool(driver.find_elements(By.CSS_SELECTOR, "#why svg")))
+        refuse_what_axe_finds(driver)
+
+
+def refuse_what_axe_finds(driver: Any) -> None:
+    """In light and in dark."""
+    for scheme in ("light", "dark"):
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+        found = driver.execute_async_script("axe.run().then(arguments[arguments.length - 1])")
+        wrong = [(each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]]
+        assert wrong == [], json.dumps(wrong, indent=1)
+        assert "color-contrast" in {each["id"] for each in found["passes"]}
 
 
 def test_the_page_is_light_and_loads_nothing_from_elsewhere() -> None:
