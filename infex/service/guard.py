@@ -101,7 +101,7 @@ class Guard:
             scope["infex.scopes"] = self._admitted(scope, needed)
             await self._inner(scope, self._inflows.of(receive), reply)
         except Refused as refused:
-            await reply.refuse(refused.status, refused.body)
+            await reply.refuse(refused.status, refused.body, closing=CROWDED in scope)
         except InfexError as error:
             await reply.refuse(status_of(error), refusal_of(error))
         except OtherSideGone:
@@ -122,7 +122,7 @@ class Guard:
         self._refuse_host(headers.get(b"host", b""))
         if needed is OPEN_TO_ALL:
             return OPEN_TO_ALL
-        if scope.get(CROWDED):
+        if CROWDED in scope:
             raise Refused(503, "Overloaded", "too many connections are open", "the same again, later")
         if self.closing:
             raise Refused(503, "ClosingDown", "the service is closing down", "the same again, later")

@@ -47,13 +47,9 @@ class HeadLimits(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """The head is whole; one of too many is marked, for the guard to refuse it."""
         self._went_on = True
-        most = self._most_connections
-        is_crowded = most is not None and len(self.connections) > most
-        if is_crowded:
+        if self._most_connections is not None and len(self.connections) > self._most_connections:
             self.scope[CROWDED] = True  # type: ignore[literal-required]
         super().on_headers_complete()
-        if is_crowded:
-            self.cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:
         """A piece of the body, which others limit."""

@@ -98,13 +98,15 @@ class Reply:
         await self._send({"type": "http.response.start", "status": self.status, "headers": headers})
         await self._send({"type": "http.response.body", "body": body})
 
-    async def refuse(self, status: int, refusal: RefusalAnswer) -> None:
-        """Sends a refusal, unless an answer has begun."""
+    async def refuse(self, status: int, refusal: RefusalAnswer, *, closing: bool = False) -> None:
+        """Sends a refusal, unless an answer has begun; the connection may end with it."""
         if self.status:
             raise ConnectionError("an answer that had begun could not be ended")
         headers: Headers = (NOT_KEPT,)
         if status in LATER:
             headers += ((b"retry-after", b"%d" % SECONDS_TO_RETRY),)
+        if closing:
+            headers += ((b"connection", b"close"),)
         if status == 401:
             headers += ((b"www-authenticate", b'Bearer realm="infex"'),)
         await self.answer(HttpAnswer(encoded_refusal(refusal), status, headers=headers))

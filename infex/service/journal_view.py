@@ -102,9 +102,8 @@ class JournalView:
         """Takes over sums that were kept, if they are of this journal; what came after them is read."""
         if self._sought or self._table is None:
             return
-        content = self._table.find(self.name)
-        found = None if content is None else unpacked(content)
         self._sought = True
+        found = _found(self._table, self.name)
         if found is not None and _is_of(found, store, self.name):
             with self._lock:
                 self._mark, self._sums = found.mark, found.sums
@@ -185,6 +184,13 @@ class JournalView:
             seen.state, seen.reward = STATE_OF_ENTRY[entry.kind], content.reward
         if content.reward is not None and entry.kind == EntryKind.REWARD:
             self._sums.add_reward(content.reward)
+
+
+def _found(table: PastTable, name: str) -> KeptPast | None:
+    """What is kept and can be used; a table that cannot be read keeps nothing."""
+    with contextlib.suppress(InfexError):
+        return unpacked(table.find(name) or b"")
+    return None
 
 
 def _is_of(kept: KeptPast, store: Store, name: str) -> bool:

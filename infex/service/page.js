@@ -1,6 +1,6 @@
 // The page: who looks, what is live, and all studies at a glance. One study is in study.js.
 import { make, number } from "/drawing.js";
-import { openStudy, refreshStudy } from "/study.js";
+import { openStudy, redrawStudy, refreshStudy } from "/study.js";
 
 const main = document.getElementById("main"), live = document.getElementById("live"), login = document.getElementById("login");
 const state = { studies: [], failed: {}, scopes: [], stream: null, heard: 0 };
@@ -184,5 +184,5 @@ document.getElementById("logout").addEventListener("click", () => {
 });
 addEventListener("hashchange", () => { show(true); main.focus(); scrollTo(0, 0); });
 let width = innerWidth;
-addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; show(true); } });
+addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; if (main.dataset.shows) redrawStudy(); } });
 begin();

@@ -18,7 +18,7 @@ const PANELS = [
 export function openStudy(main, study, tools) {
   here = { study, ...tools, places: {}, filters: {}, rows: "", most: FEW_ROWS };
   const place = (name, title, style) => {
-    const host = make("div", { id: name });
+    const host = make("div", { id: name }, PANELS.some((panel) => panel[0] === name) ? make("p", { class: "small soft" }, "asking the service …") : null);
     here.places[name] = host;
     return make("section", { class: `panel ${style || ""}`, "aria-label": title }, make("h3", {}, title), host);
   };
@@ -38,14 +38,32 @@ export async function refreshStudy(study) {
   mine.study = study;
   drawHead(study);
   try {
-    const path = `/v1/studies/${encodeURIComponent(study.name)}`;
-    const [past, latest] = await Promise.all([mine.ask(`${path}/past`), mine.ask(`${path}/decisions?${new URLSearchParams({ most: 200, ...mine.filters })}`)]);
+    const path = `/v1/studies/${encodeURIComponent(study.name)}`, some = mine.filters;
+    const decisions = (wanted) => mine.ask(`${path}/decisions?${new URLSearchParams({ most: 200, ...wanted })}`);
+    const [past, all, chosen] = await Promise.all([mine.ask(`${path}/past`), decisions({}), Object.keys(some).length ? decisions(some) : null]);
     if (here !== mine) return;
-    if (past.entries) drawPast(study, past, latest);
-    drawLatest(latest);
+    mine.drawn = { past, all };
+    redrawStudy();
+    fillReasons();
+    drawLatest(chosen ?? all);
     document.body.dataset.drawn = `${study.name} ${past.entries}`;
   } catch (error) {
     mine.places.head.append(make("p", { role: "alert" }, error.message));
+  }
+}
+
+// Draws the charts again, of what was heard last: for a window of another width.
+export function redrawStudy() {
+  if (!here?.drawn) return;
+  const { past, all } = here.drawn;
+  if (past.stretches.length) drawPast(here.study, past, all);
+  else sayInPanels(past.entries < here.study.figures.entries ? "The journal is being read." : "No decision yet.");
+}
+
+function sayInPanels(words) {
+  for (const [name] of PANELS) {
+    delete here.places[name].chart;
+    here.places[name].replaceChildren(make("p", { class: "small soft" }, words));
   }
 }
 
@@ -95,7 +113,6 @@ function explored(mark) {
 
 function drawPast(study, past, latest) {
   const spans = past.stretches, ends = spans.map((each) => each.last), spent = study.figures.exploration;
-  if (!spans.length) return;
   const done = cumulated(spans.map((each) => each.explored)), due = spent.next_due;
   const named = (x) => `round ${x.toLocaleString("en")}`;
   chart(here.places.when, {
@@ -159,6 +176,7 @@ function drawEstimates(latest) {
     name: `${name} (${all.length})`, mid: mean(all.map((each) => each.estimate)), low: mean(all.map((each) => each.low ?? NaN)), high: mean(all.map((each) => each.high ?? NaN)),
     other: mean(all.map((each) => each.reward).filter((reward) => reward !== null)),
   }));
+  here.places.estimates.replaceChildren();
   if (rows.length) intervals(here.places.estimates, rows, { title: "Mean estimate and interval of each arm in its latest decisions" });
   here.places.estimates.append(make("p", { class: "tip" }, "Of the latest decisions: dot the mean estimate, line the mean interval, square the mean reward that came."));
 }
@@ -210,6 +228,12 @@ function drawFilters() {
     } }, "Show more"));
 }
 
+// Reasons that have come up since the page was opened can be chosen, too.
+function fillReasons() {
+  const select = here.places.latest.querySelector("[data-filter=reason]"), known = [...select.options].map((option) => option.value);
+  for (const reason of Object.keys(here.study.figures.reasons)) if (!known.includes(reason)) select.append(make("option", { value: reason }, reason));
+}
+
 function drawLatest(latest) {
   const focused = document.activeElement?.dataset?.key;
   const rows = latest.slice(0, here.most).map((each) => {
@@ -217,7 +241,7 @@ function drawLatest(latest) {
     return make("tr", {}, cell("", make("button", { "data-key": each.key, title: "Why?", onclick: () => showWhy(each.key) }, each.key)), cell("round", number(each.round)), cell("arm", each.arm), cell("", each.explored ? make("strong", {}, each.reason) : each.reason),
       cell("estimate", number(each.estimate)), cell("reward", each.reward === null ? each.state : number(each.reward)), cell("", new Date(each.at * 1000).toLocaleTimeString()));
   });
-  here.rows.replaceChildren(...(rows.length ? rows : [make("tr", {}, make("td", { colspan: "7", class: "soft" }, "none of the latest decisions is so"))]));
+  here.rows.replaceChildren(...(rows.length ? rows : [make("tr", {}, make("td", { colspan: "7", class: "soft" }, Object.keys(here.filters).length ? "none of the latest decisions is so" : "no decision yet"))]));
   if (focused) here.rows.querySelector(`button[data-key="${CSS.escape(focused)}"]`)?.focus();
 }
 
@@ -241,7 +265,7 @@ function drawWhy(body, why) {
     body.replaceChildren(make("p", {}, `Its content is gone: ${why.state}.`));
     return;
   }
-  const proof = why.proven === true ? "proven: decided once more from the journal, it came to the same to the last bit" : why.proven === false ? "NOT the same when it was decided once more" : "cannot be proven: something it rested on was erased, or it was held out";
+  const proof = why.proven === true ? "Proven: decided once more from the journal, it came to the same to the last bit" : why.proven === false ? "NOT the same when it was decided once more" : "It cannot be proven: something it rested on was erased, or it was held out";
   const offers = make("div"), shares = make("div");
   body.replaceChildren(
     make("p", {}, `Round ${number(d.t)}: ${d.label ?? d.arm}, ${d.explored ? "explored" : "not explored"}, because “${d.reason}”. `, make("strong", {}, proof), "."),

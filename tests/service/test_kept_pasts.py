@@ -169,6 +169,13 @@ def test_a_table_that_fails_changes_nothing_that_is_shown(
     assert shown(tmp_path, table) == shown(tmp_path, None)
 
 
+def test_a_file_that_is_no_table_changes_nothing_that_is_shown(tmp_path: Path) -> None:
+    play(tmp_path, 0, 300, Clock())
+    (tmp_path / "shop.db.past").write_bytes(b"no database at all" * 100)
+    with contextlib.closing(past_table(url_in(tmp_path))) as broken:
+        assert shown(tmp_path, broken) == shown(tmp_path, None)
+
+
 def test_sums_beyond_all_measure_are_not_kept(
     tmp_path: Path, table: SQLitePasts, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,7 +35,8 @@ def asked(url: str, method: str, path: str, body: object = None, **headers: str)
     connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=PATIENCE)
     with contextlib.closing(connection):
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        connection.request(method, path, None if body is None else json.dumps(body), named)
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body)
+        connection.request(method, path, data, named)
         answer = connection.getresponse()
         return Reply(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
 
@@ -114,6 +115,7 @@ def test_too_many_connections_are_told_when_to_come_again(tmp_path: Path) -> Non
             "1",
         )
         assert refused.headers["x-content-type-options"] == "nosniff"
+        assert refused.headers["connection"] == "close", "there is room for others"
         assert asked(service.url, "GET", "/healthz").status == 200, "whoever watches it is let in"
         ending.close()
         until(lambda: asked(service.url, "GET", DECISIONS).status == 200, "there is room again")
@@ -187,3 +189,31 @@ def test_an_asynchronous_client_plays_its_fallback_too(tmp_path: Path) -> None:
         before, decision, told = asyncio.run(ask())
         check_fallback(decision, before)
         assert told == "fallback"
+
+
+def test_decisions_that_wait_for_rewards_are_limited(tmp_path: Path) -> None:
+    with pricing(tmp_path, pending=2) as (service, _):
+        service.let_go(1000)
+        keys = [{"key": f"k{number}", "context": CONTEXT} for number in range(3)]
+        assert [asked(service.url, "POST", DECISIONS, key).status for key in keys[:2]] == [200, 200]
+        refused = asked(service.url, "POST", DECISIONS, keys[2])
+        assert (refused.status, refused.headers["retry-after"]) == (429, "1")
+        assert "2 decisions wait" in refused.json["message"]
+        rewards = "/v1/studies/pricing/rewards"
+        assert asked(service.url, "POST", rewards, {"key": "k0", "reward": 1.0}).status == 200
+        assert asked(service.url, "POST", DECISIONS, keys[2]).json["round"] == 3
+
+
+def test_what_is_too_much_or_for_another_host_is_refused_by_name(tmp_path: Path) -> None:
+    with pricing(tmp_path, arms=4, body=50_000) as (service, _):
+        deep = b'{"name":"x","policy":' + b'{"a":' * 5000 + b"1" + b"}" * 5001
+        for path, body, status, field in (
+            (DECISIONS, {"key": "k", "arms": [[1.0]] * 5}, 422, "arms"),
+            (DECISIONS, {"key": "k", "context": [0.0] * 50_000}, 413, "body"),
+            ("/v1/studies", deep, 422, "body"),
+        ):
+            refused = asked(service.url, "POST", path, body)
+            assert (refused.status, refused.json["field"]) == (status, field), refused.body[:200]
+        other = asked(service.url, "GET", DECISIONS, Host="evil.example")
+        assert (other.status, other.json["field"]) == (421, "Host")
+        assert asked(service.url, "GET", DECISIONS).json == [], "nothing was decided"

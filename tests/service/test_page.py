@@ -21,6 +21,9 @@ from tests.waiting import PATIENCE
 SHOP = infex.features.disjoint(["tea", "juice", "water"], context=infex.features.table({"age": (18, 90)}))
 POLICY = infex.Infex(infex.LinUCB(), infex.guarded(infex.every(5), 40.0))
 
+REASONS = "return [...document.querySelectorAll('#latest tbody tr')].map((row) => row.cells[3].textContent)"
+PANELS = "return [...document.querySelectorAll('.panel > div')].map((panel) => panel.innerText)"
+
 
 class Shop:
     """A service with two studies, the tokens of an admin and of a reader, and a browser."""
@@ -134,14 +137,11 @@ def test_filters_reasons_and_charts_work_by_keyboard(shop: Shop) -> None:
     with browser.tab(shop.driver) as driver:
         enter(driver, shop, shop.reader, "#/study/pricing")
         Select(driver.find_element(By.CSS_SELECTOR, "[data-filter=explored]")).select_by_value("true")
-        reasons = (
-            "return [...document.querySelectorAll('#latest tbody tr')].map((row) => row.cells[3].textContent)"
-        )
-        browser.wait(driver, lambda: set(driver.execute_script(reasons)) == {"scheduled"})
+        browser.wait(driver, lambda: set(driver.execute_script(REASONS)) == {"scheduled"})
         key = press(driver, "#latest tbody button").get("key")
         dialog = driver.find_element(By.ID, "why")
         browser.wait(driver, lambda: dialog.get_attribute("data-shown") == key)
-        assert "proven" in dialog.text
+        assert "Proven" in dialog.text
         assert "NOT" not in dialog.text
         assert len(dialog.find_elements(By.CSS_SELECTOR, "circle")) == 3, "one for each offer"
         assert "age" in dialog.text
@@ -160,6 +160,40 @@ def test_filters_reasons_and_charts_work_by_keyboard(shop: Shop) -> None:
         chart.send_keys(Keys.ESCAPE)
         assert driver.execute_script(line) == before
         assert refused_logs(driver) == []
+
+
+@pytest.mark.browser
+def test_a_window_of_another_width_keeps_what_was_typed_and_chosen(shop: Shop) -> None:
+    with browser.tab(shop.driver) as driver:
+        enter(driver, shop, shop.admin, "#/study/pricing")
+        driver.find_element(By.ID, "reason").send_keys("half a reason")
+        estimates = "return document.querySelector('#estimates').textContent"
+        before = driver.execute_script(estimates)
+        Select(driver.find_element(By.CSS_SELECTOR, "[data-filter=explored]")).select_by_value("true")
+        browser.wait(driver, lambda: set(driver.execute_script(REASONS)) == {"scheduled"})
+        box = "return document.querySelector('#when svg').getAttribute('viewBox')"
+        wide = driver.execute_script(box)
+        size = {"width": 700, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        browser.wait(driver, lambda: driver.execute_script(box) != wide)
+        assert driver.find_element(By.ID, "reason").get_attribute("value") == "half a reason"
+        explored = driver.find_element(By.CSS_SELECTOR, "[data-filter=explored]")
+        assert explored.get_attribute("value") == "true"
+        assert driver.execute_script(estimates) == before, "the filter is of the table alone"
+        assert is_as_wide_as_the_window(driver)
+
+
+@pytest.mark.browser
+def test_a_study_without_decisions_says_so_in_every_panel(shop: Shop) -> None:
+    with browser.tab(shop.driver) as driver:
+        driver.get(f"{shop.url}/#/study/paused")
+        browser.wait(driver, lambda: driver.execute_script("return document.body.dataset.drawn") == "login")
+        driver.switch_to.active_element.send_keys(shop.reader, Keys.ENTER)
+
+        def silent() -> list[str]:
+            return [text for text in driver.execute_script(PANELS) if "o decision yet" in text]
+
+        browser.wait(driver, lambda: len(silent()) == len(driver.execute_script(PANELS)) == 9)
 
 
 @pytest.mark.browser
@@ -212,15 +246,21 @@ def test_axe_finds_nothing_wrong(shop: Shop, width: int) -> None:
             driver.execute_script("location.hash = arguments[0]", place)
             what = ".card" if place == "#/" else "#when svg"
             browser.wait(driver, lambda what=what: bool(driver.find_elements(By.CSS_SELECTOR, what)))  # type: ignore[misc]
-            for scheme in ("light", "dark"):
-                feature = {"name": "prefers-color-scheme", "value": scheme}
-                driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
-                found = driver.execute_async_script("axe.run().then(arguments[arguments.length - 1])")
-                wrong = [
-                    (each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]
-                ]
-                assert wrong == [], json.dumps(wrong, indent=1)
-                assert "color-contrast" in {each["id"] for each in found["passes"]}
+            refuse_what_axe_finds(driver)
+        press(driver, "#latest tbody button")
+        browser.wait(driver, lambda: bool(driver.find_elements(By.CSS_SELECTOR, "#why svg")))
+        refuse_what_axe_finds(driver)
+
+
+def refuse_what_axe_finds(driver: Any) -> None:
+    """In light and in dark."""
+    for scheme in ("light", "dark"):
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+        found = driver.execute_async_script("axe.run().then(arguments[arguments.length - 1])")
+        wrong = [(each["id"], [node["html"] for node in each["nodes"]]) for each in found["violations"]]
+        assert wrong == [], json.dumps(wrong, indent=1)
+        assert "color-contrast" in {each["id"] for each in found["passes"]}
 
 
 def test_the_page_is_light_and_loads_nothing_from_elsewhere() -> None:
