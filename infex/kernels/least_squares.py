@@ -12,7 +12,7 @@ CLEAR = 1e-6  # a pivot that is no smaller, against its diagonal, is no work of 
 RANK = 1e-13  # how small, against the largest, a pivot counts as nothing
 WORK = 1e7  # numbers that descent may look at: few sweeps over many coefficients, many over few
 POLISH = 10
-ROUNDING = 1e-10  # of moments: what rounding leaves of slopes that should be 0
+SLOPE_ROUNDING = 1e-10  # of moments: what rounding leaves of slopes that should be 0
 REACHED_ZERO, AT_MINIMUM, LOST = 0, 1, 2  # what a step of polishing came to
 SMALLEST_CHANGE = 1e-10  # the change of a coefficient, against the largest, at which descent stops
 
@@ -261,4 +261,4 @@ def slope_rounding(moment: Floats, strength: float) -> float:
     largest = 0.0
     for i in range(moment.size):
         largest = larger(largest, abs(moment[i]))
-    return ROUNDING * (largest + strength)
+    return SLOPE_ROUNDING * (largest + strength)

@@ -19,10 +19,11 @@ from infex.kernels.calling import throw
 from infex.kernels.handing import handed
 from infex.kernels.layout import aligned, blank
 from infex.linear.regression import checked_penalty
-from infex.policies import Greedy, Policy
+from infex.policies import Greedy
 from infex.simulation.course import Course, course_of
 from infex.simulation.ledger import Ledger
 from infex.simulation.run import Run
+from infex.simulation.terms import RunTerms
 from infex.streams import SettableGenerator, start, stream
 
 Task = tuple[Any, int]  # an instance and a seed
@@ -48,29 +49,19 @@ THREAD_GENERATORS = ThreadGenerators()
 
 
 def play_batch(
-    tasks: Sequence[Task],
-    policy: Policy,
-    label: str,
-    course: Course,
-    horizon: int,
-    penalty: float,
-    record: bool,
-    learnt: Floats | None = None,
+    tasks: Sequence[Task], terms: RunTerms, course: Course, learnt: Floats | None = None
 ) -> list[Run]:
-    """The runs of tasks whose problems have one shape and one law; `label` names the policy's draws.
+    """The runs of tasks whose problems have one shape and one law.
 
     `learnt` are the sums of rewards that were seen before round 1, as `RidgeStatistics.snapshot` has them.
     """
     compile_loop()
     if not THREAD_GENERATORS.policy.known and len(tasks) > 1:
-        return [
-            play_batch([task], policy, label, course, horizon, penalty, record, learnt)[0] for task in tasks
-        ]
-    ledger = Ledger(len(tasks), len(tasks[0][0].arms), horizon, record)
+        return [play_batch([task], terms, course, learnt)[0] for task in tasks]
+    ledger = Ledger(len(tasks), len(tasks[0][0].arms), terms.horizon, terms.record)
     begun = time.perf_counter()
-    _play(tasks, label, course, penalty, ledger, NOTHING_LEARNT if learnt is None else learnt)
-    times = ledger.seconds(time.perf_counter() - begun)
-    return [ledger.run(row, instance, policy, seed, times[row]) for row, (instance, seed) in enumerate(tasks)]
+    _play(tasks, terms, course, ledger, NOTHING_LEARNT if learnt is None else learnt)
+    return ledger.runs(tasks, terms.policy, time.perf_counter() - begun)
 
 
 @functools.cache
@@ -79,26 +70,25 @@ def compile_loop() -> None:
     instance = LinearInstance(np.ones((1, 1)), np.zeros(1))
     course = course_of(Greedy())
     assert course is not None
-    _play([(instance, 0)], "", course, 1.0, Ledger(1, 1, 2, record=False))
+    _play([(instance, 0)], RunTerms(Greedy(), "", 2), course, Ledger(1, 1, 2, record=False))
 
 
 def _play(
     tasks: Sequence[Task],
-    label: str,
+    terms: RunTerms,
     course: Course,
-    penalty: float,
     ledger: Ledger,
     learnt: Floats = NOTHING_LEARNT,
 ) -> None:
     instance = tasks[0][0]
     form, once = course.form, ledger.horizon <= CHUNK
-    state = scratch(instance, penalty, 0, once)
-    apart = scratch(instance, penalty, 1, once) if form.own else state
+    state = scratch(instance, terms.penalty, 0, once)
+    apart = scratch(instance, terms.penalty, 1, once) if form.own else state
     if form.schedule is None and form.base.reads == bases.READS_NOTHING:
         state = state._replace(board=np.zeros((4, 0)))  # so nobody keeps it up
     which, arrays = gathered(tasks)
     law, noise = instance.law.kind, instance.noise
-    generators = generators_of(tasks, label, alone=not once)
+    generators = generators_of(tasks, terms.label, alone=not once)
     for t in range(1, ledger.horizon + 1, CHUNK):
         end = min(t + CHUNK - 1, ledger.horizon)
         exploring = course.exploring(t, end)

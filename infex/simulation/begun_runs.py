@@ -8,13 +8,12 @@ from infex.environments import ChangingInstance, ContextualInstance, Instance, L
 from infex.errors import InvalidSetting
 from infex.linear import RidgeStatistics
 from infex.linear.block_ridge import BlockRidge
-from infex.policies.traits import Policy
 from infex.simulation.batch import Task, play_batch
 from infex.simulation.contextual_plays import play_contextual
 from infex.simulation.course import Course
 from infex.simulation.opened import play_open
-from infex.simulation.remembered import stream_name
 from infex.simulation.run import Run
+from infex.simulation.terms import RunTerms
 
 Beginning = RidgeStatistics | BlockRidge
 
@@ -45,34 +44,16 @@ def _refuse(learnt: Beginning, problem: Instance) -> None:
         raise InvalidSetting("runs begin with what was learnt only if rewards come at once")
 
 
-def begun_with(
-    learnt: Beginning,
-    tasks: Sequence[Task],
-    policy: Policy,
-    course: Course,
-    horizon: int,
-    penalty: float,
-    record: bool,
-) -> list[Run]:
+def begun_with(learnt: Beginning, tasks: Sequence[Task], terms: RunTerms, course: Course) -> list[Run]:
     """The runs of tasks whose problems are alike."""
-    label, first = stream_name(policy), tasks[0][0]
+    first = tasks[0][0]
     if isinstance(first, LinearInstance) and first.is_plain:
         assert isinstance(learnt, RidgeStatistics)
-        return play_batch(tasks, policy, label, course, horizon, penalty, record, learnt.snapshot())
-    return [_alone(learnt, task, policy, label, course, horizon, penalty, record) for task in tasks]
+        return play_batch(tasks, terms, course, learnt.snapshot())
+    return [_alone(learnt, task, terms, course) for task in tasks]
 
 
-def _alone(
-    learnt: Beginning,
-    task: Task,
-    policy: Policy,
-    label: str,
-    course: Course,
-    horizon: int,
-    penalty: float,
-    record: bool,
-) -> Run:
-    instance, seed = task
+def _alone(learnt: Beginning, task: Task, terms: RunTerms, course: Course) -> Run:
     if isinstance(learnt, BlockRidge):
-        return play_contextual(instance, policy, label, horizon, seed, penalty, record, learnt=learnt)
-    return play_open(instance, policy, label, course, horizon, seed, penalty, record, learnt=learnt)
+        return play_contextual(*task, terms, learnt=learnt)
+    return play_open(*task, terms, course, learnt=learnt)

@@ -23,7 +23,7 @@ from infex.kernels.world import BadReward, World
 from infex.linear import Memory, Separate
 from infex.linear.block_ridge import BlockRidge
 from infex.linear.estimating import Estimator, Statistics
-from infex.policies import Greedy, Policy
+from infex.policies import Greedy
 from infex.policies.traits import traits_of
 from infex.rounds import Player
 from infex.simulation.batch import wrong
@@ -31,6 +31,7 @@ from infex.simulation.course import Course, course_of
 from infex.simulation.ledger import Ledger
 from infex.simulation.opened import Interpreter
 from infex.simulation.run import Run
+from infex.simulation.terms import RunTerms
 from infex.streams import stream
 
 NO_COLUMNS = np.zeros((0, 0, 0))  # of their own: a context is what all see
@@ -38,20 +39,14 @@ NO_COLUMNS = np.zeros((0, 0, 0))  # of their own: a context is what all see
 
 def play_contextual(
     instance: ContextualInstance,
-    policy: Policy,
-    label: str,
-    horizon: int,
     seed: int,
-    penalty: float,
-    record: bool,
+    terms: RunTerms,
     estimator: Estimator | None = None,
     narrows: bool = True,
     learnt: BlockRidge | None = None,
 ) -> Run:
-    """One run of a policy whose draws are named by a label.
-
-    It begins with what was `learnt` by ridge before, but for a base that keeps own data.
-    """
+    """One run; it begins with what was `learnt` by ridge before, but for a base that keeps own data."""
+    policy, label, horizon, penalty, record = terms
     source, late = RewardSource(instance.law, seed, instance.key), checked_late(instance.late)
     course = course_of(policy, estimator) if late is None else None
     course = course if course is not None and course.is_hot else None

@@ -13,32 +13,23 @@ from infex.environments import LinearInstance
 from infex.kernels.fixed_runs import Rewarding, State
 from infex.kernels.regret import EXPLORED
 from infex.kernels.sparse_runs import Sparse, play_sparse_rounds
-from infex.policies import Policy
 from infex.policies.form import LassoForm
 from infex.simulation import batch
 from infex.simulation.ledger import Ledger
 from infex.simulation.ols_runs import forced_rounds
 from infex.simulation.run import Run
+from infex.simulation.terms import RunTerms
 from infex.streams import stream
 
 
-def play_sparse(
-    instance: LinearInstance,
-    policy: Policy,
-    form: LassoForm,
-    label: str,
-    horizon: int,
-    seed: int,
-    penalty: float,
-    record: bool,
-) -> Run:
-    """One run; `label` names the policy's draws."""
+def play_sparse(instance: LinearInstance, seed: int, terms: RunTerms, form: LassoForm) -> Run:
+    """One run."""
     compile_sparse()
-    ledger = Ledger(1, len(instance.arms), horizon, record)
-    draws = instance.draws(seed), stream(seed, "policy", label, instance.key)
+    ledger = Ledger(1, len(instance.arms), terms.horizon, terms.record)
+    draws = instance.draws(seed), stream(seed, "policy", terms.label, instance.key)
     begun = time.perf_counter()
-    ledger.volumes[0] = _play(instance, form, ledger, penalty, *draws)
-    return ledger.run(0, instance, policy, seed, time.perf_counter() - begun)
+    ledger.volumes[0] = _play(instance, form, ledger, terms.penalty, *draws)
+    return ledger.run(0, instance, terms.policy, seed, time.perf_counter() - begun)
 
 
 @functools.cache

@@ -1,5 +1,6 @@
 """What runs leave behind, as arrays with one row for each run."""
 
+from collections.abc import Sequence
 from typing import final
 
 import numpy as np
@@ -62,6 +63,11 @@ class Ledger:
             rewards=self.rewards[row] if self.record else None,
             losses=self.losses[row] if self.record else None,
         )
+
+    def runs(self, tasks: Sequence[tuple[Instance, int]], policy: Policy, elapsed: float) -> list[Run]:
+        """All runs, of these problems and seeds, which took so many seconds together."""
+        times = self.seconds(elapsed)
+        return [self.run(row, where, policy, seed, times[row]) for row, (where, seed) in enumerate(tasks)]
 
     def seconds(self, elapsed: float) -> list[float]:
         """What each run took of the time of all, by the processor's own clock if it has one."""

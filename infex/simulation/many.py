@@ -30,6 +30,7 @@ from infex.simulation.playing import checked_horizon, checked_instance, plain_ri
 from infex.simulation.remembered import stream_name
 from infex.simulation.run import Run
 from infex.simulation.stateful import play_stateful
+from infex.simulation.terms import RunTerms
 
 # What one compiled call may hold: runs, rounds, and numbers in the arms of its problems.
 RUNS_IN_A_CALL = 64
@@ -102,13 +103,14 @@ def play_many(
         course = course._replace(listed=exploring_rounds(course.form.schedule, 1, horizon))
 
     play_some = play_batch if course.is_hot else play_stateful
+    terms = RunTerms(policy, stream_name(policy), horizon, penalty, record)
 
     def some(batch: list[Task]) -> list[Run]:
         if learnt is not None:
-            return begun_with(learnt, batch, policy, course, horizon, penalty, record)
+            return begun_with(learnt, batch, terms, course)
         if len(batch) == 1:
             return [_alone(policy, batch[0], horizon, penalty, record, estimator, pending)]
-        return play_some(batch, policy, stream_name(policy), course, horizon, penalty, record)
+        return play_some(batch, terms, course)
 
     if any(has_own_code(problem) for problem in problems) or course.calls_user(horizon > CHUNK):
         threads = 1  # a user's code is not called from several threads at once

@@ -19,24 +19,17 @@ from infex.policies.forced_sampling import Rule, is_forced
 from infex.simulation.batch import CHUNK
 from infex.simulation.ledger import Ledger
 from infex.simulation.run import Run
+from infex.simulation.terms import RunTerms
 from infex.streams import stream
 
 
-def play_forced(
-    instance: LinearInstance,
-    policy: OLSBandit,
-    label: str,
-    horizon: int,
-    seed: int,
-    penalty: float,
-    record: bool,
-) -> Run:
-    """One run; `label` names the policy's draws."""
+def play_forced(instance: LinearInstance, seed: int, terms: RunTerms, policy: OLSBandit) -> Run:
+    """One run."""
     compile_forced()
-    penalty = checked_penalty(penalty)
+    horizon, penalty = terms.horizon, checked_penalty(terms.penalty)
     forced_rounds(policy.rule, policy.scale_for(instance.arms.shape[1]), 1, min(CHUNK, horizon))
-    ledger = Ledger(1, len(instance.arms), horizon, record)
-    draws = instance.draws(seed), stream(seed, "policy", label, instance.key)
+    ledger = Ledger(1, len(instance.arms), horizon, terms.record)
+    draws = instance.draws(seed), stream(seed, "policy", terms.label, instance.key)
     begun = time.perf_counter()
     truth = _play(instance, policy, ledger, penalty, *draws)
     seconds = time.perf_counter() - begun

@@ -32,6 +32,7 @@ from infex.simulation.ledger import Ledger
 from infex.simulation.run import Run
 from infex.simulation.setting_up import Setup, Shape, post_of, weights_of
 from infex.simulation.stateful import in_words, raise_fault
+from infex.simulation.terms import RunTerms
 from infex.streams import stream
 
 READ_PULLS = (PLAIN_UCB, GAUSSIAN_TS, PLAIN_HYBRID)
@@ -39,13 +40,9 @@ READ_PULLS = (PLAIN_UCB, GAUSSIAN_TS, PLAIN_HYBRID)
 
 def play_open(
     instance: Instance,
-    policy: Policy,
-    label: str,
-    course: Course | None,
-    horizon: int,
     seed: int,
-    penalty: float,
-    record: bool,
+    terms: RunTerms,
+    course: Course | None,
     estimator: Estimator | None = None,
     narrows: bool = True,
     learnt: RidgeStatistics | None = None,
@@ -54,6 +51,7 @@ def play_open(
 
     It begins with what was `learnt` by ridge before, but for a base that keeps own data.
     """
+    policy, label, horizon, penalty, record = terms
     source = RewardSource(instance.law, seed, instance.key)
     ledger = Ledger(1, instance.count, horizon, record)
     rng = stream(seed, "policy", label, instance.key)

@@ -33,6 +33,7 @@ from infex.simulation.opened import play_open
 from infex.simulation.remembered import asks_for_problem, form_of, stream_name
 from infex.simulation.run import Run
 from infex.simulation.stateful import play_stateful
+from infex.simulation.terms import RunTerms
 from infex.streams import stream
 
 MOST_ROUNDS = 10**15  # floats count them exactly
@@ -76,7 +77,8 @@ def play(
     warn_of_means(instance, policy)
     penalty, estimator = plain_ridge(penalty, checked_estimator(estimator))
     played = told(policy, instance, horizon)
-    run = _play(instance, played, stream_name(policy), horizon, seed, penalty, record, estimator, narrowing)
+    terms = RunTerms(played, stream_name(policy), horizon, penalty, record)
+    run = _play(instance, seed, terms, estimator, narrowing)
     return run if run.policy is policy else dataclasses.replace(run, policy=policy)
 
 
@@ -85,7 +87,7 @@ def play_named(
 ) -> Run:
     """The same with draws that are named by a label: two policies with one label draw the same numbers."""
     played = told(policy, instance, horizon)
-    return _play(instance, played, label, horizon, seed, 1.0, record, None)
+    return _play(instance, seed, RunTerms(played, label, horizon, record=record), None)
 
 
 def told(policy: Policy, instance: Instance, horizon: int) -> Policy:
@@ -107,33 +109,23 @@ def plain_ridge(penalty: float, estimator: Estimator | None) -> tuple[float, Est
 
 
 def _play(
-    instance: Instance,
-    policy: Policy,
-    label: str,
-    horizon: int,
-    seed: int,
-    penalty: float,
-    record: bool,
-    estimator: Estimator | None,
-    narrowing: bool = True,
+    instance: Instance, seed: int, terms: RunTerms, estimator: Estimator | None, narrowing: bool = True
 ) -> Run:
-    """One run of a policy whose draws are named by a label."""
+    """One run."""
+    policy, label, horizon, penalty, record = terms
     if isinstance(instance, ContextualInstance):
-        return play_contextual(instance, policy, label, horizon, seed, penalty, record, estimator, narrowing)
-    if not (isinstance(instance, LinearInstance) and instance.is_plain):
-        course = course_of(policy, estimator)
-        return play_open(
-            instance, policy, label, course, horizon, seed, penalty, record, estimator, narrowing
-        )
+        return play_contextual(instance, seed, terms, estimator, narrowing)
     course = course_of(policy, estimator)
+    if not (isinstance(instance, LinearInstance) and instance.is_plain):
+        return play_open(instance, seed, terms, course, estimator, narrowing)
     form = form_of(policy) if estimator is None else None
     if isinstance(form, ForcedForm) and isinstance(policy, OLSBandit):
-        return play_forced(instance, policy, label, horizon, seed, penalty, record)
+        return play_forced(instance, seed, terms, policy)
     if isinstance(form, LassoForm):
-        return play_sparse(instance, policy, form, label, horizon, seed, penalty, record)
+        return play_sparse(instance, seed, terms, form)
     if course is not None:
         play_some = play_batch if course.is_hot else play_stateful
-        return play_some([(instance, seed)], policy, label, course, horizon, penalty, record)[0]
+        return play_some([(instance, seed)], terms, course)[0]
     apart = traits_of(policy).uses_explored
     player = Player(policy, Memory.empty(np.ascontiguousarray(instance.arms.T), penalty, apart, estimator))
     ledger = Ledger(1, len(instance.arms), horizon, record)

@@ -13,34 +13,26 @@ from infex.errors import InvalidChoice, InvalidReward
 from infex.kernels import bases
 from infex.kernels.calling import throw
 from infex.kernels.stateful_runs import play_stateful_batch
-from infex.policies import UCB1, Policy
+from infex.policies import UCB1
 from infex.simulation import batch
 from infex.simulation.batch import Task, gathered, generators_of, wrong
 from infex.simulation.course import Course, course_of
 from infex.simulation.ledger import Ledger
 from infex.simulation.run import Run
 from infex.simulation.setting_up import Setup, Shape, no_post, weights_of
+from infex.simulation.terms import RunTerms
 
 
-def play_stateful(
-    tasks: Sequence[Task],
-    policy: Policy,
-    label: str,
-    course: Course,
-    horizon: int,
-    penalty: float,
-    record: bool,
-) -> list[Run]:
+def play_stateful(tasks: Sequence[Task], terms: RunTerms, course: Course) -> list[Run]:
     """The runs of tasks whose problems have one shape and one law, as `batch.play_batch` gives them."""
     compile_stateful()
     if not batch.THREAD_GENERATORS.policy.known and len(tasks) > 1:
-        return [play_stateful([task], policy, label, course, horizon, penalty, record)[0] for task in tasks]
-    ledger = Ledger(len(tasks), len(tasks[0][0].arms), horizon, record)
-    setup = Setup(Shape(*tasks[0][0].arms.T.shape), course, penalty, horizon)
+        return [play_stateful([task], terms, course)[0] for task in tasks]
+    ledger = Ledger(len(tasks), len(tasks[0][0].arms), terms.horizon, terms.record)
+    setup = Setup(Shape(*tasks[0][0].arms.T.shape), course, terms.penalty, terms.horizon)
     begun = time.perf_counter()
-    _play(tasks, label, setup, ledger)
-    times = ledger.seconds(time.perf_counter() - begun)
-    return [ledger.run(row, instance, policy, seed, times[row]) for row, (instance, seed) in enumerate(tasks)]
+    _play(tasks, terms.label, setup, ledger)
+    return ledger.runs(tasks, terms.policy, time.perf_counter() - begun)
 
 
 @functools.cache

@@ -7,7 +7,7 @@ import pytest
 
 import infex
 from infex import OLSBandit, environments
-from infex.simulation import playing
+from infex.simulation import ols_runs, playing
 
 
 @pytest.mark.compiled
@@ -28,3 +28,16 @@ def test_both_loops_play_the_same_arms(
     plain = infex.play(instance, policy, 300, seed, record=True)
     np.testing.assert_array_equal(compiled.arms, plain.arms)
     np.testing.assert_array_equal(compiled.rewards, plain.rewards)
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 40, 150])
+@pytest.mark.parametrize("scale", [1.0, 20.0, 500.0])
+def test_a_run_in_parts_is_that_of_one(chunk: int, scale: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts may be forced all through, begin before the first round that is not forced, or after it."""
+    instance = environments.gaussian(dim=4, arms=9, seed=2)
+    whole = infex.play(instance, OLSBandit(scale=scale), 300, record=True)
+    monkeypatch.setattr(ols_runs, "CHUNK", chunk)
+    parts = infex.play(instance, OLSBandit(scale=scale), 300, record=True)
+    np.testing.assert_array_equal(parts.arms, whole.arms)
+    assert parts.explored == whole.explored
+    assert parts.volume == pytest.approx(whole.volume, rel=1e-12)

@@ -83,8 +83,8 @@ def test_each_run_has_its_own_share_of_the_time(monkeypatch: pytest.MonkeyPatch)
     """Of ten seconds that a call took, by the ticks that the loop counted."""
     clock, plainly = Clock(), batch._play
 
-    def timed(tasks: Any, label: Any, found: Any, penalty: Any, ledger: Any, learnt: Any) -> None:
-        plainly(tasks, label, found, penalty, ledger, learnt)
+    def timed(tasks: Any, terms: Any, found: Any, ledger: Any, learnt: Any) -> None:
+        plainly(tasks, terms, found, ledger, learnt)
         assert ledger.times.all() == has_ticks()
         ledger.times[:] = range(1, len(tasks) + 1)
         clock.now += 10.0
