@@ -116,7 +116,8 @@ def _decide(desk: Desk, now: int, question: KeyedRequest) -> tuple[Decision, int
     """Decides for a key that has no decision; its entry."""
     decided = decide_own(desk.standing.bandit, question.request.options, question.key)
     key, unit, request = question
-    number = _write_decisions(desk, now, [question], [decided])  # before anything has changed: it may fail
+    content = decision_content(decided, request.encoded)
+    number = desk.write(EntryKind.DECISION, key, unit, now, content)  # it may fail: nothing has changed yet
     enter_own(desk.standing.bandit, decided)
     desk.standing.begin(number, key, unit, now, decided, request.digest)
     return decided.decision, number
