@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 FEWEST_DUE = 2  # exploring rounds for which it takes less time
 
 
-class Played(NamedTuple):
+class OptimisticAnswers(NamedTuple):
     """The arms that are played, the greedy ones and their estimates, and sums over what is pending then."""
 
     answers: Greedily
@@ -60,7 +60,9 @@ def ask_optimistically(bandit: Bandit, questions: Questions, keys: list[str] | N
     return decisions
 
 
-def _enter(bandit: Bandit, shortcut: Shortcut, due: Integers, played: Played, decisions: Decisions) -> None:
+def _enter(
+    bandit: Bandit, shortcut: Shortcut, due: Integers, played: OptimisticAnswers, decisions: Decisions
+) -> None:
     """Enters all decisions into the account, and has them wait for their rewards."""
     answers, account = played.answers, bandit._player.account
     losses = np.maximum(played.best[due] - answers.means[due], 0.0)
@@ -83,7 +85,7 @@ def _plain_rows(bandit: Bandit, questions: Questions) -> Floats | None:
 
 def _played(
     ridge: BlockRidge, foresight: Foresight | None, inside: Floats, due: Integers, betas: Floats
-) -> Played | None:
+) -> OptimisticAnswers | None:
     """What is played in each context; None if some number is none."""
     count = len(inside)
     arms, means, widths = np.empty(count, dtype=np.int64), np.empty(count), np.empty(count)
@@ -96,7 +98,7 @@ def _played(
         return None
     widths_in_blocks(ridge.solved, inside, order_of_arms(arms, ridge.layout.arms), arms, widths)
     answers = Greedily(arms, means, widths, Grounds.in_blocks(arms, inside))
-    return Played(answers, greedy, best, ahead.awaited)
+    return OptimisticAnswers(answers, greedy, best, ahead.awaited)
 
 
 def _awaited(foresight: Foresight | None) -> Integers | None:
@@ -112,7 +114,7 @@ def _decisions(
     bandit: Bandit,
     shortcut: Shortcut,
     due: Integers,
-    played: Played,
+    played: OptimisticAnswers,
     betas: Floats,
     questions: Questions,
     keys: list[str] | None,

@@ -28,8 +28,8 @@ from infex.kernels.small_ridges import width_of_block
 
 MOST_UPDATES = 256  # of an inverse, until it is computed anew
 FEW_UPDATES = 16  # that take less time at once than to compute it anew
-LOOSE = 1e-11  # what so many updates may change x'W x by, for each feature, against the trace of V^-1
-COARSE = 1e-14  # what rounding of sums may change it by, for each decision pending too
+UPDATE_SLACK = 1e-11  # what so many updates may change x'W x by, for each feature, against the trace of V^-1
+AWAITED_SLACK = 1e-14  # what rounding of sums may change it by, for each decision pending too
 
 
 class Ahead(NamedTuple):
@@ -51,7 +51,7 @@ class Ahead(NamedTuple):
     slack: Floats  # (K,)
 
 
-class Batch(NamedTuple):
+class ContextBatch(NamedTuple):
     """What was learnt, all contexts of a batch, and room to work with."""
 
     solved: Floats
@@ -65,11 +65,11 @@ class Batch(NamedTuple):
     along: Floats  # (c,)
 
 
-def batch_of(solved: Floats, runs: Floats, contexts: Floats) -> Batch:
+def batch_of(solved: Floats, runs: Floats, contexts: Floats) -> ContextBatch:
     """That of contexts, (n, c)."""
     count, size = contexts.shape
     room = np.empty((PARTS, size, TILE)), np.empty(TILE), np.empty(TILE, dtype=np.int64), np.empty(size)
-    return Batch(solved, runs, contexts, np.arange(count), np.ones(count), *room)
+    return ContextBatch(solved, runs, contexts, np.arange(count), np.ones(count), *room)
 
 
 def ahead_of(solved: Floats, runs: Floats, awaited: Integers | None, count: int) -> Ahead:
@@ -91,7 +91,7 @@ def slack_of(solved: Floats, awaited: Integers, count: int) -> Floats:
     size = solved.shape[2]
     trace = (solved[:, :size] ** 2).sum(axis=(1, 2))
     pending = np.trace(awaited[:, 0], axis1=1, axis2=2) / UNITS + count
-    slack: Floats = trace * size * (LOOSE + COARSE * trace * pending)
+    slack: Floats = trace * size * (UPDATE_SLACK + AWAITED_SLACK * trace * pending)
     return slack
 
 
@@ -110,7 +110,7 @@ def invert(factor: Floats, inverse: Floats) -> None:
 
 @compiled
 def decide_ahead(
-    batch: Batch,
+    batch: ContextBatch,
     thetas: Floats,
     due: Integers,
     betas: Floats,
@@ -215,7 +215,7 @@ def leading(lower: Floats, upper: Floats) -> int:
 
 @inlined
 def exactly_leading(
-    ahead: Ahead, batch: Batch, x: Floats, betas: Floats, scores: Floats, lower: Floats, upper: Floats
+    ahead: Ahead, batch: ContextBatch, x: Floats, betas: Floats, scores: Floats, lower: Floats, upper: Floats
 ) -> int:
     """The best arm by exact bounds of all that may be it."""
     limit = least_leading(lower)
@@ -230,7 +230,7 @@ def exactly_leading(
 
 
 @inlined
-def keep_up(ahead: Ahead, batch: Batch) -> None:
+def keep_up(ahead: Ahead, batch: ContextBatch) -> None:
     """Brings the inverse of every arm up to date."""
     for k in range(ahead.unread.size):
         unread = ahead.unread[k]
@@ -241,7 +241,7 @@ def keep_up(ahead: Ahead, batch: Batch) -> None:
 
 
 @inlined
-def update(ahead: Ahead, k: int, batch: Batch) -> None:
+def update(ahead: Ahead, k: int, batch: ContextBatch) -> None:
     """Brings the inverse of one arm up to date, decision by decision."""
     n = ahead.latest[k]
     for _ in range(ahead.unread[k]):
@@ -273,7 +273,7 @@ def take_pair(inverse: Floats, k: int, contexts: Floats, n: int, along: Floats) 
 
 
 @compiled
-def renew(ahead: Ahead, k: int, batch: Batch) -> None:
+def renew(ahead: Ahead, k: int, batch: ContextBatch) -> None:
     """Computes the factor and inverse of one arm anew, from sums that all its decisions are in."""
     sum_up(ahead, k, batch)
     ahead.unread[k], ahead.updates[k] = 0, 0
@@ -283,7 +283,7 @@ def renew(ahead: Ahead, k: int, batch: Batch) -> None:
 
 
 @compiled
-def sum_up(ahead: Ahead, k: int, batch: Batch) -> None:
+def sum_up(ahead: Ahead, k: int, batch: ContextBatch) -> None:
     """Brings all decisions on one arm into its sums."""
     sums, own, n, size = ahead.awaited[k], batch.own, ahead.latest[k], 0
     while n >= 0:

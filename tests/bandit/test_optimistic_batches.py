@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from infex import Bandit, Decisions, FixedBonusUCB, Infex, LinUCB, always, every, features, listed, stretched
 from infex.bandit import batching, optimistic_rounds
 from infex.kernels import batch_ahead
-from infex.kernels.batch_ahead import LOOSE, MOST_UPDATES, ahead_of, batch_of, decide_ahead
+from infex.kernels.batch_ahead import MOST_UPDATES, UPDATE_SLACK, ahead_of, batch_of, decide_ahead
 from infex.kernels.compiling import plain_python
 from infex.linear.block_ridge import BlockRidge
 from infex.linear.foresight import Foresight
@@ -134,7 +134,7 @@ def test_inverses_stay_within_their_slack(seed: int, dim: int, digits: float, to
     for arm in range(2):
         batch_ahead.renew(ahead, arm, batch)
     assert (np.abs(quickly - ahead.inverse).max(axis=1) * dim <= 0.01 * ahead.slack).all()
-    assert (ahead.slack >= LOOSE * dim * (ridge.solved[:, :-1] ** 2).sum(axis=(1, 2))).all()
+    assert (ahead.slack >= UPDATE_SLACK * dim * (ridge.solved[:, :-1] ** 2).sum(axis=(1, 2))).all()
 
 
 def test_sums_over_what_is_pending_are_those_of_the_decisions() -> None:
