@@ -9,7 +9,7 @@ import numpy as np
 from infex import kernels
 from infex.arrays import Bools, Floats
 from infex.kernels.bases import any_arm
-from infex.kernels.compiling import compiled, copy_into, inlined
+from infex.kernels.compiling import compiled, copy_into, inlined, inner
 from infex.kernels.fixed_runs import Outcome, Rewarding
 from infex.kernels.layout import RUN, SUM, N
 from infex.kernels.least_squares import least_squares
@@ -83,7 +83,7 @@ def play_forced_rounds(
     kernels.close_run(own_truth, penalty, own_solved, columns, board, own_vectors, own_run)
 
 
-@compiled
+@inner
 def solve_sums(
     truth: Floats, penalty: float, vectors: Floats, run: Floats, sums: Floats, theta: Floats
 ) -> None:
@@ -93,7 +93,7 @@ def solve_sums(
     solve_whole(sums, sums[0], theta)
 
 
-@compiled
+@inner
 def solve_whole(truth: Floats, sums: Floats, theta: Floats) -> None:
     """Least squares of a truth with its carry; `sums`, (d + 1, d), may be its first part."""
     dim = theta.size
@@ -103,7 +103,7 @@ def solve_whole(truth: Floats, sums: Floats, theta: Floats) -> None:
     least_squares(sums[:dim], sums[dim], theta)
 
 
-@compiled
+@inner
 def keep_arms(columns: Floats, theta: Floats, keep: float, kept: Floats) -> None:
     """1 for each arm that the estimate from forced rounds keeps, as `policies.forced` has it."""
     kernels.product(columns, theta, kept)

@@ -13,7 +13,7 @@ from numba.core.errors import TypingError
 from numba.core.targetconfig import ConfigStack, TargetConfig
 
 from infex.kernels import hastening
-from infex.kernels.compiling import compiled
+from infex.kernels.compiling import compiled, inner
 
 OPTIONS = ("nrt", "forceinline", "release_gil")
 
@@ -113,3 +113,8 @@ def test_a_kernel_is_the_same_where_numba_is_not_changed(monkeypatch: pytest.Mon
     hastened = compiled(roots)(values)
     monkeypatch.setattr(hastening, "changes", tuple)
     assert compiled(roots)(values) == hastened == roots(values)
+
+
+@pytest.mark.compiled
+def test_an_inner_kernel_can_be_called_all_the_same() -> None:
+    assert inner(lambda x: x + 1.0)(1.0) == 2.0
