@@ -7,6 +7,7 @@ record, or, where it holds something of a user's, its kind with settings of the 
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import operator
 import sys
 from typing import Any
@@ -86,7 +87,11 @@ def _settings_of(thing: object) -> dict[str, Any]:
 
 def _takes_nothing(kind: type) -> bool:
     """Is an object of a class made of nothing? A number or a set is not, though it has no `__init__`."""
-    return all(getattr(kind, maker) is getattr(object, maker) for maker in ("__init__", "__new__"))
+    try:
+        wanted = inspect.signature(kind).parameters.values()
+    except ValueError:  # some of Python's own kinds do not say
+        return False
+    return all(each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD) for each in wanted)  # a protocol's, too
 
 
 def _loaded(name: str, settings: dict[str, Any]) -> Any:

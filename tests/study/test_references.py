@@ -105,6 +105,14 @@ def test_a_number_whose_value_an_old_journal_did_not_keep_is_not_taken_for_0() -
     assert not is_told_alike({"class": "Plain"}, 2)
 
 
+def test_a_class_that_says_it_is_a_policy_is_made_again_where_none_of_it_was_made() -> None:
+    """Python gives such a class its `__init__` when the first object is made."""
+    kept = {"object": "tests.study.users_rules:Declared", "settings": {}}
+    made = remade(kept)
+    assert type(made).__name__ == "Declared"
+    assert reference_to(made) == kept
+
+
 def test_a_class_that_is_gone_or_takes_other_settings_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,14 @@ class Plain:
         return infex.Choice(len(evidence) - 1, explored=False)
 
 
+@final
+class Declared(infex.Policy):
+    """Says that it is a policy; no test makes one before a study is opened with it."""
+
+    def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
+        return infex.Choice(0, explored=False)
+
+
 class Unknown:
     """Does not say what it was made with."""
 
