@@ -1,6 +1,8 @@
 """A study may be amended to a policy of a user's class: by the name of the class, with its settings."""
 
 import dataclasses
+import subprocess
+import sys
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -44,6 +46,15 @@ def test_a_policy_by_its_name_is_in_force_when_the_study_is_opened_again(tmp_pat
         assert [again.ask(f"b{n}").arm for n in range(12)] == arms
         assert again.explain("b3").proven
         again.ask("c")
+
+
+def test_a_rule_that_declares_its_protocol_is_made_again_where_none_was_made_before() -> None:
+    """Python gives such a class the `__init__` of all objects only when it makes the first of them."""
+    kept = {"object": "tests.study.users_rules:Declared", "settings": {}}
+    code = f"from infex.study.references import remade; print(type(remade({kept})).__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), done.stderr) == ("Declared", "")
+    assert reference_to(users_rules.Declared()) == kept
 
 
 def test_a_study_that_begins_with_a_rule_by_its_name_needs_no_settings(tmp_path: Path) -> None:

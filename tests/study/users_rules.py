@@ -26,6 +26,13 @@ class Plain:
         return infex.Choice(len(evidence) - 1, explored=False)
 
 
+class Declared(infex.Policy):
+    """Says that it is a policy, keeps nothing, and plays the first arm."""
+
+    def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
+        return infex.Choice(0, explored=False)
+
+
 class Unknown:
     """Does not say what it was made with."""
 
