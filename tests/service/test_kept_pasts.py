@@ -86,6 +86,16 @@ def test_what_is_kept_names_nobody_and_no_arm_of_a_single_round(tmp_path: Path, 
     assert b"unit-" not in content
 
 
+def test_nothing_is_left_in_any_file_of_sums_that_were_replaced(tmp_path: Path, table: SQLitePasts) -> None:
+    """They may have counted somebody who was erased since."""
+    table.put("shop", b"rather-not-said" * 1000)
+    assert any(b"rather-not-said" in file.read_bytes() for file in tmp_path.iterdir())
+    table.put("shop", b"")
+    assert not any(b"rather-not-said" in file.read_bytes() for file in tmp_path.iterdir())
+    table.close()
+    assert not any(b"rather-not-said" in file.read_bytes() for file in tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("other", [250, 300, 700])
 def test_sums_of_another_journal_are_not_used(tmp_path: Path, other: int) -> None:
     """It may be shorter, as long, or longer than the one that the sums are of."""
