@@ -35,7 +35,8 @@ PARTS := tests-rest tests-compiled tests-sweeps tests-plain tests-commands
 
 test: install chromium postgresql
 	rm -f .coverage .coverage.*
-	$(MAKE) -j2 --output-sync=target warm types $(PARTS) wheel lint
+	$(MAKE) -j2 --output-sync=target warm types
+	$(MAKE) -j2 --output-sync=target $(PARTS) wheel lint
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
@@ -57,7 +58,7 @@ COMMANDS := tests/cli tests/theory tests/verification
 THREADS := tests/bandit/test_threads.py
 REST := $(foreach folder,$(KERNELS) $(SWEEPS) $(COMMANDS) $(THREADS),--ignore=$(folder)) tests infex
 
-tests: install chromium postgresql
+tests: install chromium postgresql warm
 	rm -f .coverage .coverage.*
 	$(MAKE) -j2 --output-sync=target $(PARTS)
 	$(BIN)/coverage combine -q
@@ -66,8 +67,6 @@ tests: install chromium postgresql
 # Kernels are compiled once, not by two jobs at the same time.
 warm: install
 	$(BIN)/infex warm
-
-tests-rest tests-compiled tests-sweeps tests-commands: warm
 
 tests-sweeps:
 	@marks="not slow"; \

@@ -14,7 +14,7 @@ from infex.evaluation.log_model import LogModel, frozen_thetas, model_of
 from infex.evaluation.targets import TargetPolicy
 from infex.features.feature_map import unit_of
 from infex.kernels.frozen_fits import sum_blocks
-from infex.kernels.supporting import find_gaps
+from infex.kernels.law_gaps import find_gaps
 from infex.logs import Log
 from infex.logs.log_sums import LogSums, PlayedRows, played_rows, played_sums, spans
 from infex.logs.looks import Looks, looks_of

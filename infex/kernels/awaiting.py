@@ -17,7 +17,7 @@ import numpy as np
 
 from infex.arrays import Floats, Integers
 from infex.kernels.algebra import rank_one, row_dot
-from infex.kernels.compiling import compiled, copy_into, larger, woven
+from infex.kernels.compiling import compiled, copy_into, inner, larger, woven
 from infex.kernels.layout import ARM, PSI, RUN, VOLUME, N
 from infex.kernels.learning import direct, square_widths
 from infex.kernels.pairs import exact_product
@@ -27,7 +27,7 @@ UNITS = 2.0**34  # in 1
 SMALL_UNITS = 2.0**68
 
 
-@compiled
+@inner
 def expect(awaited: Integers, x: Floats, weight: float, times: int) -> None:
     """So many decisions on x more are pending, or less (below 0), with a weight each."""
     for i in range(x.size):
@@ -70,7 +70,7 @@ def expect_arms(awaited: Integers, columns: Floats, arms: Integers, times: Integ
         expect_arm(awaited, columns, arms[k], times[k], x)
 
 
-@compiled
+@inner
 def expect_changes(awaited: Integers, columns: Floats, changes: Integers, x: Floats) -> None:
     """The same for every fixed arm, as often as `changes` says, (K,), which are 0 then."""
     for arm in range(changes.size):
@@ -79,7 +79,7 @@ def expect_changes(awaited: Integers, columns: Floats, changes: Integers, x: Flo
             changes[arm] = 0
 
 
-@compiled
+@inner
 def awaited_sum(awaited: Integers, out: Floats) -> None:
     """P = sum w x x' as floats, both triangles."""
     for i in range(out.shape[0]):
@@ -88,7 +88,7 @@ def awaited_sum(awaited: Integers, out: Floats) -> None:
             out[j, i] = out[i, j]
 
 
-@compiled
+@inner
 def inner_factor(factor: Floats, pending: Floats, inner: Floats) -> None:
     """The lower Cholesky factor of I + M P M' in `inner`; no pivot of I + M P M' is below 1."""
     d = factor.shape[0]
@@ -122,7 +122,7 @@ def narrow(
     narrow_by(solved, vectors, run, pending, narrowed, after)
 
 
-@compiled
+@inner
 def narrow_by(
     solved: Floats, vectors: Floats, run: Floats, pending: Floats, narrowed: Floats, after: Floats
 ) -> None:
@@ -159,7 +159,7 @@ def narrow_blocks(solved: Floats, runs: Floats, awaited: Integers, narrowed: Flo
             copy_into(after[k], runs[k])
 
 
-@compiled
+@inner
 def narrow_board(
     narrowed: Floats, columns: Floats, board: Floats, run: Floats, reads_widths: bool, out: Floats
 ) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from infex.arrays import Floats, Integers
 from infex.kernels.algebra import add
 from infex.kernels.awaiting import SMALL_UNITS, UNITS, expect_product, narrow, narrow_by
-from infex.kernels.compiling import compiled, copy_into, shared, woven
+from infex.kernels.compiling import compiled, copy_into, within, woven
 from infex.kernels.pairs import minus_product
 
 
@@ -39,7 +39,7 @@ def pair_of(awaited: Integers, i: int, j: int) -> tuple[float, float]:
     return add(awaited[0, i, j] / UNITS, 0.0, awaited[1, i, j] / SMALL_UNITS)
 
 
-@shared
+@within
 def miss(own: Integers, cross: Integers, tied: Floats, out: Floats, rest: Floats) -> None:
     """D = Q - P G, (c, s): sum x u' over what is pending of one arm, of 32 digits."""
     c, s = tied.shape
@@ -52,7 +52,7 @@ def miss(own: Integers, cross: Integers, tied: Floats, out: Floats, rest: Floats
             out[i, j], rest[i, j] = value, over
 
 
-@shared
+@within
 def take_told(cross: Integers, tied: Floats, missed: Floats, missed_rest: Floats, grown: Floats) -> None:
     """Takes Q'G + G'D of one arm from sum z z': sum u u' over what is pending is left of it."""
     c, s = tied.shape
@@ -66,7 +66,7 @@ def take_told(cross: Integers, tied: Floats, missed: Floats, missed_rest: Floats
             grown[0, i, j], grown[1, i, j] = value, over
 
 
-@shared
+@within
 def narrow_tie(narrowed: Floats, missed: Floats, tied: Floats, grown: Floats) -> None:
     """G + A^-1 D in `tied`, with the A of before and what is pending; sum u u' less D'A^-1 D."""
     c, s = tied.shape

@@ -8,7 +8,7 @@ from infex import kernels
 from infex.arrays import Floats, Integers
 from infex.kernels import ARM
 from infex.kernels.calling import call
-from infex.kernels.compiling import lend, shared, woven
+from infex.kernels.compiling import lend, within, woven
 from infex.kernels.view import View
 
 GREEDY, UNIFORM, EPSILON, LINUCB, LINTS, LINTS_SPHERICAL, KERNEL, ROBIN, HYBRID = range(9)
@@ -43,13 +43,13 @@ class Base(NamedTuple):
     address: Any = 0  # of a kernel
 
 
-@shared
+@within
 def any_arm(count: int, rng: np.random.Generator) -> int:
     """One of so many arms, all of them equally likely."""
     return int(rng.integers(0, count))
 
 
-@shared
+@within
 def pick(scores: Floats, random_ties: bool, rng: np.random.Generator) -> int:
     """The best arm; among ties the lowest index, or one drawn uniformly, as `ties.picked` does."""
     if not random_ties:
@@ -92,7 +92,7 @@ def optimistic_arm(
     return kernels.best_upper(board, run, beta, max(int(run[ARM]), 0), scores, places)
 
 
-@shared
+@within
 def sample_scores(
     spherical: bool, beta: float, columns: Floats, solved: Floats, vectors: Floats, run: Floats,
     rng: np.random.Generator, sample: Floats, scores: Floats,
@@ -120,7 +120,7 @@ def sampled_arm(
     return pick(scores, base.random_ties, rng) if base.random_ties else kernels.best(scores)
 
 
-@shared
+@within
 def base_arm(base: Base, t: int, seen: View, rng: np.random.Generator) -> tuple[int, bool, int]:
     """The arm the base chooses, whether it calls that exploring, and the fault of a kernel that raised."""
     board, run, scores, count = seen.board, seen.run, seen.scores[2], seen.arms.shape[1]

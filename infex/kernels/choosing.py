@@ -30,7 +30,7 @@ from infex.kernels.bases import (
     radius,
     sample_scores,
 )
-from infex.kernels.compiling import compiled, within, woven
+from infex.kernels.compiling import inner, within, woven
 from infex.kernels.eigenvalues import least_eigenvalue
 from infex.kernels.plain_arms import draw_means, first_fresh, plain_means, ucb1_indices
 from infex.kernels.view import View
@@ -53,7 +53,7 @@ ROUNDED = 1e-12  # of n, more than rounding changes of an eigenvalue of n reward
 ROUNDED_GROWTH = 1e-9  # an arm of length 1 makes det V grow by exactly 2 at first: rounding may not decide
 
 
-@compiled
+@inner
 def choose_built_in(t: int, seen: View, rng: np.random.Generator) -> int:
     """The arm of one of infex's own policies; -2 - arm in a round that does not count as exploring."""
     settings, count = seen.settings, seen.arms.shape[1]

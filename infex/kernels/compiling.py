@@ -96,6 +96,11 @@ def shared(function: Function) -> Function:
     return kernel
 
 
+def inner(function: Function) -> Function:
+    """The same as `compiled` for a kernel that Python hardly ever calls, for whom it has no entrance."""
+    return _without_entrance(function)
+
+
 def woven(function: Function) -> Function:
     """The same as `inlined` for a kernel that Python hardly ever calls, for whom it has no entrance."""
     return _without_entrance(function, forceinline=True)

@@ -22,7 +22,7 @@ from infex.kernels.bases import (
     any_arm,
     pick,
 )
-from infex.kernels.compiling import compiled, lend, shared, woven
+from infex.kernels.compiling import compiled, lend, within, woven
 from infex.kernels.fixed_runs import Outcome, Rule
 from infex.kernels.rewards import rewarded
 from infex.kernels.small_ridges import (
@@ -68,7 +68,7 @@ def take_in_block(
     radii[arm] = block_radius(runs, arm, numbers)
 
 
-@shared
+@within
 def sampled_in_blocks(
     base: Base, wide: Floats, radii: Floats, x: Floats, work: Floats, rng: np.random.Generator
 ) -> int:
@@ -84,7 +84,7 @@ def sampled_in_blocks(
     return pick(work[2], base.random_ties, rng)
 
 
-@shared
+@within
 def base_arm_in_context(
     base: Base, t: int, wide: Floats, radii: Floats, x: Floats, work: Floats, rng: np.random.Generator
 ) -> tuple[int, bool]:

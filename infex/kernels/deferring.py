@@ -15,6 +15,8 @@ from numba.core.compiler import Compiler, CompileResult
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import lookup_environment
 
+from infex.kernels.hastening import hastened
+
 ENVIRONMENT = "_ZN08NumbaEnv"  # how the symbol of a function's environment begins
 
 
@@ -105,5 +107,5 @@ class KernelCompiler(Compiler):
 
     def compile_extra(self, function: object) -> CompileResult:
         """The compiled function."""
-        with libraries(self.state.targetctx.codegen(), DeferredLibrary):
+        with hastened(), libraries(self.state.targetctx.codegen(), DeferredLibrary):
             return super().compile_extra(function)  # type: ignore[no-any-return, no-untyped-call]

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from infex.arrays import Floats
-from infex.kernels.compiling import compiled
+from infex.kernels.compiling import compiled, inner
 
 SWEEPS = 60
 OFF_DIAGONAL = 1e-16  # of the trace, squared: what is left beside the diagonal when rotations end
@@ -34,7 +34,7 @@ def least_eigenvalue(gram: Floats) -> tuple[float, float]:
     return least, trace
 
 
-@compiled
+@inner
 def sweep(a: Floats) -> float:
     """Turns every plane once; how much stood beside the diagonal before, as a sum of squares."""
     beside = 0.0
@@ -46,7 +46,7 @@ def sweep(a: Floats) -> float:
     return beside
 
 
-@compiled
+@inner
 def rotate(a: Floats, p: int, q: int) -> None:
     """Turns the plane of p and q until a_pq is 0 (Golub and Van Loan, section 8.5)."""
     ratio = (a[q, q] - a[p, p]) / (2.0 * a[p, q])

@@ -6,7 +6,7 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.kernels.algebra import add, row_dot, rows_dot
-from infex.kernels.compiling import larger, shared, woven
+from infex.kernels.compiling import larger, within, woven
 from infex.kernels.layout import LITTLE
 from infex.kernels.pairs import minus_product, quotient, root
 
@@ -57,7 +57,7 @@ def estimate(truth: Floats, solved: Floats) -> None:
             theta[j] += value * solved[i, j]
 
 
-@shared
+@within
 def factor_finely(truth: Floats, penalty: float, solved: Floats) -> float:
     """The volume, and in `solved` the lower Cholesky factor L of V and theta = L'^-1 L^-1 b.
 

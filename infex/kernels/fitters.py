@@ -11,7 +11,7 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.kernels.algebra import rows_dot
-from infex.kernels.compiling import compiled, copy_into, larger, lend
+from infex.kernels.compiling import compiled, copy_into, inner, larger, lend
 from infex.kernels.factoring import factor, factor_finely
 from infex.kernels.layout import FINE
 from infex.kernels.learning import add_pulls, settle
@@ -21,13 +21,13 @@ LEAST_PIVOT = 1e-300  # rounding may not make a root of nothing
 WINDOW = 3  # numbers that a window keeps beside its sums and rewards: how many, where the next goes, dropped
 
 
-@compiled
+@inner
 def settled(truth: Floats, penalty: float, solved: Floats) -> float:
     """The volume, and M and theta, of ridge regression by its sums."""
     return settle(truth, penalty, solved)
 
 
-@compiled
+@inner
 def fit_weighted(
     x: Floats, reward: float, weight: float, penalty: float, settings: Floats, memory: Floats, solved: Floats
 ) -> float:
@@ -38,7 +38,7 @@ def fit_weighted(
     return settle(truth, penalty, solved)
 
 
-@compiled
+@inner
 def fit_windowed(
     x: Floats, reward: float, weight: float, penalty: float, settings: Floats, memory: Floats, solved: Floats
 ) -> float:
@@ -61,7 +61,7 @@ def fit_windowed(
     return settle(truth, penalty, solved)
 
 
-@compiled
+@inner
 def replace(truth: Floats, penalty: float, size: float, memory: Floats, oldest: Floats) -> None:
     """One more is in the window, or the oldest leaves it."""
     d = truth.shape[2]
@@ -72,7 +72,7 @@ def replace(truth: Floats, penalty: float, size: float, memory: Floats, oldest: 
     memory[2] += 1.0
 
 
-@compiled
+@inner
 def sum_anew(truth: Floats, penalty: float, last: Floats, first: int, held: int) -> None:
     """The sums of a full window, from its oldest reward on."""
     d = truth.shape[2]
@@ -82,7 +82,7 @@ def sum_anew(truth: Floats, penalty: float, last: Floats, first: int, held: int)
         add_pulls(truth, penalty, row[:d], row[d + 1], row[d + 1] * row[d])
 
 
-@compiled
+@inner
 def fit_discounted(
     x: Floats, reward: float, weight: float, penalty: float, settings: Floats, memory: Floats, solved: Floats
 ) -> float:
@@ -144,7 +144,7 @@ def spread(truth: Floats, squares: Floats, penalty: float, solved: Floats) -> fl
     return max(volume, 0.0)
 
 
-@compiled
+@inner
 def fit_lasso(
     x: Floats, reward: float, weight: float, penalty: float, settings: Floats, memory: Floats, solved: Floats
 ) -> float:
@@ -161,7 +161,7 @@ def fit_lasso(
     return volume
 
 
-@compiled
+@inner
 def lasso(truth: Floats, told: float, strength: float, theta: Floats) -> None:
     """LASSO by sums of so many rewards, from theta on, in its place."""
     d = theta.size

@@ -23,7 +23,7 @@ from infex.kernels.bases import (
     optimistic_arm,
     sampled_arm,
 )
-from infex.kernels.compiling import compiled, copy_into, larger, lend, ticks, within, woven
+from infex.kernels.compiling import compiled, copy_into, inner, larger, lend, ticks, within, woven
 from infex.kernels.handing import generator_at
 from infex.kernels.regret import EXPLORED, close_stretch, note, regret
 from infex.kernels.rewards import draw_of, reward_of
@@ -78,7 +78,7 @@ class Outcome(NamedTuple):
     losses: Floats
 
 
-@compiled
+@inner
 def stay(board: Floats, run: Floats) -> tuple[float, float]:
     """The open interval of phi in which the run's arm is the only one within the tie tolerance.
 

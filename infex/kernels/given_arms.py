@@ -6,7 +6,7 @@ import numpy as np
 
 from infex.arrays import Bools, Floats, Integers
 from infex.kernels.algebra import product
-from infex.kernels.compiling import compiled, inlined, larger
+from infex.kernels.compiling import compiled, larger, woven
 from infex.kernels.layout import PSI, RUNS, N
 from infex.kernels.learning import is_steep, score
 from infex.kernels.offered_arms import best_offered
@@ -42,14 +42,14 @@ def take_rows(rows: Floats, first: int, most: float, columns: Floats) -> bool:
     return fine
 
 
-@inlined
+@woven
 def one_width(solved: Floats, vectors: Floats, run: Floats, column: Floats, board: Floats) -> float:
     """The width of one arm, (d, 1), as `widths` has it; `board` has room for (4, 1)."""
     score(solved, vectors, run, column, board)
     return width(board[1, 0], board[2, 0], run[PSI])
 
 
-@inlined
+@woven
 def is_lost(truth: Floats, solved: Floats, run: Floats) -> bool:
     """May updates have lost theta for arms that are not kept up?"""
     return (run[RUNS] > 0.0 or run[N] > 0.0) and is_steep(truth, solved)
@@ -176,7 +176,7 @@ def greedy_joined(
     return -1
 
 
-@inlined
+@woven
 def turn_contexts(contexts: Floats, order: Integers, first: int, tile: Floats) -> None:
     """Puts contexts into the columns of `tile`, as many as it has: those at `order[first]` and so on."""
     for n in range(tile.shape[1]):
@@ -185,7 +185,7 @@ def turn_contexts(contexts: Floats, order: Integers, first: int, tile: Floats) -
             tile[j, n] = contexts[place, j]
 
 
-@inlined
+@woven
 def lowest_tied(scores: Floats, tops: Floats, arms: Floats) -> None:
     """The arm that `best` finds in each column of `scores`, (K, n); -1 if no score there is a number."""
     for n in range(tops.size):
@@ -201,7 +201,7 @@ def lowest_tied(scores: Floats, tops: Floats, arms: Floats) -> None:
             arms[n] = float(k) if scores[k, n] >= tops[n] else arms[n]
 
 
-@inlined
+@woven
 def hide(scores: Floats, offered: Bools, order: Integers, first: int) -> None:
     """Scores in columns, (K, n), without those of arms that are not on offer."""
     for n in range(scores.shape[1]):

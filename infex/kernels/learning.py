@@ -2,7 +2,7 @@
 
 from infex.arrays import Floats
 from infex.kernels.algebra import add, dot, product, project, rank_one, row_dot, row_product
-from infex.kernels.compiling import compiled, copy_into, inlined, larger, lend, shared, woven
+from infex.kernels.compiling import compiled, copy_into, inlined, inner, larger, lend, shared, within, woven
 from infex.kernels.factoring import estimate, factor, factor_finely, invert
 from infex.kernels.layout import (
     ARM,
@@ -26,7 +26,7 @@ from infex.kernels.pairs import exact_product
 from infex.kernels.reading import volume
 
 
-@shared
+@within
 def square_widths(solved: Floats, columns: Floats, board: Floats) -> None:
     """Squared widths |M x|^2 of every arm, from the definition."""
     solved, columns, board = lend(solved), lend(columns), lend(board)
@@ -41,7 +41,7 @@ def square_widths(solved: Floats, columns: Floats, board: Floats) -> None:
         board[3, k] = squares[k] / LONGEST
 
 
-@shared
+@within
 def direct(solved: Floats, columns: Floats, board: Floats) -> None:
     """Scores x'theta and squared widths |M x|^2 of every arm, from the definition."""
     solved, columns, board = lend(solved), lend(columns), lend(board)
@@ -242,7 +242,7 @@ def pull(run: Floats, reward: float) -> bool:
     return is_long(run[N], run[Q])
 
 
-@shared
+@within
 def learn(
     truth: Floats,
     penalty: float,
@@ -304,7 +304,7 @@ def learn_counted(
     counts[1, arm] += reward
 
 
-@compiled
+@inner
 def absorb(
     truth: Floats,
     penalty: float,

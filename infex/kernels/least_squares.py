@@ -6,7 +6,7 @@ import numpy as np
 
 from infex.arrays import Floats, Integers
 from infex.kernels.algebra import row_dot
-from infex.kernels.compiling import compiled, copy_into, larger, shared, woven
+from infex.kernels.compiling import compiled, copy_into, inner, larger, shared, woven
 
 CLEAR = 1e-6  # a pivot that is no smaller, against its diagonal, is no work of rounding
 RANK = 1e-13  # how small, against the largest, a pivot counts as nothing
@@ -17,7 +17,7 @@ REACHED_ZERO, AT_MINIMUM, LOST = 0, 1, 2  # what a step of polishing came to
 SMALLEST_CHANGE = 1e-10  # the change of a coefficient, against the largest, at which descent stops
 
 
-@compiled
+@inner
 def pivoted(gram: Floats, factor: Floats) -> int:
     """gram = F F' by Cholesky with pivoting; the rank r, and F in the first r columns of `factor`."""
     d = gram.shape[0]
@@ -86,7 +86,7 @@ def least_squares(gram: Floats, moment: Floats, theta: Floats) -> None:
             theta[i] += factor[i, a] * right[a]
 
 
-@compiled
+@inner
 def cholesky(matrix: Floats, root: Floats, clear: float) -> bool:
     """The lower factor of a matrix, from its lower triangle; is every pivot above `clear` of its diagonal?
 
@@ -158,7 +158,7 @@ def descend(gram: Floats, moment: Floats, strength: float, theta: Floats) -> Non
             return
 
 
-@compiled
+@inner
 def polish(gram: Floats, moment: Floats, strength: float, theta: Floats) -> bool:
     """Goes to the minimum among parameters with the signs of theta; is that the minimum of all?
 
@@ -173,7 +173,7 @@ def polish(gram: Floats, moment: Floats, strength: float, theta: Floats) -> bool
     return outcome == AT_MINIMUM and no_slope_is_steeper(gram, moment, strength, theta)
 
 
-@compiled
+@inner
 def list_active(theta: Floats, active: Integers) -> int:
     """How many coefficients are not 0; their places are put into `active`."""
     n = 0
@@ -184,7 +184,7 @@ def list_active(theta: Floats, active: Integers) -> int:
     return n
 
 
-@compiled
+@inner
 def advance(gram: Floats, moment: Floats, strength: float, theta: Floats, active: Integers) -> int:
     """One step of the coefficients that are not 0, with their signs, up to the first that reaches 0.
 
@@ -214,7 +214,7 @@ def advance(gram: Floats, moment: Floats, strength: float, theta: Floats, active
     return REACHED_ZERO
 
 
-@compiled
+@inner
 def put_equations(
     gram: Floats,
     moment: Floats,
@@ -231,7 +231,7 @@ def put_equations(
             inner[a, b] = gram[active[a], active[b]]
 
 
-@compiled
+@inner
 def leave_residual(inner: Floats, right: Floats, found: Floats) -> float:
     """right becomes right - inner found; the largest size in it."""
     largest = 0.0
@@ -242,7 +242,7 @@ def leave_residual(inner: Floats, right: Floats, found: Floats) -> float:
     return largest
 
 
-@compiled
+@inner
 def no_slope_is_steeper(gram: Floats, moment: Floats, strength: float, theta: Floats) -> bool:
     """Is the slope of the squares nowhere above the strength, but for rounding?"""
     limit = strength + slope_rounding(moment, strength)

@@ -18,7 +18,7 @@ import numpy as np
 from infex.arrays import Floats
 from infex.errors import InvalidReward
 from infex.kernels.algebra import dot, project, rank_one
-from infex.kernels.compiling import compiled, copy_into, larger, woven
+from infex.kernels.compiling import compiled, copy_into, inner, larger, woven
 from infex.kernels.learning import settle
 
 STEPS = 100
@@ -32,7 +32,7 @@ COUNT, TOLD, GROWN, STATE_BEGINS = range(4)  # rows, rewards, the volume; the st
 LOGISTIC_HEAD = STATE_BEGINS + FIT_STATE
 
 
-@compiled
+@inner
 def fit_logistic(
     x: Floats, reward: float, weight: float, penalty: float, settings: Floats, memory: Floats, solved: Floats
 ) -> float:
@@ -104,7 +104,7 @@ def follow(x: Floats, reward: float, weight: float, solved: Floats, state: Float
     return math.log1p(curvature * q)
 
 
-@compiled
+@inner
 def settled_odds(start: float, reach: float, reward: float) -> float:
     """The odds s = start + reach (reward - p(s)), by Newton's method, which halving keeps within bounds."""
     low = start - reach if reward < 0.5 else start
@@ -185,7 +185,7 @@ def logistic(
     return volume
 
 
-@compiled
+@inner
 def weigh(rows: Floats, weights: Floats, slope: Floats, truth: Floats) -> None:
     """sum weight x x' and the slope, as the sums of a ridge; four rows at a time."""
     n, d = rows.shape

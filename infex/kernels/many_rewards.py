@@ -4,7 +4,7 @@ import numpy as np
 
 from infex.arrays import Floats, Integers
 from infex.kernels.algebra import add, dot
-from infex.kernels.compiling import compiled, inlined
+from infex.kernels.compiling import compiled, woven
 from infex.kernels.layout import FINE, HEAVY
 from infex.kernels.learning import absorb_weighted, add_pulls, learn_counted
 from infex.kernels.small_ridges import learn_block
@@ -87,7 +87,7 @@ def gather_rows(truth: Floats, penalty: float, rows: Floats, rewards: Floats, we
             _add_sparse(truth, x, places, count, weights[n], weights[n] * rewards[n])
 
 
-@inlined
+@woven
 def _add_sparse(truth: Floats, x: Floats, places: Integers, count: int, n: float, total: float) -> None:
     """`add_pulls` for an x that is 0 but at so many places."""
     d = x.size

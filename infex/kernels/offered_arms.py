@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from infex.arrays import Bools, Floats, Integers
-from infex.kernels.compiling import compiled, inlined, larger
+from infex.kernels.compiling import compiled, larger, woven
 from infex.kernels.layout import PHI, PSI
 from infex.kernels.reading import best, full_radius, tie_bar, width
 from infex.kernels.small_ridges import block_radius, look_at_blocks, width_of_block, widths_of_blocks
@@ -64,7 +64,7 @@ def glance_among_blocks(
     return place, int(places[greedy]), means[arm], means[greedy], reach
 
 
-@inlined
+@woven
 def best_offered(scores: Floats, offered: Bools, n: int) -> int:
     """The arm that `best` finds among those on offer in row n; -1 if none of their scores is a number."""
     top = -math.inf

@@ -6,7 +6,7 @@ import numpy as np
 
 from infex.arrays import Floats, Integers
 from infex.kernels.awaiting import expect, narrow
-from infex.kernels.compiling import compiled, inlined
+from infex.kernels.compiling import inner, woven
 from infex.kernels.layout import RUN
 
 PENDING_ALL, PENDING_EXPLORED = 0, 1
@@ -37,7 +37,7 @@ def outlook(dim: int, arms: int) -> Outlook:
     return Outlook(sums, counts, changes, *floats, np.zeros((2, dim + 1, dim)))
 
 
-@inlined
+@woven
 def await_arm(ahead: Outlook, arm: int, explored: bool, own: bool, times: int) -> None:
     """A decision on a fixed arm waits from now on (1), or no more (-1)."""
     if ahead.changes.shape[1] > 0:
@@ -48,7 +48,7 @@ def await_arm(ahead: Outlook, arm: int, explored: bool, own: bool, times: int) -
             ahead.changes[PENDING_EXPLORED, arm] += times
 
 
-@compiled
+@inner
 def await_row(ahead: Outlook, x: Floats, weight: float, explored: bool, own: bool, times: int) -> None:
     """The same for any x, with a weight."""
     if ahead.sums.shape[2] > 0:
@@ -59,7 +59,7 @@ def await_row(ahead: Outlook, x: Floats, weight: float, explored: bool, own: boo
             expect(ahead.sums[PENDING_EXPLORED], x, weight, times)
 
 
-@compiled
+@inner
 def look_ahead(ahead: Outlook, own: bool, solved: Floats, vectors: Floats, run: Floats) -> None:
     """What was learnt with all that is pending in V, or with exploring rounds alone."""
     narrow(

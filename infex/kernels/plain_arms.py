@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from infex.arrays import Floats
-from infex.kernels.compiling import compiled
+from infex.kernels.compiling import compiled, inner
 
 
 @compiled
@@ -28,7 +28,7 @@ def sampled_means(pulls: Floats, sums: Floats, noise: float, out: Floats) -> Non
         out[k] = sums[k] / weight + noise / math.sqrt(weight) * out[k]
 
 
-@compiled
+@inner
 def draw_means(pulls: Floats, sums: Floats, noise: float, out: Floats, rng: np.random.Generator) -> None:
     """The same with draws of its own."""
     for k in range(out.size):
@@ -36,14 +36,14 @@ def draw_means(pulls: Floats, sums: Floats, noise: float, out: Floats, rng: np.r
     sampled_means(pulls, sums, noise, out)
 
 
-@compiled
+@inner
 def plain_means(pulls: Floats, sums: Floats, out: Floats) -> None:
     """Every arm's mean reward; each was pulled."""
     for k in range(out.size):
         out[k] = sums[k] / pulls[k]
 
 
-@compiled
+@inner
 def first_fresh(pulls: Floats) -> int:
     """The first arm that was never pulled; -1 if there is none."""
     for k in range(pulls.size):

@@ -16,13 +16,13 @@ import numpy as np
 
 from infex.arrays import Floats, Integers
 from infex.kernels.algebra import product
-from infex.kernels.compiling import compiled, inlined
+from infex.kernels.compiling import compiled, woven
 from infex.kernels.layout import VOLUME
 from infex.kernels.learning import absorb_weighted, add_truth, refresh
 from infex.kernels.reading import best, radius
 
 
-@inlined
+@woven
 def turn_block(solved: Floats, wide: Floats, k: int) -> None:
     """Brings theta and M of one ridge into `wide`."""
     d = solved.shape[2]
@@ -91,7 +91,7 @@ def add_blocks(truth: Floats, more: Floats, places: Integers) -> None:
             add_truth(truth[places[k]], more[k])
 
 
-@inlined
+@woven
 def short_product(rows: Floats, i: int, x: Floats, n: int) -> float:
     """The sum of rows_ij x_j for j < n, in the very order of `product`."""
     total = 0.0
@@ -219,7 +219,7 @@ def glance_at_blocks(
     return arm, greedy, scores[arm], scores[greedy], block_radius(runs, arm, numbers) * width
 
 
-@inlined
+@woven
 def block_radius(runs: Floats, k: int, numbers: Floats) -> float:
     """scale beta + bonus of one ridge."""
     beta = radius(runs[k, VOLUME], numbers[5], numbers[0], numbers[1], numbers[2])

@@ -8,7 +8,7 @@ import numpy as np
 from infex import kernels
 from infex.arrays import Bools, Floats
 from infex.kernels.bases import any_arm, pick
-from infex.kernels.compiling import compiled, copy_into
+from infex.kernels.compiling import compiled, copy_into, inner
 from infex.kernels.fitters import lasso
 from infex.kernels.fixed_runs import Outcome, Rewarding, State
 from infex.kernels.forced_runs import RULED_OUT, keep_from, solve_whole
@@ -35,7 +35,7 @@ def fading_strength(scale: float, of_n: float, of_d: float, told: int, dim: int)
     return scale * math.sqrt((of_n * math.log(n) + of_d * math.log(dim)) / n)
 
 
-@compiled
+@inner
 def sparse_scores(
     columns: Floats, truth: Floats, told: int, strength: float, sums: Floats, theta: Floats, out: Floats
 ) -> None:
@@ -48,7 +48,7 @@ def sparse_scores(
     kernels.product(columns, theta, out)
 
 
-@compiled
+@inner
 def take_all(truth: Floats, penalty: float, vectors: Floats, run: Floats, out: Floats) -> None:
     """The truth with the run under way in it, as `Known.moments` has it."""
     copy_into(out, truth)

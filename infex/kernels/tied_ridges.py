@@ -24,7 +24,7 @@ import numpy as np
 
 from infex.arrays import Floats, Integers
 from infex.kernels.algebra import add, product, row_dot
-from infex.kernels.compiling import compiled, copy_into, inlined, larger, shared
+from infex.kernels.compiling import compiled, copy_into, inner, larger, shared, within, woven
 from infex.kernels.layout import RUNS
 from infex.kernels.learning import absorb_weighted, add_pulls, add_truth, is_steep, refresh, square_widths
 from infex.kernels.pairs import exact_product, minus_product, quotient, root
@@ -101,7 +101,7 @@ def glance_at_tied(
     return arm, greedy, scores[arm], scores[greedy], beta * work[2, arm]
 
 
-@inlined
+@woven
 def both_widths(own: float, left: float) -> float:
     """The width of an arm, of its own part and of what is left."""
     return math.sqrt(own * own + left * left)
@@ -118,7 +118,7 @@ def add_cross(cross: Floats, x: Floats, z: Floats, weight: float) -> None:
             cross[0, i, j], cross[1, i, j] = add(cross[0, i, j], carry, value)
 
 
-@shared
+@within
 def add_common(common: Floats, z: Floats, reward: float, weight: float) -> None:
     """Sums of z z' and y z after a reward, without loss."""
     add_pulls(common, 0.0, z, weight, weight * reward)  # a penalty of 0 has all in 32 digits
@@ -244,7 +244,7 @@ def add_tied(cross: Floats, more: Floats, places: Integers) -> None:
             add_truth(cross[places[k]], more[k])
 
 
-@shared
+@within
 def halve(
     truth: Floats, cross: Floats, penalty: float, low: Floats, low_rest: Floats, half: Floats, rest: Floats
 ) -> None:
@@ -272,7 +272,7 @@ def halve(
             half[i, j], rest[i, j] = quotient(value, over, low[j, j], low_rest[j, j])
 
 
-@shared
+@within
 def solve_tied(low: Floats, low_rest: Floats, half: Floats, rest: Floats, tied: Floats) -> None:
     """G_k = L'^-1 (L^-1 B_k); the rows of `half` are changed."""
     c, s = tied.shape
@@ -286,7 +286,7 @@ def solve_tied(low: Floats, low_rest: Floats, half: Floats, rest: Floats, tied: 
                 )
 
 
-@compiled
+@inner
 def tie(truth: Floats, cross: Floats, penalty: float, tied: Floats) -> None:
     """G_k of one arm, computed anew."""
     c, s = tied.shape

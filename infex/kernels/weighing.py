@@ -5,13 +5,13 @@ import math
 import numpy as np
 
 from infex.arrays import Floats, Integers
-from infex.kernels.compiling import compiled, inlined
+from infex.kernels.compiling import compiled, woven
 
 AS_IT_IS, CLIPPED, CUT_OFF, SHRUNK, BENT = range(5)
 SHIFTED_BY = 64  # rounds whose mean terms are measured from, so that squares lose no digits
 
 
-@inlined
+@woven
 def bend(kind: int, weight: float, setting: float) -> float:
     """A weight w made smaller: min(w, s), w where w <= s, s w/(w^2 + s), or w/(1 - s + s w)."""
     if kind == CLIPPED:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from infex.arrays import Bools, Floats, Integers
 from infex.checks import whole
 from infex.errors import InvalidLog
-from infex.kernels.supporting import NO_CHANCE, NOT_ONE, SOUND, find_law_faults
+from infex.kernels.law_gaps import NO_CHANCE, NOT_ONE, SOUND, find_law_faults
 
 ROUNDS_NAMED = 3
 LARGEST_NUMBER = 1e100  # whose square is a number too

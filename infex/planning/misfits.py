@@ -11,8 +11,8 @@ import numpy as np
 from infex.errors import LargeReward
 from infex.logs.log_sums import LogSums
 
-FAR_IN_ERRORS = 4.0
-HALVINGS = 100
+ERRORS_ALLOWED = 4.0
+LENGTH_HALVINGS = 100
 
 
 def warn_of_misfit(sums: Sequence[LogSums], left: float, noise: float, bound: float, unit: float) -> None:
@@ -58,11 +58,11 @@ def least_length(sums: LogSums, noise: float) -> float:
     values, turned = np.linalg.eigh(sums.gram)
     seen = values > 1e-12 * max(float(values[-1]), 1e-300)
     spread, moment = values[seen], (turned.T @ sums.moment)[seen]
-    far = noise * (math.sqrt(len(values)) + FAR_IN_ERRORS)
+    far = noise * (math.sqrt(len(values)) + ERRORS_ALLOWED)
     if float((moment**2 / spread).sum()) <= far**2:
         return 0.0
     low, high = (math.log(float(end)) for end in (1e-15 * spread[0], 1e15 * spread[-1]))
-    for _ in range(HALVINGS):
+    for _ in range(LENGTH_HALVINGS):
         middle = 0.5 * (low + high)
         penalty = math.exp(middle)
         off = float((moment**2 * (penalty / (spread + penalty)) ** 2 / spread).sum())

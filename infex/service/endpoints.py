@@ -42,9 +42,7 @@ from infex.service.study_calls import (
     told_all,
     told_one,
 )
-from infex.study.showing import (
-    pending_count,
-)
+from infex.study.showing import new_count, pending_count
 from infex.version import __version__
 
 ENCODER_OF_ANSWERS = msgspec.json.Encoder()
@@ -81,15 +79,16 @@ class Endpoints:
 
     async def _decided(self, calls: GroupedCalls, body: bytes, header: str | None) -> bytes:
         asked = DECISIONS_DECODER.read(body)
-        self._refuse_pending(calls)
         if isinstance(asked, list):
             self._refuse_long(asked)
             self._refuse_many_arms(asked)
             keys = keys_in(asked, header)
+            self._refuse_pending(calls, keys)
             decisions = await calls.call(lambda study: asked_all(study, keys, asked))
             return ENCODER_OF_ANSWERS.encode(list(map(decision_answer, decisions)))
         self._refuse_many_arms((asked,))
         key = key_in(asked, header)
+        self._refuse_pending(calls, (key,))
         decision = await calls.call(lambda study: asked_one(study, key, asked))
         return ENCODER_OF_ANSWERS.encode(decision_answer(decision))
 
@@ -243,9 +242,13 @@ class Endpoints:
                 field = "arms" if len(many) == 1 else f"[{row}].arms"
                 raise InvalidBody(f"{len(each.arms)} arms", field=field, expected=expected)
 
-    def _refuse_pending(self, calls: GroupedCalls) -> None:
-        pending = pending_count(calls.study)
-        if pending >= self._limits.pending:
+    def _refuse_pending(self, calls: GroupedCalls, keys: Sequence[str]) -> None:
+        """Refuses what would wait beside too many others; who asks again for a known key is answered."""
+        pending, most = pending_count(calls.study), self._limits.pending
+        if pending + len(keys) <= most:
+            return
+        new = new_count(calls.study, keys)
+        if new and pending + new > most:
             raise Overloaded(f"{pending} decisions wait for their rewards: tell some first")
 
 

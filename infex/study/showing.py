@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -62,6 +62,12 @@ def policy_of(study: Study) -> Policy:
 def pending_count(study: Study) -> int:
     """How many decisions wait for their rewards."""
     return len(study._desk.standing.cases)
+
+
+def new_count(study: Study, keys: Collection[str]) -> int:
+    """How many of these keys have no decision."""
+    known = study._desk.standing.keys
+    return sum(key not in known for key in keys)
 
 
 def refuse_other_settings(study: Study, given: Mapping[str, object]) -> None:

@@ -199,9 +199,12 @@ def test_decisions_that_wait_for_rewards_are_limited(tmp_path: Path) -> None:
         refused = asked(service.url, "POST", DECISIONS, keys[2])
         assert (refused.status, refused.headers["retry-after"]) == (429, "1")
         assert "2 decisions wait" in refused.json["message"]
+        again = asked(service.url, "POST", DECISIONS, keys[0])
+        assert (again.status, again.json["round"]) == (200, 1), "who asks again is answered as before"
         rewards = "/v1/studies/pricing/rewards"
         assert asked(service.url, "POST", rewards, {"key": "k0", "reward": 1.0}).status == 200
-        assert asked(service.url, "POST", DECISIONS, keys[2]).json["round"] == 3
+        assert asked(service.url, "POST", DECISIONS, [keys[2], keys[2] | {"key": "k3"}]).status == 429
+        assert asked(service.url, "POST", DECISIONS, [keys[1], keys[2]]).json[1]["round"] == 3
 
 
 def test_what_is_too_much_or_for_another_host_is_refused_by_name(tmp_path: Path) -> None:

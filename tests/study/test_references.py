@@ -1,8 +1,6 @@
 """A study may be amended to a policy of a user's class: by the name of the class, with its settings."""
 
 import dataclasses
-import subprocess
-import sys
 from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -20,7 +18,7 @@ from infex.errors import CannotLoad, NoRecord, OtherSettings
 from infex.study.references import reference_to, remade
 from tests.study import users_rules
 from tests.study.studies import replayed_state, shop, state_of, url_in
-from tests.study.users_rules import Held, Plain, Turns, Unknown
+from tests.study.users_rules import Chosen, Held, Plain, Turns, Unknown, Weights
 
 
 @pytest.mark.parametrize(
@@ -46,15 +44,6 @@ def test_a_policy_by_its_name_is_in_force_when_the_study_is_opened_again(tmp_pat
         assert [again.ask(f"b{n}").arm for n in range(12)] == arms
         assert again.explain("b3").proven
         again.ask("c")
-
-
-def test_a_rule_that_declares_its_protocol_is_made_again_where_none_was_made_before() -> None:
-    """Python gives such a class the `__init__` of all objects only when it makes the first of them."""
-    kept = {"object": "tests.study.users_rules:Declared", "settings": {}}
-    code = f"from infex.study.references import remade; print(type(remade({kept})).__name__)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.stdout.strip(), done.stderr) == ("Declared", "")
-    assert reference_to(users_rules.Declared()) == kept
 
 
 def test_a_study_that_begins_with_a_rule_by_its_name_needs_no_settings(tmp_path: Path) -> None:
@@ -93,7 +82,10 @@ def test_any_number_of_numpys_is_kept_by_its_value(tmp_path: Path, number: Any) 
     assert type(policy.anything) in (float, bool)
 
 
-@pytest.mark.parametrize("value", [Fraction(1, 2), Decimal("0.5"), timedelta(1), frozenset({1}), np.ones(2)])
+@pytest.mark.parametrize(
+    "value",
+    [Fraction(1, 2), Decimal("0.5"), timedelta(1), frozenset({1}), np.ones(2), Weights(a=0.9), Chosen(1, 2)],
+)
 def test_a_value_that_is_not_kept_must_be_given_again(tmp_path: Path, value: Any) -> None:
     """It was made anew of nothing: a half came back as 0."""
     with pytest.raises(NoRecord):
@@ -114,6 +106,14 @@ def test_a_number_whose_value_an_old_journal_did_not_keep_is_not_taken_for_0() -
     assert not is_told_alike(told, held)
     assert not is_told_alike(held, told | {"steps": [1, 2]})
     assert not is_told_alike({"class": "Plain"}, 2)
+
+
+def test_a_class_that_says_it_is_a_policy_is_made_again_where_none_of_it_was_made() -> None:
+    """Python gives such a class its `__init__` when the first object is made."""
+    kept = {"object": "tests.study.users_rules:Declared", "settings": {}}
+    made = remade(kept)
+    assert type(made).__name__ == "Declared"
+    assert reference_to(made) == kept
 
 
 def test_a_class_that_is_gone_or_takes_other_settings_is_said(

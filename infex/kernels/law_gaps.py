@@ -5,7 +5,7 @@ import math
 from infex.arrays import Floats, Integers
 from infex.kernels.compiling import compiled
 
-SOUND, NOT_KNOWN, NO_CHANCE, NOT_ONE = range(4)
+SOUND, LAW_UNKNOWN, NO_CHANCE, NOT_ONE = range(4)
 
 
 @compiled
@@ -17,7 +17,7 @@ def find_law_faults(laws: Floats, within: float, faults: Integers) -> None:
         for k in range(arms):
             total += laws[t, k]
             if math.isnan(laws[t, k]):
-                fault = NOT_KNOWN
+                fault = LAW_UNKNOWN
             elif fault == SOUND and not 0.0 <= laws[t, k] <= 1.0:
                 fault = NO_CHANCE
         if fault == SOUND and abs(total - 1.0) > within:

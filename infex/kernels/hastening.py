@@ -1,0 +1,109 @@
+"""What Numba does over and over while it compiles, done once: the first compilation takes less time.
+
+Numba is changed only while a kernel is compiled, by whoever holds its lock; what it compiles is the same.
+These are inner parts of it, so that all stays as it is where one of them is missing.
+"""
+
+import contextlib
+import functools
+import gc
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from llvmlite.binding import ffi
+from numba.core import targetconfig, types
+
+# What Numba's own functions are compiled without, whoever calls them.
+OF_THE_CALLER = {"no_cpython_wrapper", "no_cfunc_wrapper", "release_gil"}
+OBJECTS = 50_000  # made before Python looks for cycles among them: Numba makes millions that stay
+
+Change = tuple[Any, str, Any]  # an owner, the name of one of its parts, and what takes its place
+
+
+def equal_options(ours: Any, other: Any) -> Any:
+    """Are two sets of options the same? Numba writes out all of them; here it is those that were set."""
+    if type(other) is not type(ours):
+        return NotImplemented
+    mine, theirs = ours._values, other._values
+    defaults = {name: ours.options[name].default for name in mine.keys() | theirs.keys()}
+    return defaults | mine == defaults | theirs
+
+
+def hash_of_options(options: Any) -> int:
+    """The hash that Numba gives to a set of options: by their names, and so the same for all of a kind."""
+    return _hash_of_names(tuple(options.options))
+
+
+@functools.cache
+def _hash_of_names(names: tuple[str, ...]) -> int:
+    return hash(tuple(sorted(names)))
+
+
+def options_handed_on() -> Any:
+    """The options of the kernel that is being compiled, without those that are its own."""
+    options = targetconfig.ConfigStack.top_or_none()  # type: ignore[no-untyped-call]
+    if options is not None:
+        options = options.copy()
+        for name in OF_THE_CALLER & options.options.keys():
+            options.discard(name)
+    return options
+
+
+class Signatures:
+    """The signatures of Numba's own functions for arguments of some types, as Numba found them.
+
+    It tries dozens of definitions of `+` or of `[]` at each place where one of these stands, and compiles a
+    function anew for each set of options that a caller may have.
+    """
+
+    def __init__(self, find: Callable[..., Any]) -> None:
+        self.find = find
+        self.known: dict[Any, tuple[Any, Any, Any]] = {}
+
+    def of(self, function: Any, context: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """The signature; the function then knows what implements it."""
+        implementations = vars(function).get("_impl_keys")
+        if named or implementations is None:
+            return self.find(function, context, args, named)
+        key = id(function), context, tuple(args), options_handed_on()
+        if key not in self.known:
+            signature = self.find(function, context, args, named)
+            found = signature, implementations[signature.args]
+            self.known[key] = *found, function  # which is held, so that no other has its id
+        signature, implementation, _ = self.known[key]
+        implementations[signature.args] = implementation
+        return signature
+
+
+@functools.cache
+def changes() -> tuple[Change, ...]:
+    """What is changed in Numba; nothing if a part of it is missing."""
+    try:
+        options: Any = targetconfig.TargetConfig
+        functions: Any = types.BaseFunction
+        signatures = Signatures(functions.get_call_type)
+        options._values, targetconfig.ConfigStack.top_or_none  # noqa: B018 (are they there?)
+        return (
+            (options, "__eq__", equal_options),
+            (options, "__hash__", hash_of_options),
+            (functions, "get_call_type", lambda *given: signatures.of(*given)),
+            (ffi.lib._lock, "_cblist", type(ffi.lib._lock._cblist)()),  # nobody times each call of LLVM
+        )
+    except AttributeError:
+        return ()
+
+
+@contextlib.contextmanager
+def hastened() -> Iterator[None]:
+    """Meanwhile Numba compiles in less time; within another one nothing more is to be done."""
+    with contextlib.ExitStack() as stack:
+        for owner, name, part in changes():
+            before = getattr(owner, name)
+            if before is not part:
+                stack.callback(setattr, owner, name, before)
+                setattr(owner, name, part)
+        threshold = gc.get_threshold()
+        if 0 < threshold[0] < OBJECTS:
+            stack.callback(gc.set_threshold, *threshold)
+            gc.set_threshold(OBJECTS, *threshold[1:])
+        yield
