@@ -141,7 +141,7 @@ def spread_of(values: Floats, groups: Integers | None = None) -> tuple[float, in
         return math.nan, size
     mean = float(values.mean())
     square, most, largest = deviations(np.ascontiguousarray(values), mean)
-    alike = most <= ALIKE_WITHIN * largest  # all are the same, but for rounding
+    alike = square < math.inf and most <= ALIKE_WITHIN * largest  # all are the same, but for rounding
     if groups is None:
         return (0.0 if alike else math.sqrt(square) / size), size
     apart = np.bincount(groups, weights=np.zeros(size) if alike else values - mean)

@@ -66,27 +66,37 @@ def one_by_one(contexts: Any) -> Any:
     """A table of contexts as a list of dicts; anything else as it is."""
     room, kind = type(contexts).__module__.partition(".")[0], type(contexts).__name__
     if room == "pandas" and kind == "DataFrame":
+        _refuse_repeated_names(contexts)
         return contexts.to_dict("records")
     if room == "polars" and kind == "DataFrame":
         return contexts.to_dicts()
     return contexts.to_pylist() if room == "pyarrow" else contexts
 
 
+def refuse_single_values(columns: Mapping[Any, Any]) -> None:
+    """Refuses a mapping of columns in which a name has one value, as in a single context."""
+    for name, values in columns.items():
+        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+            raise InvalidContext(
+                f"a mapping of columns has a list for each name, and {name!r} has one value: "
+                "give a list of contexts"
+            )
+
+
+def _refuse_repeated_names(table: Any) -> None:
+    if not table.columns.is_unique:
+        raise InvalidContext("a table of contexts has a name more than once")
+
+
 def _columns(contexts: object) -> dict[Any, NDArray[Any]] | None:
     """A table by columns; None of what is no table."""
     if isinstance(contexts, Mapping):
-        for name, values in contexts.items():
-            if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-                raise InvalidContext(
-                    f"a mapping of columns has a list for each name, and {name!r} has one value: "
-                    "give a list of contexts"
-                )
+        refuse_single_values(contexts)
         return {name: as_column(values) for name, values in contexts.items()}
     room = type(contexts).__module__.partition(".")[0]
     table: Any = contexts
     if room == "pandas" and type(contexts).__name__ == "DataFrame":
-        if not table.columns.is_unique:
-            raise InvalidContext("a table of contexts has a name more than once")
+        _refuse_repeated_names(table)
         return {name: _of_pandas(table[name]) for name in table.columns}
     if room == "polars" and type(contexts).__name__ == "DataFrame":
         return {name: table[name].to_numpy() for name in table.columns}

@@ -12,6 +12,7 @@ CLEAR = 1e-6  # a pivot that is no smaller, against its diagonal, is no work of 
 RANK = 1e-13  # how small, against the largest, a pivot counts as nothing
 WORK = 1e7  # numbers that descent may look at: few sweeps over many coefficients, many over few
 POLISH = 10
+SLOPE_SHARE = 1e-6
 SLOPE_ROUNDING = 1e-10  # of moments: what rounding leaves of slopes that should be 0
 REACHED_ZERO, AT_MINIMUM, LOST = 0, 1, 2  # what a step of polishing came to
 SMALLEST_CHANGE = 1e-10  # the change of a coefficient, against the largest, at which descent stops
@@ -152,24 +153,27 @@ def descend(gram: Floats, moment: Floats, strength: float, theta: Floats) -> Non
             theta[i] = math.copysign(size / gram[i, i], pull) if gram[i, i] > 0.0 else 0.0
             change = max(change, abs(theta[i] - old))
             largest = max(largest, abs(theta[i]))
-        if change <= SMALLEST_CHANGE * largest or (
-            sweep % POLISH == POLISH - 1 and polish(gram, moment, strength, theta)
-        ):
+        if change <= SMALLEST_CHANGE * largest:
+            return
+        share = SLOPE_SHARE if sweep // POLISH % 2 == 0 else 0.0
+        if sweep % POLISH == POLISH - 1 and polish(gram, moment, strength, theta, share):
             return
 
 
 @inner
-def polish(gram: Floats, moment: Floats, strength: float, theta: Floats) -> bool:
+def polish(gram: Floats, moment: Floats, strength: float, theta: Floats, share: float) -> bool:
     """Goes to the minimum among parameters with the signs of theta; is that the minimum of all?
 
     Coefficients that reach 0 on the way there stay 0, and the others go on. The objective never grows.
+    Equations count as solved up to this share of the strength: of columns that agree to four digits some are
+    solved only by such a wide limit, and of those that agree to seven some only by rounding alone.
     """
     active, outcome = np.empty(theta.size, dtype=np.int64), REACHED_ZERO
     while outcome == REACHED_ZERO:
         n = list_active(theta, active)
         if n == 0:
             return False
-        outcome = advance(gram, moment, strength, theta, active[:n])
+        outcome = advance(gram, moment, strength, theta, active[:n], share)
     return outcome == AT_MINIMUM and no_slope_is_steeper(gram, moment, strength, theta)
 
 
@@ -185,7 +189,9 @@ def list_active(theta: Floats, active: Integers) -> int:
 
 
 @inner
-def advance(gram: Floats, moment: Floats, strength: float, theta: Floats, active: Integers) -> int:
+def advance(
+    gram: Floats, moment: Floats, strength: float, theta: Floats, active: Integers, share: float
+) -> int:
     """One step of the coefficients that are not 0, with their signs, up to the first that reaches 0.
 
     It goes to the solution for these signs. Where there is none, because columns depend on one another, it
@@ -195,7 +201,7 @@ def advance(gram: Floats, moment: Floats, strength: float, theta: Floats, active
     inner, right, found = np.empty((n, n)), np.empty(n), np.empty(n)
     put_equations(gram, moment, strength, theta, active, inner, right)
     least_squares(inner, right, found)
-    limit = slope_rounding(moment, strength)
+    limit = larger(slope_rounding(moment, strength), share * strength)
     solvable = leave_residual(inner, right, found) <= limit
     reach, first = 1.0 if solvable else np.inf, -1
     for a in range(n):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from infex.arrays import Floats, Integers, columns_of, labels_of
-from infex.checks import real, whole
+from infex.checks import LARGEST_REWARD, real, whole
 from infex.environments import ChangingInstance, ContextualInstance, LinearInstance, gaussian
 from infex.environments.offer_sets import OfferSets
 from infex.errors import InvalidArms, InvalidReward, InvalidSetting, UnevenFeatures
@@ -219,7 +219,7 @@ def _informed(prior: Belief, arms: Sequence[object], rewards: ArrayLike, *, is_t
         raise InvalidReward(
             f"logged rewards must be as many as their arms, got {values.shape} and {which.shape}"
         )
-    _refuse_infinite(values)
+    _refuse_too_large(values)
     seen = sums_over(arms_known[which], values, np.ones(values.size, dtype=bool))
     left_over = residuals_of(seen, LEAST_POSTERIOR_PENALTY)
     noise, words = noise_of_log(left_over, prior.noise if is_told else None)
@@ -234,9 +234,11 @@ def _informed(prior: Belief, arms: Sequence[object], rewards: ArrayLike, *, is_t
     return replace(prior, mean=theta, root=prior.noise * known.factor.T, learnt=learnt)
 
 
-def _refuse_infinite(values: Floats) -> None:
-    if not np.isfinite(values).all():
-        raise InvalidReward(f"logged rewards must be finite, got {values[~np.isfinite(values)][0]:g}")
+def _refuse_too_large(values: Floats) -> None:
+    fits = np.abs(values) <= LARGEST_REWARD
+    if not fits.all():
+        words = f"logged rewards must be finite, and no larger than {LARGEST_REWARD:g}"
+        raise InvalidReward(f"{words}, got {values[~fits][0]:g}")
 
 
 def posterior_penalty(noise: float, bound: float, dim: int) -> float:

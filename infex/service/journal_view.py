@@ -110,7 +110,7 @@ class JournalView:
 
     def _keep(self) -> None:
         """Packs the sums now and then, and keeps those packed before: `latest` needs what came since."""
-        if self._unkept >= DECISIONS_BETWEEN_KEPT:
+        if self._unkept >= DECISIONS_BETWEEN_KEPT and not self._sums.tells_of_single_rounds:
             if 0 < len(self._to_keep) <= MOST_BYTES:
                 self._put(self._to_keep)
             self._unkept, self._to_keep = 0, packed(self._mark, self._sums)

@@ -99,6 +99,7 @@ class SQLitePasts:
     def put(self, study: str, content: bytes) -> None:
         with self._file.using() as connection:
             connection.execute("insert or replace into pasts values (?, ?)", (study, content))
+            connection.execute("pragma wal_checkpoint(truncate)")  # the log still holds what was overwritten
 
 
 @final

@@ -14,7 +14,7 @@ from infex.errors import StoreFailed
 
 Gives = TypeVar("Gives")
 PATIENCE_MILLISECONDS = 10_000
-DURABLE_SETTINGS = ("journal_mode = wal", "synchronous = full", "fullfsync = on")
+DURABLE_SETTINGS = ("journal_mode = wal", "synchronous = full", "fullfsync = on", "secure_delete = on")
 
 
 @final

@@ -98,6 +98,11 @@ class PastSums(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         self.amendments.append(amendment)
         del self.amendments[:-MOST_AMENDMENTS]
 
+    @property
+    def tells_of_single_rounds(self) -> bool:
+        """Is there a span of one round, whose arm and reward would be those of somebody?"""
+        return any(span.first == span.last for span in self.spans)
+
     def rounds_a_day(self) -> int:
         """How many rounds a day there are, by the spans of the last day; 0 if they do not tell."""
         if not self.spans or self.spans[-1].ended <= self.spans[0].begun:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from infex.checks import HEAVIEST_WEIGHT, LARGEST_REWARD, quick, real
 from infex.errors import InvalidReward, InvalidSetting
-from infex.features.named_values import one_by_one
+from infex.features.named_values import one_by_one, refuse_single_values
 from infex.study.contents import CONTENT_VERSION, RewardContent
 from infex.study.moves import KeyedRequest
 from infex.study.plain_requests import checked_key, checked_unit, request_of
@@ -22,9 +22,20 @@ def question_of(key: str, unit: str | None, words: dict[str, Any]) -> KeyedReque
 def in_places(many: Any) -> list[Any] | None:
     """One for each key, by its place: of a table its rows, also where they have an index of their own."""
     if isinstance(many, Mapping):
-        refuse_lengths(max(map(len, many.values()), default=0), dict(many))
-        return [dict(zip(many, row, strict=True)) for row in zip(*many.values(), strict=True)]
-    return None if many is None else list(one_by_one(many))
+        return _rows_of_columns(many)
+    rows = one_by_one(many)
+    if rows is not None and not isinstance(rows, Iterable):
+        raise InvalidSetting(
+            f"contexts and arms are lists with one for each key, got a {type(many).__name__}"
+        )
+    return None if rows is None else list(rows)
+
+
+def _rows_of_columns(many: Mapping[Any, Any]) -> list[Any]:
+    refuse_single_values(many)
+    columns = {name: list(values) for name, values in many.items()}
+    refuse_lengths(max(map(len, columns.values()), default=0), columns)
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def options_of_rows(given: dict[str, Any], more: dict[str, Any], count: int) -> list[dict[str, Any]]:

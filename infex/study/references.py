@@ -7,7 +7,6 @@ record, or, where it holds something of a user's, its kind with settings of the 
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import operator
 import sys
 from typing import Any
@@ -78,25 +77,23 @@ def _settings_of(thing: object) -> dict[str, Any]:
     """The settings of a user's object: those of a dataclass, or none of one that keeps nothing."""
     if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
         return settings_by_name(thing)
-    if _takes_nothing(type(thing)) and object.__getstate__(thing) is None:
+    kind = type(thing)
+    takes_nothing = kind.__init__ is object.__init__ and _is_made_of_nothing(kind)
+    if takes_nothing and object.__getstate__(thing) is None:
         return {}
     raise NoRecord(
         f"what {type(thing).__qualname__} was made with is not known: make it a dataclass, whose fields are"
     )
 
 
-def _takes_nothing(kind: type) -> bool:
-    """Is an object of a class made of nothing? A number or a set is not, though it has no `__init__`."""
-    try:
-        wanted = inspect.signature(kind).parameters.values()
-    except ValueError:  # some of Python's own kinds do not say
-        return False
-    return all(each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD) for each in wanted)  # a protocol's, too
+def _is_made_of_nothing(kind: Any) -> bool:
+    """Can an object of a class hold nothing before its `__init__`? A number or a set holds what it is."""
+    return kind.__new__ is object.__new__
 
 
 def _loaded(name: str, settings: dict[str, Any]) -> Any:
     kind = imported(name, CannotLoad, f"the study needs {name}, which cannot be imported here")
-    if not settings and not dataclasses.is_dataclass(kind) and not _takes_nothing(kind):
+    if not settings and not dataclasses.is_dataclass(kind) and not _is_made_of_nothing(kind):
         raise CannotLoad(f"what {name} was made with was not kept: open the study with its policy= once more")
     return kind
 

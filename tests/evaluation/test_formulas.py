@@ -14,6 +14,7 @@ import pytest
 from infex.arrays import Floats
 from infex.errors import InvalidSetting, NoSupport
 from infex.evaluation import adaptive, empirical_likelihood, intervals, sequences, ways
+from infex.evaluation.target_value import spread_of
 from tests.evaluation.synthetic_logs import logs
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "evaluation.json"
@@ -263,3 +264,12 @@ def test_the_likeliest_weighing_has_a_mean_weight_of_one() -> None:
         assert found == pytest.approx(1.0, abs=1e-9)
         limited = empirical_likelihood.most_likely(weight, np.ones(400), most=50.0)
         assert limited == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("odd", [math.nan, math.inf, -math.inf, 1e200])
+@pytest.mark.parametrize("groups", [None, np.array([0, 1, 1])])
+def test_values_that_are_no_numbers_have_no_error(odd: float, groups: Any) -> None:
+    """It was 0, which says that all draws agree."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        error, _ = spread_of(np.array([odd, 1.0, 2.0]), groups)
+    assert not math.isfinite(error)

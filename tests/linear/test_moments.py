@@ -166,3 +166,17 @@ def test_lasso_of_two_columns_in_proportion_takes_the_longer_one(dim: int, rows:
     theta = sums.lasso(0.01)
     assert theta[0] == 0.0 < theta[1]
     assert beside_the_minimum(sums, 0.01, theta) < 1e-9
+
+
+@pytest.mark.parametrize("place", [36, 92, 274, 407])
+def test_lasso_of_columns_that_agree_to_four_digits_reaches_the_minimum(place: int) -> None:
+    """It stayed with the shorter one, at slopes that were off by half the strength and more."""
+    rng = np.random.default_rng(5)
+    for at in range(place + 1):
+        dim, rows = int(rng.integers(2, 5)), int(rng.integers(4, 30))
+        x = rng.normal(size=(rows, dim))
+        x[:, 1] = x[:, 0] * rng.choice([2.0, -1.0, 0.3]) * (1 + 10.0 ** -(3 + at % 7) * rng.normal(size=rows))
+        sums = Moments(x.T @ x, x.T @ rng.normal(size=rows), 1)
+        strength = float(np.abs(sums.moment).max() * 10.0 ** -rng.uniform(0, 6))
+    theta = sums.lasso(strength)
+    assert beside_the_minimum(sums, strength, theta) < 1e-9

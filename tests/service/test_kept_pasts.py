@@ -86,6 +86,30 @@ def test_what_is_kept_names_nobody_and_no_arm_of_a_single_round(tmp_path: Path, 
     assert b"unit-" not in content
 
 
+@pytest.mark.parametrize("page", [1, 7, 50])
+def test_no_span_that_is_kept_is_that_of_a_single_round(
+    tmp_path: Path, table: SQLitePasts, page: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its arm and reward are those of one person, who may be erased while no service runs."""
+    contents: list[bytes] = []
+    monkeypatch.setattr(table, "put", lambda _, content: contents.append(content))
+    play(tmp_path, 0, 300, Clock())
+    shown(tmp_path, table, page)
+    kept = [unpacked(content) for content in contents]
+    assert kept
+    assert all(span.first < span.last for past in kept if past is not None for span in past.sums.spans)
+
+
+def test_nothing_is_left_in_any_file_of_sums_that_were_replaced(tmp_path: Path, table: SQLitePasts) -> None:
+    """They may have counted somebody who was erased since."""
+    table.put("shop", b"rather-not-said" * 1000)
+    assert any(b"rather-not-said" in file.read_bytes() for file in tmp_path.iterdir())
+    table.put("shop", b"")
+    assert not any(b"rather-not-said" in file.read_bytes() for file in tmp_path.iterdir())
+    table.close()
+    assert not any(b"rather-not-said" in file.read_bytes() for file in tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("other", [250, 300, 700])
 def test_sums_of_another_journal_are_not_used(tmp_path: Path, other: int) -> None:
     """It may be shorter, as long, or longer than the one that the sums are of."""
@@ -133,22 +157,22 @@ def test_what_is_damaged_or_of_another_infex_is_not_used(tmp_path: Path, table: 
 
 def test_who_was_erased_after_sums_were_kept_is_not_in_them(tmp_path: Path, table: SQLitePasts) -> None:
     clock = Clock()
-    play(tmp_path, 0, 300, clock)
+    play(tmp_path, 0, 600, clock)
     shown(tmp_path, table)
     with shop(tmp_path, clock=clock) as study:
-        assert study.forget("unit-1") == 200
+        assert study.forget("unit-1") == 400
     past, latest, _ = shown(tmp_path, table)
     whole, whole_latest, _ = shown(tmp_path, None)
     assert (past, latest) == (whole, whole_latest)
-    assert sum(sum(span["arms"].values()) for span in past["stretches"]) == 200
+    assert sum(sum(span["arms"].values()) for span in past["stretches"]) == 400
     kept = unpacked(table.find("shop") or b"")
     assert kept is not None, "sums without them were kept since"
-    assert sum(sum(span.arms.values()) for span in kept.sums.spans) <= 200
+    assert sum(sum(span.arms.values()) for span in kept.sums.spans) <= 400
 
 
 def test_sums_with_somebody_who_was_erased_go_at_once(tmp_path: Path, table: SQLitePasts) -> None:
     clock = Clock()
-    play(tmp_path, 0, 100, clock)
+    play(tmp_path, 0, 300, clock)
     shown(tmp_path, table)
     assert table.find("shop")
     with shop(tmp_path, clock=clock) as study:

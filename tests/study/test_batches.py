@@ -389,6 +389,23 @@ def test_contexts_may_be_a_table_or_columns(
             study.ask_many(["d", "e", "f"], contexts=TABLE_OF_CONTEXTS | {"age": [1, 2]})
 
 
+@pytest.mark.parametrize(
+    ("contexts", "words"),
+    [
+        ({"age": 30}, "'age' has one value"),
+        ({"age": "30"}, "'age' has one value"),
+        (pd.DataFrame([[20, 30]], columns=["age", "age"]), "a name more than once"),
+        (30, "one for each key, got a int"),
+    ],
+    ids=["a number", "a text", "a name twice", "no list"],
+)
+def test_contexts_that_are_no_table_are_refused_by_name(tmp_path: Path, contexts: Any, words: str) -> None:
+    """Of a name that came twice the last column counted; others were a bare TypeError."""
+    features = infex.features.disjoint(3, context=infex.features.table({"age": (0, 100)}))
+    with shop(tmp_path, features=features) as study, pytest.raises(infex.errors.InfexError, match=words):
+        study.ask_many(["a"], contexts=contexts)
+
+
 @dataclass(frozen=True)
 class Noting:
     """Says a note that JSON does not know."""

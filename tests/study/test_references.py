@@ -18,7 +18,7 @@ from infex.errors import CannotLoad, NoRecord, OtherSettings
 from infex.study.references import reference_to, remade
 from tests.study import users_rules
 from tests.study.studies import replayed_state, shop, state_of, url_in
-from tests.study.users_rules import Held, Plain, Turns, Unknown
+from tests.study.users_rules import Chosen, Held, Plain, Turns, Unknown, Weights
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,10 @@ def test_any_number_of_numpys_is_kept_by_its_value(tmp_path: Path, number: Any) 
     assert type(policy.anything) in (float, bool)
 
 
-@pytest.mark.parametrize("value", [Fraction(1, 2), Decimal("0.5"), timedelta(1), frozenset({1}), np.ones(2)])
+@pytest.mark.parametrize(
+    "value",
+    [Fraction(1, 2), Decimal("0.5"), timedelta(1), frozenset({1}), np.ones(2), Weights(a=0.9), Chosen(1, 2)],
+)
 def test_a_value_that_is_not_kept_must_be_given_again(tmp_path: Path, value: Any) -> None:
     """It was made anew of nothing: a half came back as 0."""
     with pytest.raises(NoRecord):

@@ -53,3 +53,17 @@ class Held:
 
     def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
         return infex.Choice(0, explored=False)
+
+
+class Weights(dict[str, float]):
+    """Holds what it was made with where no attribute tells of it."""
+
+    def __init__(self, **weights: float) -> None:
+        super().__init__(weights)
+
+
+class Chosen(frozenset[int]):
+    """The same, from before it has an `__init__`."""
+
+    def __new__(cls, *parts: int) -> "Chosen":
+        return super().__new__(cls, parts)
