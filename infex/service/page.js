@@ -50,7 +50,7 @@ async function listen() {
 }
 
 function hear(event) {
-  const kind = /^event: (\w+)\ndata: (.*)$/.exec(event);
+  const kind = /^event: (\w+)\ndata: (.*)$/s.exec(event);
   if (kind?.[1] === "opening") say("the studies are being opened", "");
   if (kind?.[1] === "failed") state.failed = JSON.parse(kind[2]);
   if (kind?.[1] !== "studies") return;

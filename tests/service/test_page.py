@@ -18,7 +18,9 @@ from tests.reports import browser
 from tests.service.serving_here import serving
 from tests.waiting import PATIENCE
 
-SHOP = infex.features.disjoint(["tea", "juice", "water"], context=infex.features.table({"age": (18, 90)}))
+SHOP = infex.features.disjoint(
+    ["tea", "juice", "still\u2028water"], context=infex.features.table({"age": (18, 90)})
+)
 POLICY = infex.Infex(infex.LinUCB(), infex.guarded(infex.every(5), 40.0))
 
 REASONS = "return [...document.querySelectorAll('#latest tbody tr')].map((row) => row.cells[3].textContent)"
