@@ -67,7 +67,7 @@ def pending_count(study: Study) -> int:
 def new_count(study: Study, keys: Collection[str]) -> int:
     """How many of these keys have no decision."""
     known = study._desk.standing.keys
-    return sum(key not in known for key in keys)
+    return sum(key not in known for key in set(keys))
 
 
 def refuse_other_settings(study: Study, given: Mapping[str, object]) -> None:
