@@ -34,6 +34,7 @@ from tests.evaluation import test_learning as learning
 from tests.evaluation import test_learning_logs as learning_logs
 from tests.evaluation import test_replay as replaying
 from tests.evaluation.played_logs import play, problem
+from tests.evaluation.synthetic_logs import logs
 from tests.evaluation.test_findings import kinds, soft_log
 from tests.evaluation.test_formulas import CASES, rounds_of, said, way_of
 from tests.logs import test_fuzzed, test_long_files
@@ -202,6 +203,13 @@ def test_check_5_a_deterministic_log_is_judged_by_the_model_alone() -> None:
     mine, told = learning_logs.found_of("det")["mine"], learning_logs.FIXED["linear model, target"]
     assert (mine.way, mine.ground) == ("model", "guaranteed")
     assert (mine.value, mine.bounds.half) == pytest.approx((told["value"], told["half"]), abs=NEAR)
+    weights = logs()["det_target"][np.arange(1200), logs()["det_action"]]
+    weighted = float((weights * logs()["det_reward"]).mean())  # as obp and pymab say, with pscore 1
+    page = " ".join((Path(__file__).parents[2] / "docs" / "logs.md").read_text().split())
+    assert f"say {weighted:.3f} by weights and {weighted / weights.mean():.3f} by their ratio" in page
+    truth = learning_logs.FIXED["truth on the logged offers"]
+    assert f"worth {truth:.3f}," in page
+    assert f"infex says {mine.value:.3f} ± {mine.bounds.half:.3f}." in page
 
 
 def test_check_6_a_ratio_is_as_uncertain_as_it_spreads_and_no_model_is_certain() -> None:
