@@ -32,6 +32,7 @@ LOG_FORMS = ("infex", "table", "csv", "dsjson", "cb_adf", "obp", "eppo")
 EVENT_FORMS = ("dsjson", "cb_adf", "eppo")
 LOG_ROWS_AT_ONCE, MOST_ROWS_AT_ONCE = 131_072, 1 << 20  # of a log by parts, and of one that is read whole
 HEAD_BYTES = 65_536
+NULLS_OF_CSV = ["", "#N/A", "#N/A N/A", "#NA", "N/A", "NA", "NULL", "n/a", "null"]  # NaN is refused
 UNREADABLE = (
     ValueError,
     TypeError,
@@ -211,7 +212,8 @@ def _csv(path: Path, names: ColumnNames) -> Iterator[pa.Table]:
     import pyarrow as pa
     import pyarrow.csv
 
-    with pyarrow.csv.open_csv(path) as reader:
+    options = pyarrow.csv.ConvertOptions(null_values=NULLS_OF_CSV)
+    with pyarrow.csv.open_csv(path, convert_options=options) as reader:
         for batch in reader:
             if batch.num_rows:
                 yield _without_empty_arms(named_columns(pa.Table.from_batches([batch]), names))

@@ -406,3 +406,16 @@ def test_what_is_no_log_at_all_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidLog, match="BadZipFile"):
         read(tmp_path / "b.npz")
     assert read(read(TABLE)).arm.tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("word", "missing"), [("", True), ("null", True), ("NaN", False), ("nan", False), ("-inf", False)]
+)
+def test_a_reward_of_a_csv_is_missing_or_is_no_number(tmp_path: Path, word: str, missing: bool) -> None:
+    """Arrow takes NaN for a null, so that it was counted as missing."""
+    (tmp_path / "log.csv").write_text(f"arm,reward,probability\n0,1.0,0.5\n1,{word},0.5\n0,0.0,0.5\n")
+    if missing:
+        assert read(tmp_path / "log.csv").rewarded.tolist() == [True, False, True]
+        return
+    with pytest.raises(InvalidLog, match="reward"):
+        read(tmp_path / "log.csv")
