@@ -109,8 +109,8 @@ def refuse_different(name: str, in_force: Settings, given: Mapping[str, object])
     found = [part for word in now if word in in_force for part in apart(word, in_force[word], now[word])]
     if unknown or found:
         raise OtherSettings(
-            f"the study {name!r} has other settings: {'; '.join(unknown + found)}. Open it without them, or "
-            "change them by amend"
+            f"the study {name!r} has other settings: {'; '.join(unknown + found)}. Open it without "
+            "them; amend can change policy, allowed and pending"
         )
 
 
