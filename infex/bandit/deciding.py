@@ -106,7 +106,8 @@ def taken_quickly(
     explores, (arm, greedy, estimate, best, margin) = seen
     reason, turn = says.explored if explores else says.greedy
     if explores:
-        account.enter(t, True, turn, max(best - estimate, 0.0), arm != greedy)
+        loss = best - estimate if best > estimate else 0.0
+        account.enter_explored(t, turn, loss, arm != greedy)
     else:
         account.t = t
     fields = (

@@ -123,15 +123,16 @@ class Account:
 
     def enter(self, t: int, explored: bool, turn: Turn | None, loss: float, different: bool) -> None:
         """One round, with the estimated loss of its exploration."""
+        if explored and turn is not Turn.REST:
+            self.enter_explored(t, turn, loss, different)
+            return
         self.t = t
         if turn is Turn.REST:
             return
         if turn is not None:
             self.scheduled = True
             self.planned += turn is not Turn.MADE_UP
-        if explored:
-            self._explore(t, turn, loss, different)
-        elif turn is Turn.OWED:
+        if turn is Turn.OWED:
             self.owed += 1
         elif turn is Turn.DROPPED:
             self.dropped += 1
@@ -166,7 +167,13 @@ class Account:
             self.cost,
         )
 
-    def _explore(self, t: int, turn: Turn | None, loss: float, different: bool) -> None:
+    def enter_explored(self, t: int, turn: Turn | None, loss: float, different: bool) -> None:
+        """One round that explored."""
+        self.t = t
+        self._spent = None
+        if turn is not None:
+            self.scheduled = True
+            self.planned += turn is not Turn.MADE_UP
         self.done += 1
         self.cost += loss
         if different and self.different is not None:
