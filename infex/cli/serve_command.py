@@ -23,7 +23,9 @@ def serve(
     """Decisions over HTTP, and a page that shows what exploration does.
 
     All studies of the database are served; POST /v1/studies begins one. Without a token it listens on this
-    machine alone, and everybody here may do everything: `infex token make` changes that.
+    machine alone, and everybody here may do everything: `infex token make` changes that. It listens once all
+    that decisions need is compiled: the first start takes half a minute, unless `infex warm decisions` came
+    before it.
 
     \b
     infex serve --db sqlite:///shop.db
@@ -41,4 +43,8 @@ def serve(
     listening = Listening(url=url, host=host, port=port, hosts=hosts, tokens=tokens)
     if not listening.token_file.listed():
         click.echo("no token: everybody on this machine may do everything", err=True)
-    serve(listening, started=lambda at: click.echo(f"infex serves {without_password(url)} at {at}", err=True))
+    serve(
+        listening,
+        started=lambda at: click.echo(f"infex serves {without_password(url)} at {at}", err=True),
+        compiling=lambda: click.echo("compiling what decisions need; later starts read it", err=True),
+    )

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-import numpy as np
-
 from infex import estimators
-from infex.bandit import Bandit
+from infex.bandit.rehearsing import REHEARSALS
 from infex.environments import gaussian
 from infex.environments.named import Nature
 from infex.linear.estimating import Estimator
-from infex.policies import UCB1, Infex, LinTS, LinUCB, Policy, guarded
+from infex.policies import UCB1, Infex, LinUCB, Policy, guarded
 from infex.schedules import every
 from infex.simulation.batch import compile_loop
 from infex.simulation.contextual_plays import compile_contexts
@@ -26,31 +24,20 @@ Step = Callable[[], object]
 
 
 class CompiledStep(NamedTuple):
-    """What was compiled, or read from the disk, and the seconds of processor time it took."""
+    """What was compiled, or read from the disk, what for, and the seconds of processor time it took."""
 
+    kind: str
     name: str
     seconds: float
 
 
-def compile_all() -> Iterator[CompiledStep]:
+def compiled_ahead(what: Iterable[str]) -> Iterator[CompiledStep]:
     """Compiles one thing after the other, as it is asked for the next."""
-    for name, step in COMPILED_AHEAD.items():
-        begun = time.process_time()
-        step()
-        yield CompiledStep(name, time.process_time() - begun)
-
-
-def _bandit() -> None:
-    """Asks and tells, with fixed arms and with arms that change, greedy and exploring."""
-    rows = np.eye(2)
-    for base in (LinUCB(), LinTS()):
-        fixed = Bandit(rows, Infex(base, every(2)))
-        changing = Bandit(dim=2, policy=Infex(base, every(2)))
-        for _ in range(4):
-            fixed.tell(fixed.ask(), 0.5)
-            fixed.tell(fixed.ask(offered=[1]), 0.5)
-            changing.tell(changing.ask(rows), 0.5)
-        fixed.estimates()
+    for kind in what:
+        for name, step in COMPILED_AHEAD[kind].items():
+            begun = time.process_time()
+            step()
+            yield CompiledStep(kind, name, time.process_time() - begun)
 
 
 def _stateful() -> None:
@@ -73,9 +60,8 @@ def _estimators() -> None:
         _briefly(LinUCB(), estimator)
 
 
-COMPILED_AHEAD: dict[str, Step] = {
+SIMULATIONS: dict[str, Step] = {
     "runs over fixed arms": compile_loop,
-    "Bandit": _bandit,
     "problems of every kind": compile_open,
     "contexts, with a regression for each arm": compile_contexts,
     "plain arms, notes and controls": _stateful,
@@ -83,3 +69,5 @@ COMPILED_AHEAD: dict[str, Step] = {
     "OLSBandit": compile_forced,
     "the LASSO bandits": compile_sparse,
 }
+COMPILED_AHEAD: dict[str, Mapping[str, Step]] = {"simulations": SIMULATIONS, "decisions": REHEARSALS}
+"""What is compiled for each use, by name."""

@@ -17,6 +17,7 @@ from typing import final
 
 import uvicorn
 
+from infex.bandit.rehearsing import rehearse
 from infex.checks import real, whole
 from infex.errors import InvalidSetting
 from infex.service.application import Service
@@ -32,6 +33,7 @@ SECONDS_OF_A_THREAD = (
 )
 OBJECTS_BETWEEN_COLLECTIONS = (5_000, 5, 1_000)
 """As `gc.set_threshold`: a collection of all objects stops every request for a tenth of a second or more."""
+SECONDS_UNTIL_SAID = 2.0  # before somebody who waits is told what for
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -112,12 +114,27 @@ def service_of(listening: Listening) -> Service:
     return Service(listening.url, listening.token_file, listening.names, listening.limits)
 
 
-def serve(listening: Listening, started: Callable[[str], None]) -> None:
+def serve(
+    listening: Listening, started: Callable[[str], None], compiling: Callable[[], None] = lambda: None
+) -> None:
     """Serves until SIGTERM or Ctrl-C; then finishes what was begun, and closes the studies.
 
-    `started` is called with the address once it listens.
+    `started` is called with the address once it listens; `compiling` before that, if what decisions need is
+    not on the disk and takes its time.
     """
+    prepare(compiling)
     run(service_of(listening), listening, started)
+
+
+def prepare(compiling: Callable[[], None]) -> None:
+    """Compiles what decisions need: no request waits for it, with its client's patience running out."""
+    hint = threading.Timer(SECONDS_UNTIL_SAID, compiling)
+    hint.daemon = True
+    hint.start()
+    try:
+        rehearse()
+    finally:
+        hint.cancel()
 
 
 def serve_demo(host: str, port: int, started: Callable[[str], None]) -> None:

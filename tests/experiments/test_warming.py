@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from infex import Choice, Infex, Sweep, environments, every
+from infex.cli import warm_command
 from infex.cli.main import main
 from infex.experiments import compiling_ahead, warming
 from infex.simulation import playing
@@ -74,10 +75,21 @@ def test_ctrl_c_ends_warming_too(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.compiled
-def test_all_is_compiled_ahead() -> None:
-    found = CliRunner().invoke(main, ["warm"])
+@pytest.mark.parametrize("what", [[], ["simulations"], ["decisions"], ["decisions", "simulations"]])
+def test_all_that_is_named_is_compiled_ahead(what: list[str]) -> None:
+    found = CliRunner().invoke(main, ["warm", *what])
     assert found.exit_code == 0, found.output
-    lines = found.output.splitlines()
-    assert len(lines) == len(compiling_ahead.COMPILED_AHEAD) + 1
-    assert lines[0].startswith(f"1 of {len(compiling_ahead.COMPILED_AHEAD)}: runs over fixed arms")
-    assert lines[-1].startswith("all is compiled")
+    kinds = [kind for kind in warm_command.KINDS if kind in what or not what]
+    names = [name for kind in kinds for name in compiling_ahead.COMPILED_AHEAD[kind]]
+    *steps, last = found.output.splitlines()
+    assert [step.split(": ")[1].rsplit(",", 1)[0] for step in steps] == names
+    assert steps[0].startswith(f"1 of {len(names)}: ")
+    assert last.startswith("all is compiled")
+    assert all(f"s for {kind}" in last for kind in kinds)
+
+
+def test_every_kind_that_can_be_compiled_ahead_can_be_named() -> None:
+    assert set(warm_command.KINDS) == compiling_ahead.COMPILED_AHEAD.keys()
+    refused = CliRunner().invoke(main, ["warm", "tests"])
+    assert refused.exit_code == 2
+    assert "'tests'" in refused.output

@@ -4,6 +4,7 @@ import http.client
 import json
 import random
 import socket
+import threading
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -12,6 +13,7 @@ import pytest
 import infex
 from infex.client.client import RemoteStudy
 from infex.errors import InvalidSetting
+from infex.service import serving as room
 from infex.service.serving import Listening
 from infex.service.tokens import TokenFile
 from tests.ports import steady_port
@@ -172,3 +174,33 @@ def judge(study: RemoteStudy, load: Load) -> None:
     explored = sorted(decision.t for decision in load.decided.values() if decision.explored)
     assert explored == [t for t in rounds if t % 3 == 0]
     assert figures["exploration"]["done"] == figures["decisions"] // 3
+
+
+def test_decisions_are_compiled_before_it_listens_and_who_waits_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    told = threading.Event()
+
+    def rehearse() -> None:
+        assert told.wait(PATIENCE)
+        done.append("compiled")
+
+    monkeypatch.setattr(room, "SECONDS_UNTIL_SAID", 0.0)
+    monkeypatch.setattr(room, "rehearse", rehearse)
+    monkeypatch.setattr(room, "run", lambda *_: done.append("runs"))
+    room.serve(Listening(url=f"sqlite:///{tmp_path}/a.db"), started=lambda at: None, compiling=told.set)
+    assert done == ["compiled", "runs"]
+
+
+def test_who_waits_a_moment_only_is_told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(room, "SECONDS_UNTIL_SAID", PATIENCE)
+    monkeypatch.setattr(room, "rehearse", lambda: None)
+    room.prepare(lambda: said.append("compiling"))
+    assert not [
+        thread
+        for thread in threading.enumerate()
+        if isinstance(thread, threading.Timer) and not thread.finished.is_set()
+    ]
+    assert said == []
