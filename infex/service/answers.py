@@ -73,11 +73,10 @@ class PreviewAnswer(Answer, frozen=True, kw_only=True):
 
 
 class HealthAnswer(Answer, frozen=True, kw_only=True):
-    """Does it work? `studies` are those that are open."""
+    """Does it work? Everybody may ask, so that it tells nothing of the studies."""
 
     status: str
     version: str
-    studies: int
 
 
 class RefusalAnswer(Answer, frozen=True, kw_only=True):

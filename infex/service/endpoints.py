@@ -194,12 +194,12 @@ class Endpoints:
 
     async def healthz(self, request: HttpRequest) -> HttpAnswer:
         """Is the process alive?"""
-        return said(HealthAnswer(status="alive", version=__version__, studies=len(self.studies)))
+        return said(HealthAnswer(status="alive", version=__version__))
 
     async def readyz(self, request: HttpRequest) -> HttpAnswer:
         """Are all studies open? 503 until they are."""
         status, word = (200, "ready") if self.studies.ready else (503, "opening")
-        return said(HealthAnswer(status=word, version=__version__, studies=len(self.studies)), status)
+        return said(HealthAnswer(status=word, version=__version__), status)
 
     def glance(self, calls: GroupedCalls) -> StudyAnswer:
         """A study as the page shows it among others."""

@@ -79,9 +79,6 @@ class OpenStudies:
     def __iter__(self) -> Iterator[GroupedCalls]:
         return iter([calls for _, calls in sorted(self._calls.items())])
 
-    def __len__(self) -> int:
-        return len(self._calls)
-
     def of(self, name: str) -> GroupedCalls:
         """The study of a name."""
         found = self._calls.get(name)

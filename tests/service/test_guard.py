@@ -48,6 +48,15 @@ def test_every_address_is_closed_unless_it_is_on_this_list(tmp_path: Path, token
             assert reply.headers["www-authenticate"].startswith("Bearer")
 
 
+def test_what_is_open_to_all_is_the_same_whatever_studies_there_are(tmp_path: Path) -> None:
+    with running(tmp_path) as call:
+        assert {*OPEN} == {each.path for each in call.service.addresses if each.needs is OPEN_TO_ALL}
+        before = {path: call("GET", path).body for path in OPEN}
+        call("POST", "/v1/studies", PRICING)
+        call("POST", "/v1/studies/pricing/decisions", {"key": "a", "context": CONTEXT})
+        assert {path: call("GET", path).body for path in OPEN} == before
+
+
 def test_a_refusal_does_not_tell_whether_a_study_exists(tmp_path: Path, tokens: TokenFile) -> None:
     with running(tmp_path) as call:
         call("POST", "/v1/studies", PRICING)
