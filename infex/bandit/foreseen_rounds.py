@@ -3,66 +3,90 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import final
+from itertools import chain, repeat
+from typing import NamedTuple, final
 
 import numpy as np
 
 from infex.bandit.arms import Changing, Fixed
 from infex.bandit.bandit import Bandit
 from infex.bandit.batching import foresee_quiet, quiet_answers
-from infex.bandit.deciding import key_for
-from infex.bandit.decision import Decided
-from infex.bandit.journaling import plain_decided
+from infex.bandit.decision import Decision
 from infex.bandit.questions import Greedily, questions_of
 from infex.bandit.quiet_rounds import QuietRounds, is_known
+from infex.checks import quick
 from infex.errors import InfexError
 from infex.linear import InBlock, On
+from infex.linear.grounds import Grounds
 from infex.linear.offers import Radius
-from infex.policies.choice import Reason
+from infex.policies.choice import Reason, Turn
+
+
+class GreedyStretch(NamedTuple):
+    """Greedy decisions of rounds that follow each other, not entered yet, and what each is learnt on.
+
+    `said` is what the policy said of them, "" if it has no schedule; `turn` is what became of exploring;
+    `changes` is how often arms or the policy had changed before.
+    """
+
+    decisions: list[Decision]
+    on: list[On]
+    grounds: Grounds
+    said: str
+    turn: Turn | None
+    changes: int
 
 
 @final
 class ForeseenRounds:
     """The greedy answers to the questions of a batch: they stand until something is learnt or changed."""
 
-    __slots__ = ("_answers", "_bandit", "_greedily", "_keys", "_last", "_on", "_quiet")
+    __slots__ = ("_bandit", "_columns", "_greedily", "_last", "_on", "_quiet")
 
     def __init__(
         self, bandit: Bandit, keys: Sequence[str], quiet: QuietRounds, greedily: Greedily, radius: Radius
     ) -> None:
-        self._bandit, self._keys, self._quiet, self._greedily = bandit, keys, quiet, greedily
+        self._bandit, self._quiet, self._greedily = bandit, quiet, greedily
         arms, means, widths, _ = greedily
         margins = (radius[arms] if isinstance(radius, np.ndarray) and radius.ndim else radius) * widths
-        self._answers = list(zip(arms.tolist(), means.tolist(), margins.tolist(), strict=True))
+        places, labels = arms.tolist(), bandit._arms.labels
+        names = [None] * len(places) if labels is None else [labels[place] for place in places]
+        ends = (means - margins).tolist(), (means + margins).tolist()
+        self._columns = keys, places, names, means.tolist(), *ends
         self._on = grounds_of(greedily)
         self._last = bandit._player.account.t + arms.size
 
-    def decided(self, first: int) -> list[Decided]:
+    def decided(self, first: int) -> GreedyStretch:
         """The decisions on the questions from a place on, up to the next round in which something is due."""
-        account = self._bandit._player.account
-        t = account.t + 1
-        due = self._quiet.until(t, self._last, account.owed)
-        return [self._one(t + n, first + n) for n in range(due - t)]
+        player = self._bandit._player
+        t = player.account.t + 1
+        last = first + self._quiet.until(t, self._last, player.account.owed) - t
+        keys, arms, labels, means, lows, highs = (column[first:last] for column in self._columns)
+        rounds, greedily = range(t, t + len(keys)), (repeat(1.0), repeat(Reason.GREEDY), repeat(0.0))
+        fields = zip(
+            keys, rounds, arms, labels, repeat(False), arms, means, lows, highs, *greedily, repeat(None)
+        )
+        decisions = list(map(quick, repeat(Decision), fields))
+        said = "" if player.traits.gate is None else Reason.GREEDY
+        grounds = self._greedily.grounds.span(first, last)
+        return GreedyStretch(
+            decisions, self._on[first:last], grounds, said, self._quiet.turn, player.account.changes
+        )
 
-    def _one(self, t: int, place: int) -> Decided:
-        arm, mean, margin = self._answers[place]
-        seen, says = (False, (arm, arm, mean, mean, margin)), (Reason.GREEDY, self._quiet.turn)
-        return plain_decided(self._bandit, self._keys[place], t, seen, says, self._on[place])
-
-    def enter(self, first: int, every: Sequence[Decided]) -> None:
+    def enter(self, first: int, stretch: GreedyStretch) -> None:
         """Enters what `decided` has given."""
-        bandit = self._bandit
+        bandit, decisions = self._bandit, stretch.decisions
         with bandit._lock:
-            bandit._player.account.enter(every[-1].taken.t, False, self._quiet.turn, 0.0, False)
-            foresee_quiet(bandit, self._greedily, first, first + len(every))
-            for decision, taken, *_ in every:
-                bandit._waiting.add(decision, taken.on)
+            bandit._player.account.enter(decisions[-1].t, False, self._quiet.turn, 0.0, False)
+            foresee_quiet(bandit, self._greedily, first, first + len(decisions))
+            bandit._waiting.add_all(decisions, stretch.on)
 
 
 def foreseen(bandit: Bandit, keys: Sequence[str], contexts: Sequence[object]) -> ForeseenRounds | None:
     """The greedy answers to questions, each a context or None; None if each must be found by itself.
 
-    `keys` are the ids of the decisions, no two the same. Where one is refused, asking it by itself says why.
+    `keys` are the ids of the decisions, no two the same, and none of them waits or ever did. Where one is
+    refused, asking it by itself says why.
     """
     if not contexts or bandit._player.memory.searches or not is_known(bandit._player):
         return None
@@ -70,7 +94,7 @@ def foreseen(bandit: Bandit, keys: Sequence[str], contexts: Sequence[object]) ->
     if isinstance(bandit._arms, Changing) or (fixed and any(context is not None for context in contexts)):
         return None
     try:
-        named = [key_for(bandit, key, bandit.t + 1) for key in keys]
+        named = [bandit._lives.checked(key) for key in keys]
         asked = len(contexts) if fixed else in_rows(contexts)
         questions = questions_of(bandit, asked, None, None, None, True)
         found = quiet_answers(bandit, questions)
@@ -83,7 +107,7 @@ def foreseen(bandit: Bandit, keys: Sequence[str], contexts: Sequence[object]) ->
 
 def in_rows(contexts: Sequence[object]) -> object:
     """Contexts that are lists of numbers as rows of one array; any others as they are."""
-    if any(type(context) is not list or bool in {*map(type, context)} for context in contexts):
+    if {*map(type, contexts)} != {list} or bool in {*map(type, chain.from_iterable(contexts))}:  # type: ignore[arg-type]
         return contexts
     try:
         rows = np.array(contexts)
@@ -96,6 +120,5 @@ def grounds_of(greedily: Greedily) -> list[On]:
     """What the reward of each answer is learnt on."""
     place, row, rows, apart = greedily.grounds
     if apart:
-        own = map(np.array, rows[row])
-        return [InBlock(arm, context) for arm, context in zip(place.tolist(), own, strict=True)]
+        return list(map(quick, repeat(InBlock), zip(place.tolist(), map(np.array, rows[row]), strict=True)))
     return [greedily.grounds.on(which) for which in range(place.size)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import final
 
@@ -65,6 +65,13 @@ class Waiting:
         """The same."""
         self.singles[pending[0][0]] = pending  # by its id
         if len(self.singles) > MOST_SINGLE:
+            self._fold()
+
+    def add_all(self, decisions: Sequence[Decision], grounds: Sequence[On]) -> None:
+        """Many more, one by one."""
+        every = zip(decisions, grounds, strict=True)
+        self.singles.update((pending[0][0], pending) for pending in every)
+        while len(self.singles) > MOST_SINGLE:
             self._fold()
 
     def add_block(self, block: Block) -> None:

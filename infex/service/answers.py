@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -89,11 +89,14 @@ class RefusalAnswer(Answer, frozen=True, kw_only=True):
     expected: str | None = None
 
 
+ANSWERED = (
+    "id", "t", "arm", "label", "explored", "reason", "greedy", "estimate", "low", "high", "probability",
+    "chance", "law",
+)  # fmt: skip
+"""The fields of a decision in the order of its answer."""
+FIELDS_ANSWERED = itemgetter(*map(Decision._fields.index, ANSWERED))
+
+
 def decision_answer(decision: Decision) -> DecisionAnswer:
-    """A decision as it is answered."""
-    key, t, arm, label, explored, greedy, estimate, low, high, probability, reason, chance, law = decision
-    low_end = low if -math.inf < low < math.inf else None
-    high_end = high if -math.inf < high < math.inf else None
-    return DecisionAnswer(
-        key, t, arm, label, explored, reason, greedy, estimate, low_end, high_end, probability, chance, law
-    )
+    """A decision as it is answered; what is not finite is written as null."""
+    return DecisionAnswer(*FIELDS_ANSWERED(decision))

@@ -15,14 +15,16 @@ from infex.service.past_sums import PastSums, SeenDecision
 from infex.study.addresses import opened_store
 from infex.study.cases import EntryKind
 from infex.study.contents import DecisionContent, ForgottenContent, RewardContent, content_of
-from infex.study.entries import BEGINNING, Entry
+from infex.study.entries import BEGINNING, Entry, Mark
 from infex.study.store import Store
 
 LATEST_KEPT = 1000
 DECISIONS_BETWEEN_KEPT = 2 * LATEST_KEPT
 PAGE_OF_HISTORY = 2000
+DECISION_KIND, REWARD_KIND = EntryKind.DECISION.value, EntryKind.REWARD.value
+AMENDMENT_KIND, FORGOTTEN_KIND = EntryKind.AMENDMENT.value, EntryKind.FORGOTTEN.value
 STATE_OF_ENTRY = {
-    EntryKind.REWARD.value: "rewarded",
+    REWARD_KIND: "rewarded",
     EntryKind.DEFAULTED.value: "defaulted",
     EntryKind.LATE.value: "late",
     EntryKind.CORRECTION.value: "corrected",
@@ -91,7 +93,7 @@ class JournalView:
 
     def _forgets(self, entry: Entry) -> bool:
         """Does an entry tell of something erased that is in the sums?"""
-        if entry.kind != EntryKind.FORGOTTEN or entry.content is None:
+        if entry.kind != FORGOTTEN_KIND or entry.content is None:
             return False
         told = content_of(ForgottenContent, entry.number, entry.content)
         new = {residue.number for residue in told.residues} - self._erased
@@ -159,20 +161,21 @@ class JournalView:
             return {"entries": self._mark.number, **self._sums.plain()}
 
     def _enter(self, entry: Entry) -> None:
-        self._mark = entry.mark
-        if entry.content is None or entry.number in self._erased:
-            self._erased.add(entry.number)
-        elif entry.kind == EntryKind.DECISION:
-            self._decided(entry, content_of(DecisionContent, entry.number, entry.content))
-        elif entry.kind in STATE_OF_ENTRY:
-            self._told(entry, content_of(RewardContent, entry.number, entry.content))
-        elif entry.kind == EntryKind.AMENDMENT:
-            said: dict[str, Any] = msgspec.json.decode(entry.content)
+        number, kind, key, _, at, content, _, _, link = entry
+        self._mark = Mark(number, link)
+        if content is None or number in self._erased:
+            self._erased.add(number)
+        elif kind == DECISION_KIND:
+            self._decided(key, at, content_of(DecisionContent, number, content))
+        elif kind in STATE_OF_ENTRY:
+            self._told(entry, content_of(RewardContent, number, content))
+        elif kind == AMENDMENT_KIND:
+            said: dict[str, Any] = msgspec.json.decode(content)
             words = {"what": said.get("what"), "reason": said.get("reason")}
-            self._sums.add_amendment({"entry": entry.number, "at": entry.at / 1e6, **words})
+            self._sums.add_amendment({"entry": number, "at": at / 1e6, **words})
 
-    def _decided(self, entry: Entry, content: DecisionContent) -> None:
-        self._latest[entry.key] = seen = _seen(entry, content)
+    def _decided(self, key: str, at: int, content: DecisionContent) -> None:
+        self._latest[key] = seen = _seen(key, at, content)
         if len(self._latest) > LATEST_KEPT:
             self._latest.popitem(last=False)
         self._sums.add_decision(seen, content.loss)
@@ -182,7 +185,7 @@ class JournalView:
         seen = self._latest.get(entry.key)
         if seen is not None:
             seen.state, seen.reward = STATE_OF_ENTRY[entry.kind], content.reward
-        if content.reward is not None and entry.kind == EntryKind.REWARD:
+        if content.reward is not None and entry.kind == REWARD_KIND:
             self._sums.add_reward(content.reward)
 
 
@@ -204,22 +207,12 @@ def _is_of(kept: KeptPast, store: Store, name: str) -> bool:
         return False
 
 
-def _seen(entry: Entry, content: DecisionContent) -> SeenDecision:
-    return SeenDecision(
-        key=entry.key,
-        round=content.t,
-        arm=str(content.arm if content.label is None else content.label),
-        greedy=content.greedy,
-        explored=content.explored,
-        different=content.different,
-        reason=content.reason,
-        turn=content.turn or "",
-        estimate=content.estimate,
-        low=_number(content.low),
-        high=_number(content.high),
-        probability=content.probability,
-        at=entry.at / 1e6,
-    )
+def _seen(key: str, at: int, content: DecisionContent) -> SeenDecision:
+    c = content
+    arm = str(c.arm if c.label is None else c.label)
+    ends = _number(c.low), _number(c.high)
+    kept = c.different, c.reason, c.turn or "", c.estimate, *ends, c.probability
+    return SeenDecision(key, c.t, arm, c.greedy, c.explored, *kept, at / 1e6)
 
 
 def _is_so(seen: SeenDecision, wanted: dict[str, Any]) -> bool:
@@ -228,4 +221,4 @@ def _is_so(seen: SeenDecision, wanted: dict[str, Any]) -> bool:
 
 
 def _number(end: float | str) -> float | None:
-    return None if isinstance(end, str) else end
+    return end if type(end) is float else None

@@ -16,7 +16,7 @@ SKIPPED_TURNS = ("owed", "dropped")
 SECONDS_OF_A_DAY = 86_400.0
 
 
-class SeenDecision(msgspec.Struct, kw_only=True):
+class SeenDecision(msgspec.Struct, gc=False):
     """One of the latest decisions, without its context."""
 
     key: str
@@ -34,11 +34,6 @@ class SeenDecision(msgspec.Struct, kw_only=True):
     at: float
     state: str = "pending"
     reward: float | None = None
-
-    @property
-    def skipped(self) -> bool:
-        """Was exploration due, and did it not happen?"""
-        return self.turn in SKIPPED_TURNS
 
 
 class RoundSpan(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -81,11 +76,15 @@ class PastSums(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         """Counts a decision; `loss` is what exploring cost by the estimates."""
         span = self._span(seen.round, seen.at)
         span.arms[seen.arm] = span.arms.get(seen.arm, 0) + 1
-        span.explored += seen.explored
-        span.different += seen.different
-        span.cost += loss if seen.explored else 0.0
-        span.skipped += seen.skipped
-        self._mark(seen)
+        if seen.explored:
+            span.explored += 1
+            span.different += seen.different
+            span.cost += loss
+            self._mark(seen)
+        elif seen.turn in SKIPPED_TURNS:
+            span.skipped += 1
+            self.skipped[seen.reason] = self.skipped.get(seen.reason, 0) + 1
+            self._mark(seen)
 
     def add_reward(self, reward: float) -> None:
         """Counts a reward, in the span of the round that was decided last."""
@@ -128,22 +127,23 @@ class PastSums(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
         return msgspec.structs.replace(self, marks=marks)
 
     def _mark(self, seen: SeenDecision) -> None:
-        if seen.skipped:
-            self.skipped[seen.reason] = self.skipped.get(seen.reason, 0) + 1
-        if seen.explored or seen.skipped:
-            self.marks.append(_marked(seen))
-            del self.marks[:-MOST_MARKS]
+        self.marks.append(_marked(seen))
+        del self.marks[:-MOST_MARKS]
 
     def _span(self, t: int, at: float) -> RoundSpan:
         """That of a round, made if there is none yet."""
-        if not self.spans or t - self.spans[-1].first >= self.width:
+        if not self._reaches(t):
             while len(self.spans) >= MOST_SPANS:
                 self.spans, self.width = list(_joined(self.spans)), 2 * self.width
-            if not self.spans or t - self.spans[-1].first >= self.width:
+            if not self._reaches(t):
                 self.spans.append(RoundSpan(first=t, last=t, begun=at, ended=at))
         span = self.spans[-1]
         span.last, span.ended = t, at
         return span
+
+    def _reaches(self, t: int) -> bool:
+        """Is a round one of the last span's?"""
+        return bool(self.spans) and t - self.spans[-1].first < self.width
 
 
 def _marked(seen: SeenDecision) -> Marked:

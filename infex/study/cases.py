@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 from typing import final
+
+import msgspec
 
 from infex.bandit.decision import Decision
 from infex.errors import AlreadyTold, DamagedJournal, UnknownDecision
@@ -58,9 +61,11 @@ STATE_AFTER = {
 }
 
 
+NO_PARTS: Mapping[str, float] = MappingProxyType({})
+
+
 @final
-@dataclass(slots=True)
-class Case:
+class Case(msgspec.Struct, gc=False):
     """A decision, what was asked for it (as a digest), and its reward as far as there is one.
 
     `on` is what its reward is learnt on. `number` is the entry of its last change, `decided` that of its
@@ -81,7 +86,7 @@ class Case:
     turns: tuple[int, int | None] = (0, None)
     told_at: int | None = None
     late: float | None = None
-    parts: dict[str, float] = field(default_factory=dict)
+    parts: Mapping[str, float] = NO_PARTS
     held: bool = False
 
     @property
@@ -102,7 +107,7 @@ class Case:
             self.reward, self.weight, self.counted = content.reward, content.weight, content.counted
             self.turns = content.turn, content.own_turn
         if content.part is not None and content.reward is not None:
-            self.parts[content.part] = content.reward
+            self.parts = {**self.parts, content.part: content.reward}
 
     def after(self, kind: EntryKind, content: RewardContent) -> float:
         """What counts for it once this was told: a correction, or what a further reward adds up to."""
@@ -113,7 +118,7 @@ class Case:
         """Its content was taken out."""
         self.decision, self.on, self.reward, self.late, self.unit = None, None, None, None, ""
         self.number, self.state = number, RewardState.ERASED
-        self.parts.clear()
+        self.parts = NO_PARTS
 
     def repeats(self, key: str, reward: float, weight: float, part: str | None, sums: bool) -> bool:
         """Was this very reward told before? AlreadyTold is raised if another one was."""

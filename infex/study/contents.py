@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import repeat
 from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
+from msgspec import UNSET
 
 from infex.bandit.decision import Decided, Decision
+from infex.bandit.foreseen_rounds import GreedyStretch
 from infex.checks import quick
 from infex.errors import DamagedJournal, ForeignStore
 from infex.linear import InBlock, On
 from infex.linear.grounds import NO_PLACE
-from infex.policies.choice import Choice, Turn
+from infex.policies.choice import Choice, Reason, Turn
 from infex.records.notes import note_of, note_record, reason_of
 from infex.rounds import Taken
 from infex.version import __version__
@@ -22,6 +25,7 @@ CONTENT_VERSION = 1
 LEAST, GREATEST = float("-inf"), float("inf")
 ENDS = {"inf": GREATEST, "-inf": LEAST}
 TURNS_BY_NAME = {turn.value: turn for turn in Turn}
+QUIET_TURNS: dict[Turn | None, msgspec.UnsetType | None] = {Turn.REST: UNSET, None: None}
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -65,6 +69,29 @@ class DecisionContent(
     noticed: list[str] = []
     changes: int = 0
     by: str = ""  # the infex that decided
+
+
+class GreedyContent(msgspec.Struct, frozen=True, gc=False):
+    """The same of a greedy round: the fields of a `DecisionContent` that are written; UNSET is not."""
+
+    v: int
+    request: msgspec.Raw
+    t: int
+    arm: int
+    greedy: int
+    estimate: float
+    low: float | str
+    high: float | str
+    on: int | ArmInContext | list[float]
+    label: int | str | msgspec.UnsetType
+    probability: float | None
+    reason: str
+    said: str | msgspec.UnsetType
+    chance: float | None
+    turn: msgspec.UnsetType | None
+    loss: float
+    changes: int | msgspec.UnsetType
+    by: str
 
 
 class HeldContent(Content, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -126,6 +153,7 @@ class OpenedContent(Content, frozen=True, kw_only=True, omit_defaults=True, forb
     settings: dict[str, Any]
 
 
+AnyContent = Content | GreedyContent
 AContent = TypeVar("AContent", bound=Content)
 ENCODER_OF_CONTENTS = msgspec.json.Encoder()
 DECODERS: dict[type[Content], msgspec.json.Decoder[Any]] = {
@@ -146,7 +174,7 @@ def encoded(content: Content) -> bytes:
     return ENCODER_OF_CONTENTS.encode(content)
 
 
-def encoded_all(contents: Sequence[Content]) -> list[bytes]:
+def encoded_all(contents: Sequence[AnyContent]) -> list[bytes]:
     """The same of many: no JSON has a line's end in it."""
     return ENCODER_OF_CONTENTS.encode_lines(contents).split(b"\n")[:-1]
 
@@ -188,8 +216,8 @@ def decision_content(decided: Decided, request: bytes, by: str = __version__) ->
         arm=arm,
         greedy=greedy,
         estimate=estimate,
-        low=low if LEAST < low < GREATEST else str(low),
-        high=high if LEAST < high < GREATEST else str(high),
+        low=_end(low),
+        high=_end(high),
         on=_on_content(on),
         label=label,
         explored=explored,
@@ -207,6 +235,25 @@ def decision_content(decided: Decided, request: bytes, by: str = __version__) ->
         changes=changes,
         by=by,
     )
+
+
+def greedy_contents(
+    stretch: GreedyStretch, requests: Sequence[bytes], by: str = __version__
+) -> list[GreedyContent]:
+    """What was decided greedily, with what was asked for each: as `decision_content` says it."""
+    _, t, arm, labels, _, greedy, estimate, low, high, shares, reasons, chances, _ = zip(
+        *stretch.decisions, strict=True
+    )
+    said = UNSET if stretch.said == Reason.GREEDY else stretch.said
+    names = [UNSET if label is None else label for label in labels]
+    return list(
+        map(
+            GreedyContent, repeat(CONTENT_VERSION), map(msgspec.Raw, requests), t, arm, greedy, estimate,
+            map(_end, low), map(_end, high), _on_contents(stretch), names, shares, map(str, reasons),
+            repeat(said), chances, repeat(QUIET_TURNS[stretch.turn]), repeat(0.0),
+            repeat(stretch.changes or UNSET), repeat(by),
+        )
+    )  # fmt: skip
 
 
 def decided_from(key: str, content: DecisionContent) -> Decided:
@@ -231,6 +278,16 @@ def _on_content(on: On) -> int | ArmInContext | list[float]:
     if isinstance(on, InBlock):
         return ArmInContext(on.arm, on.context.tolist())
     return on if isinstance(on, int) else on.tolist()
+
+
+def _on_contents(stretch: GreedyStretch) -> Iterable[int | ArmInContext | list[float]]:
+    place, row, rows, apart = stretch.grounds
+    return map(ArmInContext, place.tolist(), rows[row].tolist()) if apart else map(_on_content, stretch.on)
+
+
+def _end(end: float) -> float | str:
+    """An end of an interval, which may be endless."""
+    return end if LEAST < end < GREATEST else str(end)
 
 
 def _on_of(on: int | ArmInContext | list[float]) -> On:

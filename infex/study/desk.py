@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol, TypeVar, final
 from infex.checks import quick
 from infex.errors import DamagedJournal, InfexError, StoreFailed
 from infex.study.cases import Case, EntryKind, case_of
-from infex.study.contents import Content, encoded, encoded_all
+from infex.study.contents import AnyContent, Content, encoded, encoded_all
 from infex.study.entries import Draft, Mark
 from infex.study.jobs import Counter, Job
 from infex.study.opening import replayed
@@ -45,7 +45,9 @@ class Desk(Protocol):
     def write(self, kind: EntryKind, key: str, unit: str, at: int, content: Content) -> int:
         """Adds an entry; its number."""
 
-    def write_all(self, kind: EntryKind, keyed: Sequence[Keyed], at: int, contents: Sequence[Content]) -> int:
+    def write_all(
+        self, kind: EntryKind, keyed: Sequence[Keyed], at: int, contents: Sequence[AnyContent]
+    ) -> int:
         """Adds an entry for each key; the number of the first."""
 
     def settle(self) -> None:
@@ -89,7 +91,9 @@ def kept_case(store: Store, name: str, key: str) -> Case:
     return case
 
 
-def drafts_of(kind: EntryKind, keyed: Sequence[Keyed], at: int, contents: Sequence[Content]) -> list[Draft]:
+def drafts_of(
+    kind: EntryKind, keyed: Sequence[Keyed], at: int, contents: Sequence[AnyContent]
+) -> list[Draft]:
     """What is to become an entry of each key."""
     whole = zip(keyed, encoded_all(contents), strict=True)
     return [quick(Draft, (kind._value_, *one, at, content)) for one, content in whole]
@@ -211,7 +215,9 @@ class LocalDesk:
         self._drafts.append(Draft(kind._value_, key, unit, at, encoded(content)))
         return self._writer.added + len(self._drafts)
 
-    def write_all(self, kind: EntryKind, keyed: Sequence[Keyed], at: int, contents: Sequence[Content]) -> int:
+    def write_all(
+        self, kind: EntryKind, keyed: Sequence[Keyed], at: int, contents: Sequence[AnyContent]
+    ) -> int:
         first = self._writer.added + len(self._drafts) + 1
         self._drafts += drafts_of(kind, keyed, at, contents)
         return first

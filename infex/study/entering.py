@@ -11,6 +11,7 @@ from infex.policies.choice import Turn
 from infex.study.cases import EntryKind, RewardState
 from infex.study.contents import DecisionContent, RewardContent, content_of, decided_from, ground_of
 from infex.study.entries import Entry
+from infex.study.known_keys import numbers_of
 from infex.study.plain_requests import digest_of
 from infex.study.standing import Standing
 from infex.study.tallies import Learnt
@@ -120,7 +121,7 @@ class Passage:
     def finish(self) -> None:
         """Learns what was told; decisions without a reward are cases that wait for theirs."""
         self._course.finish()
-        self._standing.keys.add_all(self._keys)
+        self._standing.keys.add_all(numbers_of(self._keys))
         self._tallies.learnt_all(self._learnt)
         self._tallies.moved(RewardState.PENDING, RewardState.REWARDED, len(self._learnt))
         for key, (entry, content) in self._begun.items():

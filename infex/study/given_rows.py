@@ -2,21 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 from infex.checks import HEAVIEST_WEIGHT, LARGEST_REWARD, quick, real
 from infex.errors import InvalidReward, InvalidSetting
 from infex.features.named_values import one_by_one, refuse_single_values
 from infex.study.contents import CONTENT_VERSION, RewardContent
-from infex.study.moves import KeyedRequest
-from infex.study.plain_requests import checked_key, checked_unit, request_of
+from infex.study.moves import KeyedRequest, row_by_row
+from infex.study.plain_requests import (
+    are_plain_keys,
+    checked_key,
+    checked_unit,
+    request_of,
+    requests_of_contexts,
+)
 
 
 def question_of(key: str, unit: str | None, words: dict[str, Any]) -> KeyedRequest:
     """What is asked under a key, checked."""
     about = checked_unit(unit)
     return quick(KeyedRequest, (checked_key(key), about, request_of(words, about)))
+
+
+def questions_of(
+    keys: Sequence[str], units: Sequence[str | None], given: dict[str, Any], more: dict[str, Any]
+) -> list[KeyedRequest]:
+    """What is asked under each key, checked; `given` are one for each key, `more` is the same for all."""
+    if not more and given["arms"] is None and given["context"] is not None:
+        quickly = _in_contexts(keys, units, given["context"])
+        if quickly is not None:
+            return quickly
+    words = options_of_rows(given, more, len(keys))
+    return row_by_row(keys, lambda row, key: question_of(key, units[row], words[row]))
+
+
+def _in_contexts(
+    keys: Sequence[str], units: Sequence[str | None], contexts: Sequence[object]
+) -> list[KeyedRequest] | None:
+    """The same of contexts that are plain numbers, by columns; None if the rows need a look."""
+    if not are_plain_keys(keys) or any(unit is not None for unit in units):
+        return None
+    nobody = [""] * len(keys)
+    requests = requests_of_contexts(contexts, nobody)
+    if requests is None:
+        return None
+    return list(map(quick, repeat(KeyedRequest), zip(keys, nobody, requests, strict=True)))
 
 
 def in_places(many: Any) -> list[Any] | None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import count
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from infex.bandit import Decided, Decision
-from infex.bandit.foreseen_rounds import ForeseenRounds, foreseen
+from infex.bandit import Decision
+from infex.bandit.foreseen_rounds import ForeseenRounds, GreedyStretch, foreseen
 from infex.bandit.journaling import Prepared, decide_own, enter_own, prepared, refuse_options, refuse_reward
 from infex.checks import told
 from infex.errors import AlreadyTold, AnotherRequest, InfexError, InvalidSetting, UnknownDecision
@@ -20,11 +19,13 @@ from infex.study.contents import (
     HeldContent,
     RewardContent,
     decision_content,
+    greedy_contents,
 )
 from infex.study.desk import Desk
 from infex.study.holding_out import held_decision, is_held
+from infex.study.known_keys import numbers_of
 from infex.study.plain_requests import Request, checked_key
-from infex.study.standing import Standing
+from infex.study.standing import KeyColumns, Standing
 from infex.version import __version__
 
 
@@ -46,7 +47,7 @@ class KeyedReward(NamedTuple):
 Row = TypeVar("Row")
 Gives = TypeVar("Gives")
 FirstTold = tuple[str, str | None]  # a key, and the part of its reward
-PLAINLY = {"context"}  # what the common question has
+PLAINLY = frozenset({"context"})  # what the common question has
 
 
 def ask_one(desk: Desk, question: KeyedRequest) -> tuple[Decision, int]:
@@ -60,40 +61,65 @@ def ask_all(desk: Desk, questions: Sequence[KeyedRequest]) -> tuple[list[Decisio
     What can be seen before the first is decided costs nothing; after that the state is built anew.
     """
     now = expired(desk)
-    ahead = _foreseen(desk, questions)
-    if ahead is not None:
-        return _ask_new(desk, now, questions, ahead)
+    new = _foreseen(desk, questions)
+    if new is not None:
+        return _ask_new(desk, now, new)
     asked = dict[str, Request]()
     row_by_row(questions, lambda _, one: _refuse_question(desk, one, asked.setdefault(one.key, one.request)))
     return _together(row_by_row(questions, lambda _, one: _ask(desk, now, one)))
 
 
-def _foreseen(desk: Desk, questions: Sequence[KeyedRequest]) -> ForeseenRounds | None:
-    """The greedy answers to requests that are new, each of another key; None if some must be looked at."""
-    keys, standing = [one.key for one in questions], desk.standing
-    plain = all(one.request.options.keys() <= PLAINLY for one in questions)
-    if not plain or standing.rules.holdout > 0.0 or len(set(keys)) < len(keys):
-        return None
-    if standing.keys.knows_any(keys):
-        return None
-    return foreseen(standing.bandit, keys, [one.request.options.get("context") for one in questions])
+class NewQuestions(NamedTuple):
+    """Requests of keys that have no decision, as they are and by columns, and their greedy answers."""
+
+    rows: Sequence[KeyedRequest]
+    columns: KeyColumns
+    encoded: Sequence[bytes]
+    ahead: ForeseenRounds
 
 
-def _ask_new(
-    desk: Desk, now: int, questions: Sequence[KeyedRequest], ahead: ForeseenRounds
-) -> tuple[list[Decision], int]:
+def _foreseen(desk: Desk, questions: Sequence[KeyedRequest]) -> NewQuestions | None:
+    """What is asked if all is new, each of another key; None if some must be looked at."""
+    standing = desk.standing
+    if not questions or standing.rules.holdout > 0.0:
+        return None
+    keys, units, requests = zip(*questions, strict=True)
+    options, encoded, digests = zip(*requests, strict=True)
+    if len(set(keys)) < len(keys) or not all(map(PLAINLY.issuperset, options)):
+        return None
+    numbers = numbers_of(keys)
+    if standing.keys.knows_any(numbers):
+        return None
+    ahead = foreseen(standing.bandit, keys, [each.get("context") for each in options])
+    columns = KeyColumns(keys, units, digests, numbers)
+    return None if ahead is None else NewQuestions(questions, columns, encoded, ahead)
+
+
+def _ask_new(desk: Desk, now: int, new: NewQuestions) -> tuple[list[Decision], int]:
     """Decides for keys that have no decision: greedy rounds together, each other by itself."""
-    found: list[tuple[Decision, int]] = []
-    while (place := len(found)) < len(questions):
-        if decided := ahead.decided(place):
-            asked = questions[place : place + len(decided)]
-            first = _write_decisions(desk, now, asked, decided)
-            ahead.enter(place, decided)
-            desk.standing.begin_greedy(first, now, [(*one[:2], one.request.digest) for one in asked], decided)
-            found += zip((each.decision for each in decided), count(first))
+    found, last, rows = list[Decision](), 0, new.rows
+    while (place := len(found)) < len(rows):
+        if (stretch := new.ahead.decided(place)).decisions:
+            last = _begin_stretch(desk, now, new, place, stretch)
+            found += stretch.decisions
         else:
-            found += row_by_row(questions[place : place + 1], lambda _, one: _decide(desk, now, one), place)
-    return _together(found)
+            ((decision, last),) = row_by_row(
+                rows[place : place + 1], lambda _, one: _decide(desk, now, one), place
+            )
+            found.append(decision)
+    return found, last
+
+
+def _begin_stretch(desk: Desk, now: int, new: NewQuestions, place: int, stretch: GreedyStretch) -> int:
+    """Writes greedy decisions on the questions from a place on, and enters them; the last entry."""
+    end = place + len(stretch.decisions)
+    asked = KeyColumns._make(column[place:end] for column in new.columns)
+    contents = greedy_contents(stretch, new.encoded[place:end])
+    keyed = list(zip(asked.keys, asked.units, strict=True))
+    first = desk.write_all(EntryKind.DECISION, keyed, now, contents)  # it may fail: nothing has changed yet
+    new.ahead.enter(place, stretch)
+    desk.standing.begin_greedy(first, now, asked, stretch)
+    return first + end - place - 1
 
 
 def _together(found: list[tuple[Gives, int]]) -> tuple[list[Gives], int]:
@@ -121,12 +147,6 @@ def _decide(desk: Desk, now: int, question: KeyedRequest) -> tuple[Decision, int
     enter_own(desk.standing.bandit, decided)
     desk.standing.begin(number, key, unit, now, decided, request.digest)
     return decided.decision, number
-
-
-def _write_decisions(desk: Desk, now: int, asked: Sequence[KeyedRequest], decided: Sequence[Decided]) -> int:
-    """Writes what was decided; the number of the first entry."""
-    contents = [decision_content(each, one.request.encoded) for one, each in zip(asked, decided, strict=True)]
-    return desk.write_all(EntryKind.DECISION, [one[:2] for one in asked], now, contents)
 
 
 def _refuse_question(desk: Desk, question: KeyedRequest, first: Request) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
+from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 import msgspec
@@ -33,6 +34,25 @@ def request_of(options: Mapping[str, object], unit: str) -> Request:
     plainly = {name: plain_value(name, value) for name, value in options.items() if value is not None}
     encoded = ENCODER.encode(plainly)
     return quick(Request, (plainly, encoded, digest_of(encoded, unit)))
+
+
+class ContextAsked(msgspec.Struct, gc=False):
+    """The common request, as it is encoded."""
+
+    context: list[float]
+
+
+def requests_of_contexts(contexts: Sequence[object], units: Sequence[str]) -> list[Request] | None:
+    """What `request_of` gives for each context; None unless all are lists of finite floats."""
+    if {*map(type, contexts)} != {list}:
+        return None
+    rows: Sequence[list[float]] = contexts  # type: ignore[assignment]
+    if {*map(type, chain.from_iterable(rows))} != {float} or not math.isfinite(sum(map(sum, rows))):
+        return None
+    lines = ENCODER.encode_lines(list(map(ContextAsked, rows))).split(b"\n")[:-1]
+    options = [{"context": row} for row in rows]
+    fields = zip(options, lines, map(digest_of, lines, units), strict=True)
+    return list(map(quick, repeat(Request), fields))
 
 
 def digest_of(encoded: bytes, unit: str) -> bytes:
@@ -84,6 +104,16 @@ def checked_key(key: object) -> str:
             f"{RESERVED!r}, got {key!r}"
         )
     return _writable("a key", key)
+
+
+def are_plain_keys(keys: Sequence[object]) -> bool:
+    """Does `checked_key` take them all? False also for some that it takes after a closer look."""
+    if {*map(type, keys)} != {str}:
+        return False
+    every = "".join(keys)  # type: ignore[arg-type]
+    sizes = {*map(len, keys)}  # type: ignore[arg-type]
+    plain = every.isascii() and "\0" not in every and RESERVED not in every
+    return plain and min(sizes) > 0 and max(sizes) <= LONGEST_KEY
 
 
 def checked_unit(unit: object) -> str:

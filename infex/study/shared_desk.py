@@ -10,7 +10,7 @@ from typing import final
 
 from infex.errors import InfexError, StoreFailed
 from infex.study.cases import Case, EntryKind
-from infex.study.contents import Content, encoded
+from infex.study.contents import AnyContent, Content, encoded
 from infex.study.desk import Answer, Keyed, Settled, drafts_of, is_time, kept_case
 from infex.study.entering import enter_many
 from infex.study.entries import Draft, Mark, linked
@@ -80,7 +80,9 @@ class SharedDesk:
         self._ahead = True
         return self._mark.number + len(self._drafts)
 
-    def write_all(self, kind: EntryKind, keyed: Sequence[Keyed], at: int, contents: Sequence[Content]) -> int:
+    def write_all(
+        self, kind: EntryKind, keyed: Sequence[Keyed], at: int, contents: Sequence[AnyContent]
+    ) -> int:
         first = self._mark.number + len(self._drafts) + 1
         self._drafts += drafts_of(kind, keyed, at, contents)
         self._ahead = True

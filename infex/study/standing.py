@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 import heapq
-from collections.abc import Callable, Mapping, Sequence
-from itertools import count
-from typing import Any, final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import repeat
+from typing import Any, NamedTuple, final
 
 from infex.bandit import Bandit, Decided, Decision
+from infex.bandit.foreseen_rounds import GreedyStretch
 from infex.bandit.journaling import (
     Prepared,
     enter_again,
@@ -42,8 +43,17 @@ from infex.study.tallies import Tallies
 
 History = Callable[[str], list[Entry]]
 """The entries of a key."""
-Digested = tuple[str, str, bytes]
-"""A key, whom it is about, and the digest of what was asked."""
+
+
+class KeyColumns(NamedTuple):
+    """Of many questions: keys, whom they are about, digests of what was asked, and the keys' numbers."""
+
+    keys: Sequence[str]
+    units: Sequence[str]
+    digests: Sequence[bytes]
+    numbers: Sequence[int]
+
+
 ABOUT_REWARDS = (EntryKind.REWARD, EntryKind.DEFAULTED, EntryKind.LATE, EntryKind.CORRECTION)
 
 
@@ -153,16 +163,16 @@ class Standing:
         self.tallies.decided(at, decided.decision, str(decided.decision.reason))
         return self.await_decided(number, key, unit, at, decided, digest)
 
-    def begin_greedy(
-        self, first: int, at: int, asked: Sequence[Digested], decided: Sequence[Decided]
-    ) -> None:
+    def begin_greedy(self, first: int, at: int, asked: KeyColumns, stretch: GreedyStretch) -> None:
         """Takes greedy decisions of one time that the bandit has entered, from an entry on."""
-        self.keys.add_all([key for key, _, _ in asked])
-        self.number = first + len(decided) - 1
-        one = decided[0].decision
-        self.tallies.decided(at, one, str(one.reason), len(decided))
-        for number, (key, unit, digest), each in zip(count(first), asked, decided, strict=False):
-            self.await_decided(number, key, unit, at, each, digest)
+        keys, units, digests, key_numbers = asked
+        entries = range(first, first + len(keys))
+        self.keys.add_all(key_numbers)
+        self.number = entries[-1]
+        one = stretch.decisions[0]
+        self.tallies.decided(at, one, str(one.reason), len(keys))
+        cases = map(Case, stretch.decisions, stretch.on, digests, units, repeat(at), entries, entries)
+        self.await_rewards(zip(keys, cases, strict=True))
 
     def await_decided(
         self, number: int, key: str, unit: str, at: int, decided: Decided, digest: bytes
@@ -184,6 +194,14 @@ class Standing:
         self.cases[key] = case
         if self.patience is not None:
             heapq.heappush(self.due, (case.at + self.patience, case.decided, key))
+
+    def await_rewards(self, cases: Iterable[tuple[str, Case]]) -> None:
+        """Many begin to wait."""
+        if self.patience is None:
+            self.cases.update(cases)
+            return
+        for key, case in cases:
+            self.await_reward(key, case)
 
     def reward(
         self, kind: EntryKind, number: int, key: str, at: int, content: RewardContent, case: Case

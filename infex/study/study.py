@@ -39,7 +39,7 @@ from infex.study.desk import Desk, LocalDesk
 from infex.study.entries import BEGINNING, Mark
 from infex.study.erasing import forget_unit
 from infex.study.explaining_cases import Explanation, explanation_of
-from infex.study.given_rows import in_places, options_of_rows, question_of, refuse_lengths, reward_content
+from infex.study.given_rows import in_places, question_of, questions_of, refuse_lengths, reward_content
 from infex.study.lifting import Lift, lift_of
 from infex.study.moves import (
     KeyedReward,
@@ -147,8 +147,7 @@ class Study:
         of_each = [None] * len(keys) if units is None else list(units)
         given = {"context": in_places(contexts), "arms": in_places(arms)}
         refuse_lengths(len(keys), given | {"units": of_each})
-        words = options_of_rows(given, more, len(keys))
-        questions = row_by_row(keys, lambda row, key: question_of(key, of_each[row], words[row]))
+        questions = questions_of(keys, of_each, given, more)
         return self._desk.run(lambda: ask_all(self._desk, questions), durable)
 
     def tell(

@@ -19,6 +19,7 @@ from infex import (
     budget,
     estimators,
     every,
+    features,
     guarded,
     jittered,
     listed,
@@ -89,6 +90,36 @@ def compare(board: Any, policy: Any, seed: int, penalty: float, labels: Any) -> 
         if rng.random() < 0.03 and len(short.arms) > 1:
             for bandit in (short, long):
                 bandit.remove_arms(bandit.labels[0] if bandit.labels else 0)
+    first, second = state(short), state(long)
+    assert (first[0], first[2:]) == (second[0], second[2:])
+
+
+@given(
+    policy=policies,
+    seed=st.integers(0, 999),
+    arms=st.integers(1, 9),
+    dim=st.integers(1, 4),
+    penalty=st.sampled_from([1e-8, 0.1, 1.0, 50.0]),
+    told=st.sampled_from([0.0, 0.3, 0.9]),
+    alike=st.booleans(),
+)
+@settings(max_examples=15 if plain_python else 150, deadline=None)
+@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
+def test_both_ways_agree_in_contexts_beside_what_is_pending(
+    policy: Any, seed: int, arms: int, dim: int, penalty: float, told: float, alike: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    shop = features.disjoint(arms, context_dim=dim)
+    short, long = (Bandit(features=shop, policy=policy, seed=seed, penalty=penalty) for _ in range(2))
+    for _ in range(60):
+        context = np.full(dim, 0.3) if alike else rng.uniform(-0.5, 0.5, dim)
+        one, other = short.ask(context=context), long.enter(long.decide(context=context))
+        assert unnamed(one) == unnamed(other)
+        assert [type(field) for field in one] == [type(field) for field in other]
+        while len(short.pending) and rng.random() < told:
+            place, reward = int(rng.integers(len(short.pending))), float(rng.standard_normal())
+            for bandit in (short, long):
+                bandit.tell(bandit.pending[place], reward)
     first, second = state(short), state(long)
     assert (first[0], first[2:]) == (second[0], second[2:])
 

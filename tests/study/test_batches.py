@@ -320,6 +320,8 @@ def test_a_batch_writes_what_asking_one_by_one_writes(tmp_path: Path, settings: 
                 else:
                     study.ask_many(keys[part], **given)
                 study.tell_many(keys[part][::2], rewards[part][::2])
+                if first == 10:  # decisions say how often the policy has changed
+                    study.amend(policy=PLANS[plan], reason="the same again")
             journals.append(journal(study))
             assert state_of(study) == replayed_state(study)
     assert journals[0] == journals[1]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from infex.errors import DamagedJournal
 from infex.study.entries import BEGINNING, Draft, entries_of, followed, linked
-from infex.study.known_keys import KnownKeys
+from infex.study.known_keys import KnownKeys, numbers_of
 from infex.study.opening import _old_objects_left_alone
 from infex.study.tallies import Drift
 from infex.testing.stores import changes, drafts
@@ -78,12 +78,12 @@ def test_keys_are_known_one_by_one_and_together(
     sorted_in: list[str], added: list[str], asked: list[str]
 ) -> None:
     before = KnownKeys()
-    before.add_all(sorted_in)
+    before.add_all(numbers_of(sorted_in))
     keys = KnownKeys(before.to_bytes())
-    keys.add_all(added)
+    keys.add_all(numbers_of(added))
     known = {*sorted_in, *added}
     assert [key in keys for key in asked] == [key in known for key in asked]
-    assert keys.knows_any(asked) == any(key in known for key in asked)
+    assert keys.knows_any(numbers_of(asked)) == any(key in known for key in asked)
 
 
 @given(st.lists(st.floats(-10, 10)), st.integers(0, 20))
