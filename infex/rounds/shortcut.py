@@ -15,7 +15,7 @@ from infex.arrays import Floats, Integers
 from infex.kernels import bases
 from infex.kernels.offered_arms import glance_among
 from infex.linear import InContext, Memory, RidgeStatistics
-from infex.linear.awaited_sums import DenseSums
+from infex.linear.awaited_sums import BlockSums, DenseSums
 from infex.linear.block_ridge import BlockRidge
 from infex.linear.foresight import Foresight
 from infex.linear.hybrid_ridge import HybridRidge
@@ -72,17 +72,27 @@ class Shortcut:
         context: Floats | InContext,
         foresight: Foresight | None = None,
     ) -> Glance | None:
-        """What the policy does in round t, in a context; None where pending decisions narrow widths."""
+        """What the policy does in round t, in a context; None where it needs the long way."""
         schedule = self._schedule
         explores = schedule is None or schedule.explores(t)
-        if explores and self.optimistic and looks_ahead(foresight):
-            return None
         optimistic = explores and self.optimistic
+        if optimistic and foresight is not None and len(foresight) > 0:
+            return self._take_ahead(ridge, context, foresight)
         if isinstance(context, InContext):
             assert isinstance(ridge, HybridRidge)
             return explores, ridge.glance(context, self._numbers, optimistic)
         assert isinstance(ridge, BlockRidge)
         return explores, ridge.glance(context, self._numbers, optimistic)
+
+    def _take_ahead(
+        self, ridge: BlockRidge | HybridRidge, context: Floats | InContext, foresight: Foresight
+    ) -> Glance | None:
+        """An optimistic decision whose widths pending ones narrow; None where arms share features."""
+        awaiting = foresight.sums()
+        if not isinstance(ridge, BlockRidge) or isinstance(context, InContext):
+            return None
+        assert isinstance(awaiting, BlockSums)
+        return True, ridge.glance_ahead(awaiting.awaited, context, self._numbers)
 
     def take_among(
         self,
