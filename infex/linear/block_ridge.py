@@ -10,7 +10,7 @@ import numpy as np
 from infex.arrays import Floats, Integers, fitting, fitting_counts, moved
 from infex.errors import DamagedFile, UnknownArm
 from infex.kernels import small_ridges
-from infex.kernels.blocks_ahead import glance_ahead_in_blocks
+from infex.kernels.glances_ahead import glance_ahead_in_blocks
 from infex.kernels.layout import RUN
 from infex.kernels.many_rewards import gather_blocks, learn_each_block
 from infex.kernels.offered_arms import glance_among_blocks
@@ -84,9 +84,9 @@ class BlockRidge:
         return small_ridges.glance_at_blocks(self._wide, self.solved, self.runs, context, numbers, optimistic)
 
     def glance_ahead(
-        self, context: Floats, awaited: Integers, numbers: Floats
+        self, awaited: Integers, context: Floats, numbers: Floats
     ) -> tuple[int, int, float, float, float]:
-        """One optimistic decision beside pending ones, whose sums are `awaited`."""
+        """One optimistic decision beside pending ones: see `kernels.glances_ahead`."""
         return glance_ahead_in_blocks(self._wide, self.solved, self.runs, awaited, context, numbers)
 
     def glance_among(

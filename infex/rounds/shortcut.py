@@ -72,27 +72,27 @@ class Shortcut:
         context: Floats | InContext,
         foresight: Foresight | None = None,
     ) -> Glance | None:
-        """What the policy does in round t, in a context; None where pending ones narrow what arms share."""
+        """What the policy does in round t, in a context; None where it needs the long way."""
         schedule = self._schedule
         explores = schedule is None or schedule.explores(t)
         optimistic = explores and self.optimistic
-        if optimistic and foresight is not None and looks_ahead(foresight):
-            return self._ahead_in(ridge, context, foresight)
+        if optimistic and foresight is not None and len(foresight) > 0:
+            return self._take_ahead(ridge, context, foresight)
         if isinstance(context, InContext):
             assert isinstance(ridge, HybridRidge)
             return explores, ridge.glance(context, self._numbers, optimistic)
         assert isinstance(ridge, BlockRidge)
         return explores, ridge.glance(context, self._numbers, optimistic)
 
-    def _ahead_in(
+    def _take_ahead(
         self, ridge: BlockRidge | HybridRidge, context: Floats | InContext, foresight: Foresight
     ) -> Glance | None:
-        """What it explores beside pending decisions."""
-        if isinstance(context, InContext) or not isinstance(ridge, BlockRidge):
-            return None
+        """An optimistic decision whose widths pending ones narrow; None where arms share features."""
         awaiting = foresight.sums()
+        if not isinstance(ridge, BlockRidge) or isinstance(context, InContext):
+            return None
         assert isinstance(awaiting, BlockSums)
-        return True, ridge.glance_ahead(context, awaiting.awaited, self._numbers)
+        return True, ridge.glance_ahead(awaiting.awaited, context, self._numbers)
 
     def take_among(
         self,

@@ -13,7 +13,7 @@ from infex.errors import DamagedJournal, InfexError
 from infex.service.kept_pasts import MOST_BYTES, KeptPast, PastTable, packed, unpacked
 from infex.service.past_sums import PastSums, SeenDecision
 from infex.study.addresses import opened_store
-from infex.study.cases import EntryKind
+from infex.study.cases import DECISION_KIND, REWARD_KIND, EntryKind
 from infex.study.contents import DecisionContent, ForgottenContent, RewardContent, content_of
 from infex.study.entries import BEGINNING, Entry, Mark
 from infex.study.store import Store
@@ -21,7 +21,6 @@ from infex.study.store import Store
 LATEST_KEPT = 1000
 DECISIONS_BETWEEN_KEPT = 2 * LATEST_KEPT
 PAGE_OF_HISTORY = 2000
-DECISION_KIND, REWARD_KIND = EntryKind.DECISION.value, EntryKind.REWARD.value
 AMENDMENT_KIND, FORGOTTEN_KIND = EntryKind.AMENDMENT.value, EntryKind.FORGOTTEN.value
 STATE_OF_ENTRY = {
     REWARD_KIND: "rewarded",

@@ -8,7 +8,7 @@ from typing import final
 from infex.bandit.entering_many import EnteredTogether, enters_together, wait_for
 from infex.errors import DamagedJournal, InfexError
 from infex.policies.choice import Turn
-from infex.study.cases import EntryKind, RewardState
+from infex.study.cases import DECISION_KIND, REWARD_KIND, RewardState
 from infex.study.contents import DecisionContent, RewardContent, content_of, decided_from, ground_of
 from infex.study.entries import Entry
 from infex.study.known_keys import numbers_of
@@ -16,7 +16,6 @@ from infex.study.plain_requests import digest_of
 from infex.study.standing import Standing
 from infex.study.tallies import Learnt
 
-DECISION_KIND, REWARD_KIND = EntryKind.DECISION.value, EntryKind.REWARD.value
 REST_WORD = Turn.REST.value
 
 
