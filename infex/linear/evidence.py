@@ -8,8 +8,8 @@ import numpy as np
 
 from infex import kernels
 from infex.arrays import Bools, Floats, Integers, shown
-from infex.checks import one_of
-from infex.errors import NotKept
+from infex.checks import one_of, whole
+from infex.errors import InvalidSetting, NotKept, UnknownArm
 from infex.kernels.view import View
 from infex.linear.block_moments import BlockMoments
 from infex.linear.foresight import Held
@@ -264,10 +264,12 @@ class Evidence:
 
         That is theta + radius V^-1 x/|x| in V^-1, and theta for an arm of width 0.
         """
-        return self._reach.optimistic(arm, radius)
+        return self._reach.optimistic(self._there(arm), radius)
 
     def scores(self, theta: Floats) -> Floats:
         """Every arm's x'theta under any parameter, (K,)."""
+        if np.shape(theta) != (self.dim,):  # compiled code would read on behind its end
+            raise InvalidSetting(f"theta must have the shape ({self.dim},), got {np.shape(theta)}")
         return self._known.scores(theta)
 
     def exploited(self) -> Evidence:
@@ -298,11 +300,18 @@ class Evidence:
 
     def estimate(self, arm: int) -> float:
         """One arm's estimate."""
-        return self._known.estimate(arm)
+        return self._known.estimate(self._there(arm))
 
     def width(self, arm: int) -> float:
         """One arm's width."""
-        return self._reach.width(arm)
+        return self._reach.width(self._there(arm))
+
+    def _there(self, arm: int) -> int:
+        """An arm that is there: compiled code would read on behind the last one."""
+        place = whole("arm", arm, error=UnknownArm)
+        if not 0 <= place < len(self):
+            raise UnknownArm(f"arm must be 0 to {len(self) - 1}, got {arm!r}")
+        return place
 
     def upper(self, radius: Radius) -> Floats:
         """Every arm's estimate + radius width, (K,)."""

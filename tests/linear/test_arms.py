@@ -3,8 +3,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import infex
+from infex import features
 from infex.arrays import columns_of
-from infex.errors import InvalidArms
+from infex.errors import InvalidArms, InvalidSetting, UnknownArm
 
 
 @pytest.mark.parametrize(
@@ -58,3 +60,25 @@ def test_a_users_array_is_copied() -> None:
 def test_lengths_of_one_up_to_rounding_are_welcome() -> None:
     rows = np.random.default_rng(0).standard_normal((500, 7))
     columns_of(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("arm", [-1, 3, 50, 1.0, True, "tea", np.zeros(2)])
+@pytest.mark.parametrize("read", ["estimate", "width"])
+def test_what_is_read_of_an_arm_that_is_not_there_is_refused(read: str, arm: Any) -> None:
+    bandit = infex.Bandit(np.eye(3), infex.LinUCB())
+    bandit.tell(bandit.ask(), 0.4)
+    assert getattr(bandit.evidence(), read)(np.int64(2)) == getattr(bandit.evidence(), f"{read}s")[2]
+    with pytest.raises(UnknownArm, match="arm must be"):
+        getattr(bandit.evidence(), read)(arm)
+    with pytest.raises(UnknownArm, match="arm must be"):
+        bandit.evidence().optimistic(arm, 1.0)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (5,), (7,), (3, 2)])
+@pytest.mark.parametrize("settings", [{"arms": np.eye(6)}, {"features": features.disjoint(3, context_dim=2)}])
+def test_scores_under_a_parameter_of_another_shape_are_refused(settings: Any, shape: Any) -> None:
+    bandit = infex.Bandit(policy=infex.LinUCB(), **settings)
+    evidence = bandit.evidence(**({} if "arms" in settings else {"context": [0.6, 0.8]}))
+    assert len(evidence.scores(np.ones(6))) == len(evidence)
+    with pytest.raises(InvalidSetting, match=r"theta must have the shape \(6,\)"):
+        evidence.scores(np.ones(shape))
