@@ -132,7 +132,7 @@ def test_compiled_code_stands_among_the_kernels() -> None:
     """The cache of compiled code is renewed when a file of that room changes, and by no other edit."""
     for path in PACKAGE.rglob("*.py"):
         if room(path) != "kernels":
-            kinds = ("compiled", "inlined", "loosely", "shared", "within", "woven")
+            kinds = ("compiled", "inlined", "lending", "loosely", "shared", "within", "woven")
             makers = {f"infex.kernels.compiling.{kind}" for kind in kinds}
             assert not makers & imports(path), f"{path} compiles code"
 

@@ -20,7 +20,8 @@ from numba.extending import intrinsic
 
 from infex.arrays import Floats, shown
 from infex.errors import InvalidSetting
-from infex.kernels.compiling import Intrinsic, Values, compiled, plain_python, uncounted
+from infex.kernels.borrowing import uncounted
+from infex.kernels.compiling import Intrinsic, Values, compiled, plain_python
 from infex.kernels.view import View, viewed
 
 Chooser = Callable[[int, View, np.random.Generator], int]
@@ -220,7 +221,8 @@ def _leave(typing_context: object, fault: object) -> Intrinsic:
         convention = context.call_conv
         found = builder.inttoptr(given[0], excinfo_ptr_t)
         status = convention._get_return_status(builder, RETCODE_USEREXC, found)
-        convention.return_status_propagate(builder, status)
+        with builder.if_then(ir.IntType(1)(1)):  # else what follows would stand after the end
+            convention.return_status_propagate(builder, status)
         return context.get_dummy_value()  # type: ignore[no-untyped-call]
 
     return types.none(types.int64), emit

@@ -19,6 +19,7 @@ from numba.core.errors import TypingError
 from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 
+from infex.kernels.borrowing import LENDING, uncounted
 from infex.kernels.deferring import KernelCompiler
 from infex.kernels.fingerprint import fingerprint
 from infex.kernels.sharing import LinkedResults, share
@@ -106,6 +107,15 @@ def woven(function: Function) -> Function:
     return _without_entrance(function, forceinline=True)
 
 
+def lending(function: Function) -> Function:
+    """The same as `woven` for a kernel that returns arrays it was given, with no reference counted.
+
+    What holds them must live on.
+    """
+    LENDING.add(function)
+    return woven(function)
+
+
 def loosely(function: Function) -> Function:
     """The same as `woven` for sums in any order: for numbers that are held against others with room to spare.
 
@@ -188,21 +198,6 @@ def _lend(typing_context: object, value: types.Type) -> Intrinsic:
         return uncounted(context, builder, signature.args[0], given[0])
 
     return value(value), emit
-
-
-def uncounted(context: CPUContext, builder: ir.IRBuilder, kind: Any, value: ir.Value) -> ir.Value:
-    """The value of an array, or of a tuple, without what counts references to arrays."""
-    if isinstance(kind, types.Array):
-        make = context.make_array(kind)  # type: ignore[no-untyped-call]
-        array = make(context, builder, value)
-        array.meminfo = array.meminfo.type(None)
-        return array._getvalue()
-    if isinstance(kind, types.BaseTuple):
-        for place, part in enumerate(kind.types):  # type: ignore[attr-defined]
-            if isinstance(part, types.Array | types.BaseTuple):
-                lent = uncounted(context, builder, part, builder.extract_value(value, place))
-                value = builder.insert_value(value, lent, place)
-    return value
 
 
 def _as_it_is(value: Any) -> Any:

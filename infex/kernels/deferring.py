@@ -14,6 +14,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, CompileResult
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import lookup_environment
+from numba.core.typed_passes import NativeLowering
 
 from infex.kernels.hastening import hastened
 
@@ -102,8 +103,27 @@ def loading(codegen: Any, form: str) -> contextlib.AbstractContextManager[None]:
     return libraries(codegen, DeferredLibrary if form == "bitcode" else JITCodeLibrary)
 
 
+def lowering() -> Any:
+    """What writes a kernel out for LLVM; Numba's own, where an inner part of it is missing."""
+    try:
+        from infex.kernels.lowering import LeanLowering
+    except (ImportError, AttributeError):
+        return NativeLowering
+    return LeanLowering
+
+
 class KernelCompiler(Compiler):
     """Numba's compiler, whose code waits."""
+
+    def define_pipelines(self) -> list[Any]:
+        """The passes over a kernel: Numba's, but for the last."""
+        pipelines: list[Any] = super().define_pipelines()  # type: ignore[no-untyped-call]
+        for each in pipelines:
+            each.passes = [
+                (lowering() if name is NativeLowering else name, what) for name, what in each.passes
+            ]
+            each.finalize()
+        return pipelines
 
     def compile_extra(self, function: object) -> CompileResult:
         """The compiled function."""

@@ -23,7 +23,17 @@ from infex.kernels.bases import (
     optimistic_arm,
     sampled_arm,
 )
-from infex.kernels.compiling import compiled, copy_into, inner, larger, lend, ticks, within, woven
+from infex.kernels.compiling import (
+    compiled,
+    copy_into,
+    inner,
+    larger,
+    lend,
+    lending,
+    ticks,
+    within,
+    woven,
+)
 from infex.kernels.handing import generator_at
 from infex.kernels.regret import EXPLORED, close_stretch, note, regret
 from infex.kernels.rewards import draw_of, reward_of
@@ -216,7 +226,7 @@ def play_rounds(
     return fault
 
 
-@woven
+@lending
 def begun(state: State, columns: Floats, fresh: bool, learnt: Floats) -> State:
     """The ridge over these arms; if `fresh`, with what was `learnt` before, which may be empty."""
     truth, solved, _, board, vectors, run, penalty = state

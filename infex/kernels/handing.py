@@ -11,7 +11,7 @@ from numba.core.typing.templates import Signature
 from numba.extending import intrinsic
 
 from infex.arrays import Words
-from infex.kernels.compiling import Intrinsic, Values, plain_python, woven
+from infex.kernels.compiling import Intrinsic, Values, lending, plain_python
 
 DRAWING_FUNCTIONS = ("next_uint64", "next_uint32", "next_double")
 BITS: Any = types.NumPyRandomBitGeneratorType("bit_generator")
@@ -55,7 +55,7 @@ def _generator_plainly(handed: tuple[np.random.Generator, ...], place: int) -> n
     return handed[place]
 
 
-@woven
+@lending
 def _generator(handed: Words, place: int) -> Any:
     return built(handed[place, 0], handed[place, 1], handed[place, 2], handed[place, 3], handed[place, 4])
 

@@ -12,11 +12,14 @@ from typing import Any
 
 from llvmlite.binding import ffi
 from numba.core import targetconfig, types
+from numba.core.datamodel.models import StructModel, UniTupleModel
+from numba.core.runtime.context import NRTContext
 
 # What Numba's own functions are compiled without, whoever calls them.
 OF_THE_CALLER = {"no_cpython_wrapper", "no_cfunc_wrapper", "release_gil"}
 OBJECTS = 50_000  # made before Python looks for cycles among them: Numba makes millions that stay
 
+Path = tuple[int, ...]  # where a part of a value stands, from the whole down
 Change = tuple[Any, str, Any]  # an owner, the name of one of its parts, and what takes its place
 
 
@@ -76,6 +79,38 @@ class Signatures:
 
 
 @functools.cache
+def counted_parts(models: Any, kind: Any) -> tuple[tuple[Any, Path], ...] | None:
+    """The parts of values of a type to which references are counted: their types, and where they stand.
+
+    None if they stand at no fixed place.
+    """
+    model = models[kind]
+    found: list[tuple[Any, Path]] = [(kind, ())] if model.has_nrt_meminfo() else []
+    members = model.traverse(None)
+    if members and type(model).traverse not in (StructModel.traverse, UniTupleModel.traverse):
+        return None
+    for place, (member, _) in enumerate(members):
+        parts = counted_parts(models, member)
+        if parts is None:
+            return None
+        found += [(each, (place, *path)) for each, path in parts]
+    return tuple(found)
+
+
+def counted_references(count: Any, builder: Any, kind: Any, value: Any) -> Any:
+    """What counts references to the parts of a value; Numba takes out all of its parts to find it."""
+    models = count._context.data_model_manager
+    parts = counted_parts(models, kind)
+    if parts is None:
+        return all_references(count, builder, kind, value)
+    taken = [(each, builder.extract_value(value, path) if path else value) for each, path in parts]
+    return [(each, models[each].get_nrt_meminfo(builder, part)) for each, part in taken]
+
+
+all_references: Any = NRTContext.get_meminfos
+
+
+@functools.cache
 def changes() -> tuple[Change, ...]:
     """What is changed in Numba; nothing if a part of it is missing."""
     try:
@@ -86,6 +121,7 @@ def changes() -> tuple[Change, ...]:
         return (
             (options, "__eq__", equal_options),
             (options, "__hash__", hash_of_options),
+            (NRTContext, "get_meminfos", counted_references),
             (functions, "get_call_type", lambda *given: signatures.of(*given)),
             (ffi.lib._lock, "_cblist", type(ffi.lib._lock._cblist)()),  # nobody times each call of LLVM
         )

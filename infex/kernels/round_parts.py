@@ -14,7 +14,7 @@ from infex.kernels import ARM
 from infex.kernels.awaiting import expect_changes, narrow_board
 from infex.kernels.bases import READS_SCORES, READS_WIDTHS
 from infex.kernels.calling import call, call_fitter, call_learner
-from infex.kernels.compiling import compiled, copy_into, within, woven
+from infex.kernels.compiling import compiled, copy_into, lending, within, woven
 from infex.kernels.fixed_runs import State
 from infex.kernels.layout import RUNS, SUM, VOLUME, N, aligned
 from infex.kernels.learning import square_widths
@@ -225,7 +225,7 @@ def narrowed(reads: int, ridge: State, apart: bool, ahead: Outlook, columns: Flo
         score(reads, ahead.solved, columns, board)
 
 
-@woven
+@lending
 def standing_view(deciding: Deciding, own: Learning, room: Room) -> View:
     """What the chooser is shown of fixed arms where nothing is pending."""
     truth, solved, columns, board, vectors, run, penalty = own.ridge

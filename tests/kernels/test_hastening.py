@@ -10,6 +10,7 @@ from llvmlite.binding import ffi
 from numba.core import types
 from numba.core.compiler import Flags
 from numba.core.errors import TypingError
+from numba.core.runtime.context import NRTContext
 from numba.core.targetconfig import ConfigStack, TargetConfig
 
 from infex.kernels import hastening
@@ -33,7 +34,7 @@ def sets_of_options() -> list[Flags]:
 def parts_of_numba() -> list[Any]:
     """What is changed while a kernel is compiled."""
     functions = TargetConfig.__eq__, TargetConfig.__hash__, types.BaseFunction.get_call_type
-    return [*functions, ffi.lib._lock._cblist, gc.get_threshold()]
+    return [*functions, NRTContext.get_meminfos, ffi.lib._lock._cblist, gc.get_threshold()]
 
 
 def test_sets_of_options_are_equal_where_numba_calls_them_equal() -> None:
