@@ -17,7 +17,7 @@ import numpy as np
 
 from infex.arrays import Floats, Integers
 from infex.kernels.algebra import rank_one, row_dot
-from infex.kernels.compiling import compiled, copy_into, inner, larger, woven
+from infex.kernels.compiling import compiled, copy_into, inner, larger, within, woven
 from infex.kernels.layout import ARM, PSI, RUN, VOLUME, N
 from infex.kernels.learning import direct, square_widths
 from infex.kernels.pairs import exact_product
@@ -88,7 +88,7 @@ def awaited_sum(awaited: Integers, out: Floats) -> None:
             out[j, i] = out[i, j]
 
 
-@inner
+@within
 def inner_factor(factor: Floats, pending: Floats, inner: Floats) -> None:
     """The lower Cholesky factor of I + M P M' in `inner`; no pivot of I + M P M' is below 1."""
     d = factor.shape[0]
@@ -122,7 +122,7 @@ def narrow(
     narrow_by(solved, vectors, run, pending, narrowed, after)
 
 
-@inner
+@within
 def narrow_by(
     solved: Floats, vectors: Floats, run: Floats, pending: Floats, narrowed: Floats, after: Floats
 ) -> None:

@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from llvmlite.binding import create_new_function_pass_manager
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, CompileResult
 from numba.core.compiler_lock import global_compiler_lock
@@ -19,6 +20,31 @@ from numba.core.typed_passes import NativeLowering
 from infex.kernels.hastening import hastened
 
 ENVIRONMENT = "_ZN08NumbaEnv"  # how the symbol of a function's environment begins
+ENTRANCE = "_ZN7cpython"  # and that of a function that Python calls
+LONG_ENTRANCE = 150  # blocks: that of an `ask` has some 40
+
+
+def passes_for_entrances() -> Any:
+    """Takes variables out of memory and drops what nobody reaches: all that an entrance needs."""
+    passes = create_new_function_pass_manager()
+    passes.add_simplify_cfg_pass()
+    passes.add_sroa_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    return passes
+
+
+def is_entrance(function: Any) -> bool:
+    """Is it what Python calls, which takes numbers and arrays out of Python's objects?"""
+    return bool(function.name.startswith(ENTRANCE) and not function.is_declaration)
+
+
+def _leave_entrances(module: Any) -> None:
+    """Has LLVM leave long entrances as they are: those of whole runs, of whose time they take no part."""
+    for function in filter(is_entrance, module.functions):
+        if len(list(function.blocks)) > LONG_ENTRANCE:
+            function.add_function_attribute("optnone")
+            function.add_function_attribute("noinline")  # without which LLVM refuses the other
 
 
 class DeferredLibrary(JITCodeLibrary):
@@ -38,17 +64,22 @@ class DeferredLibrary(JITCodeLibrary):
             self._codegen.set_env(name, environment)
 
     def _optimize_functions(self, module: Any) -> None:
+        """Makes functions short; what is costly is done once, at the end."""
         module.data_layout = self._codegen._data_layout
+        builder = self._codegen._pass_builder(opt=1)
+        passes, for_entrances = builder.getFunctionPassManager(), passes_for_entrances()
         for function in module.functions:
-            if not function.is_declaration:
-                passes, builder = self._codegen._function_pass_manager()
+            if is_entrance(function):
+                for_entrances.run(function, builder)
+            elif not function.is_declaration:
                 passes.run(function, builder)
 
     def _optimize_final_module(self) -> None:
-        """Writes out what is called, so that what needs no counting of references is found in time."""
-        passes, builder = self._codegen._module_pass_manager(
-            loop_vectorize=False, slp_vectorize=False, opt=0, cost="cheap"
-        )
+        """Writes out what is called, so that what needs no counting of references is found in time.
+
+        Loops are left as they are: turned over so early, most of them could not be vectorised later.
+        """
+        passes, builder = self._codegen._module_pass_manager(loop_vectorize=False, slp_vectorize=False, opt=0)
         passes.run(self._final_module, builder)
 
     def _finalize_final_module(self) -> None:
@@ -72,6 +103,7 @@ class DeferredLibrary(JITCodeLibrary):
         self.waits = False
         if self._get_module_for_linking() is self._final_module:  # type: ignore[no-untyped-call]
             self._final_module = self._final_module.clone()
+        _leave_entrances(self._final_module)
         passes, builder = self._codegen._module_pass_manager()
         passes.run(self._final_module, builder)
         self._final_module.verify()

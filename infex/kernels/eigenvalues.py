@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from infex.arrays import Floats
-from infex.kernels.compiling import compiled, inner
+from infex.kernels.compiling import inner, shared
 
 SWEEPS = 60
 OFF_DIAGONAL = 1e-16  # of the trace, squared: what is left beside the diagonal when rotations end
@@ -15,7 +15,7 @@ LEAST_TURN = (
 )
 
 
-@compiled
+@shared
 def least_eigenvalue(gram: Floats) -> tuple[float, float]:
     """The smallest eigenvalue of a symmetric matrix, of which the lower triangle is read; and its trace."""
     d = gram.shape[0]

@@ -11,7 +11,7 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.kernels.algebra import rows_dot
-from infex.kernels.compiling import compiled, copy_into, inner, larger, lend
+from infex.kernels.compiling import copy_into, inner, larger, lend, shared, within
 from infex.kernels.factoring import factor, factor_finely
 from infex.kernels.layout import FINE
 from infex.kernels.learning import add_pulls, settle
@@ -101,7 +101,7 @@ def fit_discounted(
     return spread(truth, squares, penalty, solved)
 
 
-@compiled
+@shared
 def spread(truth: Floats, squares: Floats, penalty: float, solved: Floats) -> float:
     """theta by the sums V, the factor of the covariance V^-1 W V^-1 by those of squared weights, W's volume.
 
@@ -161,7 +161,7 @@ def fit_lasso(
     return volume
 
 
-@inner
+@within
 def lasso(truth: Floats, told: float, strength: float, theta: Floats) -> None:
     """LASSO by sums of so many rewards, from theta on, in its place."""
     d = theta.size

@@ -9,7 +9,7 @@ import numpy as np
 from infex import kernels
 from infex.arrays import Bools, Floats, Integers
 from infex.kernels.bases import any_arm
-from infex.kernels.compiling import compiled, copy_into, inlined, inner
+from infex.kernels.compiling import compiled, copy_into, inlined, inner, within
 from infex.kernels.fixed_runs import Outcome, Rewarding
 from infex.kernels.layout import RUN, SUM, N
 from infex.kernels.least_squares import least_squares
@@ -102,7 +102,7 @@ def solve_sums(
     solve_whole(sums, sums[0], theta)
 
 
-@inner
+@within
 def solve_whole(truth: Floats, sums: Floats, theta: Floats) -> None:
     """Least squares of a truth with its carry; `sums`, (d + 1, d), may be its first part."""
     dim = theta.size

@@ -320,7 +320,7 @@ def absorb(
     absorb_weighted(truth, penalty, solved, columns, board, vectors, run, x, reward, 1.0)
 
 
-@compiled
+@shared
 def absorb_weighted(
     truth: Floats,
     penalty: float,

@@ -18,7 +18,7 @@ import numpy as np
 from infex.arrays import Floats
 from infex.errors import InvalidReward
 from infex.kernels.algebra import dot, project, rank_one
-from infex.kernels.compiling import compiled, copy_into, inner, larger, woven
+from infex.kernels.compiling import compiled, copy_into, inner, larger, shared, within, woven
 from infex.kernels.learning import settle
 
 STEPS = 100
@@ -84,7 +84,7 @@ def probability(odds: float) -> float:
     return 1.0 / (1.0 + small) if odds >= 0.0 else small / (1.0 + small)
 
 
-@compiled
+@shared
 def follow(x: Floats, reward: float, weight: float, solved: Floats, state: Floats) -> float:
     """How much the volume grows with one reward more, and in `solved` the estimate and the factor of H."""
     d = x.size
@@ -138,7 +138,7 @@ def same_row(rows: Floats, place: int, x: Floats) -> bool:
     return i == x.size
 
 
-@compiled
+@shared
 def logistic(
     rows: Floats, losses: Floats, wins: Floats, penalty: float, theta: Floats, solved: Floats
 ) -> float:
@@ -185,7 +185,7 @@ def logistic(
     return volume
 
 
-@inner
+@within
 def weigh(rows: Floats, weights: Floats, slope: Floats, truth: Floats) -> None:
     """sum weight x x' and the slope, as the sums of a ridge; four rows at a time."""
     n, d = rows.shape
