@@ -15,13 +15,13 @@ from infex.service.past_sums import PastSums, SeenDecision
 from infex.study.addresses import opened_store
 from infex.study.cases import EntryKind
 from infex.study.contents import DecisionGist, ForgottenContent, RewardContent, content_of
+from infex.study.entering import DECISION_KIND, REWARD_KIND
 from infex.study.entries import BEGINNING, Entry, Mark
 from infex.study.store import Store
 
 LATEST_KEPT = 1000
 DECISIONS_BETWEEN_KEPT = 2 * LATEST_KEPT
 PAGE_OF_HISTORY = 2000
-DECISION_KIND, REWARD_KIND = EntryKind.DECISION.value, EntryKind.REWARD.value
 AMENDMENT_KIND, FORGOTTEN_KIND = EntryKind.AMENDMENT.value, EntryKind.FORGOTTEN.value
 STATE_OF_ENTRY = {
     REWARD_KIND: "rewarded",

@@ -7,6 +7,7 @@ kept: those of decisions are all the same but for their length.
 from __future__ import annotations
 
 from functools import lru_cache
+from types import MethodType
 from typing import TYPE_CHECKING
 
 from uvicorn.protocols.http.httptools_impl import (
@@ -24,7 +25,7 @@ HEADS_KEPT = 64
 
 def whole_cycle(send: Send) -> RequestResponseCycle | None:
     """The exchange that a `send` of ASGI is of, if an answer to it can be sent in one piece."""
-    cycle = getattr(send, "__self__", None)
+    cycle = send.__self__ if isinstance(send, MethodType) else None
     if not isinstance(cycle, RequestResponseCycle) or cycle.response_started:
         return None
     plain = cycle.scope["method"] != "HEAD" and not cycle.access_log and not cycle.default_headers
