@@ -20,7 +20,7 @@ from infex.linear.grounds import Grounds
 from infex.linear.offers import GONE
 
 MOST_SINGLE = 1 << 16  # decisions that are kept one by one, for a quick `tell`
-FOLDED = 1 << 15  # of them, the oldest, that become columns when there are more
+FOLDED = 1 << 11  # of them, the oldest, that become columns when there are more: whoever asks waits for it
 
 
 @final

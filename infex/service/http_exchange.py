@@ -10,6 +10,7 @@ from infex.service.answers import RefusalAnswer
 from infex.service.inflow import Inflow, Message
 from infex.service.refusals import LATER, encoded_refusal
 from infex.service.service_limits import SECONDS_TO_RETRY
+from infex.service.whole_answers import head_of, send_whole, whole_cycle
 
 Send = Callable[[Message], Awaitable[None]]
 Headers = tuple[tuple[bytes, bytes], ...]
@@ -34,6 +35,7 @@ DOCUMENT_HEADERS: Headers = (
 """What has a meaning in answers alone that a browser shows: all but JSON."""
 NOT_KEPT = (b"cache-control", b"no-store")
 WITHOUT_BODY = 304
+SENT_WHOLE = frozenset({200, 201})  # refusals may close the connection
 
 
 class HttpAnswer(NamedTuple):
@@ -90,12 +92,19 @@ class Reply:
     async def answer(self, answer: HttpAnswer) -> None:
         """Sends an answer that is whole."""
         body, self.status, media, own = answer
-        headers = [(b"content-type", media), *own, *SAFE_HEADERS]
+        headers = ((b"content-type", media), *own, *SAFE_HEADERS)
         if media is not JSON:
             headers += DOCUMENT_HEADERS
+        cycle = whole_cycle(self._send) if self.status in SENT_WHOLE else None
+        if cycle is not None:
+            await send_whole(cycle, head_of(self.status, headers), body)
+        else:
+            await self._send_in_two(headers, body)
+
+    async def _send_in_two(self, headers: Headers, body: bytes) -> None:
         if self.status != WITHOUT_BODY:
-            headers.append((b"content-length", b"%d" % len(body)))
-        await self._send({"type": "http.response.start", "status": self.status, "headers": headers})
+            headers += ((b"content-length", b"%d" % len(body)),)
+        await self._send({"type": "http.response.start", "status": self.status, "headers": list(headers)})
         await self._send({"type": "http.response.body", "body": body})
 
     async def refuse(self, status: int, refusal: RefusalAnswer, *, closing: bool = False) -> None:

@@ -14,7 +14,7 @@ from infex.service.kept_pasts import MOST_BYTES, KeptPast, PastTable, packed, un
 from infex.service.past_sums import PastSums, SeenDecision
 from infex.study.addresses import opened_store
 from infex.study.cases import DECISION_KIND, REWARD_KIND, EntryKind
-from infex.study.contents import DecisionContent, ForgottenContent, RewardContent, content_of
+from infex.study.contents import DecisionGist, ForgottenContent, RewardContent, content_of
 from infex.study.entries import BEGINNING, Entry, Mark
 from infex.study.store import Store
 
@@ -165,7 +165,7 @@ class JournalView:
         if content is None or number in self._erased:
             self._erased.add(number)
         elif kind == DECISION_KIND:
-            self._decided(key, at, content_of(DecisionContent, number, content))
+            self._decided(key, at, content_of(DecisionGist, number, content))
         elif kind in STATE_OF_ENTRY:
             self._told(entry, content_of(RewardContent, number, content))
         elif kind == AMENDMENT_KIND:
@@ -173,7 +173,7 @@ class JournalView:
             words = {"what": said.get("what"), "reason": said.get("reason")}
             self._sums.add_amendment({"entry": number, "at": at / 1e6, **words})
 
-    def _decided(self, key: str, at: int, content: DecisionContent) -> None:
+    def _decided(self, key: str, at: int, content: DecisionGist) -> None:
         self._latest[key] = seen = _seen(key, at, content)
         if len(self._latest) > LATEST_KEPT:
             self._latest.popitem(last=False)
@@ -206,7 +206,7 @@ def _is_of(kept: KeptPast, store: Store, name: str) -> bool:
         return False
 
 
-def _seen(key: str, at: int, content: DecisionContent) -> SeenDecision:
+def _seen(key: str, at: int, content: DecisionGist) -> SeenDecision:
     c = content
     arm = str(c.arm if c.label is None else c.label)
     ends = _number(c.low), _number(c.high)

@@ -71,6 +71,24 @@ class DecisionContent(
     by: str = ""  # the infex that decided
 
 
+class DecisionGist(Content, frozen=True, kw_only=True, forbid_unknown_fields=False, gc=False):
+    """What a reader of many decisions needs of each: no request, and nothing to learn on."""
+
+    t: int
+    arm: int
+    greedy: int
+    estimate: float
+    low: float | str
+    high: float | str
+    label: int | str | None = None
+    explored: bool = False
+    probability: float | None = 1.0
+    reason: str = "greedy"
+    turn: str | None = "rest"
+    loss: float = 0.0
+    different: bool = False
+
+
 class GreedyContent(msgspec.Struct, frozen=True, gc=False):
     """The same of a greedy round: the fields of a `DecisionContent` that are written; UNSET is not."""
 
@@ -160,6 +178,7 @@ DECODERS: dict[type[Content], msgspec.json.Decoder[Any]] = {
     kind: msgspec.json.Decoder(kind)
     for kind in (
         DecisionContent,
+        DecisionGist,
         HeldContent,
         RewardContent,
         AmendmentContent,

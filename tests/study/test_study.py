@@ -540,3 +540,12 @@ def test_metrics_are_plain_numbers(tmp_path: Path) -> None:
     day = found["days"]["2023-11-14"]
     assert (day["decisions"], day["explored"], day["rewards"], day["mean_reward"]) == (10, 2, 4, 0.75)
     assert day["calibration"] == 0.75  # nothing was known when they were decided
+
+
+def test_a_snapshot_waits_until_most_entries_are_of_decisions_that_wait_no_more() -> None:
+    enough = desks.ENTRIES_BETWEEN_SNAPSHOTS
+    assert desks.is_time(enough, 0, enough // 2)
+    assert not desks.is_time(enough, 0, enough // 2 + 1)
+    assert not desks.is_time(enough - 1, 0, 0)
+    assert not desks.is_time(21 * enough, 20 * enough, 0)  # a tenth of a long journal
+    assert desks.is_time(23 * enough, 20 * enough, enough)
