@@ -10,7 +10,15 @@ import msgspec
 
 from infex.bandit import Decided, Decision
 from infex.bandit.foreseen_rounds import ForeseenRounds, foreseen
-from infex.bandit.journaling import Prepared, decide_own, enter_own, prepared, refuse_options, refuse_reward
+from infex.bandit.journaling import (
+    PLAINLY_ASKED,
+    Prepared,
+    decide_own,
+    enter_own,
+    prepared,
+    refuse_options,
+    refuse_reward,
+)
 from infex.checks import told
 from infex.errors import AlreadyTold, AnotherRequest, InfexError, InvalidSetting, UnknownDecision
 from infex.study.cases import Case, EntryKind, RewardState, held_case
@@ -46,7 +54,6 @@ class KeyedReward(NamedTuple):
 Row = TypeVar("Row")
 Gives = TypeVar("Gives")
 FirstTold = tuple[str, str | None]  # a key, and the part of its reward
-PLAINLY = {"context"}  # what the common question has
 
 
 def ask_one(desk: Desk, question: KeyedRequest) -> tuple[Decision, int]:
@@ -71,7 +78,7 @@ def ask_all(desk: Desk, questions: Sequence[KeyedRequest]) -> tuple[list[Decisio
 def _foreseen(desk: Desk, questions: Sequence[KeyedRequest]) -> ForeseenRounds | None:
     """The greedy answers to requests that are new, each of another key; None if some must be looked at."""
     keys, standing = [one.key for one in questions], desk.standing
-    plain = all(one.request.options.keys() <= PLAINLY for one in questions)
+    plain = all(one.request.options.keys() <= PLAINLY_ASKED for one in questions)
     if not plain or standing.rules.holdout > 0.0 or len(set(keys)) < len(keys):
         return None
     if standing.keys.knows_any(keys):

@@ -18,6 +18,7 @@ LONGEST_KEY = 200  # characters
 RESERVED = "infex:"  # what keys of the journal's own begin with
 ENCODER = msgspec.json.Encoder(order="sorted")
 PLAIN = (str, bool, int, type(None))
+begin_digest = blake2b(digest_size=16).copy  # a copy takes half the time of a new one
 
 
 class Request(NamedTuple):
@@ -37,7 +38,9 @@ def request_of(options: Mapping[str, object], unit: str) -> Request:
 
 def digest_of(encoded: bytes, unit: str) -> bytes:
     """What tells requests apart."""
-    return blake2b(encoded + b"\0" + unit.encode(), digest_size=16).digest()
+    begun = begin_digest()
+    begun.update(encoded + b"\0" + unit.encode())
+    return begun.digest()
 
 
 def plain_value(name: str, value: object) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import final
 
+from infex.checks import quick
 from infex.errors import InfexError, StoreFailed
 from infex.study.cases import Case, EntryKind
 from infex.study.contents import Content, encoded
@@ -76,7 +77,7 @@ class SharedDesk:
             return work()
 
     def write(self, kind: EntryKind, key: str, unit: str, at: int, content: Content) -> int:
-        self._drafts.append(Draft(kind._value_, key, unit, at, encoded(content)))
+        self._drafts.append(quick(Draft, (kind._value_, key, unit, at, encoded(content))))
         self._ahead = True
         return self._mark.number + len(self._drafts)
 
@@ -87,7 +88,7 @@ class SharedDesk:
         return first
 
     def settle(self) -> None:
-        self._settled = Settled(len(self._drafts), self.standing.number)
+        self._settled = quick(Settled, (len(self._drafts), self.standing.number))
 
     def find(self, key: str) -> Case | None:
         case = self.standing.cases.get(key) or self._closed.get(key)
