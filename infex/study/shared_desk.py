@@ -178,12 +178,13 @@ class SharedDesk:
         """Does all that waits in one turn; False if there is nothing more to be done."""
         with self._called:
             self._called.wait_for(lambda: bool(self._jobs) or self._closing)
-            jobs, self._jobs = self._jobs, []
-        if not jobs:
-            return False
+            if not self._jobs:
+                return False
+        jobs: list[Job] = []
         try:
             self._turn(jobs)
         except BaseException as error:  # whatever it is, those who wait must hear of it
+            jobs = jobs or self._come()
             _say(jobs, error)
             if not isinstance(error, Exception):
                 raise
@@ -195,9 +196,17 @@ class SharedDesk:
         return True
 
     def _turn(self, jobs: list[Job]) -> None:
+        """Does all that waits once it is this process's turn: also what came while others had theirs."""
         with self.holding():
+            jobs += self._come()
             for job in jobs:
                 self._do(job)
+
+    def _come(self) -> list[Job]:
+        """The jobs that have come; others will have to wait for another turn."""
+        with self._called:
+            jobs, self._jobs = self._jobs, []
+        return jobs
 
     def _do(self, job: Job) -> None:
         """One piece of work; what is refused is that one's own, and nothing of it stays."""
