@@ -65,12 +65,7 @@ def real(
     >>> real("delta", 0.05, above=0, most=1)
     0.05
     """
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise error(f"{name} must be a number, got {value!r}")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
+    number = value if type(value) is float else _as_float(name, value, error)
     if not math.isfinite(number):
         raise error(f"{name} must be finite, got {value!r}")
     if above is not None and number <= above:
@@ -80,6 +75,16 @@ def real(
     if most is not None and number > most:
         raise error(f"{name} must be at most {most:g}, got {value!r}")
     return number
+
+
+def _as_float(name: str, value: object, error: type[InfexError]) -> float:
+    """A number as a float, infinite if it is too large for one; refuses what is none."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise error(f"{name} must be a number, got {value!r}")
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
 
 
 def one_of(name: str, value: object, options: Collection[str]) -> str:

@@ -250,6 +250,8 @@ def pending_of(bandit: Bandit, decision: Decision | str | int) -> Pending:
         single = bandit._waiting.singles.get(decision[0])
         if single is not None and single[0] is decision:
             return single
+    elif type(decision) is str and (named := bandit._waiting.singles.get(decision)) is not None:
+        return named
     key = named_by(decision)
     pending = bandit._waiting.find(key)
     if pending is None:

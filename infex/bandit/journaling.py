@@ -29,10 +29,13 @@ from infex.policies.traits import Policy
 from infex.rounds import Taken
 from infex.rounds.shortcut import Glance, Said
 
+PLAINLY_ASKED = {"context"}
+"""What the common question has."""
+
 
 def decide_own(bandit: Bandit, options: dict[str, Any], key: str) -> Decided:
     """What `bandit.decide(**options, id=key)` gives, the common question in a third of the time."""
-    if not options.keys() - {"context"}:
+    if options.keys() <= PLAINLY_ASKED:
         with bandit._lock:
             quickly = _glanced(bandit, options.get("context"), key)
         if quickly is not None:
@@ -44,7 +47,7 @@ def refuse_options(bandit: Bandit, options: dict[str, Any], key: str) -> None:
     """Refuses what `decide_own` would refuse now."""
     with bandit._lock:
         arms = bandit._arms
-        plain = not options.keys() - {"context"} and bandit._player.shortcut is not None
+        plain = options.keys() <= PLAINLY_ASKED and bandit._player.shortcut is not None
         if plain and isinstance(arms, Mapped) and isinstance(arms.layout, Separate):
             context_within(arms, read_one(arms, options.get("context")))
             key_for(bandit, key, bandit.t + 1)
@@ -170,7 +173,7 @@ def prepared(
         memory = bandit._player.memory
         ground = pending_of(bandit, decision.id)[1] if on is None else on
         counted = memory.counted(ground, reward, weight)
-        return Prepared(counted, *memory.turns(ground, decision.explored))
+        return quick(Prepared, (counted, *memory.turns(ground, decision.explored)))
 
 
 def revise(

@@ -23,6 +23,9 @@ from infex.rounds.account import Account, Exploration
 from infex.rounds.shortcut import Glance, Shortcut
 from infex.rounds.taken import Taken
 
+IN_CONTEXTS = BlockRidge, HybridRidge
+"""Statistics with a regression for each arm."""
+
 
 @final
 class Player:
@@ -103,7 +106,7 @@ class Player:
     def glance_in(self, t: int, context: Floats | InContext) -> Glance | None:
         """The same for arms that have a regression each, in a context, and may share features."""
         ridge, shortcut = self._memory.all, self.shortcut
-        if shortcut is None or not isinstance(ridge, BlockRidge | HybridRidge) or self.account.owed:
+        if shortcut is None or not isinstance(ridge, IN_CONTEXTS) or self.account.owed:
             return None
         return shortcut.take_in(t, ridge, context, self._memory.foresight)
 

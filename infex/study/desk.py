@@ -178,7 +178,7 @@ class LocalDesk:
             self._drop(job.broke_off)
 
     def settle(self) -> None:
-        self._settled = Settled(len(self._drafts), self.standing.number)
+        self._settled = quick(Settled, (len(self._drafts), self.standing.number))
 
     def _drop(self, broke_off: bool) -> None:
         """What was written since the last settling is not; if the state has it, that is built anew."""
@@ -202,7 +202,8 @@ class LocalDesk:
 
     def _hand_over(self, jobs: list[Job]) -> None:
         """Gives the writer all drafts, in one piece; those of `jobs` are called when theirs are on disk."""
-        before, new = self._writer.added, [job.end for job in jobs if job.number > self._writer.added]
+        before = self._writer.added
+        new = [job.end for job in jobs if job.number > before]
         if self._drafts or new:
             self._writer.add(self._drafts, new)
             self._drafts = []
@@ -216,7 +217,7 @@ class LocalDesk:
             return work()
 
     def write(self, kind: EntryKind, key: str, unit: str, at: int, content: Content) -> int:
-        self._drafts.append(Draft(kind._value_, key, unit, at, encoded(content)))
+        self._drafts.append(quick(Draft, (kind._value_, key, unit, at, encoded(content))))
         return self._writer.added + len(self._drafts)
 
     def write_all(

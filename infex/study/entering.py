@@ -14,7 +14,7 @@ from infex.study.entries import Entry
 from infex.study.known_keys import numbers_of
 from infex.study.plain_requests import digest_of
 from infex.study.standing import Standing
-from infex.study.tallies import Learnt
+from infex.study.tallies import DAY, Learnt
 
 REST_WORD = Turn.REST.value
 
@@ -42,19 +42,32 @@ def enter_many(standing: Standing, entries: Iterable[Entry]) -> None:
 
 Begun = tuple[Entry, DecisionContent]
 """A decision of a passage that has no reward yet."""
+DecidedAlike = tuple[int, str, bool, bool]
+"""What decisions are counted by: their day, reason, whether they explored, and played another than greedy."""
 
 
 @final
 class Passage:
     """Decisions and rewards that follow each other in a journal, with nothing else in between."""
 
-    __slots__ = ("_begun", "_cases", "_course", "_keys", "_learnt", "_residues", "_standing", "_tallies")
+    __slots__ = (
+        "_begun",
+        "_cases",
+        "_course",
+        "_decided",
+        "_keys",
+        "_learnt",
+        "_residues",
+        "_standing",
+        "_tallies",
+    )
 
     def __init__(self, standing: Standing) -> None:
         self._standing, self._course = standing, EnteredTogether(standing.bandit)
         self._cases, self._residues, self._tallies = standing.cases, standing.residues, standing.tallies
         self._begun: dict[str, Begun] = {}
         self._keys: list[str] = []
+        self._decided: dict[DecidedAlike, int] = {}
         self._learnt: list[Learnt] = []
 
     def takes(self, entry: Entry) -> bool:
@@ -80,9 +93,15 @@ class Passage:
                 raise DamagedJournal(f"entry {entry.number} decides for {key!r} a second time")
             self._course.decide(decided_from(key, content))
         self._keys.append(key)
-        self._tallies.decided(at, content, content.reason)
+        self._count(at, content)
         self._begun[key] = entry, content
         return True
+
+    def _count(self, at: int, content: DecisionContent) -> None:
+        """Counts a decision: those that tallies count alike together."""
+        c = content
+        alike = at // DAY, c.reason, c.explored, c.arm != c.greedy
+        self._decided[alike] = self._decided.get(alike, 0) + 1
 
     def _is_rest(self, key: str, content: DecisionContent) -> bool:
         """Takes a plain greedy round in the shortest way; False if it is another, or does not fit."""
@@ -121,6 +140,8 @@ class Passage:
         """Learns what was told; decisions without a reward are cases that wait for theirs."""
         self._course.finish()
         self._standing.keys.add_all(numbers_of(self._keys))
+        for (day, reason, explored, different), count in self._decided.items():
+            self._tallies.decided_on(day, reason, explored, different, count)
         self._tallies.learnt_all(self._learnt)
         self._tallies.moved(RewardState.PENDING, RewardState.REWARDED, len(self._learnt))
         for key, (entry, content) in self._begun.items():

@@ -14,6 +14,8 @@ from infex.errors import DamagedJournal, JournalMoved
 
 HASH_SIZE, SALT_SIZE = 32, 16
 LENGTH_BYTES, PLACE_BYTES = Struct(">I").pack, Struct(">QqI").pack
+NO_LENGTH = LENGTH_BYTES(0)
+begin_hash = blake2b(digest_size=HASH_SIZE).copy  # a copy takes half the time of a new one
 
 
 class Mark(NamedTuple):
@@ -138,12 +140,17 @@ def follows(entry: Entry, after: Mark) -> bool:
 
 
 def _seal(salt: bytes, unit: str, content: bytes) -> bytes:
-    about = unit.encode()
-    return blake2b(salt + LENGTH_BYTES(len(about)) + about + content, digest_size=HASH_SIZE).digest()
+    begun = begin_hash()
+    if unit:
+        about = unit.encode()
+        begun.update(salt + LENGTH_BYTES(len(about)) + about + content)
+    else:
+        begun.update(salt + NO_LENGTH + content)
+    return begun.digest()
 
 
 def _link(before: bytes, number: int, kind: str, key: str, at: int, seal: bytes) -> bytes:
     """Parts of any length have it before them, so that no two can be cut otherwise."""
-    word = kind.encode()
-    place = PLACE_BYTES(number, at, len(word))
-    return blake2b(before + seal + place + word + key.encode(), digest_size=HASH_SIZE).digest()
+    word, begun = kind.encode(), begin_hash()
+    begun.update(before + seal + PLACE_BYTES(number, at, len(word)) + word + key.encode())
+    return begun.digest()

@@ -11,6 +11,7 @@ from typing import final
 
 import numpy as np
 
+begin_key = blake2b(digest_size=8).copy  # a copy takes half the time of a new one
 MOST_RECENT = 1 << 16  # hashes that are kept one by one before they are sorted in
 
 
@@ -75,4 +76,6 @@ def numbers_of(keys: Iterable[str]) -> list[int]:
 
 @lru_cache(maxsize=1024)  # a key is looked for, and then added
 def _hash(key: str) -> int:
-    return int.from_bytes(blake2b(key.encode(), digest_size=8).digest())
+    begun = begin_key()
+    begun.update(key.encode())
+    return int.from_bytes(begun.digest())

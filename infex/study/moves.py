@@ -9,7 +9,15 @@ import msgspec
 
 from infex.bandit import Decision
 from infex.bandit.foreseen_rounds import ForeseenRounds, GreedyStretch, foreseen
-from infex.bandit.journaling import Prepared, decide_own, enter_own, prepared, refuse_options, refuse_reward
+from infex.bandit.journaling import (
+    PLAINLY_ASKED,
+    Prepared,
+    decide_own,
+    enter_own,
+    prepared,
+    refuse_options,
+    refuse_reward,
+)
 from infex.checks import told
 from infex.errors import AlreadyTold, AnotherRequest, InfexError, InvalidSetting, UnknownDecision
 from infex.study.cases import Case, EntryKind, RewardState, held_case
@@ -47,7 +55,6 @@ class KeyedReward(NamedTuple):
 Row = TypeVar("Row")
 Gives = TypeVar("Gives")
 FirstTold = tuple[str, str | None]  # a key, and the part of its reward
-PLAINLY = frozenset({"context"})  # what the common question has
 
 
 def ask_one(desk: Desk, question: KeyedRequest) -> tuple[Decision, int]:
@@ -85,7 +92,7 @@ def _foreseen(desk: Desk, questions: Sequence[KeyedRequest]) -> NewQuestions | N
         return None
     keys, units, requests = zip(*questions, strict=True)
     options, encoded, digests = zip(*requests, strict=True)
-    if len(set(keys)) < len(keys) or not all(map(PLAINLY.issuperset, options)):
+    if len(set(keys)) < len(keys) or not all(map(PLAINLY_ASKED.issuperset, options)):
         return None
     numbers = numbers_of(keys)
     if standing.keys.knows_any(numbers):

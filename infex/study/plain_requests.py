@@ -19,6 +19,7 @@ LONGEST_KEY = 200  # characters
 RESERVED = "infex:"  # what keys of the journal's own begin with
 ENCODER = msgspec.json.Encoder(order="sorted")
 PLAIN = (str, bool, int, type(None))
+begin_digest = blake2b(digest_size=16).copy  # a copy takes half the time of a new one
 
 
 class Request(NamedTuple):
@@ -57,7 +58,9 @@ def requests_of_contexts(contexts: Sequence[object], units: Sequence[str]) -> li
 
 def digest_of(encoded: bytes, unit: str) -> bytes:
     """What tells requests apart."""
-    return blake2b(encoded + b"\0" + unit.encode(), digest_size=16).digest()
+    begun = begin_digest()
+    begun.update(encoded + b"\0" + unit.encode())
+    return begun.digest()
 
 
 def plain_value(name: str, value: object) -> Any:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import final
 
+from infex.checks import quick
 from infex.errors import InfexError, StoreFailed
 from infex.study.cases import Case, EntryKind
 from infex.study.contents import AnyContent, Content, encoded
@@ -76,7 +77,7 @@ class SharedDesk:
             return work()
 
     def write(self, kind: EntryKind, key: str, unit: str, at: int, content: Content) -> int:
-        self._drafts.append(Draft(kind._value_, key, unit, at, encoded(content)))
+        self._drafts.append(quick(Draft, (kind._value_, key, unit, at, encoded(content))))
         self._ahead = True
         return self._mark.number + len(self._drafts)
 
@@ -89,7 +90,7 @@ class SharedDesk:
         return first
 
     def settle(self) -> None:
-        self._settled = Settled(len(self._drafts), self.standing.number)
+        self._settled = quick(Settled, (len(self._drafts), self.standing.number))
 
     def find(self, key: str) -> Case | None:
         case = self.standing.cases.get(key) or self._closed.get(key)
@@ -179,12 +180,13 @@ class SharedDesk:
         """Does all that waits in one turn; False if there is nothing more to be done."""
         with self._called:
             self._called.wait_for(lambda: bool(self._jobs) or self._closing)
-            jobs, self._jobs = self._jobs, []
-        if not jobs:
-            return False
+            if not self._jobs:
+                return False
+        jobs: list[Job] = []
         try:
             self._turn(jobs)
         except BaseException as error:  # whatever it is, those who wait must hear of it
+            jobs = jobs or self._come()
             _say(jobs, error)
             if not isinstance(error, Exception):
                 raise
@@ -196,9 +198,17 @@ class SharedDesk:
         return True
 
     def _turn(self, jobs: list[Job]) -> None:
+        """Does all that waits once it is this process's turn: also what came while others had theirs."""
         with self.holding():
+            jobs += self._come()
             for job in jobs:
                 self._do(job)
+
+    def _come(self) -> list[Job]:
+        """The jobs that have come; others will have to wait for another turn."""
+        with self._called:
+            jobs, self._jobs = self._jobs, []
+        return jobs
 
     def _do(self, job: Job) -> None:
         """One piece of work; what is refused is that one's own, and nothing of it stays."""

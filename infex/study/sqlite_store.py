@@ -6,6 +6,8 @@ import contextlib
 import os
 import threading
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, final
 
@@ -302,10 +304,16 @@ def _insert(connection: apsw.Connection, study: int, entries: Sequence[Entry]) -
     """Inserts entries by one statement for as many as can be: each lets other threads in once."""
     while entries:
         count = min(1 << len(entries).bit_length() - 1, ROWS_INSERTED)  # few statements, which are kept
-        rows = ",".join([f"({study},?,?,?,?,?,?,?,?,?)"] * count)
-        bound = [field for entry in entries[:count] for field in entry]
-        connection.execute(f"insert into entries (study, {COLUMNS}) values {rows}", bound)
+        bound = tuple(chain.from_iterable(entries[:count]))
+        connection.execute(_insertion(study, count), bound)
         entries = entries[count:]
+
+
+@lru_cache(maxsize=64)  # the same text again: SQLite's own cache finds it in less time
+def _insertion(study: int, count: int) -> str:
+    """The statement that inserts so many entries."""
+    rows = ",".join([f"({study},?,?,?,?,?,?,?,?,?)"] * count)
+    return f"insert into entries (study, {COLUMNS}) values {rows}"
 
 
 def _truncate(connection: apsw.Connection) -> None:

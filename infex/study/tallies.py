@@ -119,7 +119,9 @@ class Tallies:
 
     def day(self, at: int) -> DayTally:
         """That of the day of a time, UTC."""
-        number = at // DAY
+        return self._numbered(at // DAY)
+
+    def _numbered(self, number: int) -> DayTally:
         found = self.tally.days.get(number)
         if found is None:
             found = self.tally.days[number] = DayTally()
@@ -127,29 +129,35 @@ class Tallies:
 
     def decided(self, at: int, decision: Estimated, reason: str, count: int = 1) -> None:
         """A decision was taken, and so many in all that are counted like it."""
-        day = self.day(at)
+        self.decided_on(at // DAY, reason, decision.explored, decision.arm != decision.greedy, count)
+
+    def decided_on(self, number: int, reason: str, explored: bool, different: bool, count: int) -> None:
+        """So many decisions were taken on the day with that number."""
+        day = self._numbered(number)
         day.decisions += count
-        if decision.explored:
+        if explored:
             day.explored += count
-            day.different += count * (decision.arm != decision.greedy)
+            day.different += count * different
         reasons = self.tally.reasons
         reasons[reason] = reasons.get(reason, 0) + count
 
     def learnt(self, at: int, decision: Estimated, reward: float, told_at: int) -> None:
         """The first reward of a decision was told."""
-        self.learnt_all([(at, decision, reward, told_at)])
+        self.learnt_all(((at, decision, reward, told_at),))
 
     def learnt_all(self, every: Sequence[Learnt]) -> None:
         """The first rewards of decisions were told, in this order."""
-        tally, delays = self.tally, self.tally.delays
+        tally, delays, last = self.tally, self.tally.delays, -1
         for at, decision, reward, told_at in every:
-            day, estimate = self.day(at), decision.estimate
+            if at // DAY != last:
+                last, day = at // DAY, self.day(at)
+            estimate = decision.estimate
             residual = reward - estimate
             day.rewards += 1
             day.reward += reward
             day.estimate += estimate
             day.squared_residual += residual * residual
-            waited = max(told_at - at, 0)
+            waited = told_at - at if told_at > at else 0
             tally.delay += waited
             delays[bisect_left(DELAY_EDGES, waited)] += 1
         tally.drift.take([reward - one.estimate for _, one, reward, _ in every if not one.explored])

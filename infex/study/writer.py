@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, final
 
+from infex.checks import quick
 from infex.errors import JournalMoved, StoreFailed
 from infex.study.entries import Draft, Entry, Mark, linked
 from infex.study.store import Store
@@ -93,7 +94,7 @@ class Writer:
             self._next.drafts.extend(drafts)
             self._next.calls.extend(calls)
             self._added += len(drafts)
-            return Ticket(self._added, self._next)
+            return quick(Ticket, (self._added, self._next))
 
     def again(self, number: int) -> Ticket:
         """Another ticket for an entry that was added before; if its commit failed, it is tried again."""

@@ -1,8 +1,9 @@
 """The desk of a shared study, on a store of one process: who waits is told of any error, and nobody hangs."""
 
+import contextlib
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -77,11 +78,49 @@ def test_when_turns_end_all_who_wait_and_all_who_come_are_told(
         ask(desk, "third")
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_who_comes_while_others_have_their_turn_goes_along_with_the_next(
+    desk: SharedDesk, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    waits, came, others_are_done = threading.Event(), threading.Event(), threading.Event()
+    append, appended, told = desk.store.append, list[int](), queue.Queue[object]()
+
+    @contextlib.contextmanager
+    def turn(name: str) -> Iterator[None]:
+        waits.set()
+        assert others_are_done.wait(PATIENCE)
+        if fails:
+            raise StoreFailed("the server is gone")
+        yield
+
+    def asked(key: str) -> None:
+        try:
+            told.put(ask(desk, key).id)
+        except StoreFailed as error:
+            told.put(str(error))
+
+    def counted(name: str, entries: Sequence[Entry]) -> None:
+        appended.append(len(entries))
+        append(name, entries)
+
+    monkeypatch.setattr(desk.store, "turn", turn)
+    monkeypatch.setattr(desk.store, "append", counted)
+    threading.Thread(target=asked, args=("first",), daemon=True).start()
+    assert waits.wait(PATIENCE)
+    desk._jobs = Announcing(came, desk._jobs)  # type: ignore[assignment]
+    threading.Thread(target=asked, args=("second",), daemon=True).start()
+    assert came.wait(PATIENCE)
+    others_are_done.set()
+    both = {told.get(timeout=PATIENCE), told.get(timeout=PATIENCE)}
+    assert both == ({"not acknowledged: the server is gone"} if fails else {"first", "second"})
+    assert appended == ([] if fails else [2])
+
+
 class Announcing(list[object]):
     """Jobs that wait; says so when there is one."""
 
-    def __init__(self, came: threading.Event) -> None:
-        super().__init__()
+    def __init__(self, came: threading.Event, waiting: Sequence[object] = ()) -> None:
+        super().__init__(waiting)
         self._came = came
 
     def append(self, job: object) -> None:
