@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from llvmlite.binding import ffi
-from numba.core import targetconfig, types
+from numba.core import base, targetconfig, types
 from numba.core.datamodel.models import StructModel, UniTupleModel
+from numba.core.postproc import PostProcessor, VariableLifetime
 from numba.core.runtime.context import NRTContext
+from numba.core.transforms import canonicalize_cfg
 
 # What Numba's own functions are compiled without, whoever calls them.
 OF_THE_CALLER = {"no_cpython_wrapper", "no_cfunc_wrapper", "release_gil"}
@@ -110,11 +112,29 @@ def counted_references(count: Any, builder: Any, kind: Any, value: Any) -> Any:
 all_references: Any = NRTContext.get_meminfos
 
 
+def process(processor: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
+    """What Numba does with a function between its passes: where variables live is found out if somebody asks.
+
+    The last time, when it says where they end, and in generators it does all of it.
+    """
+    function = processor.func_ir
+    if emit_dels or function.is_generator:
+        process_all(processor, emit_dels, extend_lifetimes)
+    else:
+        function.blocks = canonicalize_cfg(function.blocks)  # type: ignore[no-untyped-call]
+        function.variable_lifetime = VariableLifetime(function.blocks)  # type: ignore[no-untyped-call]
+        function.generator_info = None
+
+
+process_all: Any = PostProcessor.run
+
+
 @functools.cache
 def changes() -> tuple[Change, ...]:
     """What is changed in Numba; nothing if a part of it is missing."""
     try:
         options: Any = targetconfig.TargetConfig
+        inner: Any = base
         functions: Any = types.BaseFunction
         signatures = Signatures(functions.get_call_type)
         options._values, targetconfig.ConfigStack.top_or_none  # noqa: B018 (are they there?)
@@ -122,6 +142,8 @@ def changes() -> tuple[Change, ...]:
             (options, "__eq__", equal_options),
             (options, "__hash__", hash_of_options),
             (NRTContext, "get_meminfos", counted_references),
+            (PostProcessor, "run", process),
+            (base, "_has_loc", functools.cache(inner._has_loc)),
             (functions, "get_call_type", lambda *given: signatures.of(*given)),
             (ffi.lib._lock, "_cblist", type(ffi.lib._lock._cblist)()),  # nobody times each call of LLVM
         )

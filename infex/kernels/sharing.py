@@ -60,7 +60,7 @@ class LinkedResults(CompileResultCacheImpl):
 
     def reduce(self, result: Any) -> tuple[Any, ...]:
         """The code as it is written, and what it calls."""
-        payload = super().reduce(result)  # type: ignore[no-untyped-call]
+        payload = super().reduce(result._replace(type_annotation=""))  # type: ignore[no-untyped-call]
         functions = {each.name for each in result.library._final_module.functions}
         return [code for code in PUBLISHED if code.symbol in functions], payload
 

@@ -4,12 +4,14 @@ import gc
 import itertools
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from llvmlite.binding import ffi
-from numba.core import types
+from numba.core import base, types
 from numba.core.compiler import Flags
 from numba.core.errors import TypingError
+from numba.core.postproc import PostProcessor
 from numba.core.runtime.context import NRTContext
 from numba.core.targetconfig import ConfigStack, TargetConfig
 
@@ -34,7 +36,8 @@ def sets_of_options() -> list[Flags]:
 def parts_of_numba() -> list[Any]:
     """What is changed while a kernel is compiled."""
     functions = TargetConfig.__eq__, TargetConfig.__hash__, types.BaseFunction.get_call_type
-    return [*functions, NRTContext.get_meminfos, ffi.lib._lock._cblist, gc.get_threshold()]
+    more = NRTContext.get_meminfos, PostProcessor.run, vars(base)["_has_loc"]
+    return [*functions, *more, ffi.lib._lock._cblist, gc.get_threshold()]
 
 
 def test_sets_of_options_are_equal_where_numba_calls_them_equal() -> None:
@@ -114,6 +117,21 @@ def test_a_kernel_is_the_same_where_numba_is_not_changed(monkeypatch: pytest.Mon
     hastened = compiled(roots)(values)
     monkeypatch.setattr(hastening, "changes", tuple)
     assert compiled(roots)(values) == hastened == roots(values)
+
+
+@pytest.mark.compiled
+@pytest.mark.filterwarnings("ignore:Code running in object mode")
+def test_what_python_does_within_a_kernel_is_compiled_too() -> None:
+    """Numba asks there which variables live where; it is found out when it asks."""
+
+    def told(values: Any) -> Any:
+        total, letters = values.sum(), 0
+        with numba.objmode(letters="int64"):
+            letters = len(str(total))
+        return sum([value + total for value in values]), letters
+
+    values = np.linspace(0.0, 3.0, 7)
+    assert compiled(told)(values) == (84.0, 4)
 
 
 @pytest.mark.compiled
