@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from llvmlite.binding import ffi
-from numba.core import base, targetconfig, types
+from numba.core import base, ir, targetconfig, types
 from numba.core.datamodel.models import StructModel, UniTupleModel
 from numba.core.postproc import PostProcessor, VariableLifetime
 from numba.core.runtime.context import NRTContext
@@ -129,6 +129,41 @@ def process(processor: Any, emit_dels: bool = False, extend_lifetimes: bool = Fa
 process_all: Any = PostProcessor.run
 
 
+class Kinds(dict[type, int]):
+    """What may hold variables of Numba's, by its type; 0 what cannot."""
+
+    VARIABLE, INSTRUCTION, SEQUENCE, MAPPING = range(1, 5)
+    KNOWN: Any = (ir.Var, ir.Inst, list | tuple, dict)
+
+    def __missing__(self, kind: type) -> int:
+        fits = (number for number, known in enumerate(self.KNOWN, 1) if issubclass(kind, known))
+        self[kind] = next(fits, 0)
+        return self[kind]
+
+
+KINDS = Kinds()
+
+
+def variables_in(instruction: object, value: Any) -> list[Any]:
+    """The variables that stand in a part of an instruction; Numba tries five types on each part of it."""
+    found: list[Any] = []
+    gather(value, found)
+    return found
+
+
+def gather(value: Any, found: list[Any]) -> None:
+    """Adds the variables in a value to those that were found, in their order."""
+    kind = KINDS[type(value)]
+    if kind == Kinds.VARIABLE:
+        found.append(value)
+    elif kind == Kinds.INSTRUCTION:
+        found += value.list_vars()
+    elif kind:
+        for part in value if kind == Kinds.SEQUENCE else value.values():
+            if KINDS[type(part)]:
+                gather(part, found)
+
+
 @functools.cache
 def changes() -> tuple[Change, ...]:
     """What is changed in Numba; nothing if a part of it is missing."""
@@ -138,17 +173,19 @@ def changes() -> tuple[Change, ...]:
         functions: Any = types.BaseFunction
         signatures = Signatures(functions.get_call_type)
         options._values, targetconfig.ConfigStack.top_or_none  # noqa: B018 (are they there?)
-        return (
+        found = (
             (options, "__eq__", equal_options),
             (options, "__hash__", hash_of_options),
             (NRTContext, "get_meminfos", counted_references),
             (PostProcessor, "run", process),
+            (ir.Inst, "_rec_list_vars", variables_in),
             (base, "_has_loc", functools.cache(inner._has_loc)),
             (functions, "get_call_type", lambda *given: signatures.of(*given)),
             (ffi.lib._lock, "_cblist", type(ffi.lib._lock._cblist)()),  # nobody times each call of LLVM
         )
     except AttributeError:
         return ()
+    return found if all(hasattr(owner, name) for owner, name, _ in found) else ()
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 from llvmlite.binding import ffi
-from numba.core import base, types
+from numba.core import base, ir, types
 from numba.core.compiler import Flags
 from numba.core.errors import TypingError
 from numba.core.postproc import PostProcessor
@@ -36,7 +36,7 @@ def sets_of_options() -> list[Flags]:
 def parts_of_numba() -> list[Any]:
     """What is changed while a kernel is compiled."""
     functions = TargetConfig.__eq__, TargetConfig.__hash__, types.BaseFunction.get_call_type
-    more = NRTContext.get_meminfos, PostProcessor.run, vars(base)["_has_loc"]
+    more = NRTContext.get_meminfos, PostProcessor.run, vars(base)["_has_loc"], ir.Inst._rec_list_vars
     return [*functions, *more, ffi.lib._lock._cblist, gc.get_threshold()]
 
 
@@ -137,3 +137,19 @@ def test_what_python_does_within_a_kernel_is_compiled_too() -> None:
 @pytest.mark.compiled
 def test_an_inner_kernel_can_be_called_all_the_same() -> None:
     assert inner(lambda x: x + 1.0)(1.0) == 2.0
+
+
+def test_variables_are_found_where_numba_finds_them() -> None:
+    def function(a: Any, b: Any) -> Any:
+        for place in range(len(a)):
+            a[place], b = b + a[place], max(a[place], 2.0, b)
+        return (a, {"b": b}, [a[1:place], b])
+
+    blocks = numba.core.bytecode, numba.core.interpreter
+    identity = blocks[0].FunctionIdentity.from_function(function)
+    found = blocks[1].Interpreter(identity).interpret(blocks[0].ByteCode(identity))
+    statements = [each for block in found.blocks.values() for each in block.body]
+    assert sum(len(each.list_vars()) for each in statements) > 20
+    for each in statements:
+        for value in (each, vars(each), [each, {1: (each,)}], None, "text"):
+            assert hastening.variables_in(each, value) == each._rec_list_vars(value)
