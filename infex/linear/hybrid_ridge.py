@@ -221,6 +221,7 @@ class HybridRidge:
         kept |= {"squares": np.array(self.scatter.figures)}
         left = {f"{OF_THE_SHARED}{name}": array for name, array in self.left.arrays().items()}
         own = self.own.arrays() | {"pulled": np.array(self.own.told), "told": np.array(self.told)}
+        own |= {"scatter": self._apart}
         return own | left | {name: array.copy() for name, array in kept.items()}
 
     def restore(self, arrays: Arrays) -> None:
@@ -229,7 +230,7 @@ class HybridRidge:
         fresh = HybridRidge(self.layout, self.penalty)
         told = int(fitting("told", arrays["told"], (), whole=True))
         fresh.gone = float(within("the volume of arms that are gone", arrays["gone"], (), 0.0, MOST_VOLUME))
-        fresh.own.restore(arrays | {"told": arrays["pulled"]})
+        fresh.own.restore(arrays | {"told": arrays["pulled"], "scatter": self._apart})
         fresh.cross[:] = fitting("cross", arrays["cross"], (arms, 2, dim, shared))
         fresh.common[:] = fitting_sums("common", arrays["common"], shared, told, self.penalty)
         if fresh.own.told > told:
@@ -260,6 +261,11 @@ class HybridRidge:
     @property
     def _sums(self) -> TiedSums:
         return TiedSums(self.own.truth, self.cross.sum(axis=1), self.left.snapshot(), self.penalty)
+
+    @property
+    def _apart(self) -> Floats:
+        """What is kept of squares by arm, (K, 3): nothing, as all arms have one sum."""
+        return np.zeros((self.layout.arms, 3))
 
     def _begin_scatter(self) -> None:
         """Of the rewards so far no more than their sums is known."""

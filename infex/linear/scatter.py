@@ -20,6 +20,7 @@ from infex.linear.offers import Offer
 from infex.linear.revising import Revision
 
 NO_MORE = 1e-9  # what rounding may bring below 0
+LEFT_BY_A_SQUARE = LARGE**2 * 2.0**-50  # how far below 0 each square brought the sum in files from before
 
 
 class Scattered(NamedTuple):
@@ -103,7 +104,7 @@ class Scatter:
     def begin(self, truth: Floats, penalty: float, told: int) -> Scatter:
         """Nothing is known of the rewards so far but their sums."""
         solved = Solved.of(truth, penalty)
-        self.squares, self.unknown, self.spent = solved.fitted, float(told), solved.spent
+        self.squares, self.unknown, self.spent = max(solved.fitted, 0.0), float(told), solved.spent
         return self
 
     def revise(self, revision: Revision, truth: Floats, penalty: float, told: int) -> None:
@@ -116,7 +117,8 @@ class Scatter:
         after = 0.0 if revision.after is None else revision.after
         if self.unknown or max(abs(after), abs(revision.before)) > LARGE:
             return False
-        self.squares += revision.weight * (after * after - revision.before * revision.before)
+        change = revision.weight * (after * after - revision.before * revision.before)
+        self.squares = max(self.squares + change, 0.0)  # rounding may leave less than nothing
         return True
 
     def join(self, other: Scatter, truth: Floats, penalty: float, told: int) -> None:
@@ -198,9 +200,10 @@ def of_all_arms(arms: int, row: Floats) -> tuple[Integers, Floats]:
 def scatter_kept(array: object, told: float) -> Scatter:
     """That of a file, of so many rewards."""
     squares, unknown, spent = fitting("scatter", array, (3,)).tolist()
-    if not (squares >= 0.0 and 0.0 <= unknown <= told and spent >= -NO_MORE):
+    least = -LEFT_BY_A_SQUARE * (told + 1.0)
+    if not (squares >= least and 0.0 <= unknown <= told and spent >= -NO_MORE):
         raise DamagedFile("squares of rewards cannot be below 0, nor unknown of more rewards than were told")
-    return Scatter(squares, unknown, spent)
+    return Scatter(max(squares, 0.0), unknown, spent)
 
 
 def scatter_of(arrays: Arrays, truth: Floats, penalty: float, told: int) -> Scatter:

@@ -49,10 +49,7 @@ class EntryKind(StrEnum):
     FORGOTTEN = "forgotten"
 
 
-DECISION_KIND, REWARD_KIND = (
-    EntryKind.DECISION.value,
-    EntryKind.REWARD.value,
-)
+DECISION_KIND, REWARD_KIND = EntryKind.DECISION.value, EntryKind.REWARD.value
 """As entries have them: a look at a member of an enum takes longer."""
 FORGOTTEN_KEY = "infex:forgotten"
 """The key of entries that tell what was erased."""

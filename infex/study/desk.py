@@ -78,7 +78,7 @@ class Desk(Protocol):
         """Writes what is left, keeps the state, and ends; StoreFailed if something could not be written."""
 
 
-def is_time(number: int, last: int, pending: int = 0) -> bool:
+def is_time(number: int, last: int, pending: int) -> bool:
     """Is it time for another snapshot? The longer a journal is, the more entries go between two.
 
     A decision that is pending takes two thirds of the time to read from a snapshot that entering it again

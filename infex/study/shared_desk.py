@@ -164,6 +164,7 @@ class SharedDesk:
 
     def _renew(self) -> None:
         self.standing, self._mark = replayed(self.store, self.name, self.standing.given)
+        self._closed.clear()  # cases as they would be, had what is dropped been told
         self._ahead = False
 
     def _work(self) -> None:
@@ -193,7 +194,7 @@ class SharedDesk:
         finally:
             for job in jobs:
                 job.end()
-        if is_time(self._mark.number, self._snapshot_at):
+        if is_time(self._mark.number, self._snapshot_at, len(self.standing.cases)):
             self.keep_snapshot()
         return True
 

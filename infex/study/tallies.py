@@ -147,7 +147,8 @@ class Tallies:
 
     def learnt_all(self, every: Sequence[Learnt]) -> None:
         """The first rewards of decisions were told, in this order."""
-        tally, delays, last = self.tally, self.tally.delays, -1
+        tally, delays = self.tally, self.tally.delays
+        last: int | None = None
         for at, decision, reward, told_at in every:
             if at // DAY != last:
                 last, day = at // DAY, self.day(at)

@@ -8,7 +8,8 @@ import pytest
 
 import infex
 from infex import estimators, features
-from infex.errors import AlreadyTold, InvalidSetting, NotKept, UnknownDecision
+from infex.errors import AlreadyTold, DamagedFile, InvalidSetting, NotKept, UnknownDecision
+from infex.linear.scatter import scatter_kept
 from infex.study import erasing
 from infex.study.entries import BEGINNING
 from infex.study.opening import replayed
@@ -210,3 +211,30 @@ def test_what_comes_while_it_is_forgotten_is_forgotten_too(
         assert study.metrics()["states"]["rewarded"] == 1
         with pytest.raises(InvalidSetting):
             study.forget("")
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_left_of_rewards_that_were_nothing_can_be_saved(
+    tmp_path: Path, shared: bool, seed: int
+) -> None:
+    joint = features.hybrid(features.interactions(np.eye(2), context_dim=3))
+    rewards = np.random.default_rng(seed).uniform(0.0, 1.0, 6).tolist()
+    with shop(tmp_path, features=joint if shared else SHOP) as study:
+        for n, reward in enumerate(rewards):
+            study.ask(f"k{n}", context=[0.3, 0.2, 0.1])
+            study.tell(f"k{n}", reward)
+        for n in range(6):
+            study.correct(f"k{n}", 0.0)
+        bandit = study._desk.standing.bandit
+        bandit.save(tmp_path / "bandit.npz")
+        assert infex.Bandit.load(tmp_path / "bandit.npz").digest() == bandit.digest()
+        study.extend(1)
+        assert replayed_state(study) == state_of(study)
+
+
+def test_a_file_with_less_than_nothing_left_by_rounding_loads() -> None:
+    found = scatter_kept([-1e-16, 0.0, 0.0], 2.0)
+    assert found.figures == (0.0, 0.0, 0.0)
+    with pytest.raises(DamagedFile, match="squares of rewards cannot be below 0"):
+        scatter_kept([-0.1, 0.0, 0.0], 2.0)

@@ -124,8 +124,11 @@ def test_it_goes_on_when_the_server_was_restarted(url: str, server: Server) -> N
 def test_snapshots_are_kept_while_it_runs(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(desk, "ENTRIES_BETWEEN_SNAPSHOTS", 10)
     with opened(url, arms=ARMS, policy=POLICY, seed=7) as study:
-        study.ask_many([f"k{n}" for n in range(12)])
-        study.ask("more")
+        keys = [f"k{n}" for n in range(12)]
+        study.ask_many(keys)
+        study.ask("more")  # whose turn comes after that of a snapshot
+        assert study._desk.store.snapshots("shop") == []  # of decisions that all wait
+        study.tell_many(keys, [0.5] * 12)
         study.ask("then")
         assert study._desk.store.snapshots("shop")[0].mark.number >= 13
 

@@ -542,6 +542,14 @@ def test_metrics_are_plain_numbers(tmp_path: Path) -> None:
     assert day["calibration"] == 0.75  # nothing was known when they were decided
 
 
+def test_the_last_day_before_1970_is_a_day_like_others(tmp_path: Path) -> None:
+    with shop(tmp_path, clock=Clock(-100.0)) as study:
+        study.ask("a")
+        study.tell("a", 0.5)
+        assert study.metrics()["days"]["1969-12-31"]["rewards"] == 1
+        assert replayed_state(study) == state_of(study)
+
+
 def test_a_snapshot_waits_until_most_entries_are_of_decisions_that_wait_no_more() -> None:
     enough = desks.ENTRIES_BETWEEN_SNAPSHOTS
     assert desks.is_time(enough, 0, enough // 2)
