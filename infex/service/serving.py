@@ -122,8 +122,18 @@ def serve(
     `started` is called with the address once it listens; `compiling` before that, if what decisions need is
     not on the disk and takes its time.
     """
+    refuse_taken(listening.host, listening.port)
     prepare(compiling)
     run(service_of(listening), listening, started)
+
+
+def refuse_taken(host: str, port: int) -> None:
+    """Refuses an address that cannot be listened on at once, and not after all has been compiled."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        socket.create_server((host, port), family=family).close()
+    except OSError as error:
+        raise InvalidSetting(f"cannot listen on {host}, port {port}: {error.strerror or error}") from None
 
 
 def prepare(compiling: Callable[[], None]) -> None:

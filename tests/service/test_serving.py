@@ -204,3 +204,13 @@ def test_who_waits_a_moment_only_is_told_nothing(monkeypatch: pytest.MonkeyPatch
         if isinstance(thread, threading.Timer) and not thread.finished.is_set()
     ]
     assert said == []
+
+
+def test_a_port_that_is_taken_is_refused_before_anything_is_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "rehearse", lambda: pytest.fail("it was compiled first"))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        listening = Listening(url=f"sqlite:///{tmp_path}/a.db", port=taken.getsockname()[1])
+        with pytest.raises(InvalidSetting, match=f"port {listening.port}: Address already in use"):
+            room.serve(listening, started=lambda at: None)

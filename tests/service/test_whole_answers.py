@@ -5,9 +5,11 @@ import logging
 from typing import Any, cast
 
 import pytest
+from uvicorn.protocols.http import httptools_impl
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
+from infex.service import whole_answers
 from infex.service.http_exchange import NOT_KEPT, HttpAnswer, Reply
 from infex.service.whole_answers import head_of, whole_cycle
 
@@ -112,3 +114,16 @@ def test_what_uvicorn_has_to_look_at_goes_through_it(settings: dict[str, Any]) -
 def test_no_header_can_end_the_head(header: tuple[bytes, bytes]) -> None:
     with pytest.raises(RuntimeError, match="no header may have"):
         head_of(200, (header,))
+
+
+def test_where_a_part_of_uvicorn_is_missing_it_sends_answers_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, _, _ = cycle_of()
+    assert whole_cycle(whole.send) is not None
+    for name in whole_answers.NAMES:
+        with monkeypatch.context() as missing:
+            missing.delattr(httptools_impl, name)
+            assert whole_cycle(whole.send) is None
+    for name in whole_answers.PARTS:
+        cycle, _, _ = cycle_of()
+        delattr(cycle, name)
+        assert whole_cycle(cycle.send) is None
