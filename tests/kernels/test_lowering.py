@@ -14,7 +14,7 @@ from numba.core.runtime.nrt import rtsys
 from numba.core.typed_passes import NativeLowering
 
 from infex.kernels import deferring
-from infex.kernels.compiling import compiled, lending, woven
+from infex.kernels.compiling import compiled, inner, lending, within, woven
 from infex.kernels.hastening import all_references, counted_references
 from infex.kernels.lowering import LeanLower, LeanLowering
 from infex.kernels.writing import LeanBuilder
@@ -274,3 +274,30 @@ def test_kernels_are_written_out_by_numba_where_a_part_of_it_is_missing(
     assert deferring.lowering() is NativeLowering
     a = np.arange(24.0).reshape(2, 3, 4)
     assert compiled(put)(a, 1, 1, 3) == put(a, 1, 1, 3)
+
+
+def test_an_exception_that_a_kernel_catches_does_not_depend_on_who_calls_it() -> None:
+    def caught(a: Any, refused: bool) -> float:
+        total = 0.0
+        try:
+            total += a[1]
+            if refused:
+                raise ValueError("caught")
+            total += 100.0
+        except Exception:
+            total += 10.0
+        return total
+
+    a = np.arange(3.0)
+    for style in (inner, woven, within):
+        kernel = style(caught)
+        outer = compiled(lambda a, refused, kernel=kernel: kernel(a, refused) + kernel(a, not refused))
+        for refused in (False, True, False):
+            assert outer(a, refused) == 112.0, style
+
+
+TABLE = np.array([[1.0, 2.0], [3.0, 4.0]])
+
+
+def test_a_kernel_may_refer_to_arrays_outside_of_it() -> None:
+    assert compiled(lambda i, j: TABLE[i, j])(1, -1) == 4.0
