@@ -301,3 +301,23 @@ TABLE = np.array([[1.0, 2.0], [3.0, 4.0]])
 
 def test_a_kernel_may_refer_to_arrays_outside_of_it() -> None:
     assert compiled(lambda i, j: TABLE[i, j])(1, -1) == 4.0
+
+
+@pytest.mark.filterwarnings("ignore:Code running in object mode")
+def test_python_is_handed_the_row_of_an_array_and_not_the_whole() -> None:
+    seen = []
+
+    def shown(a: Any) -> float:
+        total = 0.0
+        for i in range(a.shape[0]):
+            row = a[i]
+            with numba.objmode(first="float64"):  # type: ignore[no-untyped-call]
+                seen.append(row)
+                first = float(row[0])
+            total += first
+        return total
+
+    kernel, a = compiled(shown), np.arange(6.0).reshape(3, 2)
+    assert kernel(a) == 6.0
+    del a
+    np.testing.assert_array_equal(seen, [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
