@@ -98,3 +98,9 @@ class LeanContext(CPUContext):
     def call_conv(self) -> CPUCallConv:
         """How functions are called."""
         return LeanCalls(self)  # type: ignore[no-untyped-call]
+
+    def subtarget(self, **options: Any) -> Any:
+        """What writes another function that is compiled on the way: it may have a `try`."""
+        other = super().subtarget(**options)  # type: ignore[no-untyped-call]
+        other.__class__ = CPUContext
+        return other

@@ -321,3 +321,21 @@ def test_python_is_handed_the_row_of_an_array_and_not_the_whole() -> None:
     assert kernel(a) == 6.0
     del a
     np.testing.assert_array_equal(seen, [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
+
+
+def test_a_function_that_is_compiled_within_a_kernel_catches_its_exceptions() -> None:
+    raised = numba.njit(lambda x: 1 // x)
+
+    def caught(x: int) -> int:
+        found = 0
+        try:
+            found = raised(x)
+        except Exception:
+            found = -1
+        return found
+
+    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        return context.compile_internal(builder, caught, signature, given)
+
+    catch: Any = numba.extending.intrinsic(lambda context, x: (numba.int64(numba.int64), emit))
+    assert compiled(lambda x: 10 * catch(x) + catch(x + 1))(0) == -9
