@@ -311,7 +311,7 @@ def test_python_is_handed_the_row_of_an_array_and_not_the_whole() -> None:
         total = 0.0
         for i in range(a.shape[0]):
             row = a[i]
-            with numba.objmode(first="float64"):  # type: ignore[no-untyped-call]
+            with numba.objmode(first="float64"):
                 seen.append(row)
                 first = float(row[0])
             total += first
