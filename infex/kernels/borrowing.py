@@ -103,7 +103,7 @@ def _call_hands_on(value: Any, result: Any, typeof: Any, count: Any) -> bool:
         return True
     if count(result):
         return isinstance(function, types.Dispatcher) and function.dispatcher.py_func in LENDING
-    if isinstance(function, types.Dispatcher) or key is len:
+    if type(function) is types.Dispatcher or key is len:  # `objmode` is another: Python may keep what it gets
         return True
     if isinstance(function, types.BoundFunction) and function.this is types.npy_rng:
         return True

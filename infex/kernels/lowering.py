@@ -75,7 +75,8 @@ class LeanLower(Lower):
     def _tries(self) -> bool:
         blocks = self.func_ir.blocks.values()
         values = (each.value for block in blocks for each in block.find_insts(ir.Assign))
-        return any(isinstance(each, ir.Global) and each.value in TRYING for each in values)
+        names = [each.value for each in values if isinstance(each, ir.Global)]
+        return any(value is each for value in names for each in TRYING)  # a value may be an array
 
     def init(self) -> None:
         """Finds out what is borrowed, and what needs no place in memory."""

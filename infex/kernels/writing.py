@@ -76,7 +76,8 @@ class LeanCalls(CPUCallConv):
         given = self._get_arg_packer(argtys).as_arguments(builder, args)  # type: ignore[no-untyped-call]
         with builder.goto_entry_block():
             result, fault = builder.alloca(kind), builder.alloca(llvm.PointerType(excinfo_t))
-        builder.store(kind(None), result)
+        for place in (result, fault):  # a callee with `try` takes what it finds in `fault` for an exception
+            builder.store(place.type.pointee(None), place)
         code = builder.call(callee, [result, fault, *given], attrs=tuple(attrs or ()))
         found = self.context.get_returned_value(builder, resty, builder.load(result))
         return LeanStatus(builder, code, fault), found
@@ -97,3 +98,9 @@ class LeanContext(CPUContext):
     def call_conv(self) -> CPUCallConv:
         """How functions are called."""
         return LeanCalls(self)  # type: ignore[no-untyped-call]
+
+    def subtarget(self, **options: Any) -> Any:
+        """What writes another function that is compiled on the way: it may have a `try`."""
+        other = super().subtarget(**options)  # type: ignore[no-untyped-call]
+        other.__class__ = CPUContext
+        return other

@@ -14,7 +14,7 @@ from numba.core.runtime.nrt import rtsys
 from numba.core.typed_passes import NativeLowering
 
 from infex.kernels import deferring
-from infex.kernels.compiling import compiled, lending, woven
+from infex.kernels.compiling import compiled, inner, lending, within, woven
 from infex.kernels.hastening import all_references, counted_references
 from infex.kernels.lowering import LeanLower, LeanLowering
 from infex.kernels.writing import LeanBuilder
@@ -274,3 +274,68 @@ def test_kernels_are_written_out_by_numba_where_a_part_of_it_is_missing(
     assert deferring.lowering() is NativeLowering
     a = np.arange(24.0).reshape(2, 3, 4)
     assert compiled(put)(a, 1, 1, 3) == put(a, 1, 1, 3)
+
+
+def test_an_exception_that_a_kernel_catches_does_not_depend_on_who_calls_it() -> None:
+    def caught(a: Any, refused: bool) -> float:
+        total = 0.0
+        try:
+            total += a[1]
+            if refused:
+                raise ValueError("caught")
+            total += 100.0
+        except Exception:
+            total += 10.0
+        return total
+
+    a = np.arange(3.0)
+    for style in (inner, woven, within):
+        kernel = style(caught)
+        outer = compiled(lambda a, refused, kernel=kernel: kernel(a, refused) + kernel(a, not refused))
+        for refused in (False, True, False):
+            assert outer(a, refused) == 112.0, style
+
+
+TABLE = np.array([[1.0, 2.0], [3.0, 4.0]])
+
+
+def test_a_kernel_may_refer_to_arrays_outside_of_it() -> None:
+    assert compiled(lambda i, j: TABLE[i, j])(1, -1) == 4.0
+
+
+@pytest.mark.filterwarnings("ignore:Code running in object mode")
+def test_python_is_handed_the_row_of_an_array_and_not_the_whole() -> None:
+    seen = []
+
+    def shown(a: Any) -> float:
+        total = 0.0
+        for i in range(a.shape[0]):
+            row = a[i]
+            with numba.objmode(first="float64"):
+                seen.append(row)
+                first = float(row[0])
+            total += first
+        return total
+
+    kernel, a = compiled(shown), np.arange(6.0).reshape(3, 2)
+    assert kernel(a) == 6.0
+    del a
+    np.testing.assert_array_equal(seen, [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
+
+
+def test_a_function_that_is_compiled_within_a_kernel_catches_its_exceptions() -> None:
+    raised = numba.njit(lambda x: 1 // x)
+
+    def caught(x: int) -> int:
+        found = 0
+        try:
+            found = raised(x)
+        except Exception:
+            found = -1
+        return found
+
+    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        return context.compile_internal(builder, caught, signature, given)
+
+    catch: Any = numba.extending.intrinsic(lambda context, x: (numba.int64(numba.int64), emit))
+    assert compiled(lambda x: 10 * catch(x) + catch(x + 1))(0) == -9
