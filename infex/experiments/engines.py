@@ -25,6 +25,7 @@ from infex.simulation.many import cores
 ANY_PORT = "127.0.0.1:0"  # of Dask's page: 8787 may be another cluster's
 ENGINES = ("local", "dask", "ray", "spark")
 CHUNKS_PER_WORKER = 4  # in one wave
+RUNS_OF_A_LARGE_SWEEP = 10_000  # which take so long that starting workers anew does not count
 RETRIES_IN_VAIN = 2  # of all chunks that are left, when workers die and nothing is played in between
 OTHER_CODE = (
     "some runs were played in this process alone: workers read other code of yours than it has, as where a "
@@ -173,7 +174,8 @@ def outcomes_of(chunks: list[Chunk], engine: Engine) -> Iterator[list[TaskOutcom
 
     When workers die again and again with nothing played in between, each task that is left is played
     alone; if its worker dies twice then, the task is recorded as failed. Chunks whose code workers do not
-    have go to fresh ones; where these do not have it either, this process plays them.
+    have go to fresh ones; where these do not have it either, this process plays them. The workers of a large
+    sweep end with it: tables are written next, and each worker takes as much memory as 30,000 runs.
     """
     if engine.alone:
         yield from map(play_chunk, chunks)
@@ -187,6 +189,8 @@ def outcomes_of(chunks: list[Chunk], engine: Engine) -> Iterator[list[TaskOutcom
     if other:
         warnings.warn(OTHER_CODE, RuntimeWarning, stacklevel=3)
     yield from map(play_chunk, other.values())
+    if engine.name == "local" and sum(len(chunk.tasks) for chunk in chunks) >= RUNS_OF_A_LARGE_SWEEP:
+        _end_workers()
 
 
 def _end_workers() -> None:

@@ -151,6 +151,7 @@ def write_wide(runs: pa.Table, settings: Mapping[str, Sequence[Facts]], sink: IO
     with pyarrow.parquet.ParquetWriter(sink, schema) as writer:
         for first in range(0, max(runs.num_rows, 1), step):
             writer.write_table(widened(by_round(runs.slice(first, step)), settings))
+            pa.default_memory_pool().release_unused()
 
 
 def _columns(table: pa.Table, keys: tuple[str, ...], records: Sequence[Facts]) -> dict[str, pa.Array]:
