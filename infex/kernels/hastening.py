@@ -141,7 +141,7 @@ class Kinds(dict[type, int]):
         return self[kind]
 
 
-KINDS = Kinds()
+KINDS_OF_PARTS = Kinds()
 
 
 def variables_in(instruction: object, value: Any) -> list[Any]:
@@ -153,14 +153,14 @@ def variables_in(instruction: object, value: Any) -> list[Any]:
 
 def gather(value: Any, found: list[Any]) -> None:
     """Adds the variables in a value to those that were found, in their order."""
-    kind = KINDS[type(value)]
+    kind = KINDS_OF_PARTS[type(value)]
     if kind == Kinds.VARIABLE:
         found.append(value)
     elif kind == Kinds.INSTRUCTION:
         found += value.list_vars()
     elif kind:
         for part in value if kind == Kinds.SEQUENCE else value.values():
-            if KINDS[type(part)]:
+            if KINDS_OF_PARTS[type(part)]:
                 gather(part, found)
 
 
@@ -171,21 +171,22 @@ def changes() -> tuple[Change, ...]:
         options: Any = targetconfig.TargetConfig
         inner: Any = base
         functions: Any = types.BaseFunction
+        instructions: Any = ir.Inst
         signatures = Signatures(functions.get_call_type)
         options._values, targetconfig.ConfigStack.top_or_none  # noqa: B018 (are they there?)
-        found = (
+        instructions._rec_list_vars  # noqa: B018
+        return (
             (options, "__eq__", equal_options),
             (options, "__hash__", hash_of_options),
             (NRTContext, "get_meminfos", counted_references),
             (PostProcessor, "run", process),
-            (ir.Inst, "_rec_list_vars", variables_in),
+            (instructions, "_rec_list_vars", variables_in),
             (base, "_has_loc", functools.cache(inner._has_loc)),
             (functions, "get_call_type", lambda *given: signatures.of(*given)),
             (ffi.lib._lock, "_cblist", type(ffi.lib._lock._cblist)()),  # nobody times each call of LLVM
         )
     except AttributeError:
         return ()
-    return found if all(hasattr(owner, name) for owner, name, _ in found) else ()
 
 
 @contextlib.contextmanager

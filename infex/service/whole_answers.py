@@ -19,21 +19,23 @@ if TYPE_CHECKING:
     from infex.service.http_exchange import Headers, Send
 
 HEADS_KEPT = 64
-PARTS = {
+EXCHANGE_PARTS = {
     "access_log", "default_headers", "disconnected", "flow", "keep_alive", "message_event", "on_response",
     "response_complete", "response_started", "scope", "transport", "waiting_for_100_continue",
 }  # fmt: skip
 """What is read and set of an exchange of uvicorn's."""
-NAMES = {"HEADER_RE", "HEADER_VALUE_RE", "STATUS_LINE", "RequestResponseCycle"}
+UVICORN_NAMES = {"HEADER_RE", "HEADER_VALUE_RE", "STATUS_LINE", "RequestResponseCycle"}
 """What is taken from uvicorn's module."""
 
 
 def whole_cycle(send: Send) -> RequestResponseCycle | None:
     """The exchange that a `send` of ASGI is of, if an answer to it can be sent in one piece."""
     cycle = send.__self__ if isinstance(send, MethodType) else None
-    if not vars(uvicorn_http).keys() >= NAMES or not isinstance(cycle, uvicorn_http.RequestResponseCycle):
+    if not vars(uvicorn_http).keys() >= UVICORN_NAMES or not isinstance(
+        cycle, uvicorn_http.RequestResponseCycle
+    ):
         return None
-    if not vars(cycle).keys() >= PARTS or cycle.response_started:
+    if not vars(cycle).keys() >= EXCHANGE_PARTS or cycle.response_started:
         return None
     plain = cycle.scope["method"] != "HEAD" and not cycle.access_log and not cycle.default_headers
     return cycle if plain else None

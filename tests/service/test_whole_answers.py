@@ -119,11 +119,11 @@ def test_no_header_can_end_the_head(header: tuple[bytes, bytes]) -> None:
 def test_where_a_part_of_uvicorn_is_missing_it_sends_answers_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     whole, _, _ = cycle_of()
     assert whole_cycle(whole.send) is not None
-    for name in whole_answers.NAMES:
+    for name in whole_answers.UVICORN_NAMES:
         with monkeypatch.context() as missing:
             missing.delattr(httptools_impl, name)
             assert whole_cycle(whole.send) is None
-    for name in whole_answers.PARTS:
+    for name in whole_answers.EXCHANGE_PARTS:
         cycle, _, _ = cycle_of()
         delattr(cycle, name)
         assert whole_cycle(cycle.send) is None
