@@ -7,7 +7,7 @@ It is what `Player.decide` gives, to the last bit, in a third of the time; a tes
 
 from __future__ import annotations
 
-from typing import final
+from typing import TypeGuard, final
 
 import numpy as np
 
@@ -76,7 +76,7 @@ class Shortcut:
         schedule = self._schedule
         explores = schedule is None or schedule.explores(t)
         optimistic = explores and self.optimistic
-        if optimistic and foresight is not None and len(foresight) > 0:
+        if optimistic and looks_ahead(foresight):
             return self._take_ahead(ridge, context, foresight)
         if isinstance(context, InContext):
             assert isinstance(ridge, HybridRidge)
@@ -132,7 +132,7 @@ def _standing(memory: Memory) -> int:
     return known.layout.arms if isinstance(known, BlockRidge | HybridRidge) else memory.columns.shape[1]
 
 
-def looks_ahead(foresight: Foresight | None) -> bool:
+def looks_ahead(foresight: Foresight | None) -> TypeGuard[Foresight]:
     """Is anything pending that exploring is to look at?"""
     return foresight is not None and len(foresight) > 0
 

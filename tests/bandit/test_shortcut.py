@@ -186,36 +186,6 @@ def test_an_exploring_ask_beside_pending_decisions_is_one_call_too(monkeypatch: 
     assert all_unnamed(short.ask() for _ in range(8)) == all_unnamed(slow)
 
 
-@given(
-    policy=policies,
-    seed=st.integers(0, 999),
-    arms=st.integers(1, 9),
-    dim=st.integers(1, 4),
-    penalty=st.sampled_from([1e-8, 0.1, 1.0, 50.0]),
-    told=st.sampled_from([0.0, 0.3, 0.8]),
-)
-@settings(max_examples=15 if plain_python else 150, deadline=None)
-@pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
-def test_both_ways_agree_in_contexts_beside_pending_decisions(
-    policy: Any, seed: int, arms: int, dim: int, penalty: float, told: float
-) -> None:
-    shop = features.disjoint([f"arm {k}" for k in range(arms)], context_dim=dim)
-    short, long = (Bandit(features=shop, policy=policy, seed=seed, penalty=penalty) for _ in range(2))
-    rng = np.random.default_rng(seed)
-    few = rng.normal(size=(3, dim)) / np.sqrt(9 * dim)  # which come again, so that bounds are tied
-    for _ in range(60):
-        context = few[rng.integers(3)] if rng.random() < 0.5 else rng.normal(size=dim) / np.sqrt(9 * dim)
-        context = context / max(1.0, np.linalg.norm(context))
-        one, other = short.ask(context=context), long.enter(long.decide(context=context))
-        assert unnamed(one) == unnamed(other)
-        if rng.random() < told:
-            place, reward = int(rng.integers(len(short.pending))), float(rng.standard_normal())
-            for bandit in (short, long):
-                bandit.tell(bandit.pending[place], reward)
-    first, second = state(short), state(long)
-    assert (first[0], first[2:]) == (second[0], second[2:])
-
-
 def test_an_exploring_ask_in_a_context_beside_pending_decisions_is_one_call_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
