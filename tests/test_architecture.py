@@ -4,7 +4,6 @@ import ast
 import functools
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -137,30 +136,6 @@ def test_compiled_code_stands_among_the_kernels() -> None:
             assert not makers & imports(path), f"{path} compiles code"
 
 
-def names(path: Path) -> Iterator[str]:
-    """The stem of a file, and its classes and constants that stand at the top."""
-    if path.stem != "__init__":
-        yield path.stem
-    for node in parsed(path).body:
-        if isinstance(node, ast.ClassDef):
-            yield node.name
-        targets = (
-            node.targets
-            if isinstance(node, ast.Assign)
-            else [node.target]
-            if isinstance(node, ast.AnnAssign)
-            else []
-        )
-        found = [part for each in targets for part in (each.elts if isinstance(each, ast.Tuple) else [each])]
-        yield from (each.id for each in found if isinstance(each, ast.Name) and each.id.isupper())
-
-
-def test_a_name_means_one_thing() -> None:
-    """A file, a class or a constant is called as no other one of the package."""
-    count = Counter(name for path in PACKAGE.rglob("*.py") for name in names(path))
-    assert [name for name, times in count.items() if times > 1] == []
-
-
 def test_importing_infex_loads_nothing_heavy() -> None:
     heavy = [
         "matplotlib",
@@ -186,12 +161,3 @@ def test_planning_needs_neither_a_table_library_nor_one_for_processes() -> None:
     program = f"import sys, infex; infex.plan; print([name for name in {heavy} if name in sys.modules])"
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert out.strip() == "[]"
-
-
-def test_the_idea_of_the_paper_stays_short() -> None:
-    text = (PACKAGE / "policies" / "infex.py").read_text()
-    kind = next(
-        node for node in ast.parse(text).body if isinstance(node, ast.ClassDef) and node.name == "Infex"
-    )
-    code = [line for line in text.splitlines()[kind.lineno - 1 : kind.end_lineno] if line.strip()]
-    assert len(code) < 100
