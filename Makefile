@@ -1,15 +1,27 @@
 PYTHON ?= python3
 BIN := .venv/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: install chromium postgresql demo serve-demo test lint types warm tests coverage tests-sweeps tests-commands tests-rest tests-compiled tests-plain wheel docs peers bench torture clusters clean
+.PHONY: install compiler chromium postgresql demo serve-demo test lint types warm tests coverage tests-sweeps tests-commands tests-rest tests-compiled tests-plain wheel docs peers bench torture clusters clean
 
-install: .venv/installed
+install: compiler .venv/installed
 
-.venv/installed: requirements-dev.txt pyproject.toml
+# The core is compiled once, here. While nobody edits it, Python need not ask at each import whether it has changed.
+CORE := $(wildcard infex/core/*.pyx infex/core/*.pxd infex/core/*.[ch]) infex/core/meson.build meson.build
+export MESONPY_EDITABLE_SKIP := $(wildcard $(CURDIR)/build/cp3*)
+
+.venv/installed: requirements-dev.txt pyproject.toml $(CORE)
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
+
+# A C compiler and Python's headers, for the compiled core: Debian's, where they are missing and may be installed.
+HEADERS = $(PYTHON) -c 'import os, sysconfig; open(os.path.join(sysconfig.get_path("include"), "Python.h"))' 2>/dev/null
+compiler:
+	@command -v cc >/dev/null && $(HEADERS) \
+	|| (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq gcc python3-dev) \
+	|| echo "*** no C compiler or no Python.h here, and they may not be installed: infex cannot be built ***" >&2
 
 # A browser for the tests of the report: Debian's, where it is missing and may be installed.
 chromium:
@@ -116,9 +128,9 @@ clusters:
 	test -x .venv-clusters/bin/python || $(PYTHON) -m venv .venv-clusters
 	.venv-clusters/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt \
 		ray pyspark joblibspark
-	.venv-clusters/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	.venv-clusters/bin/python -m pip install --quiet --disable-pip-version-check --no-deps .
 	.venv-clusters/bin/python -m pytest tests/experiments/test_clusters.py
 
 clean:
-	rm -rf .venv .venv-clusters .venv-peers docs/_build docs/_static/pictures dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-clusters .venv-peers docs/_build docs/_static/pictures build dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,4 +1,4 @@
-"""Builds the wheel, installs it without extras into an empty environment, runs README's example there."""
+"""Builds the wheel, looks at what it links to, and runs README's example with it in an empty environment."""
 
 import os
 import subprocess
@@ -34,9 +34,12 @@ def main() -> None:
             ROOT,
             folder=folder,
         )
+        (wheel,) = folder.glob("*.whl")
+        linked = run(sys.executable, "-m", "auditwheel", "show", wheel, folder=folder)
+        if "manylinux" not in linked:
+            sys.exit(f"the wheel links to libraries that not every Linux has:\n{linked}")
         venv.create(folder / "empty", with_pip=True)
         python = folder / "empty" / "bin" / "python"
-        (wheel,) = folder.glob("*.whl")
         run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel, folder=folder)
         example = (ROOT / "README.md").read_text().split("```python\n")[1].split("```")[0]
         printed = run(python, "-c", example, folder=folder)

@@ -19,6 +19,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "checks": {"errors"},
     "arrays": {"errors", "checks"},
     "files": set(),
+    "core": {"errors", "arrays"},
     "streams": {"checks", "arrays"},
     "statistics": GROUND | {"streams"},
     "kernels": {"errors", "arrays"},  # errors: a kernel refuses by the names that Python has
@@ -41,7 +42,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "logs": GROUND | {"files", "kernels", "schedules", "features", "records"},
     "simulation": GROUND
     | {"streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds", "environments"}
-    | {"records"},
+    | {"core", "records"},
     "theory": GROUND | {"kernels", "schedules", "linear"},
     "verification": GROUND
     | {"streams", "schedules", "linear", "policies", "rounds", "environments", "simulation", "theory"},

@@ -13,7 +13,6 @@ from infex.bandit.pulls import learn_pulls
 from infex.features import Disjoint
 from infex.kernels.bases import GREEDY, Base
 from infex.kernels.choosing import SOFTENED, UNWRAPPED
-from infex.kernels.fixed_runs import State
 from infex.kernels.retracing import (
     ASK_POLICY,
     KINDS_RETRACED,
@@ -23,6 +22,7 @@ from infex.kernels.retracing import (
     retrace,
     retrace_fixed,
 )
+from infex.kernels.run_arrays import State
 from infex.linear import RidgeStatistics
 from infex.policies.choice import Turn
 from infex.policies.form import Form, form_of

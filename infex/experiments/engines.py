@@ -19,7 +19,6 @@ from infex.experiments.chunk_playing import play_chunk
 from infex.experiments.chunks import Chunk
 from infex.experiments.same_code import OtherCode, play_if_same
 from infex.experiments.tasks import TaskOutcome, failed
-from infex.simulation.batch import compile_loop
 from infex.simulation.many import cores
 
 ANY_PORT = "127.0.0.1:0"  # of Dask's page: 8787 may be another cluster's
@@ -149,24 +148,6 @@ def _dask(scheduler: str | None) -> Iterator[Any]:
         raise InvalidSetting(f"no Dask scheduler answers at {scheduler!r}: {error}") from None
     with client:
         yield Cluster(wait_for_workers_timeout=60)
-
-
-def compile_ahead(engine: Engine) -> None:
-    """Compiles the loop of runs, or reads it from the disk: once, and not in all workers at a time.
-
-    On this machine a worker does it, which will need it, while the others start.
-    """
-    if engine.alone or engine.name != "local":
-        compile_loop()
-        return
-    with engine.opened(), _deaf():
-        run = joblib.Parallel(return_as="generator_unordered", batch_size=1)
-        waiting = run([joblib.delayed(compile_loop)()])
-    try:
-        list(waiting)
-    except Exception as error:
-        if not _is_death(error):
-            raise
 
 
 def outcomes_of(chunks: list[Chunk], engine: Engine) -> Iterator[list[TaskOutcome]]:

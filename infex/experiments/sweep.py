@@ -16,7 +16,7 @@ from typing import Any, TypeVar, final
 from infex.checks import real, told, whole
 from infex.errors import InfexError, InvalidSetting
 from infex.experiments.chunks import chunked
-from infex.experiments.engines import Engine, compile_ahead, outcomes_of
+from infex.experiments.engines import Engine, outcomes_of
 from infex.experiments.entrants import LabelledPolicy, Named, combined, entrants, named
 from infex.experiments.folder import Folder
 from infex.experiments.grouping import grouped
@@ -183,7 +183,6 @@ class Sweep:
             about = self.about()
             if len(done) < len(tasks):
                 folder.begin(about)
-                compile_ahead(where)
             missing = [task for key, task in tasks.items() if key not in done]
             for outcomes in outcomes_of(chunked(missing), where):
                 folder.append(outcomes)

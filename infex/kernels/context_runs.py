@@ -23,8 +23,8 @@ from infex.kernels.bases import (
     pick,
 )
 from infex.kernels.compiling import compiled, lend, within, woven
-from infex.kernels.fixed_runs import Outcome, Rule
 from infex.kernels.rewards import rewarded
+from infex.kernels.run_arrays import Outcome, Rule
 from infex.kernels.small_ridges import (
     block_radius,
     learn_block,

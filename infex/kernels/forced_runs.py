@@ -10,12 +10,12 @@ from infex import kernels
 from infex.arrays import Bools, Floats, Integers
 from infex.kernels.bases import any_arm
 from infex.kernels.compiling import compiled, copy_into, inlined, inner, within
-from infex.kernels.fixed_runs import Outcome, Rewarding
 from infex.kernels.layout import RUN, SUM, N
 from infex.kernels.least_squares import least_squares
 from infex.kernels.reading import tie_bar
 from infex.kernels.regret import close_stretch, mark_of, note, regret
 from infex.kernels.rewards import draw_of, reward_of
+from infex.kernels.run_arrays import Outcome, Rewarding
 
 RULED_OUT = -1e150
 

@@ -23,10 +23,10 @@ from infex.kernels.bases import (
     sample_scores,
 )
 from infex.kernels.compiling import compiled, within
-from infex.kernels.fixed_runs import State
 from infex.kernels.given_arms import is_lost, take_rows
 from infex.kernels.learning import score
 from infex.kernels.reading import best, full_radius, glance, greedy_glance, parameter, upper
+from infex.kernels.run_arrays import State
 
 RETRACED_ALL, ASK_POLICY = 0, 1  # why a loop has ended: all is done, or a round needs Python
 KINDS_RETRACED = (GREEDY, LINUCB, UNIFORM, LINTS, LINTS_SPHERICAL)

@@ -15,10 +15,10 @@ from infex.kernels.awaiting import expect_changes, narrow_board
 from infex.kernels.bases import READS_SCORES, READS_WIDTHS
 from infex.kernels.calling import call, call_fitter, call_learner
 from infex.kernels.compiling import compiled, copy_into, lending, within, woven
-from infex.kernels.fixed_runs import State
 from infex.kernels.layout import RUNS, SUM, VOLUME, N, aligned
 from infex.kernels.learning import square_widths
 from infex.kernels.outlook import PENDING_ALL, PENDING_EXPLORED, Outlook, look_ahead
+from infex.kernels.run_arrays import State
 from infex.kernels.view import View
 
 STALE = RUNS  # where no ridge counts its runs: have widths been left behind?

@@ -10,10 +10,10 @@ from infex.arrays import Bools, Floats
 from infex.kernels.bases import any_arm, pick
 from infex.kernels.compiling import compiled, copy_into, inner
 from infex.kernels.fitters import lasso
-from infex.kernels.fixed_runs import Outcome, Rewarding, State
 from infex.kernels.forced_runs import RULED_OUT, keep_from, solve_whole
 from infex.kernels.regret import close_stretch, mark_of, note, regret
 from infex.kernels.rewards import draw_of, reward_of
+from infex.kernels.run_arrays import Outcome, Rewarding, State
 
 
 class Sparse(NamedTuple):

@@ -13,7 +13,6 @@ from infex.arrays import Floats, Integers, Words
 from infex.kernels.bases import READS_SCORES, READS_WIDTHS, NoSuchArm, pick
 from infex.kernels.calling import call
 from infex.kernels.compiling import compiled, copy_into, lend, ticks, within, woven
-from infex.kernels.fixed_runs import GeneratorMemory, Outcome, Rule, begun, set_generators
 from infex.kernels.gating import (
     CERTAINTY,
     CONTROL,
@@ -48,6 +47,7 @@ from infex.kernels.round_parts import (
     take_fixed,
     widen,
 )
+from infex.kernels.run_arrays import GeneratorMemory, Outcome, Rule, begun, set_generators
 from infex.kernels.world import BadReward, Post, World, enter, gaps_from, information, pend, pending
 
 

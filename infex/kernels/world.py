@@ -5,11 +5,11 @@ from typing import NamedTuple
 from infex.arrays import Bools, Floats, Integers
 from infex.kernels import regret
 from infex.kernels.compiling import compiled, inlined, larger, woven
-from infex.kernels.fixed_runs import Outcome
 from infex.kernels.layout import TIE
 from infex.kernels.outlook import Outlook, await_arm, await_row
 from infex.kernels.reading import to_chances
 from infex.kernels.rewards import Law
+from infex.kernels.run_arrays import Outcome
 
 
 class BadReward(Exception):

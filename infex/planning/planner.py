@@ -23,7 +23,6 @@ from infex.planning.logged_contexts import belief_of_log, with_map
 from infex.planning.menu import MENU_FACTORS, least, rarest
 from infex.planning.question import Question, planned_horizon
 from infex.planning.race import FIRST_HEAT, Race
-from infex.simulation.batch import compile_loop
 
 RACING_SHARE, JUDGING_SHARE = 0.3, 0.92  # of the time, when the race and the last sitting are to end
 LEVEL_SHARE, REFERENCE_SHARE = 0.01, 0.03  # of the time that one lane of a level, or LinUCB, may take
@@ -132,7 +131,6 @@ def _raced(question: Question, known: Belief, workers: int | None, progress: Pro
     """How the race among all candidates ends, and what its choices come to on fresh problems."""
     allowed, horizon = question.limits(), question.horizon
     lanes = line_up(candidates(horizon, known.noise, known.bound, allowed, known.learnt is not None))
-    compile_loop()
     slack = max(question.keep_within, *MENU_FACTORS) - 1.0
     race = Race(known, horizon, question.seed, workers, allowed, slack, RACING_SHARE * question.seconds)
     begun = race.deadline - race.seconds

@@ -77,8 +77,8 @@ class Form(NamedTuple):
 
     @property
     def is_hot(self) -> bool:
-        """Has the hot loop over fixed arms all that it reads?"""
-        return self.is_plain and not self.reads_pulls
+        """Can the core's loop over fixed arms play it? It calls no user's kernel."""
+        return self.is_plain and self.base.kind != KERNEL
 
 
 def wrapped(base: Policy, wrap: Wrap) -> Form | None:

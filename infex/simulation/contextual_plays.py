@@ -17,8 +17,8 @@ from infex.errors import InvalidChoice, InvalidReward
 from infex.kernels.bases import KERNEL, NoSuchArm
 from infex.kernels.calling import throw
 from infex.kernels.context_runs import SmallRidges, play_contexts
-from infex.kernels.fixed_runs import Rule
 from infex.kernels.rewards import Law
+from infex.kernels.run_arrays import Rule
 from infex.kernels.world import BadReward, World
 from infex.linear import Memory, Separate
 from infex.linear.block_ridge import BlockRidge
@@ -26,11 +26,11 @@ from infex.linear.estimating import Estimator, Statistics
 from infex.policies import Greedy
 from infex.policies.traits import traits_of
 from infex.rounds import Player
-from infex.simulation.batch import wrong
 from infex.simulation.course import Course, course_of
 from infex.simulation.ledger import Ledger
 from infex.simulation.opened import Interpreter
 from infex.simulation.run import Run
+from infex.simulation.stateful import wrong
 from infex.simulation.terms import RunTerms
 from infex.streams import stream
 

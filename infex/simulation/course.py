@@ -32,7 +32,7 @@ class Course(NamedTuple):
 
     @property
     def is_hot(self) -> bool:
-        """Can the hot loop over fixed arms play it, which keeps neither notes nor pulls, and ridge alone?"""
+        """Can the core's loop over fixed arms play it, which keeps neither notes nor pulls, with ridge?"""
         return self.form.is_hot and self.fit is None
 
     def calls_user(self, in_parts: bool) -> bool:

@@ -10,9 +10,11 @@ import numpy as np
 from infex import kernels
 from infex.arrays import Floats
 from infex.environments import LinearInstance
-from infex.kernels.fixed_runs import Rewarding, State
+from infex.kernels.layout import blank
 from infex.kernels.regret import EXPLORED
+from infex.kernels.run_arrays import Rewarding, State
 from infex.kernels.sparse_runs import Sparse, play_sparse_rounds
+from infex.linear.regression import checked_penalty
 from infex.policies.form import LassoForm
 from infex.simulation import batch
 from infex.simulation.ledger import Ledger
@@ -49,7 +51,7 @@ def _play(
 ) -> float:
     """Plays all rounds; the volume after them."""
     dim, columns = instance.arms.shape[1], instance.arms.T.copy(order="C")
-    ridge, apart = (_empty(instance, columns, penalty) for _ in range(2))
+    ridge, apart = (_empty(columns, penalty) for _ in range(2))
     law = instance.law
     assert isinstance(law.noise, float)
     problem = Rewarding(law.kind, law.noise, instance.means.copy(), instance.gaps.copy())
@@ -65,8 +67,8 @@ def _play(
     return kernels.volume(ridge.run)
 
 
-def _empty(instance: LinearInstance, columns: Floats, penalty: float) -> State:
+def _empty(columns: Floats, penalty: float) -> State:
     """A ridge with nothing learnt, and no board."""
-    state = batch.scratch(instance, penalty)._replace(columns=columns, board=np.zeros((4, 0)))
-    kernels.refresh(state.truth, state.penalty, state.solved, columns, state.board, state.run)
-    return state
+    truth, solved, board, vectors, run = blank(columns.shape[0], 0)
+    kernels.refresh(truth, penalty, solved, columns, board, run)
+    return State(truth, solved, columns, board, vectors, run, checked_penalty(penalty))

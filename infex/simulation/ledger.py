@@ -7,7 +7,7 @@ import numpy as np
 
 from infex.environments import Instance, LinearInstance
 from infex.kernels import regret
-from infex.kernels.fixed_runs import Outcome
+from infex.kernels.run_arrays import Outcome
 from infex.policies import Policy
 from infex.simulation.run import Run, log_spaced
 

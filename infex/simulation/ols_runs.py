@@ -11,8 +11,8 @@ import numpy as np
 from infex.arrays import Floats
 from infex.environments import LinearInstance
 from infex.estimators import Solution
-from infex.kernels.fixed_runs import Rewarding
 from infex.kernels.forced_runs import play_forced_rounds
+from infex.kernels.run_arrays import Rewarding
 from infex.linear.regression import checked_penalty
 from infex.policies import OLSBandit
 from infex.policies.forced_sampling import Rule, is_forced

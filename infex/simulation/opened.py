@@ -26,12 +26,11 @@ from infex.linear.estimating import Estimator
 from infex.policies import Greedy, Policy
 from infex.policies.traits import traits_of
 from infex.rounds import Player, Taken
-from infex.simulation.batch import NOTHING_LEARNT, wrong
 from infex.simulation.course import Course, course_of
 from infex.simulation.ledger import Ledger
 from infex.simulation.run import Run
 from infex.simulation.setting_up import Setup, Shape, post_of, weights_of
-from infex.simulation.stateful import in_words, raise_fault
+from infex.simulation.stateful import in_words, raise_fault, wrong
 from infex.simulation.terms import RunTerms
 from infex.streams import stream
 
@@ -212,7 +211,7 @@ class CompiledLoop:
         self._post = post_of(delays, shape, narrows, course.fit is not None and course.fit.linked)
         self._no_arms, self._draws = np.zeros((0, *columns.shape)), (source.generator, rng)
         self._handed = handed(*self._draws)
-        self._learnt = NOTHING_LEARNT if learnt is None else learnt.snapshot()
+        self._learnt = np.zeros((0, 0, 0)) if learnt is None else learnt.snapshot()
 
     def play(self, stretch: Stretch) -> None:
         """Plays all rounds of a stretch."""

@@ -11,10 +11,10 @@ from infex.arrays import Bools, Floats, Integers
 from infex.environments.lateness import NEVER
 from infex.kernels import bases, choosing, gating
 from infex.kernels.calling import address_of, arguments
-from infex.kernels.fixed_runs import Rule, State
 from infex.kernels.layout import blank
 from infex.kernels.outlook import outlook
 from infex.kernels.round_parts import NO_SEARCH, Deciding, Fitting, Learning, room_of
+from infex.kernels.run_arrays import Rule, State
 from infex.kernels.world import Post
 from infex.linear.estimating import FitForm
 from infex.linear.regression import checked_penalty

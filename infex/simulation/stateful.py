@@ -3,30 +3,50 @@
 from __future__ import annotations
 
 import functools
+import threading
 import time
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 
+from infex.arrays import Floats, Integers, Words
 from infex.environments import LinearInstance
 from infex.errors import InvalidChoice, InvalidReward
 from infex.kernels import bases
 from infex.kernels.calling import throw
+from infex.kernels.handing import handed
+from infex.kernels.layout import aligned
+from infex.kernels.run_arrays import GeneratorMemory
 from infex.kernels.stateful_runs import play_stateful_batch
 from infex.policies import UCB1
 from infex.simulation import batch
-from infex.simulation.batch import Task, gathered, generators_of, wrong
+from infex.simulation.batch import Task
 from infex.simulation.course import Course, course_of
 from infex.simulation.ledger import Ledger
 from infex.simulation.run import Run
 from infex.simulation.setting_up import Setup, Shape, no_post, weights_of
 from infex.simulation.terms import RunTerms
+from infex.streams import SettableGenerator, start, stream
+
+
+class ThreadGenerators(threading.local):
+    """The generators of one thread, how compiled code finds them, and their memory."""
+
+    def __init__(self) -> None:
+        rewards, own = self.rewards, self.policy = SettableGenerator(), SettableGenerator()
+        self.handed = handed(rewards.generator, own.generator)
+        self.memory = GeneratorMemory(rewards.state, own.state, rewards.buffer, own.buffer)
+
+
+THREAD_GENERATORS = ThreadGenerators()
 
 
 def play_stateful(tasks: Sequence[Task], terms: RunTerms, course: Course) -> list[Run]:
-    """The runs of tasks whose problems have one shape and one law, as `batch.play_batch` gives them."""
+    """The runs of tasks whose problems have one shape and one law, each as if it were played alone."""
     compile_stateful()
-    if not batch.THREAD_GENERATORS.policy.known and len(tasks) > 1:
+    if not THREAD_GENERATORS.policy.known and len(tasks) > 1:
         return [play_stateful([task], terms, course)[0] for task in tasks]
     ledger = Ledger(len(tasks), len(tasks[0][0].arms), terms.horizon, terms.record)
     setup = Setup(Shape(*tasks[0][0].arms.T.shape), course, terms.penalty, terms.horizon)
@@ -47,7 +67,7 @@ def compile_stateful() -> None:
 def _play(tasks: Sequence[Task], label: str, setup: Setup, ledger: Ledger) -> None:
     instance = tasks[0][0]
     problems = list(dict.fromkeys(instance for instance, _ in tasks))
-    which, (columns, means, _) = gathered(tasks)
+    which, columns, means = gathered(tasks)
     weights = np.array([weights_of(setup.course.fit, problem.arms.T) for problem in problems])
     fitting, law = setup.fitting(weights[0]), instance.law
     generators = generators_of(tasks, label, alone=ledger.horizon > batch.CHUNK)
@@ -80,3 +100,51 @@ def raise_fault(fault: int) -> None:
 def in_words(error: InvalidReward) -> InvalidReward:
     """The error of a kernel, which gives its words one by one."""
     return InvalidReward(" ".join(map(str, error.args)))
+
+
+def gathered(tasks: Sequence[Task]) -> tuple[Integers, Floats, Floats]:
+    """The problem of each task by its place in the arrays, and the columns and means of all problems."""
+    problems = list(dict.fromkeys(instance for instance, _ in tasks))
+    places = {problem: place for place, problem in enumerate(problems)}
+    (columns,) = aligned((len(problems), *problems[0].arms.T.shape))
+    for place, problem in enumerate(problems):
+        columns[place] = problem.arms.T
+    which = np.array([places[instance] for instance, _ in tasks])
+    return which, columns, np.array([each.means for each in problems])
+
+
+class Generators(NamedTuple):
+    """The generators of rewards and of the policy, as compiled code finds them, and where they start.
+
+    They start nowhere if they stand there already; `alive` are generators made for these runs.
+    """
+
+    handed: Any
+    memory: GeneratorMemory
+    starts: Words
+    alive: tuple[Generator, ...] = ()
+
+
+def generators_of(tasks: Sequence[Task], label: str, alone: bool) -> Generators:
+    """The generators of some runs: those of the thread, or, for a run that is `alone`, its own."""
+    thread = THREAD_GENERATORS
+    if thread.policy.known and not alone:  # between chunks a user's schedule may play runs of its own
+        starts = [
+            [start(*problem.stream_name(seed)), start(seed, "policy", label, problem.key)]
+            for problem, seed in tasks
+        ]
+        return Generators(thread.handed, thread.memory, np.array(starts))
+    ((problem, seed),) = tasks
+    draws = problem.draws(seed), stream(seed, "policy", label, problem.key)
+    return Generators(handed(*draws), thread.memory, np.zeros((0, 2, 4), dtype=np.uint64), draws)
+
+
+def wrong(course: Course, arms: int, arm: int, t: int) -> str:
+    """What is wrong with an arm that a compiled loop refused."""
+    if course.form.base.kind != bases.KERNEL:
+        return (
+            f"no arm has a finite score in round {t}: are the settings of the policy too large, or is the "
+            "penalty too small?"
+        )
+    hint = "; is a score NaN?" if arm == -1 else ""
+    return f"the kernel chose arm {arm} in round {t}; there are arms 0 to {arms - 1}{hint}"

@@ -14,7 +14,6 @@ from infex.policies.settling import UNSAID_DELTA, settled
 from infex.policies.traits import traits_of
 from infex.records import catalog, made, record, registry
 from infex.records.stream_names import stream_name
-from infex.simulation.batch import compile_loop
 from infex.testing import PolicyContract
 
 INSTANCE = gaussian(4, 15, 3)
@@ -179,7 +178,6 @@ def test_streams_are_called_as_before(name: str) -> None:
 
 
 def test_the_loop_knows_no_unsaid_delta() -> None:
-    compile_loop()
     form: Any = LinUCB().compiled()
     assert form.base.delta == UNSAID_DELTA
     form = optimist().compiled()

@@ -3,17 +3,14 @@
 import threading
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 
-from infex import Greedy, Infex, LargeReward, LinTS, LinUCB, every
+from infex import GaussianTS, Greedy, Infex, LargeReward, LinTS, LinUCB, every
 from infex.environments import ChangingInstance, LinearInstance, gaussian
 from infex.errors import InfexError
-from infex.kernels.compiling import ticks
-from infex.simulation import batch, many, play, play_many
+from infex.simulation import many, play, play_many, stateful
 from infex.simulation.ledger import Ledger
-from tests.clock import Clock
 from tests.policies.test_contract import Means
 from tests.simulation.test_playing import assert_same
 
@@ -71,33 +68,13 @@ def test_batches_keep_all_tasks_in_order_and_are_alike_inside() -> None:
 
 
 def test_where_generators_cannot_be_set_runs_go_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = play_many(INSTANCES, LinTS(), 100, seeds=range(20), record=True, workers=1)
-    monkeypatch.setattr(batch.THREAD_GENERATORS.policy, "known", False)
+    policy = GaussianTS()
+    expected = play_many(INSTANCES, policy, 100, seeds=range(20), record=True, workers=1)
+    monkeypatch.setattr(stateful.THREAD_GENERATORS.policy, "known", False)
     for run, other in zip(
-        play_many(INSTANCES, LinTS(), 100, seeds=range(20), record=True, workers=1), expected, strict=True
+        play_many(INSTANCES, policy, 100, seeds=range(20), record=True, workers=1), expected, strict=True
     ):
         assert_same(run, other)
-
-
-def test_each_run_has_its_own_share_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of ten seconds that a call took, by the ticks that the loop counted."""
-    clock, plainly = Clock(), batch._play
-
-    def timed(tasks: Any, terms: Any, found: Any, ledger: Any, learnt: Any) -> None:
-        plainly(tasks, terms, found, ledger, learnt)
-        assert ledger.times.all() == has_ticks()
-        ledger.times[:] = range(1, len(tasks) + 1)
-        clock.now += 10.0
-
-    monkeypatch.setattr(batch, "time", clock)
-    monkeypatch.setattr(batch, "_play", timed)
-    runs = play_many(INSTANCES[0], LinUCB(), 200, seeds=range(4), workers=1)
-    assert [run.seconds for run in runs] == pytest.approx([1.0, 2.0, 3.0, 4.0])
-
-
-def has_ticks() -> bool:
-    """Has the processor a clock that programs may read?"""
-    return bool(numba.njit(lambda: ticks())())
 
 
 def test_where_the_processor_has_no_clock_all_runs_have_the_same_share() -> None:

@@ -31,10 +31,10 @@ from infex import (
     power,
     stretched,
 )
+from infex.core.ridge import Ridge
 from infex.environments import ChangingInstance, LinearInstance, gaussian
 from infex.errors import InfexError, InvalidChoice, NotKept
 from infex.kernels.compiling import plain_python
-from infex.kernels.fixed_runs import State
 from infex.policies.settling import settled
 from infex.policies.traits import traits_of
 from infex.records.stream_names import stream_name
@@ -172,10 +172,8 @@ def test_odd_boards_are_played_alike(
 def test_the_golden_table_is_met(row: golden.Row, monkeypatch: pytest.MonkeyPatch) -> None:
     problem = golden.instance()
     instance = LinearInstance(problem.arms, problem.theta)
-    batch.compile_loop()  # whose own two rounds would take from the draws below
     uniforms = np.random.default_rng(np.random.SeedSequence([2510, 26000, 10, 10, 0, 1]))
     monkeypatch.setattr(LinearInstance, "draws", lambda self, seed: uniforms)
-    monkeypatch.setattr(batch.THREAD_GENERATORS.policy, "known", False)  # so that `draws` is asked
     run = play(instance, row.policy, golden.HORIZON, record=True)
     assert run.arms is not None
     assert tuple(run.arms[:12]) == row.first
@@ -437,27 +435,22 @@ print(int(peak.split()[1]) / 2**20)
 @pytest.mark.slow
 def test_a_billion_rounds_agree_with_a_fresh_solve(monkeypatch: pytest.MonkeyPatch) -> None:
     """Estimates, widths and volume at the end, from counts and reward sums, to 1e-8."""
-    kept: list[State] = []
+    kept: list[Ridge] = []
 
-    def remember(*given: Any) -> State:
-        kept.append(scratch(*given))
+    def remember(*given: Any, **more: Any) -> Ridge:
+        kept.append(Ridge(*given, **more))
         return kept[-1]
 
-    scratch = batch.scratch
-    batch.compile_loop()
-    monkeypatch.setattr(batch, "scratch", remember)
+    monkeypatch.setattr(batch, "Ridge", remember)
     instance = gaussian(dim=10, arms=100, seed=3)
     run = play(instance, Infex(LinUCB(delta=1e-9), every(1000)), 10**9)
-    state = kept[-1]
+    (ridge,) = kept
     gram = np.eye(10) + (instance.arms.T * run.counts) @ instance.arms
     expected = np.sqrt(np.sum(instance.arms * np.linalg.solve(gram, instance.arms.T).T, axis=1))
-    found = np.empty(100)
-    kernels.widths(state.board, state.run, found)
-    np.testing.assert_allclose(found, expected, rtol=1e-8)
+    np.testing.assert_allclose(ridge.widths(), expected, rtol=1e-8)
     assert run.volume == pytest.approx(np.linalg.slogdet(gram)[1], rel=1e-8)
-    kernels.estimates(state.board, state.run, found)
-    sums = state.truth.sum(axis=0)[-1] + state.run[kernels.SUM] * state.vectors[0]
-    np.testing.assert_allclose(found, instance.arms @ np.linalg.solve(gram, sums), atol=1e-8)
+    sums = ridge.sums.sum(axis=0)[-1] + ridge.run[kernels.SUM] * ridge.vectors[0]
+    np.testing.assert_allclose(ridge.estimates(), instance.arms @ np.linalg.solve(gram, sums), atol=1e-8)
     assert run.explored == 10**6
 
 

@@ -1,0 +1,182 @@
+#include "loops.h"
+
+/* Where gcc and glibc can choose at load time, each loop is built for three generations of processors. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
+#define LOOP __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define LOOP
+#endif
+#if defined(_MSC_VER)
+#define restrict __restrict
+#define SIMD_MAX(...)
+#else
+#define PRAGMA(text) _Pragma(#text)
+#define SIMD_MAX(...) PRAGMA(omp simd reduction(max : __VA_ARGS__)) /* a maximum is the same in any order */
+#endif
+
+#define TINY 1e-150
+#define FAR 1e150 /* in place of infinity, with which loops would not be vectorised */
+
+/* Is any of eight numbers no less than the bar? */
+static inline int reaches(const double *restrict x, double bar) {
+    int64_t hit = 0;
+    for (int j = 0; j < 8; j++) hit |= x[j] >= bar ? -1 : 0;
+    return hit != 0;
+}
+
+static inline double tie_bar(double top) { return isinf(top) ? top : top - TIE * (1.0 + fabs(top)); }
+
+LOOP static double largest(const double *restrict scores, int64_t K) {
+    double top = scores[0];
+    SIMD_MAX(top)
+    for (int64_t k = 1; k < K; k++) top = larger(top, scores[k]);
+    return top;
+}
+
+LOOP void product(const double *restrict columns, int64_t K, const double *restrict v, int64_t n,
+                  double *restrict out) {
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        const double *restrict c = columns + i * K;
+        const double v0 = v[i], v1 = v[i + 1], v2 = v[i + 2], v3 = v[i + 3];
+        const double v4 = v[i + 4], v5 = v[i + 5], v6 = v[i + 6], v7 = v[i + 7];
+#define EIGHT (v0 * c[k] + v1 * c[K + k] + v2 * c[2 * K + k] + v3 * c[3 * K + k] + v4 * c[4 * K + k] \
+               + v5 * c[5 * K + k] + v6 * c[6 * K + k] + v7 * c[7 * K + k])
+        if (i == 0)
+            for (int64_t k = 0; k < K; k++) out[k] = 0.0 + EIGHT;
+        else
+            for (int64_t k = 0; k < K; k++) out[k] = out[k] + EIGHT;
+#undef EIGHT
+    }
+    for (; i + 2 <= n; i += 2) {
+        const double *restrict c = columns + i * K;
+        const double v0 = v[i], v1 = v[i + 1];
+        if (i == 0)
+            for (int64_t k = 0; k < K; k++) out[k] = 0.0 + (v0 * c[k] + v1 * c[K + k]);
+        else
+            for (int64_t k = 0; k < K; k++) out[k] = out[k] + (v0 * c[k] + v1 * c[K + k]);
+    }
+    if (i < n) {
+        const double *restrict c = columns + i * K;
+        const double v0 = v[i];
+        if (i == 0)
+            for (int64_t k = 0; k < K; k++) out[k] = 0.0 + v0 * c[k];
+        else
+            for (int64_t k = 0; k < K; k++) out[k] = out[k] + v0 * c[k];
+    }
+}
+
+LOOP void square_widths(const double *restrict columns, int64_t K, const double *restrict M, int64_t d,
+                        double *restrict squares, double *restrict row, double *restrict floors) {
+    for (int64_t k = 0; k < K; k++) squares[k] = 0.0;
+    for (int64_t i = 0; i < d; i++) {
+        product(columns, K, M + i * d, i + 1, row);
+        for (int64_t k = 0; k < K; k++) squares[k] += row[k] * row[k];
+    }
+    for (int64_t k = 0; k < K; k++) {
+        row[k] = 0.0;
+        floors[k] = squares[k] / GROWTH;
+    }
+}
+
+LOOP int close_scores(double *restrict scores, double *restrict squares, const double *restrict along,
+                      const double *restrict floors, int64_t K, double phi, double psi) {
+    double fallen = 0.0;
+    SIMD_MAX(fallen)
+    for (int64_t k = 0; k < K; k++) {
+        scores[k] += phi * along[k];
+        const double square = larger(squares[k] - psi * along[k] * along[k], 0.0);
+        squares[k] = square;
+        fallen = larger(fallen, floors[k] - square);
+    }
+    return fallen > 0.0;
+}
+
+LOOP int64_t best(const double *restrict scores, int64_t K) {
+    double top = scores[0];
+    SIMD_MAX(top)
+    for (int64_t k = 1; k < K; k++) top = larger(top, scores[k]);
+    const double bar = tie_bar(top);
+    int64_t k = 0;
+    while (k + 8 <= K && !reaches(scores + k, bar)) k += 8;
+    for (; k < K; k++)
+        if (scores[k] >= bar) return k;
+    return -1;
+}
+
+int64_t tied_count(const double *restrict scores, int64_t K) {
+    const double bar = tie_bar(largest(scores, K));
+    int64_t count = 0;
+    for (int64_t k = 0; k < K; k++) count += scores[k] >= bar;
+    return count;
+}
+
+int64_t tied_arm(const double *restrict scores, int64_t K, int64_t place) {
+    const double bar = tie_bar(largest(scores, K));
+    for (int64_t k = 0; k < K; k++)
+        if (scores[k] >= bar && place-- == 0) return k;
+    return -1;
+}
+
+LOOP int64_t estimates(const double *restrict scores, const double *restrict along, int64_t K, double phi,
+                       double *restrict out) {
+    for (int64_t k = 0; k < K; k++) out[k] = scores[k] + phi * along[k];
+    return best(out, K);
+}
+
+LOOP void upper(const double *restrict scores, const double *restrict squares, const double *restrict along,
+                int64_t K, double phi, double psi, double beta, double *restrict out) {
+    for (int64_t k = 0; k < K; k++)
+        out[k] = scores[k] + phi * along[k] + beta * width(squares[k], along[k], psi);
+}
+
+LOOP int64_t best_upper(const double *restrict scores, const double *restrict squares,
+                        const double *restrict along, int64_t K, double phi, double psi, double beta,
+                        int64_t guess, double *restrict work, int64_t *restrict places) {
+    if (beta > LARGEST_RADIUS) {
+        upper(scores, squares, along, K, phi, psi, beta, work);
+        return best(work, K);
+    }
+    double top = scores[guess] + phi * along[guess] + beta * width(squares[guess], along[guess], psi);
+    const double limit = top - SCREEN * (1.0 + fabs(top));
+    for (int64_t k = 0; k < K; k++) {
+        const double gap = larger(limit - (scores[k] + phi * along[k]), 0.0);
+        const double reach = larger(squares[k] - psi * along[k] * along[k], 0.0);
+        work[k] = beta * beta * reach - gap * gap;
+    }
+    int64_t found = 0, k = 0;
+    while (k < K) {
+        const int64_t last = k + 8 <= K ? k + 8 : K;
+        if (k + 8 <= K && !reaches(work + k, 0.0)) k = last; /* nearly all arms are out of reach */
+        for (; k < last; k++)
+            if (work[k] >= 0.0) {
+                const double score = scores[k] + phi * along[k] + beta * width(squares[k], along[k], psi);
+                work[found] = score;
+                places[found] = k;
+                found++;
+                top = larger(top, score);
+            }
+    }
+    const double bar = tie_bar(top);
+    for (int64_t i = 0; i < found; i++)
+        if (work[i] >= bar) return places[i];
+    return -1;
+}
+
+LOOP void greedy_interval(double *restrict scores, const double *restrict along, int64_t K, int64_t a,
+                          double *low_end, double *high_end) {
+    const double sa = scores[a], ga = along[a], top = 10.0 * (1.0 + fabs(sa));
+    const double eps = 10.0 * TIE * (1.0 + top), high = (top - fabs(sa)) / larger(ga, TINY);
+    double low = -high, down = -high; /* `down` is minus the upper end, so that both are maxima */
+    scores[a] = -FAR;                 /* leaves the arm itself out */
+    SIMD_MAX(low, down)
+    for (int64_t k = 0; k < K; k++) {
+        const double step = ga - along[k];
+        const double bar = (scores[k] - sa + eps) / (step != 0.0 ? step : TINY);
+        low = larger(low, step >= 0.0 ? bar : -FAR);
+        down = larger(down, step < 0.0 ? -bar : -FAR);
+    }
+    scores[a] = sa;
+    *low_end = low;
+    *high_end = -down;
+}

@@ -1,0 +1,430 @@
+"""Ridge regression over arms; `ridge.pxd` explains the algebra."""
+
+import numpy as np
+
+from libc.math cimport fabs, log, sqrt
+
+cdef double REFRESH = 64.0   # runs, times d, after which everything is computed anew
+cdef double FINE = 1e-6      # below this penalty sums and the factor have 32 digits
+cdef double HEAVY = 8192.0   # n |x|^2 against the penalty from which on they are added with 32 digits
+cdef double STEEP = 1e9      # trace of V against the penalty from which on it is factored with 32 digits
+cdef double LITTLE = 1e-6    # growth of a pivot, against the penalty, of which a plain log loses digits
+cdef double HALVES = 134217729.0  # 2^27 + 1: a number times this falls into two halves of 26 bits
+
+
+cdef struct Pair:  # a number of 32 digits: its value, and what rounding took from it
+    double value, rest
+
+
+cdef inline Pair exact_product(double a, double b) noexcept nogil:
+    cdef double product = a * b, left = HALVES * a, right = HALVES * b
+    cdef double a0 = left - (left - a), b0 = right - (right - b)
+    cdef double a1 = a - a0, b1 = b - b0
+    return Pair(product, ((a0 * b0 - product) + a0 * b1 + a1 * b0) + a1 * b1)
+
+
+cdef inline Pair minus_product(Pair v, Pair a, Pair b) noexcept nogil:
+    cdef Pair exact = exact_product(a.value, b.value)
+    cdef double found = v.value - exact.value
+    cdef double part = found - v.value
+    cdef double rest = v.rest + (
+        (v.value - (found - part)) - (exact.value + part) - (exact.rest + (a.value * b.rest + a.rest * b.value))
+    )
+    return Pair(found + rest, rest - ((found + rest) - found))
+
+
+cdef inline Pair quotient(Pair v, Pair by) noexcept nogil:
+    cdef double found = v.value / by.value
+    cdef Pair exact = exact_product(found, by.value)
+    return Pair(found, (((v.value - exact.value) - exact.rest) + (v.rest - found * by.rest)) / by.value)
+
+
+cdef inline Pair root(Pair v) noexcept nogil:
+    cdef double found = sqrt(v.value)
+    cdef Pair exact = exact_product(found, found)
+    return Pair(found, (((v.value - exact.value) - exact.rest) + v.rest) / (2.0 * found))
+
+
+cdef inline Pair add(double total, double carry, double value) noexcept nogil:
+    """total + value, and the carry with what rounding took from that sum (Knuth's two-sum)."""
+    cdef double grown = total + value
+    cdef double part = grown - total
+    return Pair(grown, carry + ((total - (grown - part)) + (value - part)))
+
+
+cdef double dot(const double *a, const double *b, int64_t n) noexcept nogil:
+    """The sum of a_i b_i in four strands, which a compiler can vectorise."""
+    cdef double s0 = 0.0, s1 = 0.0, s2 = 0.0, s3 = 0.0
+    cdef int64_t i = 0
+    while i + 4 <= n:
+        s0 += a[i] * b[i]
+        s1 += a[i + 1] * b[i + 1]
+        s2 += a[i + 2] * b[i + 2]
+        s3 += a[i + 3] * b[i + 3]
+        i += 4
+    while i < n:
+        s0 += a[i] * b[i]
+        i += 1
+    return (s0 + s1) + (s2 + s3)
+
+
+# The factor of V, from the sums alone
+
+cdef double factor(State *s) noexcept nogil:
+    """log(det V/det V_0), and in M the lower Cholesky factor of V, by columns."""
+    cdef int64_t d = s.d, i, j
+    cdef double ratio = 0.0, value, pivot
+    cdef double *M = s.M
+    for j in range(d):
+        value = s.sums[j * d + j] + s.carries[j * d + j] - dot(M + j * d, M + j * d, j)
+        pivot = M[j * d + j] = sqrt(value + s.penalty)
+        if fabs(value) < LITTLE * s.penalty:
+            ratio += log1p(value / s.penalty)
+        else:
+            ratio += log(pivot * pivot / s.penalty)
+        for i in range(j + 1, d):
+            M[i * d + j] = (s.sums[i * d + j] + s.carries[i * d + j] - dot(M + i * d, M + j * d, j)) / pivot
+    return ratio
+
+
+cdef void invert(State *s) noexcept nogil:
+    """The lower triangular M becomes its inverse, row by row in its place."""
+    cdef int64_t d = s.d, i, j, k
+    cdef double *M = s.M
+    cdef double *row = s.work
+    cdef double pivot
+    for i in range(d):
+        for j in range(i):
+            row[j] = 0.0
+        for k in range(i):
+            for j in range(k + 1):
+                row[j] -= M[i * d + k] * M[k * d + j]
+        pivot = 1.0 / M[i * d + i]
+        row[i] = 1.0
+        for j in range(i + 1):
+            M[i * d + j] = pivot * row[j]
+
+
+cdef void estimate(State *s) noexcept nogil:
+    """theta = M'(M b)."""
+    cdef int64_t d = s.d, i, j
+    cdef double *b = s.work
+    cdef double value
+    for i in range(d):
+        s.theta[i] = 0.0
+        b[i] = s.sums[d * d + i] + s.carries[d * d + i]
+    for i in range(d):
+        value = dot(s.M + i * d, b, i + 1)
+        for j in range(i + 1):
+            s.theta[j] += value * s.M[i * d + j]
+
+
+cdef double factor_finely(State *s) noexcept nogil:
+    """As `factor` with 32 digits, and theta = L'^-1 L^-1 b.
+
+    b stands below the sums as one row more, which the factorisation turns into L^-1 b. What a pivot has
+    grown beyond the penalty is no less than 0, as V - penalty I is a sum of x x'.
+    """
+    cdef int64_t d = s.d, i, j, k
+    cdef double ratio = 0.0, grown
+    cdef double *L = s.M
+    cdef double *rests = s.rests
+    cdef Pair v
+    for i in range(d + 1):
+        for j in range(min(i + 1, d)):
+            v = add(s.sums[i * d + j], 0.0, s.carries[i * d + j])
+            for k in range(j):
+                v = minus_product(
+                    v, Pair(L[i * d + k], rests[i * d + k]), Pair(L[j * d + k], rests[j * d + k])
+                )
+            if i == j:
+                grown = larger(v.value, 0.0)
+                ratio += log1p(grown / s.penalty)
+                v = root(add(grown, v.rest, s.penalty))
+            else:
+                v = quotient(v, Pair(L[j * d + j], rests[j * d + j]))
+            L[i * d + j] = v.value
+            rests[i * d + j] = v.rest
+    for i in range(d - 1, -1, -1):
+        v = quotient(Pair(L[d * d + i], rests[d * d + i]), Pair(L[i * d + i], rests[i * d + i]))
+        L[d * d + i] = v.value
+        rests[d * d + i] = v.rest
+        for j in range(i):
+            v = minus_product(
+                Pair(L[d * d + j], rests[d * d + j]),
+                Pair(L[i * d + j], rests[i * d + j]),
+                Pair(L[d * d + i], rests[d * d + i]),
+            )
+            L[d * d + j] = v.value
+            rests[d * d + j] = v.rest
+    return ratio
+
+
+cdef void score(State *s) noexcept nogil:
+    """Scores and squared widths of all arms by their definitions."""
+    if s.scored:
+        product(s.columns, s.K, s.theta, s.d, s.scores)
+        square_widths(s.columns, s.K, s.M, s.d, s.squares, s.along, s.floors)
+
+
+cdef inline void end_run(State *s) noexcept nogil:
+    s.run.arm = -1.0
+    s.run.pulls = s.run.rewards = s.run.q = s.run.start = s.run.phi = s.run.psi = 0.0
+
+
+cdef void refresh(State *s) noexcept nogil:
+    """Computes everything anew from the sums; no run is under way."""
+    cdef double trace = 0.0, ratio
+    cdef int64_t i
+    for i in range(s.d):
+        trace += s.sums[i * s.d + i]
+    if s.penalty < FINE or trace > STEEP * s.penalty:
+        ratio = factor_finely(s)
+        invert(s)
+    else:
+        ratio = factor(s)
+        invert(s)
+        estimate(s)
+    score(s)
+    end_run(s)
+    s.run.log_det_ratio = larger(ratio, 0.0)
+    s.run.closed = 0.0
+
+
+# Learning
+
+cdef inline void add_exactly(State *s, int64_t at, double a, double b) noexcept nogil:
+    """Adds a b to one of the sums, and all that rounding takes from it to its carry."""
+    cdef Pair exact = exact_product(a, b)
+    cdef Pair v = add(s.sums[at], s.carries[at] + exact.rest, exact.value)
+    s.sums[at] = v.value
+    s.carries[at] = v.rest
+
+
+cdef void add_pulls(State *s, const double *x, double n, double rewards) noexcept nogil:
+    """The sums after n pulls of x with that sum of rewards.
+
+    A million plain additions would leave an error of 1e-10 in V relative to its largest entry, which
+    nearly collinear arms blow up to 1e-5 in theta.
+    """
+    cdef int64_t d = s.d, i, j, at
+    cdef Pair v, scaled
+    if s.penalty < FINE or fabs(n) * dot(x, x, d) > HEAVY * s.penalty:
+        for i in range(d):
+            add_exactly(s, d * d + i, rewards, x[i])
+            scaled = exact_product(n, x[i])
+            for j in range(i + 1):
+                add_exactly(s, i * d + j, scaled.value, x[j])
+                s.carries[i * d + j] += scaled.rest * x[j]
+        return
+    for i in range(d):
+        at = d * d + i
+        v = add(s.sums[at], s.carries[at], rewards * x[i])
+        s.sums[at] = v.value
+        s.carries[at] = v.rest
+        for j in range(i + 1):
+            at = i * d + j
+            v = add(s.sums[at], s.carries[at], n * x[i] * x[j])
+            s.sums[at] = v.value
+            s.carries[at] = v.rest
+
+
+cdef void rank_one(State *s) noexcept nogil:
+    """M becomes the factor of V + n x x'.
+
+    With c_i = 1 + n (p_1^2 + ... + p_i^2), row m_i turns into
+    sqrt(c_{i-1}/c_i) (m_i - n p_i/c_{i-1} (p_1 m_1 + ... + p_{i-1} m_{i-1})).
+    """
+    cdef int64_t d = s.d, i, j
+    cdef double c = 1.0, n = s.run.pulls, here, grown, shrink, part, old
+    cdef double *before = s.work
+    cdef double *row
+    for j in range(d):
+        before[j] = 0.0
+    for i in range(d):
+        row = s.M + i * d
+        here = s.p[i]
+        grown = c + n * here * here
+        shrink = sqrt(c / grown)
+        part = n * here / c
+        for j in range(i + 1):
+            old = row[j]
+            row[j] = shrink * (old - part * before[j])
+            before[j] += here * old
+        c = grown
+
+
+cdef void close_run(State *s) noexcept nogil:
+    """The state after the run under way, if there is one."""
+    cdef Run *run = s.run
+    cdef bint fallen
+    cdef int64_t i
+    if run.pulls == 0.0:
+        return
+    add_pulls(s, s.x, run.pulls, run.rewards)
+    run.log_det_ratio = log_det_ratio(s)
+    run.closed += 1.0
+    fallen = s.scored and close_scores(s.scores, s.squares, s.along, s.floors, s.K, run.phi, run.psi)
+    if run.closed > REFRESH * s.d:
+        refresh(s)
+        return
+    for i in range(s.d):
+        s.theta[i] += run.phi * s.u[i]
+    rank_one(s)
+    end_run(s)
+    if fallen:
+        score(s)
+
+
+cdef void open_run(State *s) noexcept nogil:
+    """Starts a run of x: p = M x, u = M'p and q = p'p."""
+    cdef int64_t d = s.d, i, j
+    cdef double part
+    cdef const double *row
+    for j in range(d):
+        s.u[j] = 0.0
+    for i in range(d):
+        row = s.M + i * d
+        part = dot(row, s.x, i + 1)
+        s.p[i] = part
+        for j in range(i + 1):
+            s.u[j] += part * row[j]
+    s.run.q = dot(s.p, s.p, d)
+    s.run.start = dot(s.theta, s.x, d)
+    if s.scored:
+        product(s.columns, s.K, s.u, d, s.along)
+
+
+cdef void learn(State *s, int64_t arm, double reward) noexcept nogil:
+    """Takes in one reward of an arm; O(1) while the same arm goes on."""
+    cdef int64_t i
+    if arm != s.run.arm:
+        close_run(s)
+        for i in range(s.d):
+            s.x[i] = s.columns[i * s.K + arm]
+        s.run.arm = <double>arm
+        open_run(s)
+    if pull(s, reward):
+        close_run(s)
+
+
+# Reading
+
+cdef void perturb(const State *s, double scale, const double *direction, double *out,
+                  double *sums) noexcept nogil:
+    """theta + scale M'direction after the run, which stays as it is.
+
+    M after n pulls is R^-1 M with R R' = I + n p p', so only the direction changes: R^-T direction, by
+    one sweep from its last entry up. `sums` has room for d numbers.
+    """
+    cdef int64_t d = s.d, i, j
+    cdef double n = s.run.pulls, total = 1.0, later = 0.0, before, span, part
+    cdef const double *p = s.p
+    cdef const double *row
+    for i in range(d):
+        out[i] = s.theta[i] + s.run.phi * s.u[i]
+        total += n * p[i] * p[i]
+        sums[i] = total
+    for i in range(d - 1, -1, -1):
+        before = sums[i - 1] if i > 0 else 1.0
+        span = sqrt(before * sums[i])
+        part = scale * (before / span * direction[i] - n * p[i] * later)
+        later += p[i] * direction[i] / span
+        row = s.M + i * d
+        for j in range(i + 1):
+            out[j] += part * row[j]
+
+
+def _aligned(*shapes):
+    """Zeros of these shapes, each at the start of a cache line."""
+    sizes = [int(np.prod(shape)) for shape in shapes]
+    room = np.zeros(sum(sizes) + 8 * len(sizes))
+    place = -room.__array_interface__["data"][0] // 8 % 8
+    arrays = []
+    for shape, size in zip(shapes, sizes):
+        arrays.append(room[place : place + size].reshape(shape))
+        place += -(-size // 8) * 8
+    return arrays
+
+
+cdef class Ridge:
+    """The statistics of one ridge regression over fixed arms.
+
+    `columns` are the arms, (d, K), and `penalty` is above 0. `sums`, (2, d + 1, d), are what was seen before:
+    sum x x' and below it b, each as a sum and a carry; nothing if they are None. Without `scored`, scores and
+    squared widths are not kept up, for who only samples parameters.
+    """
+
+    def __cinit__(self, columns, double penalty=1.0, sums=None, bint scored=True):
+        cdef double[:, ::1] arms
+        cdef double[:, :, ::1] truth
+        cdef double[:, ::1] solved, scores, vectors, rests, rooms
+        cdef double[::1] run, sample
+        if not 1e-10 <= penalty < float("inf"):
+            raise ValueError(f"penalty must be a number of at least 1e-10, got {penalty}")
+        given = np.asarray(columns)
+        if given.dtype.kind not in "biuf":
+            raise TypeError(f"columns must be real numbers, got {given.dtype}")
+        if given.ndim != 2 or 0 in given.shape:
+            raise ValueError(f"columns must be a matrix of features by arms, got the shape {given.shape}")
+        d, K = given.shape
+        self.columns, self.sums, self.solved, self.scores, self.vectors, self.run, *self._rooms = _aligned(
+            (d, K), (2, d + 1, d), (d + 1, d), (4, K), (4, d), (9,), (d + 1, d), (2, K), (3 * d,)
+        )
+        self.columns[:] = given
+        if sums is not None:
+            if np.shape(sums) != self.sums.shape:
+                raise ValueError(f"sums must have the shape {self.sums.shape}, got {np.shape(sums)}")
+            self.sums[:] = sums
+        if not (np.isfinite(self.columns).all() and np.isfinite(self.sums).all()):
+            raise ValueError("columns and sums must be finite")
+        arms, truth, solved, scores = self.columns, self.sums, self.solved, self.scores
+        vectors, run, (rests, rooms, sample) = self.vectors, self.run, self._rooms
+        s = &self.state
+        s.d, s.K, s.scored, s.penalty = d, K, scored, penalty
+        s.columns, s.sums, s.carries = &arms[0, 0], &truth[0, 0, 0], &truth[1, 0, 0]
+        s.M, s.theta = &solved[0, 0], &solved[d, 0]
+        s.scores, s.squares, s.along, s.floors = &scores[0, 0], &scores[1, 0], &scores[2, 0], &scores[3, 0]
+        s.x, s.p, s.u, s.work = &vectors[0, 0], &vectors[1, 0], &vectors[2, 0], &vectors[3, 0]
+        s.run, s.rests = <Run *>&run[0], &rests[0, 0]
+        s.room, s.places, s.sample = &rooms[0, 0], <int64_t *>&rooms[1, 0], &sample[0]
+        refresh(s)
+
+    @property
+    def log_det_ratio(self):
+        """log(det V/det V_0)."""
+        return log_det_ratio(&self.state)
+
+    @property
+    def theta(self):
+        """The estimate V^-1 b, as an array of its own."""
+        return self.solved[self.state.d] + self.state.run.phi * self.vectors[2]
+
+    def estimates(self):
+        """Every arm's estimate x'theta, as an array of its own."""
+        cdef double[::1] out = np.empty(self.state.K)
+        s = &self.state
+        estimates(s.scores, s.along, s.K, s.run.phi, &out[0])
+        return np.asarray(out)
+
+    def upper(self, double beta):
+        """Every arm's upper bound x'theta + beta |x| in V^-1, as an array of its own."""
+        cdef double[::1] out = np.empty(self.state.K)
+        s = &self.state
+        upper(s.scores, s.squares, s.along, s.K, s.run.phi, s.run.psi, beta, &out[0])
+        return np.asarray(out)
+
+    def widths(self):
+        """Every arm's width |x| in V^-1, as an array of its own."""
+        cdef double[::1] out = np.empty(self.state.K)
+        cdef int64_t k
+        s = &self.state
+        for k in range(s.K):
+            out[k] = width(s.squares[k], s.along[k], s.run.psi)
+        return np.asarray(out)
+
+    def learn(self, int64_t arm, double reward):
+        """Takes in one reward of an arm."""
+        if not 0 <= arm < self.state.K:
+            raise IndexError(f"arm must be from 0 to {self.state.K - 1}, got {arm}")
+        learn(&self.state, arm, reward)
