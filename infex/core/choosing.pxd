@@ -9,19 +9,45 @@ from infex.core.ridge cimport Run, State
 cpdef enum Kind:
     GREEDY
     UNIFORM
+    ROUND_ROBIN
     EPSILON_GREEDY   # uniform with probability `rate`, t^(-1/3) if that is below 0; else greedy
     LINUCB
     LINTS
     LINTS_SPHERICAL
     HYBRID_TS        # a sample with probability `rate`, else greedy
+    UCB1             # the last three look at pulls and rewards of fixed arms alone
+    GAUSSIAN_TS
+    PLAIN_HYBRID_TS
+    RARELY_SWITCHING # an optimistic parameter, found anew when det V has grown by 1 + `rate`
+
+
+cpdef enum Wrap:
+    NOTHING
+    GREEDY_FIRST     # greedy until the least eigenvalue of sum x x' has fallen too low
+    SOFTENED         # a uniform arm with probability `first`
+    COMMITS          # greedy after `second` rounds
+
+
+cpdef enum Reads:    # what a base reads of the arms
+    READS_NOTHING
+    READS_SCORES
+    READS_WIDTHS
 
 
 cdef struct Settings:
     Kind kind
+    Reads reads
     double noise, bound, delta, scale  # of the confidence radius
     double bonus                       # added to it
     double rate
     bint random_ties
+    Wrap wrap
+    double first, second
+    bint wrap_random_ties
+
+
+cdef enum:           # what policies note of their own choices, before room for d numbers
+    SWITCHED, LEVEL_KNOWN, LEVEL, LEAST_SEEN, FOUND, AT_LOG_DET, NOTES
 
 
 cdef class Base:
@@ -29,5 +55,10 @@ cdef class Base:
 
 
 cdef bitgen_t *bits_of(generator) except NULL
-cdef int64_t greedy_arm(State *s, bint random_ties, bitgen_t *rng) noexcept nogil
-cdef int64_t choose(const Settings *base, State *s, int64_t t, bitgen_t *rng, bint *explored) noexcept nogil
+cdef int64_t pick(const double *scores, int64_t K, bint random_ties, bitgen_t *rng) noexcept nogil
+cdef int64_t uniform_arm(int64_t count, bitgen_t *rng) noexcept nogil
+cdef void to_probabilities(double *odds, int64_t K) noexcept nogil
+cdef double confidence_radius(const State *s, double noise, double bound, double delta) noexcept nogil
+cdef int64_t greedy_arm(State *s, bint linked, bint random_ties, bitgen_t *rng) noexcept nogil
+cdef int64_t choose(const Settings *base, State *s, bint linked, double *notes, int64_t t, bitgen_t *rng,
+                    bint *explored) noexcept nogil

@@ -1,15 +1,22 @@
 """The built-in bases that read one ridge: which arm each plays."""
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
-from libc.math cimport log, sqrt
+from libc.math cimport exp, fabs, hypot, log, log1p, sqrt
 from numpy.random.c_distributions cimport random_bounded_uint64, random_standard_normal
 
 from infex.core.ridge cimport (
-    best, best_upper, dot, estimates, log_det_ratio, perturb, product, tied_arm, tied_count, upper,
+    best, best_upper, dot, estimates, larger, log_det_ratio, perturb, product, solve, tied_arm, tied_count,
+    upper, whole_sums,
 )
 
 cdef extern from "<math.h>" nogil:
     double pow(double x, double y)
+    double INFINITY
+
+cdef double SINGULAR = 1e-12           # of the trace: an eigenvalue below it is rounding
+cdef double FAR_FROM_SINGULAR = 1e-11
+cdef double ROUNDED = 1e-12            # of n: more than rounding changes of an eigenvalue of n rewards
+cdef double ROUNDED_GROWTH = 1e-9      # an arm of length 1 makes det V grow by exactly 2 at first
 
 
 cdef bitgen_t *bits_of(generator) except NULL:
@@ -17,13 +24,13 @@ cdef bitgen_t *bits_of(generator) except NULL:
     return <bitgen_t *>PyCapsule_GetPointer(generator.bit_generator.capsule, "BitGenerator")
 
 
-cdef inline int64_t uniform_arm(int64_t count, bitgen_t *rng) noexcept nogil:
+cdef int64_t uniform_arm(int64_t count, bitgen_t *rng) noexcept nogil:
     """As `Generator.integers(count)`."""
     return <int64_t>random_bounded_uint64(rng, 0, count - 1, 0, False)
 
 
-cdef inline int64_t pick(const double *scores, int64_t K, bint random_ties, bitgen_t *rng) noexcept nogil:
-    """The best arm: among ties the lowest index, or one drawn uniformly."""
+cdef int64_t pick(const double *scores, int64_t K, bint random_ties, bitgen_t *rng) noexcept nogil:
+    """The best arm: among ties the lowest index, or one drawn uniformly; -1 if no score is a number."""
     cdef int64_t tied
     if not random_ties:
         return best(scores, K)
@@ -31,31 +38,49 @@ cdef inline int64_t pick(const double *scores, int64_t K, bint random_ties, bitg
     return tied_arm(scores, K, uniform_arm(tied, rng) if tied > 1 else 0)
 
 
-cdef int64_t greedy_arm(State *s, bint random_ties, bitgen_t *rng) noexcept nogil:
-    """The arm of the largest estimate."""
-    cdef int64_t arm = estimates(s.scores, s.along, s.K, s.run.phi, s.room)
-    return pick(s.room, s.K, True, rng) if random_ties else arm
+cdef void to_probabilities(double *odds, int64_t K) noexcept nogil:
+    """1/(1 + exp(-z)) of every z, in its place."""
+    cdef double small
+    cdef int64_t k
+    for k in range(K):
+        small = exp(-fabs(odds[k]))
+        odds[k] = 1.0 / (1.0 + small) if odds[k] >= 0.0 else small / (1.0 + small)
+
+
+cdef double confidence_radius(const State *s, double noise, double bound, double delta) noexcept nogil:
+    """noise sqrt(log(det V/det V_0) + 2 log(1/delta)) + sqrt(penalty) bound (Abbasi-Yadkori et al., 2011)."""
+    return noise * sqrt(log_det_ratio(s) - 2.0 * log(delta)) + sqrt(s.penalty) * bound
 
 
 cdef inline double radius(const Settings *base, const State *s) noexcept nogil:
-    """scale (noise sqrt(log(det V/det V_0) + 2 log(1/delta)) + sqrt(penalty) bound) + bonus."""
-    cdef double beta = base.noise * sqrt(log_det_ratio(s) - 2.0 * log(base.delta)) + sqrt(s.penalty) * base.bound
-    return base.scale * beta + base.bonus
+    return base.scale * confidence_radius(s, base.noise, base.bound, base.delta) + base.bonus
 
 
-cdef int64_t optimistic_arm(const Settings *base, State *s, bitgen_t *rng) noexcept nogil:
+cdef int64_t greedy_arm(State *s, bint linked, bint random_ties, bitgen_t *rng) noexcept nogil:
+    """The arm of the largest estimate, and all estimates in `room`; if `linked`, scores are log-odds."""
+    cdef int64_t arm = estimates(s.scores, s.along, s.K, s.run.phi, s.room)
+    if linked:
+        to_probabilities(s.room, s.K)
+    elif not random_ties:
+        return arm
+    return pick(s.room, s.K, random_ties, rng)
+
+
+cdef int64_t optimistic_arm(const Settings *base, State *s, bint linked, bitgen_t *rng) noexcept nogil:
     """The arm of the largest upper bound."""
     cdef double beta = radius(base, s)
     cdef Run *run = s.run
-    if base.random_ties:
+    if linked or base.random_ties:
         upper(s.scores, s.squares, s.along, s.K, run.phi, run.psi, beta, s.room)
-        return pick(s.room, s.K, True, rng)
+        if linked:
+            to_probabilities(s.room, s.K)
+        return pick(s.room, s.K, base.random_ties, rng)
     return best_upper(
         s.scores, s.squares, s.along, s.K, run.phi, run.psi, beta, max(<int64_t>run.arm, 0), s.room, s.places
     )
 
 
-cdef int64_t sampled_arm(const Settings *base, State *s, bitgen_t *rng) noexcept nogil:
+cdef int64_t sampled_arm(const Settings *base, State *s, bint linked, bitgen_t *rng) noexcept nogil:
     """The best arm of one sampled parameter theta + beta V^-1/2 eta."""
     cdef double beta = radius(base, s), length
     cdef double *eta = s.sample
@@ -68,36 +93,200 @@ cdef int64_t sampled_arm(const Settings *base, State *s, bitgen_t *rng) noexcept
             eta[i] *= length
     perturb(s, beta, eta, s.sample + s.d, s.sample + 2 * s.d)
     product(s.columns, s.K, s.sample + s.d, s.d, s.room)
+    if linked:
+        to_probabilities(s.room, s.K)
     return pick(s.room, s.K, base.random_ties, rng)
 
 
-cdef int64_t choose(const Settings *base, State *s, int64_t t, bitgen_t *rng, bint *explored) noexcept nogil:
-    """The arm of round t, -1 if no score is a number, and whether it was chosen to explore."""
+cdef int64_t switching_arm(const Settings *base, State *s, bint linked, double *notes,
+                           bitgen_t *rng) noexcept nogil:
+    """The best arm of an optimistic parameter that is found anew when det V has grown enough."""
+    cdef double ratio = log_det_ratio(s), beta, length, share
+    cdef double *theta = notes + NOTES
+    cdef double *x = s.sample
+    cdef int64_t arm, i
+    if notes[FOUND] > 0.0 and not ratio > notes[AT_LOG_DET] + log1p(base.rate) + ROUNDED_GROWTH:
+        product(s.columns, s.K, theta, s.d, s.room)
+        return pick(s.room, s.K, base.random_ties, rng)
+    arm = optimistic_arm(base, s, linked, rng)
+    if arm >= 0:
+        for i in range(s.d):
+            x[i] = s.columns[i * s.K + arm]
+        beta = radius(base, s)
+        length = solve(s, x, theta)
+        share = beta / length if length > 0.0 else 0.0
+        for i in range(s.d):
+            theta[i] = s.theta[i] + s.run.phi * s.u[i] + (share * theta[i] if length > 0.0 else 0.0)
+        notes[FOUND], notes[AT_LOG_DET] = 1.0, ratio
+    return arm
+
+
+cdef int64_t plain_arm(const Settings *base, State *s, bitgen_t *rng, bint *explored) noexcept nogil:
+    """The arm of a policy that looks at pulls and rewards alone."""
+    cdef double total = 0.0, bonus, played
+    cdef double *out = s.room
+    cdef int64_t k
+    if base.kind == UCB1:  # mean + noise sqrt(8 log n / n_k)
+        for k in range(s.K):
+            total += s.pulls[k]
+        bonus = 8.0 * log(max(total, 1.0))
+        for k in range(s.K):
+            played = max(s.pulls[k], 1.0)
+            out[k] = s.rewards[k] / played + base.noise * sqrt(bonus / played)
+            if s.pulls[k] == 0.0:
+                out[k] = INFINITY
+        return pick(out, s.K, base.random_ties, rng)
+    if base.kind == PLAIN_HYBRID_TS:
+        for k in range(s.K):
+            if s.pulls[k] == 0.0:
+                return k
+        if rng.next_double(rng.state) >= base.rate:
+            explored[0] = False
+            for k in range(s.K):
+                out[k] = s.rewards[k] / s.pulls[k]
+            return pick(out, s.K, base.random_ties, rng)
+    for k in range(s.K):  # S_k/(n_k + 1) + noise/sqrt(n_k + 1) eta_k, all draws first
+        out[k] = random_standard_normal(rng)
+    for k in range(s.K):
+        played = s.pulls[k] + 1.0
+        out[k] = s.rewards[k] / played + base.noise / sqrt(played) * out[k]
+    return pick(out, s.K, base.random_ties, rng)
+
+
+cdef int64_t own_arm(const Settings *base, State *s, bint linked, double *notes, int64_t t, bitgen_t *rng,
+                     bint *explored) noexcept nogil:
+    """The arm of the base without what is wrapped around it."""
     cdef double rate
-    explored[0] = True
     if base.kind == LINUCB:
-        return optimistic_arm(base, s, rng)
+        return optimistic_arm(base, s, linked, rng)
     if base.kind == LINTS or base.kind == LINTS_SPHERICAL:
-        return sampled_arm(base, s, rng)
+        return sampled_arm(base, s, linked, rng)
     if base.kind == UNIFORM:
         return uniform_arm(s.K, rng)
+    if base.kind == ROUND_ROBIN:
+        return (t - 1) % s.K
+    if base.kind == RARELY_SWITCHING:
+        return switching_arm(base, s, linked, notes, rng)
+    if base.kind == UCB1 or base.kind == GAUSSIAN_TS or base.kind == PLAIN_HYBRID_TS:
+        return plain_arm(base, s, rng, explored)
     if base.kind == EPSILON_GREEDY:
         rate = min(1.0, pow(<double>t, -1.0 / 3.0)) if base.rate < 0.0 else base.rate
         if rng.next_double(rng.state) < rate:
             return uniform_arm(s.K, rng)
     elif base.kind == HYBRID_TS and rng.next_double(rng.state) < base.rate:
-        return sampled_arm(base, s, rng)
+        return sampled_arm(base, s, linked, rng)
     explored[0] = False
-    return greedy_arm(s, base.random_ties, rng)
+    return greedy_arm(s, linked, base.random_ties, rng)
+
+
+cdef int64_t choose(const Settings *base, State *s, bint linked, double *notes, int64_t t, bitgen_t *rng,
+                    bint *explored) noexcept nogil:
+    """The arm of round t, -1 if no score is a number, and whether it was chosen to explore.
+
+    If `linked`, scores are log-odds. `notes` has room for NOTES + d numbers where a base or wrap takes notes.
+    """
+    cdef bint committed = base.wrap == COMMITS and t > base.second, tries
+    cdef int64_t arm, other
+    explored[0] = True
+    if committed or (base.wrap == GREEDY_FIRST and not has_switched(base, s, notes)):
+        explored[0] = False
+        return greedy_arm(s, linked, committed and base.wrap_random_ties, rng)
+    if base.wrap == SOFTENED:
+        tries = rng.next_double(rng.state) < base.first
+        other = uniform_arm(s.K, rng)
+        arm = own_arm(base, s, linked, notes, t, rng, explored)
+        explored[0] = True
+        return other if tries else arm
+    return own_arm(base, s, linked, notes, t, rng, explored)
+
+
+# Greedy-First
+
+cdef bint has_switched(const Settings *base, State *s, double *notes) noexcept nogil:
+    """Has Greedy-First gone over to its base (Bastani, Bayati and Khosravi, 2021)?
+
+    The least eigenvalue of sum x x' is computed only where it may decide: it never falls as rewards come in,
+    so one that was seen before bounds it from below.
+    """
+    cdef double told = s.told, level, least, trace = 0.0
+    cdef int64_t d = s.d, size = (d + 1) * d, i, j
+    if notes[SWITCHED] > 0.0:
+        return True
+    if told <= (base.second if base.second >= 0.0 else 8.0 * d):
+        return False
+    level = notes[LEVEL] if notes[LEVEL_KNOWN] > 0.0 else base.first
+    if level >= 0.0 and notes[LEAST_SEEN] > told * (max(level / 4.0, FAR_FROM_SINGULAR) + ROUNDED):
+        return False
+    whole_sums(s)
+    for i in range(d):
+        for j in range(i + 1):
+            s.whole[i * d + j] += s.whole[size + i * d + j]
+    for i in range(d):
+        trace += s.whole[i * d + i]
+        for j in range(i):
+            s.whole[j * d + i] = s.whole[i * d + j]
+    least = least_eigenvalue(s.whole, d, trace)
+    if level < 0.0:
+        level = least / told / 2.0
+    notes[LEVEL_KNOWN], notes[LEVEL], notes[LEAST_SEEN] = 1.0, level, least
+    if least < level * told / 4.0 or least <= SINGULAR * trace:
+        notes[SWITCHED] = 1.0
+    return notes[SWITCHED] > 0.0
+
+
+cdef double least_eigenvalue(double *a, int64_t d, double trace) noexcept nogil:
+    """The least eigenvalue of a symmetric matrix, which is overwritten, by Jacobi's rotations."""
+    cdef double beside = INFINITY, limit = (1e-16 * trace) * (1e-16 * trace), least
+    cdef int64_t i, j, sweeps = 0
+    while sweeps < 60:
+        beside = 0.0
+        for i in range(1, d):
+            for j in range(i):
+                beside += a[i * d + j] * a[i * d + j]
+                if fabs(a[i * d + j]) > 1e-300 * fabs(a[i * d + i] - a[j * d + j]):
+                    rotate(a, d, i, j)
+        if not beside > limit:
+            break
+        sweeps += 1
+    least = a[0]
+    for i in range(1, d):
+        least = min(least, a[i * d + i])
+    return least
+
+
+cdef void rotate(double *a, int64_t d, int64_t p, int64_t q) noexcept nogil:
+    """Turns the plane of p and q until a_pq is 0 (Golub and Van Loan, section 8.5)."""
+    cdef double ratio = (a[q * d + q] - a[p * d + p]) / (2.0 * a[p * d + q])
+    cdef double tangent = 1.0 / (fabs(ratio) + hypot(1.0, ratio)), cosine, sine, left, old, other
+    cdef int64_t i
+    if ratio < 0.0:
+        tangent = -tangent
+    cosine = 1.0 / sqrt(1.0 + tangent * tangent)
+    sine = tangent * cosine
+    left = a[p * d + q]
+    a[p * d + p] -= tangent * left
+    a[q * d + q] += tangent * left
+    a[p * d + q] = a[q * d + p] = 0.0
+    for i in range(d):
+        if i != p and i != q:
+            old, other = a[i * d + p], a[i * d + q]
+            a[i * d + p] = a[p * d + i] = cosine * old - sine * other
+            a[i * d + q] = a[q * d + i] = sine * old + cosine * other
 
 
 cdef class Base:
     """What a compiled loop plays in exploring rounds, by its kind and its numbers.
 
     The confidence radius is scale (noise sqrt(log(det V/det V_0) + 2 log(1/delta)) + sqrt(penalty) bound)
-    + bonus; `rate` is the probability of exploring, for those that draw it.
+    + bonus; `rate` is the probability of exploring, for those that draw it. `reads` says what it reads of the
+    arms. A `wrap` with its two numbers may stand around it.
     """
 
-    def __cinit__(self, Kind kind, *, double noise=1.0, double bound=1.0, double delta=1.0, double scale=1.0,
-                  double bonus=0.0, double rate=0.0, bint random_ties=False):
-        self.settings = Settings(kind, noise, bound, delta, scale, bonus, rate, random_ties)
+    def __cinit__(self, Kind kind, Reads reads=READS_WIDTHS, *, double noise=1.0, double bound=1.0,
+                  double delta=1.0, double scale=1.0, double bonus=0.0, double rate=0.0,
+                  bint random_ties=False, Wrap wrap=NOTHING, double first=0.0, double second=0.0,
+                  bint wrap_random_ties=False):
+        self.settings = Settings(
+            kind, reads, noise, bound, delta, scale, bonus, rate, random_ties, wrap, first, second,
+            wrap_random_ties,
+        )

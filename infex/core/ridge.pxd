@@ -69,6 +69,10 @@ cdef struct State:
     double *room           # room for K numbers
     int64_t *places        # room for K
     double *sample         # room for 3 d
+    double *whole          # room for 2 (d + 1) d
+    double told            # how many rewards were learnt, where somebody counts
+    double *pulls          # (K,): how often each arm was played, and the sum of its rewards; or NULL
+    double *rewards
     Run *run
 
 
@@ -94,8 +98,26 @@ cdef inline bint pull(State *s, double reward) noexcept nogil:
     return is_long(run.pulls, run.q)
 
 
+cdef struct Pair:  # a number of 32 digits: its value, and what rounding took from it
+    double value, rest
+
+
+cdef inline Pair exact_product(double a, double b) noexcept nogil:
+    """a b (Dekker, 1971): 2^27 + 1 splits a number into two halves of 26 bits."""
+    cdef double product = a * b, left = 134217729.0 * a, right = 134217729.0 * b
+    cdef double a0 = left - (left - a), b0 = right - (right - b)
+    cdef double a1 = a - a0, b1 = b - b0
+    return Pair(product, ((a0 * b0 - product) + a0 * b1 + a1 * b0) + a1 * b1)
+
+
 cdef double dot(const double *a, const double *b, int64_t n) noexcept nogil
 cdef void refresh(State *s) noexcept nogil
+cdef void score(State *s) noexcept nogil
+cdef void add_pulls(State *s, const double *x, double n, double rewards) noexcept nogil
+cdef void absorb(State *s, const double *x, double reward, double weight) noexcept nogil
+cdef void whole_sums(const State *s) noexcept nogil
+cdef void rank_one(double *M, const double *p, int64_t d, double n, double *before) noexcept nogil
+cdef double solve(const State *s, const double *x, double *out) noexcept nogil
 cdef void close_run(State *s) noexcept nogil
 cdef void learn(State *s, int64_t arm, double reward) noexcept nogil
 cdef void perturb(const State *s, double scale, const double *direction, double *out,

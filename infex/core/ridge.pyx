@@ -3,24 +3,13 @@
 import numpy as np
 
 from libc.math cimport fabs, log, sqrt
+from libc.string cimport memcpy
 
 cdef double REFRESH = 64.0   # runs, times d, after which everything is computed anew
 cdef double FINE = 1e-6      # below this penalty sums and the factor have 32 digits
 cdef double HEAVY = 8192.0   # n |x|^2 against the penalty from which on they are added with 32 digits
 cdef double STEEP = 1e9      # trace of V against the penalty from which on it is factored with 32 digits
 cdef double LITTLE = 1e-6    # growth of a pivot, against the penalty, of which a plain log loses digits
-cdef double HALVES = 134217729.0  # 2^27 + 1: a number times this falls into two halves of 26 bits
-
-
-cdef struct Pair:  # a number of 32 digits: its value, and what rounding took from it
-    double value, rest
-
-
-cdef inline Pair exact_product(double a, double b) noexcept nogil:
-    cdef double product = a * b, left = HALVES * a, right = HALVES * b
-    cdef double a0 = left - (left - a), b0 = right - (right - b)
-    cdef double a1 = a - a0, b1 = b - b0
-    return Pair(product, ((a0 * b0 - product) + a0 * b1 + a1 * b0) + a1 * b1)
 
 
 cdef inline Pair minus_product(Pair v, Pair a, Pair b) noexcept nogil:
@@ -229,21 +218,20 @@ cdef void add_pulls(State *s, const double *x, double n, double rewards) noexcep
             s.carries[at] = v.rest
 
 
-cdef void rank_one(State *s) noexcept nogil:
-    """M becomes the factor of V + n x x'.
+cdef void rank_one(double *M, const double *p, int64_t d, double n, double *before) noexcept nogil:
+    """M becomes the factor of V + n x x', where p = M x; `before` has room for d numbers.
 
     With c_i = 1 + n (p_1^2 + ... + p_i^2), row m_i turns into
     sqrt(c_{i-1}/c_i) (m_i - n p_i/c_{i-1} (p_1 m_1 + ... + p_{i-1} m_{i-1})).
     """
-    cdef int64_t d = s.d, i, j
-    cdef double c = 1.0, n = s.run.pulls, here, grown, shrink, part, old
-    cdef double *before = s.work
+    cdef int64_t i, j
+    cdef double c = 1.0, here, grown, shrink, part, old
     cdef double *row
     for j in range(d):
         before[j] = 0.0
     for i in range(d):
-        row = s.M + i * d
-        here = s.p[i]
+        row = M + i * d
+        here = p[i]
         grown = c + n * here * here
         shrink = sqrt(c / grown)
         part = n * here / c
@@ -270,7 +258,7 @@ cdef void close_run(State *s) noexcept nogil:
         return
     for i in range(s.d):
         s.theta[i] += run.phi * s.u[i]
-    rank_one(s)
+    rank_one(s.M, s.p, s.d, run.pulls, s.work)
     end_run(s)
     if fallen:
         score(s)
@@ -308,7 +296,66 @@ cdef void learn(State *s, int64_t arm, double reward) noexcept nogil:
         close_run(s)
 
 
+cdef void whole_sums(const State *s) noexcept nogil:
+    """In `whole` the sums and their carries with the run under way, which goes on."""
+    cdef State other = s[0]
+    cdef int64_t size = (s.d + 1) * s.d
+    other.sums, other.carries = s.whole, s.whole + size
+    memcpy(other.sums, s.sums, size * sizeof(double))
+    memcpy(other.carries, s.carries, size * sizeof(double))
+    add_pulls(&other, s.x, s.run.pulls, s.run.rewards)
+
+
+cdef bint is_steep(const State *s) noexcept nogil:
+    """Is V so much larger in some directions than in others that updates lose theta in the latter?"""
+    cdef double trace = 0.0, largest = 0.0
+    cdef int64_t i
+    for i in range(s.d):
+        trace += s.sums[i * s.d + i]
+        largest = larger(largest, s.M[i * s.d + i])
+    return trace * largest * largest > STEEP
+
+
+cdef void absorb(State *s, const double *x, double reward, double weight) noexcept nogil:
+    """Takes in one reward of any x, as `weight` pulls: sqrt(weight) x would not lie quite along x."""
+    cdef Run *run = s.run
+    cdef double grown
+    cdef int64_t i
+    close_run(s)
+    for i in range(s.d):
+        s.x[i] = x[i]
+    run.arm = -1.0
+    open_run(s)
+    run.pulls, run.rewards = weight, weight * reward
+    grown = 1.0 + run.pulls * run.q
+    run.phi, run.psi = (run.rewards - run.pulls * run.start) / grown, run.pulls / grown
+    close_run(s)
+    if run.closed > 0.0 and is_steep(s):
+        refresh(s)
+
+
 # Reading
+
+cdef double solve(const State *s, const double *x, double *out) noexcept nogil:
+    """The width |x| in V^-1 of any x, and in `out` V^-1 x = M'M x - psi u u'x."""
+    cdef int64_t d = s.d, i, j
+    cdef double psi = s.run.psi, square = 0.0, along = 0.0, part
+    cdef const double *row
+    for j in range(d):
+        out[j] = 0.0
+        along += s.u[j] * x[j]
+    for i in range(d):
+        row = s.M + i * d
+        part = dot(row, x, i + 1)
+        square += part * part
+        for j in range(i + 1):
+            out[j] += part * row[j]
+    if psi == 0.0:
+        return sqrt(square)
+    for j in range(d):
+        out[j] -= psi * along * s.u[j]
+    return width(square, along, psi)
+
 
 cdef void perturb(const State *s, double scale, const double *direction, double *out,
                   double *sums) noexcept nogil:
@@ -357,7 +404,7 @@ cdef class Ridge:
 
     def __cinit__(self, columns, double penalty=1.0, sums=None, bint scored=True):
         cdef double[:, ::1] arms
-        cdef double[:, :, ::1] truth
+        cdef double[:, :, ::1] truth, whole
         cdef double[:, ::1] solved, scores, vectors, rests, rooms
         cdef double[::1] run, sample
         if not 1e-10 <= penalty < float("inf"):
@@ -369,7 +416,7 @@ cdef class Ridge:
             raise ValueError(f"columns must be a matrix of features by arms, got the shape {given.shape}")
         d, K = given.shape
         self.columns, self.sums, self.solved, self.scores, self.vectors, self.run, *self._rooms = _aligned(
-            (d, K), (2, d + 1, d), (d + 1, d), (4, K), (4, d), (9,), (d + 1, d), (2, K), (3 * d,)
+            (d, K), (2, d + 1, d), (d + 1, d), (4, K), (4, d), (9,), (d + 1, d), (2, K), (3 * d,), (2, d + 1, d)
         )
         self.columns[:] = given
         if sums is not None:
@@ -379,7 +426,7 @@ cdef class Ridge:
         if not (np.isfinite(self.columns).all() and np.isfinite(self.sums).all()):
             raise ValueError("columns and sums must be finite")
         arms, truth, solved, scores = self.columns, self.sums, self.solved, self.scores
-        vectors, run, (rests, rooms, sample) = self.vectors, self.run, self._rooms
+        vectors, run, (rests, rooms, sample, whole) = self.vectors, self.run, self._rooms
         s = &self.state
         s.d, s.K, s.scored, s.penalty = d, K, scored, penalty
         s.columns, s.sums, s.carries = &arms[0, 0], &truth[0, 0, 0], &truth[1, 0, 0]
@@ -388,6 +435,7 @@ cdef class Ridge:
         s.x, s.p, s.u, s.work = &vectors[0, 0], &vectors[1, 0], &vectors[2, 0], &vectors[3, 0]
         s.run, s.rests = <Run *>&run[0], &rests[0, 0]
         s.room, s.places, s.sample = &rooms[0, 0], <int64_t *>&rooms[1, 0], &sample[0]
+        s.whole = &whole[0, 0, 0]
         refresh(s)
 
     @property

@@ -120,14 +120,14 @@ cdef class FixedArmsRun:
             explores = self.always or (turn < turns and exploring[turn] == t)
             if explores:
                 turn += 1
-                arm = choose(&self.base.settings, read, clock + turn if own else t, rng, &explores)
+                arm = choose(&self.base.settings, read, False, NULL, clock + turn if own else t, rng, &explores)
                 explores = explores or not self.always
                 last = t
             else:
                 if kept >= 0 and kept == s.run.arm and low < s.run.phi < high:
                     arm = kept
                 else:
-                    arm = greedy_arm(s, self.random_ties, rng)
+                    arm = greedy_arm(s, False, self.random_ties, rng)
                 last = min(pause, exploring[turn] - 1) if turn < turns else pause
             if not 0 <= arm < s.K:
                 self.t = t

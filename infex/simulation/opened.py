@@ -26,6 +26,7 @@ from infex.linear.estimating import Estimator
 from infex.policies import Greedy, Policy
 from infex.policies.traits import traits_of
 from infex.rounds import Player, Taken
+from infex.simulation import general
 from infex.simulation.course import Course, course_of
 from infex.simulation.ledger import Ledger
 from infex.simulation.run import Run
@@ -50,6 +51,9 @@ def play_open(
 
     It begins with what was `learnt` by ridge before, but for a base that keeps own data.
     """
+    if course is not None and general.can_play(course, instance):
+        sums = None if learnt is None else learnt.snapshot()
+        return general.play_general(instance, seed, terms, course, narrows, sums)
     policy, label, horizon, penalty, record = terms
     source = RewardSource(instance.law, seed, instance.key)
     ledger = Ledger(1, instance.count, horizon, record)

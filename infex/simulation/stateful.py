@@ -24,6 +24,7 @@ from infex.policies import UCB1
 from infex.simulation import batch
 from infex.simulation.batch import Task
 from infex.simulation.course import Course, course_of
+from infex.simulation.general import can_play, play_general
 from infex.simulation.ledger import Ledger
 from infex.simulation.run import Run
 from infex.simulation.setting_up import Setup, Shape, no_post, weights_of
@@ -45,6 +46,8 @@ THREAD_GENERATORS = ThreadGenerators()
 
 def play_stateful(tasks: Sequence[Task], terms: RunTerms, course: Course) -> list[Run]:
     """The runs of tasks whose problems have one shape and one law, each as if it were played alone."""
+    if can_play(course, tasks[0][0]):
+        return [play_general(instance, seed, terms, course) for instance, seed in tasks]
     compile_stateful()
     if not THREAD_GENERATORS.policy.known and len(tasks) > 1:
         return [play_stateful([task], terms, course)[0] for task in tasks]

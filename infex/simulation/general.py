@@ -1,0 +1,140 @@
+"""Runs on problems of every kind by the general loop of `infex.core.general`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from infex.arrays import Floats
+from infex.core.choosing import Base, Kind, Reads, Wrap
+from infex.core.general import GeneralRun, Law
+from infex.core.ridge import Ridge
+from infex.environments import Instance, LinearInstance, Stretch
+from infex.environments.lateness import checked_late
+from infex.environments.reward_laws import RewardSource
+from infex.kernels import bases, choosing, rewards
+from infex.linear.regression import checked_penalty
+from infex.policies.form import ControlsForm, Form
+from infex.simulation import batch
+from infex.simulation.course import Course, exploring_rounds
+from infex.simulation.run import Run, log_spaced
+from infex.simulation.terms import RunTerms
+from infex.streams import stream
+
+NO_CONTROLS = ControlsForm((), 1, 0)
+KINDS = batch.KINDS | {
+    bases.ROBIN: Kind.ROUND_ROBIN,
+    bases.PLAIN_UCB: Kind.UCB1,
+    bases.GAUSSIAN_TS: Kind.GAUSSIAN_TS,
+    bases.PLAIN_HYBRID: Kind.PLAIN_HYBRID_TS,
+    bases.SWITCHING: Kind.RARELY_SWITCHING,
+}
+READ_PULLS = (bases.PLAIN_UCB, bases.GAUSSIAN_TS, bases.PLAIN_HYBRID)
+
+
+def can_play(course: Course | None, instance: Instance) -> bool:
+    """Can the loop play it? It calls no user's code, and arms that change have no pulls."""
+    if course is None or course.fit is not None or course.form.base.kind not in KINDS:
+        return False
+    if course.form.room is not None or instance.law.kind == rewards.OWN:
+        return False
+    return instance.standing is not None or course.form.base.kind not in READ_PULLS
+
+
+def play_general(
+    instance: Instance,
+    seed: int,
+    terms: RunTerms,
+    course: Course,
+    narrows: bool = True,
+    learnt: Floats | None = None,
+) -> Run:
+    """One run; it begins with the sums of what was `learnt` before, but for a base that keeps own data."""
+    form, late, standing = course.form, checked_late(instance.late), instance.standing
+    penalty, controls = checked_penalty(terms.penalty), form.controls or NO_CONTROLS
+    columns = np.zeros((instance.dim, instance.count)) if standing is None else standing.T
+    reads, always = read_of(form), form.schedule is None
+    scored = standing is not None and not (always and (form.apart or reads == Reads.READS_NOTHING))
+    begun = time.perf_counter()
+    run = GeneralRun(
+        Ridge(columns, penalty, learnt, scored),
+        Base(
+            KINDS[form.base.kind],
+            reads,
+            noise=form.base.noise,
+            bound=form.base.bound,
+            delta=form.base.delta,
+            scale=form.base.scale,
+            bonus=form.base.bonus,
+            rate=form.base.rate,
+            random_ties=form.base.random_ties,
+            wrap=Wrap(form.wrap.kind),
+            first=form.wrap.first,
+            second=form.wrap.second,
+            wrap_random_ties=form.wrap.random_ties,
+        ),
+        Law(instance.law.kind),
+        instance.law.noises,
+        RewardSource(instance.law, seed, instance.key).generator,
+        stream(seed, "policy", terms.label, instance.key),
+        terms.horizon,
+        log_spaced(terms.horizon),
+        changing=standing is None,
+        apart=Ridge(columns, penalty, None, standing is not None) if form.own or form.apart else None,
+        own_clock=form.own,
+        always=always,
+        random_ties=form.random_ties,
+        degrees=instance.law.degrees,
+        controls=[row[:-1] for row in controls.rows],
+        spacing=controls.spacing,
+        span=controls.span,
+        delays=None if late is None else late.delays(seed, instance.key, terms.horizon),
+        narrows=narrows,
+        steady=is_steady(instance),
+        record=terms.record,
+    )
+    for first, last, ends, means, blocks in stretches(instance, seed, terms.horizon):
+        pauses = [exploring_rounds(row.pauses, first, last) for row in controls.rows]
+        run.play(first, last, course.exploring(first, last), ends, means, blocks, pauses)
+    return Run(
+        instance=instance,
+        policy=terms.policy,
+        horizon=terms.horizon,
+        seed=seed,
+        regret_exploring=run.regret_exploring,
+        regret_greedy=run.regret_greedy,
+        explored=run.explored,
+        optimal=run.optimal,
+        seconds=time.perf_counter() - begun,
+        volume=run.log_det_ratio,
+        counts=run.counts,
+        points=(log_spaced(terms.horizon), run.curve),
+        arms=run.arms if terms.record else None,
+        rewards=run.rewards if terms.record else None,
+        losses=run.losses if terms.record else None,
+    )
+
+
+def read_of(form: Form) -> Reads:
+    """What the base reads of the arms, with what is wrapped around it."""
+    reads = Reads(form.base.reads)
+    greedy = form.wrap.kind in (choosing.GREEDY_FIRST, choosing.COMMITS)
+    return max(reads, Reads.READS_SCORES) if greedy else reads
+
+
+def is_steady(instance: Instance) -> bool:
+    """Do all means stay as they are, and rewards come at once?"""
+    return isinstance(instance, LinearInstance) and instance.is_plain
+
+
+def stretches(instance: Any, seed: int, horizon: int) -> Iterator[Stretch]:
+    """All rounds, some at a time, with their means and arms."""
+    if not is_steady(instance):
+        yield from instance.stretches(seed, horizon)
+        return
+    for first in range(1, horizon + 1, batch.CHUNK):
+        last = min(first + batch.CHUNK - 1, horizon)
+        yield Stretch(first, last, np.array([last]), instance.means[None, :])
