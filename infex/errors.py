@@ -74,6 +74,10 @@ class CannotMerge(InfexError, ValueError):
     """Two bandits do not speak of the same problem, or what they learnt does not add up."""
 
 
+class CannotCopy(InfexError, TypeError):
+    """A policy, a problem or an estimator cannot be copied, and each run begins with a copy of it."""
+
+
 class CannotSave(InfexError, TypeError):
     """A bandit holds what a file cannot."""
 

@@ -20,6 +20,7 @@ from infex.linear.estimating import Estimator
 from infex.logs import Log
 from infex.policies.traits import Policy
 from infex.records.catalog import shown
+from infex.simulation.run_copies import own_copies
 from infex.streams import stream
 
 SPREADS_BELOW = 2.0  # rounds are fixed so far below what is expected, in standard deviations
@@ -189,8 +190,9 @@ def _some(events: DrawnEvents, places: Integers) -> DrawnEvents:
 def _run(
     log: Log, policy: Policy, events: DrawnEvents, rounds: int, seed: int, settings: dict[str, Any]
 ) -> tuple[Bandit, RetracedSteps]:
-    """One learner on some events."""
-    bandit = new_bandit(log, policy, seed=seed, **settings)
+    """One learner on some events: copies of what was given."""
+    own, estimator = own_copies(policy=policy, estimator=settings["estimator"])
+    bandit = new_bandit(log, own, seed=seed, **settings | {"estimator": estimator})
     usable = np.ones(events.rows.size, dtype=bool)
     if (events.probability > events.chance).any():
         drawn = stream(seed, "replayed").random(events.rows.size)
