@@ -26,6 +26,18 @@ class Sticky:
 sticky = Sticky()
 
 
+@dataclass
+class Counting:
+    """A policy for a study: plays arms in turn, by the number of its own choices."""
+
+    each: int = 1
+    chosen: int = field(default=0, init=False)
+
+    def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
+        self.chosen += 1
+        return infex.Choice(self.chosen // self.each % len(evidence.arms))
+
+
 class Walk:
     """A problem whose parameter goes a step whenever means are asked for."""
 

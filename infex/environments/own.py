@@ -29,8 +29,8 @@ class Environment(Protocol):
     `means` gives the mean reward of each arm in round t, (K,). `offer` gives the arms of round t, as many
     in every round. It may also have `reward(mean, rng)`, its own law of rewards, or `rewards`, `noise` and
     `degrees` as those of `LinearInstance`; `late`, how late rewards are; and `key`, a whole number that
-    names its draws beside the seed. Arms and means must follow from t and `rng` alone: they are asked for
-    by every policy that plays, and are the same for all.
+    names its draws beside the seed. Arms and means must follow from t and `rng` alone, so that they are the
+    same for every policy that plays. Each run asks a copy of the object as it was given.
 
     >>> import infex
     >>> class Peak:

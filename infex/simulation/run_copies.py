@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import numpy as np
 
-from infex.checks import DATA_KINDS, copied, settings_by_name
+from infex.checks import DATA_KINDS, copied
 from infex.environments import Instance, LinearInstance, RewardKernel
 from infex.environments.offer_sets import OfferSets
 from infex.estimators.fit_kernel import FitKernel
@@ -33,30 +35,37 @@ def own_copies(**given: Any) -> tuple[Any, ...]:
     What the objects share, their copies share. Frozen settings of infex's own that hold nothing of a user's
     are not copied.
     """
-    memo: dict[int, Any] = {}
+    fixed = {id(thing): thing for thing in given.values() if is_immutable(thing)}
+    if len(fixed) == len(given):
+        return tuple(given.values())
+    memo: dict[int, Any] = dict(fixed)
     for thing in given.values():
-        if is_immutable(thing):
-            memo[id(thing)] = thing
-        elif isinstance(thing, Instance):
+        if isinstance(thing, Instance) and id(thing) not in fixed:
             memo.update((id(part), part) for part in _read_only_arrays(thing))
     return tuple(copied(name, thing, memo) for name, thing in given.items())
 
 
 def is_immutable(thing: Any) -> bool:
     """Is it made of numbers, texts, functions and infex's own frozen settings alone?"""
-    if isinstance(thing, ATOMS) or (isinstance(thing, LinearInstance) and thing.is_plain):
-        return True
+    names = _own_settings(type(thing))
+    if names is not None:
+        plain = isinstance(thing, LinearInstance) and thing.is_plain
+        return plain or all(is_immutable(getattr(thing, name)) for name in names)
     if isinstance(thing, np.ndarray):
         return not thing.flags.writeable
-    if type(thing) is tuple:
-        return all(map(is_immutable, thing))
-    return _is_own_setting(type(thing)) and all(map(is_immutable, settings_by_name(thing).values()))
+    return all(map(is_immutable, thing)) if type(thing) is tuple else isinstance(thing, ATOMS)
 
 
-def _is_own_setting(kind: Any) -> bool:
-    """Is a class one of infex's frozen dataclasses? A subclass of one may have a state beside its fields."""
+@functools.cache
+def _own_settings(kind: Any) -> tuple[str, ...] | None:
+    """The settings of a frozen dataclass of infex's own; None of any other class.
+
+    A subclass of one may have a state beside its fields.
+    """
     parameters = vars(kind).get("__dataclass_params__")
-    return kind.__module__.startswith("infex.") and parameters is not None and bool(parameters.frozen)
+    if parameters is None or not parameters.frozen or not kind.__module__.startswith("infex."):
+        return None
+    return tuple(field.name for field in dataclasses.fields(kind) if field.init)
 
 
 def _read_only_arrays(instance: Instance) -> list[Any]:

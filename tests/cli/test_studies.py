@@ -16,6 +16,7 @@ from infex.cli.main import main
 from infex.study.entries import BEGINNING, Draft, linked
 from infex.study.sqlite_store import SQLiteStore
 from infex.study.study import Study
+from tests.stateful import Counting
 from tests.study.studies import ARMS, replayed_state, shop, state_of, url_in
 
 VISITOR = features.table({"age": (20, 80)}, {"country": ["FR", "DE"]})
@@ -110,6 +111,30 @@ def test_a_backup_of_a_live_study_is_restored_elsewhere(tmp_path: Path) -> None:
     with Study.open(new, "shop") as again:
         assert state_of(again) == before
     assert "already" in words_of("backup", url, copy, code=2)
+
+
+@pytest.mark.parametrize(
+    ("policy", "entry", "why"),
+    [
+        (
+            Counting(),
+            2,
+            "Counting decides entry 2 otherwise when it is asked twice: its `choose` must",
+        ),
+        (infex.Infex(Counting(), infex.every(2)), 4, "decides entry 4 otherwise when it is asked twice"),
+        (Counting(each=5), 6, "entry 6 was not decided so: Counting is code of yours"),
+    ],
+    ids=["alone", "base", "seldom"],
+)
+def test_verify_names_a_policy_that_changes_when_it_is_asked(
+    tmp_path: Path, policy: Any, entry: int, why: str
+) -> None:
+    with shop(tmp_path, arms=np.eye(3), policy=policy) as study:
+        for n in range(10):
+            study.tell(study.ask(f"k{n}").id, 0.5)
+    found = run("verify", url_in(tmp_path), "shop", code=1)
+    assert found["entry"] == entry
+    assert why in found["why"]
 
 
 def test_verify_names_the_first_entry_that_does_not_fit(tmp_path: Path) -> None:
