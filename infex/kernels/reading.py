@@ -259,7 +259,7 @@ def greedy_glance(board: Floats, run: Floats, numbers: Floats) -> tuple[int, int
 def glance(
     board: Floats, run: Floats, numbers: Floats, work: Floats, places: Integers
 ) -> tuple[int, int, float, float, float]:
-    """One optimistic decision: the arm, the greedy arm, both estimates, half the length of the arm's interval.
+    """One optimistic decision: the arm, the greedy arm, both estimates, half of the arm's interval.
 
     `numbers` are those of `interval_radius`; the other two have room for K.
     """

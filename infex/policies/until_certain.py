@@ -85,8 +85,9 @@ def until_certain(
 
     The bounds are those that `LinUCB` compares with this `noise`, `bound`, `delta` and `scale`. At a `scale`
     of 1 the greedy arm then is the best with probability 1 - `delta`; a smaller one stops earlier, without
-    that promise. A `delta` that is not said is 1/T where a horizon T is known, and 0.01 elsewhere. Among fixed arms exploring has stopped for good, unless arms come or go; arms that
-    change every round, and requests that offer but some, are judged in each round that is due.
+    that promise. A `delta` that is not said is 1/T where a horizon T is known, and 0.01 elsewhere. Among
+    fixed arms exploring has stopped for good, unless arms come or go; arms that change every round, and
+    requests that offer but some, are judged in each round that is due.
 
     Such a schedule depends on the data, so it is outside the threshold of the paper: the regret
     bound of INFEX and its omega(log t) speak of schedules fixed beforehand (Lee and Oh, 2025).
