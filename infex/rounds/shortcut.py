@@ -62,7 +62,8 @@ class Shortcut:
     def choosing_radius(self, evidence: Evidence) -> Radius:
         """The radius by which an optimistic base chooses, as `kernels.reading.choosing_radius` has it."""
         noise, bound, delta, scale, bonus, _ = self._numbers.tolist()
-        return scale * evidence.radii(noise, bound, delta) + bonus
+        found: Radius = scale * evidence.radii(noise, bound, delta) + bonus
+        return found
 
     def due(self, first: int, last: int) -> Integers:
         """The rounds from one to another in which the base decides."""
