@@ -88,17 +88,25 @@ function drawHead(study) {
 
 function liftFigure(held) {
   if (!held?.decisions) return figure("lift", "–", "nobody is held out");
-  const answer = make("span", {}, "");
+  const mine = here, answer = make("span", { id: "lift" }, mine.lift ?? "");
   const button = make("button", { onclick: async () => {
     button.disabled = true;
     try {
-      const lift = await here.ask(`/v1/studies/${encodeURIComponent(here.study.name)}/lift`);
-      answer.textContent = lift.difference === null ? "too few rewards" : `${number(lift.difference)} (${number(lift.low)} to ${number(lift.high)})`;
+      mine.lift = liftWords(await mine.ask(`/v1/studies/${encodeURIComponent(mine.study.name)}/lift`));
     } catch (error) {
-      answer.textContent = error.message;
+      mine.lift = error.message;
     }
+    if (here === mine) drawHead(mine.study); // what was found stays when figures are drawn anew
   } }, "compute");
   return figure("lift over the held out", answer, `${number(held.decisions)} held out`, button);
+}
+
+// The difference with its interval, or why there is none; and which share of each group has a reward.
+function liftWords(lift) {
+  const percent = (share) => (share === null ? "–" : `${number(100 * share)} %`);
+  const found = lift.problem ?? `${number(lift.difference)} (${number(lift.low)} to ${number(lift.high)}).`;
+  const left = lift.left_out ? ` ${number(lift.left_out)} decisions still wait and are left out.` : "";
+  return `${found} Rewards: ${percent(lift.share)} of decisions, ${percent(lift.held_share)} of those held out.${left}`;
 }
 
 function cumulated(values) {

@@ -221,10 +221,12 @@ class Study:
     def lift(self, confidence: float = 0.95) -> Lift:
         """What the study gains over those who are held out: the difference of mean rewards, and its interval.
 
-        All of the journal is read.
+        Where rewards are missing there may be none: `problem` says why, and what to do; see `Lift` for the
+        rule. All of the journal is read.
         """
         self.flush()
-        return lift_of(self._desk.store.read(self.name, BEGINNING), confidence)
+        entries = self._desk.store.read(self.name, BEGINNING)
+        return lift_of(entries, self._desk.standing.rules, self._desk.now(), confidence)
 
     def amend(
         self,

@@ -123,6 +123,20 @@ def held(shop: Shop) -> int:
 
 
 @pytest.mark.browser
+def test_lift_says_which_rewards_are_missing_and_what_to_do(shop: Shop) -> None:
+    with browser.tab(shop.driver) as driver:
+        enter(driver, shop, shop.reader, "#/study/pricing")
+        press(driver, "dl.figures button")
+        said = "return document.querySelector('#lift').textContent"
+        browser.wait(driver, lambda: bool(driver.execute_script(said)))
+        words = driver.execute_script(said)
+        assert "this study has no `wait`" in words
+        assert "0 where nothing came of it" in words
+        assert "% of those held out" in words
+        assert is_as_wide_as_the_window(driver)
+
+
+@pytest.mark.browser
 def test_what_happens_arrives_by_itself(shop: Shop) -> None:
     with browser.tab(shop.driver) as driver:
         enter(driver, shop, shop.reader, "#/study/pricing")

@@ -81,9 +81,11 @@ def test_the_fixed_policy_may_be_one_arm_or_that_of_a_frozen_state(tmp_path: Pat
 
 
 def test_lift_is_the_difference_of_means_with_units_as_draws(tmp_path: Path) -> None:
-    with shop(tmp_path, holdout=0.3, **BETTER) as study:
+    clock = Clock()
+    with shop(tmp_path, clock=clock, wait="1 day", holdout=0.3, **BETTER) as study:
         decisions = fill(study, 400)
         study.correct("k1", 0.9)
+        clock.now += 86_401
         found = study.lift()
         sides: dict[bool, dict[str, list[float]]] = {True: {}, False: {}}
         for n in range(400):
