@@ -70,8 +70,9 @@ NO_PARTS: Mapping[str, float] = MappingProxyType({})
 class Case(msgspec.Struct, gc=False):
     """A decision, what was asked for it (as a digest), and its reward as far as there is one.
 
-    `on` is what its reward is learnt on. `number` is the entry of its last change, `decided` that of its
-    decision. `reward` is what counts now, None for none; `late` is one that came too late.
+    `on` is what its reward is learnt on, as arms and features were when it was decided or, if that is later,
+    after the entry `on_since`. `number` is the entry of its last change, `decided` that of its decision.
+    `reward` is what counts now, None for none; `late` is one that came too late.
     """
 
     decision: Decision | None
@@ -90,6 +91,7 @@ class Case(msgspec.Struct, gc=False):
     late: float | None = None
     parts: Mapping[str, float] = NO_PARTS
     held: bool = False
+    on_since: int = 0
 
     @property
     def is_open(self) -> bool:

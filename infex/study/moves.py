@@ -272,7 +272,8 @@ def correct_one(desk: Desk, key: str, content: RewardContent) -> tuple[RewardSta
         return case.state, case.number
     if case.reward is None and not case.held:
         bandit = desk.standing.bandit
-        content = _numbered(content, prepared(bandit, case.decision, content.reward, 1.0, case.on))
+        on = desk.standing.placed(case).on
+        content = _numbered(content, prepared(bandit, case.decision, content.reward, 1.0, on))
     return _enter(desk, EntryKind.CORRECTION, key, case, now, content)
 
 
