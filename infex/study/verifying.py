@@ -13,7 +13,7 @@ from infex.study.contents import DecisionContent, HeldContent, content_of, decid
 from infex.study.entries import BEGINNING, HASH_SIZE, Entry, Mark
 from infex.study.explaining_cases import decides_again
 from infex.study.holding_out import held_decision
-from infex.study.opening import begun_standing
+from infex.study.opening import begun_standing, missing_entries
 from infex.study.standing import Standing
 from infex.study.store import Store
 
@@ -42,8 +42,12 @@ class JournalVerdict(NamedTuple):
 def verdict_of(
     store: Store, name: str, given: Mapping[str, object], checkpoint: str | None = None
 ) -> JournalVerdict:
-    """Replays all of a journal, decides every decision once more, and compares."""
+    """Replays all of a journal, decides every decision once more, and compares.
+
+    Entries must also be those of the checkpoint, and of snapshots that are kept beside the journal.
+    """
     kept = None if checkpoint is None else mark_of(checkpoint)
+    snapshots = [snapshot.mark for snapshot in store.snapshots(name)]  # before the journal, which may grow
     walk, mark = JournalWalk(), BEGINNING
     entry, why = None, ""
     try:
@@ -52,6 +56,9 @@ def verdict_of(
             if kept is not None and mark.number == kept.number and mark != kept:
                 entry, why = mark.number, f"entry {mark.number} is not that of the checkpoint"
                 break
+            if any(mark.number == known.number and mark != known for known in snapshots):
+                entry, why = mark.number, f"entry {mark.number} is not the one of which a snapshot is kept"
+                break
             if not walk.take(store, name, given, each):
                 entry, why = each.number, f"entry {each.number} was not decided so"
                 break
@@ -59,6 +66,8 @@ def verdict_of(
         entry, why = mark.number + 1, str(error)
     if entry is None and kept is not None and mark.number < kept.number:
         entry, why = mark.number + 1, f"the journal ends at entry {mark.number}, before the checkpoint"
+    if entry is None and (missing := missing_entries(name, mark, snapshots)) is not None:
+        entry, why = mark.number + 1, missing
     return JournalVerdict(
         entry, why, mark.number, walk.decisions, walk.proven, walk.unproven, checkpoint_of(mark)
     )

@@ -371,6 +371,22 @@ def test_a_study_that_cannot_be_opened_is_named_and_others_are_served(tmp_path: 
         assert call("POST", "/v1/studies/other/decisions", {"key": "a", "context": CONTEXT}).status == 200
 
 
+def test_a_study_whose_last_entries_are_missing_is_not_served(tmp_path: Path) -> None:
+    with running(tmp_path) as call:
+        call("POST", "/v1/studies", PRICING)
+        for number in range(5):
+            ask(call, f"a{number}")
+    import apsw
+
+    connection = apsw.Connection(str(tmp_path / "shop.db"))
+    connection.execute("delete from entries where number > 4")
+    connection.close()
+    with running(tmp_path) as call:
+        reply = ask(call, "b")
+        assert (reply.status, reply.json["error"]) == (503, "DamagedJournal")
+        assert "ends at entry 4, and a snapshot of entry 6 is kept beside it" in reply.json["message"]
+
+
 def test_figures_for_prometheus_are_those_of_the_studies(tmp_path: Path) -> None:
     with running(tmp_path) as call:
         call("POST", "/v1/studies", PRICING)
