@@ -18,9 +18,9 @@ from infex.study.contents import (
     RewardContent,
     content_of,
     decided_from,
+    held_decision_from,
 )
 from infex.study.entries import Entry, refuse_changed
-from infex.study.holding_out import held_out
 from infex.study.plain_requests import digest_of
 
 
@@ -192,6 +192,6 @@ def begun_case(key: str, entry: Entry) -> Case:
 
 def held_case(key: str, unit: str, at: int, number: int, content: HeldContent) -> Case:
     """The case of somebody who is held out."""
-    decision = held_out(key, content.t, content.arm, content.label, content.probability)
+    decision = held_decision_from(key, content)
     digest = digest_of(bytes(content.request), unit)
     return Case(decision, None, digest, unit, at, number, number, held=True)

@@ -297,4 +297,5 @@ def _held(case: Case) -> list[Any] | None:
     decision = case.decision
     if not case.held or decision is None:
         return None
-    return [decision.t, decision.arm, decision.label, decision.probability]
+    d = decision
+    return [d.t, d.arm, d.label, d.probability, d.greedy, d.estimate, d.low, d.high]

@@ -248,7 +248,13 @@ class Study:
         return self._desk.look(lambda: self._desk.standing.bandit.exploration())
 
     def metrics(self) -> dict[str, Any]:
-        """Figures for operations, as plain numbers: decisions, rewards by state, delay, exploration, days."""
+        """Figures for operations, as plain numbers: decisions, rewards by state, delay, exploration, days.
+
+        `decisions`, `states` (which add up to them) and `pending_by_age` count all decisions, also those for
+        units that are held out; `held_out` counts these alone. `rounds` counts the decisions of the policy,
+        without those held out, and so do all other figures: `delay`, `exploration`, `reasons`, `days`,
+        `residuals`.
+        """
         return self._desk.look(lambda: figures_of(self._desk.standing, self._desk.now())).whole()
 
     def lift(self, confidence: float = 0.95) -> Lift:

@@ -11,8 +11,7 @@ from infex.errors import DamagedJournal, InfexError, InvalidSetting
 from infex.study.cases import EntryKind
 from infex.study.contents import DecisionContent, HeldContent, content_of, decided_from
 from infex.study.entries import BEGINNING, HASH_SIZE, Entry, Mark
-from infex.study.explaining_cases import decides_again
-from infex.study.holding_out import held_decision
+from infex.study.explaining_cases import decides_again, holds_out_again
 from infex.study.opening import begun_standing, missing_entries
 from infex.study.standing import Standing
 from infex.study.store import Store
@@ -102,7 +101,8 @@ class JournalWalk:
     def _decides(self, standing: Standing, entry: Entry, data: bytes) -> bool | None:
         try:
             if entry.kind == EntryKind.HELD:
-                return self._holds_out(standing, entry, content_of(HeldContent, entry.number, data))
+                held = content_of(HeldContent, entry.number, data)
+                return holds_out_again(standing, entry.key, held, msgspec.json.decode(held.request))
             content = content_of(DecisionContent, entry.number, data)
             request = msgspec.json.decode(content.request)
             return decides_again(standing, entry.key, decided_from(entry.key, content), content, request)
@@ -110,14 +110,6 @@ class JournalWalk:
             raise
         except (InfexError, KeyError, TypeError, ValueError) as error:
             raise DamagedJournal(f"entry {entry.number} cannot be decided once more: {error}") from error
-
-    def _holds_out(self, standing: Standing, entry: Entry, content: HeldContent) -> bool | None:
-        if standing.is_erased_after(standing.number):
-            return None
-        request = msgspec.json.decode(content.request)
-        way = standing.rules.holdout_policy
-        again = held_decision(standing.bandit, standing.frozen, way, entry.key, request)
-        return (again.t, again.arm, again.label) == (content.t, content.arm, content.label)
 
 
 def checkpoint_of(mark: Mark) -> str:

@@ -161,15 +161,17 @@ def test_export_writes_the_schema_of_logs(tmp_path: Path) -> None:
             found = study.explain(row["id"], contents=True, prove=False)
             decision = found.decision
             assert decision is not None
-            assert (row["round"], row["arm"], row["label"]) == (decision.t, decision.arm, decision.label)
+            held = decision.reason == "held out"
+            assert row["held_out"] == held
+            assert (row["arm"], row["label"]) == (decision.arm, decision.label)
+            assert held or row["round"] == decision.t
             assert (row["reward"], row["unit"], row["explored"]) == (
                 found.reward,
                 found.unit,
                 decision.explored,
             )
-            assert (row["probability"], row["chance"], row["greedy"]) == (
-                decision.probability, decision.chance, decision.greedy,
-            )  # fmt: skip
+            assert (row["probability"], row["greedy"]) == (decision.probability, decision.greedy)
+            assert row["chance"] == (None if held else decision.chance)
             assert row["time"] == found.at
             assert found.request is not None
             np.testing.assert_array_equal(row["context"], VISITOR.encode(found.request["context"]).vector)

@@ -538,7 +538,7 @@ def test_metrics_are_plain_numbers(tmp_path: Path) -> None:
     assert found["exploration"]["done"] == 2
     assert found["reasons"] == {"greedy": 8, "scheduled": 2}
     day = found["days"]["2023-11-14"]
-    assert (day["decisions"], day["explored"], day["rewards"], day["mean_reward"]) == (10, 2, 4, 0.75)
+    assert (day["rounds"], day["explored"], day["rewards"], day["mean_reward"]) == (10, 2, 4, 0.75)
     assert day["calibration"] == 0.75  # nothing was known when they were decided
 
 
