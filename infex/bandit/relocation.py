@@ -43,9 +43,9 @@ class ArmsRemoved(NamedTuple):
     @classmethod
     def of(cls, kept: Integers, before: Fixed | Mapped, columns: Floats) -> Self:
         """Of the arms `before`, those at the places `kept` stay; `columns` are the fixed ones, (d, K)."""
-        fixed = isinstance(before, Fixed)
-        gone = np.setdiff1d(np.arange(columns.shape[1] if fixed else before.features.count), kept)
-        rows = columns[:, gone].T.tolist() if fixed else []
+        count = before.features.count if isinstance(before, Mapped) else columns.shape[1]
+        gone = np.setdiff1d(np.arange(count), kept)
+        rows = columns[:, gone].T.tolist() if isinstance(before, Fixed) else []
         return cls(tuple(gone.tolist()), tuple(map(tuple, rows)))
 
     def place(self, arm: int) -> int:

@@ -109,8 +109,11 @@ def explanation_of(
     told = _what_became(key, case, contents)
     if case.decision is None or entries[0].content is None:
         return Explanation(**told)
-    kind = HeldContent if case.held else DecisionContent
-    content = content_of(kind, entries[0].number, entries[0].content)
+    content: DecisionContent | HeldContent
+    if case.held:
+        content = content_of(HeldContent, entries[0].number, entries[0].content)
+    else:
+        content = content_of(DecisionContent, entries[0].number, entries[0].content)
     request = msgspec.json.decode(content.request)
     told |= {"software": content.by, "request": request if contents else None}
     if isinstance(content, DecisionContent):

@@ -98,7 +98,7 @@ def test_evaluation_judges_the_policy_by_its_own_rounds_and_others_by_those_held
 
 def test_one_arm_that_those_held_out_got_for_sure_says_nothing_of_others(tmp_path: Path) -> None:
     log, decisions, rewards = exported(tmp_path, holdout_policy={"arm": 1})
-    alone = log.take(log.held_out)  # type: ignore[arg-type]
+    alone = log.take(log.held_out)
     assert set(alone.probability.tolist()) == {1.0}  # type: ignore[union-attr]
     held = [reward for key, reward in rewards.items() if decisions[key].reason == "held out"]
     assert evaluate(alone, {"b": 1}, way="weights")["b"].value == pytest.approx(np.mean(held))
