@@ -50,6 +50,7 @@ READABLE_FORMS = ("infex", "table", "csv", "dsjson", "cb_adf", "obp", "eppo")
 @click.option("--reward", default="reward", show_default=True, help="Column of rewards.")
 @click.option("--probability", default="probability", show_default=True, help="Column of probabilities.")
 @click.option("--context", multiple=True, metavar="COLUMN", help="Columns of the context.")
+@click.option("--held-out", is_flag=True, help="Judge by the decisions for those held out alone.")
 @click.option("--sort", is_flag=True, help="Bring rows into the order of rounds.")
 @click.option("--json", "wants_json", is_flag=True, help="Print JSON.")
 @click.option("--page", type=FILE, help="Write a page, as in --page evaluation.html.")
@@ -79,9 +80,14 @@ def _read(path: Path, asked: dict[str, Any]) -> Log:
 
     columns = {name: asked[name] for name in ("arm", "reward", "probability", "context", "sort", "form")}
     try:
-        return read(path, **columns)
+        log = read(path, **columns)
     except FileNotFoundError:
         raise InvalidLog(f"{path}: there is no such file") from None
+    if not asked["held_out"]:
+        return log
+    if log.held_out is None or not log.held_out.any():
+        raise InvalidLog(f"{path}: none of its decisions is for somebody who is held out")
+    return log.take(log.held_out)
 
 
 def _check(log: Log, asked: dict[str, Any], wants_json: bool) -> None:

@@ -128,13 +128,17 @@ def _offered(offer: dict[str, Any], played: bool) -> str:
 @click.option("--out", type=FILE, required=True, help="A file of Parquet.")
 @_json
 def export(url: str, name: str, out: Path, json_wanted: bool) -> None:
-    """Writes all decisions with their rewards as a log in Parquet."""
+    """Writes all decisions with their rewards as a log in Parquet.
+
+    The column held_out says which were for units that are held out.
+    """
     from infex.study.exporting import export as write
     from infex.study.inspecting import reading
 
     with reading(url, name) as store:
-        count = write(store, name, {}, out)
-    _say({"rows": count, "file": str(out)}, json_wanted, [f"{count} decisions in {out}"])
+        count, held = write(store, name, {}, out)
+    words = f"{count} decisions in {out}, {held} of them for units that are held out"
+    _say({"rows": count, "held_out": held, "file": str(out)}, json_wanted, [words])
 
 
 @study.command()

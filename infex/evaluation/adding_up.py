@@ -16,7 +16,7 @@ from infex.errors import InvalidLog, InvalidTarget
 from infex.evaluation import intervals
 from infex.evaluation.designs import Design, design_of, law_in
 from infex.evaluation.intervals import Bounds
-from infex.evaluation.log_arguments import confidence_level, reward_range
+from infex.evaluation.log_arguments import confidence_level, own_part, reward_range
 from infex.evaluation.log_model import LogModel, model_of
 from infex.evaluation.supporting import MOST_MISSING
 from infex.evaluation.targets import TargetPolicy, targets_of
@@ -114,6 +114,7 @@ def part_sums(log: Log, targets: object) -> PartSums:
     >>> (part_sums(part, {"first": 0}) + part_sums(part, {"first": 0})).rounds
     4
     """
+    log = own_part(log)
     looks, design = looks_of(log), design_of(log)
     wanted = targets_of(targets, log, looks, np.zeros(looks.dim))
     whole = [each.name for each in wanted if each.needs_whole]

@@ -59,6 +59,9 @@ def evaluate(
 
     `confidence` is that of every interval.
 
+    Decisions for those held out (`log.held_out`) are left out, as a fixed rule took them, unless there are no
+    others: `evaluate(log.take(log.held_out), ...)` judges by these alone, with the chances of that rule.
+
     >>> from infex.evaluation import Log, logged
     >>> log = Log(arm=[0, 1] * 100, reward=[1.0, 0.0] * 100, probability=[0.5] * 200)
     >>> found = evaluate(log, {"first": 0, "now": logged}, rewards=(0, 1), way="ratio")

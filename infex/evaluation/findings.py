@@ -23,8 +23,16 @@ STRETCHES = 10  # of rounds, that residuals are compared over, where there are n
 
 def of_log(work: Groundwork) -> tuple[LogFinding, ...]:
     """What concerns all targets."""
-    found = [*_missing(work), *_covered(work), *_shares(work), *_drift(work), *_looks(work)]
+    found = [*_held_out(work), *_missing(work), *_covered(work), *_shares(work), *_drift(work), *_looks(work)]
     return tuple(found)
+
+
+def _held_out(work: Groundwork) -> list[LogFinding]:
+    if not work.held_out:
+        return []
+    words = f"{work.held_out:,} decisions for those held out are left out: a fixed rule took them; "
+    words += "log.take(log.held_out) is a log of these alone, by which policies can be judged too"
+    return [LogFinding("held out", words, warns=False)]
 
 
 def of_target(work: Groundwork, rounds: TargetRounds, drawn: Drawn, *, modelled: bool) -> list[LogFinding]:

@@ -74,7 +74,7 @@ def learn(
     )
     far = real("pessimism", pessimism, least=0) * work.model.ellipsoid.radius
     inverse = np.asarray(np.linalg.inv(work.model.ellipsoid.gram), dtype=np.float64)
-    policy = PessimisticPolicy(work.model.theta, inverse, far, Taught.by(log))
+    policy = PessimisticPolicy(work.model.theta, inverse, far, Taught.by(work.log))
     mine = rounds_of(target_of("learnt", policy, work.log, work.looks, work.model.theta), work).mean_row
     theirs = rounds_of(target_of("logged", logged, work.log, work.looks, work.model.theta), work).mean_row
     found: Bounds = work.model.bounds(mine)

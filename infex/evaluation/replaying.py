@@ -130,7 +130,7 @@ def reach(log: Log) -> Reach:
     >>> reach(Log(arm=[0, 1] * 50, reward=[0.0] * 100, probability=[0.5] * 100)).rounds
     50
     """
-    events = drawn_events(log)
+    events = drawn_events(log.without_held_out())
     return Reach(events=int(events.rows.size), chance=events.chance)
 
 
@@ -165,7 +165,7 @@ def replay(
     >>> found.accepted, int(found.explored.sum()), bool(found.mean > log.reward.mean())
     (150, 7, True)
     """
-    log = log if features is None else replace(log, features=features)
+    log = log.without_held_out() if features is None else replace(log.without_held_out(), features=features)
     events = drawn_events(log)
     count = whole("parts", parts, least=1)
     whole_log = Reach(events=events.rows.size, chance=events.chance)

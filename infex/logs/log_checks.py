@@ -18,7 +18,7 @@ LEAST_CHANCE = 1e-100  # whose weight has a square
 AGREE_WITHIN = 1e-3  # of itself, by which two accounts of a chance may differ: some are printed short
 LAW_ROUNDING = 1e-9  # by which a law may miss 1
 KINDS_TAKEN: dict[type, str] = {np.int64: "iu", np.float64: "iuf", bool: "b"}
-SINGLE = ("arm", "reward", "probability", "chance", "law", "explored", "greedy", "kept")
+SINGLE = ("arm", "reward", "probability", "chance", "law", "explored", "greedy", "kept", "held_out")
 LOOSE = ("unit", "stream", "time", "reward_time")  # of any kind
 Columns = dict[str, Any]
 

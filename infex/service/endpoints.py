@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
 from typing import final
 
 import msgspec
@@ -169,12 +170,15 @@ class Endpoints:
         return await self._once(request, body, work)
 
     async def preview(self, request: HttpRequest) -> HttpAnswer:
-        """How many explorations a policy would make in the next day, without changing anything."""
+        """How many explorations a policy would make in about a day, without changing anything.
+
+        `rounds` is how many rounds that is, `basis` says where this number comes from.
+        """
         asked: PreviewRequest = PREVIEW_DECODER.read(await request.body())
         calls = await self._calls(request)
         policy = thing_of(asked.policy)
-        view = self.studies.view(calls.study.name)
-        answer = await asyncio.to_thread(previewed, calls.study, view, policy, asked.policy)
+        today = datetime.now(UTC).date()
+        answer = await asyncio.to_thread(previewed, calls.study, policy, asked.policy, today)
         return said(answer)
 
     async def past(self, request: HttpRequest) -> HttpAnswer:
@@ -185,7 +189,10 @@ class Endpoints:
         return said(past | {"planned": line})
 
     async def latest(self, request: HttpRequest) -> HttpAnswer:
-        """The latest decisions, newest first; `arm`, `reason`, `explored` and `state` choose among them."""
+        """The latest decisions, newest first; `arm`, `reason`, `explored` and `state` choose among them.
+
+        Those for units that are held out are not among them.
+        """
         wanted = request.query
         explored = {"true": True, "false": False}.get(wanted.get("explored", ""))
         fields = {name: wanted.get(name) for name in ("arm", "reason", "state")}

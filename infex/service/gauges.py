@@ -127,7 +127,12 @@ Seen = list[tuple[str, int, dict[str, Any]]]
 
 
 def _counts(seen: Seen) -> Iterator[Metric]:
-    decisions = CounterMetricFamily("infex_decisions", "Decisions taken.", labels=["study"])
+    decisions = CounterMetricFamily(
+        "infex_decisions", "Decisions taken, those held out included.", labels=["study"]
+    )
+    held = CounterMetricFamily(
+        "infex_decisions_held_out", "Decisions for units that are held out.", labels=["study"]
+    )
     explored = CounterMetricFamily(
         "infex_explorations",
         "Explorations planned, done, skipped, and really different.",
@@ -136,9 +141,12 @@ def _counts(seen: Seen) -> Iterator[Metric]:
     cost = GaugeMetricFamily(
         "infex_exploration_cost", "Summed estimated loss of exploring.", labels=["study"]
     )
-    reasons = CounterMetricFamily("infex_reasons", "Decisions by their reason.", labels=["study", "reason"])
+    reasons = CounterMetricFamily(
+        "infex_reasons", "Decisions by their reason, without those held out.", labels=["study", "reason"]
+    )
     for name, _, figures in seen:
         decisions.add_metric([name], figures["decisions"])
+        held.add_metric([name], figures["held_out"]["decisions"])
         spent = figures["exploration"]
         for what in ("planned", "done", "skipped", "made_up", "owed", "dropped", "different"):
             if spent[what] is not None:
@@ -146,17 +154,23 @@ def _counts(seen: Seen) -> Iterator[Metric]:
         cost.add_metric([name], spent["cost"])
         for reason, count in figures["reasons"].items():
             reasons.add_metric([name, reason], count)
-    yield from (decisions, explored, cost, reasons)
+    yield from (decisions, held, explored, cost, reasons)
 
 
 def _rewards(seen: Seen) -> Iterator[Metric]:
     states = GaugeMetricFamily(
-        "infex_decisions_by_state", "Decisions by the state of their reward.", labels=["study", "state"]
+        "infex_decisions_by_state",
+        "Decisions by the state of their reward, those held out included; they add up to infex_decisions.",
+        labels=["study", "state"],
     )
     ages = GaugeMetricFamily(
-        "infex_pending_by_age", "Pending decisions, by age in seconds up to `age`.", labels=["study", "age"]
+        "infex_pending_by_age",
+        "Pending decisions, those held out included, by age in seconds up to `age`.",
+        labels=["study", "age"],
     )
-    delays = HistogramMetricFamily("infex_reward_delay_seconds", "From decision to reward.", labels=["study"])
+    delays = HistogramMetricFamily(
+        "infex_reward_delay_seconds", "From decision to reward, without those held out.", labels=["study"]
+    )
     for name, _, figures in seen:
         for state, count in figures["states"].items():
             states.add_metric([name, state], count)
@@ -177,7 +191,9 @@ def _buckets(delay: dict[str, Any]) -> tuple[list[tuple[str, float]], float]:
 
 def _estimates(seen: Seen) -> Iterator[Metric]:
     mean = GaugeMetricFamily(
-        "infex_mean_reward", "Mean reward of the last day's decisions.", labels=["study"]
+        "infex_mean_reward",
+        "Mean reward of the last day's decisions, without those held out.",
+        labels=["study"],
     )
     calibration = GaugeMetricFamily(
         "infex_calibration", "Mean reward minus mean estimate, of the last day.", labels=["study"]

@@ -13,9 +13,8 @@ from infex.policies.traits import Policy, traits_of
 from infex.study.cases import EntryKind
 from infex.study.contents import DecisionContent, HeldContent, content_of, decided_from
 from infex.study.entries import BEGINNING, HASH_SIZE, Entry, Mark
-from infex.study.explaining_cases import decides_again
-from infex.study.holding_out import held_decision
-from infex.study.opening import begun_standing
+from infex.study.explaining_cases import decides_again, holds_out_again
+from infex.study.opening import begun_standing, missing_entries
 from infex.study.standing import Standing
 from infex.study.store import Store
 
@@ -44,8 +43,12 @@ class JournalVerdict(NamedTuple):
 def verdict_of(
     store: Store, name: str, given: Mapping[str, object], checkpoint: str | None = None
 ) -> JournalVerdict:
-    """Replays all of a journal, decides every decision once more, and compares."""
+    """Replays all of a journal, decides every decision once more, and compares.
+
+    Entries must also be those of the checkpoint, and of snapshots that are kept beside the journal.
+    """
     kept = None if checkpoint is None else mark_of(checkpoint)
+    snapshots = [snapshot.mark for snapshot in store.snapshots(name)]  # before the journal, which may grow
     walk, mark = JournalWalk(), BEGINNING
     entry, why = None, ""
     try:
@@ -54,6 +57,9 @@ def verdict_of(
             if kept is not None and mark.number == kept.number and mark != kept:
                 entry, why = mark.number, f"entry {mark.number} is not that of the checkpoint"
                 break
+            if any(mark.number == known.number and mark != known for known in snapshots):
+                entry, why = mark.number, f"entry {mark.number} is not the one of which a snapshot is kept"
+                break
             if not walk.take(store, name, given, each):
                 entry, why = each.number, walk.why
                 break
@@ -61,6 +67,8 @@ def verdict_of(
         entry, why = mark.number + 1, str(error)
     if entry is None and kept is not None and mark.number < kept.number:
         entry, why = mark.number + 1, f"the journal ends at entry {mark.number}, before the checkpoint"
+    if entry is None and (missing := missing_entries(name, mark, snapshots)) is not None:
+        entry, why = mark.number + 1, missing
     return JournalVerdict(
         entry, why, mark.number, walk.decisions, walk.proven, walk.unproven, checkpoint_of(mark)
     )
@@ -98,7 +106,8 @@ class JournalWalk:
     def _decides(self, standing: Standing, entry: Entry, data: bytes) -> bool | None:
         try:
             if entry.kind == EntryKind.HELD:
-                return self._holds_out(standing, entry, content_of(HeldContent, entry.number, data))
+                held = content_of(HeldContent, entry.number, data)
+                return holds_out_again(standing, entry.key, held, msgspec.json.decode(held.request))
             content = content_of(DecisionContent, entry.number, data)
             request = msgspec.json.decode(content.request)
             case = standing, entry.key, decided_from(entry.key, content), content, request
@@ -112,14 +121,6 @@ class JournalWalk:
             raise
         except (InfexError, KeyError, TypeError, ValueError) as error:
             raise DamagedJournal(f"entry {entry.number} cannot be decided once more: {error}") from error
-
-    def _holds_out(self, standing: Standing, entry: Entry, content: HeldContent) -> bool | None:
-        if standing.is_erased_after(standing.number):
-            return None
-        request = msgspec.json.decode(content.request)
-        way = standing.rules.holdout_policy
-        again = held_decision(standing.bandit, standing.frozen, way, entry.key, request)
-        return (again.t, again.arm, again.label) == (content.t, content.arm, content.label)
 
 
 def _changeable(policy: Policy, number: int, decided_once: bool) -> str:
