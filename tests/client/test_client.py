@@ -158,7 +158,7 @@ def test_when_nobody_answers_the_last_greedy_arm_is_played_and_said_to_be_that()
         for _ in range(50):  # more often than there is time for
             script.then(503, {"error": "StoreFailed", "message": "full"})
         with pytest.raises(ServiceSilent, match="sent"):
-            study.ask("before any was heard of")
+            client.study("another").ask("before any was heard of")
         script.answers.clear()
         script.then(200, DECIDED)
         script.then(200, DECIDED | {"key": "b", "explored": True, "arm": 0, "label": "tea"})
@@ -173,7 +173,6 @@ def test_when_nobody_answers_the_last_greedy_arm_is_played_and_said_to_be_that()
     assert study.tell_many(["c"], [1.0]) == ["fallback"]
     for call in (
         lambda: study.tell("a", 1.0),
-        lambda: study.ask_many(["d"]),
         lambda: study.ask("e", arms=[[1.0], [2.0]]),
         lambda: client.study("other").ask("a"),
     ):
