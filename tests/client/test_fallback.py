@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import infex
+from infex.client import RemoteDecision
 from infex.client.retrying import Patience
 from infex.errors import InvalidSetting, ServiceSilent
 from tests.client.scripted import Script, scripted
@@ -216,9 +217,11 @@ def test_an_outage_costs_one_wait_and_the_service_is_tried_in_the_background(
     script.then(200, decided("back", 0))
     assert study.ask("while it is tried").fallback
     keys = (f"back {number}" for number in range(1_000_000))
-    back = until(
-        lambda: next((one for one in [study.ask(next(keys))] if not one.fallback), None), "an answer"
-    )
+
+    def answered() -> list[RemoteDecision]:
+        return [each for each in [study.ask(next(keys))] if not each.fallback]
+
+    (back,) = until(answered, "the service decides again")
     assert (back.label, clock.now) == ("tea", begun + 2 * REST)
     script.then(200, decided("next", 2))
     assert study.ask("next").label == "wine", "the outage is over"

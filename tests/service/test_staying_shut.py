@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -75,6 +76,10 @@ def status(url: str, token: str | None = None) -> int:
     return asked(url, token)[0]
 
 
+def differs(url: str, token: str, before: int) -> bool:
+    return status(url, token) != before
+
+
 def times_shut(url: str, token: str) -> float:
     found = re.search(r"^infex_shut_total (\S+)$", asked(url, token, "/metrics")[1], re.MULTILINE)
     assert found is not None
@@ -93,7 +98,7 @@ def test_a_service_with_tokens_stays_shut_when_they_are_lost_and_opens_to_new_on
         for times, (how, lose) in enumerate(LOSSES.items(), 1):
             assert (status(url), status(url, token)) == (401, 200)
             lose(file)
-            until(lambda token=token: status(url, token) != 200, "the loss is seen", process)  # type: ignore[misc]
+            until(partial(differs, url, token, 200), "the loss is seen", process)
             for _ in range(30):
                 assert (status(url), status(url, token), status(url, "infex_x_y")) == (401, 401, 401), how
             line = next_line(process)
@@ -102,7 +107,8 @@ def test_a_service_with_tokens_stays_shut_when_they_are_lost_and_opens_to_new_on
             if how != "the last one revoked":
                 take_away(file)
             token = new_token(file)
-            until(lambda token=token: status(url, token) == 200, "the new token holds", process)  # type: ignore[misc]
+            until(partial(differs, url, token, 401), "the new token holds", process)
+            assert status(url, token) == 200
             assert times_shut(url, token) == times, "and the line was one: that of the next loss is next"
 
 
