@@ -210,6 +210,26 @@ def amend(url: str, name: str, policy: str, reason: str, json_wanted: bool) -> N
     _say({"study": name, "policy": policy}, json_wanted, [f"{policy} is in force"])
 
 
+@study.command(context_settings={"ignore_unknown_options": True})  # a reward may begin with a minus
+@click.argument("url")
+@click.argument("name")
+@click.argument("key")
+@click.argument("reward", type=float)
+@click.option("--reason", default="", help="Why; it is kept in the journal.")
+@_json
+def correct(url: str, name: str, key: str, reward: float, reason: str, json_wanted: bool) -> None:
+    """Puts the reward of the decision KEY right, as if REWARD had been told in the first place.
+
+    A database of PostgreSQL may be in use meanwhile; one of SQLite must not be open in another process.
+    """
+    from infex.study.study import Study
+
+    with Study.open(url, name) as opened:
+        state = str(opened.correct(key, reward, reason=reason))
+    found = {"key": key, "reward": reward, "state": state}
+    _say(found, json_wanted, [f"{key}: the reward is {reward:g} ({state})"])
+
+
 @study.command()
 @click.argument("url")
 @click.argument("name")

@@ -69,7 +69,7 @@ class Service:
         limits = ServiceLimits() if limits is None else limits
         self.studies = OpenStudies(url, limits)
         self._endpoints = Endpoints(self.studies, limits)
-        self.gauges = Gauges(self.studies)
+        self.gauges = Gauges(self.studies, tokens)
         self.feed = Feed(self.studies, self._endpoints.glance, limits, pause)
         self.addresses = tuple(self._table())
         table, life = RouteTable(self.addresses), Router(lifespan=self._life)

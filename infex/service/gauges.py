@@ -19,6 +19,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
 from infex.service.open_studies import OpenStudies
+from infex.service.tokens import TokenFile
 
 SECONDS_EDGES = (0.002, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.5, 1.0, 5.0, 30.0)
 EDGES_AS_TEXT = (*map(str, SECONDS_EDGES), "+Inf")
@@ -29,13 +30,14 @@ MEDIA = CONTENT_TYPE_LATEST
 class Gauges:
     """All figures; a label is a study, an address or a status, never a key or a person."""
 
-    def __init__(self, studies: OpenStudies) -> None:
+    def __init__(self, studies: OpenStudies, tokens: TokenFile) -> None:
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         PlatformCollector(registry=self._registry)
         self._traffic = Traffic()
         self.answered = self._traffic.answered
         self._registry.register(self._traffic)
+        self._registry.register(TokenFigures(tokens))
         self._registry.register(StudyFigures(studies))
 
     async def text(self) -> bytes:
@@ -95,6 +97,19 @@ class Durations:
     def buckets(self) -> list[tuple[str, float]]:
         """The counts added up from the left, by their edges."""
         return list(zip(EDGES_AS_TEXT, map(float, accumulate(self._counts)), strict=True))
+
+
+@final
+class TokenFigures(Collector):
+    """How often the service was left without a valid token; nobody can read it before there is one again."""
+
+    def __init__(self, tokens: TokenFile) -> None:
+        self._tokens = tokens
+
+    def collect(self) -> Iterator[Metric]:
+        """One counter."""
+        words = "Times that no valid token was left, so that every request was refused until one was made."
+        yield CounterMetricFamily("infex_shut", words, value=self._tokens.times_shut)
 
 
 @final

@@ -56,8 +56,8 @@ class Guard:
     Their headers stand by name in `scope["infex.headers"]`.
 
     `hosts` are the names by which the service may be called; others are refused, for a page of somebody
-    else's may have its name lead here. Without any token everybody has every scope; `Service` starts so on
-    loopback alone. `life` is told when the service starts and ends.
+    else's may have its name lead here. As long as there was never a file of tokens everybody has every scope;
+    `Listening` starts so on loopback alone. `life` is told when the service starts and ends.
     """
 
     def __init__(
@@ -74,6 +74,7 @@ class Guard:
         self._inflows, self._answered = Inflows(limits), answered
         self._hosts = frozenset(host.lower().encode() for host in hosts)
         self.closing = False
+        tokens.look()  # a file that is lost before the first request was seen, so the service is shut
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Answers one request."""
@@ -136,7 +137,7 @@ class Guard:
 
     def _held(self, headers: HeadersByName) -> frozenset[Scope]:
         kind, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
-        if not token and self._tokens.is_empty:
+        if not token and self._tokens.is_open:
             _refuse_other_sites(headers)
             return EVERY_SCOPE
         scopes = self._tokens.scopes(token.strip()) if kind.lower() == "bearer" else None

@@ -17,7 +17,7 @@ from infex.service.guard import SERVICE_LOG
 from infex.service.journal_view import JournalView
 from infex.service.kept_pasts import past_table
 from infex.service.service_limits import ServiceLimits
-from infex.service.shapes import StudyRequest
+from infex.service.shapes import HoldoutArm, StudyRequest
 from infex.study.addresses import sqlite_path, studies
 from infex.study.showing import refuse_other_settings
 from infex.study.study import Study
@@ -150,6 +150,8 @@ def settings_of(request: StudyRequest, limits: ServiceLimits) -> dict[str, Any]:
     """What `Study.open` is to be given."""
     plain = {name: value for name, value in msgspec.structs.asdict(request).items() if value is not None}
     del plain["name"]
+    if isinstance(request.holdout_policy, HoldoutArm):
+        plain["holdout_policy"] = {"arm": request.holdout_policy.arm}
     for name in THINGS_BY_TEXT:
         if name in plain:
             plain[name] = thing_of(plain[name])

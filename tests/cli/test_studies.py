@@ -101,6 +101,26 @@ def test_amend_and_forget_write(tmp_path: Path) -> None:
         assert "is open already in this process" in refused
 
 
+def test_correct_puts_a_reward_right(tmp_path: Path) -> None:
+    url = url_in(tmp_path)
+    filled(tmp_path).close()
+    assert run("correct", url, "shop", "k5", "-0.25", "--reason", "the goods came back") == {
+        "key": "k5",
+        "reward": -0.25,
+        "state": "corrected",
+    }
+    assert run("explain", url, "shop", "k5")["reward"] == -0.25
+    entries = run("log", url, "shop", "--key", "k5", "--contents")
+    assert entries[-1]["content"]["reason"] == "the goods came back"
+    assert "k5: the reward is 0.5 (corrected)" in words_of("correct", url, "shop", "k5", "0.5")
+    assert run("explain", url, "shop", "k5")["reward"] == 0.5
+    assert "'nobody'" in words_of("correct", url, "shop", "nobody", "0.5", code=2)
+    with shop(tmp_path) as study:
+        assert replayed_state(study) == state_of(study)
+        refused = words_of("correct", url, "shop", "k5", "1.0", code=2)
+        assert "is open already in this process" in refused
+
+
 def test_a_backup_of_a_live_study_is_restored_elsewhere(tmp_path: Path) -> None:
     url, copy, new = url_in(tmp_path), tmp_path / "copy.db", f"sqlite:///{tmp_path}/new.db"
     with filled(tmp_path) as study:

@@ -101,11 +101,12 @@ async def never(seconds: float) -> None:
 
 
 @contextlib.contextmanager
-def running(folder: Path, limits: ServiceLimits | None = None) -> Iterator[Running]:
+def running(
+    folder: Path, limits: ServiceLimits | None = None, tokens: TokenFile | None = None
+) -> Iterator[Running]:
     """A service on a database in this folder; its tokens are in shop.db.tokens."""
-    service = Service(
-        f"sqlite:///{folder}/shop.db", TokenFile(folder / "shop.db.tokens"), ["localhost"], limits, never
-    )
+    tokens = TokenFile(folder / "shop.db.tokens") if tokens is None else tokens
+    service = Service(f"sqlite:///{folder}/shop.db", tokens, ["localhost"], limits, never)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()

@@ -297,6 +297,28 @@ def test_a_study_is_begun_once_and_other_settings_are_refused(tmp_path: Path) ->
         assert call("POST", "/v1/studies", PRICING | {"name": "x"}).status == 429
 
 
+def test_those_held_out_may_get_one_arm_by_label_or_number(tmp_path: Path) -> None:
+    with running(tmp_path) as call:
+        numbered = {"name": "numbered", "policy": "Greedy", "arms": [[1.0, 0.0], [0.0, 1.0]]}
+        for study, arm, request in (
+            (PRICING, "juice", {"key": "a", "context": CONTEXT}),
+            (numbered, 1, {"key": "a"}),
+        ):
+            body = study | {"holdout": 1, "holdout_policy": {"arm": arm}}
+            assert call("POST", "/v1/studies", body).status == 201
+            assert call("POST", "/v1/studies", body).status == 201, "the same again changes nothing"
+            decision = call("POST", f"/v1/studies/{study['name']}/decisions", request).json
+            assert (decision["arm"], decision["reason"]) == (1, "held out")
+        for wrong in ("juice", 1, {"arm": 1.5}, {"arm": "juice", "of": 1}, {}, ["juice"], None):
+            reply = call("POST", "/v1/studies", PRICING | {"name": "x", "holdout_policy": wrong})
+            assert reply.status == 422, wrong
+            assert reply.json["field"].startswith("holdout_policy"), wrong
+        schemas = call("GET", "/openapi.json").json["components"]["schemas"]
+        shown = schemas["StudyRequest"]["properties"]["holdout_policy"]
+        assert {"$ref": "#/components/schemas/HoldoutArm"} in shown["anyOf"]
+        assert schemas["HoldoutArm"]["required"] == ["arm"]
+
+
 def test_settings_that_cannot_be_are_refused_by_name(tmp_path: Path) -> None:
     with running(tmp_path) as call:
         assert call("POST", "/v1/studies", {"name": "x", "policy": "Greedy"}).status == 422
