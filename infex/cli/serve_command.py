@@ -32,19 +32,21 @@ def serve(
     infex serve --demo
     infex serve --db sqlite:///shop.db --host 0.0.0.0 --host-name bandit.example.com
     """
+    from infex.service.service_log import SERVICE_LOG, log_to_standard_error
     from infex.service.serving import Listening, serve, serve_demo
     from infex.study.addresses import without_password
 
     if (url is None) != demo:
         raise InvalidSetting("say --db URL, or --demo")
+    log_to_standard_error()
     if url is None:
-        serve_demo(host, port, lambda at: click.echo(f"infex serves a simulated shop at {at}", err=True))
+        serve_demo(host, port, lambda at: SERVICE_LOG.info("infex serves a simulated shop at %s", at))
         return
     listening = Listening(url=url, host=host, port=port, hosts=hosts, tokens=tokens)
     if not listening.token_file.listed():
-        click.echo("no token: everybody on this machine may do everything", err=True)
+        SERVICE_LOG.warning("no token: everybody on this machine may do everything")
     serve(
         listening,
-        started=lambda at: click.echo(f"infex serves {without_password(url)} at {at}", err=True),
-        compiling=lambda: click.echo("compiling what decisions need; later starts read it", err=True),
+        started=lambda at: SERVICE_LOG.info("infex serves %s at %s", without_password(url), at),
+        compiling=lambda: SERVICE_LOG.info("compiling what decisions need; later starts read it"),
     )

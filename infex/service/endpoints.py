@@ -33,6 +33,7 @@ from infex.service.shapes import (
     RewardRequest,
     StudyRequest,
 )
+from infex.service.store_health import StoreHealth
 from infex.service.study_calls import (
     amend_study,
     asked_all,
@@ -63,8 +64,8 @@ def said(answer: object, status: int = 200) -> HttpAnswer:
 class Endpoints:
     """The answers of one service; each method takes a request that the guard has let through."""
 
-    def __init__(self, studies: OpenStudies, limits: ServiceLimits) -> None:
-        self.studies, self._limits = studies, limits
+    def __init__(self, studies: OpenStudies, store: StoreHealth, limits: ServiceLimits) -> None:
+        self.studies, self._store, self._limits = studies, store, limits
         self.replays = Replays(answer_table(studies.url))
         self._proving = asyncio.Lock()  # whoever holds it reads a whole journal
 
@@ -197,9 +198,11 @@ class Endpoints:
         return said(HealthAnswer(status="alive", version=__version__))
 
     async def readyz(self, request: HttpRequest) -> HttpAnswer:
-        """Are all studies open? 503 until they are."""
-        status, word = (200, "ready") if self.studies.ready else (503, "opening")
-        return said(HealthAnswer(status=word, version=__version__), status)
+        """Are all studies open, and can the store be used? 503 while that is not so."""
+        word = (
+            "opening" if not self.studies.ready else "ready" if await self._store.is_up() else "store fails"
+        )
+        return said(HealthAnswer(status=word, version=__version__), 200 if word == "ready" else 503)
 
     def glance(self, calls: GroupedCalls) -> StudyAnswer:
         """A study as the page shows it among others."""

@@ -7,25 +7,24 @@ cannot be reached. A request without a valid token learns nothing, not even whic
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from typing import Any, NamedTuple, Protocol, final
 
-from infex.errors import InfexError
+from infex.errors import InfexError, StoreFailed
 from infex.service.answers import RefusalAnswer
 from infex.service.http_exchange import Reply, Send
 from infex.service.inflow import Inflow, Inflows, OtherSideGone, Receive, Refused
 from infex.service.refusals import refusal_of, status_of
 from infex.service.service_limits import CROWDED, ServiceLimits
+from infex.service.service_log import SERVICE_LOG
 from infex.service.tokens import Scope, TokenFile
 
 Asgi = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 Answering = Callable[[MutableMapping[str, Any], Inflow, Reply], Awaitable[None]]
 HeadersByName = Mapping[bytes, bytes]
 
-SERVICE_LOG = logging.getLogger("infex.service")
 EVERY_SCOPE = frozenset(Scope)
 SAME_SITE = (None, b"same-origin", b"none")  # what browsers say of a request of our own page
 OPEN_TO_ALL = frozenset[Scope]()
@@ -57,7 +56,8 @@ class Guard:
 
     `hosts` are the names by which the service may be called; others are refused, for a page of somebody
     else's may have its name lead here. Without any token everybody has every scope; `Service` starts so on
-    loopback alone. `life` is told when the service starts and ends.
+    loopback alone. `life` is told when the service starts and ends, `store_failed` of requests that failed
+    because the store did.
     """
 
     def __init__(
@@ -69,9 +69,10 @@ class Guard:
         hosts: Iterable[str],
         limits: ServiceLimits,
         answered: Answered,
+        store_failed: Callable[[StoreFailed], None],
     ) -> None:
         self._inner, self._life, self._needs, self._tokens = inner, life, needs, tokens
-        self._inflows, self._answered = Inflows(limits), answered
+        self._inflows, self._answered, self._store_failed = Inflows(limits), answered, store_failed
         self._hosts = frozenset(host.lower().encode() for host in hosts)
         self.closing = False
 
@@ -103,6 +104,8 @@ class Guard:
         except Refused as refused:
             await reply.refuse(refused.status, refused.body, closing=CROWDED in scope)
         except InfexError as error:
+            if isinstance(error, StoreFailed):
+                self._store_failed(error)
             await reply.refuse(status_of(error), refusal_of(error))
         except OtherSideGone:
             return

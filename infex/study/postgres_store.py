@@ -263,4 +263,5 @@ def _named() -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        raise StoreFailed(f"PostgreSQL: {str(error).strip() or type(error).__name__}") from error
+        first, *_ = str(error).strip().splitlines() or [type(error).__name__]  # what follows may tell of rows
+        raise StoreFailed(f"PostgreSQL: {first}") from error
