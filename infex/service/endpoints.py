@@ -20,7 +20,6 @@ from infex.service.answers import (
 from infex.service.glances import glance, planned_line, previewed
 from infex.service.grouped_calls import GroupedCalls
 from infex.service.http_exchange import NOT_KEPT, HttpAnswer, HttpRequest
-from infex.service.kept_answers import answer_table, place_of
 from infex.service.open_studies import OpenStudies, thing_of
 from infex.service.parsing import StrictDecoder
 from infex.service.plain_answers import plain_figures
@@ -43,6 +42,7 @@ from infex.service.study_calls import (
     told_all,
     told_one,
 )
+from infex.study.kept_answers import answer_table, place_of
 from infex.study.showing import new_count, pending_count
 from infex.version import __version__
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
+import warnings
 from typing import final
+
+from infex.errors import InfexWarning
 
 SERVICE_LOG = logging.getLogger("infex.service")
 
@@ -35,4 +38,5 @@ def log_to_standard_error() -> None:
     handler.setFormatter(LogLines())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.captureWarnings(True)
+    warnings.simplefilter("once", InfexWarning)
     SERVICE_LOG.setLevel(logging.INFO)

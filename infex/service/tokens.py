@@ -21,12 +21,11 @@ import msgspec
 
 from infex.checks import one_of
 from infex.errors import DamagedFile, InvalidSetting, UnknownToken
-from infex.files import replace
+from infex.files import OWNER_ALONE, replace
 
 TOKEN_FILE_VERSION = 1
 SECRET_BYTES = 32
 TOKEN_START = "infex"
-OWNER_ALONE = 0o600
 NO_TOKEN = hashlib.sha256(b"").hexdigest()  # compared with where an id is not known, to take the same time
 
 

@@ -173,8 +173,8 @@ def test_a_service_on_a_full_disk(tmp_path: Path) -> None:
         service.end()
 
 
-@pytest.mark.parametrize("content", [None, b"no database" * 1000], ids=["gone", "another"])
-def test_a_service_whose_file_is_not_there_any_more(tmp_path: Path, content: bytes | None) -> None:
+@pytest.mark.parametrize("unreadable", [False, True], ids=["gone", "unreadable"])
+def test_a_service_whose_file_is_gone_or_cannot_be_read(tmp_path: Path, unreadable: bool) -> None:
     with running(tmp_path) as call:
         assert call("POST", "/v1/studies", PRICING).status == 201
         assert call("POST", DECISIONS, {"key": "a", "context": CONTEXT}).status == 200
@@ -185,9 +185,11 @@ def test_a_service_whose_file_is_not_there_any_more(tmp_path: Path, content: byt
         until(lambda: ready() == 200, "it is ready")
         file, aside = tmp_path / "shop.db", tmp_path / "aside"
         file.rename(aside)
-        if content is not None:
-            file.write_bytes(content)
+        if unreadable:
+            file.mkdir()  # which nobody can read as a file, not even root
         until(lambda: ready() == 503, "it is not ready without its file")
         assert sample(call("GET", "/metrics"), "infex_store_up") == 0.0
-        aside.replace(file)
+        if unreadable:
+            file.rmdir()
+        aside.rename(file)
         until(lambda: ready() == 200, "it is ready again")
