@@ -213,7 +213,10 @@ def amend(url: str, name: str, policy: str, reason: str, json_wanted: bool) -> N
 @click.option("--reason", default="", help="Why; it is kept in the journal.")
 @_json
 def forget(url: str, name: str, unit: str, reason: str, json_wanted: bool) -> None:
-    """Erases all that is kept of UNIT."""
+    """Erases all that is kept of UNIT, and the answers that a service keeps of its decisions.
+
+    The keys of its decisions stay in the journal.
+    """
     from infex.study.study import Study
 
     with Study.open(url, name) as opened:

@@ -17,7 +17,7 @@ from infex.service.answers import RefusalAnswer
 from infex.service.http_exchange import Reply, Send
 from infex.service.inflow import Inflow, Inflows, OtherSideGone, Receive, Refused
 from infex.service.refusals import refusal_of, status_of
-from infex.service.service_limits import CROWDED, ServiceLimits
+from infex.service.service_limits import CROWDED, MOST_HEAD, ServiceLimits
 from infex.service.service_log import SERVICE_LOG
 from infex.service.tokens import Scope, TokenFile
 
@@ -27,6 +27,7 @@ HeadersByName = Mapping[bytes, bytes]
 
 EVERY_SCOPE = frozenset(Scope)
 SAME_SITE = (None, b"same-origin", b"none")  # what browsers say of a request of our own page
+LETTERS_OF_A_HEADER = len(": \r\n")
 OPEN_TO_ALL = frozenset[Scope]()
 
 
@@ -121,6 +122,7 @@ class Guard:
 
     def _admitted(self, scope: MutableMapping[str, Any], needed: frozenset[Scope] | None) -> frozenset[Scope]:
         """The scopes of whoever asks; Refused if they are too few."""
+        _refuse_large_head(scope)
         scope["infex.headers"] = headers = dict[bytes, bytes](scope["headers"])
         self._refuse_host(headers.get(b"host", b""))
         if needed is OPEN_TO_ALL:
@@ -154,6 +156,16 @@ class Guard:
             raise Refused(
                 421, "OtherHost", "the service is not known by this name", "--host-name NAME", "Host"
             )
+
+
+def _refuse_large_head(scope: MutableMapping[str, Any]) -> None:
+    """Refuses a request whose line and headers have too many bytes."""
+    line = len(scope["method"]) + len(scope["raw_path"]) + len(scope["query_string"])
+    headers = sum(len(name) + len(value) + LETTERS_OF_A_HEADER for name, value in scope["headers"])
+    if line + headers > MOST_HEAD:
+        raise Refused(
+            431, "HeadTooLarge", "the head of the request is too large", f"at most {MOST_HEAD} bytes"
+        )
 
 
 def _refuse_other_sites(headers: HeadersByName) -> None:
