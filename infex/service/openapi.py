@@ -27,8 +27,8 @@ REFUSALS = {
     "422": "A field is wrong, or the key has another request already.",
     "429": "Too much waits: the same later.",
     "431": "The line and headers of the request are too large.",
-    "503": "The store fails, or the service starts or ends: the same later, with the same key. What was refused may "
-    "still take effect.",
+    "503": "The store fails, or the service starts or ends: the same later, with the same key. "
+    "What was refused may still take effect.",
 }
 
 

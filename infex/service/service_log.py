@@ -22,10 +22,9 @@ class LogLines(logging.Formatter):
     '1970-01-01T00:00:01.250Z ERROR no room | is left'
     """
 
-    converter = time.gmtime
-
     def __init__(self) -> None:
         super().__init__("%(asctime)s.%(msecs)03dZ %(levelname)s %(message)s", "%Y-%m-%dT%H:%M:%S")
+        self.converter = time.gmtime
 
     def format(self, record: logging.LogRecord) -> str:
         """The line; breaks within it, as of a traceback, are shown as bars."""

@@ -132,7 +132,8 @@ FIRES: dict[str, list[tuple[list[dict[str, str]], list[dict[str, str]]]]] = {
 
 def rule_of(alarm: str) -> dict[str, Any]:
     (group,) = yaml.safe_load((DEPLOY / "infex.rules.yml").read_text())["groups"]
-    return {rule["alert"]: rule for rule in group["rules"]}[alarm]
+    rules: dict[str, dict[str, Any]] = {rule["alert"]: rule for rule in group["rules"]}
+    return rules[alarm]
 
 
 def test_every_alarm_has_cases() -> None:

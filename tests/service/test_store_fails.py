@@ -50,7 +50,7 @@ class Instance:
                 return Reply(answer.status, dict(answer.headers), answer.read())
         except urllib.error.HTTPError as refused:
             with refused:
-                return Reply(refused.status, dict(refused.headers), refused.read())
+                return Reply(refused.code, dict(refused.headers), refused.read())
 
     def decide(self, key: str) -> Reply:
         return self("POST", DECISIONS, b'{"key": "%s", "context": [0.6, 0.8]}' % key.encode())
