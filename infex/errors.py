@@ -185,6 +185,10 @@ class Overloaded(InfexError, RuntimeError):
     """More was asked at once than can be answered in time: the same again later is safe."""
 
 
+class NotReady(InfexError, RuntimeError):
+    """The service is opening its studies, or closes them: the same again later is safe."""
+
+
 class UnderWay(InfexError, RuntimeError):
     """A request with the same Idempotency-Key is being answered."""
 

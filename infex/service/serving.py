@@ -186,6 +186,7 @@ def run(service: Service, listening: Listening, started: Callable[[str], None]) 
         service.app,
         host=listening.host,
         port=listening.port,
+        log_config=None,
         log_level="error",  # warnings are of single requests: strangers could fill a log with them
         access_log=False,  # addresses hold keys
         proxy_headers=False,  # nothing here depends on who is at the other end

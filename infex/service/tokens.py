@@ -6,7 +6,6 @@ import contextlib
 import fcntl
 import hashlib
 import hmac
-import logging
 import math
 import os
 import secrets
@@ -22,13 +21,12 @@ import msgspec
 
 from infex.checks import one_of
 from infex.errors import DamagedFile, InvalidSetting, UnknownToken
-from infex.files import replace
+from infex.files import OWNER_ALONE, replace
+from infex.service.service_log import SERVICE_LOG
 
 TOKEN_FILE_VERSION = 1
 SECRET_BYTES = 32
 TOKEN_START = "infex"
-OWNER_ALONE = 0o600
-LOG = logging.getLogger("infex.service")
 NO_TOKEN = hashlib.sha256(b"").hexdigest()  # compared with where an id is not known, to take the same time
 
 Stamp = tuple[int, ...]
@@ -159,7 +157,7 @@ class TokenFile:
             self._stamp = UNREADABLE  # so that the next look reads it again
         if not self._tokens and not was_shut:
             self.times_shut += 1
-            LOG.error(
+            SERVICE_LOG.error(
                 "%s: every request is refused (401) until there is a token again. Remove the file if it is "
                 "damaged, and make a token by `infex token make`",
                 why,

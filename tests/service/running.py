@@ -102,11 +102,15 @@ async def never(seconds: float) -> None:
 
 @contextlib.contextmanager
 def running(
-    folder: Path, limits: ServiceLimits | None = None, tokens: TokenFile | None = None
+    folder: Path,
+    limits: ServiceLimits | None = None,
+    tokens: TokenFile | None = None,
+    url: str | None = None,
 ) -> Iterator[Running]:
-    """A service on a database in this folder; its tokens are in shop.db.tokens."""
+    """A service on a database in this folder, or at a URL; its tokens are in shop.db.tokens."""
     tokens = TokenFile(folder / "shop.db.tokens") if tokens is None else tokens
-    service = Service(f"sqlite:///{folder}/shop.db", tokens, ["localhost"], limits, never)
+    url = f"sqlite:///{folder}/shop.db" if url is None else url
+    service = Service(url, tokens, ["localhost"], limits, never)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
