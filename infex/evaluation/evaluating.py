@@ -17,6 +17,7 @@ from infex.evaluation.evaluation import Evaluation
 from infex.evaluation.groundwork import Groundwork, TargetRounds, groundwork, rounds_of
 from infex.evaluation.interval_choice import FEWEST_EFFECTIVE, NO_BOUNDS, bounds_of, mean_and_error
 from infex.evaluation.log_arguments import confidence_level, positive, require_log, reward_range
+from infex.evaluation.log_model import warn_of_misfit
 from infex.evaluation.robust_sequence import has_all_laws
 from infex.evaluation.supporting import has_gaps, lacking, require_support
 from infex.evaluation.target_value import LogFinding, TargetValue
@@ -92,7 +93,11 @@ def evaluate(
         else _judge(work, rounds, way, anytime=anytime, setting=setting, limit=most, seen=shown)
         for rounds in (rounds_of(target, work) for target in wanted)
     ]
-    return Evaluation(work=work, judged=tuple(judged), against=against, findings=findings.of_log(work))
+    noted = findings.of_log(work)
+    if any(each.way == "model" for each in judged):
+        noted += findings.misfit(work)
+        warn_of_misfit(work.model)
+    return Evaluation(work=work, judged=tuple(judged), against=against, findings=noted)
 
 
 def _check_rewards(log: Log, rewards: tuple[float, float] | None) -> None:
