@@ -54,8 +54,9 @@ def evaluate(
     frozen at block starts, corrected by drawn rounds) where the log supports the target and has 50 effective
     explorations, else `model` (linear, with an interval that holds for all targets at once). With `anytime`
     intervals hold however often one looks. `noise` and `bound` are those of the model where the log does
-    not say them. `setting` is that of the ways `clipped`, `switch`, `shrunk` and `bent`, `limit` the
-    greatest weight there can be, and `seen` is for `marginal`. With `bound_missing` a target that the log
+    not say them; `LargeReward` warns where a value is the model's and the rewards do not fit them. `setting`
+    is that of the ways `clipped`, `switch`, `shrunk` and `bent`, `limit` the greatest weight there can be,
+    and `seen` is for `marginal`. With `bound_missing` a target that the log
     could not always play is judged by plain weights, and what is missing counts as any of the `rewards`.
 
     `confidence` is that of every interval.

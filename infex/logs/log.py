@@ -26,7 +26,7 @@ OF_THE_WHOLE_LOG = ("arms", "labels", "features", "facts", "count", "others")
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Log:
-    """n decisions, in the order they were taken; a column that is None is not known.
+    """n decisions, in the order they were taken; a column that is None is not known. Columns are copies.
 
     In a column of numbers NaN stands for "not known in this round" (a null in a file): a `reward` that
     never came, a `law` of a round that could not explore. A reader refuses NaN that a file holds as such.

@@ -258,7 +258,7 @@ def _csv_fault(words: str, path: Path) -> str:
         with path.open(newline="", encoding="utf-8-sig") as file:
             name = next(csv.reader(file))[int(column[1])]
         return f"column {name!r} must hold numbers, and {where} holds a text"
-    return "this is no CSV that can be read"
+    return "this is no log that can be read"
 
 
 def _without_empty_arms(table: pa.Table) -> pa.Table:
