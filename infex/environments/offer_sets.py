@@ -25,7 +25,7 @@ class OfferSets:
     __slots__ = ("content", "rows")
 
     def __init__(self, sets: npt.ArrayLike) -> None:
-        rows: Floats = np.ascontiguousarray(sets, dtype=np.float64)
+        rows: Floats = np.array(sets, dtype=np.float64, order="C")
         if rows.ndim != 3 or 0 in rows.shape:
             raise InvalidArms(f"sets must be sets of arms, (sets, arms, d), got the shape {rows.shape}")
         with np.errstate(over="ignore", invalid="ignore"):

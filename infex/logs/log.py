@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from infex.arrays import Bools, Floats, Integers, Label, labels_of, shown
+from infex.arrays import Bools, Floats, Integers, Label, labels_of, own_copy
 from infex.checks import settings_by_name
 from infex.errors import InvalidLog
 from infex.features import FeatureMap
@@ -26,7 +26,7 @@ OF_THE_WHOLE_LOG = ("arms", "labels", "features", "facts", "count", "others")
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Log:
-    """n decisions, in the order they were taken; a column that is None is not known.
+    """n decisions, in the order they were taken; a column that is None is not known. Columns are copies.
 
     In a column of numbers NaN stands for "not known in this round" (a null in a file): a `reward` that
     never came, a `law` of a round that could not explore. A reader refuses NaN that a file holds as such.
@@ -82,13 +82,13 @@ class Log:
         for names, kind in ((INTEGER_COLUMNS, np.int64), (FLOAT_COLUMNS, np.float64), (TRUTH_COLUMNS, bool)):
             given |= {name: column_of(name, given[name], kind) for name in names if given[name] is not None}
         for name in LOOSE:
-            given[name] = None if given[name] is None else np.asarray(given[name])
-        given["others"] = {name: np.asarray(values) for name, values in self.others.items()}
+            given[name] = None if given[name] is None else own_copy(given[name])
+        given["others"] = {name: own_copy(values) for name, values in self.others.items()}
         given["count"] = count_of(given)
         given["labels"] = labels_of(self.labels, given["count"])
         check_log(given)
         for name, value in given.items():
-            object.__setattr__(self, name, shown(value) if isinstance(value, np.ndarray) else value)
+            object.__setattr__(self, name, value)
 
     def __len__(self) -> int:
         return int(self.arm.size)

@@ -57,8 +57,8 @@ class Guard:
 
     `hosts` are the names by which the service may be called; others are refused, for a page of somebody
     else's may have its name lead here. As long as there was never a file of tokens everybody has every scope;
-    `Listening` starts so on loopback alone. `life` is told when the service starts and ends, `store_failed` of
-    requests that failed because the store did.
+    `Listening` starts so on loopback alone. `life` is told when the service starts and ends, `store_failed`
+    of requests that failed because the store did.
     """
 
     def __init__(
