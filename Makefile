@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: install compiler chromium postgresql demo serve-demo test lint types warm tests coverage tests-sweeps tests-commands tests-rest tests-compiled tests-plain wheel docs peers bench torture clusters clean
+.PHONY: install compiler chromium postgresql prometheus demo serve-demo test lint types warm tests coverage tests-sweeps tests-commands tests-rest tests-compiled tests-plain wheel docs peers bench torture clusters clean
 
 install: compiler .venv/installed
 
@@ -35,6 +35,12 @@ postgresql:
 	|| (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq postgresql) \
 	|| echo "*** no PostgreSQL here, and it may not be installed: studies in it cannot be tested ***" >&2
 
+# The parser of Prometheus (promtool), which the files in deploy/ are judged by: Debian's, where it is missing.
+prometheus:
+	@command -v promtool >/dev/null \
+	|| (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends prometheus) \
+	|| echo "*** no promtool here, and it may not be installed: alarms and dashboard cannot be tested ***" >&2
+
 demo: install
 	$(BIN)/infex reproduce --out reproduction
 
@@ -45,7 +51,7 @@ serve-demo: install
 # Two at a time: what takes longest begins first, and what is short fills the gaps.
 PARTS := tests-rest tests-sweeps tests-compiled tests-commands
 
-test: install chromium postgresql
+test: install chromium postgresql prometheus
 	$(MAKE) -j2 --output-sync=target warm types
 	$(MAKE) -j2 --output-sync=target $(PARTS) wheel lint
 
@@ -60,13 +66,13 @@ types: install
 warm: install
 	$(BIN)/infex warm
 
-tests: install chromium postgresql warm
+tests: install chromium postgresql prometheus warm
 	$(MAKE) -j2 --output-sync=target $(PARTS)
 
 # Which lines the tests reach, and that these are 95 of 100: it takes half as long again, so it is no part of `make test`.
 # Rooms whose tests reach the lines of kernels (`PLAIN`) run again with compilation off, so that these lines are counted
 # too; tests that speak of compiled code, or of threads, are not counted.
-coverage: install chromium postgresql warm
+coverage: install chromium postgresql prometheus warm
 	rm -f .coverage .coverage.*
 	$(MAKE) -j2 --output-sync=target COUNTED=1 $(PARTS) tests-plain
 	$(BIN)/coverage combine -q

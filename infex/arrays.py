@@ -32,6 +32,20 @@ def shown(values: Numbers) -> Numbers:
     return view
 
 
+def own_copy(values: npt.ArrayLike) -> NDArray[Any]:
+    """A copy that cannot be written to; what is already an array of that kind, as it is.
+
+    >>> kept = own_copy([1.0, 2.0])
+    >>> kept is own_copy(kept)
+    True
+    """
+    array = np.asarray(values)
+    if array.flags.writeable or not array.flags.owndata:
+        array = np.array(array, order="C")
+        array.flags.writeable = False
+    return array
+
+
 def fitting(name: str, array: object, shape: tuple[int, ...], *, whole: bool = False) -> Any:
     """A copy of an array from a file, if it has this shape and finite numbers.
 

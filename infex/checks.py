@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
 import operator
@@ -12,7 +13,7 @@ from numbers import Real
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
-from infex.errors import InfexError, InvalidSetting
+from infex.errors import CannotCopy, InfexError, InvalidSetting
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -151,6 +152,22 @@ def told_settings(settings: DataclassInstance) -> str:
     """A dataclass as Python writes it, but for values that are a user's objects."""
     words = [f"{name}={told(value)}" for name, value in settings_by_name(settings).items()]
     return f"{type(settings).__qualname__}({', '.join(words)})"
+
+
+def copied(name: str, thing: Any, memo: dict[int, Any] | None = None) -> Any:
+    """A deep copy of a user's object, such as a "policy"; with one `memo`, copies share what originals share.
+
+    >>> copied("policy", [1, 2])
+    [1, 2]
+    """
+    try:
+        return copy.deepcopy(thing, memo)
+    except Exception as error:  # a user's object may hold and raise anything
+        raise CannotCopy(
+            f"the {name} {type(thing).__name__} cannot be copied: {error}. Every run begins with a copy of "
+            f"the {name} as it was given: make what cannot be copied at its first use, or give its class a "
+            "method __deepcopy__"
+        ) from error
 
 
 def callers_level() -> int:

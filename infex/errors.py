@@ -74,6 +74,10 @@ class CannotMerge(InfexError, ValueError):
     """Two bandits do not speak of the same problem, or what they learnt does not add up."""
 
 
+class CannotCopy(InfexError, TypeError):
+    """A policy, a problem or an estimator cannot be copied, and each run begins with a copy of it."""
+
+
 class CannotSave(InfexError, TypeError):
     """A bandit holds what a file cannot."""
 
@@ -179,6 +183,10 @@ class UnknownToken(InfexError, KeyError):
 
 class Overloaded(InfexError, RuntimeError):
     """More was asked at once than can be answered in time: the same again later is safe."""
+
+
+class NotReady(InfexError, RuntimeError):
+    """The service is opening its studies, or closes them: the same again later is safe."""
 
 
 class UnderWay(InfexError, RuntimeError):

@@ -9,6 +9,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+OWNER_ALONE = 0o600
+
+
+def make_private(path: Path) -> None:
+    """Makes an empty file that its owner alone may read and write; one that is there stays as it is.
+
+    If it cannot be made, nothing is raised: whoever opens it next says why.
+    """
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNER_ALONE)
+        try:
+            os.fchmod(descriptor, OWNER_ALONE)  # whatever the umask
+        finally:
+            os.close(descriptor)
+
 
 def replace(target: Path, data: bytes, mode: int | None = None) -> None:
     """Writes beside the target, brings it to the disk, and renames; `mode` says who may read it."""

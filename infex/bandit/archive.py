@@ -1,6 +1,6 @@
 """One file that holds a bandit: versioned, checked, replaced as a whole, without pickle.
 
-The first line is `infex bandit FORMAT SHA256`, the rest NumPy's npz with one array of settings as
+The first line is "infex bandit FORMAT SHA256", the rest NumPy's npz with one array of settings as
 JSON and the arrays of numbers. The digest is that of the format and the rest.
 """
 

@@ -13,11 +13,11 @@ class Decision(NamedTuple):
     `id` is what to tell its reward by, `t` its round; `arm` is an index, and `label` that arm's label.
     Indices are among all arms, also where a request offers but some of them.
 
-    `low` and `high` are estimate -+ radius width, with the radius of the policy (that of LinUCB's default
-    settings if it has none). `greedy` is the arm of the largest estimate among those on offer; in a greedy
-    round it is the arm played, ties may be random, unless the policy has estimates of its own (least
-    squares, LASSO). `reason` says why it explored or why not: one of `Reason`, or a text of your own
-    policy's.
+    `low` and `high` are estimate -+ radius width, with the confidence radius of the policy (that of LinUCB's
+    default settings if it has none), which its `scale` does not change. `greedy` is the arm of the largest
+    estimate among those on offer; in a greedy round it is the arm played, ties may be random, unless the
+    policy has estimates of its own (least squares, LASSO). `reason` says why it explored or why not: one of
+    `Reason`, or a text of your own policy's.
 
     `probability` is the chance of this arm in this round, given the rounds before it, over all draws,
     those of a jittered schedule included; an arm that is not on offer has none. `chance` is that of

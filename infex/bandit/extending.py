@@ -11,12 +11,13 @@ from infex.bandit.arms import Arms, Changing, Fixed, Mapped
 from infex.bandit.foreseeing import foresee
 from infex.bandit.noting import fits
 from infex.bandit.prior import Prior
+from infex.bandit.relocation import FeaturesAdded, Wider
 from infex.checks import real, told, whole
 from infex.errors import InvalidSetting, NotKept
 from infex.features import ContextTable, Hybrid, Shortened, hybrid, shortened
 from infex.features.feature_map import ContextMap
 from infex.features.table_encoding import Categories, Numbers
-from infex.linear import InBlock, Memory, On
+from infex.linear import Memory
 from infex.linear.estimating import in_unit
 from infex.linear.hybrid_widening import HybridWidening
 from infex.linear.widening import Widening
@@ -25,13 +26,11 @@ from infex.policies.rarely_switching import Switched
 if TYPE_CHECKING:
     from infex.bandit.bandit import Bandit
 
-Wider = Widening | HybridWidening
-
 
 def extend(
     bandit: Bandit, more: int | None, numbers: Numbers, categories: Categories, longest: float | None
-) -> None:
-    """Adds features; either all of it happens, or nothing."""
+) -> FeaturesAdded:
+    """Adds features, and returns how; either all of it happens, or nothing."""
     if bandit._player.traits.pupils:
         raise InvalidSetting(f"{told(bandit.policy)} keeps a state of its own, of the features there are")
     source, widening = _wider(bandit._arms, more, numbers, categories, longest)
@@ -43,11 +42,13 @@ def extend(
     player.memory = memory
     player.note, bandit._arms, bandit._prior = note, source, prior
     player.account.changes += 1
-    bandit._waiting.widen(lambda on: _on(on, widening), widening.rows)
+    added = FeaturesAdded(widening)
+    bandit._waiting.widen(added.on, widening.rows)
     if (remembered := bandit._remembered) is not None:
         for key, (decision, on) in remembered.decisions.items():
-            remembered.decisions[key] = decision, _on(on, widening)
+            remembered.decisions[key] = decision, added.on(on)
     foresee(memory, bandit._waiting, narrowing)
+    return added
 
 
 def _wider(
@@ -151,10 +152,3 @@ def _widened(note: Any, widening: Wider) -> Any:
     if isinstance(note, tuple) and type(note) is not tuple:
         return type(note)(*(_widened(part, widening) for part in note))
     return note
-
-
-def _on(on: On, widening: Wider) -> On:
-    """What a pending reward is learnt on: a fixed arm stays one."""
-    if isinstance(on, InBlock):
-        return on._replace(context=widening.rows(on.context))
-    return on if isinstance(on, int) else widening.rows(on)

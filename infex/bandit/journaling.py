@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from infex.bandit import saving
+from infex.bandit import extending, saving, turnover
 from infex.bandit.arms import Mapped, context_within
 from infex.bandit.bandit import Bandit
 from infex.bandit.context_reading import noticed_in, read_one
@@ -14,13 +14,15 @@ from infex.bandit.deciding import key_for, pending_of
 from infex.bandit.decision import Decided, Decision
 from infex.bandit.foreseeing import await_reward
 from infex.bandit.noting import fits
-from infex.bandit.pulls import count_pull
+from infex.bandit.relocation import Relocation
 from infex.bandit.reward_rule import limits
 from infex.checks import LARGEST_REWARD, quick, told
 from infex.errors import InvalidChoice, InvalidRound, NotKept
 from infex.features import FeatureMap
+from infex.features.table_encoding import NONE_GIVEN, Categories, Numbers
 from infex.linear import InBlock, InContext, Layout, On, Separate
 from infex.linear.estimating import Estimator
+from infex.linear.offers import GONE
 from infex.linear.revising import Revision
 from infex.policies.choice import Choice, Turn
 from infex.policies.masks import refuse_turn
@@ -153,6 +155,31 @@ def waiting_in(bandit: Bandit) -> Iterator[tuple[Decision, On]]:
         yield from bandit._waiting
 
 
+def remove_arms(bandit: Bandit, which: object) -> Relocation:
+    """Removes arms as `Bandit.remove_arms` does, and returns what changed for rewards told before."""
+    with bandit._lock:
+        return turnover.remove_arms(bandit, which)
+
+
+def extend(
+    bandit: Bandit,
+    more: int | None = None,
+    numbers: Numbers = NONE_GIVEN,
+    categories: Categories = NONE_GIVEN,
+    longest: float | None = None,
+) -> Relocation:
+    """Adds features as `Bandit.extend` does, and returns what changed for rewards told before."""
+    with bandit._lock:
+        return extending.extend(bandit, more, numbers, categories, longest)
+
+
+class Placed(NamedTuple):
+    """Where a decision's arm is now (GONE if it was removed), and what its reward is learnt on now."""
+
+    arm: int
+    on: On
+
+
 class Prepared(NamedTuple):
     """What is to be known of a reward that is about to be told, if it may be changed later.
 
@@ -177,15 +204,17 @@ def prepared(
 
 
 def revise(
-    bandit: Bandit, decision: Decision, on: On, before: float | None, after: float, learnt: Prepared
+    bandit: Bandit, decision: Decision, now: Placed, before: float | None, after: float, learnt: Prepared
 ) -> None:
     """A reward that was told as `before`, or None if nothing was learnt, is `after`: as if it had come so."""
+    arm, on = now
     with bandit._lock:
         player = bandit._player
         if before is None:
             refuse_reward(bandit, after)
-            player.learn(decision.arm, on, after, decision.explored, learnt.counted)
-            count_pull(bandit, decision)
+            player.learn(arm, on, after, decision.explored, learnt.counted)
+            if player.memory.pulls is not None and arm != GONE:
+                player.memory.pulls[arm] += 1
             return
         if player.traits.pupils:
             raise NotKept(

@@ -21,7 +21,7 @@ from infex.linear.awaited_sums import BlockSums
 from infex.linear.block_ridge import BlockRidge
 from infex.linear.foresight import Foresight
 from infex.linear.grounds import Grounds, order_of_arms
-from infex.linear.offers import InContext
+from infex.linear.offers import InContext, Radius
 from infex.rounds.shortcut import Shortcut
 
 if TYPE_CHECKING:
@@ -49,12 +49,14 @@ def ask_optimistically(bandit: Bandit, questions: Questions, keys: list[str] | N
     due = shortcut.due(t + 1, t + len(inside)) - (t + 1)
     if type(ridge) is not BlockRidge or due.size < FEWEST_DUE:
         return None
-    radius = bandit._radius(player.evidence(InContext(inside[0])))
-    betas = np.array(np.broadcast_to(radius, ridge.layout.arms), dtype=np.float64)
-    played = _played(ridge, player.memory.foresight, inside, due, betas) if np.all(betas >= 0.0) else None
+    evidence = player.evidence(InContext(inside[0]))
+    choosing, radius = shortcut.choosing_radius(evidence), bandit._radius(evidence)
+    betas = np.array(np.broadcast_to(choosing, ridge.layout.arms), dtype=np.float64)
+    fine = np.all(betas >= 0.0) and np.all(radius >= 0.0)
+    played = _played(ridge, player.memory.foresight, inside, due, betas) if fine else None
     if played is None:
         return None
-    decisions = _decisions(bandit, shortcut, due, played, betas, questions, keys)
+    decisions = _decisions(bandit, shortcut, due, played, radius, questions, keys)
     _enter(bandit, shortcut, due, played, decisions)
     player.account.noticed.update(questions.noticed)
     return decisions
@@ -115,13 +117,13 @@ def _decisions(
     shortcut: Shortcut,
     due: Integers,
     played: OptimisticAnswers,
-    betas: Floats,
+    radius: Radius,
     questions: Questions,
     keys: list[str] | None,
 ) -> Decisions:
     """The decisions as columns: those of greedy rounds, but for what exploring ones say otherwise."""
     first = bandit._player.account.t + 1
-    quietly = greedy_decisions(bandit, first, played.answers, betas, questions, keys)
+    quietly = greedy_decisions(bandit, first, played.answers, radius, questions, keys)
     whole, figures, explored, tables = quietly.parts
     whole[BEST_ARM], whole[WHY, due] = played.greedy, 1
     figures[CHANCE, due], figures[LAW, due], explored[due] = 1.0, 1.0, True

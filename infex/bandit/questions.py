@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 NOTHING_NOTICED: Mapping[str, int] = {}
 SETS_AT_ONCE = 256  # sets of arms that a map makes at a time
 
-ONE_WIDTH = np.array([0.0, 0.0, 1.0, 0.0, 1.0, 1.0])  # a radius of 1, as `kernels.full_radius` reads it
+ONE_WIDTH = np.array([0.0, 0.0, 1.0, 0.0, 1.0, 1.0])  # a radius of 1, as `interval_radius` reads it
 MOST_AT_ONCE = 2**31  # decisions
 
 

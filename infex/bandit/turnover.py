@@ -10,6 +10,7 @@ from infex.arrays import Integers, Label
 from infex.bandit.arms import Fixed, Mapped
 from infex.bandit.foreseeing import foresee
 from infex.bandit.pulls import note_removal, pulls_over
+from infex.bandit.relocation import ArmsRemoved
 from infex.checks import told
 from infex.errors import InvalidArms, StoreFailed
 from infex.linear import Separate
@@ -24,8 +25,8 @@ def add_arms(bandit: Bandit, arms: Any, labels: Iterable[Label] | None) -> None:
     _replace(bandit, *_lasting(bandit).added(arms, labels))
 
 
-def remove_arms(bandit: Bandit, which: object) -> None:
-    """Takes arms away; pending decisions for them can still be told."""
+def remove_arms(bandit: Bandit, which: object) -> ArmsRemoved:
+    """Takes arms away, and returns which; pending decisions for them can still be told."""
     before = _lasting(bandit)
     if bandit._player.traits.pupils:
         raise InvalidArms(f"{told(bandit.policy)} knows arms by their indices, which would change")
@@ -44,6 +45,7 @@ def remove_arms(bandit: Bandit, which: object) -> None:
             bandit._notebook.write(
                 ()
             )  # its log shows that arms went, also if others come before the next row
+    return ArmsRemoved.of(places, before, columns)
 
 
 def _replace(bandit: Bandit, source: Fixed | Mapped, places: Integers) -> None:

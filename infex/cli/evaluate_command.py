@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from infex.cli.options import FILE, RoundsOption
+from infex.cli.options import FILE, RoundsOption, context_option, features_option
 from infex.cli.output import as_json
 from infex.errors import InvalidLog, InvalidSetting
 
@@ -49,7 +49,10 @@ READABLE_FORMS = ("infex", "table", "csv", "dsjson", "cb_adf", "obp", "eppo")
 @click.option("--arm", default="arm", show_default=True, help="Column of arms.")
 @click.option("--reward", default="reward", show_default=True, help="Column of rewards.")
 @click.option("--probability", default="probability", show_default=True, help="Column of probabilities.")
-@click.option("--context", multiple=True, metavar="COLUMN", help="Columns of the context.")
+@context_option
+@features_option
+@click.option("--arms", type=FILE, help="Features of arms for --features, a row each: CSV, Parquet or .npy.")
+@click.option("--held-out", is_flag=True, help="Judge by the decisions for those held out alone.")
 @click.option("--sort", is_flag=True, help="Bring rows into the order of rounds.")
 @click.option("--json", "wants_json", is_flag=True, help="Print JSON.")
 @click.option("--page", type=FILE, help="Write a page, as in --page evaluation.html.")
@@ -62,6 +65,7 @@ def evaluate(log_file: Path, wants_check: bool, wants_json: bool, page: Path | N
     \b
     infex evaluate year.parquet --policy now --policy Greedy --rewards 0 1 --against now
     infex evaluate year.parquet --policy now --policy mine=shop.infex --against now --page evaluation.html
+    infex evaluate year.csv --context age --context country --features "table disjoint" --policy now
     infex evaluate year.parquet --check
     infex evaluate year.parquet --schedule "every(5)" --schedule "every(50)" --horizon 50000
     """
@@ -76,12 +80,26 @@ def evaluate(log_file: Path, wants_check: bool, wants_json: bool, page: Path | N
 
 def _read(path: Path, asked: dict[str, Any]) -> Log:
     from infex.evaluation import read
+    from infex.logs.named_maps import read_with_map
+    from infex.planning.arm_files import read_arms
 
-    columns = {name: asked[name] for name in ("arm", "reward", "probability", "context", "sort", "form")}
+    columns = {name: asked[name] for name in ("arm", "reward", "probability", "sort", "form")}
+    words, context = asked["features"], asked["context"]
     try:
-        return read(path, **columns)
+        if words is None:
+            if asked["arms"] is not None:
+                raise InvalidSetting("--arms are for a map of contexts: --features interactions, or hybrid")
+            log = read(path, context=context, **columns)
+        else:
+            rows, labels, _ = (None, None, "") if asked["arms"] is None else read_arms(asked["arms"])
+            log = read_with_map(path, words, context, rows, labels=labels, **columns).log
     except FileNotFoundError:
         raise InvalidLog(f"{path}: there is no such file") from None
+    if not asked["held_out"]:
+        return log
+    if log.held_out is None or not log.held_out.any():
+        raise InvalidLog(f"{path}: none of its decisions is for somebody who is held out")
+    return log.take(log.held_out)
 
 
 def _check(log: Log, asked: dict[str, Any], wants_json: bool) -> None:

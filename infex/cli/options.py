@@ -16,6 +16,17 @@ FOLDER = click.Path(path_type=Path, file_okay=False)
 FILE = click.Path(path_type=Path, dir_okay=False)
 
 
+context_option = click.option(
+    "--context", multiple=True, metavar="COLUMN", help="Columns of the log that are the context of a round."
+)
+features_option = click.option(
+    "--features",
+    metavar="MAP",
+    help="Map that joins contexts with arms: disjoint, or interactions or hybrid with --arms; after the word "
+    "table if contexts have texts; or module:name. A log of infex may name its own.",
+)
+
+
 def folder_for(folder: Path) -> Path:
     """The folder, made if it is missing: before the work, so that none is done in vain."""
     try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from infex.cli.options import FILE, FOLDER, RoundsOption, folder_for
+from infex.cli.options import FILE, FOLDER, RoundsOption, context_option, features_option, folder_for
 from infex.cli.output import as_json
 from infex.errors import InvalidSetting
 from infex.files import replace
@@ -54,15 +54,10 @@ BEST_ARMS_SHOWN = 3
     help="Rewards seen before, with which every run begins: CSV or Parquet, columns arm (label, or else row "
     "from 0), reward; or a log of infex, with its arms or contexts.",
 )
-@click.option(
-    "--context", multiple=True, metavar="COLUMN", help="Columns of the log that are the context of a round."
-)
-@click.option(
-    "--features",
-    metavar="MAP",
-    help="Map that joins contexts with arms: disjoint, or interactions or hybrid with --arms; after the word "
-    "table if contexts have categories; or module:name. A log of infex may name its own.",
-)
+@click.option("--arm", default="arm", show_default=True, help="Column of arms in --logged.")
+@click.option("--reward", default="reward", show_default=True, help="Column of rewards in --logged.")
+@context_option
+@features_option
 @click.option("--max-share", type=float, help="Greatest share of exploring rounds.")
 @click.option("--max-count", type=int, help="Greatest number of exploring rounds.")
 @click.option("--max-cost", type=float, help="Greatest mean loss of all exploring rounds together.")
@@ -81,6 +76,8 @@ def plan(
     logged: Path | None,
     features: str | None,
     context: tuple[str, ...],
+    arm: str,
+    reward: str,
     out: Path,
     wants_json: bool,
     **question: Any,
@@ -98,6 +95,7 @@ def plan(
     infex plan --dim 10 --arms-count 100 --horizon 10000 --out plans/small --json
     infex plan --logged shop.log --horizon 50000 --noise 0.5
     infex plan --logged year.csv --context age --context country --features "table disjoint" --horizon 1e5
+    infex plan --logged year.csv --arm shown --reward euros --arms arms.csv --horizon 1e5
     """
     from infex.planning import plan as find
     from infex.planning.arm_files import read_arms
@@ -105,8 +103,9 @@ def plan(
 
     rows, labels, words = (None, None, "") if arms is None else read_arms(arms)
     if logged is None:
-        _refuse_map(features, context)
-    seen = None if logged is None else read_logged(logged, features, context, rows)
+        _refuse_map(features, context, (arm, reward))
+    columns = {"arm": arm, "reward": reward}
+    seen = None if logged is None else read_logged(logged, features, context, rows, labels, **columns)
     if seen is not None and seen.log is not None:
         rows, labels, words = None, None, seen.words
     elif seen is not None and rows is None:
@@ -129,9 +128,9 @@ def plan(
     click.echo(f"\nwritten: {', '.join(str(path) for path in written)}", err=True)
 
 
-def _refuse_map(features: str | None, context: tuple[str, ...]) -> None:
-    if features is not None or context:
-        raise InvalidSetting("--features and --context are of a log: --logged")
+def _refuse_map(features: str | None, context: tuple[str, ...], columns: tuple[str, str]) -> None:
+    if features is not None or context or columns != ("arm", "reward"):
+        raise InvalidSetting("--features, --context, --arm and --reward are of a log: --logged")
 
 
 def _written(answer: Plan, data: str, out: Path) -> list[Path]:

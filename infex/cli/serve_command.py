@@ -9,6 +9,8 @@ import click
 from infex.cli.options import FILE
 from infex.errors import InvalidSetting
 
+NO_TOKEN = "no token: everybody on this machine may do everything"
+
 
 @click.command()
 @click.option("--db", "url", metavar="URL", help="sqlite:///file.db or postgresql://...")
@@ -22,29 +24,34 @@ def serve(
 ) -> None:
     """Decisions over HTTP, and a page that shows what exploration does.
 
-    All studies of the database are served; POST /v1/studies begins one. Without a token it listens on this
-    machine alone, and everybody here may do everything: `infex token make` changes that. It listens once all
-    that decisions need is compiled: the first start takes half a minute, unless `infex warm decisions` came
-    before it.
+    All studies of the database are served; POST /v1/studies begins one. Without a file of tokens it listens
+    on this machine alone, and everybody here may do everything: `infex token make` changes that, for good. If
+    the file loses its last token, the service is shut to all, and does not start again.
+
+    It listens once all that decisions need is compiled: the first start takes half a minute, unless
+    `infex warm decisions` came before it.
 
     \b
     infex serve --db sqlite:///shop.db
     infex serve --demo
     infex serve --db sqlite:///shop.db --host 0.0.0.0 --host-name bandit.example.com
     """
+    from infex.service.service_log import SERVICE_LOG, log_to_standard_error
     from infex.service.serving import Listening, serve, serve_demo
     from infex.study.addresses import without_password
 
     if (url is None) != demo:
         raise InvalidSetting("say --db URL, or --demo")
+    log_to_standard_error()
     if url is None:
-        serve_demo(host, port, lambda at: click.echo(f"infex serves a simulated shop at {at}", err=True))
+        SERVICE_LOG.warning(NO_TOKEN)
+        serve_demo(host, port, lambda at: SERVICE_LOG.info("infex serves a simulated shop at %s", at))
         return
     listening = Listening(url=url, host=host, port=port, hosts=hosts, tokens=tokens)
-    if not listening.token_file.listed():
-        click.echo("no token: everybody on this machine may do everything", err=True)
+    if listening.token_file.is_open:
+        SERVICE_LOG.warning(NO_TOKEN)
     serve(
         listening,
-        started=lambda at: click.echo(f"infex serves {without_password(url)} at {at}", err=True),
-        compiling=lambda: click.echo("compiling what decisions need; later starts read it", err=True),
+        started=lambda at: SERVICE_LOG.info("infex serves %s at %s", without_password(url), at),
+        compiling=lambda: SERVICE_LOG.info("compiling what decisions need; later starts read it"),
     )

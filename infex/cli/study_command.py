@@ -128,13 +128,17 @@ def _offered(offer: dict[str, Any], played: bool) -> str:
 @click.option("--out", type=FILE, required=True, help="A file of Parquet.")
 @_json
 def export(url: str, name: str, out: Path, json_wanted: bool) -> None:
-    """Writes all decisions with their rewards as a log in Parquet."""
+    """Writes all decisions with their rewards as a log in Parquet.
+
+    The column held_out says which were for units that are held out.
+    """
     from infex.study.exporting import export as write
     from infex.study.inspecting import reading
 
     with reading(url, name) as store:
-        count = write(store, name, {}, out)
-    _say({"rows": count, "file": str(out)}, json_wanted, [f"{count} decisions in {out}"])
+        count, held = write(store, name, {}, out)
+    words = f"{count} decisions in {out}, {held} of them for units that are held out"
+    _say({"rows": count, "held_out": held, "file": str(out)}, json_wanted, [words])
 
 
 @study.command()
@@ -206,6 +210,26 @@ def amend(url: str, name: str, policy: str, reason: str, json_wanted: bool) -> N
     _say({"study": name, "policy": policy}, json_wanted, [f"{policy} is in force"])
 
 
+@study.command(context_settings={"ignore_unknown_options": True})  # a reward may begin with a minus
+@click.argument("url")
+@click.argument("name")
+@click.argument("key")
+@click.argument("reward", type=float)
+@click.option("--reason", default="", help="Why; it is kept in the journal.")
+@_json
+def correct(url: str, name: str, key: str, reward: float, reason: str, json_wanted: bool) -> None:
+    """Puts the reward of the decision KEY right, as if REWARD had been told in the first place.
+
+    A database of PostgreSQL may be in use meanwhile; one of SQLite must not be open in another process.
+    """
+    from infex.study.study import Study
+
+    with Study.open(url, name) as opened:
+        state = str(opened.correct(key, reward, reason=reason))
+    found = {"key": key, "reward": reward, "state": state}
+    _say(found, json_wanted, [f"{key}: the reward is {reward:g} ({state})"])
+
+
 @study.command()
 @click.argument("url")
 @click.argument("name")
@@ -213,7 +237,10 @@ def amend(url: str, name: str, policy: str, reason: str, json_wanted: bool) -> N
 @click.option("--reason", default="", help="Why; it is kept in the journal.")
 @_json
 def forget(url: str, name: str, unit: str, reason: str, json_wanted: bool) -> None:
-    """Erases all that is kept of UNIT."""
+    """Erases all that is kept of UNIT, and the answers that a service keeps of its decisions.
+
+    The keys of its decisions stay in the journal.
+    """
     from infex.study.study import Study
 
     with Study.open(url, name) as opened:

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import Any, Self, final
 from urllib.parse import quote
 
+from infex.arrays import Label
 from infex.client.connections import Connections
-from infex.client.remote_decision import Fallbacks, RemoteDecision, heard
+from infex.client.fallbacks import CircuitBreaker, Fallbacks, Offer, offer_of
+from infex.client.remote_decision import RemoteDecision, heard
 from infex.client.retrying import Patience, Sender
 from infex.errors import InvalidSetting, ServiceSilent
 from infex.records import record
@@ -19,9 +21,14 @@ class Client:
     """Studies of the service at `url`, asked with a `token`; any number of threads may use it.
 
     A request that is not answered within `seconds` was sent again and again until then, with pauses that
-    grow. Requests have keys, so that none happens twice. With `fallback`, `ask` then plays the last greedy
-    arm that was heard of, and says so; without, or before any was heard of, ServiceSilent is raised.
-    `patience` says in their place how long to wait, and with which pauses.
+    grow. Requests have keys, so that none happens twice.
+
+    With `fallback`, `ask` and `ask_many` then play the greedy arm heard of last in this study among those
+    that the request offers, or else its `default`, and say so; ServiceSilent is raised if there is neither.
+    For the next 5 seconds they do so at once, without sending anything. Later ones still do so at once while
+    a thread asks whether the service is ready; when it is, one request is sent, and its answer ends the
+    outage. So an outage costs those `seconds` once, and not each time. Without `fallback` every request
+    waits, and raises ServiceSilent. `patience` says in place of `seconds` how long to wait.
 
         client = infex.Client("http://localhost:8321", token)
         pricing = client.study("pricing")
@@ -41,12 +48,15 @@ class Client:
         if not isinstance(fallback, bool):
             raise InvalidSetting(f"fallback must be True or False, got {fallback!r}")
         self._connections = Connections(url, token)
-        self._sender = Sender(self._connections, Patience(seconds=seconds) if patience is None else patience)
+        self._patience = Patience(seconds=seconds) if patience is None else patience
+        self._sender = Sender(self._connections, self._patience)
         self._fallback = fallback
+        self._outages: dict[str, tuple[Fallbacks, CircuitBreaker]] = {}
 
     def study(self, name: str) -> RemoteStudy:
-        """The study of a name; nothing is sent yet."""
-        return RemoteStudy(self._sender, name, self._fallback)
+        """The study of a name; nothing is sent yet. What was heard of it is the same for all that have it."""
+        new = Fallbacks(), CircuitBreaker(self._sender.is_ready, self._patience)
+        return RemoteStudy(self._sender, name, self._fallback, *self._outages.setdefault(name, new))
 
     def open(self, name: str, **settings: Any) -> RemoteStudy:
         """Begins a study with the settings of `infex.Study.open`, or finds it, if it has these settings."""
@@ -73,46 +83,62 @@ class Client:
 class RemoteStudy:
     """One study of a service, with the verbs of `infex.Study`."""
 
-    def __init__(self, sender: Sender, name: str, fallback: bool) -> None:
+    def __init__(
+        self, sender: Sender, name: str, fallback: bool, fallbacks: Fallbacks, breaker: CircuitBreaker
+    ) -> None:
         self.name, self._sender, self._fallback = name, sender, fallback
         self._path = f"/v1/studies/{quote(name, safe='')}"
-        self._heard = Fallbacks()
+        self._fallbacks, self._breaker = fallbacks, breaker
 
-    def ask(self, key: str | None = None, *, context: object = None, **more: Any) -> RemoteDecision:
+    def ask(
+        self, key: str | None = None, *, context: object = None, default: Label | None = None, **more: Any
+    ) -> RemoteDecision:
         """The decision of a key, on disk; without a key one is made up, to be found in `decision.id`.
 
-        `context`, `arms`, `labels`, `allowed` and `unit` are those of `Study.ask`. If the service does not
-        answer in time, the last greedy arm: `decision.fallback` says so, and its reward is not to be told.
+        `context`, `arms`, `labels`, `offered`, `allowed`, `explore` and `unit` are those of `Study.ask`. If
+        the service does not answer in time, the greedy arm heard of last among those `offered` is played, or
+        else `default`: the label of an arm, or its number where arms have no labels. Of `arms` that a request
+        brings none was heard of. `decision.fallback` says so, and its reward is not to be told. `allowed` is
+        about exploring alone, so a fallback does not look at it.
         """
-        name = uuid.uuid4().hex if key is None else key
-        if (before := self._heard.known(name)) is not None:
+        name, offer = uuid.uuid4().hex if key is None else key, offer_of(more, default)
+        if (before := self._fallbacks.known(name)) is not None:
             return before
         try:
-            return self._known(
-                self._sender.call("POST", f"{self._path}/decisions", _asked(name, context, more))
-            )
-        except ServiceSilent:
-            instead = self._heard.decide(name) if self._fallback and not _brings_arms(more) else None
-            if instead is None:
-                raise
-            return instead
+            return self._heard(self._decisions(_asked(name, context, more)), offer)
+        except ServiceSilent as silent:
+            return self._instead([name], offer, silent)[0]
 
     def ask_many(
-        self, keys: Sequence[str], *, contexts: Sequence[object] | None = None, **more: Any
+        self,
+        keys: Sequence[str],
+        *,
+        contexts: Sequence[object] | None = None,
+        default: Label | None = None,
+        **more: Any,
     ) -> list[RemoteDecision]:
-        """The decisions of many keys in one request, all on disk; ServiceSilent if there is no answer."""
+        """The decisions of many keys in one request, all on disk.
+
+        Without an answer each is decided as `ask` does it then, with the same `default` for all.
+        """
         given = [None] * len(keys) if contexts is None else contexts
         if len(given) != len(keys):
             raise InvalidSetting(f"contexts must be as many as the keys, {len(keys)}, got {len(given)}")
-        body = [_asked(key, context, more) for key, context in zip(keys, given, strict=True)]
-        return [self._known(each) for each in self._sender.call("POST", f"{self._path}/decisions", body)]
+        offer, before = offer_of(more, default), [self._fallbacks.known(key) for key in keys]
+        rows = zip(keys, given, before, strict=True)
+        body = [_asked(key, context, more) for key, context, known in rows if known is None]
+        try:
+            answers = iter(self._decisions(body) if body else ())
+        except ServiceSilent as silent:
+            return self._instead(keys, offer, silent)
+        return [self._heard(next(answers), offer) if known is None else known for known in before]
 
     def tell(self, key: str, reward: float, *, weight: float = 1.0, part: str | None = None) -> str:
         """Tells a reward, exactly once, however often it is sent; the state of the decision then.
 
         That of a fallback is not sent, and "fallback" returned: the service may have decided otherwise.
         """
-        if self._heard.known(key) is not None:
+        if self._fallbacks.known(key) is not None:
             return "fallback"
         return str(
             self._sender.call("POST", f"{self._path}/rewards", _told(key, reward, weight, part))["state"]
@@ -121,7 +147,7 @@ class RemoteStudy:
     def tell_many(self, keys: Sequence[str], rewards: Sequence[float]) -> list[str]:
         """Tells many rewards in one request, but for those of fallbacks; the state of each."""
         pairs = list(zip(keys, rewards, strict=True))
-        sent = [{"key": key, "reward": value} for key, value in pairs if self._heard.known(key) is None]
+        sent = [{"key": key, "reward": value} for key, value in pairs if self._fallbacks.known(key) is None]
         answers = self._sender.call("POST", f"{self._path}/rewards", sent) if sent else []
         states = {each["key"]: str(each["state"]) for each in answers}
         return [states.get(key, "fallback") for key in keys]
@@ -146,9 +172,24 @@ class RemoteStudy:
         head = {"idempotency-key": f'"{uuid.uuid4().hex}"'}
         self._sender.call("POST", f"{self._path}/amendments", body, head)
 
-    def _known(self, answer: dict[str, Any]) -> RemoteDecision:
+    def _decisions(self, body: object) -> Any:
+        """The answer to a request for decisions."""
+
+        def send() -> Any:
+            return self._sender.call("POST", f"{self._path}/decisions", body)
+
+        return self._breaker.call(send) if self._fallback else send()
+
+    def _instead(self, keys: Sequence[str], offer: Offer, silent: ServiceSilent) -> list[RemoteDecision]:
+        """Fallbacks; without any the error is raised."""
+        decisions = self._fallbacks.decide(keys, offer) if self._fallback else None
+        if decisions is None:
+            raise silent
+        return decisions
+
+    def _heard(self, answer: dict[str, Any], offer: Offer) -> RemoteDecision:
         decision = heard(answer)
-        self._heard.hear(decision)
+        self._fallbacks.hear(decision, offer)
         return decision
 
 
@@ -159,11 +200,6 @@ def _asked(key: str, context: object, more: dict[str, Any]) -> dict[str, Any]:
 
 def _told(key: str, reward: float, weight: float, part: str | None) -> dict[str, Any]:
     return {"key": key, "reward": reward, "weight": weight} | ({} if part is None else {"part": part})
-
-
-def _brings_arms(more: dict[str, Any]) -> bool:
-    """Does a request bring its own arms? Then no arm that was heard of before is among them."""
-    return more.get("arms") is not None
 
 
 def _kept(word: str, value: object) -> Any:

@@ -1,9 +1,9 @@
-"""Connections to one service that stay open, each used by one thread at a time."""
+"""Connections to one service that stay open, each used by one thread of one process at a time."""
 
 from __future__ import annotations
 
 import http.client
-import threading
+import os
 from typing import NamedTuple, final
 from urllib.parse import urlsplit
 
@@ -33,8 +33,8 @@ class Connections:
         self._headers = {"accept": "application/json"} | (
             {} if token is None else {"authorization": f"Bearer {token}"}
         )
-        self._idle: list[http.client.HTTPConnection] = []
-        self._lock = threading.Lock()
+        self._idle: list[http.client.HTTPConnection] = []  # append and pop are atomic: no lock to be forked
+        self._process, self._closed = os.getpid(), False
 
     def send(
         self, method: str, path: str, body: bytes | None, seconds: float, headers: dict[str, str]
@@ -54,7 +54,8 @@ class Connections:
             raise ServiceSilent(f"no answer from {self._host}: {type(error).__name__}") from error
 
     def close(self) -> None:
-        """Closes those that are idle."""
+        """Closes those that are idle; one that is in use is closed after it."""
+        self._closed = True
         while (connection := self._taken()) is not None:
             connection.close()
 
@@ -82,15 +83,20 @@ class Connections:
         return HeardAnswer(answer.status, content, float(later) if later.isdigit() else None)
 
     def _taken(self) -> http.client.HTTPConnection | None:
-        with self._lock:
-            return self._idle.pop() if self._idle else None
+        if self._process != os.getpid():  # a fork shares sockets: answers would reach the wrong process
+            self._idle, inherited, self._process = [], self._idle, os.getpid()
+            for connection in inherited:
+                connection.close()
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
 
     def _give_back(self, connection: http.client.HTTPConnection) -> None:
-        with self._lock:
-            if len(self._idle) < MOST_IDLE and connection.sock is not None:
-                self._idle.append(connection)
-                return
-        connection.close()
+        if len(self._idle) < MOST_IDLE and connection.sock is not None and not self._closed:
+            self._idle.append(connection)
+        else:
+            connection.close()
 
     def _new(self) -> http.client.HTTPConnection:
         kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection

@@ -26,15 +26,18 @@ OWN_WORDS = (errors.InvalidBody, errors.ServiceRefused)  # errors that say more 
 class Patience:
     """How long a request may take in all, in `seconds`, sent again as often as there is time.
 
-    `pause` and `clock` are those of the system, but in tests.
+    After a decision for which there was no answer, further ones fall back at once for `rest` seconds. `pause`
+    and `clock` are those of the system, but in tests.
     """
 
     seconds: float = 2.0
+    rest: float = 5.0
     pause: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
         real("seconds", self.seconds, above=0)
+        real("rest", self.rest, least=0)
 
 
 @final
@@ -66,6 +69,14 @@ class Sender:
             tries += 1
             self._rest(tries, wait, end)
         raise ServiceSilent(f"{last} (sent {tries} times in {self._patience.seconds:g} s)")
+
+    def is_ready(self) -> bool:
+        """Does the service answer, and not that it cannot now? Asked once."""
+        try:
+            answer = self._connections.send("GET", "/readyz", None, self._patience.seconds, {})
+        except ServiceSilent:
+            return False
+        return answer.status not in SENT_AGAIN
 
     def _rest(self, tries: int, wait: float | None, end: float) -> None:
         """Pauses, longer each time and by chance, so that clients do not come back all at once."""

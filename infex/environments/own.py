@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, final, runtime_checkable
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Floats, columns_of, shown
-from infex.checks import set_fields, whole
+from infex.checks import copied, set_fields, whole
 from infex.environments.fixed_arms import BLOCK, key_of
 from infex.environments.lateness import Late, checked_late
 from infex.environments.reward_laws import RewardLaw, name_of, reward_law
@@ -19,6 +19,7 @@ from infex.errors import InvalidArms, InvalidSetting
 from infex.streams import stream
 
 OPTIONAL = ("arms", "offer", "reward", "rewards", "noise", "degrees", "late", "key", "theta")
+LAW_NAMES = ("reward", "rewards")
 
 
 @runtime_checkable
@@ -28,8 +29,8 @@ class Environment(Protocol):
     `means` gives the mean reward of each arm in round t, (K,). `offer` gives the arms of round t, as many
     in every round. It may also have `reward(mean, rng)`, its own law of rewards, or `rewards`, `noise` and
     `degrees` as those of `LinearInstance`; `late`, how late rewards are; and `key`, a whole number that
-    names its draws beside the seed. Arms and means must follow from t and `rng` alone: they are asked for
-    by every policy that plays, and are the same for all.
+    names its draws beside the seed. Arms and means must follow from t and `rng` alone, so that they are the
+    same for every policy that plays. Each run asks a copy of the object as it was given.
 
     >>> import infex
     >>> class Peak:
@@ -61,7 +62,7 @@ class OwnInstance(Unrefined):
     late: Late | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        found = _found(self.environment)
+        found = _found(copied("problem", self.environment))  # so that looking at it changes nothing
         _refuse_two_sources(name_of(self.environment), found)
         _refuse_two_laws(name_of(self.environment), found)
         own = whole("the key of an environment", found.get("key", _own_key(self.environment)))
@@ -72,7 +73,7 @@ class OwnInstance(Unrefined):
             dim=first.shape[0],
             count=first.shape[1],
             key=own,
-            law=_law_in(found, first.shape[1]),
+            law=_law_in(found | _found(self.environment, LAW_NAMES), first.shape[1]),
             late=checked_late(found.get("late")),
         )
 
@@ -168,8 +169,8 @@ def _own_key(environment: object) -> int:
     return key_of(name_of(environment).encode())
 
 
-def _found(environment: object) -> dict[str, Any]:
+def _found(environment: object, names: Sequence[str] = OPTIONAL) -> dict[str, Any]:
     """What an environment has beside its means."""
     missing = object()
-    given = {name: getattr(environment, name, missing) for name in OPTIONAL}
+    given = {name: getattr(environment, name, missing) for name in names}
     return {name: value for name, value in given.items() if value is not missing and value is not None}

@@ -57,6 +57,10 @@ class RewardKernel:
     def __repr__(self) -> str:
         return f"<reward kernel {self.__module__}.{self.__qualname__}>"
 
+    def __deepcopy__(self, memo: object) -> RewardKernel:
+        """Itself, as of a function: it keeps nothing, and compiling takes long."""
+        return self
+
     def __reduce__(self) -> Any:
         """By name where another process can import it, else with its code."""
         if importable(self, self.__module__, self.__qualname__):

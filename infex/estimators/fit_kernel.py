@@ -50,6 +50,10 @@ class FitKernel:
         given = {name: real(name, value) for name, value in settings.items()}
         return KernelEstimator(self, tuple((self.defaults | given).values()))
 
+    def __deepcopy__(self, memo: object) -> FitKernel:
+        """Itself, as of a function: it keeps nothing, and compiling takes long."""
+        return self
+
     @property
     def parts(self) -> tuple[Any, ...]:
         """All that makes it what it is."""

@@ -16,8 +16,8 @@ from infex.errors import InvalidLog, InvalidTarget
 from infex.evaluation import intervals
 from infex.evaluation.designs import Design, design_of, law_in
 from infex.evaluation.intervals import Bounds
-from infex.evaluation.log_arguments import confidence_level, reward_range
-from infex.evaluation.log_model import LogModel, model_of
+from infex.evaluation.log_arguments import confidence_level, own_part, reward_range
+from infex.evaluation.log_model import LogModel, model_of, warn_of_misfit
 from infex.evaluation.supporting import MOST_MISSING
 from infex.evaluation.targets import TargetPolicy, targets_of
 from infex.features.feature_map import unit_of
@@ -114,6 +114,7 @@ def part_sums(log: Log, targets: object) -> PartSums:
     >>> (part_sums(part, {"first": 0}) + part_sums(part, {"first": 0})).rounds
     4
     """
+    log = own_part(log)
     looks, design = looks_of(log), design_of(log)
     wanted = targets_of(targets, log, looks, np.zeros(looks.dim))
     whole = [each.name for each in wanted if each.needs_whole]
@@ -170,6 +171,7 @@ def judged_sums(
     model = model_of(
         sums.log, sums.facts, sums.unit, noise=noise, bound=bound, confidence=level, rewards=known
     )
+    warn_of_misfit(model)
     return {name: _summed(name, each, sums.rounds, model, level) for name, each in sums.targets.items()}
 
 

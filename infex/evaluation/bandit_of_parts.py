@@ -13,6 +13,7 @@ from infex.bandit import Bandit, Changes
 from infex.bandit.going_on import go_on
 from infex.bandit.learnt_logs import enter_taught
 from infex.errors import InvalidLog
+from infex.evaluation.log_arguments import own_part
 from infex.evaluation.warm_bandit import bandit, rounds_of
 from infex.logs import Log, log_of
 from infex.logs.log_marks import Taught
@@ -73,7 +74,7 @@ class Lesson(NamedTuple):
 
 def lesson_of(part: Log | LogPart, policy: Policy, settings: dict[str, Any], is_first: bool) -> Lesson:
     """Learns one part."""
-    log = part.read() if isinstance(part, LogPart) else part
+    log = own_part(part.read() if isinstance(part, LogPart) else part)
     explored, different, losses = rounds_of(log)
     learnt = bandit(log, policy, fresh=True, **settings)
     given = learnt if is_first else learnt.changes()

@@ -90,7 +90,7 @@ def check(log: Log, *, rewards: tuple[float, float] | None = None) -> LogCheck:
         arms=tuple(arm for arm, why in reasons.items() if why is None) if enough else (),
         others={arm: why for arm, why in reasons.items() if why is not None},
         model=f"{features}; {work.model.words}" if enough else None,
-        findings=findings.of_log(work),
+        findings=findings.of_log(work) + (findings.misfit(work) if enough else ()),
     )
 
 

@@ -37,7 +37,9 @@ def drawn_events(log: Log) -> DrawnEvents:
 
 def _drawn(log: Log) -> tuple[Integers, Floats]:
     """Rows and the probabilities of their arms."""
-    scheduled = log.explored is not None and log.chance is not None and not (log.chance == 1.0).all()
+    chance = log.chance
+    told = chance is not None and not np.isnan(chance).all() and not (chance == 1.0).all()
+    scheduled = log.explored is not None and told
     chances = log.law if scheduled or log.probability is None else log.probability
     if chances is None:
         return np.zeros(0, dtype=np.int64), np.zeros(0)

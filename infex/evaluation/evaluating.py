@@ -17,6 +17,7 @@ from infex.evaluation.evaluation import Evaluation
 from infex.evaluation.groundwork import Groundwork, TargetRounds, groundwork, rounds_of
 from infex.evaluation.interval_choice import FEWEST_EFFECTIVE, NO_BOUNDS, bounds_of, mean_and_error
 from infex.evaluation.log_arguments import confidence_level, positive, require_log, reward_range
+from infex.evaluation.log_model import warn_of_misfit
 from infex.evaluation.robust_sequence import has_all_laws
 from infex.evaluation.supporting import has_gaps, lacking, require_support
 from infex.evaluation.target_value import LogFinding, TargetValue
@@ -53,11 +54,15 @@ def evaluate(
     frozen at block starts, corrected by drawn rounds) where the log supports the target and has 50 effective
     explorations, else `model` (linear, with an interval that holds for all targets at once). With `anytime`
     intervals hold however often one looks. `noise` and `bound` are those of the model where the log does
-    not say them. `setting` is that of the ways `clipped`, `switch`, `shrunk` and `bent`, `limit` the
-    greatest weight there can be, and `seen` is for `marginal`. With `bound_missing` a target that the log
+    not say them; `LargeReward` warns where a value is the model's and the rewards do not fit them. `setting`
+    is that of the ways `clipped`, `switch`, `shrunk` and `bent`, `limit` the greatest weight there can be,
+    and `seen` is for `marginal`. With `bound_missing` a target that the log
     could not always play is judged by plain weights, and what is missing counts as any of the `rewards`.
 
     `confidence` is that of every interval.
+
+    Decisions for those held out (`log.held_out`) are left out, as a fixed rule took them, unless there are no
+    others: `evaluate(log.take(log.held_out), ...)` judges by these alone, with the chances of that rule.
 
     >>> from infex.evaluation import Log, logged
     >>> log = Log(arm=[0, 1] * 100, reward=[1.0, 0.0] * 100, probability=[0.5] * 200)
@@ -92,7 +97,11 @@ def evaluate(
         else _judge(work, rounds, way, anytime=anytime, setting=setting, limit=most, seen=shown)
         for rounds in (rounds_of(target, work) for target in wanted)
     ]
-    return Evaluation(work=work, judged=tuple(judged), against=against, findings=findings.of_log(work))
+    noted = findings.of_log(work)
+    if any(each.way == "model" for each in judged):
+        noted += findings.misfit(work)
+        warn_of_misfit(work.model)
+    return Evaluation(work=work, judged=tuple(judged), against=against, findings=noted)
 
 
 def _check_rewards(log: Log, rewards: tuple[float, float] | None) -> None:

@@ -23,8 +23,29 @@ STRETCHES = 10  # of rounds, that residuals are compared over, where there are n
 
 def of_log(work: Groundwork) -> tuple[LogFinding, ...]:
     """What concerns all targets."""
-    found = [*_missing(work), *_covered(work), *_shares(work), *_drift(work), *_looks(work)]
+    found = [
+        *_held_out(work),
+        *_missing(work),
+        *_covered(work),
+        *_shares(work),
+        *_played_too_often(work),
+        *_drift(work),
+        *_looks(work),
+    ]
     return tuple(found)
+
+
+def _held_out(work: Groundwork) -> list[LogFinding]:
+    if not work.held_out:
+        return []
+    words = f"{work.held_out:,} decisions for those held out are left out: a fixed rule took them; "
+    words += "log.take(log.held_out) is a log of these alone, by which policies can be judged too"
+    return [LogFinding("held out", words, warns=False)]
+
+
+def misfit(work: Groundwork) -> tuple[LogFinding, ...]:
+    """What speaks against the model's noise and bound."""
+    return (LogFinding("large rewards", work.model.misfit),) if work.model.misfit else ()
 
 
 def of_target(work: Groundwork, rounds: TargetRounds, drawn: Drawn, *, modelled: bool) -> list[LogFinding]:
@@ -187,6 +208,33 @@ def _shares(work: Groundwork) -> list[LogFinding]:
     words = f"arm {log.label(worst)!r} was explored {seen[worst]:+.0f} times against its law, "
     words += f"{abs(z[worst]):.1f} standard errors off"
     return [LogFinding("shares", words)]
+
+
+def _played_too_often(work: Groundwork) -> list[LogFinding]:
+    """Was an arm played more often than the logged probabilities allow?
+
+    The weight of "always this arm" is 1/probability where it was played, else 0. Its mean is 1 if the arm
+    could be played in every round, and less if it could not; it cannot be more.
+    """
+    log = work.log
+    if work.design.kind != "every round" or log.probability is None or log.kept is not None:
+        return []
+    known = ~np.isnan(log.probability)
+    arm, weight, count = log.arm[known], 1.0 / log.probability[known], int(known.sum())
+    if count < 2:
+        return []
+    mean = np.bincount(arm, weight, log.count) / count
+    square = np.bincount(arm, weight**2, log.count) / count
+    error = np.sqrt(np.maximum(square - mean**2, 0.0) / (count - 1))
+    z = np.divide(mean - 1.0, error, out=np.zeros(log.count), where=error > 0.0)
+    worst = int(z.argmax())
+    if z[worst] <= FAR_IN_ERRORS:
+        return []
+    words = (
+        f"arm {log.label(worst)!r} was played {mean[worst]:.3g} times as often as the logged probabilities "
+    )
+    words += f"allow, {z[worst]:.1f} standard errors off: they are wrong, and so is every weight"
+    return [LogFinding("probabilities", words)]
 
 
 def season(work: Groundwork, rounds: TargetRounds) -> list[LogFinding]:

@@ -23,9 +23,10 @@ from infex.logs.looks import Looks, looks_of
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Groundwork:
-    """A log with its design and its model."""
+    """A log with its design and its model; so many decisions for those held out were left out of it."""
 
     log: Log
+    held_out: int
     looks: Looks
     rows: PlayedRows
     design: Design
@@ -112,13 +113,14 @@ def groundwork(
     anytime: bool = False,
 ) -> Groundwork:
     """All that does not depend on targets."""
-    log = in_order(log)
+    log, given = in_order(log.without_held_out()), len(log)
     looks = looks_of(log)
     rows = played_rows(log, looks)
     design = design_of(log)
     sums = played_sums(rows, log.reward, log.rewarded)
     return Groundwork(
         log=log,
+        held_out=given - len(log),
         looks=looks,
         rows=rows,
         design=design,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from infex.checks import real
-from infex.errors import InvalidSetting
+from infex.errors import InvalidLog, InvalidSetting
 from infex.logs import Log, LogFacts
 from infex.logs.log_facts import range_of
 
@@ -12,6 +12,16 @@ def require_log(log: object) -> None:
     """Refuses anything but a log."""
     if not isinstance(log, Log):
         raise InvalidSetting(f"log must be a Log, as evaluation.read gives it, got a {type(log).__name__}")
+
+
+def own_part(log: Log) -> Log:
+    """A part of a log, without decisions for those held out."""
+    if log.held_out is not None and log.held_out.all():
+        raise InvalidLog(
+            "all decisions of a part of this log are for those held out: read larger parts or, to judge by "
+            "these decisions alone, parts without the column held_out"
+        )
+    return log.without_held_out()
 
 
 def reward_range(facts: LogFacts, rewards: object) -> tuple[float, float] | None:

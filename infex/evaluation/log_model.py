@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
 from infex.arrays import Floats, Integers
+from infex.errors import LargeReward
 from infex.evaluation.intervals import Bounds, Ground
 from infex.kernels.frozen_fits import fit_blocks
 from infex.logs import Log, LogFacts
 from infex.logs.log_sums import LogSums, PlayedRows, penalty_of, residuals_of
+from infex.planning.beliefs import LEAST_POSTERIOR_PENALTY
+from infex.planning.misfits import misfit_words
 from infex.theory.ellipsoid import Ellipsoid, ellipsoid_of_sums
 
+REMEDY = "Set both in the unit of the rewards, or bring rewards to about -1 to 1."
 MOST_WORK = 2e9  # multiplications that renewing frozen estimates may take
 
 
@@ -25,6 +30,7 @@ class LogModel:
 
     The interval of x'theta then holds for all policies together, also one that was chosen by this log. It
     rests on rewards that are linear in the features, and on the noise: `ground` says where that is from.
+    `misfit` says why the rewards do not fit `noise` and `bound`; it is empty where they fit.
     """
 
     ellipsoid: Ellipsoid
@@ -32,6 +38,7 @@ class LogModel:
     bound: float
     ground: Ground
     words: str
+    misfit: str
 
     @property
     def theta(self) -> Floats:
@@ -67,10 +74,20 @@ def model_of(
     length = bound if bound is not None else facts.bound
     if length is None:
         length, ground, words = 1.0, "assumed", f"{words}; |theta| <= 1 is assumed"
+    left = residuals_of(sums, LEAST_POSTERIOR_PENALTY)  # a larger penalty leaves more than the noise
+    misfit = misfit_words([sums], left.square, sigma, length * unit, unit)
+    if misfit:
+        ground, misfit = "assumed", f"{misfit}, so that intervals of the model need not hold. {REMEDY}"
     found = ellipsoid_of_sums(
         sums.gram, sums.moment, delta=1.0 - confidence, noise=sigma, bound=length * unit, penalty=penalty
     )
-    return LogModel(found, sigma, length * unit, ground, words)
+    return LogModel(found, sigma, length * unit, ground, words, misfit)
+
+
+def warn_of_misfit(model: LogModel, stacklevel: int = 2) -> None:
+    """Warns of rewards that do not fit the noise and the bound that intervals of the model rest on."""
+    if model.misfit:
+        warnings.warn(model.misfit, LargeReward, stacklevel=stacklevel + 1)
 
 
 def noise_of(

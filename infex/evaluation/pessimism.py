@@ -11,6 +11,7 @@ from infex.checks import real
 from infex.evaluation.groundwork import Groundwork, groundwork, rounds_of
 from infex.evaluation.intervals import Bounds
 from infex.evaluation.log_arguments import confidence_level, positive, require_log, reward_range
+from infex.evaluation.log_model import warn_of_misfit
 from infex.evaluation.targets import PessimisticPolicy, logged, target_of
 from infex.logs import Log
 from infex.logs.log_marks import Taught
@@ -72,9 +73,10 @@ def learn(
         noise=positive("noise", noise),
         bound=positive("bound", bound),
     )
+    warn_of_misfit(work.model)
     far = real("pessimism", pessimism, least=0) * work.model.ellipsoid.radius
     inverse = np.asarray(np.linalg.inv(work.model.ellipsoid.gram), dtype=np.float64)
-    policy = PessimisticPolicy(work.model.theta, inverse, far, Taught.by(log))
+    policy = PessimisticPolicy(work.model.theta, inverse, far, Taught.by(work.log))
     mine = rounds_of(target_of("learnt", policy, work.log, work.looks, work.model.theta), work).mean_row
     theirs = rounds_of(target_of("logged", logged, work.log, work.looks, work.model.theta), work).mean_row
     found: Bounds = work.model.bounds(mine)

@@ -20,6 +20,7 @@ from infex.linear.estimating import Estimator
 from infex.logs import Log
 from infex.policies.traits import Policy
 from infex.records.catalog import shown
+from infex.simulation.run_copies import own_copies
 from infex.streams import stream
 
 SPREADS_BELOW = 2.0  # rounds are fixed so far below what is expected, in standard deviations
@@ -129,7 +130,7 @@ def reach(log: Log) -> Reach:
     >>> reach(Log(arm=[0, 1] * 50, reward=[0.0] * 100, probability=[0.5] * 100)).rounds
     50
     """
-    events = drawn_events(log)
+    events = drawn_events(log.without_held_out())
     return Reach(events=int(events.rows.size), chance=events.chance)
 
 
@@ -164,7 +165,7 @@ def replay(
     >>> found.accepted, int(found.explored.sum()), bool(found.mean > log.reward.mean())
     (150, 7, True)
     """
-    log = log if features is None else replace(log, features=features)
+    log = log.without_held_out() if features is None else replace(log.without_held_out(), features=features)
     events = drawn_events(log)
     count = whole("parts", parts, least=1)
     whole_log = Reach(events=events.rows.size, chance=events.chance)
@@ -189,8 +190,9 @@ def _some(events: DrawnEvents, places: Integers) -> DrawnEvents:
 def _run(
     log: Log, policy: Policy, events: DrawnEvents, rounds: int, seed: int, settings: dict[str, Any]
 ) -> tuple[Bandit, RetracedSteps]:
-    """One learner on some events."""
-    bandit = new_bandit(log, policy, seed=seed, **settings)
+    """One learner on some events: copies of what was given."""
+    own, estimator = own_copies(policy=policy, estimator=settings["estimator"])
+    bandit = new_bandit(log, own, seed=seed, **settings | {"estimator": estimator})
     usable = np.ones(events.rows.size, dtype=bool)
     if (events.probability > events.chance).any():
         drawn = stream(seed, "replayed").random(events.rows.size)

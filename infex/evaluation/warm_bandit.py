@@ -37,7 +37,8 @@ def bandit(
     With `fresh` rounds begin at 1, so that a schedule begins anew; otherwise the clock goes on after the
     last round, and explorations of the log count. Rewards that never came are left out, and nothing is
     pending. `rescale` is that of `Bandit`. The bandit, and any file of it, remembers by which log it was
-    taught: `evaluate` does not weigh it by the same one.
+    taught: `evaluate` does not weigh it by the same one. Decisions for those held out are left out, as the
+    bandit that wrote the log has not learnt from them, unless there are no others.
 
     >>> from infex import Greedy, Infex, LinUCB, evaluation, every
     >>> log = evaluation.Log(arm=[0, 1, 0], reward=[1.0, 0.0, 1.0], arms=[[1.0, 0.0], [0.0, 1.0]])
@@ -45,6 +46,7 @@ def bandit(
     >>> warm.t, warm.pulls.tolist(), warm.ask().arm
     (3, [2, 1], 0)
     """
+    log = log.without_held_out()
     rule = log.features if features is None else features
     found = new_bandit(
         log,

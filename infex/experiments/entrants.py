@@ -19,6 +19,7 @@ from infex.policies.traits import checked, traits_of
 from infex.records.stream_names import stream_name
 from infex.records.thing_labels import label_of
 from infex.schedules.protocol import has
+from infex.simulation.run_copies import own_copies
 
 Delta = float | Literal["1/T"]
 
@@ -68,8 +69,7 @@ def named(given: object, kind: Kind, name: str | None = None) -> list[Named]:
     ['mine(scale=0.1)', 'mine(scale=0.5)']
     """
     if not isinstance(given, str):
-        thing = _of_kind(given, kind)
-        found = _object(thing)
+        found = _object(_of_kind(given, kind))
         return [found if name is None else found._replace(label=name)]
     readings = read(given, kind)
     labels = [each.label for each in readings]
@@ -90,8 +90,9 @@ def _object(thing: Any) -> Named:
     return Named(thing, label_of(thing), label_of(thing.base), label_of(thing.schedule))
 
 
-def _of_kind(thing: Any, kind: Kind) -> Any:
-    """A thing, if it is a policy, a schedule or an estimator."""
+def _of_kind(given: Any, kind: Kind) -> Any:
+    """A copy of a policy, a schedule or an estimator: a sweep plays it as it was given."""
+    (thing,) = own_copies(**{kind: given})
     if kind == "policy":
         return checked("policy", thing)
     if kind == "estimator":

@@ -20,6 +20,7 @@ from infex.experiments.naming import hint
 from infex.records.registry import GENERATORS
 from infex.records.thing_labels import label_of, setting_text
 from infex.simulation.playing import checked_instance
+from infex.simulation.run_copies import own_copies
 
 EXAMPLES = {
     "dim": "10",
@@ -70,7 +71,7 @@ class Recipe:
 
     def make(self, seed: int) -> environments.Instance:
         """The instance of one seed."""
-        source = self.maker()
+        (source,) = own_copies(problem=self.maker())
         made = seeded(source, dict(self.settings), seed) if callable(source) else source
         return checked_instance(made)
 
@@ -142,7 +143,7 @@ def recipes(given: object, name: str | None = None) -> list[Recipe]:
 def _of_object(given: Any) -> Recipe:
     if not callable(given):
         checked_instance(given)
-    return Recipe(given)
+    return Recipe(*own_copies(problem=given))
 
 
 def _of_text(text: str, name: str, settings: dict[str, Any], texts: dict[str, str]) -> Recipe:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 
 from infex.environments import Instance
 from infex.experiments.wrapping import base_in
 from infex.policies import Policy
-from infex.simulation.course import course_of
 from infex.simulation.playing import play
 
 WARMING_ROUNDS = 2
@@ -19,8 +17,7 @@ _warmed: set[tuple[type, str]] = set()  # kinds of problems and contents of poli
 def warm(instance: Instance, policy: Policy, content: str) -> None:
     """Plays two rounds, once in a process for each kind of problem and content of a policy.
 
-    The results are dropped. A policy that runs in Python is copied, because it may have a state; errors and
-    warnings are left to the run itself.
+    The results are dropped; errors and warnings are left to the run itself.
     """
     if (type(instance), content) in _warmed:
         return
@@ -33,7 +30,7 @@ def warm(instance: Instance, policy: Policy, content: str) -> None:
 def _play_briefly(instance: Instance, policy: Policy) -> None:
     """Plays the policy, and its base, which may not have its turn in so few rounds."""
     try:
-        play(instance, policy if course_of(policy) is not None else copy.deepcopy(policy), WARMING_ROUNDS)
+        play(instance, policy, WARMING_ROUNDS)
     except KeyboardInterrupt:
         raise
     except BaseException:  # a user's code may raise anything, SystemExit too

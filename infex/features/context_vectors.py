@@ -37,7 +37,7 @@ def _encoded(encoded: Encoded, dim: int) -> Floats:
     vector = _vector(encoded, dim)
     if not float(vector.dot(vector)) <= 1.0 + ROUNDING:
         raise InvalidContext("an encoder must give features no longer than 1, and gave longer ones, or NaN")
-    return np.ascontiguousarray(vector)
+    return np.array(vector)  # an encoder may write the next context into the same array
 
 
 def vector_of(name: str, given: object, dim: int, longest: float) -> Floats:

@@ -21,7 +21,15 @@ from infex.kernels.compiling import compiled, copy_into, inner, larger, within, 
 from infex.kernels.layout import ARM, PSI, RUN, VOLUME, N
 from infex.kernels.learning import direct, square_widths
 from infex.kernels.pairs import exact_product
-from infex.kernels.reading import best_upper, estimates, full_radius, parameter, volume, width
+from infex.kernels.reading import (
+    best_upper,
+    choosing_radius,
+    estimates,
+    interval_radius,
+    parameter,
+    volume,
+    width,
+)
 
 UNITS = 2.0**34  # in 1
 SMALL_UNITS = 2.0**68
@@ -190,9 +198,9 @@ def glance_ahead(
     narrow(solved, vectors, run, awaited, narrowed, after)
     square_widths(narrowed, columns, ahead)
     greedy = estimates(board, run, ahead[0])
-    guess, beta = max(greedy, 0), full_radius(after, numbers)
+    guess, beta = max(greedy, 0), choosing_radius(volume(after), numbers)
     arm = best_upper(ahead, after, beta, guess, ahead[3], places)
     if arm < 0 or greedy < 0:
         return -1, greedy, 0.0, 0.0, 0.0
-    margin = full_radius(run, numbers) * width(board[1, arm], board[2, arm], run[PSI])
+    margin = interval_radius(volume(run), numbers) * width(board[1, arm], board[2, arm], run[PSI])
     return arm, greedy, ahead[0, arm], ahead[0, greedy], margin

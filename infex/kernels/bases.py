@@ -69,7 +69,7 @@ def greedy_arm(
 
 @woven
 def radius(base: Base, penalty: float, run: Floats) -> float:
-    """beta, as `Confidence.radius` has it, or a constant bonus."""
+    """scale beta, as `Confidence.choosing_radius` has it, or a constant bonus."""
     beta = kernels.radius(kernels.volume(run), penalty, base.noise, base.bound, base.delta)
     return base.scale * beta + base.bonus
 

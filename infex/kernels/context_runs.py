@@ -23,10 +23,11 @@ from infex.kernels.bases import (
     pick,
 )
 from infex.kernels.compiling import compiled, lend, within, woven
+from infex.kernels.layout import VOLUME
+from infex.kernels.reading import choosing_radius
 from infex.kernels.rewards import rewarded
 from infex.kernels.run_arrays import Outcome, Rule
 from infex.kernels.small_ridges import (
-    block_radius,
     learn_block,
     look_at_blocks,
     sampled_blocks,
@@ -65,7 +66,7 @@ def take_in_block(
     """Learns the reward of an arm in a context; its radius alone changes."""
     truth, solved, wide, runs, counts, penalty = ridges
     learn_block(truth, penalty, solved, wide, runs, counts, arm, x, reward, 1.0)
-    radii[arm] = block_radius(runs, arm, numbers)
+    radii[arm] = choosing_radius(runs[arm, VOLUME], numbers)
 
 
 @within
@@ -143,7 +144,8 @@ def play_contexts(
     work, gaps, radii = np.empty((3, count)), np.empty(count), np.empty((2, count))
     numbers = np.array([base.noise, base.bound, base.delta, base.scale, base.bonus, ridges.penalty])
     for k in range(count):
-        radii[0, k], radii[1, k] = block_radius(ridges.runs, k, numbers), block_radius(apart.runs, k, numbers)
+        radii[0, k] = choosing_radius(ridges.runs[k, VOLUME], numbers)
+        radii[1, k] = choosing_radius(apart.runs[k, VOLUME], numbers)
     for b in range(contexts.shape[0]):
         x, now = contexts[b], t + b
         explores = always or (turn < exploring.size and exploring[turn] == now)

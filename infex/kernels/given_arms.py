@@ -10,7 +10,16 @@ from infex.kernels.compiling import compiled, larger, woven
 from infex.kernels.layout import PSI, RUNS, N
 from infex.kernels.learning import is_steep, score
 from infex.kernels.offered_arms import best_offered
-from infex.kernels.reading import best, full_radius, parameter, tie_bar, upper, width
+from infex.kernels.reading import (
+    best,
+    choosing_radius,
+    interval_radius,
+    parameter,
+    tie_bar,
+    upper,
+    volume,
+    width,
+)
 
 TILE = 64  # contexts that are turned at a time
 BAD_ARMS, STEEP_SUMS = -2, -3  # what `open_glance` says where the long way must go on
@@ -82,11 +91,10 @@ def open_glance(
     arm = greedy = best(means)
     if greedy < 0:
         return -1, -1, 0.0, 0.0, 0.0
-    beta = full_radius(run, numbers)
     if optimistic:
         board, bounds = np.empty((4, arms)), np.empty(arms)
         score(solved, vectors, run, columns, board)
-        upper(board, run, beta, bounds)
+        upper(board, run, choosing_radius(volume(run), numbers), bounds)
         arm = best(bounds)
         if arm < 0:
             return -1, -1, 0.0, 0.0, 0.0
@@ -96,7 +104,7 @@ def open_glance(
         for i in range(d):
             column[i, 0] = rows[arm, i]
         across = one_width(solved, vectors, run, column, np.empty((4, 1)))
-    return arm, greedy, means[arm], means[greedy], beta * across
+    return arm, greedy, means[arm], means[greedy], interval_radius(volume(run), numbers) * across
 
 
 @compiled

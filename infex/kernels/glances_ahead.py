@@ -11,9 +11,9 @@ import numpy as np
 from infex.arrays import Floats, Integers
 from infex.kernels.awaiting import narrow
 from infex.kernels.compiling import compiled, inlined
-from infex.kernels.layout import RUN
-from infex.kernels.reading import best
-from infex.kernels.small_ridges import block_radius, look_at_blocks, width_of_block, widths_of_blocks
+from infex.kernels.layout import RUN, VOLUME
+from infex.kernels.reading import best, choosing_radius, interval_radius
+from infex.kernels.small_ridges import look_at_blocks, width_of_block, widths_of_blocks
 
 WIDENED_BY_ROUNDING = 1e-3  # of a bound: far more than rounding widens it by, also where V is near singular
 
@@ -30,13 +30,13 @@ def glance_ahead_in_blocks(
     look_at_blocks(wide, x, scores)
     widths_of_blocks(wide, x, upper, reach)
     for k in range(scores.size):
-        reach[k] *= block_radius(runs, k, numbers)
+        reach[k] *= choosing_radius(runs[k, VOLUME], numbers)
         upper[k] = scores[k] + reach[k]
     greedy = best(scores)
     if greedy < 0 or not math.isfinite(upper.sum()):
         return -1, greedy, 0.0, 0.0, 0.0
     arm = leading_ahead(solved, runs, awaited, x, numbers, scores, reach, upper)
-    margin = block_radius(runs, arm, numbers) * width_of_block(solved, x, arm)
+    margin = interval_radius(runs[arm, VOLUME], numbers) * width_of_block(solved, x, arm)
     return arm, greedy, scores[arm], scores[greedy], margin
 
 
@@ -61,7 +61,7 @@ def leading_ahead(
         if np.any(awaited[k]):
             narrow(solved[k], nothing, runs[k], awaited[k], narrowed, after[0])
             length = width_of_block(narrowed.reshape(1, *narrowed.shape), x, 0)
-            upper[k] = scores[k] + block_radius(after, 0, numbers) * length
+            upper[k] = scores[k] + choosing_radius(after[0, VOLUME], numbers) * length
         reach[k] = -1.0  # its bound is final
         top = max(top, upper[k])
 

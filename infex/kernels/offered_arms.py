@@ -6,9 +6,9 @@ import numpy as np
 
 from infex.arrays import Bools, Floats, Integers
 from infex.kernels.compiling import compiled, larger, woven
-from infex.kernels.layout import PHI, PSI
-from infex.kernels.reading import best, full_radius, tie_bar, width
-from infex.kernels.small_ridges import block_radius, look_at_blocks, width_of_block, widths_of_blocks
+from infex.kernels.layout import PHI, PSI, VOLUME
+from infex.kernels.reading import best, choosing_radius, interval_radius, tie_bar, volume, width
+from infex.kernels.small_ridges import look_at_blocks, width_of_block, widths_of_blocks
 
 
 @compiled
@@ -22,16 +22,16 @@ def glance_among(
     arm = greedy = best(means)
     if greedy < 0:
         return -1, -1, 0.0, 0.0, 0.0
-    beta = full_radius(run, numbers)
     if optimistic:
-        bounds = np.empty(places.size)
+        beta, bounds = choosing_radius(volume(run), numbers), np.empty(places.size)
         for i in range(places.size):
             bounds[i] = means[i] + beta * width(board[1, places[i]], board[2, places[i]], run[PSI])
         arm = best(bounds)
         if arm < 0:
             return -1, -1, 0.0, 0.0, 0.0
     across = width(board[1, places[arm]], board[2, places[arm]], run[PSI])
-    return int(places[arm]), int(places[greedy]), means[arm], means[greedy], beta * across
+    margin = interval_radius(volume(run), numbers) * across
+    return int(places[arm]), int(places[greedy]), means[arm], means[greedy], margin
 
 
 @compiled
@@ -54,14 +54,15 @@ def glance_among_blocks(
         bounds = np.empty(places.size)
         widths_of_blocks(wide, x, work[2], work[1])
         for i in range(places.size):
-            bounds[i] = means[i] + block_radius(runs, places[i], numbers) * work[1, places[i]]
+            k = places[i]
+            bounds[i] = means[i] + choosing_radius(runs[k, VOLUME], numbers) * work[1, k]
         arm = best(bounds)
     if arm < 0 or greedy < 0:
         return -1, -1, 0.0, 0.0, 0.0
     place = int(places[arm])
     across = work[1, place] if optimistic else width_of_block(solved, x, place)
-    reach = block_radius(runs, place, numbers) * across
-    return place, int(places[greedy]), means[arm], means[greedy], reach
+    margin = interval_radius(runs[place, VOLUME], numbers) * across
+    return place, int(places[greedy]), means[arm], means[greedy], margin
 
 
 @woven

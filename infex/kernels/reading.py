@@ -228,9 +228,19 @@ def greedy_scan(board: Floats, run: Floats) -> int:
 
 
 @woven
-def full_radius(run: Floats, numbers: Floats) -> float:
-    """scale beta + bonus, where `numbers` are noise, bound, delta, scale, bonus and the penalty."""
-    beta = radius(volume(run), numbers[5], numbers[0], numbers[1], numbers[2])
+def interval_radius(log_det_ratio: float, numbers: Floats) -> float:
+    """beta + bonus, the radius of intervals: `scale` is for choosing alone.
+
+    `numbers` are noise, bound, delta, scale, bonus and the penalty.
+    """
+    beta = radius(log_det_ratio, numbers[5], numbers[0], numbers[1], numbers[2])
+    return float(beta + numbers[4])
+
+
+@woven
+def choosing_radius(log_det_ratio: float, numbers: Floats) -> float:
+    """scale beta + bonus, the radius of the bounds that an optimistic base compares."""
+    beta = radius(log_det_ratio, numbers[5], numbers[0], numbers[1], numbers[2])
     return float(numbers[3] * beta + numbers[4])
 
 
@@ -241,25 +251,27 @@ def greedy_glance(board: Floats, run: Floats, numbers: Floats) -> tuple[int, int
     if arm < 0:
         return -1, -1, 0.0, 0.0, 0.0
     score = board[0, arm] + run[PHI] * board[2, arm]
-    return arm, arm, score, score, full_radius(run, numbers) * width(board[1, arm], board[2, arm], run[PSI])
+    margin = interval_radius(volume(run), numbers) * width(board[1, arm], board[2, arm], run[PSI])
+    return arm, arm, score, score, margin
 
 
 @compiled
 def glance(
     board: Floats, run: Floats, numbers: Floats, work: Floats, places: Integers
 ) -> tuple[int, int, float, float, float]:
-    """One optimistic decision: the arm, the greedy arm, both estimates, and the arm's radius times its width.
+    """One optimistic decision: the arm, the greedy arm, both estimates, half of the arm's interval.
 
-    `numbers` are those of `full_radius`; the other two have room for K.
+    `numbers` are those of `interval_radius`; the other two have room for K.
     """
     greedy = greedy_scan(board, run)
-    beta = full_radius(run, numbers)
+    beta = choosing_radius(volume(run), numbers)
     arm = best_upper(board, run, beta, max(int(run[ARM]), 0), work, places)
     if arm < 0 or greedy < 0:
         return -1, greedy, 0.0, 0.0, 0.0
     estimate = board[0, arm] + run[PHI] * board[2, arm]
     best_estimate = board[0, greedy] + run[PHI] * board[2, greedy]
-    return arm, greedy, estimate, best_estimate, beta * width(board[1, arm], board[2, arm], run[PSI])
+    margin = interval_radius(volume(run), numbers) * width(board[1, arm], board[2, arm], run[PSI])
+    return arm, greedy, estimate, best_estimate, margin
 
 
 @inlined

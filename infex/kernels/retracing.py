@@ -25,7 +25,7 @@ from infex.kernels.bases import (
 from infex.kernels.compiling import compiled, within
 from infex.kernels.given_arms import is_lost, take_rows
 from infex.kernels.learning import score
-from infex.kernels.reading import best, full_radius, glance, greedy_glance, parameter, upper
+from infex.kernels.reading import best, choosing_radius, glance, greedy_glance, parameter, upper, volume
 from infex.kernels.run_arrays import State
 
 RETRACED_ALL, ASK_POLICY = 0, 1  # why a loop has ended: all is done, or a round needs Python
@@ -45,7 +45,7 @@ class Events(NamedTuple):
 class Explorer(NamedTuple):
     """When a policy explores, and how: the rounds, or always; the base, and the share of uniform arms.
 
-    `numbers` are those of `full_radius`. `is_compiled`: can the loop ask the base?
+    `numbers` are those of `interval_radius`. `is_compiled`: can the loop ask the base?
     """
 
     exploring: Integers
@@ -99,7 +99,7 @@ def drawn_arm(
     elif kind == LINUCB:
         bounds = np.empty(count)
         score(solved, vectors, run, columns, board)
-        upper(board, run, full_radius(run, who.numbers), bounds)
+        upper(board, run, choosing_radius(volume(run), who.numbers), bounds)
         arm = best(bounds)
     else:
         arm = sampled(who.base, columns, state, rng)

@@ -19,7 +19,7 @@ from infex.kernels.algebra import product
 from infex.kernels.compiling import compiled, woven
 from infex.kernels.layout import VOLUME
 from infex.kernels.learning import absorb_weighted, add_truth, refresh
-from infex.kernels.reading import best, radius
+from infex.kernels.reading import best, choosing_radius, interval_radius, radius
 
 
 @woven
@@ -201,7 +201,7 @@ def glance_at_blocks(
 ) -> tuple[int, int, float, float, float]:
     """One decision in a context, optimistic or greedy, as `kernels.glance` gives it.
 
-    `numbers` are noise, bound, delta, scale, bonus and the penalty, as `kernels.full_radius` reads them.
+    `numbers` are noise, bound, delta, scale, bonus and the penalty, as `reading.interval_radius` has them.
     """
     work = np.empty((3, wide.shape[1]))
     scores, widths = work[0], work[1]
@@ -211,16 +211,9 @@ def glance_at_blocks(
     if optimistic:
         widths_of_blocks(wide, x, work[2], widths)
         for k in range(scores.size):
-            work[2, k] = scores[k] + block_radius(runs, k, numbers) * widths[k]
+            work[2, k] = scores[k] + choosing_radius(runs[k, VOLUME], numbers) * widths[k]
         arm = best(work[2])
     if arm < 0 or greedy < 0:
         return -1, greedy, 0.0, 0.0, 0.0
     width = widths[arm] if optimistic else width_of_block(solved, x, arm)
-    return arm, greedy, scores[arm], scores[greedy], block_radius(runs, arm, numbers) * width
-
-
-@woven
-def block_radius(runs: Floats, k: int, numbers: Floats) -> float:
-    """scale beta + bonus of one ridge."""
-    beta = radius(runs[k, VOLUME], numbers[5], numbers[0], numbers[1], numbers[2])
-    return float(numbers[3] * beta + numbers[4])
+    return arm, greedy, scores[arm], scores[greedy], interval_radius(runs[arm, VOLUME], numbers) * width

@@ -28,7 +28,7 @@ from infex.kernels.compiling import compiled, copy_into, inner, larger, shared, 
 from infex.kernels.layout import RUNS
 from infex.kernels.learning import absorb_weighted, add_pulls, add_truth, is_steep, refresh, square_widths
 from infex.kernels.pairs import exact_product, minus_product, quotient, root
-from infex.kernels.reading import best, radius, volume
+from infex.kernels.reading import best, choosing_radius, interval_radius, volume
 from infex.kernels.small_ridges import (
     learn_block,
     look_at_blocks,
@@ -80,9 +80,9 @@ def glance_at_tied(
         scores[k] += shares[k]
     greedy = best(scores)
     volumes = whole_volume(runs) + volume(left_run) + gone
-    beta = numbers[3] * radius(volumes, numbers[5], numbers[0], numbers[1], numbers[2]) + numbers[4]
     arm = greedy
     if optimistic:
+        beta = choosing_radius(volumes, numbers)
         widths_of_blocks(wide, x, work[3], work[2])
         square_widths(left_solved, columns, board)
         for k in range(arms):
@@ -98,7 +98,7 @@ def glance_at_tied(
         here = np.empty((4, 1))
         square_widths(left_solved, one, here)
         work[2, arm] = both_widths(own, math.sqrt(larger(here[1, 0], 0.0)))
-    return arm, greedy, scores[arm], scores[greedy], beta * work[2, arm]
+    return arm, greedy, scores[arm], scores[greedy], interval_radius(volumes, numbers) * work[2, arm]
 
 
 @woven

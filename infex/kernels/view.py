@@ -1,8 +1,8 @@
 """What a policy written as a kernel sees, and the functions it reads it with.
 
 They have the names that `Evidence` has in Python, and are compiled into the kernel that calls
-them. Each returns an array that stands in the view and is good until the same one is called
-again: `estimates`, `widths`, one for `upper` and `perturbed`, one for `theta`, one for `solve`.
+them. Each array that they return is new: a second call leaves the first array as it is, and the
+kernel may write to it.
 """
 
 from typing import NamedTuple
@@ -83,7 +83,7 @@ def viewed(
 @woven
 def estimates(view: View) -> Floats:
     """Every arm's estimated mean reward x'theta, (K,)."""
-    out: Floats = view.scores[0]
+    out = np.empty(view.arms.shape[1])
     kernels.estimates(view.board, view.run, out)
     return out
 
@@ -97,7 +97,7 @@ def greedy(view: View) -> int:
 @woven
 def widths(view: View) -> Floats:
     """Every arm's width |x| in V^-1, (K,)."""
-    out: Floats = view.scores[1]
+    out = np.empty(view.arms.shape[1])
     kernels.widths(view.board, view.run, out)
     return out
 
@@ -105,7 +105,7 @@ def widths(view: View) -> Floats:
 @woven
 def upper(view: View, beta: float) -> Floats:
     """Every arm's estimate + beta width, (K,)."""
-    out: Floats = view.scores[2]
+    out = np.empty(view.arms.shape[1])
     kernels.upper(view.board, view.run, beta, out)
     return out
 
@@ -121,7 +121,7 @@ def best_upper(view: View, beta: float) -> int:
 def perturbed(view: View, scale: float, rng: np.random.Generator) -> Floats:
     """Every arm's score under one sampled parameter theta + scale V^-1/2 N(0, I), (K,)."""
     direction, theta = view.sample[0], view.sample[1]
-    out: Floats = view.scores[2]
+    out = np.empty(view.arms.shape[1])
     for i in range(direction.size):
         direction[i] = rng.standard_normal()
     kernels.perturb(view.solved, view.vectors, view.run, scale, direction, theta, view.sample[2])
@@ -141,19 +141,19 @@ def counts(view: View) -> Floats:
 @woven
 def pulls(view: View) -> Floats:
     """How many rewards every fixed arm was told, (K,)."""
-    return counts(view)[0]  # type: ignore[no-any-return]
+    return counts(view)[0].copy()
 
 
 @woven
 def sums(view: View) -> Floats:
     """Every fixed arm's rewards added up, (K,)."""
-    return counts(view)[1]  # type: ignore[no-any-return]
+    return counts(view)[1].copy()
 
 
 @woven
 def theta(view: View) -> Floats:
     """The estimated parameter, (d,)."""
-    out: Floats = view.sample[1]
+    out = np.empty(view.arms.shape[0])
     kernels.parameter(view.solved, view.vectors, view.run, out)
     return out
 
@@ -161,7 +161,7 @@ def theta(view: View) -> Floats:
 @woven
 def solve(view: View, x: Floats) -> Floats:
     """V^-1 x, (d,)."""
-    out: Floats = view.sample[3]
+    out = np.empty(view.arms.shape[0])
     kernels.solve(view.solved, view.vectors, view.run, x, out)
     return out
 

@@ -154,7 +154,10 @@ class HybridRidge:
         """
         arm, row = in_block(revision.on)
         if arm == GONE:
-            raise NotKept("a reward of an arm that was removed stays in what arms share, as one sum")
+            raise NotKept(
+                "the arm of this decision was removed: what its rewards told of features that arms share is "
+                "kept as one sum, in which no single reward can be changed"
+            )
         refuse_place(arm, self.layout.arms)
         self._part(0)
         x, z = np.array(row[: self.layout.dim]), np.array(row[self.layout.dim :])

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from infex.arrays import Bools, Floats, Integers, Label, labels_of, shown
+from infex.arrays import Bools, Floats, Integers, Label, labels_of, own_copy
 from infex.checks import settings_by_name
 from infex.errors import InvalidLog
 from infex.features import FeatureMap
@@ -19,14 +19,14 @@ from infex.logs.log_words import log_words
 
 INTEGER_COLUMNS = ("round", "arm", "greedy")
 FLOAT_COLUMNS = ("reward", "probability", "chance", "law", "laws", "offers", "arms", "context", "kept")
-TRUTH_COLUMNS = ("explored", "offered")
+TRUTH_COLUMNS = ("explored", "offered", "held_out")
 OF_THE_WHOLE_LOG = ("arms", "labels", "features", "facts", "count", "others")
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Log:
-    """n decisions, in the order they were taken; a column that is None is not known.
+    """n decisions, in the order they were taken; a column that is None is not known. Columns are copies.
 
     In a column of numbers NaN stands for "not known in this round" (a null in a file): a `reward` that
     never came, a `law` of a round that could not explore. A reader refuses NaN that a file holds as such.
@@ -38,6 +38,8 @@ class Log:
     - what arms looked like: `offers` (n, K, d); or `arms` (K, d), the same in every round; or `context`
       (n, c) and the map `features`. `context` may stand by itself: a target may look at it.
     - `offered` (n, K): which of the K places were on offer, where not all were.
+    - `held_out`: was this decided by a fixed rule, for a unit that is held out to compare with? Such rows are
+      a stream of their own.
     - `labels` of the K arms; `kept`: the chance with which a row was kept in the log.
     - `unit`, `stream`, `time`, `reward_time`: who was decided for, which bandit decided, when, and when the
       reward came (numbers, or NumPy's dates). Rounds rise within a stream.
@@ -64,6 +66,7 @@ class Log:
     offered: Bools | None = None
     labels: tuple[Label, ...] | None = None
     kept: Floats | None = None
+    held_out: Bools | None = None
     unit: NDArray[Any] | None = None
     stream: NDArray[Any] | None = None
     time: NDArray[Any] | None = None
@@ -79,13 +82,13 @@ class Log:
         for names, kind in ((INTEGER_COLUMNS, np.int64), (FLOAT_COLUMNS, np.float64), (TRUTH_COLUMNS, bool)):
             given |= {name: column_of(name, given[name], kind) for name in names if given[name] is not None}
         for name in LOOSE:
-            given[name] = None if given[name] is None else np.asarray(given[name])
-        given["others"] = {name: np.asarray(values) for name, values in self.others.items()}
+            given[name] = None if given[name] is None else own_copy(given[name])
+        given["others"] = {name: own_copy(values) for name, values in self.others.items()}
         given["count"] = count_of(given)
         given["labels"] = labels_of(self.labels, given["count"])
         check_log(given)
         for name, value in given.items():
-            object.__setattr__(self, name, shown(value) if isinstance(value, np.ndarray) else value)
+            object.__setattr__(self, name, value)
 
     def __len__(self) -> int:
         return int(self.arm.size)
@@ -113,6 +116,16 @@ class Log:
         }
         others = {name: values[rows] for name, values in self.others.items()}
         return replace(self, **some, others=others)
+
+    def without_held_out(self) -> Log:
+        """The log without the decisions for those held out; as it is where it has none, or no others.
+
+        >>> log = Log(arm=[0, 1, 1], reward=[1.0, 0.0, 0.0], held_out=[False, True, False])
+        >>> len(log.without_held_out()), len(log.take(log.held_out).without_held_out())
+        (2, 1)
+        """
+        held = self.held_out
+        return self if held is None or held.all() or not held.any() else self.take(~held)
 
     def label(self, arm: int) -> Label:
         """What an arm is called: its label, or its place."""

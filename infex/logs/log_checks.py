@@ -7,7 +7,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from infex.arrays import Bools, Floats, Integers
+from infex.arrays import Bools, Floats, Integers, own_copy
 from infex.checks import whole
 from infex.errors import InvalidLog
 from infex.kernels.law_gaps import NO_CHANCE, NOT_ONE, SOUND, find_law_faults
@@ -18,19 +18,19 @@ LEAST_CHANCE = 1e-100  # whose weight has a square
 AGREE_WITHIN = 1e-3  # of itself, by which two accounts of a chance may differ: some are printed short
 LAW_ROUNDING = 1e-9  # by which a law may miss 1
 KINDS_TAKEN: dict[type, str] = {np.int64: "iu", np.float64: "iuf", bool: "b"}
-SINGLE = ("arm", "reward", "probability", "chance", "law", "explored", "greedy", "kept")
+SINGLE = ("arm", "reward", "probability", "chance", "law", "explored", "greedy", "kept", "held_out")
 LOOSE = ("unit", "stream", "time", "reward_time")  # of any kind
 Columns = dict[str, Any]
 
 
 def column_of(name: str, values: object, kind: type) -> NDArray[Any]:
-    """A column as an array of this kind; whole numbers stay whole, and text is none."""
+    """A column as an array of this kind, copied; whole numbers stay whole, and text is refused."""
     array = np.asarray(values)
     if array.size == 0:
         array = array.astype(kind)
     if array.dtype.kind not in KINDS_TAKEN[kind]:
         raise InvalidLog(f"{name} must be a column of {kind.__name__}, got {array.dtype}")
-    return array.astype(kind, copy=False)
+    return own_copy(array.astype(kind, copy=False))
 
 
 def count_of(log: Columns) -> int:

@@ -32,7 +32,7 @@ WHOLE_COLUMNS = ("round", "arm", "greedy")
 SHARE_COLUMNS = ("reward", "probability", "chance", "law", "kept")
 LIST_COLUMNS = ("laws", "context", "offered", "arms")
 LOOSE_COLUMNS = ("unit", "stream", "time", "reward_time")
-NAMED_COLUMNS = (*WHOLE_COLUMNS, *SHARE_COLUMNS, "explored", *LIST_COLUMNS, *LOOSE_COLUMNS)
+NAMED_COLUMNS = (*WHOLE_COLUMNS, *SHARE_COLUMNS, "explored", "held_out", *LIST_COLUMNS, *LOOSE_COLUMNS)
 FACT_TEXTS = ("policy", "schedule", "estimator")
 
 

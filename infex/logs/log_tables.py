@@ -38,6 +38,8 @@ def table_of(log: Log) -> pa.Table:
         columns["greedy"] = pa.array(log.greedy.astype(np.int32), mask=log.greedy < 0)
     if log.explored is not None:
         columns["explored"] = pa.array(log.explored)
+    if log.held_out is not None:
+        columns["held_out"] = pa.array(log.held_out)
     columns |= _lists(log)
     loose = {name: settings_by_name(log)[name] for name in LOOSE_COLUMNS}
     columns |= {
@@ -142,7 +144,7 @@ def _columns(table: pa.Table, rounds: Integers) -> Parts:
     """All columns but those of offers."""
     readers: dict[str, Callable[[Any, str, Integers], Any]] = {
         "arm": whole_numbers, "reward": numbers, "greedy": _places, "explored": _truths, "laws": _list_rows,
-        "context": _list_rows, "offered": _truth_rows,
+        "context": _list_rows, "offered": _truth_rows, "held_out": _truths,
     }  # fmt: skip
     readers |= dict.fromkeys(SHARE_COLUMNS, numbers)
     names = [name for name in readers if name in table.column_names]

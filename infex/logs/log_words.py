@@ -16,6 +16,8 @@ def log_words(log: Log) -> str:
     parts = [f"{len(log):,} rounds of {log.count} arms"]
     if log.explored is not None:
         parts.append(f"{int(log.explored.sum()):,} explored")
+    if log.held_out is not None and log.held_out.any():
+        parts.append(f"{int(log.held_out.sum()):,} held out")
     if missing:
         parts.append(f"{missing:,} rewards missing")
     return f"{', '.join(parts)}\n{_drawn(log)}; {_looks(log)}"

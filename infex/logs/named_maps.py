@@ -15,6 +15,7 @@ from infex.errors import InvalidLog, InvalidSetting
 from infex.features import ContextTable, FeatureMap, disjoint, hybrid, interactions, table
 from infex.features.feature_map import checked_map
 from infex.logs.log import Log
+from infex.logs.reading_logs import read
 
 MAP_WORDS = ("disjoint", "interactions", "hybrid")
 MOST_VALUES = 1000  # of a column that is taken for a category
@@ -26,6 +27,21 @@ class MappedLog(NamedTuple):
 
     log: Log
     code: str
+
+
+def read_with_map(
+    source: object, words: str, columns: Sequence[str], arms: Floats | None, **names: Any
+) -> MappedLog:
+    """The log in a file or a table with the map that words name, as `map_named` reads them.
+
+    `columns` are those of the contexts, `arms` features of arms (in the order of `labels`, if these are among
+    the `names`), and `names` further arguments of `read`.
+    """
+    if ":" in words:
+        found = _map_in_module(words)
+        return _with_module_map(read(source, context=columns, features=found, **names), found, words)
+    by_table = "table" in words.replace(",", " ").split()
+    return map_named(words, read(source, context=() if by_table else columns, **names), columns, arms)
 
 
 def map_named(words: str, log: Log, columns: Sequence[str], arms: Floats | None) -> MappedLog:
@@ -44,7 +60,7 @@ def map_named(words: str, log: Log, columns: Sequence[str], arms: Floats | None)
     ((2, 4), 8)
     """
     if ":" in words:
-        return _of_module(words, log)
+        return _with_module_map(log, _map_in_module(words), words)
     said = words.replace(",", " ").split()
     kinds = [word for word in said if word != "table"]
     if len(kinds) != 1 or kinds[0] not in MAP_WORDS or len(said) > 2:
@@ -62,15 +78,21 @@ def map_named(words: str, log: Log, columns: Sequence[str], arms: Floats | None)
     return MappedLog(_with(log, found), _code(kinds[0], log, code))
 
 
-def _of_module(words: str, log: Log) -> MappedLog:
+def _map_in_module(words: str) -> FeatureMap:
     module, _, name = words.partition(":")
     try:
         found = checked_map(vars(importlib.import_module(module))[name])
     except (ImportError, KeyError) as error:
         raise InvalidSetting(f"{words!r}: there is no such map ({error})") from None
-    if found is None or log.context is None:
+    if found is None:
+        raise InvalidSetting(f"{words!r} is None, and no map")
+    return found
+
+
+def _with_module_map(log: Log, features: FeatureMap, words: str) -> MappedLog:
+    if log.context is None:
         raise InvalidLog("this log has no contexts for a map: name their columns, as in --context age")
-    return MappedLog(_with(log, found), words)
+    return MappedLog(_with(log, features), words)
 
 
 def _with(log: Log, features: FeatureMap) -> Log:

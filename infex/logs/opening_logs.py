@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import os
+import re
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -152,7 +154,7 @@ def _file(path: Path, form: object, names: ColumnNames, rows: int) -> OpenLog:
             return OpenLog(called, obp_log(dict(arrays)))
     kind = form or _text_form(head)
     if kind == "csv":
-        return OpenLog(called, None, None, lambda: _csv(path, names))
+        return OpenLog(called, None, None, lambda: _csv(path, names, rows))
     if kind in EVENT_FORMS:
         return OpenLog(called, None, None, lambda: _tables_of(_events(path, kind, names), names, rows))
     raise InvalidLog(f"this file is not of the form {kind}")
@@ -208,15 +210,55 @@ def _row_groups(path: Path, names: ColumnNames, rows: int) -> Iterator[pa.Table]
                 yield named_columns(pa.Table.from_batches([batch]), names)
 
 
-def _csv(path: Path, names: ColumnNames) -> Iterator[pa.Table]:
+def _csv(path: Path, names: ColumnNames, rows: int) -> Iterator[pa.Table]:
+    """The tables of a CSV: one if it is read whole, which settles types of columns by all of their rows."""
     import pyarrow as pa
     import pyarrow.csv
 
-    options = pyarrow.csv.ConvertOptions(null_values=NULLS_OF_CSV)
-    with pyarrow.csv.open_csv(path, convert_options=options) as reader:
-        for batch in reader:
-            if batch.num_rows:
-                yield _without_empty_arms(named_columns(pa.Table.from_batches([batch]), names))
+    options = {
+        "read_options": pyarrow.csv.ReadOptions(use_threads=False),  # whose errors name rows
+        "convert_options": pyarrow.csv.ConvertOptions(null_values=NULLS_OF_CSV),
+    }
+    try:
+        if rows >= MOST_ROWS_AT_ONCE:
+            tables = iter([pyarrow.csv.read_csv(path, **options)])
+        else:
+            with pyarrow.csv.open_csv(path, **options) as reader:
+                options["convert_options"].column_types = _number_types(reader.schema, names)
+            tables = map(pa.Table.from_batches, ([batch] for batch in pyarrow.csv.open_csv(path, **options)))
+        for table in tables:
+            if table.num_rows:
+                yield _without_empty_arms(named_columns(table, names))
+    except pa.ArrowInvalid as error:
+        raise InvalidLog(_csv_fault(str(error), path)) from None
+
+
+def _number_types(schema: pa.Schema, names: ColumnNames) -> dict[str, pa.DataType]:
+    """Columns that seem to hold whole numbers, or nothing, may hold any numbers further down."""
+    import pyarrow as pa
+
+    seem = (pa.types.is_integer, pa.types.is_null)
+    return {
+        each.name: pa.float64()
+        for each in schema
+        if each.name in names.number_columns and any(kind(each.type) for kind in seem)
+    }
+
+
+def _csv_fault(words: str, path: Path) -> str:
+    """What is wrong in which row and column of a CSV, by Arrow's message, which quotes the row."""
+    row = re.search(r"Row #(\d+)", words)
+    where = "a row" if row is None else f"row {int(row[1]) - 1}"  # Arrow counts the header
+    if sizes := re.search(r"Expected (\d+) columns, got (\d+)", words):
+        return (
+            f"{where} has {sizes[2]} columns, and the header has {sizes[1]}; decimals need a point, "
+            "and a text with a comma needs quotes"
+        )
+    if column := re.search(r"In CSV column #(\d+)", words):
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            name = next(csv.reader(file))[int(column[1])]
+        return f"column {name!r} must hold numbers, and {where} holds a text"
+    return "this is no log that can be read"
 
 
 def _without_empty_arms(table: pa.Table) -> pa.Table:

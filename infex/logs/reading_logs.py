@@ -11,7 +11,7 @@ from infex.errors import InvalidLog
 from infex.features import FeatureMap
 from infex.logs.log import Log
 from infex.logs.log_tables import log_of
-from infex.logs.naming_columns import PLAIN_NAMES, ColumnNames, arms_by_place, labels_in
+from infex.logs.naming_columns import ENCODED_KEY, PLAIN_NAMES, ColumnNames, arms_by_place, labels_in
 from infex.logs.opening_logs import (
     LOG_ROWS_AT_ONCE,
     MOST_ROWS_AT_ONCE,
@@ -55,7 +55,9 @@ def read(
 
     The other arguments name columns where they are not called so. `context` names columns of numbers, or the
     features that all arms of an event share, and `arms` the features of each arm, in dsjson and cb_adf.
-    `labels` are those of the arms, in their order; `features` is the map that joins contexts with arms;
+    `labels` are those of the arms, in their order; `features` is the map that joins contexts with arms. A map
+    over `infex.features.table` reads columns by their names, also those of texts: those of `context`, or else
+    all that the table names. The context of the log then has the table's features, divided by its `longest`.
     `rewards` are the least and the greatest reward there can be. With `sort` rows are brought into the order
     of rounds, which is refused otherwise.
 
@@ -72,12 +74,10 @@ def read(
         arm=arm, reward=reward, probability=probability, round=round, explored=explored, greedy=greedy,
         chance=chance, law=law, unit=unit, stream=stream, time=time,
         context=_listed(context), arms=_listed(arms), labels=None if labels is None else tuple(labels),
+        features=features,
     )  # fmt: skip
     found = _whole(open_log(source, form, names, MOST_ROWS_AT_ONCE), names, sort)
-    if rewards is None and features is None:
-        return found
-    facts = found.facts if rewards is None else replace(found.facts, rewards=rewards)
-    return replace(found, facts=facts, features=features or found.features)
+    return found if rewards is None else replace(found, facts=replace(found.facts, rewards=rewards))
 
 
 def _listed(names: str | Iterable[str]) -> tuple[str, ...]:
@@ -89,7 +89,7 @@ def _whole(opened: OpenLog, names: ColumnNames, sort: bool) -> Log:
 
     with guarded_reading(opened.called):
         if opened.log is not None:
-            return opened.log
+            return _mapped(opened.log, names)
         tables = list(opened.tables())
         if not tables:
             raise InvalidLog("a log must have at least one row, got none")
@@ -97,7 +97,7 @@ def _whole(opened: OpenLog, names: ColumnNames, sort: bool) -> Log:
         del tables
         labels = names.labels or tuple(sorted(labels_in(table))) or None
         table = arms_by_place(_sorted(table) if sort else table, labels)
-        return _labelled(log_of(table, opened.header), labels)
+        return _mapped(_labelled(log_of(table, opened.header), labels), names, table)
 
 
 def _sorted(table: pa.Table) -> pa.Table:
@@ -107,6 +107,14 @@ def _sorted(table: pa.Table) -> pa.Table:
 
 def _labelled(log: Log, labels: tuple[Label, ...] | None) -> Log:
     return log if labels is None else replace(log, labels=labels, count=len(labels))
+
+
+def _mapped(log: Log, names: ColumnNames, table: pa.Table | None = None) -> Log:
+    """The log with the map that joins its contexts with arms."""
+    if names.features is None:
+        return log
+    is_encoded = log.facts.encoded or (table is not None and ENCODED_KEY in (table.schema.metadata or {}))
+    return replace(log, features=names.features, facts=replace(log.facts, encoded=is_encoded))
 
 
 def read_parts(
@@ -129,13 +137,14 @@ def read_parts(
     """
     opened = open_log(source, form, names, rows)
     if opened.log is not None:
-        yield opened.log
+        yield _mapped(opened.log, names)
         return
     with guarded_reading(opened.called):
         labels = names.labels or _all_labels(opened)
         first, last = 1, 0
         for table in opened.tables():
             log = _labelled(log_of(arms_by_place(table, labels), opened.header, first=first), labels)
+            log = _mapped(log, names, table)
             if log.stream is None and int(log.round[0]) <= last:
                 raise InvalidLog(f"round must rise, each of them once; 1 row is not: round {log.round[0]}")
             first, last = first + len(log), int(log.round[-1])

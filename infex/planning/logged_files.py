@@ -11,7 +11,7 @@ import numpy as np
 from infex.arrays import Floats
 from infex.errors import InvalidReward
 from infex.logs import Log, is_own_log, read
-from infex.logs.named_maps import map_named
+from infex.logs.named_maps import read_with_map
 from infex.planning.arm_files import few_of, is_numeric, table_in
 
 
@@ -30,36 +30,37 @@ class LoggedRewards(NamedTuple):
 
 
 def read_logged(
-    path: str | Path, features: str | None = None, context: Sequence[str] = (), arms: Floats | None = None
+    path: str | Path,
+    features: str | None = None,
+    context: Sequence[str] = (),
+    arms: Floats | None = None,
+    labels: Sequence[str] | None = None,
+    *,
+    arm: str = "arm",
+    reward: str = "reward",
 ) -> LoggedRewards:
     """The rewards of a log: one in infex's own form, a table with contexts, or a plain one of two columns.
 
     `features` name a map for the columns `context`, as `map_named` reads it; `arms` are features of arms
-    for it. What is not read is named in `words`.
+    for it, in the order of `labels`. `arm` and `reward` name the columns of arms and rewards. What is not
+    read is named in `words`.
     """
     if features is not None:
-        return _with_map(path, features, context, arms)
+        found = read_with_map(path, features, context, arms, labels=labels, arm=arm, reward=reward)
+        return _whole(found.log, f"; map: {found.code}")
     if context:
         raise InvalidReward(
             f"{path}: contexts need a map that joins them with arms, as in --features disjoint"
         )
     if is_own_log(path):
         return _own_log(path)
-    played, rewards = read_log(path)
-    names = [
-        name for name in table_in(Path(path), InvalidReward).column_names if name not in ("arm", "reward")
-    ]
+    played, rewards = read_log(path, arm, reward)
+    names = [name for name in table_in(Path(path), InvalidReward).column_names if name not in (arm, reward)]
     return LoggedRewards(played, rewards, None, None, f"{len(rewards):,} logged rewards{_ignored(names)}")
 
 
 def _ignored(names: list[str]) -> str:
     return f"; columns that are not read: {few_of(names)}" if names else ""
-
-
-def _with_map(path: str | Path, features: str, context: Sequence[str], arms: Floats | None) -> LoggedRewards:
-    by_table = "table" in features.replace(",", " ").split()
-    found = map_named(features, read(path, context=() if by_table else context), context, arms)
-    return _whole(found.log, f"; map: {found.code}")
 
 
 def _whole(log: Log, more: str = "") -> LoggedRewards:
@@ -81,12 +82,15 @@ def _own_log(path: str | Path) -> LoggedRewards:
     return LoggedRewards(arms, log.reward[rows], log.arms, names, _whole(log).words)
 
 
-def read_log(path: str | Path) -> tuple[list[object], Floats]:
+def read_log(path: str | Path, arm: str = "arm", reward: str = "reward") -> tuple[list[object], Floats]:
     """The columns `arm` (a label, or an index from 0 where arms have none) and `reward` of a file."""
     table = table_in(Path(path), InvalidReward)
-    for name in ("arm", "reward"):
+    for option, name in (("arm", arm), ("reward", reward)):
         if name not in table.column_names:
-            raise InvalidReward(f"{path}: a column {name!r} is needed, got {', '.join(table.column_names)}")
-    if not is_numeric(table, "reward") or table["reward"].null_count:
-        raise InvalidReward(f"{path}: the column 'reward' must hold a number in every row")
-    return table["arm"].to_pylist(), table["reward"].to_numpy().astype(np.float64)
+            raise InvalidReward(
+                f"{path}: a column {name!r} is needed, got {', '.join(table.column_names)}; "
+                f"another is named by --{option}"
+            )
+    if not is_numeric(table, reward) or table[reward].null_count:
+        raise InvalidReward(f"{path}: the column {reward!r} must hold a number in every row")
+    return table[arm].to_pylist(), table[reward].to_numpy().astype(np.float64)

@@ -1,4 +1,4 @@
-"""Logged rewards that the noise and the bound of a plan do not allow: what is said of them."""
+"""Logged rewards that noise and bound do not allow, and the words that say so."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from infex.arrays import ROUNDING
 from infex.errors import LargeReward
 from infex.logs.log_sums import LogSums
 
@@ -15,28 +16,38 @@ ERRORS_ALLOWED = 4.0
 LENGTH_HALVINGS = 100
 
 
-def warn_of_misfit(sums: Sequence[LogSums], left: float, noise: float, bound: float, unit: float) -> None:
-    """Warns of logged rewards that lie too far off; `left` is the summed square that the posterior leaves.
+def misfit_words(sums: Sequence[LogSums], left: float, noise: float, bound: float, unit: float) -> str:
+    """Why logged rewards do not fit noise and bound, or nothing; `left` is the summed square of residuals.
 
     There are sums for each regression, whose features are divided by `unit`, as `bound` is multiplied by it.
     """
     count = sum(each.count for each in sums)
+    if not count:
+        return ""
+    noise = max(noise, ROUNDING * math.sqrt(sum(each.square for each in sums) / count))
     least = max(least_length(each, noise) for each in sums)
-    longer = f"they need a bound of at least {rounded_up(least / unit):g}" if least > bound else ""
-    surprise = left / noise**2
+    longer = ""
+    if least > bound * (1.0 + ROUNDING):
+        longer = f"they need a bound of at least {rounded_up(least / unit):g}"
+    surprise = left / noise**2 if left > 0.0 else 0.0
     if surprise > count + 6.0 * math.sqrt(2.0 * count):
-        words = f"do not fit noise {noise:g} and bound {bound / unit:g}: they lie "
-        words += f"{math.sqrt(surprise / count):.1f} times as far off as these allow"
+        words = f"do not fit noise {noise:.3g} and bound {bound / unit:g}: they lie "
+        words += f"{math.sqrt(surprise / count):.3g} times as far off as these allow"
         words += f" ({longer})" if longer else ""
     elif longer:
         words = f"lie beyond what bound {bound / unit:g} allows: {longer}"
     else:
-        return
-    warnings.warn(
-        f"{count:,} logged rewards {words}, so that the plan would be of problems unlike yours",
-        LargeReward,
-        stacklevel=6,
-    )
+        return ""
+    return f"{count:,} logged rewards {words}"
+
+
+def warn_of_misfit(sums: Sequence[LogSums], left: float, noise: float, bound: float, unit: float) -> None:
+    """Warns of logged rewards that do not fit the noise and the bound of a plan, as `misfit_words` says."""
+    words = misfit_words(sums, left, noise, bound, unit)
+    if words:
+        warnings.warn(
+            f"{words}, so that the plan would be of problems unlike yours", LargeReward, stacklevel=6
+        )
 
 
 def rounded_up(length: float) -> float:

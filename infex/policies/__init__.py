@@ -22,6 +22,7 @@ from infex.policies.limited import budget as budget
 from infex.policies.lints import LinTS as LinTS
 from infex.policies.linucb import LinUCB as LinUCB
 from infex.policies.ols_bandit import OLSBandit as OLSBandit
+from infex.policies.paused import catching_up as catching_up
 from infex.policies.paused import paused as paused
 from infex.policies.rarely_switching import RarelySwitchingUCB as RarelySwitchingUCB
 from infex.policies.softened import Softened as Softened

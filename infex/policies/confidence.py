@@ -14,7 +14,7 @@ from infex.policies.traits import Policy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confidence:
-    """beta = scale (noise sqrt(volume + 2 log(1/delta)) + sqrt(penalty) bound).
+    """beta = noise sqrt(volume + 2 log(1/delta)) + sqrt(penalty) bound, and a base chooses by scale beta.
 
     `noise`: how far rewards scatter about their mean x'theta: their standard deviation, or half
     the length of the interval they lie in (rewards of +1 and -1: 1). `bound`: the greatest length
@@ -22,11 +22,11 @@ class Confidence:
     then that of contexts divided by `longest`). Both are in the unit of the rewards: with rewards of 20
     to 40 and the defaults of 1, exploring rounds would not explore.
 
-    With scale 1 the intervals estimate +- beta width then hold in all rounds at once with
-    probability 1 - `delta` (Abbasi-Yadkori, Pal and Szepesvari, 2011, Theorem 2); those of one arm, where
-    each has a regression of its own, whose volume then is meant. A `delta` that is not
+    The intervals estimate +- beta width, `low` and `high` of a decision, then hold in all rounds at once
+    with probability 1 - `delta` (Abbasi-Yadkori, Pal and Szepesvari, 2011, Theorem 2); those of one arm,
+    where each has a regression of its own, whose volume then is meant. A `delta` that is not
     said (None) is 1/T where a horizon T is known, as in `play` and in sweeps, and 0.01 elsewhere, as in a
-    `Bandit`. Practice needs far less than scale 1: shrink `scale`.
+    `Bandit`. `scale` is for choosing alone: practice explores with far less than 1, and intervals stay.
     """
 
     noise: float = 1.0
@@ -44,8 +44,8 @@ class Confidence:
 
     @property
     def greatest(self) -> float:
-        """A reward larger than this does not fit `noise` and `bound`."""
-        return self.bound + 8.0 * self.noise
+        """A reward larger than this is far beyond beta, which is no less than `bound` without any noise."""
+        return self.bound + 8.0 * max(self.noise, self.bound)
 
     @property
     def failure(self) -> float:
@@ -58,8 +58,12 @@ class Confidence:
         return bases.Base(kind, reads, *numbers, random_ties=self.ties == "random")
 
     def radius(self, evidence: Evidence) -> Radius:
-        """beta at this evidence: one, or one for each arm where each has a regression of its own."""
-        return self.scale * evidence.radii(self.noise, self.bound, self.failure)
+        """beta, of intervals: one, or one for each arm where each has a regression of its own."""
+        return evidence.radii(self.noise, self.bound, self.failure)
+
+    def choosing_radius(self, evidence: Evidence) -> Radius:
+        """scale beta, by which the base chooses."""
+        return self.scale * self.radius(evidence)
 
 
 DEFAULT = Confidence()

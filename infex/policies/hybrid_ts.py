@@ -65,4 +65,4 @@ class HybridTS(Confidence):
     def _sampled(self, evidence: Evidence, rng: np.random.Generator) -> Floats:
         if self.form == "plain":
             return sampled_means(evidence, self.noise, rng)
-        return evidence.perturbed(self.radius(evidence), rng)
+        return evidence.perturbed(self.choosing_radius(evidence), rng)

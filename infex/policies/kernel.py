@@ -121,6 +121,10 @@ class Kernel:
         written = [each.__code__ if inspect.isfunction(each) else each for each in (self.learn, self.room)]
         return self.__qualname__, self.function.__code__, tuple(self.defaults.items()), *written
 
+    def __deepcopy__(self, memo: object) -> Kernel:
+        """Itself, as of a function: it keeps nothing, and compiling takes long."""
+        return self
+
     def __reduce__(self) -> Any:
         """By name where another process can import it, else with its code."""
         if importable(self, self.__module__, self.__qualname__):

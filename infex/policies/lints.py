@@ -31,13 +31,14 @@ def checked_draws(name: str, draws: object) -> int:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinTS(Confidence):
-    """Plays the best arm of a sampled parameter theta + beta V^-1/2 eta (Abeille and Lazaric, 2017).
+    """Plays the best arm of a sampled parameter theta + scale beta V^-1/2 eta (Abeille and Lazaric, 2017).
 
     eta is N(0, I), or uniform on the sphere of radius sqrt(d) with `sampling="spherical"`. The
     probability of the arm that is played is not known, unless it is asked for: with `law`, each round
     has so many values of eta, the same for every seed, and one of them is drawn. Then probabilities
     are known exactly, and those of a plain LinTS to a standard error of at most 1/(2 sqrt(law)). `noise`,
-    `bound`, `delta` and `scale` make beta as in `LinUCB`; `ties` too are as there.
+    `bound`, `delta` and `scale` are as in `LinUCB`: intervals have the radius beta at any `scale`. `ties` too
+    are as there.
 
     >>> from infex import Bandit, LinTS
     >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], LinTS(noise=0.5, scale=0.2), seed=3)
@@ -65,7 +66,7 @@ class LinTS(Confidence):
             laws = self.laws(t, evidence)
             arm = int(rng.choice(laws.size, p=laws))
             return explored(arm, float(laws[arm]))
-        scores = evidence.perturbed(self.radius(evidence), rng, self.sampling)
+        scores = evidence.perturbed(self.choosing_radius(evidence), rng, self.sampling)
         return Choice(picked(scores, self.ties, rng)[0], chance=1.0)
 
     def probability(self, t: int, evidence: Evidence, arm: int) -> float | None:
@@ -85,7 +86,7 @@ class LinTS(Confidence):
         if self.law is None:
             raise InvalidSetting("the law of LinTS is not asked for; say LinTS(law=1000)")
         rng = stream(t, "law of LinTS", evidence.dim, self.law)
-        beta, counts = self.radius(evidence), np.zeros(len(evidence))
+        beta, counts = self.choosing_radius(evidence), np.zeros(len(evidence))
         for _ in range(self.law):
             scores = evidence.perturbed(beta, rng, self.sampling)
             best = tied(scores) if self.ties == "random" else [lowest(scores)]

@@ -16,12 +16,13 @@ from infex.policies.ties import picked, share
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinUCB(Confidence):
-    """Plays the arm of the largest x'theta + beta |x| in V^-1 (OFUL; Abbasi-Yadkori et al., 2011).
+    """Plays the arm of the largest x'theta + scale beta |x| in V^-1 (OFUL; Abbasi-Yadkori et al., 2011).
 
-    beta = scale (noise sqrt(volume + 2 log(1/delta)) + sqrt(penalty) bound): `noise` is how far rewards
-    scatter about their mean, `bound` the greatest length of theta (about the greatest mean reward), both in
-    the unit of the rewards; intervals hold in all rounds at once with probability 1 - `delta` at a `scale`
-    of 1, of which practice needs far less. `ties` go to the "lowest" index, or at "random".
+    beta = noise sqrt(volume + 2 log(1/delta)) + sqrt(penalty) bound: `noise` is how far rewards scatter
+    about their mean, `bound` the greatest length of theta (about the greatest mean reward), both in the unit
+    of the rewards. `scale` is for choosing alone, and practice needs far less than 1. The intervals `low` to
+    `high` of decisions are x'theta -+ beta |x| at any `scale`, and hold in all rounds at once with
+    probability 1 - `delta`. `ties` go to the "lowest" index, or at "random".
 
     >>> from infex import Bandit, LinUCB
     >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], LinUCB(noise=0.5, scale=0.2))
@@ -35,8 +36,8 @@ class LinUCB(Confidence):
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The arm of the largest upper bound."""
-        return explored(*picked(evidence.upper(self.radius(evidence)), self.ties, rng))
+        return explored(*picked(evidence.upper(self.choosing_radius(evidence)), self.ties, rng))
 
     def probability(self, t: int, evidence: Evidence, arm: int) -> float:
         """1 for the arm of the largest upper bound; shared among ties that are broken at random."""
-        return share(evidence.upper(self.radius(evidence)), self.ties, arm)
+        return share(evidence.upper(self.choosing_radius(evidence)), self.ties, arm)

@@ -14,6 +14,8 @@ from infex.linear import Evidence
 from infex.policies.choice import Reason
 from infex.policies.form import ControlForm
 from infex.policies.gate import Control, Missed, State
+from infex.schedules.every import never
+from infex.schedules.listed import Listed
 from infex.schedules.protocol import Schedule, is_drawn
 
 LEAST_SHARE = 1e-12  # of rounds that make up: more rounds between them than anybody plays
@@ -44,6 +46,11 @@ class Paused(Control):
         return isinstance(self.when, Schedule)
 
     @property
+    def catches_up(self) -> bool:
+        """Does it never pause, and make up for what requests forbid?"""
+        return isinstance(self.when, Listed) and not self.when.rounds and self.missed == "make up"
+
+    @property
     def drawn(self) -> bool:
         return isinstance(self.when, Schedule) and is_drawn(self.when)
 
@@ -62,6 +69,8 @@ class Paused(Control):
 
     def __repr__(self) -> str:
         spread = "" if self.at_most == 1.0 else f", at_most={self.at_most!r}"
+        if self.catches_up:
+            return f"catching_up({told(self.schedule)}{spread})"
         return f"paused({told(self.schedule)}, {told(self.when)}, missed={self.missed!r}{spread})"
 
 
@@ -91,3 +100,19 @@ def paused(
     True
     """
     return Paused(schedule, when, missed, at_most)
+
+
+def catching_up(schedule: Schedule | Control, at_most: float = 1.0) -> Paused:
+    """`schedule`, whose explorations are made up for where a request forbids them: 2 % stays 2 %.
+
+    An exploration that is due in a round with `ask(explore=False)`, or in which no arm is allowed, takes
+    place in the first round after it that is not due itself and may explore. What a limit or a pause keeps
+    from happening is not made up for. `at_most` is the share of rounds that may make up, as in `paused`. It
+    is `paused(schedule, when=never(), missed="make up")` by a short name.
+
+    >>> from infex import Bandit, Infex, LinUCB, every
+    >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], Infex(LinUCB(), catching_up(every(2))))
+    >>> [bandit.ask(explore=t != 2).explored for t in range(1, 5)]
+    [False, False, True, True]
+    """
+    return Paused(schedule, never(), "make up", at_most)

@@ -73,14 +73,14 @@ class RarelySwitchingUCB(Confidence):
         """The best arm of the optimistic parameter; the note is its volume and itself."""
         if not self._switches(evidence):
             return explored(*picked(self._scores(evidence), self.ties, rng))
-        arm, share = picked(evidence.upper(self.radius(evidence)), self.ties, rng)
-        theta = evidence.optimistic(arm, self.radius(evidence))
+        arm, share = picked(evidence.upper(self.choosing_radius(evidence)), self.ties, rng)
+        theta = evidence.optimistic(arm, self.choosing_radius(evidence))
         return explored(arm, share, Switched(evidence.volume, tuple(theta.tolist())))
 
     def probability(self, t: int, evidence: Evidence, arm: int) -> float:
         """1 for the arm that is played; shared among ties that are broken at random."""
         if self._switches(evidence):
-            return share(evidence.upper(self.radius(evidence)), self.ties, arm)
+            return share(evidence.upper(self.choosing_radius(evidence)), self.ties, arm)
         return share(self._scores(evidence), self.ties, arm)
 
     def _switches(self, evidence: Evidence) -> bool:

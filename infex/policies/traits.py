@@ -95,7 +95,7 @@ class Hooks(Policy, Protocol):
         """The chance that `choose` picks `arm`, if it is known."""
 
     def radius(self, evidence: Evidence) -> Radius:
-        """The factor of the width in the confidence interval of a decision: one, or one for each arm."""
+        """The factor of the width in `low` and `high` of a decision: one, or one for each arm."""
 
     def informed(self, instance: Played, horizon: int) -> Policy:
         """The policy that a simulation plays in its place, if it asks for what theory takes for known."""

@@ -56,7 +56,7 @@ class UntilCertain(Control):
         return CertainState(_checksum(evidence.arms)) if evidence.lasting else state
 
     def _is_certain(self, evidence: Evidence) -> bool:
-        beta = self._confidence().radius(evidence)
+        beta = self._confidence().choosing_radius(evidence)
         uppers = np.array(evidence.upper(beta))
         best = evidence.greedy
         uppers[best] = -math.inf
@@ -83,10 +83,11 @@ def until_certain(
 ) -> UntilCertain:
     """`schedule` until the greedy arm's lower bound exceeds every other arm's upper bound.
 
-    The bounds are those of `LinUCB` with this `noise`, `bound`, `delta` and `scale`: with probability 1 -
-    `delta` the greedy arm then is the best. A `delta` that is not said is 1/T where a horizon T is known,
-    and 0.01 elsewhere. Among fixed arms exploring has stopped for good, unless arms come or go; arms that
-    change every round, and requests that offer but some, are judged in each round that is due.
+    The bounds are those that `LinUCB` compares with this `noise`, `bound`, `delta` and `scale`. At a `scale`
+    of 1 the greedy arm then is the best with probability 1 - `delta`; a smaller one stops earlier, without
+    that promise. A `delta` that is not said is 1/T where a horizon T is known, and 0.01 elsewhere. Among
+    fixed arms exploring has stopped for good, unless arms come or go; arms that change every round, and
+    requests that offer but some, are judged in each round that is due.
 
     Such a schedule depends on the data, so it is outside the threshold of the paper: the regret
     bound of INFEX and its omega(log t) speak of schedules fixed beforehand (Lee and Oh, 2025).

@@ -74,7 +74,11 @@ def _hybrid(hybrid: features.Hybrid) -> Settings | None:
 
 
 def _paused(paused: Paused) -> Settings | None:
-    return settings_by_name(paused) if paused.by_rounds else None
+    return settings_by_name(paused) if paused.by_rounds and not paused.catches_up else None
+
+
+def _catching_up(paused: Paused) -> Settings | None:
+    return {"schedule": paused.schedule, "at_most": paused.at_most} if paused.catches_up else None
 
 
 MADE = (
@@ -95,6 +99,7 @@ MADE = (
     Row("guarded", Guarded, policies.guarded, settings_by_name),
     Row("until_certain", UntilCertain, policies.until_certain, settings_by_name),
     Row("paused", Paused, policies.paused, _paused),
+    Row("catching_up", Paused, policies.catching_up, _catching_up),
     Row("disjoint", features.Disjoint, features.disjoint, _blocks),
     Row(
         "interactions",

@@ -103,29 +103,37 @@ function zoom(shown, view, at, factor) {
   else if (half >= 1) [view.from, view.to] = [Math.max(low, middle - half), Math.min(high, middle + half)];
 }
 
+// Pixels that the longest of some labels takes at most, in the small letters of axes.
+function widest(labels) {
+  return 7 * Math.max(0, ...labels.map((label) => label.length));
+}
+
 // The places and scales of a chart as it is looked at now.
 function laidOut(host, shown, view) {
   const width = Math.max(260, host.clientWidth), height = shown.height || 220, xs = shown.points;
-  const box = { width, height, left: 48, right: width - 10, top: 10, bottom: height - (shown.marks ? 46 : shown.axisName ? 38 : 30) };
-  box.end = shown.ends?.length ? box.right - 0.14 * (box.right - box.left) : box.right;
+  const box = { width, height, right: width - 10, top: 10, bottom: height - (shown.marks ? 46 : shown.axisName ? 38 : 30) };
   const from = view.from ?? (shown.logX ? Math.max(1, xs[0] ?? 1) : shown.from ?? xs[0] ?? 0), to = Math.max(view.to ?? shown.until ?? xs[xs.length - 1] ?? 1, from + 1);
   const ys = [...(shown.lines || []).flatMap((line) => line.y), ...(shown.areas || []).flatMap((area) => area.high), ...[...(shown.ends || []), ...(shown.dots || [])].map((each) => each.high), ...(shown.limits || []).map((limit) => limit.y)].filter(Number.isFinite);
   const above = [...(shown.lines || []).flatMap((line) => line.y), ...(shown.dots || []).map((dot) => dot.low), ...(shown.limits || []).map((limit) => limit.y)].filter((y) => y > 0), peak = Math.max(1e-9, ...ys);
   const low = shown.logY ? Math.max(peak * 1e-4, Math.min(peak / 2, ...above)) : Math.min(shown.low ?? 0, ...ys), high = Math.max(shown.high ?? low + 1e-9, ...ys) || 1;
   const top = high > low ? high + (shown.high === high ? 0 : (high - low) * 0.06) : low + 1;
-  const x = axis(from, to, shown.logX), y = axis(low, top, shown.logY);
+  const x = axis(from, to, shown.logX), y = axis(low, top, shown.logY), levels = y.ticks(4).map((value) => ({ value, label: shown.format ? shown.format(value) : number(value) }));
+  box.left = Math.max(48, widest(levels.map((level) => level.label)) + 8);
+  box.end = shown.ends?.length ? box.right - 0.14 * (box.right - box.left) : box.right;
   const xOf = (value) => box.left + x.share(value) * (box.end - box.left), yOf = (value) => box.bottom - y.share(value) * (box.bottom - box.top);
-  return { box, from, to, x, y, xOf, yOf };
+  return { box, from, to, x, levels, xOf, yOf };
 }
 
-function drawAxes(svg, shown, { box, x, y, xOf, yOf }) {
-  for (const value of y.ticks(4)) {
+function drawAxes(svg, shown, { box, x, levels, xOf, yOf }) {
+  for (const { value, label } of levels) {
     add(svg, "line", { class: "grid", x1: box.left, x2: box.right, y1: yOf(value), y2: yOf(value) });
-    add(svg, "text", { class: "tick", x: box.left - 6, y: yOf(value) + 4, "text-anchor": "end" }, shown.format ? shown.format(value) : number(value));
+    add(svg, "text", { class: "tick", x: box.left - 6, y: yOf(value) + 4, "text-anchor": "end" }, label);
   }
   const names = box.height - (shown.axisName ? 18 : 4);
-  for (const value of x.ticks(box.width < 480 ? 3 : 6).filter(Number.isInteger))
-    add(svg, "text", { class: "tick", x: xOf(value), y: names, "text-anchor": xOf(value) > box.right - 20 ? "end" : "middle" }, value.toLocaleString("en"));
+  for (const value of x.ticks(box.width < 480 ? 3 : 6).filter(Number.isInteger)) {
+    const label = value.toLocaleString("en"), room = Math.max(20, widest([label]) / 2);
+    add(svg, "text", { class: "tick", x: xOf(value), y: names, "text-anchor": xOf(value) > box.right - room ? "end" : "middle" }, label);
+  }
   if (shown.axisName) add(svg, "text", { class: "tick", x: (box.left + box.end) / 2, y: box.height - 4, "text-anchor": "middle" }, shown.axisName);
 }
 
@@ -221,9 +229,10 @@ export function intervals(host, rows, words) {
   const svg = add(host, "svg", { height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": words.title });
   svg.setAttribute("width", "100%");
   const ends = rows.flatMap((row) => [row.low, row.mid, row.high, row.other]).filter(Number.isFinite);
-  const low = Math.min(...ends), high = Math.max(...ends, low + 1e-9), left = Math.min(150, width * 0.3), right = width - 60;
+  const low = Math.min(...ends), high = Math.max(...ends, low + 1e-9), left = Math.min(150, width * 0.3), right = width - Math.max(60, widest(rows.map((row) => number(row.mid))) + 12);
   const xOf = (x) => left + ((x - low) / (high - low)) * (right - left);
-  for (const x of ticks(low, high, 4)) {
+  const most = Math.floor((right - left) / (widest([number(low), number(high)]) + 12));
+  for (const x of ticks(low, high, Math.max(1, Math.min(4, most)))) {
     add(svg, "line", { class: "grid", x1: xOf(x), x2: xOf(x), y1: 4, y2: height - 18 });
     add(svg, "text", { x: xOf(x), y: height - 4, "text-anchor": "middle" }, number(x));
   }
@@ -245,7 +254,7 @@ export function bars(host, rows, words) {
   const width = Math.max(260, host.clientWidth), step = 24, height = rows.length * step + 6;
   const svg = add(host, "svg", { height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": words.title });
   svg.setAttribute("width", "100%");
-  const left = Math.min(150, width * 0.34), right = width - 64;
+  const left = Math.min(150, width * 0.34), right = width - Math.max(64, widest(rows.map((row) => row.text ?? number(row.value))) + 8);
   const low = Math.min(0, ...rows.map((row) => row.value)), high = Math.max(0, ...rows.map((row) => row.value), low + 1e-12);
   const xOf = (x) => left + ((x - low) / (high - low)) * (right - left);
   rows.forEach((row, place) => {

@@ -14,7 +14,7 @@ import numpy as np
 from infex.arrays import Floats, Integers
 from infex.kernels import bases
 from infex.kernels.offered_arms import glance_among
-from infex.linear import InContext, Memory, RidgeStatistics
+from infex.linear import Evidence, InContext, Memory, Radius, RidgeStatistics
 from infex.linear.awaited_sums import BlockSums, DenseSums
 from infex.linear.block_ridge import BlockRidge
 from infex.linear.foresight import Foresight
@@ -58,6 +58,12 @@ class Shortcut:
         if form is None or arms == 0:
             return None
         return Shortcut(form, isinstance(policy, Infex), arms, memory.all.penalty)
+
+    def choosing_radius(self, evidence: Evidence) -> Radius:
+        """The radius by which an optimistic base chooses, as `kernels.reading.choosing_radius` has it."""
+        noise, bound, delta, scale, bonus, _ = self._numbers.tolist()
+        found: Radius = scale * evidence.radii(noise, bound, delta) + bonus
+        return found
 
     def due(self, first: int, last: int) -> Integers:
         """The rounds from one to another in which the base decides."""
@@ -155,7 +161,7 @@ def said_of_rounds(scheduled: bool) -> tuple[Said, Said]:
 
 
 def radius_numbers(form: Form, penalty: float) -> Floats:
-    """What `kernels.full_radius` reads: the radius of an optimistic base, else the default one."""
+    """What `interval_radius` reads: the settings of an optimistic base, else the default ones."""
     optimistic = form.base.kind == bases.LINUCB
     base = form.base if optimistic else DEFAULT.base_of(bases.LINUCB, bases.READS_WIDTHS)
     return np.array([base.noise, base.bound, base.delta, base.scale, base.bonus, penalty])

@@ -17,7 +17,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 class DecisionAnswer(Answer, frozen=True, gc=False):
     """A decision that is on disk. `low` and `high` are null where the interval has no end.
 
-    `round` counts from 1. `greedy` is the arm of the largest estimate. `probability` is that of this arm,
+    `round` counts from 1. `greedy` is the arm of the largest estimate among those offered, also where another
+    rule decided (`reason` "held out"); `estimate` is that of this arm. `probability` is that of this arm,
     `chance` that of exploring, `law` that of this arm given that the round explores; null where not known.
     """
 
@@ -61,13 +62,14 @@ class ExplainAnswer(Answer, frozen=True, kw_only=True):
 
 
 class PreviewAnswer(Answer, frozen=True, kw_only=True):
-    """How often a policy would explore in the next rounds, as many as were asked for in the last day.
+    """How often a policy would explore in the next `rounds`; `basis` says why these are so many.
 
     `now` is what the policy in force would do. A number is null where the schedule does not tell.
     """
 
     policy: str
     rounds: int
+    basis: str
     explorations: int | None
     now: int | None
 

@@ -11,6 +11,7 @@ import msgspec
 from starlette.responses import StreamingResponse
 from starlette.routing import Router
 
+from infex.errors import StoreFailed
 from infex.service import page_files
 from infex.service.answers import (
     ExplainAnswer,
@@ -35,6 +36,7 @@ from infex.service.shapes import (
     RewardRequest,
     StudyRequest,
 )
+from infex.service.store_health import SECONDS_BETWEEN_CHECKS, StoreHealth
 from infex.service.tokens import Scope, TokenFile
 
 DECIDE, REWARD = frozenset({Scope.DECIDE}), frozenset({Scope.REWARD})
@@ -68,12 +70,16 @@ class Service:
     ) -> None:
         limits = ServiceLimits() if limits is None else limits
         self.studies = OpenStudies(url, limits)
-        self._endpoints = Endpoints(self.studies, limits)
-        self.gauges = Gauges(self.studies)
-        self.feed = Feed(self.studies, self._endpoints.glance, limits, pause)
+        self.store = StoreHealth(self.studies)
+        self._endpoints = Endpoints(self.studies, self.store, limits)
+        self.gauges = Gauges(self.studies, self.store, tokens)
+        self._pause = pause
+        self.feed = Feed(self.studies, self._endpoints.glance, self.store, limits, pause)
         self.addresses = tuple(self._table())
         table, life = RouteTable(self.addresses), Router(lifespan=self._life)
-        self.app = Guard(table.answer, life, table.needs, tokens, hosts, limits, self.gauges.answered)
+        self.app = Guard(
+            table.answer, life, table.needs, tokens, hosts, limits, self.gauges.answered, self.store.failed
+        )
         self._description = msgspec.json.encode(openapi(self.addresses))
 
     def _table(self) -> Iterable[Address]:
@@ -132,12 +138,19 @@ class Service:
             with contextlib.suppress(asyncio.CancelledError):
                 await opening
             await self.feed.end()
+            await self.store.end()
             await asyncio.to_thread(self.studies.close)
             await asyncio.to_thread(self._endpoints.replays.close)
 
     async def _begin(self) -> None:
-        await self.studies.open_all()
-        await self.feed.run()
+        """Opens the studies, and then follows them; goes on whenever the store can be used again."""
+        while True:
+            try:
+                await self.studies.open_all()
+                await self.feed.run()
+            except StoreFailed as error:
+                self.store.failed(error)
+            await self._pause(SECONDS_BETWEEN_CHECKS)
 
     async def _events(self, request: HttpRequest) -> StreamingResponse:
         """All studies at a glance as server-sent events, whenever something has changed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
 from typing import final
 
 import msgspec
@@ -20,7 +21,6 @@ from infex.service.answers import (
 from infex.service.glances import glance, planned_line, previewed
 from infex.service.grouped_calls import GroupedCalls
 from infex.service.http_exchange import NOT_KEPT, HttpAnswer, HttpRequest
-from infex.service.kept_answers import answer_table, place_of
 from infex.service.open_studies import OpenStudies, thing_of
 from infex.service.parsing import StrictDecoder
 from infex.service.plain_answers import plain_figures
@@ -33,6 +33,7 @@ from infex.service.shapes import (
     RewardRequest,
     StudyRequest,
 )
+from infex.service.store_health import StoreHealth
 from infex.service.study_calls import (
     amend_study,
     asked_all,
@@ -42,6 +43,7 @@ from infex.service.study_calls import (
     told_all,
     told_one,
 )
+from infex.study.kept_answers import answer_table, place_of
 from infex.study.showing import new_count, pending_count
 from infex.version import __version__
 
@@ -63,8 +65,8 @@ def said(answer: object, status: int = 200) -> HttpAnswer:
 class Endpoints:
     """The answers of one service; each method takes a request that the guard has let through."""
 
-    def __init__(self, studies: OpenStudies, limits: ServiceLimits) -> None:
-        self.studies, self._limits = studies, limits
+    def __init__(self, studies: OpenStudies, store: StoreHealth, limits: ServiceLimits) -> None:
+        self.studies, self._store, self._limits = studies, store, limits
         self.replays = Replays(answer_table(studies.url))
         self._proving = asyncio.Lock()  # whoever holds it reads a whole journal
 
@@ -169,12 +171,15 @@ class Endpoints:
         return await self._once(request, body, work)
 
     async def preview(self, request: HttpRequest) -> HttpAnswer:
-        """How many explorations a policy would make in the next day, without changing anything."""
+        """How many explorations a policy would make in about a day, without changing anything.
+
+        `rounds` is how many rounds that is, `basis` says where this number comes from.
+        """
         asked: PreviewRequest = PREVIEW_DECODER.read(await request.body())
         calls = await self._calls(request)
         policy = thing_of(asked.policy)
-        view = self.studies.view(calls.study.name)
-        answer = await asyncio.to_thread(previewed, calls.study, view, policy, asked.policy)
+        today = datetime.now(UTC).date()
+        answer = await asyncio.to_thread(previewed, calls.study, policy, asked.policy, today)
         return said(answer)
 
     async def past(self, request: HttpRequest) -> HttpAnswer:
@@ -185,7 +190,10 @@ class Endpoints:
         return said(past | {"planned": line})
 
     async def latest(self, request: HttpRequest) -> HttpAnswer:
-        """The latest decisions, newest first; `arm`, `reason`, `explored` and `state` choose among them."""
+        """The latest decisions, newest first; `arm`, `reason`, `explored` and `state` choose among them.
+
+        Those for units that are held out are not among them.
+        """
         wanted = request.query
         explored = {"true": True, "false": False}.get(wanted.get("explored", ""))
         fields = {name: wanted.get(name) for name in ("arm", "reason", "state")}
@@ -197,9 +205,11 @@ class Endpoints:
         return said(HealthAnswer(status="alive", version=__version__))
 
     async def readyz(self, request: HttpRequest) -> HttpAnswer:
-        """Are all studies open? 503 until they are."""
-        status, word = (200, "ready") if self.studies.ready else (503, "opening")
-        return said(HealthAnswer(status=word, version=__version__), status)
+        """Are all studies open, and can the store be used? 503 while that is not so."""
+        word = (
+            "opening" if not self.studies.ready else "ready" if await self._store.is_up() else "store fails"
+        )
+        return said(HealthAnswer(status=word, version=__version__), 200 if word == "ready" else 503)
 
     def glance(self, calls: GroupedCalls) -> StudyAnswer:
         """A study as the page shows it among others."""

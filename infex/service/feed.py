@@ -15,7 +15,9 @@ from infex.service.answers import StudyAnswer
 from infex.service.grouped_calls import GroupedCalls
 from infex.service.journal_view import JournalView
 from infex.service.open_studies import Onlookers, OpenStudies
+from infex.service.refusals import refusal_of
 from infex.service.service_limits import ServiceLimits
+from infex.service.store_health import StoreHealth
 
 LEAST_PAUSE = 1.0
 SHARE_OF_TIME = 0.1  # at most so much of the time goes into looking
@@ -38,10 +40,12 @@ class Feed:
         self,
         studies: OpenStudies,
         glance: Callable[[GroupedCalls], StudyAnswer],
+        store: StoreHealth,
         limits: ServiceLimits,
         pause: Pause = asyncio.sleep,
     ) -> None:
-        self._studies, self._glance, self._limits, self._pause = studies, glance, limits, pause
+        self._studies, self._glance, self._store = studies, glance, store
+        self._limits, self._pause = limits, pause
         self._news, self._number, self._listeners = b"", 0, 0
         self._changed = asyncio.Condition()
         self._ended = False
@@ -57,7 +61,12 @@ class Feed:
             await self._pause(seconds if is_read else 0.0)
 
     async def look(self) -> bool:
-        """Reads on in all journals, and tells listeners if anything is other than before; are all read?"""
+        """Reads on in all journals, and tells listeners if anything is other than before; are all read?
+
+        While the store fails nothing is read, and listeners keep what they have.
+        """
+        if not await self._store.is_up():
+            return True
         if self._studies.shared:
             await self._studies.open_all()
         views = [self._studies.view(calls.study.name) for calls in self._studies]
@@ -111,7 +120,7 @@ class Feed:
 
     def _failed(self) -> bytes:
         """An event that tells which studies cannot be opened, and why; nothing if all can."""
-        failed = {name: str(error) for name, error in self._studies.failed.items()}
+        failed = {name: refusal_of(error).message for name, error in self._studies.failed.items()}
         return _event("failed", msgspec.json.encode(failed)) if failed else b""
 
     def _seen(self) -> bytes:

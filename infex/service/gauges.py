@@ -18,7 +18,10 @@ from prometheus_client.core import (
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
+from infex.errors import StoreFailed
 from infex.service.open_studies import OpenStudies
+from infex.service.store_health import StoreHealth
+from infex.service.tokens import TokenFile
 
 SECONDS_EDGES = (0.002, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.5, 1.0, 5.0, 30.0)
 EDGES_AS_TEXT = (*map(str, SECONDS_EDGES), "+Inf")
@@ -29,17 +32,20 @@ MEDIA = CONTENT_TYPE_LATEST
 class Gauges:
     """All figures; a label is a study, an address or a status, never a key or a person."""
 
-    def __init__(self, studies: OpenStudies) -> None:
-        self._registry = CollectorRegistry()
+    def __init__(self, studies: OpenStudies, store: StoreHealth, tokens: TokenFile) -> None:
+        self._registry, self._store = CollectorRegistry(), store
         ProcessCollector(registry=self._registry)
         PlatformCollector(registry=self._registry)
         self._traffic = Traffic()
         self.answered = self._traffic.answered
         self._registry.register(self._traffic)
-        self._registry.register(StudyFigures(studies))
+        self._registry.register(TokenFigures(tokens))
+        self._registry.register(StudyFigures(studies, store))
+        self._registry.register(StoreFigures(store))
 
     async def text(self) -> bytes:
-        """All figures in the format of Prometheus."""
+        """All figures in the format of Prometheus; while the store fails, without those that need it."""
+        await self._store.is_up()
         return await asyncio.to_thread(generate_latest, self._registry)
 
 
@@ -98,11 +104,27 @@ class Durations:
 
 
 @final
-class StudyFigures(Collector):
-    """The figures of all studies, as `study.metrics()` gives them at this moment."""
+class TokenFigures(Collector):
+    """How often the service was left without a valid token; nobody can read it before there is one again."""
 
-    def __init__(self, studies: OpenStudies) -> None:
-        self._studies = studies
+    def __init__(self, tokens: TokenFile) -> None:
+        self._tokens = tokens
+
+    def collect(self) -> Iterator[Metric]:
+        """One counter."""
+        words = "Times that no valid token was left, so that every request was refused until one was made."
+        yield CounterMetricFamily("infex_shut", words, value=self._tokens.times_shut)
+
+
+@final
+class StudyFigures(Collector):
+    """The figures of all studies, as `study.metrics()` gives them at this moment.
+
+    A study whose figures need the store is left out while the store fails.
+    """
+
+    def __init__(self, studies: OpenStudies, store: StoreHealth) -> None:
+        self._studies, self._store = studies, store
 
     def describe(self) -> Iterable[Metric]:
         """Nothing: what there is depends on the studies."""
@@ -110,24 +132,55 @@ class StudyFigures(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """One family for each figure."""
-        seen = [(calls.study.name, calls.waiting, calls.study.metrics()) for calls in self._studies]
+        seen = list(self._seen())
         yield from _counts(seen)
         yield from _rewards(seen)
         yield from _estimates(seen)
         waiting = GaugeMetricFamily("infex_waiting", "Requests that wait for the study.", labels=["study"])
-        for name, count, _ in seen:
-            waiting.add_metric([name], count)
+        for calls in self._studies:
+            waiting.add_metric([calls.study.name], calls.waiting)
         yield waiting
         yield GaugeMetricFamily(
             "infex_studies_failed", "Studies that cannot be opened.", value=len(self._studies.failed)
         )
 
+    def _seen(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        for calls in self._studies:
+            if self._studies.shared and not self._store.up:
+                return
+            try:
+                yield calls.study.name, calls.study.metrics()
+            except StoreFailed as error:
+                self._store.failed(error)
 
-Seen = list[tuple[str, int, dict[str, Any]]]
+
+@final
+class StoreFigures(Collector):
+    """Whether the store can be used, and how often it could not."""
+
+    def __init__(self, store: StoreHealth) -> None:
+        self._store = store
+
+    def collect(self) -> Iterator[Metric]:
+        """Both, of this instance."""
+        yield GaugeMetricFamily(
+            "infex_store_up", "1 if the store can be read and written, 0 if not.", value=float(self._store.up)
+        )
+        yield CounterMetricFamily(
+            "infex_store_failures", "Requests and checks that the store failed.", value=self._store.failures
+        )
+
+
+Seen = list[tuple[str, dict[str, Any]]]
 
 
 def _counts(seen: Seen) -> Iterator[Metric]:
-    decisions = CounterMetricFamily("infex_decisions", "Decisions taken.", labels=["study"])
+    decisions = CounterMetricFamily(
+        "infex_decisions", "Decisions taken, those held out included.", labels=["study"]
+    )
+    held = CounterMetricFamily(
+        "infex_decisions_held_out", "Decisions for units that are held out.", labels=["study"]
+    )
     explored = CounterMetricFamily(
         "infex_explorations",
         "Explorations planned, done, skipped, and really different.",
@@ -136,9 +189,12 @@ def _counts(seen: Seen) -> Iterator[Metric]:
     cost = GaugeMetricFamily(
         "infex_exploration_cost", "Summed estimated loss of exploring.", labels=["study"]
     )
-    reasons = CounterMetricFamily("infex_reasons", "Decisions by their reason.", labels=["study", "reason"])
-    for name, _, figures in seen:
+    reasons = CounterMetricFamily(
+        "infex_reasons", "Decisions by their reason, without those held out.", labels=["study", "reason"]
+    )
+    for name, figures in seen:
         decisions.add_metric([name], figures["decisions"])
+        held.add_metric([name], figures["held_out"]["decisions"])
         spent = figures["exploration"]
         for what in ("planned", "done", "skipped", "made_up", "owed", "dropped", "different"):
             if spent[what] is not None:
@@ -146,18 +202,24 @@ def _counts(seen: Seen) -> Iterator[Metric]:
         cost.add_metric([name], spent["cost"])
         for reason, count in figures["reasons"].items():
             reasons.add_metric([name, reason], count)
-    yield from (decisions, explored, cost, reasons)
+    yield from (decisions, held, explored, cost, reasons)
 
 
 def _rewards(seen: Seen) -> Iterator[Metric]:
     states = GaugeMetricFamily(
-        "infex_decisions_by_state", "Decisions by the state of their reward.", labels=["study", "state"]
+        "infex_decisions_by_state",
+        "Decisions by the state of their reward, those held out included; they add up to infex_decisions.",
+        labels=["study", "state"],
     )
     ages = GaugeMetricFamily(
-        "infex_pending_by_age", "Pending decisions, by age in seconds up to `age`.", labels=["study", "age"]
+        "infex_pending_by_age",
+        "Pending decisions, those held out included, by age in seconds up to `age`.",
+        labels=["study", "age"],
     )
-    delays = HistogramMetricFamily("infex_reward_delay_seconds", "From decision to reward.", labels=["study"])
-    for name, _, figures in seen:
+    delays = HistogramMetricFamily(
+        "infex_reward_delay_seconds", "From decision to reward, without those held out.", labels=["study"]
+    )
+    for name, figures in seen:
         for state, count in figures["states"].items():
             states.add_metric([name, state], count)
         for age, count in figures["pending_by_age"].items():
@@ -177,7 +239,9 @@ def _buckets(delay: dict[str, Any]) -> tuple[list[tuple[str, float]], float]:
 
 def _estimates(seen: Seen) -> Iterator[Metric]:
     mean = GaugeMetricFamily(
-        "infex_mean_reward", "Mean reward of the last day's decisions.", labels=["study"]
+        "infex_mean_reward",
+        "Mean reward of the last day's decisions, without those held out.",
+        labels=["study"],
     )
     calibration = GaugeMetricFamily(
         "infex_calibration", "Mean reward minus mean estimate, of the last day.", labels=["study"]
@@ -185,7 +249,7 @@ def _estimates(seen: Seen) -> Iterator[Metric]:
     drift = GaugeMetricFamily(
         "infex_residual_drift", "Recent residuals from all, in standard errors.", labels=["study"]
     )
-    for name, _, figures in seen:
+    for name, figures in seen:
         last = figures["days"][max(figures["days"])] if figures["days"] else {}
         for family, value in (
             (mean, last.get("mean_reward")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import date, timedelta
 from typing import Any
 
 from infex.service.alarms import alarms_of
@@ -14,14 +15,14 @@ from infex.study.showing import planned_count, policy_of, resumed_policy, shown_
 from infex.study.study import Study
 
 NO_DAY = {"mean_reward": None, "calibration": None}
-ROUNDS_WITHOUT_A_DAY = 10_000  # of a preview, where nothing was asked in the last day
+ROUNDS_ASSUMED = 10_000  # of a preview, where nothing was asked lately
 
 
 def glance(calls: GroupedCalls, view: JournalView) -> StudyAnswer:
     """A study as the page shows it among others."""
     shown = shown_study(calls.study)
     figures = plain_figures(calls.study.metrics())
-    figures |= {"waiting": calls.waiting, "rounds": shown.rounds, "alarms": alarms_of(figures)}
+    figures |= {"waiting": calls.waiting, "alarms": alarms_of(figures)}
     figures["read"] = view.entries  # the page is drawn anew when more is read
     figures["per_minute"] = view.per_minute(time.time())
     figures["today"] = figures["days"][max(figures["days"])] if figures["days"] else NO_DAY
@@ -32,14 +33,20 @@ def glance(calls: GroupedCalls, view: JournalView) -> StudyAnswer:
     )
 
 
-def previewed(study: Study, view: JournalView, policy: Any, text: object) -> PreviewAnswer:
-    """How often a policy would explore in the next day, if that is as the last one."""
+def previewed(study: Study, policy: Any, text: object, today: date) -> PreviewAnswer:
+    """How often a policy would explore in as many rounds as the busier of the last two days had, UTC."""
     first = shown_study(study).rounds + 1
-    rounds = view.rounds_a_day() or ROUNDS_WITHOUT_A_DAY
+    days = study.metrics()["days"]
+    lately = {day: days[day]["rounds"] for each in (0, 1) if (day := str(today - timedelta(each))) in days}
+    busier = max(lately, key=lambda day: lately[day], default=None)
+    rounds = ROUNDS_ASSUMED if busier is None else lately[busier]
+    basis = "assumed: nothing was decided today or yesterday (UTC)"
+    if busier is not None:
+        basis = f"as many as were decided on {busier} (UTC), the busier of today and yesterday"
     last = first + rounds - 1
     wanted, now = planned_count(policy, first, last), planned_count(policy_of(study), first, last)
     shown = text if isinstance(text, str) else ""
-    return PreviewAnswer(policy=shown, rounds=rounds, explorations=wanted, now=now)
+    return PreviewAnswer(policy=shown, rounds=rounds, basis=basis, explorations=wanted, now=now)
 
 
 def planned_line(study: Study, spans: list[dict[str, Any]]) -> list[int] | None:

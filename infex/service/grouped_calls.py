@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar, final
 
-from infex.errors import Overloaded, StoreFailed
+from infex.errors import InfexError, NotReady, Overloaded, StoreFailed
 from infex.service.service_limits import ServiceLimits
 from infex.study.study import Study
 
@@ -71,7 +71,7 @@ class GroupedCalls:
         if self._waiting >= self._limits.waiting:
             raise Overloaded(f"{self._waiting} requests wait for the study {self.study.name!r}")
         if self._closing:
-            raise StoreFailed(f"the study {self.study.name!r} was closed")
+            raise NotReady(f"the study {self.study.name!r} was closed")
         future: asyncio.Future[Gives] = self._loop.create_future()
         if not self._came:
             self._loop.call_soon(self._hand_over)
@@ -100,7 +100,7 @@ class GroupedCalls:
                 self._asked += came
                 self._is_asked.notify(len(came) if self._shared else 1)
                 return
-        _refuse(came, f"the study {self.study.name!r} was closed")
+        _refuse(came, NotReady(f"the study {self.study.name!r} was closed"))
 
     def _limit_time(self, came: list[PendingCall]) -> None:
         """One timer is for all that wait: they end in the order in which they came, or nearly so."""
@@ -115,7 +115,7 @@ class GroupedCalls:
         """In the loop: tells those who have waited too long."""
         waits, self._timer = self._unanswered, None
         while waits and waits[0][0] <= self._loop.time():
-            _refuse(waits.popleft()[1], "not acknowledged in time: the same again is safe")
+            _refuse(waits.popleft()[1], StoreFailed("not acknowledged in time: the same again is safe"))
         if waits:
             self._timer = self._loop.call_at(waits[0][0], self._give_up)
 
@@ -147,10 +147,10 @@ class GroupedCalls:
             self._loop.call_soon_threadsafe(_resolve, outcomes, failed)
 
 
-def _refuse(calls: list[PendingCall], why: str) -> None:
+def _refuse(calls: list[PendingCall], why: InfexError) -> None:
     for _, future in calls:
         if not future.done():
-            future.set_exception(StoreFailed(why))
+            future.set_exception(why)
 
 
 def _outcome(work: Work[Any], study: Study, future: asyncio.Future[Any]) -> CallOutcome:

@@ -7,27 +7,27 @@ cannot be reached. A request without a valid token learns nothing, not even whic
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from typing import Any, NamedTuple, Protocol, final
 
-from infex.errors import InfexError
+from infex.errors import InfexError, StoreFailed
 from infex.service.answers import RefusalAnswer
 from infex.service.http_exchange import Reply, Send
 from infex.service.inflow import Inflow, Inflows, OtherSideGone, Receive, Refused
 from infex.service.refusals import refusal_of, status_of
-from infex.service.service_limits import CROWDED, ServiceLimits
+from infex.service.service_limits import CROWDED, MOST_HEAD, ServiceLimits
+from infex.service.service_log import SERVICE_LOG
 from infex.service.tokens import Scope, TokenFile
 
 Asgi = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 Answering = Callable[[MutableMapping[str, Any], Inflow, Reply], Awaitable[None]]
 HeadersByName = Mapping[bytes, bytes]
 
-SERVICE_LOG = logging.getLogger("infex.service")
 EVERY_SCOPE = frozenset(Scope)
 SAME_SITE = (None, b"same-origin", b"none")  # what browsers say of a request of our own page
+LETTERS_OF_A_HEADER = len(": \r\n")
 OPEN_TO_ALL = frozenset[Scope]()
 
 
@@ -56,8 +56,9 @@ class Guard:
     Their headers stand by name in `scope["infex.headers"]`.
 
     `hosts` are the names by which the service may be called; others are refused, for a page of somebody
-    else's may have its name lead here. Without any token everybody has every scope; `Service` starts so on
-    loopback alone. `life` is told when the service starts and ends.
+    else's may have its name lead here. As long as there was never a file of tokens everybody has every scope;
+    `Listening` starts so on loopback alone. `life` is told when the service starts and ends, `store_failed`
+    of requests that failed because the store did.
     """
 
     def __init__(
@@ -69,11 +70,13 @@ class Guard:
         hosts: Iterable[str],
         limits: ServiceLimits,
         answered: Answered,
+        store_failed: Callable[[StoreFailed], None],
     ) -> None:
         self._inner, self._life, self._needs, self._tokens = inner, life, needs, tokens
-        self._inflows, self._answered = Inflows(limits), answered
+        self._inflows, self._answered, self._store_failed = Inflows(limits), answered, store_failed
         self._hosts = frozenset(host.lower().encode() for host in hosts)
         self.closing = False
+        tokens.look()  # a file that is lost before the first request was seen, so the service is shut
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Answers one request."""
@@ -103,6 +106,8 @@ class Guard:
         except Refused as refused:
             await reply.refuse(refused.status, refused.body, closing=CROWDED in scope)
         except InfexError as error:
+            if isinstance(error, StoreFailed):
+                self._store_failed(error)
             await reply.refuse(status_of(error), refusal_of(error))
         except OtherSideGone:
             return
@@ -118,6 +123,7 @@ class Guard:
 
     def _admitted(self, scope: MutableMapping[str, Any], needed: frozenset[Scope] | None) -> frozenset[Scope]:
         """The scopes of whoever asks; Refused if they are too few."""
+        _refuse_large_head(scope)
         scope["infex.headers"] = headers = dict[bytes, bytes](scope["headers"])
         self._refuse_host(headers.get(b"host", b""))
         if needed is OPEN_TO_ALL:
@@ -136,7 +142,7 @@ class Guard:
 
     def _held(self, headers: HeadersByName) -> frozenset[Scope]:
         kind, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
-        if not token and self._tokens.is_empty:
+        if not token and self._tokens.is_open:
             _refuse_other_sites(headers)
             return EVERY_SCOPE
         scopes = self._tokens.scopes(token.strip()) if kind.lower() == "bearer" else None
@@ -151,6 +157,16 @@ class Guard:
             raise Refused(
                 421, "OtherHost", "the service is not known by this name", "--host-name NAME", "Host"
             )
+
+
+def _refuse_large_head(scope: MutableMapping[str, Any]) -> None:
+    """Refuses a request whose line and headers have too many bytes."""
+    line = len(scope["method"]) + len(scope["raw_path"]) + len(scope["query_string"])
+    headers = sum(len(name) + len(value) + LETTERS_OF_A_HEADER for name, value in scope["headers"])
+    if line + headers > MOST_HEAD:
+        raise Refused(
+            431, "HeadTooLarge", "the head of the request is too large", f"at most {MOST_HEAD} bytes"
+        )
 
 
 def _refuse_other_sites(headers: HeadersByName) -> None:

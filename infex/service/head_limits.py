@@ -1,5 +1,6 @@
-"""Heads of requests, and trailers: no larger than a limit, and whole in time; uvicorn takes any, for ever.
+"""Heads of requests, and trailers, that do not come to an end; uvicorn waits for them for ever.
 
+The guard refuses a head that is whole and too large. Here one is refused whose pieces are too many.
 So are connections no more than a limit; uvicorn refuses those beyond it without a word on when to come again.
 """
 
@@ -9,9 +10,8 @@ from typing import Any, final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from infex.service.service_limits import CROWDED
+from infex.service.service_limits import CROWDED, MOST_HEAD
 
-MOST_HEAD = 32_768  # bytes; what comes at once may be some more
 SECONDS_OF_A_HEAD = 30.0
 
 

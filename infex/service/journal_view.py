@@ -141,18 +141,13 @@ class JournalView:
         return [each for each in seen if _is_so(each, wanted)]
 
     def per_minute(self, now: float) -> float:
-        """Decisions a minute, by the latest ones: those of the last minute, or as many as are kept."""
+        """Rounds a minute, by the latest ones: those of the last minute, or as many as are kept."""
         with self._lock:
             recent = [each.at for each in self._latest.values() if now - 60.0 < each.at <= now]
             kept_all = len(recent) < LATEST_KEPT
         if kept_all or not recent:
             return float(len(recent))
         return 60.0 * len(recent) / max(now - recent[0], 1e-3)
-
-    def rounds_a_day(self) -> int:
-        """How many rounds a day there are, by the last day; 0 if it does not tell."""
-        with self._lock:
-            return self._sums.rounds_a_day()
 
     def past(self) -> dict[str, Any]:
         """Stretches, marks of exploration, what was skipped and why, and amendments; plain data."""

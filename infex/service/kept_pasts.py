@@ -12,10 +12,10 @@ from typing import Protocol, final
 
 import msgspec
 
-from infex.service.kept_places import PostgresTables, SQLiteFile
 from infex.service.past_sums import PastSums
 from infex.study.addresses import sqlite_path
 from infex.study.entries import Mark
+from infex.study.kept_places import PostgresTables, SQLiteFile
 from infex.version import __version__
 
 PAST_VERSION, PAST_CHECK_SIZE = 1, 16

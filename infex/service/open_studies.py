@@ -10,14 +10,14 @@ from typing import Any, final
 
 import msgspec
 
-from infex.errors import InfexError, InvalidBody, Overloaded, StoreFailed, UnknownStudy
+from infex.errors import InfexError, InvalidBody, NotReady, Overloaded, StoreFailed, UnknownStudy
 from infex.records import catalog, made
 from infex.service.grouped_calls import GroupedCalls
-from infex.service.guard import SERVICE_LOG
 from infex.service.journal_view import JournalView
 from infex.service.kept_pasts import past_table
 from infex.service.service_limits import ServiceLimits
-from infex.service.shapes import StudyRequest
+from infex.service.service_log import SERVICE_LOG
+from infex.service.shapes import HoldoutArm, StudyRequest
 from infex.study.addresses import sqlite_path, studies
 from infex.study.showing import refuse_other_settings
 from infex.study.study import Study
@@ -87,7 +87,7 @@ class OpenStudies:
         if name in self.failed:
             raise self.failed[name]
         if not self.ready:
-            raise StoreFailed("the studies are being opened")
+            raise NotReady("the studies are being opened")
         raise UnknownStudy(f"there is no study {name!r}")
 
     async def found(self, name: str) -> GroupedCalls:
@@ -105,15 +105,25 @@ class OpenStudies:
         return self._views[name]
 
     async def open_all(self) -> None:
-        """Opens all that are kept and not open; then the service is ready."""
+        """Opens all that are kept and not open; then the service is ready.
+
+        StoreFailed is raised if the store cannot be used now: then it is to be tried again.
+        """
         loop = asyncio.get_running_loop()
         for name in await asyncio.to_thread(studies, self.url):
             if name in self._calls or name in self.failed:
                 continue
             try:
                 await asyncio.to_thread(self._open, name, {}, loop)
+            except StoreFailed:
+                raise
             except InfexError as error:
-                SERVICE_LOG.error("the study %r cannot be opened: %s", name, error)
+                SERVICE_LOG.error(
+                    "the study %r cannot be opened, others are served: %s. See `infex study verify`, or "
+                    "restore a backup, and start the service again",
+                    name,
+                    error,
+                )
                 self.failed[name] = error
         self.opened.set()
 
@@ -150,6 +160,8 @@ def settings_of(request: StudyRequest, limits: ServiceLimits) -> dict[str, Any]:
     """What `Study.open` is to be given."""
     plain = {name: value for name, value in msgspec.structs.asdict(request).items() if value is not None}
     del plain["name"]
+    if isinstance(request.holdout_policy, HoldoutArm):
+        plain["holdout_policy"] = {"arm": request.holdout_policy.arm}
     for name in THINGS_BY_TEXT:
         if name in plain:
             plain[name] = thing_of(plain[name])

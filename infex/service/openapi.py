@@ -26,7 +26,9 @@ REFUSALS = {
     "421": "The service is not known by this name.",
     "422": "A field is wrong, or the key has another request already.",
     "429": "Too much waits: the same later.",
-    "503": "The store does not obey, or the service closes down: the same later.",
+    "431": "The line and headers of the request are too large.",
+    "503": "The store fails, or the service starts or ends: the same later, with the same key. "
+    "What was refused may still take effect.",
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -13,7 +12,6 @@ MOST_SPANS = 120
 MOST_MARKS = 600
 MOST_AMENDMENTS = 50
 SKIPPED_TURNS = ("owed", "dropped")
-SECONDS_OF_A_DAY = 86_400.0
 
 
 class SeenDecision(msgspec.Struct, gc=False):
@@ -101,16 +99,6 @@ class PastSums(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     def tells_of_single_rounds(self) -> bool:
         """Is there a span of one round, whose arm and reward would be those of somebody?"""
         return any(span.first == span.last for span in self.spans)
-
-    def rounds_a_day(self) -> int:
-        """How many rounds a day there are, by the spans of the last day; 0 if they do not tell."""
-        if not self.spans or self.spans[-1].ended <= self.spans[0].begun:
-            return 0
-        end = self.spans[-1].ended
-        recent = next(span for span in self.spans if span.ended > end - SECONDS_OF_A_DAY)
-        since = min(recent.begun, max(self.spans[0].begun, end - SECONDS_OF_A_DAY))
-        rounds = self.spans[-1].last - recent.first + 1
-        return math.ceil(rounds / max(end - since, 1.0) * SECONDS_OF_A_DAY)
 
     def plain(self) -> dict[str, Any]:
         """All of it as plain data."""

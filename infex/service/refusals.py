@@ -17,6 +17,7 @@ STATUS_OF: dict[type[InfexError], int] = {
     errors.OtherSettings: 409,
     errors.UnderWay: 409,
     errors.Overloaded: 429,
+    errors.NotReady: 503,
     errors.StoreFailed: 503,
     errors.StoreInUse: 503,
     errors.JournalMoved: 503,
@@ -44,7 +45,15 @@ EXPECTED_OF: dict[type[InfexError], str] = {
     errors.AlreadyTold: "the same reward again, or none; to put it right: infex study correct",
     errors.OtherSettings: "the settings it was begun with, or another name; changes are amendments",
     errors.UnderWay: "the same again, once the first is answered",
+    errors.NotReady: "the same again, later",
+    errors.StoreFailed: "the same again with the same key, later: what was refused may still take effect",
 }
+MESSAGE_OF: dict[type[InfexError], str] = {
+    errors.StoreFailed: "the database cannot be read or written now: nothing was acknowledged",
+    errors.StoreInUse: "another process has the database open",
+    errors.ForeignStore: "the database is not one that this infex can use",
+}
+"""What is said in the place of messages that name a file, a host or a process; the log has these."""
 FIELD_FIRST = re.compile(r"(?:an? )?(\w+)(?: must|=)")  # how messages about a setting begin
 ENCODER_OF_REFUSALS = msgspec.json.Encoder()
 
@@ -67,12 +76,15 @@ def refusal_of(error: InfexError) -> RefusalAnswer:
         words = {"field": error.field, "value": error.value, "expected": error.expected}
         return RefusalAnswer(error="InvalidBody", message=str(error), **words)
     expected = next((EXPECTED_OF[kind] for kind in type(error).__mro__ if kind in EXPECTED_OF), None)
+    message = next((MESSAGE_OF[kind] for kind in type(error).__mro__ if kind in MESSAGE_OF), str(error))
     return RefusalAnswer(
-        error=type(error).__name__, message=str(error), field=_field_of(error), expected=expected
+        error=type(error).__name__, message=message, field=_field_of(error), expected=expected
     )
 
 
 def _field_of(error: InfexError) -> str | None:
+    if status_of(error) in LATER:
+        return None
     known = [FIELD_OF[kind] for kind in type(error).__mro__ if kind in FIELD_OF]
     named = FIELD_FIRST.match(str(error))
     return known[0] if known else named[1] if named else None

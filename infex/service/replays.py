@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import final
 
 from infex.errors import InvalidBody, StoreFailed, UnderWay
-from infex.service.kept_answers import AnswerTable, KeptAnswer
+from infex.study.kept_answers import AnswerTable, KeptAnswer
 
 LONGEST_KEY_HEADER = 200
 

@@ -8,6 +8,7 @@ from typing import final
 from infex.checks import settings_by_name, whole
 
 SECONDS_TO_RETRY = 1
+MOST_HEAD = 32_768  # bytes of a request's line and headers
 CROWDED = "infex.crowded"  # so is marked what came on one connection too many
 
 

@@ -43,7 +43,8 @@ class Listening:
     """Where a service listens, and what for. On another address than loopback it needs a token.
 
     `tokens` is the file of its tokens; for SQLite that is by itself the one beside the database. `hosts` are
-    further names by which it may be called, such as that of the proxy before it.
+    further names by which it may be called, such as that of the proxy before it; then it needs a token, too.
+    A file without a valid token is refused: the last one was revoked, and that is no reason to let all in.
     """
 
     url: str
@@ -52,13 +53,22 @@ class Listening:
     tokens: Path | None = None
     hosts: tuple[str, ...] = ()
     limits: ServiceLimits = field(default_factory=ServiceLimits)
+    token_file: TokenFile = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         real("port", whole("port", self.port, least=0), least=0, most=65_535)
-        if not self.is_local and not self.token_file.listed():
+        file = TokenFile(token_path(self.url, self.tokens), SECONDS_BETWEEN_LOOKS)
+        object.__setattr__(self, "token_file", file)
+        if not file.listed() and file.path.exists():
             raise InvalidSetting(
-                f"{self.host} can be reached by others, and {self.token_file.path} has no token: make one by "
-                "`infex token make`, or listen on 127.0.0.1"
+                f"{file.path} has no valid token: make one by `infex token make`, or remove the file to let "
+                "everybody on this machine do everything"
+            )
+        names = [name for name in self.hosts if name.lower() not in LOOPBACK_NAMES]
+        if file.is_open and (names or not self.is_local):
+            raise InvalidSetting(
+                f"{names[0] if self.is_local else self.host} can be reached by others, and {file.path} has "
+                "no token: make one by `infex token make`, or listen on 127.0.0.1 without --host-name"
             )
 
     @property
@@ -70,11 +80,6 @@ class Listening:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return False
-
-    @property
-    def token_file(self) -> TokenFile:
-        """The file of its tokens."""
-        return TokenFile(token_path(self.url, self.tokens), SECONDS_BETWEEN_LOOKS)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -181,6 +186,7 @@ def run(service: Service, listening: Listening, started: Callable[[str], None]) 
         service.app,
         host=listening.host,
         port=listening.port,
+        log_config=None,
         log_level="error",  # warnings are of single requests: strangers could fill a log with them
         access_log=False,  # addresses hold keys
         proxy_headers=False,  # nothing here depends on who is at the other end

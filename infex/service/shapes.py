@@ -55,6 +55,12 @@ class RewardRequest(Body, frozen=True, kw_only=True, forbid_unknown_fields=True,
     part: Annotated[str, Meta(min_length=1, max_length=200)] | None = None
 
 
+class HoldoutArm(Body, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The arm that all units get who are held out, by label or number."""
+
+    arm: ArmLabel
+
+
 class StudyRequest(Body, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Begins a study, with the settings of `infex.Study.open`."""
 
@@ -76,7 +82,9 @@ class StudyRequest(Body, frozen=True, kw_only=True, forbid_unknown_fields=True, 
     default: float | None = None
     again: Literal["refuse", "sum"] = "refuse"
     holdout: Annotated[float, Meta(ge=0, le=1)] = 0.0
-    holdout_policy: Annotated[str, Meta(max_length=200)] | int = "uniform"
+    holdout_policy: (
+        Annotated[str, Meta(max_length=200, description='"uniform" or "greedy".')] | HoldoutArm
+    ) = "uniform"
 
 
 class AmendmentRequest(Body, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

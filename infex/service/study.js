@@ -9,7 +9,7 @@ const PANELS = [
   ["shares", "Share of each arm"],
   ["estimates", "Estimates of the arms played lately, with intervals"],
   ["cost", "Cost of exploring so far"],
-  ["reward", "Mean reward, as told"],
+  ["reward", "Mean reward, as told, those held out included"],
   ["delay", "Delay of rewards"],
   ["days", "By day"],
   ["changes", "Changes, and what was skipped", "wide"],
@@ -26,7 +26,7 @@ export function openStudy(main, study, tools) {
   main.replaceChildren(
     make("p", { class: "small" }, make("a", { href: "#/" }, "All studies")),
     here.places.head,
-    make("div", { class: "panels" }, ...PANELS.map((panel) => place(...panel)), place("latest", "Latest decisions", "wide"), here.may("admin") ? place("admin", "Change", "wide") : null),
+    make("div", { class: "panels" }, ...PANELS.map((panel) => place(...panel)), place("latest", "Latest decisions, without those held out", "wide"), here.may("admin") ? place("admin", "Change", "wide") : null),
   );
   drawFilters();
   if (here.may("admin")) drawAdmin();
@@ -73,13 +73,13 @@ function drawHead(study) {
     make("h2", {}, study.name, " ", study.paused ? make("span", { class: "badge paused" }, "exploring is paused") : null),
     make("p", { class: "small soft" }, make("code", {}, study.policy)),
     make("dl", { class: "figures" },
-      figure("decisions", number(f.decisions), `${number(f.per_minute)} a minute`),
+      figure("decisions", number(f.decisions), `${f.held_out.decisions ? `${number(f.held_out.decisions)} of them held out; ` : ""}${number(f.per_minute)} rounds a minute`),
       figure("explored of planned", `${number(spent.done)} of ${number(spent.planned)}`, spent.different === null ? "" : `${number(spent.different)} really different`),
       figure("skipped", number(spent.skipped), spent.owed ? `${number(spent.owed)} to be made up` : ""),
       figure("next due", study.paused ? "paused" : spent.next_due === null ? "–" : `round ${number(spent.next_due)}`),
       costFigure(f),
       figure("mean reward", number(f.today.mean_reward), "of the last day"),
-      figure("pending", number(f.states.pending), f.states.late ? `${number(f.states.late)} late` : ""),
+      figure(f.held_out.decisions ? "pending, with held out" : "pending", number(f.states.pending), f.states.late ? `${number(f.states.late)} late` : ""),
       liftFigure(f.held_out),
     ),
     alarms(f.alarms),
@@ -88,17 +88,25 @@ function drawHead(study) {
 
 function liftFigure(held) {
   if (!held?.decisions) return figure("lift", "–", "nobody is held out");
-  const answer = make("span", {}, "");
+  const mine = here, answer = make("span", { id: "lift" }, mine.lift ?? "");
   const button = make("button", { onclick: async () => {
     button.disabled = true;
     try {
-      const lift = await here.ask(`/v1/studies/${encodeURIComponent(here.study.name)}/lift`);
-      answer.textContent = lift.difference === null ? "too few rewards" : `${number(lift.difference)} (${number(lift.low)} to ${number(lift.high)})`;
+      mine.lift = liftWords(await mine.ask(`/v1/studies/${encodeURIComponent(mine.study.name)}/lift`));
     } catch (error) {
-      answer.textContent = error.message;
+      mine.lift = error.message;
     }
+    if (here === mine) drawHead(mine.study); // what was found stays when figures are drawn anew
   } }, "compute");
   return figure("lift over the held out", answer, `${number(held.decisions)} held out`, button);
+}
+
+// The difference with its interval, or why there is none; and which share of each group has a reward.
+function liftWords(lift) {
+  const percent = (share) => (share === null ? "–" : `${number(100 * share)} %`);
+  const found = lift.problem ?? `${number(lift.difference)} (${number(lift.low)} to ${number(lift.high)}).`;
+  const left = lift.left_out ? ` ${number(lift.left_out)} decisions still wait and are left out.` : "";
+  return `${found} Rewards: ${percent(lift.share)} of decisions, ${percent(lift.held_share)} of those held out.${left}`;
 }
 
 function cumulated(values) {
@@ -194,10 +202,10 @@ function cells(tag, row, numbers) {
 }
 
 function drawDays(days) {
-  const rows = Object.entries(days).sort().reverse().slice(0, 14).map(([day, f]) => [day, number(f.decisions), number(f.explored), number(f.rewards), number(f.mean_reward), number(f.calibration)]);
+  const rows = Object.entries(days).sort().reverse().slice(0, 14).map(([day, f]) => [day, number(f.rounds), number(f.explored), number(f.rewards), number(f.mean_reward), number(f.calibration)]);
   here.places.days.replaceChildren(make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table by day" }, make("table", {},
-    make("thead", {}, cells("th", ["day", "decisions", "explored", "rewards", "mean reward", "calibration"], true)), make("tbody", {}, ...rows.map((row) => cells("td", row, true))))),
-  make("p", { class: "tip" }, "Calibration: mean reward minus mean estimate; near 0 is good."));
+    make("thead", {}, cells("th", ["day", "rounds", "explored", "rewards", "mean reward", "calibration"], true)), make("tbody", {}, ...rows.map((row) => cells("td", row, true))))),
+  make("p", { class: "tip" }, "Rounds are decisions of the policy, without those held out. Calibration: mean reward minus mean estimate; near 0 is good."));
 }
 
 function drawChanges(past) {
@@ -265,7 +273,7 @@ function drawWhy(body, why) {
     body.replaceChildren(make("p", {}, `Its content is gone: ${why.state}.`));
     return;
   }
-  const proof = why.proven === true ? "Proven: decided once more from the journal, it came to the same to the last bit" : why.proven === false ? "NOT the same when it was decided once more" : "It cannot be proven: something it rested on was erased, or it was held out";
+  const proof = why.proven === true ? "Proven: decided once more from the journal, it came to the same to the last bit" : why.proven === false ? "NOT the same when it was decided once more" : "It cannot be proven: something it rested on was erased";
   const offers = make("div"), shares = make("div");
   body.replaceChildren(
     make("p", {}, `Round ${number(d.t)}: ${d.label ?? d.arm}, ${d.explored ? "explored" : "not explored"}, because “${d.reason}”. `, make("strong", {}, proof), "."),
@@ -303,7 +311,7 @@ function drawAdmin() {
     try {
       const shown = await here.ask(`${path}/preview`, { policy: policy.value });
       const word = (count) => (count === null ? "an unknown number of" : number(count));
-      said.textContent = `In the next ${number(shown.rounds)} decisions, about a day: ${word(shown.explorations)} explorations; as it is now, ${word(shown.now)}.`;
+      said.textContent = `In the next ${number(shown.rounds)} rounds (${shown.basis}): ${word(shown.explorations)} explorations; as it is now, ${word(shown.now)}.`;
     } catch (error) {
       said.textContent = error.message;
     }

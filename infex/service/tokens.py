@@ -21,13 +21,18 @@ import msgspec
 
 from infex.checks import one_of
 from infex.errors import DamagedFile, InvalidSetting, UnknownToken
-from infex.files import replace
+from infex.files import OWNER_ALONE, replace
+from infex.service.service_log import SERVICE_LOG
 
 TOKEN_FILE_VERSION = 1
 SECRET_BYTES = 32
 TOKEN_START = "infex"
-OWNER_ALONE = 0o600
 NO_TOKEN = hashlib.sha256(b"").hexdigest()  # compared with where an id is not known, to take the same time
+
+Stamp = tuple[int, ...]
+"""What changes with a file: its times, inode and size."""
+ABSENT: Stamp = ()
+UNREADABLE: Stamp = (-1,)
 
 
 class Scope(StrEnum):
@@ -60,7 +65,9 @@ class TokenFileContent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 class TokenFile:
     """The tokens of a service, in a file that is read again as soon as it has changed.
 
-    `seconds` may pass between two looks at the file.
+    `seconds` may pass between two looks at the file. Once it was seen, the service stays shut to all who have
+    no valid token: also when the file is gone, damaged or empty, until it has a token again. `times_shut`
+    counts how often no valid token was left.
 
     A token is `infex_ID_SECRET`, with 256 random bits. Processes that write it take turns.
 
@@ -75,16 +82,18 @@ class TokenFile:
     def __init__(self, path: Path, seconds: float = 0.0) -> None:
         self.path, self._seconds, self._looked = path, seconds, -math.inf
         self._lock, self._tokens = threading.Lock(), dict[str, KeptToken]()
-        self._seen: tuple[int, int, int] | None = None
+        self._stamp: Stamp | None = None  # of the file as it was read last; None: it was never seen
+        self.times_shut = 0
 
     def listed(self) -> list[KeptToken]:
         """All tokens that are valid, oldest first; their secrets are known to nobody here."""
-        return list(self._fresh().values())
+        return list(self._read())
 
     @property
-    def is_empty(self) -> bool:
-        """Is there no valid token?"""
-        return not self._fresh()
+    def is_open(self) -> bool:
+        """Was no file of tokens ever seen? Then everybody may do everything."""
+        self.look()
+        return self._stamp is None
 
     def make(self, scopes: Iterable[str], note: str = "") -> str:
         """A new token, which is told this once."""
@@ -114,30 +123,53 @@ class TokenFile:
 
     def _of_same_id(self, token: str) -> KeptToken | None:
         parts = token.split("_", 2)
-        return self._fresh().get(parts[1]) if len(parts) == 3 and parts[0] == TOKEN_START else None
+        return self.look().get(parts[1]) if len(parts) == 3 and parts[0] == TOKEN_START else None
 
-    def _fresh(self) -> dict[str, KeptToken]:
-        """The tokens as the file has them now."""
+    def look(self) -> dict[str, KeptToken]:
+        """The tokens by id, as the file has them now."""
         now = time.monotonic()
         if now - self._looked < self._seconds:
             return self._tokens
         self._looked = now
+        stamp = self._stamp_now()
+        if stamp != self._stamp and not (stamp == ABSENT and self._stamp is None):
+            with self._lock:
+                self._take(stamp)
+        return self._tokens
+
+    def _stamp_now(self) -> Stamp:
         try:
             found = os.stat(self.path)
-            seen = (found.st_mtime_ns, found.st_ino, found.st_size)
         except FileNotFoundError:
-            seen = None
-        if seen != self._seen:
-            with self._lock:
-                self._tokens = {token.id: token for token in self._read()}
-                self._seen = seen
-        return self._tokens
+            return ABSENT
+        except OSError:  # its folder may not be entered, for instance
+            return UNREADABLE
+        return found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_size
+
+    def _take(self, stamp: Stamp) -> None:
+        """Holds the tokens that the file has now; where it cannot be read there are none."""
+        was_shut = self._stamp is not None and not self._tokens
+        try:
+            self._tokens, why = {token.id: token for token in self._read()}, f"{self.path} has no token"
+            self._stamp = stamp
+        except DamagedFile as error:
+            self._tokens, why = {}, str(error)
+            self._stamp = UNREADABLE  # so that the next look reads it again
+        if not self._tokens and not was_shut:
+            self.times_shut += 1
+            SERVICE_LOG.error(
+                "%s: every request is refused (401) until there is a token again. Remove the file if it is "
+                "damaged, and make a token by `infex token make`",
+                why,
+            )
 
     def _read(self) -> tuple[KeptToken, ...]:
         try:
             content = msgspec.json.decode(self.path.read_bytes(), type=TokenFileContent)
         except FileNotFoundError:
             return ()
+        except OSError as error:
+            raise DamagedFile(f"{self.path} cannot be read: {error.strerror}") from None
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise DamagedFile(f"{self.path} is no file of tokens: {error}") from None
         if content.version != TOKEN_FILE_VERSION:

@@ -8,12 +8,7 @@ from infex.environments import ChangingInstance, ContextualInstance, Instance, L
 from infex.errors import InvalidSetting
 from infex.linear import RidgeStatistics
 from infex.linear.block_ridge import BlockRidge
-from infex.simulation.batch import Task, play_batch
-from infex.simulation.contextual_plays import play_contextual
 from infex.simulation.course import Course
-from infex.simulation.opened import play_open
-from infex.simulation.run import Run
-from infex.simulation.terms import RunTerms
 
 Beginning = RidgeStatistics | BlockRidge
 
@@ -42,18 +37,3 @@ def _refuse(learnt: Beginning, problem: Instance) -> None:
         not isinstance(problem, ChangingInstance | ContextualInstance) or problem.late is not None
     ):
         raise InvalidSetting("runs begin with what was learnt only if rewards come at once")
-
-
-def begun_with(learnt: Beginning, tasks: Sequence[Task], terms: RunTerms, course: Course) -> list[Run]:
-    """The runs of tasks whose problems are alike."""
-    first = tasks[0][0]
-    if isinstance(first, LinearInstance) and first.is_plain:
-        assert isinstance(learnt, RidgeStatistics)
-        return play_batch(tasks, terms, course, learnt.snapshot())
-    return [_alone(learnt, task, terms, course) for task in tasks]
-
-
-def _alone(learnt: Beginning, task: Task, terms: RunTerms, course: Course) -> Run:
-    if isinstance(learnt, BlockRidge):
-        return play_contextual(*task, terms, learnt=learnt)
-    return play_open(*task, terms, course, learnt=learnt)

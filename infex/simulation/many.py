@@ -24,11 +24,18 @@ from infex.linear.foresight import PendingWay, narrows
 from infex.policies.settling import settled
 from infex.policies.traits import Policy, checked
 from infex.simulation.batch import CHUNK, Task, play_batch
-from infex.simulation.begun_runs import begun_with, refuse_beginning
+from infex.simulation.begun_runs import refuse_beginning
 from infex.simulation.course import course_of, exploring_rounds
-from infex.simulation.playing import checked_horizon, checked_instance, plain_ridge, play, warn_of_means
+from infex.simulation.playing import (
+    checked_horizon,
+    checked_instance,
+    plain_ridge,
+    play_copies,
+    warn_of_means,
+)
 from infex.simulation.remembered import stream_name
 from infex.simulation.run import Run
+from infex.simulation.run_copies import own_copies
 from infex.simulation.stateful import play_stateful
 from infex.simulation.terms import RunTerms
 
@@ -57,10 +64,10 @@ def play_many(
     `horizon`, `penalty`, `record`, `estimator` and `pending` are those of `play`; `workers` are threads, as
     many as there are cores if it is not said. With `paired` there is a seed for each instance, and each is
     played with its own alone. Compiled runs go many in one call, which holds no interpreter lock, so that
-    threads share the cores; a policy, an `estimator` or `contexts` that run in Python go one by one, and a
-    learner starts each run as it was given. `learnt` is what was seen of the same features before round 1,
-    for compiled policies with ridge whose rewards come at once: all runs begin with it, but for a base that
-    keeps own data. On a `ContextualInstance` it is a `BlockRidge`.
+    threads share the cores; a policy, an `estimator` or `contexts` that run in Python go one by one. Each run
+    plays copies of what was given. `learnt` is what was seen of the same features before round 1, for
+    compiled policies with ridge whose rewards come at once: all runs begin with it, but for a base that keeps
+    own data. On a `ContextualInstance` it is a `BlockRidge`.
 
     `instances` are one problem or several.
 
@@ -87,32 +94,35 @@ def play_many(
     )
     if not tasks:
         raise InvalidSetting(f"nothing to play: {len(problems)} instances with {len(numbers)} seeds each")
-    narrows(pending)
+    narrowing = narrows(pending)
     threads = whole("workers", cores() if workers is None else workers, least=1)
     horizon = checked_horizon(horizon)
     policy = settled(checked("policy", policy), 1.0 / horizon)
     penalty, estimator = plain_ridge(penalty, checked_estimator(estimator))
-    course = course_of(checked("policy", policy), estimator)
+    course = course_of(*own_copies(policy=policy, estimator=estimator))
     if learnt is not None:
         refuse_beginning(learnt, problems, course)
-    if course is None:
-        return [_alone(policy, task, horizon, penalty, record, estimator, pending) for task in tasks]
     for problem in problems:
         warn_of_means(problem, policy)
-    if horizon <= CHUNK:
-        course = course._replace(listed=exploring_rounds(course.form.schedule, 1, horizon))
-
-    play_some = play_batch if course.is_hot else play_stateful
     terms = RunTerms(policy, stream_name(policy), horizon, penalty, record)
 
-    def some(batch: list[Task]) -> list[Run]:
-        if learnt is not None:
-            return begun_with(learnt, batch, terms, course)
-        if len(batch) == 1:
-            return [_alone(policy, batch[0], horizon, penalty, record, estimator, pending)]
-        return play_some(batch, terms, course)
+    def alone(task: Task) -> Run:
+        return play_copies(*task, terms, estimator, narrowing, learnt)
 
-    if any(has_own_code(problem) for problem in problems) or course.calls_user(horizon > CHUNK):
+    if course is None:
+        return [alone(task) for task in tasks]
+    if horizon <= CHUNK:
+        course = course._replace(listed=exploring_rounds(course.form.schedule, 1, horizon))
+    calls_user = course.calls_user(horizon > CHUNK)
+
+    def some(batch: list[Task]) -> list[Run]:
+        if len(batch) == 1 or calls_user:
+            return [alone(task) for task in batch]
+        if course.is_hot:
+            return play_batch(batch, terms, course, None if learnt is None else learnt.snapshot())
+        return play_stateful(batch, terms, course)
+
+    if any(has_own_code(problem) for problem in problems) or calls_user:
         threads = 1  # a user's code is not called from several threads at once
     batches = batched(tasks, horizon, threads)
     if threads == 1:
@@ -135,22 +145,6 @@ def cores() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not every system tells
         return os.cpu_count() or 1
-
-
-def _alone(
-    policy: Policy,
-    task: Task,
-    horizon: int,
-    penalty: float,
-    record: bool,
-    estimator: Estimator | None,
-    pending: PendingWay,
-) -> Run:
-    instance, seed = task
-    return play(
-        instance, policy, horizon, seed,
-        penalty=penalty, record=record, estimator=estimator, pending=pending,
-    )  # fmt: skip
 
 
 def batched(tasks: list[Task], horizon: int, threads: int) -> list[list[Task]]:

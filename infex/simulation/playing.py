@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import time
 
@@ -14,7 +13,8 @@ from infex.environments import ContextualInstance, Environment, Instance, Linear
 from infex.errors import InvalidSetting
 from infex.estimators import Ridge
 from infex.kernels import regret
-from infex.linear import Memory
+from infex.linear import Memory, RidgeStatistics
+from infex.linear.block_ridge import BlockRidge
 from infex.linear.estimating import Estimator, checked_estimator
 from infex.linear.foresight import PendingWay, narrows
 from infex.policies import OLSBandit
@@ -32,6 +32,7 @@ from infex.simulation.ols_runs import play_forced
 from infex.simulation.opened import play_open
 from infex.simulation.remembered import asks_for_problem, form_of, stream_name
 from infex.simulation.run import Run
+from infex.simulation.run_copies import own_copies
 from infex.simulation.stateful import play_stateful
 from infex.simulation.terms import RunTerms
 from infex.streams import stream
@@ -57,11 +58,11 @@ def play(
     `estimator`, one of `infex.estimators` in the place of ridge regression; any other, and a rate that only
     Python can evaluate, in a plain loop that does the same step by step. So do, unless arms are fixed and
     rewards of a plain law come at once, OLSBandit and the LASSO bandits; and estimators whose weights a user
-    gives, where arms change. `penalty` is that of the ridge; with `record` the run keeps every round. A
-    policy that learns by itself is copied first, and so left as it is. A `delta` that is not said is
-    1/`horizon`. A policy's own draws come from a stream named for the policy and its settings. Where rewards
-    come late, `pending` decisions "narrow" the widths that exploring rounds read, or are left out of them
-    ("ignore"), as in a `Bandit`.
+    gives, where arms change. `penalty` is that of the ridge; with `record` the run keeps every round. The run
+    plays deep copies of policy, problem and estimator, and leaves these as they were given. A `delta` that is
+    not said is 1/`horizon`. A policy's own draws come from a stream named for the policy and its settings.
+    Where rewards come late, `pending` decisions "narrow" the widths that exploring rounds read, or are left
+    out of them ("ignore"), as in a `Bandit`.
 
     >>> from infex import Infex, LinUCB, environments, every
     >>> instance = environments.gaussian(dim=5, arms=50, seed=3)
@@ -76,29 +77,36 @@ def play(
     policy = settled(policy, 1.0 / horizon)
     warn_of_means(instance, policy)
     penalty, estimator = plain_ridge(penalty, checked_estimator(estimator))
-    played = told(policy, instance, horizon)
-    terms = RunTerms(played, stream_name(policy), horizon, penalty, record)
-    run = _play(instance, seed, terms, estimator, narrowing)
-    return run if run.policy is policy else dataclasses.replace(run, policy=policy)
+    terms = RunTerms(policy, stream_name(policy), horizon, penalty, record)
+    return play_copies(instance, seed, terms, estimator, narrowing)
 
 
 def play_named(
     instance: Instance, policy: Policy, label: str, horizon: int, seed: int, record: bool = False
 ) -> Run:
     """The same with draws that are named by a label: two policies with one label draw the same numbers."""
-    played = told(policy, instance, horizon)
-    return _play(instance, seed, RunTerms(played, label, horizon, record=record), None)
+    return play_copies(instance, seed, RunTerms(policy, label, horizon, record=record), None)
 
 
-def told(policy: Policy, instance: Instance, horizon: int) -> Policy:
-    """The policy for one run, told the problem that it plays if it asks for that."""
-    given = fresh(policy)
-    return informed(given, instance, horizon) if asks_for_problem(given) else given
+def play_copies(
+    instance: Instance,
+    seed: int,
+    terms: RunTerms,
+    estimator: Estimator | None,
+    narrowing: bool = True,
+    learnt: RidgeStatistics | BlockRidge | None = None,
+) -> Run:
+    """One run of copies of policy, problem and estimator, so that it leaves nothing behind in what was given.
 
-
-def fresh(policy: Policy) -> Policy:
-    """The policy as it was given, for one run: a learner is copied, and so left as it is."""
-    return copy.deepcopy(policy) if traits_of(policy).pupils else policy
+    A policy that asks for the problem it plays is told. The run names what was given.
+    """
+    policy, problem, own = own_copies(policy=terms.policy, problem=instance, estimator=estimator)
+    if asks_for_problem(policy):
+        policy = informed(policy, problem, terms.horizon)
+    run = _play(problem, seed, terms._replace(policy=policy), own, narrowing, learnt)
+    if run.policy is terms.policy and run.instance is instance:
+        return run
+    return dataclasses.replace(run, policy=terms.policy, instance=instance)
 
 
 def plain_ridge(penalty: float, estimator: Estimator | None) -> tuple[float, Estimator | None]:
@@ -109,15 +117,25 @@ def plain_ridge(penalty: float, estimator: Estimator | None) -> tuple[float, Est
 
 
 def _play(
-    instance: Instance, seed: int, terms: RunTerms, estimator: Estimator | None, narrowing: bool = True
+    instance: Instance,
+    seed: int,
+    terms: RunTerms,
+    estimator: Estimator | None,
+    narrowing: bool,
+    learnt: RidgeStatistics | BlockRidge | None,
 ) -> Run:
-    """One run."""
+    """One run; it begins with what was `learnt` by ridge before, which `refuse_beginning` has checked."""
     policy, label, horizon, penalty, record = terms
     if isinstance(instance, ContextualInstance):
-        return play_contextual(instance, seed, terms, estimator, narrowing)
+        assert learnt is None or isinstance(learnt, BlockRidge)
+        return play_contextual(instance, seed, terms, estimator, narrowing, learnt)
+    assert learnt is None or isinstance(learnt, RidgeStatistics)
     course = course_of(policy, estimator)
     if not (isinstance(instance, LinearInstance) and instance.is_plain):
-        return play_open(instance, seed, terms, course, estimator, narrowing)
+        return play_open(instance, seed, terms, course, estimator, narrowing, learnt)
+    if learnt is not None:
+        assert course is not None
+        return play_batch([(instance, seed)], terms, course, learnt.snapshot())[0]
     form = form_of(policy) if estimator is None else None
     if isinstance(form, ForcedForm) and isinstance(policy, OLSBandit):
         return play_forced(instance, seed, terms, policy)

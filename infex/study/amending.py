@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from infex.bandit import Bandit
+from infex.bandit.journaling import extend, remove_arms
+from infex.bandit.relocation import Relocation
 from infex.errors import DamagedJournal
 from infex.study.references import reference_to
 from infex.study.study_settings import Settings, alive, kept_thing
@@ -19,11 +21,11 @@ def kept_policy(policy: object) -> Any:
     return kept
 
 
-def amended(bandit: Bandit, settings: Settings, what: str, to: Any) -> None:
-    """Changes the bandit, and the settings in force."""
+def amended(bandit: Bandit, settings: Settings, what: str, to: Any) -> Relocation | None:
+    """Changes the bandit and the settings in force; returns how arms or features moved, if they did."""
     if what not in CHANGES:
         raise DamagedJournal(f"an amendment of {what!r} is not known here")
-    CHANGES[what](bandit, settings, to)
+    return CHANGES[what](bandit, settings, to)
 
 
 def _policy(bandit: Bandit, settings: Settings, to: Any) -> None:
@@ -46,14 +48,16 @@ def _added(bandit: Bandit, settings: Settings, to: Any) -> None:
     _arms_now(bandit, settings)
 
 
-def _removed(bandit: Bandit, settings: Settings, to: Any) -> None:
-    bandit.remove_arms(to)
+def _removed(bandit: Bandit, settings: Settings, to: Any) -> Relocation:
+    removal = remove_arms(bandit, to)
     _arms_now(bandit, settings)
+    return removal
 
 
-def _extended(bandit: Bandit, settings: Settings, to: Any) -> None:
-    bandit.extend(**to)
+def _extended(bandit: Bandit, settings: Settings, to: Any) -> Relocation:
+    added = extend(bandit, **to)
     _arms_now(bandit, settings)
+    return added
 
 
 def _arms_now(bandit: Bandit, settings: Settings) -> None:
@@ -69,9 +73,7 @@ def _arms_now(bandit: Bandit, settings: Settings) -> None:
 
 
 ARM_CHANGES = ("add arms", "remove arms", "extend")
-MOVES = ("remove arms", "extend")
-"""Changes after which an arm has another place, or a context more features."""
-CHANGES: dict[str, Callable[[Bandit, Settings, Any], None]] = {
+CHANGES: dict[str, Callable[[Bandit, Settings, Any], Relocation | None]] = {
     "policy": _policy,
     "allowed": _allowed,
     "pending": _pending,

@@ -18,9 +18,9 @@ from infex.study.contents import (
     RewardContent,
     content_of,
     decided_from,
+    held_decision_from,
 )
 from infex.study.entries import Entry, refuse_changed
-from infex.study.holding_out import held_out
 from infex.study.plain_requests import digest_of
 
 
@@ -70,8 +70,9 @@ NO_PARTS: Mapping[str, float] = MappingProxyType({})
 class Case(msgspec.Struct, gc=False):
     """A decision, what was asked for it (as a digest), and its reward as far as there is one.
 
-    `on` is what its reward is learnt on. `number` is the entry of its last change, `decided` that of its
-    decision. `reward` is what counts now, None for none; `late` is one that came too late.
+    `on` is what its reward is learnt on, as arms and features were when it was decided or, if that is later,
+    after the entry `on_since`. `number` is the entry of its last change, `decided` that of its decision.
+    `reward` is what counts now, None for none; `late` is one that came too late.
     """
 
     decision: Decision | None
@@ -90,6 +91,7 @@ class Case(msgspec.Struct, gc=False):
     late: float | None = None
     parts: Mapping[str, float] = NO_PARTS
     held: bool = False
+    on_since: int = 0
 
     @property
     def is_open(self) -> bool:
@@ -190,6 +192,6 @@ def begun_case(key: str, entry: Entry) -> Case:
 
 def held_case(key: str, unit: str, at: int, number: int, content: HeldContent) -> Case:
     """The case of somebody who is held out."""
-    decision = held_out(key, content.t, content.arm, content.label, content.probability)
+    decision = held_decision_from(key, content)
     digest = digest_of(bytes(content.request), unit)
     return Case(decision, None, digest, unit, at, number, number, held=True)

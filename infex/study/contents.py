@@ -19,6 +19,7 @@ from infex.linear.grounds import NO_PLACE
 from infex.policies.choice import Choice, Reason, Turn
 from infex.records.notes import note_of, note_record, reason_of
 from infex.rounds import Taken
+from infex.study.holding_out import held_out
 from infex.version import __version__
 
 CONTENT_VERSION = 1
@@ -113,13 +114,21 @@ class GreedyContent(msgspec.Struct, frozen=True, gc=False):
 
 
 class HeldContent(Content, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The request of somebody who is held out, and what the fixed policy did after t rounds."""
+    """The request of somebody who is held out, and what the fixed policy did after t rounds.
+
+    `greedy` is the arm of the model's largest estimate, `estimate`, `low` and `high` are the model's for the
+    arm that was played; entries from before these fields have None, and endless intervals.
+    """
 
     request: msgspec.Raw
     t: int
     arm: int
     label: int | str | None = None
     probability: float = 1.0
+    greedy: int | None = None
+    estimate: float | None = None
+    low: float | str = "-inf"
+    high: float | str = "inf"
     by: str = ""
 
 
@@ -275,6 +284,32 @@ def greedy_contents(
     )  # fmt: skip
 
 
+def held_content(decision: Decision, request: bytes, by: str = __version__) -> HeldContent:
+    """What was decided for somebody who is held out, with what was asked."""
+    return HeldContent(
+        v=CONTENT_VERSION,
+        request=msgspec.Raw(request),
+        t=decision.t,
+        arm=decision.arm,
+        label=decision.label,
+        probability=decision.probability or 0.0,
+        greedy=decision.greedy,
+        estimate=decision.estimate,
+        low=_end(decision.low),
+        high=_end(decision.high),
+        by=by,
+    )
+
+
+def held_decision_from(key: str, content: HeldContent) -> Decision:
+    """The decision that an entry of somebody who is held out tells of."""
+    c = content
+    greedy = c.arm if c.greedy is None else c.greedy
+    estimate = float("nan") if c.estimate is None else c.estimate
+    model = greedy, estimate, _end_of(c.low), _end_of(c.high)
+    return held_out(key, c.t, c.arm, c.label, c.probability, *model)
+
+
 def decided_from(key: str, content: DecisionContent) -> Decided:
     """What an entry says was decided under a key."""
     c = content
@@ -286,9 +321,7 @@ def decided_from(key: str, content: DecisionContent) -> Decided:
     shares = c.probability, c.chance, c.law
     choice = quick(Choice, (c.arm, c.explored, note, said, features, *shares, turn))
     taken = quick(Taken, (c.t, choice, _on_of(c.on), c.loss, c.different, tuple(c.noticed)))
-    low = c.low if type(c.low) is float else ENDS[str(c.low)]
-    high = c.high if type(c.high) is float else ENDS[str(c.high)]
-    fields = (key, c.t, c.arm, c.label, c.explored, c.greedy, c.estimate, low, high)
+    fields = (key, c.t, c.arm, c.label, c.explored, c.greedy, c.estimate, _end_of(c.low), _end_of(c.high))
     decision = quick(Decision, (*fields, c.probability, reason, c.chance, c.law))
     return quick(Decided, (decision, taken, True, c.changes, None))
 
@@ -307,6 +340,11 @@ def _on_contents(stretch: GreedyStretch) -> Iterable[int | ArmInContext | list[f
 def _end(end: float) -> float | str:
     """An end of an interval, which may be endless."""
     return end if LEAST < end < GREATEST else str(end)
+
+
+def _end_of(end: float | str) -> float:
+    """The end of an interval that `_end` gave."""
+    return end if isinstance(end, float) else ENDS[end]
 
 
 def _on_of(on: int | ArmInContext | list[float]) -> On:

@@ -15,9 +15,16 @@ from infex.bandit.feature_shares import shares_of
 from infex.errors import UnknownDecision
 from infex.records.notes import note_record
 from infex.study.cases import Case, RewardState, case_of
-from infex.study.contents import DecisionContent, content_of, decided_from, decision_content
+from infex.study.contents import (
+    DecisionContent,
+    HeldContent,
+    content_of,
+    decided_from,
+    decision_content,
+    held_content,
+)
 from infex.study.entries import Entry
-from infex.study.holding_out import offered_truths
+from infex.study.holding_out import held_decision, offered_truths
 from infex.study.opening import replayed
 from infex.study.rules import MICROSECONDS
 from infex.study.standing import Standing
@@ -102,17 +109,15 @@ def explanation_of(
     told = _what_became(key, case, contents)
     if case.decision is None or entries[0].content is None:
         return Explanation(**told)
+    content: DecisionContent | HeldContent
     if case.held:
-        return Explanation(**told)
-    content = content_of(DecisionContent, entries[0].number, entries[0].content)
+        content = content_of(HeldContent, entries[0].number, entries[0].content)
+    else:
+        content = content_of(DecisionContent, entries[0].number, entries[0].content)
     request = msgspec.json.decode(content.request)
-    told |= {
-        "software": content.by,
-        "turn": content.turn,
-        "loss": content.loss,
-        "noticed": tuple(content.noticed),
-    }
-    told |= {"request": request if contents else None}
+    told |= {"software": content.by, "request": request if contents else None}
+    if isinstance(content, DecisionContent):
+        told |= {"turn": content.turn, "loss": content.loss, "noticed": tuple(content.noticed)}
     if prove:
         told |= _looked_back(store, name, given, entries[0], content, request)
     return Explanation(**told)
@@ -133,11 +138,22 @@ def _what_became(key: str, case: Case, contents: bool) -> dict[str, Any]:
 
 
 def _looked_back(
-    store: Store, name: str, given: Settings, entry: Entry, content: DecisionContent, request: Any
+    store: Store,
+    name: str,
+    given: Settings,
+    entry: Entry,
+    content: DecisionContent | HeldContent,
+    request: Any,
 ) -> dict[str, Any]:
     """What the state was before an entry, and whether it decides the same."""
     standing, _ = replayed(store, name, given, snapshots=False, before=entry.number)
-    bandit, decided = standing.bandit, decided_from(entry.key, content)
+    bandit, shares = standing.bandit, {}
+    if isinstance(content, HeldContent):
+        proven = holds_out_again(standing, entry.key, content, request)
+    else:
+        decided = decided_from(entry.key, content)
+        shares = shares_of(bandit, decided.taken.on)
+        proven = decides_again(standing, entry.key, decided, content, request)
     asked = {word: request.get(word) for word in ("arms", "labels", "context")}
     offers = bandit.estimates(**asked)
     mask = offered_truths(request, offers.label.tolist())
@@ -150,9 +166,9 @@ def _looked_back(
             OfferSeen(arm, label, float(estimate), float(low), float(high), mask[arm])
             for arm, (label, estimate, low, high, _) in enumerate(offers.tolist())
         ),
-        "shares": shares_of(bandit, decided.taken.on),
+        "shares": shares,
         "digest": bandit.digest(),
-        "proven": decides_again(standing, entry.key, decided, content, request),
+        "proven": proven,
     }
 
 
@@ -164,6 +180,16 @@ def decides_again(
         return None
     again = standing.bandit.decide(**request, id=key)
     return decision_content(again, bytes(content.request), content.by) == content
+
+
+def holds_out_again(standing: Standing, key: str, content: HeldContent, request: Any) -> bool | None:
+    """The same for a decision of the fixed rule, for somebody who is held out."""
+    if standing.is_erased_after(standing.number):
+        return None
+    again = held_decision(standing.bandit, standing.frozen, standing.rules.holdout_policy, key, request)
+    if content.greedy is None:  # an entry from before the model's figures were kept
+        return (again.t, again.arm, again.label) == (content.t, content.arm, content.label)
+    return held_content(again, bytes(content.request), content.by) == content
 
 
 def time_of(at: int) -> datetime:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -26,12 +26,13 @@ from infex.study.cases import Case, EntryKind, kind_of
 from infex.study.contents import (
     AmendmentContent,
     DecisionContent,
+    HeldContent,
     OpenedContent,
     RewardContent,
     content_of,
 )
 from infex.study.entries import BEGINNING, Entry
-from infex.study.holding_out import offered_truths
+from infex.study.holding_out import HELD_OUT, offered_truths
 from infex.study.store import Store
 from infex.study.study_settings import bandit_of
 
@@ -41,28 +42,40 @@ if TYPE_CHECKING:
 LOG_VERSION = 1
 ROWS_AT_ONCE = 10_000
 ARM_AMENDMENTS = ("add arms", "remove arms", "extend")
+DECISIONS = (EntryKind.DECISION, EntryKind.HELD)
 Rewards = dict[str, tuple[float | None, int | None]]
 """By key: the reward that counts, and when it came."""
 
 
-def export(store: Store, name: str, given: Mapping[str, object], path: Path) -> int:
+class Exported(NamedTuple):
+    """How many decisions were written, and how many of them were for units that are held out."""
+
+    rows: int
+    held_out: int
+
+
+def export(store: Store, name: str, given: Mapping[str, object], path: Path) -> Exported:
     """Writes all decisions that were not erased; how many.
 
     One row for each: round, arm, label, reward (null: none counts), explored, chance, law, greedy,
-    probability, what was on offer (`context` with a map that can be kept, else `arms`; `offered`), id, time,
-    reward_time, unit, stream, policy, reason. Metadata `infex` say what is the same in all rows.
+    probability, what was on offer (`context` with a map that can be kept, else `arms`; `offered`), held_out,
+    id, time, reward_time, unit, stream, policy, reason. Metadata `infex` say what is the same in all rows.
+
+    Decisions for units that are held out are a stream of their own, with rounds from 1: `held_out` is true,
+    `policy` is the rule that decided, and `probability` is that of its arm.
     """
     import pyarrow.parquet as pq
 
     if store.end(name) == BEGINNING:
         raise InvalidSetting(f"there is no study {name!r}")
     scan = Scan(store, name, given)
-    schema, count = scan.schema(), 0
+    schema, count, held = scan.schema(), 0, 0
     with replacing(Path(path)) as file, pq.ParquetWriter(file, schema) as writer:
         for page in scan.pages():
             writer.write_table(_table(page, schema))
             count += len(page)
-    return count
+            held += sum(row["held_out"] for row in page)
+    return Exported(count, held)
 
 
 def _table(page: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
@@ -89,7 +102,7 @@ class Scan:
                 era += changes[-1].what in ARM_AMENDMENTS
             elif entry.key and entry.content is not None:
                 self._chooses = self._chooses or b'"offered"' in entry.content
-                if entry.kind == EntryKind.DECISION:
+                if entry.kind in DECISIONS:
                     decided_in.append(era)
                 self._reward(cases, entry, entry.content)
         self.bandit = bandit_of(dict(self._settings), given)
@@ -101,7 +114,7 @@ class Scan:
 
     def _reward(self, cases: dict[str, Case], entry: Entry, content: bytes) -> None:
         kind = kind_of(entry)
-        if kind is EntryKind.DECISION:
+        if kind in DECISIONS:
             cases[entry.key] = Case(None, None, b"", "", entry.at, entry.number, entry.number)
         elif entry.key in cases and kind is not EntryKind.LATE:
             case = cases[entry.key]
@@ -111,7 +124,7 @@ class Scan:
     def pages(self) -> Iterator[list[dict[str, Any]]]:
         """The rows, so many at a time."""
         page: list[dict[str, Any]] = []
-        settings, self._era = dict(self._settings), 0
+        settings, self._era, self._held = dict(self._settings), 0, 0
         for entry in self._store.read(self._name, BEGINNING):
             if entry.content is None:
                 continue
@@ -121,27 +134,23 @@ class Scan:
                     amended(self.bandit, settings, change.what, change.to)
                 self._era += change.what in ARM_AMENDMENTS
             elif entry.kind == EntryKind.DECISION:
-                page.append(self._row(entry, content_of(DecisionContent, entry.number, entry.content)))
+                c = content_of(DecisionContent, entry.number, entry.content)
+                page.append(self._row(entry, c, self._decided(c)))
+            elif entry.kind == EntryKind.HELD:
+                held = content_of(HeldContent, entry.number, entry.content)
+                page.append(self._row(entry, held, self._held_out(held)))
             if len(page) == ROWS_AT_ONCE:
                 yield page
                 page = []
         if page:
             yield page
 
-    def _row(self, entry: Entry, c: DecisionContent) -> dict[str, Any]:
-        row = self._plain_row(entry, c)
-        return row if self.joined is None else row | _joined_cells(row, self.joined.eras[self._era])
-
-    def _plain_row(self, entry: Entry, c: DecisionContent) -> dict[str, Any]:
+    def _row(self, entry: Entry, c: DecisionContent | HeldContent, by_whom: dict[str, Any]) -> dict[str, Any]:
         reward, told_at = self.rewards.get(entry.key, (None, None))
-        return {
-            "round": c.t,
+        row = {
             "arm": c.arm,
             "label": None if c.label is None else str(c.label),
             "reward": reward,
-            "explored": c.explored,
-            "chance": c.chance,
-            "law": c.law,
             "greedy": c.greedy,
             "probability": c.probability,
             **offer_of(self.bandit, msgspec.json.decode(c.request), self._by_arms and self.moves),
@@ -150,9 +159,36 @@ class Scan:
             "time": entry.at,
             "reward_time": told_at,
             "unit": entry.unit or None,
+            **by_whom,
+        }
+        return row if self.joined is None else row | _joined_cells(row, self.joined.eras[self._era])
+
+    def _decided(self, c: DecisionContent) -> dict[str, Any]:
+        """What is said of a round of the policy."""
+        return {
+            "round": c.t,
+            "explored": c.explored,
+            "chance": c.chance,
+            "law": c.law,
+            "held_out": False,
             "stream": self._name,
             "policy": policy_shown(self.bandit.policy),
             "reason": c.reason,
+        }
+
+    def _held_out(self, c: HeldContent) -> dict[str, Any]:
+        """What is said of a decision for somebody who is held out."""
+        self._held += 1
+        rule = self._settings["holdout_policy"]
+        return {
+            "round": self._held,
+            "explored": False,
+            "chance": None,
+            "law": None,
+            "held_out": True,
+            "stream": f"{self._name} {HELD_OUT}",
+            "policy": rule if isinstance(rule, str) else f"always {rule['arm']}",
+            "reason": HELD_OUT,
         }
 
     def schema(self) -> pa.Schema:
@@ -164,7 +200,7 @@ class Scan:
             "round": pa.int64(), "arm": pa.int32(), "label": pa.string(), "reward": floats,
             "explored": pa.bool_(), "chance": floats, "law": floats, "greedy": pa.int32(),
             "probability": floats, "offered": pa.list_(pa.bool_()), "context": pa.list_(floats),
-            "arms": pa.list_(pa.list_(floats)),
+            "arms": pa.list_(pa.list_(floats)), "held_out": pa.bool_(),
             "id": pa.string(), "time": time, "reward_time": time, "unit": pa.string(), "stream": pa.string(),
             "policy": pa.string(), "reason": pa.string(),
         }  # fmt: skip

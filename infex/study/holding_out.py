@@ -5,9 +5,12 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Any
 
+import numpy as np
+
 from infex.bandit import Bandit, Decision
 from infex.bandit.offering import offered_mask
 from infex.errors import InvalidSetting, UnknownArm
+from infex.kernels import tie_limit
 
 HELD_OUT = "held out"
 HOLDOUT_POLICIES = ("uniform", "greedy")
@@ -21,19 +24,30 @@ def is_held(seed: int, name: str, share: float) -> bool:
 def held_decision(
     bandit: Bandit, frozen: Bandit | None, way: str | dict[str, Any], key: str, request: dict[str, Any]
 ) -> Decision:
-    """What the fixed policy does: an arm drawn by the key, the greedy one of a frozen state, or one arm."""
+    """What the fixed policy does: an arm drawn by the key, the greedy one of a frozen state, or one arm.
+
+    The decision has the bandit's own greedy arm, and its estimate of the arm that is played.
+    """
     asked = {word: request.get(word) for word in ("arms", "labels", "context")}
-    offers = (bandit if frozen is None else frozen).estimates(**asked)
+    offers = bandit.estimates(**asked)
     labels = offers.label.tolist()
     there = [arm for arm, offered in enumerate(offered_truths(request, labels)) if offered]
     chance = 1.0
     if way == "uniform":
         arm, chance = there[int(_drawn(bandit.seed, "uniform", key) * len(there))], 1.0 / len(there)
     elif way == "greedy":
-        arm = max(there, key=lambda place: (float(offers.estimate[place]), -place))
+        arm = _best(offers if frozen is None else frozen.estimates(**asked), there)
     else:
         arm = _one_arm(way, labels, there)
-    return held_out(key, bandit.t, arm, labels[arm], chance)
+    ends = float(offers.low[arm]), float(offers.high[arm])
+    model = _best(offers, there), float(offers.estimate[arm]), *ends
+    return held_out(key, bandit.t, arm, labels[arm], chance, *model)
+
+
+def _best(offers: np.recarray[Any, Any], there: list[int]) -> int:
+    """The arm of the largest estimate among those on offer, the lowest index among ties."""
+    estimates = np.ascontiguousarray(offers.estimate[there])
+    return there[int(np.argmax(estimates >= tie_limit(estimates)))]
 
 
 def offered_truths(request: dict[str, Any], labels: list[Any]) -> list[bool]:
@@ -43,10 +57,20 @@ def offered_truths(request: dict[str, Any], labels: list[Any]) -> list[bool]:
     return [True] * len(labels) if mask is None else mask.tolist()
 
 
-def held_out(key: str, t: int, arm: int, label: int | str | None, probability: float) -> Decision:
-    """A decision that is no round of the bandit, after t of them: nothing is known of its arm."""
-    ends = float("-inf"), float("inf")
-    return Decision(key, t, arm, label, False, arm, 0.0, *ends, probability, HELD_OUT, 0.0, None)
+def held_out(
+    key: str,
+    t: int,
+    arm: int,
+    label: int | str | None,
+    probability: float,
+    greedy: int,
+    estimate: float,
+    low: float,
+    high: float,
+) -> Decision:
+    """A decision that is no round of the bandit, after t of them."""
+    fields = key, t, arm, label, False, greedy, estimate, low, high
+    return Decision(*fields, probability, HELD_OUT, 0.0, None)
 
 
 def checked_way(way: object) -> str | dict[str, Any]:

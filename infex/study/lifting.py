@@ -9,19 +9,33 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 from infex.checks import real
-from infex.study.cases import Case, EntryKind, RewardState, kind_of
+from infex.study.cases import Case, EntryKind, kind_of
 from infex.study.contents import RewardContent, content_of
 from infex.study.entries import Entry
+from infex.study.rules import RewardRules
 
 FEWEST_UNITS = 2
+CHANCE_LEVEL = 0.001  # below it, a difference of shares is no chance any more
+TELL_ALL = (
+    "Tell a reward for every decision, 0 where nothing came of it; a study that is opened with `wait` and "
+    "`default` does so by itself."
+)
 
 
 class Lift(NamedTuple):
     """Mean rewards of those the study decides for, and of those held out; their difference and its interval.
 
-    Decisions without a reward that counts are left out. The interval is that of a normal law, with what
-    decisions of one unit have in common: each unit counts as one draw. It is None where fewer than two units
-    on a side have rewards.
+    Decisions younger than the study's `wait` are left out (`left_out`), told or not, as long as one of them
+    is pending: what is told early is not like what is told late. An older decision without a reward has the
+    `default`, or none.
+
+    `share` and `held_share` are the shares of decisions that have a reward. Means are over these decisions
+    alone, so there is no difference and no interval, and `problem` says what to do, where a missing reward
+    may still come (the study has no `wait`), and where the two shares differ by more than chance allows (both
+    Fisher's exact test and a z test with units as draws, each at the level 0.001).
+
+    The interval is that of a normal law, with what decisions of one unit have in common: each unit counts as
+    one draw. It needs two units with rewards on each side.
     """
 
     mean: float | None
@@ -33,66 +47,163 @@ class Lift(NamedTuple):
     held_decisions: int
     units: int
     held_units: int
+    share: float | None
+    held_share: float | None
+    left_out: int
+    problem: str | None
 
 
-class _Side:
-    """Rewards of one side: sums by unit."""
+class _Unit:
+    """What the decisions of one unit add up to."""
+
+    __slots__ = ("decisions", "reward", "rewarded")
 
     def __init__(self) -> None:
-        self.sums: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
-
-    def change(self, unit: str, reward: float, count: int) -> None:
-        sums = self.sums[unit]
-        sums[0] += count
-        sums[1] += reward
-
-    def figures(self) -> tuple[float | None, float | None, int, int]:
-        """The mean, its variance, and how many decisions and units there are."""
-        kept = [each for each in self.sums.values() if each[0] > 0]
-        count, units = sum(each[0] for each in kept), len(kept)
-        if not kept:
-            return None, None, 0, 0
-        mean = math.fsum(each[1] for each in kept) / count
-        if units < FEWEST_UNITS:
-            return mean, None, int(count), units
-        squares = math.fsum((total - mean * size) ** 2 for size, total in kept)
-        return mean, squares / count**2 * units / (units - 1), int(count), units
+        self.decisions, self.rewarded, self.reward = 0, 0, 0.0
 
 
-def lift_of(entries: Iterable[Entry], confidence: float) -> Lift:
-    """The lift that the entries of a journal show."""
+class _Group:
+    """Those held out, or all others."""
+
+    def __init__(self, units: Iterable[_Unit]) -> None:
+        self.all = list(units)
+        self.told = [unit for unit in self.all if unit.rewarded]
+        self.decisions = sum(unit.decisions for unit in self.all)
+        self.rewarded = sum(unit.rewarded for unit in self.told)
+
+    @property
+    def share(self) -> float | None:
+        """Of how many decisions there is a reward."""
+        return self.rewarded / self.decisions if self.decisions else None
+
+    @property
+    def mean(self) -> float | None:
+        return math.fsum(unit.reward for unit in self.told) / self.rewarded if self.rewarded else None
+
+    @property
+    def variance(self) -> float:
+        """That of the mean, with units as draws."""
+        mean, units = self.mean or 0.0, len(self.told)
+        squares = math.fsum((unit.reward - mean * unit.rewarded) ** 2 for unit in self.told)
+        return squares / self.rewarded**2 * units / (units - 1)
+
+
+def lift_of(entries: Iterable[Entry], rules: RewardRules, now: int, confidence: float) -> Lift:
+    """The lift that the entries of a journal show at a time `now`."""
     level = real("confidence", confidence, above=0, most=1 - 1e-12)
-    sides: tuple[_Side, _Side] = _Side(), _Side()
-    cases: dict[str, tuple[int, str, Case]] = {}
+    cases = _cases(entries)
+    since = math.inf if rules.patience is None else now - rules.patience
+    recent = [case for case in cases if case.at > since]
+    left_out = len(recent) if any(case.is_open for case in recent) else 0
+    units: tuple[dict[str, _Unit], ...] = defaultdict(_Unit), defaultdict(_Unit)
+    waiting = False
+    for case in cases:
+        if left_out and case.at > since:
+            continue
+        reward = rules.default if case.is_open else case.reward
+        waiting = waiting or (case.is_open and rules.patience is None)
+        unit = units[case.held][case.unit]
+        unit.decisions += 1
+        if reward is not None:
+            unit.rewarded += 1
+            unit.reward += reward
+    main, held = _Group(units[0].values()), _Group(units[1].values())
+    problem = _problem(main, held, left_out, waiting, rules)
+    difference = margin = None
+    if problem is None and main.mean is not None and held.mean is not None:
+        difference = main.mean - held.mean
+        margin = NormalDist().inv_cdf(0.5 + level / 2) * math.sqrt(main.variance + held.variance)
+    return Lift(
+        main.mean,
+        held.mean,
+        difference,
+        None if difference is None or margin is None else difference - margin,
+        None if difference is None or margin is None else difference + margin,
+        main.rewarded,
+        held.rewarded,
+        len(main.told),
+        len(held.told),
+        main.share,
+        held.share,
+        left_out,
+        problem,
+    )
+
+
+def _cases(entries: Iterable[Entry]) -> list[Case]:
+    """All decisions that were not erased, with their units (their keys, where no unit was said)."""
+    cases: dict[str, Case] = {}
     for entry in entries:
         kind = kind_of(entry)
         if entry.content is None:
             cases.pop(entry.key, None)
         elif kind in (EntryKind.DECISION, EntryKind.HELD):
-            case = Case(None, None, b"", "", entry.at, entry.number, entry.number)
-            cases[entry.key] = int(kind is EntryKind.HELD), entry.unit or entry.key, case
-        elif entry.key in cases and kind is not EntryKind.LATE:
-            side, unit, case = cases[entry.key]
-            _count(sides[side], unit, case, kind, entry)
-    return _joined(sides[0].figures(), sides[1].figures(), level)
+            unit, held = entry.unit or entry.key, kind is EntryKind.HELD
+            cases[entry.key] = Case(None, None, b"", unit, entry.at, entry.number, entry.number, held=held)
+        elif entry.key in cases:
+            content = content_of(RewardContent, entry.number, entry.content)
+            cases[entry.key].told(kind, content, entry.number, entry.at)
+    return list(cases.values())
 
 
-def _count(side: _Side, unit: str, case: Case, kind: EntryKind, entry: Entry) -> None:
-    before, was_open = case.reward, case.state is RewardState.PENDING
-    case.told(kind, content_of(RewardContent, entry.number, entry.content or b""), entry.number, entry.at)
-    if case.reward is not None:
-        side.change(unit, case.reward - (before or 0.0), int(was_open or before is None))
+def _problem(main: _Group, held: _Group, left_out: int, waiting: bool, rules: RewardRules) -> str | None:
+    """Why there is no interval, and what to do; None if there is one."""
+    if not held.decisions and not left_out:
+        return "Nobody is held out: open a study with holdout=0.05, say."
+    if waiting:
+        missing = main.decisions - main.rewarded + held.decisions - held.rewarded
+        return (
+            f"{missing} decisions have no reward, and this study has no `wait`: rewards may still come. If "
+            f"only some results are told, such as sales, means are too high. {TELL_ALL}"
+        )
+    if not _is_chance(main, held):
+        return (
+            f"More rewards are missing in one group than chance allows: {main.share:.1%} of decisions have "
+            f"one, and {held.share:.1%} of those held out. Find out why. {TELL_ALL}"
+        )
+    if min(len(main.told), len(held.told)) < FEWEST_UNITS:
+        young = f" {left_out} decisions are left out: they are younger than wait={rules.wait!r}."
+        return f"There must be rewards of at least two units in each group.{young if left_out else ''}"
+    return None
 
 
-def _joined(
-    main: tuple[float | None, float | None, int, int],
-    held: tuple[float | None, float | None, int, int],
-    level: float,
-) -> Lift:
-    difference = low = high = None
-    if main[0] is not None and held[0] is not None:
-        difference = main[0] - held[0]
-        if main[1] is not None and held[1] is not None:
-            margin = NormalDist().inv_cdf(0.5 + level / 2) * math.sqrt(main[1] + held[1])
-            low, high = difference - margin, difference + margin
-    return Lift(main[0], held[0], difference, low, high, main[2], held[2], main[3], held[3])
+def _is_chance(main: _Group, held: _Group) -> bool:
+    """May both groups have the same share of rewards?"""
+    if not main.decisions or not held.decisions:
+        return True
+    return _z_test(main, held) >= CHANCE_LEVEL or _exact_test(main, held) >= CHANCE_LEVEL
+
+
+def _z_test(main: _Group, held: _Group) -> float:
+    """The two-sided p-value of a z test of equal shares, with units as draws of one law."""
+    if main.rewarded * held.decisions == held.rewarded * main.decisions:
+        return 1.0
+    share = (main.rewarded + held.rewarded) / (main.decisions + held.decisions)
+    units = [*main.all, *held.all]
+    spread = math.fsum((unit.rewarded - share * unit.decisions) ** 2 for unit in units) / len(units)
+    variance = spread * sum(len(group.all) / group.decisions**2 for group in (main, held))
+    apart = abs(main.rewarded / main.decisions - held.rewarded / held.decisions)
+    return 2.0 * NormalDist().cdf(-apart / math.sqrt(variance))
+
+
+def _exact_test(main: _Group, held: _Group) -> float:
+    """The two-sided p-value of Fisher's exact test of equal shares, with decisions as draws.
+
+    Of all ways to spread the missing rewards over decisions, which are equally likely: the chance of a number
+    among those held out that is no likelier than the one that was seen.
+    """
+    every, size = main.decisions + held.decisions, held.decisions
+    missing = every - main.rewarded - held.rewarded
+
+    def log_chance(here: int) -> float:
+        ways = _log_choose(missing, here) + _log_choose(every - missing, size - here)
+        return ways - _log_choose(every, size)
+
+    seen = log_chance(size - held.rewarded) + 1e-9  # rounding
+    fewest, most = max(0, size - (every - missing)), min(missing, size)
+    likely = map(log_chance, range(fewest, most + 1))
+    return math.fsum(math.exp(each) for each in likely if each <= seen)
+
+
+def _log_choose(of: int, some: int) -> float:
+    return math.lgamma(of + 1) - math.lgamma(some + 1) - math.lgamma(of - some + 1)

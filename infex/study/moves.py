@@ -24,17 +24,16 @@ from infex.study.cases import Case, EntryKind, RewardState, held_case
 from infex.study.contents import (
     CONTENT_VERSION,
     AmendmentContent,
-    HeldContent,
     RewardContent,
     decision_content,
     greedy_contents,
+    held_content,
 )
 from infex.study.desk import Desk
 from infex.study.holding_out import held_decision, is_held
 from infex.study.known_keys import numbers_of
 from infex.study.plain_requests import Request, checked_key
 from infex.study.standing import KeyColumns, Standing
-from infex.version import __version__
 
 
 class KeyedRequest(NamedTuple):
@@ -188,15 +187,7 @@ def _hold_out(desk: Desk, key: str, unit: str, request: Request, now: int) -> tu
     """The decision of the fixed policy."""
     standing = desk.standing
     decision = _held_answer(standing, key, request)
-    content = HeldContent(
-        v=CONTENT_VERSION,
-        request=msgspec.Raw(request.encoded),
-        t=decision.t,
-        arm=decision.arm,
-        label=decision.label,
-        probability=decision.probability or 0.0,
-        by=__version__,
-    )
+    content = held_content(decision, request.encoded)
     number = desk.write(EntryKind.HELD, key, unit, now, content)
     standing.hold(key, held_case(key, unit, now, number, content))
     return decision, number
@@ -272,7 +263,8 @@ def correct_one(desk: Desk, key: str, content: RewardContent) -> tuple[RewardSta
         return case.state, case.number
     if case.reward is None and not case.held:
         bandit = desk.standing.bandit
-        content = _numbered(content, prepared(bandit, case.decision, content.reward, 1.0, case.on))
+        on = desk.standing.placed(case).on
+        content = _numbered(content, prepared(bandit, case.decision, content.reward, 1.0, on))
     return _enter(desk, EntryKind.CORRECTION, key, case, now, content)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
@@ -35,12 +35,32 @@ REPLAYING = threading.Lock()
 
 def opened_standing(store: Store, name: str, given: Mapping[str, object], at: int) -> tuple[Standing, Mark]:
     """The state of a study, which is begun if there is none, and the place behind its last entry."""
+    kept = [
+        snapshot.mark for snapshot in store.snapshots(name)
+    ]  # before the end: others may append meanwhile
+    if (missing := missing_entries(name, store.end(name), kept)) is not None:
+        raise DamagedJournal(missing)
     if store.end(name) == BEGINNING:
         _begin(store, name, given, at)
     _finish_erasing(store, name)
     standing, mark = replayed(store, name, given)
     refuse_different(name, standing.settings, _beyond_beginning(store, name, given))
     return standing, mark
+
+
+def missing_entries(name: str, end: Mark, kept: Iterable[Mark]) -> str | None:
+    """What to say of a journal that ends before an entry of which a snapshot is kept; None if it does not.
+
+    A snapshot is written after its entries are on disk, so no crash leaves one without them.
+    """
+    last = max((mark.number for mark in kept), default=0)
+    if last <= end.number:
+        return None
+    return (
+        f"the journal of {name!r} ends at entry {end.number}, and a snapshot of entry {last} is kept "
+        f"beside it: {last - end.number} entries are missing. Restore the database from a backup. To go on "
+        "without them, copy what is left to a new database: infex study backup, then infex study restore"
+    )
 
 
 def _beyond_beginning(store: Store, name: str, given: Mapping[str, object]) -> dict[str, object]:

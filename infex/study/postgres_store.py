@@ -13,6 +13,7 @@ import psycopg
 
 from infex.errors import ForeignStore, InvalidSetting, JournalMoved, StoreFailed
 from infex.study.entries import BEGINNING, Entry, Mark, entries_of, follows, refuse_others
+from infex.study.kept_answers import PostgresAnswers
 from infex.study.paging import paged
 from infex.study.store import Snapshot
 
@@ -128,10 +129,17 @@ class PostgresStore:
             return entries_of(rows.fetchall())
 
     def erase(self, name: str, numbers: Sequence[int]) -> None:
+        those = f"where study = {THE_STUDY} and number = any(%s)"
+        with self._using() as connection:
+            rows = connection.execute(
+                f"select distinct key from infex_entries {those} and key <> ''", (name, list(numbers))
+            )
+            keys = {key for (key,) in rows}
+        with contextlib.closing(PostgresAnswers(self._url)) as answers:
+            answers.erase(keys)  # first: if this fails, the unit is still known, and can be erased again
         with self._changing() as connection:
             connection.execute(
-                "update infex_entries set unit = null, content = null, salt = null "
-                f"where study = {THE_STUDY} and number = any(%s)",
+                f"update infex_entries set unit = null, content = null, salt = null {those}",
                 (name, list(numbers)),
             )
         with self._using() as connection:
@@ -263,4 +271,5 @@ def _named() -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        raise StoreFailed(f"PostgreSQL: {str(error).strip() or type(error).__name__}") from error
+        first, *_ = str(error).strip().splitlines() or [type(error).__name__]  # what follows may tell of rows
+        raise StoreFailed(f"PostgreSQL: {first}") from error

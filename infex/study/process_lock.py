@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, final
 
 from infex.errors import StoreFailed, StoreInUse
+from infex.files import OWNER_ALONE
 
 
 @final
@@ -22,7 +23,7 @@ class ProcessLock:
     def __init__(self, path: Path) -> None:
         self.path = path.with_name(f"{path.name}.lock")
         try:
-            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, OWNER_ALONE)
         except OSError as error:
             raise StoreFailed(f"cannot lock {path}: {error.strerror or error}") from error
         self.release = weakref.finalize(self, os.close, self._file)

@@ -14,7 +14,10 @@ from typing import Any, NamedTuple, final
 import apsw
 
 from infex.errors import DamagedJournal, ForeignStore, InvalidSetting, JournalMoved, StoreFailed
+from infex.files import make_private
 from infex.study.entries import BEGINNING, Entry, Mark, entries_of, refuse_others
+from infex.study.kept_answers import SQLiteAnswers, answers_path
+from infex.study.kept_places import truncate_log
 from infex.study.paging import paged
 from infex.study.process_lock import ProcessLock
 from infex.study.store import Snapshot
@@ -96,6 +99,8 @@ class SQLiteStore:
             if self._reading
             else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
         )
+        if not self._reading:
+            make_private(self.path)
         connection = apsw.Connection(str(self.path), flags=flags, vfs=self._vfs)
         try:
             connection.set_busy_timeout(BUSY_MILLISECONDS)
@@ -146,14 +151,19 @@ class SQLiteStore:
             return entries_of(rows.fetchall())
 
     def erase(self, name: str, numbers: Sequence[int]) -> None:
+        with self._looking_at() as connection:
+            rows = [(self._id(connection, name), number) for number in numbers]
+            of_number = "select key from entries where study = ? and number = ? and key <> ''"
+            keys = {key for (key,) in connection.executemany(of_number, rows)}
+        with contextlib.closing(SQLiteAnswers(answers_path(self.path))) as answers:
+            answers.erase(keys)  # first: if this fails, the unit is still known, and can be erased again
         with self._changing() as connection:
-            study = self._id(connection, name)
             connection.executemany(
                 "update entries set unit = null, content = null, salt = null where study = ? and number = ?",
-                ((study, number) for number in numbers),
+                rows,
             )
         with self._using() as connection:  # the log still holds what was overwritten
-            _truncate(connection)
+            truncate_log(connection)
 
     def keep(self, name: str, snapshot: Snapshot) -> None:
         with self._changing() as connection:
@@ -179,8 +189,13 @@ class SQLiteStore:
     def backup(self, path: Path) -> None:
         if Path(path).exists():
             raise InvalidSetting(f"{path} is there already: a backup goes into a new file")
-        with self._using() as connection:
-            connection.execute("vacuum into ?", (str(path),))
+        make_private(Path(path))
+        try:
+            with self._using() as connection:
+                connection.execute("vacuum into ?", (str(path),))
+        except BaseException:
+            Path(path).unlink(missing_ok=True)
+            raise
 
     def close(self) -> None:
         with self._lock, _named(self.path):
@@ -251,7 +266,7 @@ class SQLiteStore:
             self._connection.close()
         self._connection = self._opened()
         self._looking = self._reader()
-        _truncate(self._connection)
+        truncate_log(self._connection)
         self._suspect = False
 
 
@@ -314,13 +329,6 @@ def _insertion(study: int, count: int) -> str:
     """The statement that inserts so many entries."""
     rows = ",".join([f"({study},?,?,?,?,?,?,?,?,?)"] * count)
     return f"insert into entries (study, {COLUMNS}) values {rows}"
-
-
-def _truncate(connection: apsw.Connection) -> None:
-    """Brings the log into the file, all of it, and empties it."""
-    busy, _, _ = connection.execute("pragma wal_checkpoint(truncate)").get or (1, 0, 0)
-    if busy:
-        raise StoreFailed("a reader keeps the log from being emptied: try again when it is done")
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, final
 from infex.bandit import Bandit, Decided, Decision
 from infex.bandit.foreseen_rounds import GreedyStretch
 from infex.bandit.journaling import (
+    Placed,
     Prepared,
     enter_again,
     enter_count,
@@ -18,11 +19,12 @@ from infex.bandit.journaling import (
     revise,
     warn_no_more,
 )
-from infex.errors import DamagedJournal, InfexError, NotKept
+from infex.bandit.relocation import Relocation
+from infex.errors import DamagedJournal, InfexError
 from infex.policies.choice import Choice, Turn
 from infex.records.notes import note_of
 from infex.rounds import Taken
-from infex.study.amending import ARM_CHANGES, MOVES, amended
+from infex.study.amending import ARM_CHANGES, amended
 from infex.study.cases import Case, EntryKind, RewardState, case_of, held_case
 from infex.study.contents import (
     AmendmentContent,
@@ -83,7 +85,7 @@ class Standing:
         self.tallies = Tallies()
         self.number = 1  # the entry that has the settings
         self.amendments: list[int] = []  # the entries of changes, oldest first
-        self.moved = 0  # the last entry that gave arms other places, or more features
+        self.relocations: list[tuple[int, Relocation]] = []  # by the entries that moved arms or features
         self.due: list[tuple[int, int, str]] = []  # when the time of a decision has passed; a heap
 
     @staticmethod
@@ -233,28 +235,34 @@ class Standing:
         self, kind: EntryKind, case: Case, decision: Decision, content: RewardContent, at: int
     ) -> None:
         after = case.after(kind, content)
-        if case.decided < self.moved or case.on is None:
-            raise NotKept(
-                f"arms or features have changed since {decision.id!r} was decided: its reward stays as it is"
-            )
         known = case.reward is not None
         learnt = Prepared(case.counted, *case.turns) if known else Prepared(content.weight, 0, None)
-        revise(self.bandit, decision, case.on, case.reward, after, learnt)
+        revise(self.bandit, decision, self.placed(case), case.reward, after, learnt)
         if case.reward is None:
             self.tallies.learnt(case.at, decision, after, at)
         else:
             self.tallies.changed(case.at, decision, case.reward, after)
+
+    def placed(self, case: Case) -> Placed:
+        """Where the arm of a decision is now, and what its reward is learnt on now."""
+        assert case.decision is not None
+        assert case.on is not None
+        arm, on = case.decision.arm, case.on
+        for number, moved in self.relocations:
+            arm = moved.place(arm) if number > case.decided else arm
+            on = moved.on(on) if number > max(case.decided, case.on_since) else on
+        return Placed(arm, on)
 
     def amend(self, number: int, content: AmendmentContent) -> None:
         """Takes a change of settings."""
         if content.what == "freeze":
             self.frozen = copy.deepcopy(self.bandit)
         else:
-            amended(self.bandit, self.settings, content.what, content.to)
+            moved = amended(self.bandit, self.settings, content.what, content.to)
+            if moved is not None:
+                self.relocations.append((number, moved))
         if content.what in ARM_CHANGES and self.frozen is not None:
             amended(self.frozen, dict(self.settings), content.what, content.to)
-        if content.what in MOVES:
-            self.moved = number
         self.number = number
         self.amendments.append(number)
 
@@ -278,7 +286,7 @@ class Standing:
             "settings": self.settings,
             "number": self.number,
             "amendments": self.amendments,
-            "moved": self.moved,
+            "relocations": [[number, moved.plain()] for number, moved in self.relocations],
             "cases": kept,
             "tallies": self.tallies.plain(),
         }
@@ -289,4 +297,5 @@ def _held(case: Case) -> list[Any] | None:
     decision = case.decision
     if not case.held or decision is None:
         return None
-    return [decision.t, decision.arm, decision.label, decision.probability]
+    d = decision
+    return [d.t, d.arm, d.label, d.probability, d.greedy, d.estimate, d.low, d.high]

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from infex.bandit.journaling import bandit_from, state_bytes, waiting_in
+from infex.bandit.relocation import relocation_of
 from infex.errors import DamagedFile, InfexError
 from infex.study.cases import Case
 from infex.study.holding_out import held_out
@@ -18,7 +19,7 @@ from infex.study.study_settings import alive
 from infex.study.tallies import Tallies
 from infex.version import __version__
 
-SNAPSHOT_VERSION = 1
+SNAPSHOT_VERSION = 2
 CHECK_SIZE = 32
 
 
@@ -46,12 +47,12 @@ def standing_from(
         kept = msgspec.msgpack.decode(body)
         if (kept["v"], kept["infex"], kept["number"]) != (SNAPSHOT_VERSION, __version__, number):
             return None
-        return _restored(kept, given, history)
+        return _restored(kept, number, given, history)
     except (InfexError, msgspec.MsgspecError, KeyError, TypeError, ValueError):
         return None
 
 
-def _restored(kept: Any, given: Mapping[str, object], history: History) -> Standing:
+def _restored(kept: Any, number: int, given: Mapping[str, object], history: History) -> Standing:
     settings = kept["settings"]
     own = [
         alive(name, settings[name], given.get(name))
@@ -61,7 +62,7 @@ def _restored(kept: Any, given: Mapping[str, object], history: History) -> Stand
     ]
     standing = Standing(settings, given, history, bandit_from(kept["bandit"], *own))
     standing.number, standing.amendments = kept["number"], list(kept["amendments"])
-    standing.moved = kept["moved"]
+    standing.relocations = [(at, relocation_of(moved)) for at, moved in kept["relocations"]]
     standing.keys = KnownKeys(kept["keys"])
     standing.tallies = Tallies.of(kept["tallies"])
     waiting = {decision.id: (decision, on) for decision, on in waiting_in(standing.bandit)}
@@ -69,7 +70,7 @@ def _restored(kept: Any, given: Mapping[str, object], history: History) -> Stand
         standing.frozen = bandit_from(kept["frozen"], *own)
     for key, digest, unit, at, decided, held in kept["cases"]:
         decision, on = (held_out(key, *held), None) if held is not None else waiting.pop(key)
-        case = Case(decision, on, digest, unit, at, decided, decided, held=held is not None)
+        case = Case(decision, on, digest, unit, at, decided, decided, held=held is not None, on_since=number)
         standing.await_reward(key, case)
     if waiting:
         raise DamagedFile("decisions wait in the snapshot that are no cases")

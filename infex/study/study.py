@@ -5,6 +5,7 @@
     study.tell(key, reward)                        exactly once
     study.ask_many(keys, contexts=...), tell_many(keys, rewards)
     study.explain(key), study.metrics(), study.state(key)
+    study.estimates(context=...), study.intervals(context=...), study.exploration()
     study.amend(policy=..., reason="..."), add_arms, remove_arms, extend
     study.flush(), study.close(); it is a context manager
     infex.studies(url)                             the names of the studies there
@@ -22,6 +23,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self, final
 
+import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Label
@@ -32,6 +34,7 @@ from infex.errors import (
 )
 from infex.features.table_encoding import NONE_GIVEN, Categories, Numbers
 from infex.policies.traits import Policy, checked
+from infex.rounds import Exploration
 from infex.study.addresses import claimed_store, release_store, sqlite_path, without_password
 from infex.study.amending import kept_policy
 from infex.study.cases import RewardState
@@ -171,8 +174,11 @@ class Study:
     def correct(self, key: str, reward: float, *, reason: str = "") -> RewardState:
         """Puts a reward right that was told, or taken by default: as if it had come so; its state then.
 
-        NotKept is raised where that cannot be had exactly: estimators whose rewards count by their order, and
-        decisions from before arms were removed or features added.
+        Arms may have been removed and features added since the decision. If its own arm was removed, the
+        reward is corrected in what all arms share; where each arm has a regression of its own (`disjoint`),
+        that went with the arm, and no estimate changes. NotKept is raised, and nothing changes, where the
+        correction cannot be exact: some estimators whose rewards count by their order, and removed arms of
+        `hybrid` maps.
         """
         content = reward_content(reward, reason=reason)
         return self._desk.run(lambda: correct_one(self._desk, key, content), True)
@@ -180,6 +186,7 @@ class Study:
     def forget(self, unit: str, *, reason: str = "") -> int:
         """Erases all that is kept of a unit: contexts, decisions, rewards; how many entries that was.
 
+        Answers that a service keeps of its decisions under an Idempotency-Key are erased, too.
         The state afterwards is, to the last bit, that of a study which never learnt these rewards. That
         rounds were taken and how they count for the schedule and its limits stays, and so do the keys and
         times of the entries, and the chain of hashes.
@@ -214,17 +221,52 @@ class Study:
         given = desk.look(lambda: desk.standing.given)
         return explanation_of(desk.store, self.name, dict(given), checked_key(key), contents, prove)
 
+    def estimates(
+        self,
+        arms: npt.ArrayLike | None = None,
+        labels: Iterable[Label] | None = None,
+        *,
+        context: object = None,
+    ) -> np.recarray[Any, Any]:
+        """One record for each arm: label, estimate, low, high, pulls; as `Bandit.estimates` gives them."""
+        return self._desk.look(lambda: self._desk.standing.bandit.estimates(arms, labels, context=context))
+
+    def intervals(
+        self,
+        level: float = 0.95,
+        arms: npt.ArrayLike | None = None,
+        labels: Iterable[Label] | None = None,
+        *,
+        context: object = None,
+    ) -> np.recarray[Any, Any]:
+        """One record for each arm: label, estimate, low, high, pulls; as `Bandit.intervals` gives them."""
+        return self._desk.look(
+            lambda: self._desk.standing.bandit.intervals(level, arms, labels, context=context)
+        )
+
+    def exploration(self) -> Exploration:
+        """How much was planned, done and skipped, the next round due, and the estimated cost so far."""
+        return self._desk.look(lambda: self._desk.standing.bandit.exploration())
+
     def metrics(self) -> dict[str, Any]:
-        """Figures for operations, as plain numbers: decisions, rewards by state, delay, exploration, days."""
+        """Figures for operations, as plain numbers: decisions, rewards by state, delay, exploration, days.
+
+        `decisions`, `states` (which add up to them) and `pending_by_age` count all decisions, also those for
+        units that are held out; `held_out` counts these alone. `rounds` counts the decisions of the policy,
+        without those held out, and so do all other figures: `delay`, `exploration`, `reasons`, `days`,
+        `residuals`.
+        """
         return self._desk.look(lambda: figures_of(self._desk.standing, self._desk.now())).whole()
 
     def lift(self, confidence: float = 0.95) -> Lift:
         """What the study gains over those who are held out: the difference of mean rewards, and its interval.
 
-        All of the journal is read.
+        Where rewards are missing there may be none: `problem` says why, and what to do; see `Lift` for the
+        rule. All of the journal is read.
         """
         self.flush()
-        return lift_of(self._desk.store.read(self.name, BEGINNING), confidence)
+        entries = self._desk.store.read(self.name, BEGINNING)
+        return lift_of(entries, self._desk.standing.rules, self._desk.now(), confidence)
 
     def amend(
         self,

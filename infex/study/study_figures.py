@@ -37,7 +37,8 @@ def _plain(standing: Standing) -> dict[str, Any]:
     told = sum(tally.delays)
     return {
         "entries": standing.number,
-        "decisions": bandit.t,
+        "decisions": bandit.t + tally.held,
+        "rounds": bandit.t,
         "states": states,
         "pending_by_age": {},
         "delay": {
@@ -73,7 +74,7 @@ def _day(sums: DayTally) -> dict[str, float | int | None]:
     """One day: `calibration` is the mean reward minus the mean estimate, `residual` the root mean square."""
     told = sums.rewards
     return {
-        "decisions": sums.decisions,
+        "rounds": sums.rounds,
         "explored": sums.explored,
         "different": sums.different,
         "rewards": told,

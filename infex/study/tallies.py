@@ -19,9 +19,9 @@ FADE = 1.0 - 1.0 / MEMORY
 
 
 class DayTally(msgspec.Struct, forbid_unknown_fields=True):
-    """One day: what was decided on it, and what rewards came for it, whenever they came."""
+    """One day: the rounds that were decided on it, and what rewards came for them, whenever they came."""
 
-    decisions: int = 0
+    rounds: int = 0
     explored: int = 0
     different: int = 0
     rewards: int = 0
@@ -71,7 +71,10 @@ class Drift(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Tally(msgspec.Struct, forbid_unknown_fields=True):
-    """All sums; `states` counts decisions by the state of their rewards, but for those pending."""
+    """All sums; `states` counts decisions by the state of their rewards, but for those pending.
+
+    Decisions for those held out are counted in `states` and by `held`, and in no other sum.
+    """
 
     states: dict[str, int] = {}
     delays: list[int] = msgspec.field(default_factory=lambda: [0] * (len(DELAY_BUCKETS) + 1))
@@ -134,7 +137,7 @@ class Tallies:
     def decided_on(self, number: int, reason: str, explored: bool, different: bool, count: int) -> None:
         """So many decisions were taken on the day with that number."""
         day = self._numbered(number)
-        day.decisions += count
+        day.rounds += count
         if explored:
             day.explored += count
             day.different += count * different

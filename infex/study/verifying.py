@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 import msgspec
 
+from infex.bandit.differing import policy_shown
 from infex.errors import DamagedJournal, InfexError, InvalidSetting
+from infex.policies.traits import Policy, traits_of
 from infex.study.cases import EntryKind
 from infex.study.contents import DecisionContent, HeldContent, content_of, decided_from
 from infex.study.entries import BEGINNING, HASH_SIZE, Entry, Mark
-from infex.study.explaining_cases import decides_again
-from infex.study.holding_out import held_decision
-from infex.study.opening import begun_standing
+from infex.study.explaining_cases import decides_again, holds_out_again
+from infex.study.opening import begun_standing, missing_entries
 from infex.study.standing import Standing
 from infex.study.store import Store
 
@@ -42,8 +43,12 @@ class JournalVerdict(NamedTuple):
 def verdict_of(
     store: Store, name: str, given: Mapping[str, object], checkpoint: str | None = None
 ) -> JournalVerdict:
-    """Replays all of a journal, decides every decision once more, and compares."""
+    """Replays all of a journal, decides every decision once more, and compares.
+
+    Entries must also be those of the checkpoint, and of snapshots that are kept beside the journal.
+    """
     kept = None if checkpoint is None else mark_of(checkpoint)
+    snapshots = [snapshot.mark for snapshot in store.snapshots(name)]  # before the journal, which may grow
     walk, mark = JournalWalk(), BEGINNING
     entry, why = None, ""
     try:
@@ -52,13 +57,18 @@ def verdict_of(
             if kept is not None and mark.number == kept.number and mark != kept:
                 entry, why = mark.number, f"entry {mark.number} is not that of the checkpoint"
                 break
+            if any(mark.number == known.number and mark != known for known in snapshots):
+                entry, why = mark.number, f"entry {mark.number} is not the one of which a snapshot is kept"
+                break
             if not walk.take(store, name, given, each):
-                entry, why = each.number, f"entry {each.number} was not decided so"
+                entry, why = each.number, walk.why
                 break
     except DamagedJournal as error:
         entry, why = mark.number + 1, str(error)
     if entry is None and kept is not None and mark.number < kept.number:
         entry, why = mark.number + 1, f"the journal ends at entry {mark.number}, before the checkpoint"
+    if entry is None and (missing := missing_entries(name, mark, snapshots)) is not None:
+        entry, why = mark.number + 1, missing
     return JournalVerdict(
         entry, why, mark.number, walk.decisions, walk.proven, walk.unproven, checkpoint_of(mark)
     )
@@ -70,6 +80,7 @@ class JournalWalk:
     def __init__(self) -> None:
         self.standing: Standing | None = None
         self.decisions = self.proven = self.unproven = 0
+        self.why = ""  # the last entry does not fit
 
     def take(self, store: Store, name: str, given: Mapping[str, object], entry: Entry) -> bool:
         """Enters an entry; False if it is a decision that this state would not take."""
@@ -88,27 +99,42 @@ class JournalWalk:
         found = None if entry.content is None else self._decides(standing, entry, entry.content)
         self.proven += found is True
         self.unproven += found is None
+        if found is False:
+            self.why = self.why or f"entry {entry.number} was not decided so"
         return found is not False
 
     def _decides(self, standing: Standing, entry: Entry, data: bytes) -> bool | None:
         try:
             if entry.kind == EntryKind.HELD:
-                return self._holds_out(standing, entry, content_of(HeldContent, entry.number, data))
+                held = content_of(HeldContent, entry.number, data)
+                return holds_out_again(standing, entry.key, held, msgspec.json.decode(held.request))
             content = content_of(DecisionContent, entry.number, data)
             request = msgspec.json.decode(content.request)
-            return decides_again(standing, entry.key, decided_from(entry.key, content), content, request)
+            case = standing, entry.key, decided_from(entry.key, content), content, request
+            found = decides_again(*case)
+            if found is None or traits_of(standing.bandit.policy).trusted:
+                return found
+            pure = found and decides_again(*case) is True  # a policy of a user's may change when it is asked
+            self.why = "" if pure else _changeable(standing.bandit.policy, entry.number, decided_once=found)
+            return pure
         except DamagedJournal:
             raise
         except (InfexError, KeyError, TypeError, ValueError) as error:
             raise DamagedJournal(f"entry {entry.number} cannot be decided once more: {error}") from error
 
-    def _holds_out(self, standing: Standing, entry: Entry, content: HeldContent) -> bool | None:
-        if standing.is_erased_after(standing.number):
-            return None
-        request = msgspec.json.decode(content.request)
-        way = standing.rules.holdout_policy
-        again = held_decision(standing.bandit, standing.frozen, way, entry.key, request)
-        return (again.t, again.arm, again.label) == (content.t, content.arm, content.label)
+
+def _changeable(policy: Policy, number: int, decided_once: bool) -> str:
+    """What is wrong where a policy of a user's does not decide what the journal has."""
+    name = policy_shown(policy)
+    if decided_once:
+        return (
+            f"{name} decides entry {number} otherwise when it is asked twice: its `choose` must change "
+            "nothing, and keep what it is to remember in the `note` of its Choice"
+        )
+    return (
+        f"entry {number} was not decided so: {name} is code of yours, which was changed since, or whose "
+        "`choose` changes something in itself"
+    )
 
 
 def checkpoint_of(mark: Mark) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Sequence
 
 from infex.environments import LinearInstance, gaussian
@@ -57,8 +56,9 @@ def agree(
         for instance in problems:
             for seed in numbers:
                 where = f"{how}, {instance!r}, seed {seed}"
-                _by_rounds([wrap(copy.deepcopy(each)) for each in pair], instance, horizon, seed, where)
-                _by_runs([wrap(copy.deepcopy(each)) for each in pair], instance, horizon, seed, where)
+                wrapped = [wrap(each) for each in pair]
+                _by_rounds(wrapped, instance, horizon, seed, where)
+                _by_runs(wrapped, instance, horizon, seed, where)
 
 
 def _checked_instance(instance: object) -> LinearInstance:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from infex.environments import Environment, Instance, Stretch
+from infex.arrays import Floats
+from infex.environments import Environment, Instance, OwnInstance, Stretch
 from infex.environments.reward_laws import RewardSource
 from infex.linear import Evidence
 from infex.policies import Choice, Infex, LinUCB
@@ -55,11 +56,32 @@ class EnvironmentContract:
         assert t == TRIED
 
     def test_arms_and_means_follow_from_the_seed_and_the_round(self) -> None:
-        for one, other in zip(self._stretches(3), self._stretches(3), strict=True):
-            np.testing.assert_array_equal(one.means, other.means, err_msg="means differ when asked again")
-            assert (one.columns is None) == (other.columns is None)
-            if one.columns is not None and other.columns is not None:
-                np.testing.assert_array_equal(one.columns, other.columns, err_msg="arms differ")
+        self._same_rounds(self._stretches(3), self._stretches(3), "made anew")
+
+    def test_one_problem_that_is_asked_twice_gives_the_same_arms_and_means(self) -> None:
+        instance = checked_instance(self.make())
+        first, again = (list(instance.stretches(3, TRIED)) for _ in range(2))
+        self._same_rounds(first, again, "asked again")
+
+    def test_early_rounds_that_are_asked_for_after_later_ones_are_the_same(self) -> None:
+        instance = checked_instance(self.make())
+        if not isinstance(instance, OwnInstance):
+            return  # only a problem of one's own is asked for means by the round
+        own, rounds = instance.environment, _by_round(list(instance.stretches(3, TRIED)))
+        for t in (TRIED, TRIED // 2, 1, TRIED // 2, 2):
+            means, columns = rounds[t - 1]
+            arms = instance.standing if columns is None else columns.T
+            if columns is None:
+                _refuse_change(instance, "arms", t, instance.standing, own.arms, "after later ones")
+            _refuse_change(instance, "means", t, means, own.means(t, arms), "after later ones")
+
+    def _same_rounds(self, first: list[Stretch], again: list[Stretch], when: str) -> None:
+        instance = checked_instance(self.make())
+        pairs = zip(_by_round(first), _by_round(again), strict=True)
+        for t, ((means, columns), (other_means, other_columns)) in enumerate(pairs, 1):
+            if columns is not None:
+                _refuse_change(instance, "arms", t, columns, other_columns, when)
+            _refuse_change(instance, "means", t, means, other_means, when)
 
     def test_rewards_follow_from_the_seed_the_round_and_the_mean(self) -> None:
         instance = checked_instance(self.make())
@@ -70,7 +92,10 @@ class EnvironmentContract:
             first = one.reward(t, best if t < 19 else worst, means[best if t < 19 else worst])
             other_arm = worst if t % 2 or t == 19 else best
             again = other.reward(t, other_arm, means[other_arm])
-        assert first == again, "the reward of a round depends on what was played before it"
+        assert first == again, (
+            f"{instance!r}: the reward of a round depends on what was played before it: {first:g}, then "
+            f"{again:g}"
+        )
 
     def test_rewards_have_their_means(self) -> None:
         if not self.unbiased:
@@ -103,3 +128,31 @@ class EnvironmentContract:
                 means = stretch.means[np.searchsorted(stretch.ends, t)]
                 lost += means.max() - means[run.arms[t - 1]]
         np.testing.assert_allclose(run.regret, lost, rtol=1e-9, atol=1e-9)
+
+
+def _by_round(stretches: list[Stretch]) -> list[tuple[Floats, Floats | None]]:
+    """The means and, where they are drawn anew, the arms of each round."""
+    return [
+        (
+            each.means[np.searchsorted(each.ends, t)],
+            None if each.columns is None else each.columns[t - each.first],
+        )
+        for each in stretches
+        for t in range(each.first, each.last + 1)
+    ]
+
+
+def _refuse_change(instance: Instance, what: str, t: int, first: object, again: object, when: str) -> None:
+    """What a problem says of a round must follow from the round and the draws that it is given."""
+    one, other = np.asarray(first, dtype=np.float64), np.asarray(again, dtype=np.float64)
+    if one.shape == other.shape and np.array_equal(one, other):
+        return
+    far = (
+        f", by up to {np.abs(one - other).max():.3g}"
+        if one.shape == other.shape
+        else f": {one.shape}, {other.shape}"
+    )
+    raise AssertionError(
+        f"{instance!r}, {when}, has other {what} in round {t}{far}. They must follow from t and rng alone: "
+        "what moves is a function of t, or is drawn once, in __init__"
+    )

@@ -10,6 +10,7 @@ from infex.linear.estimating import Estimator
 from infex.policies import Choice, Policy
 from infex.policies.traits import traits_of
 from infex.rounds import Player, play_round
+from infex.simulation.run_copies import own_copies
 
 Reward = Callable[[int, int], float]
 Draws = Callable[[int], np.random.Generator]
@@ -33,9 +34,10 @@ def play(
 ) -> list[Choice]:
     """The choices of rounds 1 to `horizon`; `reward(t, arm)` and `draws(t)` are what a round meets.
 
-    `policy` plays over fixed `arms`, (K, d), with the `penalty` of the ridge, or with another
+    A copy of `policy` plays over fixed `arms`, (K, d), with the `penalty` of the ridge, or with another
     `estimator`.
     """
+    policy, estimator = own_copies(policy=policy, estimator=estimator)
     player = player_for(policy, arms, penalty, estimator)
     choices = []
     for t in range(1, horizon + 1):

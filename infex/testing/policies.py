@@ -1,6 +1,7 @@
 """The contract of policies: what `Infex` and `Bandit` rely on."""
 
 import difflib
+import functools
 import random
 import warnings
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from infex.errors import InvalidSetting, SparseExploration
 from infex.policies import Choice, Greedy, Infex
 from infex.policies.masks import law_allowed
 from infex.policies.traits import HOOKS, Policy, traits_of
-from infex.rounds import Player
+from infex.rounds import Player, play_round
 from infex.schedules import always, every, never
 from infex.streams import Rounds
 from infex.testing.loop import play, player_for
@@ -57,14 +58,24 @@ class PolicyContract:
     def test_choosing_changes_nothing(self) -> None:
         for given in self.problems():
             player = self.learnt(self.make(), given)
-            policy = player.policy
             before = player.evidence().estimates.copy(), player.evidence().widths.copy()
-            rounds = Rounds(1, "contract")
-            first = policy.choose(9, player.evidence(), rounds.at(9))
-            again = policy.choose(9, player.evidence(), rounds.at(9))
-            assert again == first, f"chose {first}, then {again}"
+            rounds, answers = Rounds(1, "contract"), dict[int, Choice]()
+            for t in (9, 9, 3, 12, 9, 3, 12):
+                choice = player.policy.choose(t, player.evidence(), rounds.at(t))
+                same_choice(player.policy, t, answers.setdefault(t, choice), choice)
             np.testing.assert_array_equal(player.evidence().estimates, before[0])
             np.testing.assert_array_equal(player.evidence().widths, before[1])
+
+    def test_a_run_whose_rounds_are_asked_for_three_times_is_the_same(self) -> None:
+        for given in self.problems():
+            once = self.run(self.make(), given)
+            player, draws = player_for(self.make(), given.arms), Rounds(7, "contract")
+            for t, first in enumerate(once, 1):
+                for _ in range(2):
+                    asked = player.decide(t, player.evidence(), draws.at(t))
+                    same_choice(player.policy, t, first, asked.choice)
+                again, _ = play_round(player, t, draws.at(t), functools.partial(given.reward, t))
+                same_choice(player.policy, t, first, again)
 
     def test_no_global_random_state_is_read_or_changed(self) -> None:
         given = problem(5, arms=6, dim=3, horizon=HORIZON)
@@ -176,6 +187,17 @@ def same(one: list[Any], other: list[Any]) -> None:
     """Two runs agree in every round."""
     for t, (mine, theirs) in enumerate(zip(one, other, strict=True), 1):
         assert mine == theirs, f"round {t} of {len(one)}: {mine} and {theirs}"
+
+
+def same_choice(policy: Policy, t: int, first: Choice, again: Choice) -> None:
+    """Asked again for a round, with the same evidence and draws, a policy chooses the same."""
+    pairs = zip(Choice._fields, first, again, strict=True)
+    changed = [f"{name} was {was!r}, then {now!r}" for name, was, now in pairs if was != now]
+    assert not changed, (
+        f"{type(policy).__name__}, asked again for round {t} with the same evidence and draws, chose "
+        f"otherwise: {'; '.join(changed)}. `choose` must change nothing: what a policy is to remember goes "
+        "into the `note` of its Choice, and what it learns into `learn`"
+    )
 
 
 def lookalikes(policy: Policy) -> list[str]:

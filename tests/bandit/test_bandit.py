@@ -225,7 +225,7 @@ def test_another_policy_may_take_over() -> None:
     bandit = Bandit(ARMS, LinUCB())
     told(bandit, [1.0, 0.5, -1.0])
     wide = bandit.estimates()
-    bandit.policy = LinTS(scale=0.1)
+    bandit.policy = LinTS(noise=0.1, bound=0.1, scale=0.5)
     narrow = bandit.estimates()
     np.testing.assert_allclose(narrow.high - narrow.low, 0.1 * (wide.high - wide.low))
     assert bandit.ask().t == 4

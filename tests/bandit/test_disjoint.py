@@ -218,7 +218,7 @@ def test_linucb_and_lints_are_those_of_separate_ridges_with_late_and_lost_reward
                 scores = estimates
             assert scores[decision.arm] >= scores.max() - 1e-9 * (1 + abs(scores.max()))
             assert decision.estimate == pytest.approx(estimates[decision.arm], rel=1e-9, abs=1e-10)
-            margin = slow.margins(context, confidence)[decision.arm]
+            margin = slow.margins(context, dataclasses.replace(confidence, scale=1.0))[decision.arm]
             assert decision.high - decision.estimate == pytest.approx(margin, rel=1e-9)
             waiting.append((decision, context, float(rng.uniform(-1, 1)), float(rng.choice([1.0, 2.5]))))
             while len(waiting) > 4:

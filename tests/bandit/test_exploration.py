@@ -24,10 +24,12 @@ from infex import (
     SparseExploration,
     Uniform,
     budget,
+    catching_up,
     every,
     from_count,
     guarded,
     jittered,
+    listed,
     paused,
     until_certain,
 )
@@ -364,3 +366,33 @@ def test_a_window_longer_than_what_is_remembered_forgets_nothing(monkeypatch: py
     rounds = [decision.t for decision in (bandit.ask() for _ in range(200)) if decision.explored]
     assert max(sum(t - 40 < other <= t for other in rounds) for t in rounds) == 3
     assert rounds[:4] == [2, 4, 6, 42]
+
+
+@pytest.mark.parametrize("forbidden", ["at random", "in every round that is due"])
+@pytest.mark.parametrize("base", [LinUCB(), Uniform()])
+def test_with_catching_up_two_percent_stay_two_percent(base: Any, forbidden: str) -> None:
+    """One request in ten forbids exploring; the last rounds allow it, so that nothing stays owed."""
+    rng = np.random.default_rng(3)
+    allows = rng.random(5000) >= 0.1 if forbidden == "at random" else np.arange(1, 5001) % 10 != 0
+    allows[-2:] = True
+    done = {}
+    for schedule in (every(50), catching_up(every(50))):
+        bandit = Bandit(np.eye(3), Infex(base, schedule), seed=1)
+        explored = [bandit.ask(explore=bool(may)).explored for may in allows]
+        assert not any(each and not may for each, may in zip(explored, allows, strict=True))
+        found = bandit.exploration()
+        assert (found.planned, found.owed) == (100, 0)
+        done[schedule] = sum(explored)
+        assert found.done == done[schedule]
+    assert done[catching_up(every(50))] == 100
+    assert done[every(50)] < 95
+
+
+def test_what_a_limit_or_a_pause_keeps_from_happening_is_not_caught_up_with() -> None:
+    for schedule in (guarded(every(2), 0.0), paused(every(2), when=listed(range(1, 21)))):
+        bandit = Bandit(np.eye(2), Infex(LinUCB(), catching_up(schedule)))
+        bandit.learn(arms=[0, 1], rewards=[1.0, -1.0])
+        for _ in range(20):
+            bandit.ask()
+        assert bandit.exploration().owed == 0
+        assert bandit.exploration().made_up == 0

@@ -13,7 +13,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infex import Bandit, Changes, Choice, Greedy, Infex, LargeReward, LinUCB, estimators, every, features
+from infex import (
+    Bandit,
+    Changes,
+    Choice,
+    Greedy,
+    Infex,
+    LargeReward,
+    LinTS,
+    LinUCB,
+    estimators,
+    every,
+    features,
+)
 from infex.errors import (
     AlreadyTold,
     InvalidReward,
@@ -38,6 +50,17 @@ WAYS: list[Any] = [
 
 def shop(**more: Any) -> Bandit:
     return Bandit(ARMS, POLICY, **more)
+
+
+@pytest.mark.parametrize("base", [LinUCB, LinTS])
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_without_noise_only_rewards_far_beyond_the_bound_are_warned_of(base: Any, noise: float) -> None:
+    """Exploring rounds go by the bound then: a reward of about that size fits."""
+    bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], Infex(base(noise=noise, bound=2.0), every(2)))
+    for reward in (2.0, np.nextafter(2.0, 3.0), -2.5, 6.0):
+        bandit.tell(bandit.ask(), float(reward))
+    with pytest.warns(LargeReward, match="a reward of 100 is far beyond"):
+        bandit.tell(bandit.ask(), 100.0)
 
 
 def test_a_reward_outside_the_range_is_refused_and_its_decision_waits() -> None:

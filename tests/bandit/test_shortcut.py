@@ -203,7 +203,7 @@ def test_an_exploring_ask_in_a_context_beside_pending_decisions_is_one_call_too(
 @pytest.mark.filterwarnings("ignore:overflow")
 def test_in_a_context_where_bounds_are_infinite_the_long_way_is_taken() -> None:
     shop = features.disjoint(["tea", "juice"], context_dim=2)
-    policy = LinUCB(noise=1e300, scale=1e300)
+    policy = LinUCB(noise=1e308)
     short, long = (Bandit(features=shop, policy=policy) for _ in range(2))
     asked = [[0.6, 0.8], [0.8, 0.6]]
     slow = [long.enter(long.decide(context=context)) for context in asked]

@@ -13,10 +13,12 @@ from click.testing import CliRunner
 import infex
 from infex import features
 from infex.cli.main import main
+from infex.errors import DamagedJournal
 from infex.study.entries import BEGINNING, Draft, linked
 from infex.study.sqlite_store import SQLiteStore
 from infex.study.study import Study
-from tests.study.studies import ARMS, replayed_state, shop, state_of, url_in
+from tests.stateful import Counting
+from tests.study.studies import ARMS, POLICY, replayed_state, shop, state_of, url_in
 
 VISITOR = features.table({"age": (20, 80)}, {"country": ["FR", "DE"]})
 
@@ -99,6 +101,26 @@ def test_amend_and_forget_write(tmp_path: Path) -> None:
         assert "is open already in this process" in refused
 
 
+def test_correct_puts_a_reward_right(tmp_path: Path) -> None:
+    url = url_in(tmp_path)
+    filled(tmp_path).close()
+    assert run("correct", url, "shop", "k5", "-0.25", "--reason", "the goods came back") == {
+        "key": "k5",
+        "reward": -0.25,
+        "state": "corrected",
+    }
+    assert run("explain", url, "shop", "k5")["reward"] == -0.25
+    entries = run("log", url, "shop", "--key", "k5", "--contents")
+    assert entries[-1]["content"]["reason"] == "the goods came back"
+    assert "k5: the reward is 0.5 (corrected)" in words_of("correct", url, "shop", "k5", "0.5")
+    assert run("explain", url, "shop", "k5")["reward"] == 0.5
+    assert "'nobody'" in words_of("correct", url, "shop", "nobody", "0.5", code=2)
+    with shop(tmp_path) as study:
+        assert replayed_state(study) == state_of(study)
+        refused = words_of("correct", url, "shop", "k5", "1.0", code=2)
+        assert "is open already in this process" in refused
+
+
 def test_a_backup_of_a_live_study_is_restored_elsewhere(tmp_path: Path) -> None:
     url, copy, new = url_in(tmp_path), tmp_path / "copy.db", f"sqlite:///{tmp_path}/new.db"
     with filled(tmp_path) as study:
@@ -110,6 +132,30 @@ def test_a_backup_of_a_live_study_is_restored_elsewhere(tmp_path: Path) -> None:
     with Study.open(new, "shop") as again:
         assert state_of(again) == before
     assert "already" in words_of("backup", url, copy, code=2)
+
+
+@pytest.mark.parametrize(
+    ("policy", "entry", "why"),
+    [
+        (
+            Counting(),
+            2,
+            "Counting decides entry 2 otherwise when it is asked twice: its `choose` must",
+        ),
+        (infex.Infex(Counting(), infex.every(2)), 4, "decides entry 4 otherwise when it is asked twice"),
+        (Counting(each=5), 6, "entry 6 was not decided so: Counting is code of yours"),
+    ],
+    ids=["alone", "base", "seldom"],
+)
+def test_verify_names_a_policy_that_changes_when_it_is_asked(
+    tmp_path: Path, policy: Any, entry: int, why: str
+) -> None:
+    with shop(tmp_path, arms=np.eye(3), policy=policy) as study:
+        for n in range(10):
+            study.tell(study.ask(f"k{n}").id, 0.5)
+    found = run("verify", url_in(tmp_path), "shop", code=1)
+    assert found["entry"] == entry
+    assert why in found["why"]
 
 
 def test_verify_names_the_first_entry_that_does_not_fit(tmp_path: Path) -> None:
@@ -160,15 +206,17 @@ def test_export_writes_the_schema_of_logs(tmp_path: Path) -> None:
             found = study.explain(row["id"], contents=True, prove=False)
             decision = found.decision
             assert decision is not None
-            assert (row["round"], row["arm"], row["label"]) == (decision.t, decision.arm, decision.label)
+            held = decision.reason == "held out"
+            assert row["held_out"] == held
+            assert (row["arm"], row["label"]) == (decision.arm, decision.label)
+            assert held or row["round"] == decision.t
             assert (row["reward"], row["unit"], row["explored"]) == (
                 found.reward,
                 found.unit,
                 decision.explored,
             )
-            assert (row["probability"], row["chance"], row["greedy"]) == (
-                decision.probability, decision.chance, decision.greedy,
-            )  # fmt: skip
+            assert (row["probability"], row["greedy"]) == (decision.probability, decision.greedy)
+            assert row["chance"] == (None if held else decision.chance)
             assert row["time"] == found.at
             assert found.request is not None
             np.testing.assert_array_equal(row["context"], VISITOR.encode(found.request["context"]).vector)
@@ -205,3 +253,72 @@ def test_export_says_what_was_on_offer(tmp_path: Path, kind: str) -> None:
             table["offered"].to_pylist()
             == [[True] * len(ARMS)] * 3 + [[True] * (len(ARMS) - 1) + [False]] * 3
         )
+
+
+def cut(folder: Path, name: str, entries: int) -> tuple[int, int]:
+    """Deletes the last entries of a study; how many there were, and how many are left."""
+    connection = sqlite3.connect(folder / "shop.db")
+    (study,) = connection.execute("select id from studies where name = ?", (name,)).fetchone()
+    last = "select max(number) from entries where study = ?"
+    (before,) = connection.execute(last, (study,)).fetchone()
+    connection.execute("delete from entries where study = ? and number > ?", (study, before - entries))
+    connection.commit()
+    connection.close()
+    return before, before - entries
+
+
+@pytest.mark.parametrize("some", [1, 10, 40])
+def test_entries_that_are_missing_at_the_end_are_noticed_by_the_snapshot_beside_them(
+    tmp_path: Path, some: int
+) -> None:
+    filled(tmp_path).close()
+    before, left = cut(tmp_path, "shop", some)
+    said = f"ends at entry {left}, and a snapshot of entry {before} is kept beside it"
+    with pytest.raises(DamagedJournal, match=said):
+        infex.Study.open(url_in(tmp_path), "shop")
+    verdict = run("verify", url_in(tmp_path), "shop", code=1)
+    assert verdict["entry"] == left + 1
+    assert said in verdict["why"]
+    new = f"sqlite:///{tmp_path}/new.db"  # what the message says to do
+    run("restore", tmp_path / "shop.db", new)
+    with infex.Study.open(new, "shop") as study:
+        assert study.metrics()["entries"] == left
+
+
+def test_a_journal_that_lost_all_of_its_entries_is_not_begun_anew(tmp_path: Path) -> None:
+    with filled(tmp_path) as study:
+        count = study.metrics()["entries"]
+    cut(tmp_path, "shop", count)
+    with pytest.raises(DamagedJournal, match="ends at entry 0"):
+        infex.Study.open(url_in(tmp_path), "shop", arms=ARMS, policy=POLICY)
+
+
+def test_verify_notices_a_journal_that_went_on_otherwise_than_the_snapshot_beside_it(tmp_path: Path) -> None:
+    filled(tmp_path).close()
+    before, _ = cut(tmp_path, "shop", 3)
+    store = SQLiteStore(tmp_path / "shop.db")
+    drafts = [Draft("amendment", "", "", 0, b'{"v":1,"what":"pending","to":"narrow","reason":""}')] * 3
+    store.append("shop", linked(drafts, store.end("shop")))
+    store.close()
+    verdict = run("verify", url_in(tmp_path), "shop", code=1)
+    assert verdict["why"] == f"entry {before} is not the one of which a snapshot is kept"
+
+
+def test_journals_that_are_whole_are_opened_whatever_snapshots_there_are(tmp_path: Path) -> None:
+    url = url_in(tmp_path)
+    filled(tmp_path).close()
+    shop(tmp_path, "short").close()  # another study in the same database, with fewer entries
+    with infex.Study.open(url, "shop") as study:
+        study.forget("u1")  # erased entries keep their places
+    run("backup", url, tmp_path / "copy.db")
+    with infex.Study.open(url, "shop") as study:
+        study.ask_many([f"more{n}" for n in range(20)], contexts=[{"age": 30, "country": "DE"}] * 20)
+    run("restore", tmp_path / "copy.db", f"sqlite:///{tmp_path}/new.db")  # without snapshots
+    without = sqlite3.connect(tmp_path / "copy.db")
+    without.execute("delete from snapshots")
+    without.commit()
+    without.close()
+    for place in (url, f"sqlite:///{tmp_path}/copy.db", f"sqlite:///{tmp_path}/new.db"):
+        for name in ("shop", "short"):
+            assert run("verify", place, name)["entry"] is None
+            infex.Study.open(place, name).close()

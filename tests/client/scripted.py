@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
+from tests.waiting import PATIENCE
+
 
 class Asked(NamedTuple):
     """One request."""
@@ -18,7 +20,10 @@ class Asked(NamedTuple):
 
 
 class Script:
-    """The answers to come, each a status, a body and headers; None closes the connection without a word."""
+    """The answers to come, each a status, a body and headers; None closes the connection without a word.
+
+    A `gate` holds an answer back until it is set.
+    """
 
     def __init__(self) -> None:
         self.answers: list[Any] = []
@@ -28,6 +33,13 @@ class Script:
 
     def then(self, status: int, body: object = None, **headers: str) -> None:
         self.answers.append((status, body, headers))
+
+    def then_away(self) -> None:
+        """Says that it cannot, and that it will not for longer than anybody waits."""
+        self.then(503, {"error": "StoreFailed", "message": "full"}, retry_after="10000")
+
+    def then_held(self, gate: threading.Event, status: int, body: object) -> None:
+        self.answers.append((status, body, {}, gate))
 
     def then_nothing(self) -> None:
         self.answers.append(None)
@@ -53,7 +65,9 @@ def scripted() -> Iterator[Script]:
             if answer is None:
                 self.close_connection = True
                 return
-            status, said, more = answer
+            status, said, more, *gates = answer
+            for gate in gates:
+                gate.wait(PATIENCE)
             data = json.dumps(said).encode()
             self.send_response(status)
             for name, value in {"content-length": str(len(data)), **more}.items():

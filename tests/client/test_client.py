@@ -72,6 +72,9 @@ def test_a_served_study_is_asked_as_one_here_is(tmp_path: Path) -> None:
         assert study.metrics()["decisions"] == 9
         assert client.studies() == ["pricing"]
         assert study.ask(context=people[0]).id
+        rule: dict[str, Any] = {"holdout": 1.0, "holdout_policy": {"arm": "juice"}}
+        held = client.open("fixed", **settings, **rule).ask("h", context=people[0])
+        assert (held.label, held.reason) == ("juice", "held out")
         refused(client, study, people[0])
         asyncio.run(asked_at_once(url, token))
     with infex.Study.open(f"sqlite:///{tmp_path}/alone.db", "pricing", **settings) as alone:
@@ -99,7 +102,7 @@ def refused(client: infex.Client, study: Any, person: dict[str, Any]) -> None:
 
 async def asked_at_once(url: str, token: str) -> None:
     async with infex.AsyncClient(url, token, connections=4, seconds=PATIENCE) as client:
-        assert await client.studies() == ["pricing"]
+        assert await client.studies() == ["fixed", "pricing"]
         study = client.study("pricing")
         asked = [study.ask(f"async-{number}", context={"age": 30, "land": "FR"}) for number in range(20)]
         rounds = sorted(decision.t for decision in await asyncio.gather(*asked))
@@ -158,7 +161,7 @@ def test_when_nobody_answers_the_last_greedy_arm_is_played_and_said_to_be_that()
         for _ in range(50):  # more often than there is time for
             script.then(503, {"error": "StoreFailed", "message": "full"})
         with pytest.raises(ServiceSilent, match="sent"):
-            study.ask("before any was heard of")
+            client.study("another").ask("before any was heard of")
         script.answers.clear()
         script.then(200, DECIDED)
         script.then(200, DECIDED | {"key": "b", "explored": True, "arm": 0, "label": "tea"})
@@ -173,7 +176,6 @@ def test_when_nobody_answers_the_last_greedy_arm_is_played_and_said_to_be_that()
     assert study.tell_many(["c"], [1.0]) == ["fallback"]
     for call in (
         lambda: study.tell("a", 1.0),
-        lambda: study.ask_many(["d"]),
         lambda: study.ask("e", arms=[[1.0], [2.0]]),
         lambda: client.study("other").ask("a"),
     ):

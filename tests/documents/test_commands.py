@@ -1,7 +1,10 @@
 """The page of all commands says what `--help` says."""
 
+import ast
 import re
 import tomllib
+from collections.abc import Iterator
+from pathlib import Path
 
 import click
 from click.testing import CliRunner
@@ -53,3 +56,34 @@ def test_what_is_installed_beside_infex_is_known_to_the_package() -> None:
         for each in group.split(",")
     }
     assert {"experiments", "service", "study"} <= named <= set(known)
+
+
+def written_texts() -> Iterator[tuple[Path, str]]:
+    """All that a user may read: texts in the code, pages, and files for the service."""
+    for path in sorted((pages.ROOT / "infex").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield path, node.value
+    for where in ("*.md", "docs/*.md", "deploy/*", "infex/service/*.js", "infex/service/*.html"):
+        for path in sorted(pages.ROOT.glob(where)):
+            yield path, path.read_text()
+    yield Path("code on pages"), "\n".join(f"`{line}" for line in shown_lines())
+
+
+def test_every_command_that_is_named_somewhere_exists() -> None:
+    """Within backticks and in code; of groups, such as `infex study`, also in plain words."""
+    context = click.Context(main, info_name="infex")
+    paths = {inner.command_path.split(" ", 1)[-1] for _, inner in command_pages.walk(main, context)}
+    groups = {path.split()[0] for path in paths if " " in path}
+    named = [
+        (path, first, second)
+        for path, text in written_texts()
+        for quote, first, second in re.findall(r"(`?)\binfex ([a-z]+)(?:\s+([a-z]+)\b)?", text)
+        if quote or first in groups
+    ]
+    assert len(named) > 50
+    for path, first, second in named:
+        assert first in paths, f"{path} names `infex {first}`"
+        assert first not in groups or not second or f"{first} {second}" in paths, (
+            f"{path} names `infex {first} {second}`"
+        )

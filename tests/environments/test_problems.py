@@ -34,6 +34,7 @@ from infex.environments import (
 from infex.environments.reward_laws import RewardSource
 from infex.errors import InfexError
 from infex.testing import EnvironmentContract
+from tests import stateful
 
 EYE = np.eye(2)
 
@@ -106,6 +107,8 @@ class TestOfTheLogisticLink(EnvironmentContract):
     [
         type("Unsteady", (Peak,), {"means": lambda self, t, arms: np.random.default_rng().random(10)}),
         type("Biased", (Peak,), {"rewards": None, "reward": lambda self, mean, rng: mean + 1.0}),
+        stateful.Walk,
+        stateful.Fading,
     ],
 )
 def test_the_contract_notices(broken: Any) -> None:
@@ -121,6 +124,59 @@ def test_the_contract_notices(broken: Any) -> None:
             except AssertionError:
                 failed.append(name)
     assert failed
+
+
+class Restarting(stateful.Walk):
+    """A walk that begins anew in round 1, and is right only if rounds are asked for in their order."""
+
+    def means(self, t: int, arms: Any) -> Any:
+        if t == 1:
+            self.__init__()  # type: ignore[misc]
+        return super().means(t, arms)
+
+
+class NewArms(Peak):
+    """Arms that are other ones each time they are read."""
+
+    def __init__(self) -> None:
+        self.read = 0
+
+    @property
+    def arms(self) -> Any:  # type: ignore[override]
+        self.read += 1
+        return Peak.arms / self.read
+
+
+@pytest.mark.parametrize(
+    ("make", "test", "message"),
+    [
+        (
+            stateful.Walk,
+            "one_problem_that_is_asked_twice",
+            r"stateful:Walk, asked again, has other means in round 1",
+        ),
+        (
+            stateful.Fading,
+            "one_problem_that_is_asked_twice",
+            r"Fading, asked again, has other arms in round 1",
+        ),
+        (
+            stateful.Fading,
+            "rewards_follow",
+            r"Fading: the reward of a round depends on what was played before",
+        ),
+        (Restarting, "early_rounds", r"Restarting, after later ones, has other means in round 60, by up to"),
+        (NewArms, "early_rounds", r"NewArms, after later ones, has other arms in round 30, by up to"),
+    ],
+)
+def test_the_contract_names_a_problem_that_keeps_a_state(make: Any, test: str, message: str) -> None:
+    class Tests(EnvironmentContract):
+        def make(self) -> Any:
+            return make()
+
+    (name,) = (name for name in dir(Tests) if name.startswith(f"test_{test}"))
+    with pytest.raises(AssertionError, match=message):
+        getattr(Tests(), name)()
 
 
 def test_student_rewards_have_students_law() -> None:

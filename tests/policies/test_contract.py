@@ -35,6 +35,7 @@ from infex import (
 from infex.arrays import Floats
 from infex.testing import PolicyContract, Problem, problem
 from infex.testing.policies import HORIZON
+from tests.stateful import Sticky
 
 
 class SecondBest:
@@ -124,6 +125,41 @@ def test_infex_is_the_base_greedy_or_a_run_by_itself_on_random_problems(
 def test_a_contract_that_makes_nothing_fails_loudly() -> None:
     with pytest.raises(NotImplementedError, match="PolicyContract must say in `make`"):
         PolicyContract().test_a_single_arm_is_always_chosen()
+
+
+class Late(Sticky):
+    """Plays another arm from its fortieth choice on."""
+
+    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        self.counts = (self.counts or 0) + 1
+        return Choice(0 if self.counts < 40 else len(evidence) - 1)
+
+
+@pytest.mark.parametrize(
+    ("make", "test", "message"),
+    [
+        (Sticky, "test_choosing_changes_nothing", "Sticky, asked again for round 9 .*: arm was 0, then 1"),
+        (Late, "test_a_run_whose_rounds", "Late, asked again for round 14 .*: arm was 0, then"),
+        (
+            lambda: Infex(Sticky(), every(3)),
+            "test_choosing_changes_nothing",
+            "Infex, asked again for round 9 .*: arm was 0, then 1",
+        ),
+    ],
+)
+def test_the_contract_names_a_policy_that_keeps_a_state(
+    make: Callable[[], Policy], test: str, message: str
+) -> None:
+    class Tests(PolicyContract):
+        def make(self) -> Policy:
+            return make()
+
+        def problems(self) -> Iterator[Problem]:
+            yield problem(1, arms=5, dim=3, horizon=HORIZON)
+
+    (name,) = (name for name in dir(Tests) if name.startswith(test))
+    with pytest.raises(AssertionError, match=message):
+        getattr(Tests(), name)()
 
 
 class TestPolicies(PolicyContract):

@@ -18,6 +18,7 @@ from infex import (
     LinUCB,
     Uniform,
     budget,
+    catching_up,
     environments,
     every,
     guarded,
@@ -354,6 +355,8 @@ def test_a_control_plays_in_simulation_as_in_a_bandit() -> None:
         (guarded(every(20), 5.0), "guarded(every(20), 5)"),
         (guarded(budget(every(20), 3), 0.25), "guarded(budget(every(20), 3), 0.25)"),
         (until_certain(every(5)), "until_certain(every(5))"),
+        (catching_up(every(50)), "catching_up(every(50))"),
+        (catching_up(guarded(every(50), 3), at_most=0.5), "catching_up(guarded(every(50), 3), at_most=0.5)"),
         (until_certain(every(5), 0.001, scale=0.5), "until_certain(every(5), delta=0.001, scale=0.5)"),
         (
             guarded(until_certain(every(2) | jittered(9, 1), noise=2), 7),

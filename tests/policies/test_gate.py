@@ -22,6 +22,7 @@ from infex import (
     Reason,
     Uniform,
     budget,
+    catching_up,
     every,
     guarded,
     jittered,
@@ -67,6 +68,7 @@ MAKERS: dict[str, Callable[[Any], Any]] = {
     "paused, spread": lambda schedule: paused(
         schedule, when=listed(range(5, 40)), missed="make up", at_most=0.2
     ),
+    "catching up": catching_up,
     "budget in a window": lambda schedule: budget(schedule, 2, window=9),
     "budget of a control": lambda schedule: budget(guarded(schedule, 9.0), 11),
     "one's own": Thrice,

@@ -98,9 +98,9 @@ def test_infex_warns_once_of_a_schedule_that_explores_too_rarely(schedule: Any) 
 def test_the_theory_radius_at_the_papers_settings() -> None:
     ridge = RidgeStatistics(np.eye(10))
     assert LinUCB(delta=1e-4).radius(Evidence(ridge.known())) == pytest.approx(5.291932, abs=1e-6)
-    assert LinUCB(delta=1e-4, scale=0.5).radius(Evidence(ridge.known())) == pytest.approx(
-        5.291932 / 2, abs=1e-6
-    )
+    half = LinUCB(delta=1e-4, scale=0.5)
+    assert half.radius(Evidence(ridge.known())) == pytest.approx(5.291932, abs=1e-6)
+    assert half.choosing_radius(Evidence(ridge.known())) == pytest.approx(5.291932 / 2, abs=1e-6)
 
 
 @given(

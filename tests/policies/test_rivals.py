@@ -446,7 +446,7 @@ def test_certainty_of_chances_takes_bounds_of_one_kind() -> None:
         evidence = bandit.evidence()
         decision = bandit.ask()
         if decision.reason == "skipped: certain":
-            beta = certain._confidence().radius(evidence)
+            beta = certain._confidence().choosing_radius(evidence)
             other = 1 - evidence.greedy
             assert evidence.upper(-beta)[evidence.greedy] > evidence.upper(beta)[other]
             break

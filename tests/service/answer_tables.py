@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from infex.service.kept_answers import KEPT_SECONDS, AnswerTable, KeptAnswer, answer_table, place_of
+from infex.study.kept_answers import KEPT_SECONDS, AnswerTable, KeptAnswer, answer_table, place_of
 
 PLACE = place_of("/v1/x", "key")
 

@@ -101,11 +101,16 @@ async def never(seconds: float) -> None:
 
 
 @contextlib.contextmanager
-def running(folder: Path, limits: ServiceLimits | None = None) -> Iterator[Running]:
-    """A service on a database in this folder; its tokens are in shop.db.tokens."""
-    service = Service(
-        f"sqlite:///{folder}/shop.db", TokenFile(folder / "shop.db.tokens"), ["localhost"], limits, never
-    )
+def running(
+    folder: Path,
+    limits: ServiceLimits | None = None,
+    tokens: TokenFile | None = None,
+    url: str | None = None,
+) -> Iterator[Running]:
+    """A service on a database in this folder, or at a URL; its tokens are in shop.db.tokens."""
+    tokens = TokenFile(folder / "shop.db.tokens") if tokens is None else tokens
+    url = f"sqlite:///{folder}/shop.db" if url is None else url
+    service = Service(url, tokens, ["localhost"], limits, never)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()

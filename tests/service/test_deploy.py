@@ -95,6 +95,18 @@ def test_the_token_of_the_instances_is_made_by_a_command_that_there_is() -> None
     assert set(options["scopes"]) == {"decide", "reward", "read", "admin"}
 
 
+def test_the_token_of_prometheus_is_made_by_a_command_that_there_is() -> None:
+    text = re.sub(r"\\\n#", "", (DEPLOY / "compose.yaml").read_text())
+    said = re.search(r"infex token make ([^>\n]*) > (\S+)\"", text)
+    assert said is not None
+    options = parsed(said[1].split(), make_token)
+    assert options["tokens"] == parsed(compose()["services"]["one"]["command"], serve)["tokens"]
+    assert set(options["scopes"]) == {"read"}
+    (job,) = yaml.safe_load((DEPLOY / "prometheus.yml").read_text())["scrape_configs"]
+    assert job["authorization"]["credentials_file"] == said[2]
+    assert "/tokens/prometheus" in (DEPLOY.parent / "docs" / "operations.md").read_text()
+
+
 def test_whoever_asks_the_instances_does_so_by_a_name_they_know() -> None:
     services = compose()["services"]
     known = {*parsed(services["one"]["command"], serve)["hosts"]}
@@ -130,7 +142,7 @@ def test_the_container_installs_extras_and_warms_up_by_names_that_there_are() ->
     (compiles,) = (step for step in steps("RUN") if step.startswith("infex warm "))
     assert parsed(compiles.split()[2:], warm)["what"] == ("decisions",)
     (check,) = steps("HEALTHCHECK")
-    assert "/readyz" in check
+    assert "/healthz" in check, "a database that is away is no reason to start the container again"
 
 
 def test_no_password_of_a_database_gets_into_a_log() -> None:

@@ -2,6 +2,8 @@
 
 import json
 import threading
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,6 +13,7 @@ import infex
 from infex.service.service_limits import ServiceLimits
 from infex.study.sqlite_store import SQLiteStore
 from tests.service.running import CONTEXT, PRICING, Running, running
+from tests.study.studies import Clock, shop
 from tests.waiting import PATIENCE, until
 
 DECISIONS, REWARDS = "/v1/studies/pricing/decisions", "/v1/studies/pricing/rewards"
@@ -294,6 +297,28 @@ def test_a_study_is_begun_once_and_other_settings_are_refused(tmp_path: Path) ->
         assert call("POST", "/v1/studies", PRICING | {"name": "x"}).status == 429
 
 
+def test_those_held_out_may_get_one_arm_by_label_or_number(tmp_path: Path) -> None:
+    with running(tmp_path) as call:
+        numbered = {"name": "numbered", "policy": "Greedy", "arms": [[1.0, 0.0], [0.0, 1.0]]}
+        for study, arm, request in (
+            (PRICING, "juice", {"key": "a", "context": CONTEXT}),
+            (numbered, 1, {"key": "a"}),
+        ):
+            body = study | {"holdout": 1, "holdout_policy": {"arm": arm}}
+            assert call("POST", "/v1/studies", body).status == 201
+            assert call("POST", "/v1/studies", body).status == 201, "the same again changes nothing"
+            decision = call("POST", f"/v1/studies/{study['name']}/decisions", request).json
+            assert (decision["arm"], decision["reason"]) == (1, "held out")
+        for wrong in ("juice", 1, {"arm": 1.5}, {"arm": "juice", "of": 1}, {}, ["juice"], None):
+            reply = call("POST", "/v1/studies", PRICING | {"name": "x", "holdout_policy": wrong})
+            assert reply.status == 422, wrong
+            assert reply.json["field"].startswith("holdout_policy"), wrong
+        schemas = call("GET", "/openapi.json").json["components"]["schemas"]
+        shown = schemas["StudyRequest"]["properties"]["holdout_policy"]
+        assert {"$ref": "#/components/schemas/HoldoutArm"} in shown["anyOf"]
+        assert schemas["HoldoutArm"]["required"] == ["arm"]
+
+
 def test_settings_that_cannot_be_are_refused_by_name(tmp_path: Path) -> None:
     with running(tmp_path) as call:
         assert call("POST", "/v1/studies", {"name": "x", "policy": "Greedy"}).status == 422
@@ -340,18 +365,31 @@ def test_exploring_is_paused_and_goes_on_as_recorded_events(tmp_path: Path) -> N
         assert refused.status == 422
 
 
-def test_a_preview_counts_the_explorations_of_the_next_day_and_changes_nothing(tmp_path: Path) -> None:
+def test_a_preview_counts_the_explorations_of_the_next_rounds_and_changes_nothing(tmp_path: Path) -> None:
     with running(tmp_path) as call:
         call("POST", "/v1/studies", PRICING)
-        for number in range(4):
-            ask(call, f"a{number}")
         path = "/v1/studies/pricing/preview"
         shown = call("POST", path, {"policy": "Infex(LinUCB, every(10))"}).json
-        assert shown["rounds"] == 10_000
-        assert shown["explorations"] == sum(t % 10 == 0 for t in range(5, 10_005))
-        assert shown["now"] == sum(t % 3 == 0 for t in range(5, 10_005))
+        assert (shown["rounds"], shown["explorations"]) == (10_000, 1_000)
+        assert shown["basis"].startswith("assumed: nothing was decided")
+        assert shown["now"] == sum(t % 3 == 0 for t in range(1, 10_001))
         assert call("POST", path, {"policy": "LinUCB"}).json["explorations"] is None
         assert call("GET", "/v1/studies/pricing").json["policy"].endswith("every(3))")
+
+
+def test_a_preview_rests_on_the_rounds_of_a_day_and_not_on_the_pace_of_a_burst(tmp_path: Path) -> None:
+    now = time.time()
+    clock = Clock(now - 30 * 86_400)
+    with shop(tmp_path, "pricing", clock=clock) as study:
+        study.ask_many([f"old{n}" for n in range(900)])
+        for days in (1, 0):  # two bursts of a moment each
+            clock.now = now - days * 86_400
+            study.ask_many([f"{days} {n}" for n in range(60)])
+    with running(tmp_path) as call:
+        shown = call("POST", "/v1/studies/pricing/preview", {"policy": "Infex(LinUCB, every(10))"}).json
+    assert (shown["rounds"], shown["explorations"], shown["now"]) == (60, 6, 12)
+    day = shown["basis"].removeprefix("as many as were decided on ").partition(" ")[0]
+    assert day in {datetime.fromtimestamp(now - back * 86_400, UTC).date().isoformat() for back in (0, 1)}
 
 
 def test_a_study_that_cannot_be_opened_is_named_and_others_are_served(tmp_path: Path) -> None:
@@ -369,6 +407,22 @@ def test_a_study_that_cannot_be_opened_is_named_and_others_are_served(tmp_path: 
         reply = ask(call, "b")
         assert (reply.status, reply.json["error"]) == (503, "DamagedJournal")
         assert call("POST", "/v1/studies/other/decisions", {"key": "a", "context": CONTEXT}).status == 200
+
+
+def test_a_study_whose_last_entries_are_missing_is_not_served(tmp_path: Path) -> None:
+    with running(tmp_path) as call:
+        call("POST", "/v1/studies", PRICING)
+        for number in range(5):
+            ask(call, f"a{number}")
+    import apsw
+
+    connection = apsw.Connection(str(tmp_path / "shop.db"))
+    connection.execute("delete from entries where number > 4")
+    connection.close()
+    with running(tmp_path) as call:
+        reply = ask(call, "b")
+        assert (reply.status, reply.json["error"]) == (503, "DamagedJournal")
+        assert "ends at entry 4, and a snapshot of entry 6 is kept beside it" in reply.json["message"]
 
 
 def test_figures_for_prometheus_are_those_of_the_studies(tmp_path: Path) -> None:
@@ -402,3 +456,52 @@ def test_the_description_names_every_address_with_its_types(tmp_path: Path) -> N
     text = json.dumps(described)
     used = {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}
     assert used <= names
+
+
+def test_all_figures_of_decisions_agree_and_say_whether_those_held_out_are_counted(tmp_path: Path) -> None:
+    with running(tmp_path) as call:
+        call("POST", "/v1/studies", PRICING | {"holdout": 0.5})
+        batch = [{"key": f"a{n}", "context": CONTEXT, "unit": f"u{n}"} for n in range(40)]
+        answers = call("POST", DECISIONS, batch).json
+        call("POST", REWARDS, [{"key": f"a{n}", "reward": 0.5} for n in range(30)])
+        figures = call("GET", "/v1/studies/pricing").json["figures"]
+        lines = call("GET", "/metrics").body.decode().splitlines()
+    held = sum(answer["reason"] == "held out" for answer in answers)
+    assert 0 < held < 40
+    assert figures["decisions"] == sum(figures["states"].values()) == 40
+    assert (figures["rounds"], figures["held_out"]["decisions"]) == (40 - held, held)
+    assert sum(day["rounds"] for day in figures["days"].values()) == 40 - held
+    shown = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    assert float(shown['infex_decisions_total{study="pricing"}']) == 40
+    assert float(shown['infex_decisions_held_out_total{study="pricing"}']) == held
+    assert sum(float(shown[each]) for each in shown if each.startswith("infex_decisions_by_state{")) == 40
+    assert sum(float(shown[each]) for each in shown if each.startswith("infex_reasons_total{")) == 40 - held
+    told = {line.split()[2]: line for line in lines if line.startswith("# HELP infex_")}
+    for name in ("infex_decisions_total", "infex_decisions_by_state", "infex_pending_by_age"):
+        assert "those held out included" in told[name]
+    for name in ("infex_reasons_total", "infex_reward_delay_seconds", "infex_mean_reward"):
+        assert "without those held out" in told[name]
+
+
+def test_an_answer_for_somebody_held_out_has_the_greedy_arm_and_the_estimate_of_the_model(
+    tmp_path: Path,
+) -> None:
+    with running(tmp_path) as call:
+        call("POST", "/v1/studies", PRICING | {"holdout": 0.5})
+        for n in range(60):
+            label = call("POST", DECISIONS, {"key": f"a{n}", "context": CONTEXT}).json["label"]
+            reward = {"tea": 0.2, "juice": 0.9, "water": 0.1}[label]
+            call("POST", REWARDS, {"key": f"a{n}", "reward": reward})
+        answers = [call("POST", DECISIONS, {"key": f"b{n}", "context": CONTEXT}).json for n in range(40)]
+        held = [each for each in answers if each["reason"] == "held out"]
+        others = {each["arm"]: each for each in answers if each["reason"] != "held out"}
+        assert {each["label"] for each in held} == {"tea", "juice", "water"}
+        assert {each["greedy"] for each in held} == {1}  # juice
+        for each in held:
+            estimate = {"tea": 0.2, "juice": 0.9, "water": 0.1}[each["label"]]
+            assert each["estimate"] == pytest.approx(estimate, abs=0.2)
+            assert each["low"] < each["estimate"] < each["high"]
+            if each["arm"] in others:
+                assert each["estimate"] == pytest.approx(others[each["arm"]]["estimate"], abs=1e-12)
+            found = call("GET", f"{DECISIONS}/{each['key']}").json["decision"]
+            assert found == each

@@ -7,7 +7,8 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from infex.service.head_limits import MOST_HEAD, SECONDS_OF_A_HEAD, HeadLimits
+from infex.service.head_limits import SECONDS_OF_A_HEAD, HeadLimits
+from infex.service.service_limits import MOST_HEAD
 
 HEAD = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 

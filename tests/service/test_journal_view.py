@@ -62,7 +62,6 @@ def test_spans_add_up_to_what_was_decided_however_many_there_were(tmp_path: Path
         assert sum(span["reward"] for span in spans) == pytest.approx(sum(told))
         assert sum(span["cost"] for span in spans) == pytest.approx(study.metrics()["exploration"]["cost"])
         assert [mark["round"] for mark in past["marks"]] == [d.t for d in decisions if d.explored]
-        assert view.rounds_a_day() == pytest.approx(43_200, rel=0.01)
         assert view.per_minute(clock.now) == 30.0
         assert view.per_minute(clock.now + 100) == 0.0
 
@@ -142,14 +141,19 @@ def test_those_held_out_are_in_no_round_but_among_the_latest_are_not(tmp_path: P
         call("POST", "/v1/studies", PRICING | {"holdout": 0.5})
         batch = [{"key": f"a{n}", "context": CONTEXT, "unit": f"u{n}"} for n in range(40)]
         call("POST", "/v1/studies/pricing/decisions", batch)
+        silent = call("GET", "/v1/studies/pricing/lift").json
+        assert (silent["share"], silent["held_share"], silent["low"]) == (0.0, 0.0, None)
+        assert "40 decisions have no reward" in silent["problem"]
         call("POST", "/v1/studies/pricing/rewards", [{"key": f"a{n}", "reward": 0.5} for n in range(40)])
         call.run(call.service.feed.look())
         figures = call("GET", "/v1/studies/pricing").json["figures"]
         past = call("GET", "/v1/studies/pricing/past").json
         assert 0 < figures["held_out"]["decisions"] < 40
-        assert past["stretches"][-1]["last"] == figures["decisions"] == 40 - figures["held_out"]["decisions"]
+        assert figures["decisions"] == sum(figures["states"].values()) == 40
+        assert past["stretches"][-1]["last"] == figures["rounds"] == 40 - figures["held_out"]["decisions"]
         lift = call("GET", "/v1/studies/pricing/lift").json
         assert lift["difference"] == pytest.approx(0.0)
+        assert (lift["share"], lift["held_share"], lift["problem"]) == (1.0, 1.0, None)
 
 
 async def stream(call: Running, count: int, between: Any) -> list[bytes]:

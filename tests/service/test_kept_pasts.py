@@ -13,13 +13,12 @@ from infex.errors import StoreFailed
 from infex.service import journal_view, kept_pasts
 from infex.service.journal_view import JournalView
 from infex.service.kept_pasts import KeptPast, SQLitePasts, packed, past_table, unpacked
-from infex.service.past_sums import Marked, PastSums, RoundSpan
+from infex.service.past_sums import PastSums
 from infex.study.entries import Mark
 from tests.service.past_tables import check_past_table
 from tests.study.studies import Clock, shop, url_in
 
 FEW, BETWEEN = 20, 40
-DAY = 86_400.0
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +52,7 @@ def shown(folder: Path, table: SQLitePasts | None, page: int = 50) -> tuple[dict
             pages += 1
         past = view.past()
         marks = [mark | {"arm": ""} for mark in past["marks"]]
-        return past | {"marks": marks, "day": view.rounds_a_day()}, view.latest(), pages
+        return past | {"marks": marks}, view.latest(), pages
 
 
 @pytest.mark.parametrize("counts", [(500, 500), (300, 301), (300, 350), (300, 900)])
@@ -212,32 +211,3 @@ def test_sums_beyond_all_measure_are_not_kept(
 def test_pasts_are_kept_beside_sqlite(tmp_path: Path) -> None:
     check_past_table(url_in(tmp_path))
     assert [path.name for path in tmp_path.glob("*.past")] == ["shop.db.past"]
-
-
-def spanning(*times: tuple[float, float]) -> PastSums:
-    """Ten rounds in each span, which begin and end at these times."""
-    spans = [
-        RoundSpan(first=10 * place + 1, last=10 * place + 10, begun=begun, ended=ended)
-        for place, (begun, ended) in enumerate(times)
-    ]
-    return PastSums(
-        width=10, spans=spans, marks=[Marked(round=1, at=0.0, explored=True, different=True, reason="")]
-    )
-
-
-@pytest.mark.parametrize(
-    ("times", "rounds"),
-    [
-        ((), 0),
-        (((5.0, 5.0),), 0),
-        (((0.0, 10.0),), DAY),
-        (((0.0, DAY / 2), (DAY / 2, DAY)), 20),
-        (((0.0, 10.0), (9 * DAY, 9 * DAY + 10)), 10),  # after a week of silence
-        (((0.0, 9 * DAY), (9 * DAY, 10 * DAY)), 10),
-        (((0.0, 8 * DAY), (8 * DAY, 10 * DAY)), 5),
-    ],
-)
-def test_rounds_of_a_day_are_those_of_the_last_day(
-    times: tuple[tuple[float, float], ...], rounds: float
-) -> None:
-    assert spanning(*times).rounds_a_day() == rounds

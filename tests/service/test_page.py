@@ -22,6 +22,7 @@ SHOP = infex.features.disjoint(
     ["tea", "juice", "still\u2028water"], context=infex.features.table({"age": (18, 90)})
 )
 POLICY = infex.Infex(infex.LinUCB(), infex.guarded(infex.every(5), 40.0))
+LARGE = "Infex(LinUCB(noise=1e7, bound=1e8), every(3))"
 
 REASONS = "return [...document.querySelectorAll('#latest tbody tr')].map((row) => row.cells[3].textContent)"
 PANELS = "return [...document.querySelectorAll('.panel > div')].map((panel) => panel.innerText)"
@@ -38,12 +39,21 @@ class Shop:
         self.client.study("paused").amend(reason="holiday", explore=False)
         self.asked = 0
         self.ask(60)
+        self.ask_large()
 
     def ask(self, count: int) -> None:
         keys = [f"order-{self.asked + place}" for place in range(count)]
         self.study.ask_many(keys, contexts=[{"age": 20 + place % 60} for place in range(count)])
         self.study.tell_many(keys[: count // 2], [0.1 * (place % 10) for place in range(count // 2)])
         self.asked += count
+
+    def ask_large(self) -> None:
+        """A study with rewards of ten millions, where the longest of reasons is given."""
+        study = self.client.open("large", arms=[[1.0, 0.0], [0.0, 1.0]], policy=LARGE)
+        keys = [f"large-{place}" for place in range(40)]
+        for place, key in enumerate(keys):
+            study.ask(key, explore=place % 4 == 0)
+            study.tell(key, 1e7 * (1 + place % 3))
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +94,7 @@ def refused_logs(driver: Any) -> list[str]:
 def test_all_studies_and_one_are_shown_without_errors_or_foreign_requests(shop: Shop, width: int) -> None:
     with browser.tab(shop.driver, width) as driver:
         enter(driver, shop, shop.reader)
-        paused, pricing = driver.execute_script(
+        _, paused, pricing = driver.execute_script(
             "return [...document.querySelectorAll('.card')].map((card) => card.innerText)"
         )
         assert paused.startswith("paused paused\n")
@@ -107,6 +117,32 @@ def test_all_studies_and_one_are_shown_without_errors_or_foreign_requests(shop: 
         assert refused_logs(driver) == []
 
 
+CUT_TEXTS = """
+return [...document.querySelectorAll("#main svg text")].filter((text) => {
+  const outer = text.closest("svg").getBoundingClientRect(), inner = text.getBoundingClientRect();
+  return inner.left < outer.left - 0.5 || inner.right > outer.right + 0.5;
+}).map((text) => text.textContent)
+"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_numbers_of_millions_and_long_reasons_fit_into_the_page(shop: Shop, width: int) -> None:
+    with browser.tab(shop.driver, width) as driver:
+        enter(driver, shop, shop.reader, "#/study/large")
+        browser.wait(driver, lambda: bool(driver.find_elements(By.CSS_SELECTOR, "#reward svg")))
+        reasons = "return [...document.querySelectorAll('[data-filter=reason] option')].map((o) => o.value)"
+        browser.wait(
+            driver, lambda: "skipped: the request forbids exploring" in driver.execute_script(reasons)
+        )
+        texts = driver.execute_script(
+            "return [...document.querySelectorAll('#main svg text')].map((text) => text.textContent)"
+        )
+        assert any(len(text) > 9 and "000,000" in text for text in texts), texts
+        assert driver.execute_script(CUT_TEXTS) == []
+        assert is_as_wide_as_the_window(driver)
+
+
 def press(driver: Any, selector: str) -> dict[str, str]:
     """Presses what has the focus, by keyboard; the page may have drawn it anew meanwhile. Its data."""
     data: dict[str, str] = driver.execute_script(
@@ -120,6 +156,20 @@ def press(driver: Any, selector: str) -> dict[str, str]:
 def held(shop: Shop) -> int:
     count: int = shop.study.metrics()["held_out"]["decisions"]
     return count
+
+
+@pytest.mark.browser
+def test_lift_says_which_rewards_are_missing_and_what_to_do(shop: Shop) -> None:
+    with browser.tab(shop.driver) as driver:
+        enter(driver, shop, shop.reader, "#/study/pricing")
+        press(driver, "dl.figures button")
+        said = "return document.querySelector('#lift').textContent"
+        browser.wait(driver, lambda: bool(driver.execute_script(said)))
+        words = driver.execute_script(said)
+        assert "this study has no `wait`" in words
+        assert "0 where nothing came of it" in words
+        assert "% of those held out" in words
+        assert is_as_wide_as_the_window(driver)
 
 
 @pytest.mark.browser

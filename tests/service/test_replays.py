@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from infex.errors import InvalidBody, StoreFailed, UnderWay
-from infex.service.kept_answers import KeptAnswer
 from infex.service.replays import Replays
+from infex.study.kept_answers import KeptAnswer
 from tests.service.answer_tables import check_table
 from tests.service.running import CONTEXT, PRICING, running
 from tests.waiting import PATIENCE

@@ -134,6 +134,20 @@ def test_a_head_without_end_is_refused(tmp_path: Path, part: bytes) -> None:
         assert asked(url, "GET", "/healthz")[0] == 200
 
 
+@pytest.mark.parametrize("size", [32_000, 33_000, 70_000, 200_000])
+def test_a_head_larger_than_the_handbook_says_is_refused(tmp_path: Path, size: int) -> None:
+    """431 if it came whole; 400, or the connection is closed, if it did not come to its end before that."""
+    assert "Heads of 32 kB" in (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
+    line, rest = b"GET /healthz?", b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Long: "
+    with served(tmp_path) as url:
+        for in_line in (True, False):
+            filling = b"a" * (size - len(line) - len(rest) - 4)
+            parts = (line, filling, rest, b"\r\n\r\n") if in_line else (line, rest, filling, b"\r\n\r\n")
+            back = sent(url, b"".join(parts), half_close=False)
+            status = int(back.split()[1]) if back else 0
+            assert status in ({200} if size < 32_768 else {431, 400, 0}), back[:200]
+
+
 @pytest.mark.slow
 def test_what_was_acknowledged_survives_sixty_kills(tmp_path: Path) -> None:
     killed(tmp_path, 60, 16)

@@ -105,15 +105,17 @@ def test_what_passed_unlearnt_can_be_put_right(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_put_right_exactly_is_refused_and_changes_nothing(tmp_path: Path) -> None:
-    with shop(tmp_path) as study:
-        study.ask_many(["a", "b", "c"])
-        study.tell_many(["a", "b"], [1.0, 0.5])
+    joint = features.hybrid(features.interactions(np.eye(2), context_dim=3))
+    with shop(tmp_path, features=joint) as study:
+        for n in range(10):
+            study.ask(f"k{n}", context=[0.1 * n, 0.2, 0.1], offered=[n % 2])
+            study.tell(f"k{n}", 1.0)
         study.remove_arms([0])
         before = state_of(study)
-        with pytest.raises(NotKept, match="arms or features have changed since 'a' was decided"):
-            study.correct("a", 0.0)
+        with pytest.raises(NotKept, match="the arm of this decision was removed"):
+            study.correct("k2", 0.0)
         assert state_of(study) == before
-        study.tell("c", 1.0)
+        assert study.correct("k3", 0.0) == "corrected"
         assert replayed_state(study) == state_of(study)
 
 
@@ -238,3 +240,126 @@ def test_a_file_with_less_than_nothing_left_by_rounding_loads() -> None:
     assert found.figures == (0.0, 0.0, 0.0)
     with pytest.raises(DamagedFile, match="squares of rewards cannot be below 0"):
         scatter_kept([-0.1, 0.0, 0.0], 2.0)
+
+
+SETTINGS_OF_SHARED = {
+    "fixed arms": {"arms": ARMS},
+    "interactions": {"features": features.interactions(ARMS, context_dim=3)},
+}
+
+
+def rows_of(settings: dict[str, Any], arms: list[int], contexts: list[Any]) -> np.ndarray[Any, Any]:
+    """What each reward was learnt on, one regression for all arms: with the two features added later as 0."""
+    if "arms" in settings:
+        return np.array([[*ARMS[arm], 0.0, 0.0] for arm in arms])
+    rows = [
+        np.outer(ARMS[arm], [*context, 0.0, 0.0]).ravel() for arm, context in zip(arms, contexts, strict=True)
+    ]
+    return np.array(rows)
+
+
+def ridge(rows: np.ndarray[Any, Any], rewards: list[float]) -> np.ndarray[Any, Any]:
+    """Theta of a ridge regression with the penalty 1."""
+    theta: np.ndarray[Any, Any] = np.linalg.solve(np.eye(rows.shape[1]) + rows.T @ rows, rows.T @ rewards)
+    return theta
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", SETTINGS_OF_SHARED)
+@pytest.mark.parametrize("reopened", [False, True], ids=["live", "reopened"])
+def test_a_correction_after_arms_went_and_features_came_is_that_of_a_ridge_on_corrected_data(
+    tmp_path: Path, name: str, seed: int, reopened: bool
+) -> None:
+    settings, rng = SETTINGS_OF_SHARED[name], np.random.default_rng(seed)
+    contexts = [None if "arms" in settings else rng.uniform(-0.5, 0.5, 3).tolist() for _ in range(60)]
+    rewards = rng.uniform(-1.0, 1.0, 60).tolist()
+    study = shop(tmp_path, **settings)
+    arms = [study.ask(f"k{n}", context=each).arm for n, each in enumerate(contexts)]
+    study.tell_many([f"k{n}" for n in range(30)], rewards[:30])
+    study.remove_arms([0])
+    study.extend(2)
+    if reopened:  # from a snapshot, in which half of the decisions wait
+        study.close()
+        study = shop(tmp_path)
+    with study:
+        study.tell_many([f"k{n}" for n in range(30, 60)], rewards[30:])
+        for n in rng.choice(60, 12, replace=False).tolist():
+            rewards[n] = float(rng.uniform(-1.0, 1.0))
+            assert study.correct(f"k{n}", rewards[n]) == "corrected"
+        theta = ridge(rows_of(settings, arms, contexts), rewards)
+        if "arms" in settings:
+            asked, left = {}, np.array([[*row, 0.0, 0.0] for row in ARMS[1:]])
+        else:
+            context = rng.uniform(-0.4, 0.4, 5)
+            asked = {"context": context.tolist()}
+            left = np.array([np.outer(row, context).ravel() for row in ARMS[1:]])
+        found = study.estimates(**asked).estimate
+        np.testing.assert_allclose(found, left @ theta, rtol=1e-9, atol=1e-9)
+        assert replayed_state(study) == state_of(study)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_correction_where_each_arm_has_a_regression_changes_that_of_its_arm_alone(
+    tmp_path: Path, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    contexts = rng.uniform(-0.4, 0.4, (60, 3))
+    rewards = rng.uniform(-1.0, 1.0, 60).tolist()
+    with shop(tmp_path, features=features.disjoint(["tea", "juice", "wine"], context_dim=3)) as study:
+        labels = [
+            study.ask(f"k{n}", context=each, offered=[["tea", "juice", "wine"][n % 3]]).label
+            for n, each in enumerate(contexts.tolist())
+        ]
+        study.tell_many([f"k{n}" for n in range(60)], rewards)
+        study.remove_arms("juice")
+        study.add_arms("juice")  # another arm of the same name, of which nothing is known
+        study.extend(1)
+        for n in range(0, 60, 4):
+            rewards[n] = float(rng.uniform(-1.0, 1.0))
+            assert study.correct(f"k{n}", rewards[n]) == "corrected"
+        asked = rng.uniform(-0.4, 0.4, 4)
+        estimates = study.estimates(context=asked.tolist())
+        found = dict(zip(estimates.label.tolist(), estimates.estimate.tolist(), strict=True))
+        for label in ("tea", "wine"):
+            mine = [n for n in range(60) if labels[n] == label]
+            theta = ridge(np.c_[contexts[mine], np.zeros(len(mine))], [rewards[n] for n in mine])
+            assert found[label] == pytest.approx(asked @ theta, abs=1e-9)
+        assert found["juice"] == 0.0
+        assert replayed_state(study) == state_of(study)
+
+
+def test_a_reward_that_never_came_can_be_put_right_after_arms_went(tmp_path: Path) -> None:
+    clock = Clock()
+    maps = features.interactions(ARMS, context_dim=2)
+    with shop(tmp_path, clock=clock, features=maps, wait=10) as study:
+        decisions = [study.ask(f"k{n}", context=[0.5, 0.1 * n], offered=[n % 3]) for n in range(6)]
+        clock.now += 20
+        study.remove_arms([0])
+        for n in range(6):
+            study.correct(f"k{n}", 0.5)
+        rows = np.array([np.outer(ARMS[d.arm], [0.5, 0.1 * n]).ravel() for n, d in enumerate(decisions)])
+        theta = ridge(rows, [0.5] * 6)
+        found = study.estimates(context=[0.3, 0.4])
+        expected = [np.outer(row, [0.3, 0.4]).ravel() @ theta for row in ARMS[1:]]
+        np.testing.assert_allclose(found.estimate, expected, atol=1e-9)
+        assert found.pulls.tolist() == [2, 2]  # of the arms that are left
+        assert replayed_state(study) == state_of(study)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_bandit_takes_a_second_reward_after_arms_went_and_features_came(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    bandit = infex.Bandit(ARMS, POLICY, remembers=100)
+    decisions = [bandit.ask() for _ in range(50)]
+    rewards = rng.uniform(-1.0, 1.0, 50)
+    for decision, reward in zip(decisions, rewards, strict=True):
+        bandit.tell(decision, reward)
+    bandit.remove_arms([0])
+    bandit.extend(1)
+    for n in range(0, 50, 3):
+        rewards[n] = rng.uniform(-1.0, 1.0)
+        bandit.tell(decisions[n], rewards[n], again="replace")
+    rows = np.array([[*ARMS[decision.arm], 0.0] for decision in decisions])
+    theta = ridge(rows, rewards.tolist())
+    left = np.array([[*row, 0.0] for row in ARMS[1:]])
+    np.testing.assert_allclose(bandit.estimates().estimate, left @ theta, rtol=1e-9, atol=1e-9)

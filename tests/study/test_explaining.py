@@ -1,6 +1,7 @@
 """Why a decision was taken: recomputed from the journal, with every offer and every feature's share."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -97,3 +98,19 @@ def test_a_decision_that_was_not_so_is_not_proven(tmp_path: Path) -> None:
 
         assert explanation_of(study._desk.store, "forged", {}, "a").proven is True
         assert explanation_of(study._desk.store, "forged", {}, "b").proven is False
+
+
+def test_intervals_of_a_study_are_the_theorys_at_any_scale(tmp_path: Path) -> None:
+    """Nothing was told yet: the half length is |x| (noise sqrt(2 log(1/delta)) + bound)."""
+    policy = infex.Infex(infex.LinUCB(noise=3.0, bound=7.0, delta=0.1, scale=0.2), infex.every(2))
+    margin = pytest.approx(3.0 * math.sqrt(2 * math.log(10)) + 7.0, rel=1e-12)
+    with shop(tmp_path, policy=policy) as study:
+        for key in ("a", "b"):
+            decision = study.ask(key)
+            assert decision.high == -decision.low == margin
+        for decision in study.ask_many(["c", "d", "e"]):
+            assert decision.high == -decision.low == margin
+        why = study.explain("b")
+        assert why.proven
+        assert [offer.high for offer in why.offers] == [margin] * 3
+        assert [-offer.low for offer in why.offers] == [margin] * 3

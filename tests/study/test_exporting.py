@@ -1,13 +1,16 @@
 """A log that a study exports is one that infex reads."""
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import infex
-from infex.evaluation import read
+from infex.errors import NoSupport
+from infex.evaluation import Log, evaluate, evaluate_parts, logged, read, write
 from infex.study.exporting import export
-from tests.study.studies import ARMS, shop
+from tests.study.studies import ARMS, POLICY, shop
 
 
 @pytest.mark.parametrize("chooses", [False, True], ids=["all on offer", "some on offer"])
@@ -17,7 +20,7 @@ def test_an_export_is_read_as_a_log(tmp_path: Path, chooses: bool) -> None:
         decisions = [study.ask(f"k{n}", unit=f"u{n % 5}", **each) for n, each in enumerate(words)]
         study.tell_many([f"k{n}" for n in range(30)], [n % 2 for n in range(30)])
         study.flush()
-        assert export(study._desk.store, "shop", {}, tmp_path / "log.parquet") == 40
+        assert export(study._desk.store, "shop", {}, tmp_path / "log.parquet").rows == 40
     log = read(tmp_path / "log.parquet")
     assert log.arm.tolist() == [each.arm for each in decisions]
     assert log.explored is not None
@@ -28,3 +31,91 @@ def test_an_export_is_read_as_a_log(tmp_path: Path, chooses: bool) -> None:
     else:
         assert log.offered is None
     assert len(ARMS) == log.count
+
+
+def exported(folder: Path, **settings: Any) -> tuple[Log, dict[str, Any], dict[str, float]]:
+    """What a study with half of its units held out exports, its decisions and rewards by key."""
+    settings = {"policy": infex.Infex(infex.LinUCB(), infex.jittered(5, seed=1)), **settings}
+    decisions, rewards = {}, {}
+    rng = np.random.default_rng(3)
+    with shop(folder, holdout=0.5, rewards=(0.0, 1.0), **settings) as study:
+        for n in range(600):
+            key = f"k{n}"
+            decisions[key] = decision = study.ask(key, unit=f"u{n}", durable=False)
+            if n % 10:
+                rewards[key] = float(rng.random() < (0.2, 0.5, 0.8)[decision.arm])
+                study.tell(key, rewards[key], durable=False)
+        if "holdout_policy" not in settings:
+            study.forget("u7")
+            decisions.pop("k7"), rewards.pop("k7")
+        count = study.metrics()
+        study.flush()
+        written = export(study._desk.store, "shop", {}, folder / "log.parquet")
+        assert written.rows == count["decisions"] - count["states"]["erased"]
+        assert written.held_out == count["held_out"]["decisions"]
+    return read(folder / "log.parquet"), decisions, rewards
+
+
+@pytest.mark.parametrize("way", ["uniform", {"arm": 1}], ids=["uniform", "arm"])
+def test_an_export_has_the_decisions_of_those_held_out_and_says_so(tmp_path: Path, way: Any) -> None:
+    given = {} if way == "uniform" else {"holdout_policy": way}
+    log, decisions, rewards = exported(tmp_path, **given)
+    assert sorted(log.others["id"]) == sorted(decisions)
+    assert log.held_out is not None
+    assert log.probability is not None
+    assert log.greedy is not None
+    rows = zip(
+        log.others["id"].tolist(), log.held_out, log.arm, log.greedy, log.probability, log.reward, strict=True
+    )
+    for key, held, arm, greedy, probability, reward in rows:
+        decision = decisions[key]
+        assert held == (decision.reason == "held out")
+        assert (arm, greedy, probability) == (decision.arm, decision.greedy, decision.probability)
+        assert np.array_equal(reward, rewards.get(key, np.nan), equal_nan=True)
+    assert "held out" in str(log)
+    write(log, tmp_path / "again.parquet")
+    assert read(tmp_path / "again.parquet").held_out.tolist() == log.held_out.tolist()  # type: ignore[union-attr]
+
+
+def test_evaluation_judges_the_policy_by_its_own_rounds_and_others_by_those_held_out(tmp_path: Path) -> None:
+    log, decisions, rewards = exported(tmp_path)
+    own = [key for key in rewards if decisions[key].reason != "held out"]
+    held = [key for key in rewards if decisions[key].reason == "held out"]
+    assert log.held_out is not None
+    found = evaluate(log, {"now": logged, "b": 1}, way="model")
+    same = evaluate(log.take(~log.held_out), {"now": logged, "b": 1}, way="model")
+    assert (found["now"].value, found["b"].value) == (same["now"].value, same["b"].value)
+    assert f"{log.held_out.sum()} decisions for those held out are left out" in str(found)
+    alone = evaluate(log.take(log.held_out), {"now": logged, "b": 1}, way="weights")
+    assert alone["now"].value == pytest.approx(np.mean([rewards[key] for key in held]))
+    weighted = [3.0 * rewards[key] * (decisions[key].arm == 1) for key in held]  # each arm had 1 in 3
+    assert alone["b"].value == pytest.approx(np.mean(weighted))
+    parts = evaluate_parts([log.take(slice(0, 300)), log.take(slice(300, None))], {"b": 1})
+    assert parts["b"].model == pytest.approx(same["b"].value)
+    warm = infex.evaluation.bandit(log, POLICY)
+    assert (warm.t, int(warm.pulls.sum())) == (log.round[~log.held_out].max(), len(own))  # type: ignore[union-attr]
+
+
+def test_one_arm_that_those_held_out_got_for_sure_says_nothing_of_others(tmp_path: Path) -> None:
+    log, decisions, rewards = exported(tmp_path, holdout_policy={"arm": 1})
+    alone = log.take(log.held_out)
+    assert set(alone.probability.tolist()) == {1.0}  # type: ignore[union-attr]
+    held = [reward for key, reward in rewards.items() if decisions[key].reason == "held out"]
+    assert evaluate(alone, {"b": 1}, way="weights")["b"].value == pytest.approx(np.mean(held))
+    with pytest.raises(NoSupport):
+        evaluate(alone, {"c": 2}, way="weights")
+
+
+def test_arms_that_come_and_go_have_one_place_for_all_also_for_those_held_out(tmp_path: Path) -> None:
+    with shop(tmp_path, labels=["a", "b", "c"], holdout=0.5) as study:
+        decisions = {f"k{n}": study.ask(f"k{n}") for n in range(20)}
+        study.remove_arms("a")
+        study.add_arms([[0.8, 0.6]], ["d"])
+        decisions |= {f"m{n}": study.ask(f"m{n}") for n in range(20)}
+        study.flush()
+        assert export(study._desk.store, "shop", {}, tmp_path / "log.parquet").rows == 40
+    log = read(tmp_path / "log.parquet")
+    assert log.held_out is not None
+    assert 0 < log.held_out.sum() < 40
+    for key, arm in zip(log.others["id"].tolist(), log.arm.tolist(), strict=True):
+        assert log.label(arm) == decisions[key].label

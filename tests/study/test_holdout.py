@@ -11,6 +11,7 @@ import infex
 from infex import features
 from infex.errors import InvalidSetting
 from infex.study.study import Study
+from infex.study.verifying import verdict_of
 from tests.study.studies import ARMS, POLICY, Clock, replayed_state, shop, state_of
 
 BETTER = {"arms": ARMS, "labels": ["a", "b", "c"]}
@@ -34,7 +35,8 @@ def test_a_share_of_units_is_held_out_for_good(tmp_path: Path) -> None:
         assert held == {n for n in range(600) if n % 60 in units}
         assert 8 <= len(units) <= 30
         assert study.metrics()["held_out"]["decisions"] == len(held)
-        assert study.metrics()["decisions"] == 600 - len(held)  # they are no rounds
+        assert study.metrics()["decisions"] == sum(study.metrics()["states"].values()) == 600
+        assert study.metrics()["rounds"] == 600 - len(held)  # they are no rounds
         assert study.metrics()["exploration"]["done"] == (600 - len(held)) // 5
         arms = [decisions[f"k{n}"].arm for n in held]
         assert {decisions[f"k{n}"].probability for n in held} == {1 / 3}
@@ -81,9 +83,11 @@ def test_the_fixed_policy_may_be_one_arm_or_that_of_a_frozen_state(tmp_path: Pat
 
 
 def test_lift_is_the_difference_of_means_with_units_as_draws(tmp_path: Path) -> None:
-    with shop(tmp_path, holdout=0.3, **BETTER) as study:
+    clock = Clock()
+    with shop(tmp_path, clock=clock, wait="1 day", holdout=0.3, **BETTER) as study:
         decisions = fill(study, 400)
         study.correct("k1", 0.9)
+        clock.now += 86_401
         found = study.lift()
         sides: dict[bool, dict[str, list[float]]] = {True: {}, False: {}}
         for n in range(400):
@@ -136,3 +140,37 @@ def test_contexts_of_those_held_out(tmp_path: Path) -> None:
 def test_settings_of_a_holdout_are_checked(tmp_path: Path, wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidSetting):
         shop(tmp_path, **wrong)
+
+
+@pytest.mark.parametrize("way", ["uniform", "greedy", {"arm": "c"}], ids=["uniform", "greedy", "arm"])
+def test_the_decision_of_somebody_held_out_has_the_greedy_arm_and_the_estimate_of_the_model(
+    tmp_path: Path, way: Any
+) -> None:
+    with shop(tmp_path, holdout=0.5, holdout_policy=way, **BETTER) as study:
+        fill(study, 200)
+        for n in range(200, 240):
+            offers = study.estimates()
+            offered = ["b", "c"] if n % 2 else ["a", "b", "c"]
+            decision = study.ask(f"k{n}", unit=f"u{n}", offered=offered)
+            played = offers[decision.arm]
+            best = max(("abc".index(label) for label in offered), key=lambda arm: offers.estimate[arm])
+            assert decision.greedy == best
+            assert decision.estimate == pytest.approx(played.estimate, rel=1e-12)
+            assert (decision.low, decision.high) == pytest.approx((played.low, played.high), rel=1e-12)
+        held = {f"k{n}" for n in range(240) if study.ask(f"k{n}", **asked(n)).reason == "held out"}
+        decisions = {key: study.explain(key, prove=False).decision for key in held}
+        why = study.explain(max(held))
+        assert why.proven is True
+        assert [offer.label for offer in why.offers] == ["a", "b", "c"]
+        study.flush()
+        assert verdict_of(study._desk.store, "shop", {}).proven == 240
+    with shop(tmp_path) as study:  # from a snapshot
+        assert {key: study.ask(key, **asked(int(key[1:]))) for key in held} == decisions
+        assert replayed_state(study) == state_of(study)
+
+
+def asked(n: int) -> dict[str, Any]:
+    """What was asked under a key in the test above."""
+    if n < 200:
+        return {"unit": f"u{n % 60}"}
+    return {"unit": f"u{n}", "offered": ["b", "c"] if n % 2 else ["a", "b", "c"]}

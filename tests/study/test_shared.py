@@ -12,8 +12,10 @@ from typing import Any
 
 import psycopg
 import pytest
+from click.testing import CliRunner
 
 import infex
+from infex.cli.main import main
 from infex.errors import OtherSettings, StoreFailed, UnknownDecision
 from infex.study import desk
 from infex.study.study import Study
@@ -217,3 +219,14 @@ def test_a_batch_that_is_refused_leaves_nothing_and_keeps_what_was_done_beside_i
         with pytest.raises(UnknownDecision, match="row 1, 'unknown'"):
             study.tell_many([f"{done.index(True)}-0", "unknown"], [1.0, 1.0])
         assert study.state(f"{done.index(True)}-0") == "pending"
+
+
+def test_a_reward_is_corrected_from_the_command_line_while_others_have_the_study_open(url: str) -> None:
+    with opened(url, arms=ARMS, policy=POLICY) as study:
+        study.ask("a")
+        study.tell("a", 1.0)
+        found = CliRunner().invoke(
+            main, ["study", "correct", url, "shop", "a", "0.5"], catch_exceptions=False
+        )
+        assert found.exit_code == 0, found.output
+        assert study.explain("a").reward == 0.5

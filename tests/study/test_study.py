@@ -538,7 +538,7 @@ def test_metrics_are_plain_numbers(tmp_path: Path) -> None:
     assert found["exploration"]["done"] == 2
     assert found["reasons"] == {"greedy": 8, "scheduled": 2}
     day = found["days"]["2023-11-14"]
-    assert (day["decisions"], day["explored"], day["rewards"], day["mean_reward"]) == (10, 2, 4, 0.75)
+    assert (day["rounds"], day["explored"], day["rewards"], day["mean_reward"]) == (10, 2, 4, 0.75)
     assert day["calibration"] == 0.75  # nothing was known when they were decided
 
 
@@ -557,3 +557,21 @@ def test_a_snapshot_waits_until_most_entries_are_of_decisions_that_wait_no_more(
     assert not desks.is_time(enough - 1, 0, 0)
     assert not desks.is_time(21 * enough, 20 * enough, 0)  # a tenth of a long journal
     assert desks.is_time(23 * enough, 20 * enough, enough)
+
+
+def test_a_study_says_of_its_arms_and_explorations_what_a_bandit_says(tmp_path: Path) -> None:
+    table = features.table({"age": (20, 80)})
+    settings = {"features": features.disjoint(["tea", "juice"], context=table), "policy": POLICY, "seed": 7}
+    bandit = infex.Bandit(**settings)
+    with shop(tmp_path, **settings) as study:
+        for n in range(40):
+            context = {"age": 20 + n}
+            played = bandit.ask(context=context)
+            assert study.ask(f"k{n}", context=context).arm == played.arm
+            bandit.tell(played, 0.1 * (n % 7))
+            study.tell(f"k{n}", 0.1 * (n % 7))
+        asked = {"context": {"age": 33}}
+        assert study.estimates(**asked).tolist() == bandit.estimates(**asked).tolist()
+        assert study.intervals(0.9, **asked).tolist() == bandit.intervals(0.9, **asked).tolist()
+        assert study.exploration() == bandit.exploration()
+        assert study.exploration().done == 8

@@ -1,18 +1,21 @@
-"""Answers by their `Idempotency-Key`, on disk: in a file beside that of SQLite, or in a table of PostgreSQL.
+"""Answers of a service by their `Idempotency-Key`, on disk: in a file beside SQLite's, or in PostgreSQL.
 
-Not in the journal: an answer is no event of a study, and one may be thrown away after a week, which no entry
+They stand with the store, because erasing a unit erases the answers that tell of its decisions, too. They are
+not in the journal: an answer is no event of a study, and one may be thrown away after a week, which no entry
 may. Should it be lost, decisions and rewards are still known by their own keys.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, final
 
-from infex.service.kept_places import PostgresTables, SQLiteFile
+import msgspec
+
 from infex.study.addresses import sqlite_path
+from infex.study.kept_places import PostgresTables, SQLiteFile, truncate_log
 
 KEPT_SECONDS = 7 * 86_400
 SQLITE_TABLE = """
@@ -24,6 +27,15 @@ POSTGRES_TABLE = """
 create table if not exists infex_answers (place bytea primary key, digest bytea, answer bytea, at float8);
 create index if not exists infex_answers_by_age on infex_answers (at);
 """
+
+
+class _Keyed(msgspec.Struct):
+    """What is read of an answer: whose decision it tells of; "" where it tells of none."""
+
+    key: str = ""
+
+
+KEYS_DECODER = msgspec.json.Decoder(_Keyed | list[_Keyed])
 
 
 class KeptAnswer(NamedTuple):
@@ -43,8 +55,17 @@ class AnswerTable(Protocol):
     def put(self, answers: Sequence[KeptAnswer], now: float) -> None:
         """Keeps these; one that is there already stays as it is. Those of a week ago go."""
 
+    def erase(self, keys: Collection[str]) -> None:
+        """Takes out, on disk too, all answers that tell of decisions with these keys."""
+
     def close(self) -> None:
         """Lets go of the table."""
+
+
+def _tells_of(answer: bytes, keys: Collection[str]) -> bool:
+    """Does an answer tell of a decision with one of these keys?"""
+    read = KEYS_DECODER.decode(answer)
+    return any(each.key in keys for each in (read if isinstance(read, list) else [read]))
 
 
 def place_of(path: str, key: str) -> bytes:
@@ -55,7 +76,12 @@ def place_of(path: str, key: str) -> bytes:
 def answer_table(url: str) -> AnswerTable:
     """The table that belongs to the database at a URL."""
     path = sqlite_path(url)
-    return PostgresAnswers(url) if path is None else SQLiteAnswers(path.with_name(f"{path.name}.answers"))
+    return PostgresAnswers(url) if path is None else SQLiteAnswers(answers_path(path))
+
+
+def answers_path(database: Path) -> Path:
+    """The file of answers beside a database of SQLite."""
+    return database.with_name(f"{database.name}.answers")
 
 
 @final
@@ -80,6 +106,16 @@ class SQLiteAnswers:
             rows = [(*answer, now) for answer in answers]
             connection.executemany("insert or ignore into answers values (?, ?, ?, ?)", rows)
 
+    def erase(self, keys: Collection[str]) -> None:
+        if not self._file.is_there:
+            return
+        with self._file.using() as connection:
+            with connection:
+                kept = connection.execute("select place, answer from answers")
+                places = [(place,) for place, answer in kept if _tells_of(answer, keys)]
+                connection.executemany("delete from answers where place = ?", places)
+            truncate_log(connection)
+
 
 @final
 class PostgresAnswers:
@@ -101,5 +137,15 @@ class PostgresAnswers:
             with connection.transaction(), connection.cursor() as cursor:
                 cursor.execute("delete from infex_answers where at < %s", (now - KEPT_SECONDS,))
                 cursor.executemany(words, [(*answer, now) for answer in answers])
+
+        self._tables.run(work)
+
+    def erase(self, keys: Collection[str]) -> None:
+        def work(connection: Any) -> None:
+            with connection.transaction(), connection.cursor() as cursor:
+                kept = cursor.execute("select place, answer from infex_answers").fetchall()
+                places = [(place,) for place, answer in kept if _tells_of(bytes(answer), keys)]
+                cursor.executemany("delete from infex_answers where place = %s", places)
+            connection.execute("vacuum infex_answers")  # what was there goes out of the files too
 
         self._tables.run(work)

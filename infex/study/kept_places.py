@@ -11,6 +11,7 @@ from typing import Any, TypeVar, final
 import apsw
 
 from infex.errors import StoreFailed
+from infex.files import make_private
 
 Gives = TypeVar("Gives")
 PATIENCE_MILLISECONDS = 10_000
@@ -48,12 +49,20 @@ class SQLiteFile:
                 connection.close()
 
     def _opened(self) -> apsw.Connection:
+        make_private(self._path)
         connection = apsw.Connection(str(self._path))
         connection.set_busy_timeout(PATIENCE_MILLISECONDS)
         for setting in DURABLE_SETTINGS:
             connection.execute(f"pragma {setting}")
         connection.execute(self._tables)
         return connection
+
+
+def truncate_log(connection: apsw.Connection) -> None:
+    """Brings SQLite's write-ahead log into the file, all of it, and empties it."""
+    busy, _, _ = connection.execute("pragma wal_checkpoint(truncate)").get or (1, 0, 0)
+    if busy:
+        raise StoreFailed("a reader keeps the log from being emptied: try again when it is done")
 
 
 @final
