@@ -54,6 +54,8 @@ cdef class Base:
     cdef Settings settings
 
 
+cdef bint draws_uniform(const Settings *base) noexcept nogil
+cdef bint explores_at(const Settings *base, int64_t t, bitgen_t *rng) noexcept nogil
 cdef bitgen_t *bits_of(generator) except NULL
 cdef int64_t pick(const double *scores, int64_t K, bint random_ties, bitgen_t *rng) noexcept nogil
 cdef int64_t uniform_arm(int64_t count, bitgen_t *rng) noexcept nogil

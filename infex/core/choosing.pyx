@@ -153,27 +153,37 @@ cdef int64_t plain_arm(const Settings *base, State *s, bitgen_t *rng, bint *expl
     return pick(out, s.K, base.random_ties, rng)
 
 
+cdef bint draws_uniform(const Settings *base) noexcept nogil:
+    """Does it explore by uniform arms?"""
+    return base.kind == UNIFORM or base.kind == EPSILON_GREEDY
+
+
+cdef bint explores_at(const Settings *base, int64_t t, bitgen_t *rng) noexcept nogil:
+    """Does such a base explore in round t?"""
+    if base.kind == UNIFORM:
+        return True
+    return rng.next_double(rng.state) < (min(1.0, pow(<double>t, -1.0 / 3.0)) if base.rate < 0.0 else base.rate)
+
+
 cdef int64_t own_arm(const Settings *base, State *s, bint linked, double *notes, int64_t t, bitgen_t *rng,
                      bint *explored) noexcept nogil:
     """The arm of the base without what is wrapped around it."""
-    cdef double rate
     if base.kind == LINUCB:
         return optimistic_arm(base, s, linked, rng)
     if base.kind == LINTS or base.kind == LINTS_SPHERICAL:
         return sampled_arm(base, s, linked, rng)
-    if base.kind == UNIFORM:
-        return uniform_arm(s.K, rng)
+    if draws_uniform(base):
+        if explores_at(base, t, rng):
+            return uniform_arm(s.K, rng)
+        explored[0] = False
+        return greedy_arm(s, linked, base.random_ties, rng)
     if base.kind == ROUND_ROBIN:
         return (t - 1) % s.K
     if base.kind == RARELY_SWITCHING:
         return switching_arm(base, s, linked, notes, rng)
     if base.kind == UCB1 or base.kind == GAUSSIAN_TS or base.kind == PLAIN_HYBRID_TS:
         return plain_arm(base, s, rng, explored)
-    if base.kind == EPSILON_GREEDY:
-        rate = min(1.0, pow(<double>t, -1.0 / 3.0)) if base.rate < 0.0 else base.rate
-        if rng.next_double(rng.state) < rate:
-            return uniform_arm(s.K, rng)
-    elif base.kind == HYBRID_TS and rng.next_double(rng.state) < base.rate:
+    if base.kind == HYBRID_TS and rng.next_double(rng.state) < base.rate:
         return sampled_arm(base, s, linked, rng)
     explored[0] = False
     return greedy_arm(s, linked, base.random_ties, rng)

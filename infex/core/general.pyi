@@ -1,28 +1,13 @@
 from collections.abc import Sequence
-from enum import IntEnum
 
 import numpy as np
 
 from infex.arrays import Floats, Integers
 from infex.core.choosing import Base
 from infex.core.ridge import Ridge
+from infex.core.runs import Law, Outcome
 
-class Law(IntEnum):
-    SIGN = ...
-    BERNOULLI = ...
-    GAUSSIAN = ...
-    STUDENT = ...
-
-class GeneralRun:
-    regret_greedy: float
-    regret_exploring: float
-    explored: int
-    optimal: int
-    curve: Floats
-    counts: Integers
-    arms: Integers
-    rewards: Floats
-    losses: Floats
+class GeneralRun(Outcome):
     def __init__(
         self,
         ridge: Ridge,
@@ -61,5 +46,3 @@ class GeneralRun:
         blocks: Floats | None = None,
         pauses: Sequence[Integers] = (),
     ) -> None: ...
-    @property
-    def log_det_ratio(self) -> float: ...

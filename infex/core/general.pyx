@@ -9,11 +9,10 @@ import numpy as np
 
 from infex.errors import InvalidChoice, InvalidReward
 
-from libc.math cimport fabs, isfinite
+from libc.math cimport isfinite
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy
 from numpy.random cimport bitgen_t
-from numpy.random.c_distributions cimport random_standard_normal, random_standard_t
 
 from infex.core.choosing cimport (
     GREEDY_FIRST, HYBRID_TS, LINTS, LINTS_SPHERICAL, NOTES, RARELY_SWITCHING, READS_SCORES, READS_WIDTHS, Base,
@@ -23,18 +22,10 @@ from infex.core.estimators cimport Fit
 from infex.core.pending cimport Pending
 from infex.core.ridge cimport Ridge, State, absorb, estimates, larger, learn, log_det_ratio, product
 from infex.core.ridge cimport square_widths, upper, whole_sums
+from infex.core.runs cimport Law, Outcome, draw, set_gaps
 
 cdef extern from "<math.h>" nogil:
     double INFINITY
-
-cdef double TIE = 1e-12
-
-
-cpdef enum Law:
-    SIGN
-    BERNOULLI
-    GAUSSIAN
-    STUDENT
 
 
 cpdef enum ControlKind:
@@ -123,7 +114,7 @@ cdef class Learner:
             self.stale = False
 
 
-cdef class GeneralRun:
+cdef class GeneralRun(Outcome):
     """One run of a policy; `play` goes on with it.
 
     `ridge` has the fixed arms as columns; if `changing`, as many columns as there are arms in a round. `base` decides
@@ -141,25 +132,20 @@ cdef class GeneralRun:
     cdef Base base
     cdef Law law
     cdef double degrees
-    cdef bint changing, always, random_ties, own_clock, linked, late, steady, recorded, takes_notes
-    cdef int64_t d, K, horizon, mark, spacing, span, arrived, n_controls
+    cdef bint changing, always, random_ties, own_clock, linked, late, takes_notes
+    cdef int64_t d, K, spacing, span, arrived, n_controls
     cdef object _reward_rng, _rng
     cdef Control controls[MOST_CONTROLS]
     cdef int64_t done, owed, latest, held      # explorations: of all, to be made up for, and in `_recent`
     cdef double cost                           # their estimated loss
     cdef double[:, ::1] _recent                # rounds and losses of the latest
     cdef const double[::1] _noises
-    cdef const int64_t[::1] _checkpoints, _order, _due
-    cdef double[::1] _curve, _rewards, _losses, _gaps, _notes, _tentative, _x, _waiting_rewards, _waiting_weights
+    cdef const int64_t[::1] _order, _due
+    cdef double[::1] _gaps, _notes, _tentative, _x, _waiting_rewards, _waiting_weights
     cdef double[:, ::1] _waiting_x
-    cdef int64_t[::1] _counts, _arms, _waiting_arms
+    cdef int64_t[::1] _waiting_arms
     cdef uint8_t[::1] _waiting_explored
     cdef Pending pending, pending_apart, read_pending
-    cdef int64_t stretch_arm, stretch_length
-    cdef bint stretch_explored
-    cdef readonly double regret_greedy, regret_exploring
-    cdef readonly int64_t explored, optimal
-    cdef readonly object curve, counts, arms, rewards, losses
 
     def __cinit__(self, Ridge ridge not None, Base base not None, Law law, noises, reward_rng, rng,
                   int64_t horizon, checkpoints, *, bint changing=False, Ridge apart=None, bint own_clock=False,
@@ -170,25 +156,20 @@ cdef class GeneralRun:
         cdef Settings *settings = &base.settings
         if apart is not None and (apart is ridge or apart.state.K != K or apart.state.d != d):
             raise ValueError("apart must be another ridge over as many features and arms")
-        if horizon < 1 or span < 0 or spacing < 1:
-            raise ValueError(f"horizon, spacing and span must be at least 1, 1 and 0: {horizon}, {spacing}, {span}")
+        if span < 0 or spacing < 1:
+            raise ValueError(f"spacing and span must be at least 1 and 0, got {spacing} and {span}")
+        self._begin(K, horizon, checkpoints, record)
         self.late = delays is not None
         self.all = Learner(ridge, changing, fits[0], weights, self.late)
         self.apart = None if apart is None else Learner(apart, changing, fits[1], weights, self.late)
         self.reader = self.all if apart is None else self.apart
         self.base, self.law, self.degrees, self.linked, self.steady = base, law, degrees, linked, steady
         self.changing, self.always, self.random_ties, self.own_clock = changing, always, random_ties, own_clock
-        self.d, self.K, self.horizon, self.recorded = d, K, horizon, record
+        self.d, self.K = d, K
         self._reward_rng, self._rng = reward_rng, rng
         self._noises = np.array(noises, dtype=np.float64)
         if self._noises.shape[0] != K:
             raise ValueError(f"there must be {K} noises, got {len(noises)}")
-        self._checkpoints = np.array(checkpoints, dtype=np.int64)
-        self.curve, self.counts = np.zeros(self._checkpoints.shape[0]), np.zeros(K, dtype=np.int64)
-        rounds = horizon if record else 0
-        self.arms, self.rewards, self.losses = np.zeros(rounds, np.int64), np.zeros(rounds), np.zeros(rounds)
-        self._curve, self._counts, self._arms = self.curve, self.counts, self.arms
-        self._rewards, self._losses = self.rewards, self.losses
         self.takes_notes = settings.wrap == GREEDY_FIRST or settings.kind == RARELY_SWITCHING
         self._notes, self._tentative = np.zeros(NOTES + d), np.zeros(NOTES + d)
         self._gaps, self._x = np.zeros(K), np.zeros(d)
@@ -274,7 +255,7 @@ cdef class GeneralRun:
         for t in range(first, last + 1):
             if row < 0 or t > ends[row]:
                 row += 1
-                self._set_gaps(&means[row, 0])
+                set_gaps(&means[row, 0], self.K, &self._gaps[0])
             if self.changing:
                 s.columns = read.columns = &columns[t - first, 0, 0]
             due = self.always or (turn < turns and exploring[turn] == t)
@@ -312,16 +293,16 @@ cdef class GeneralRun:
                         f"no arm has a finite score in round {t}: are the settings of the policy too large, or "
                         "is the penalty too small?"
                     )
-            reward = self._draw(means[row, arm], self._noises[arm], reward_rng)
+            reward = draw(self.law, means[row, arm], self._noises[arm], self.degrees, reward_rng)
             if not isfinite(reward):
                 with gil:
                     raise InvalidReward(
                         f"the law of rewards must give a finite number; in round {t} it gave {reward}"
                     )
-            self._enter(t, arm, explores, reward)
+            self.note(t, arm, reward, self._gaps[arm])
+            self.enter(t, arm, explores, self._gaps[arm], 1)
             self._learn(t, arm, explores, reward, scored)
-        if self.steady:
-            self._close_stretch()
+        self.close()
         return 0
 
     # What decides
@@ -467,54 +448,6 @@ cdef class GeneralRun:
         return cost
 
     # What happens
-
-    cdef void _set_gaps(self, const double *means) noexcept nogil:
-        """What each mean falls short of the best, nothing within rounding."""
-        cdef double top = means[0], slack
-        cdef int64_t k
-        for k in range(self.K):
-            top = larger(top, means[k])
-        slack = TIE * (1.0 + fabs(top))
-        for k in range(self.K):
-            self._gaps[k] = 0.0 if top - means[k] <= slack else top - means[k]
-
-    cdef double _draw(self, double mean, double noise, bitgen_t *rng) noexcept nogil:
-        if self.law == GAUSSIAN:
-            return mean + noise * random_standard_normal(rng)
-        if self.law == STUDENT:
-            return mean + noise * random_standard_t(rng, self.degrees)
-        if self.law == BERNOULLI:
-            return 1.0 if rng.next_double(rng.state) < mean else 0.0
-        return 1.0 if rng.next_double(rng.state) < (1.0 + mean) / 2.0 else -1.0
-
-    cdef void _enter(self, int64_t t, int64_t arm, bint explores, double reward) noexcept nogil:
-        """Counts a round, and its regret."""
-        if self.recorded:
-            self._arms[t - 1], self._rewards[t - 1], self._losses[t - 1] = arm, reward, self._gaps[arm]
-        if arm != self.stretch_arm or explores != self.stretch_explored or not self.steady:
-            self._close_stretch()
-            self.stretch_arm, self.stretch_explored = arm, explores
-        self.stretch_length += 1
-        if not self.steady:
-            self._close_stretch()
-        while self.mark < self._checkpoints.shape[0] and self._checkpoints[self.mark] < t:
-            self.mark += 1
-        if self.mark < self._checkpoints.shape[0] and self._checkpoints[self.mark] == t:
-            self._close_stretch()
-            self._curve[self.mark] = self.regret_greedy + self.regret_exploring
-
-    cdef void _close_stretch(self) noexcept nogil:
-        cdef double gap = self._gaps[self.stretch_arm]
-        cdef int64_t rounds = self.stretch_length
-        self._counts[self.stretch_arm] += rounds
-        if self.stretch_explored:
-            self.regret_exploring += rounds * gap
-            self.explored += rounds
-        else:
-            self.regret_greedy += rounds * gap
-        if gap == 0.0:
-            self.optimal += rounds
-        self.stretch_length = 0
 
     cdef int _learn(self, int64_t t, int64_t arm, bint explores, double reward, bint scored) except -1 nogil:
         """Learns from the reward, or, where rewards come late, from those that are due."""

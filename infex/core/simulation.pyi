@@ -1,25 +1,11 @@
-from enum import IntEnum
-
 import numpy as np
 
 from infex.arrays import Floats, Integers
 from infex.core.choosing import Base
 from infex.core.ridge import Ridge
+from infex.core.runs import Law, Outcome
 
-class Law(IntEnum):
-    SIGN = ...
-    BERNOULLI = ...
-    GAUSSIAN = ...
-
-class FixedArmsRun:
-    regret_greedy: float
-    regret_exploring: float
-    explored: int
-    optimal: int
-    curve: Floats
-    counts: Integers
-    arms: Integers
-    rewards: Floats
+class FixedArmsRun(Outcome):
     def __init__(
         self,
         ridge: Ridge,
@@ -39,5 +25,3 @@ class FixedArmsRun:
         record: bool = False,
     ) -> None: ...
     def play(self, last: int, exploring: Integers) -> None: ...
-    @property
-    def log_det_ratio(self) -> float: ...

@@ -10,57 +10,30 @@ from infex.errors import InvalidChoice
 
 from libc.stdint cimport int64_t
 from numpy.random cimport bitgen_t
-from numpy.random.c_distributions cimport random_standard_normal
 
 from infex.core.choosing cimport Base, bits_of, choose, greedy_arm
-from infex.core.ridge cimport Ridge, State, close_run, greedy_interval, is_long, learn, log_det_ratio, pull
+from infex.core.ridge cimport Ridge, State, close_run, greedy_interval, is_long, learn, log_det_ratio
+from infex.core.runs cimport Law, Outcome, draw
 
 
-cpdef enum Law:
-    SIGN
-    BERNOULLI
-    GAUSSIAN
-
-
-cdef inline double draw(Law law, double mean, double noise, bitgen_t *rng) noexcept nogil:
-    """A reward of an arm of that mean."""
-    if law == GAUSSIAN:
-        return mean + noise * random_standard_normal(rng)
-    if law == BERNOULLI:
-        return 1.0 if rng.next_double(rng.state) < mean else 0.0
-    return 1.0 if rng.next_double(rng.state) < (1.0 + mean) / 2.0 else -1.0
-
-
-cdef struct Stretch:  # equal rounds in a row, whose regret is added at once
-    int64_t arm, length
-    bint explored
-
-
-cdef class FixedArmsRun:
+cdef class FixedArmsRun(Outcome):
     """One run of a base over fixed arms; `play` goes on with it.
 
     `ridge` learns from all rounds. With `own`, a ridge of its own data, the base reads and counts its own
     rounds alone. `means` and `gaps` are those of the arms, and `law` draws a reward of a mean, with `noise` if
     it is Gaussian. With `always` the base decides in every round, and says which of them explore. Rewards are
     drawn from `reward_rng`, what the policy draws from `rng`. `checkpoints` are rising rounds whose regret
-    `curve` gets; with `record`, `arms` and `rewards` of all rounds up to `horizon` are kept.
+    `curve` gets; with `record` all rounds up to `horizon` are kept.
     """
 
     cdef Ridge ridge, own
     cdef Base base
     cdef Law law
     cdef double noise
-    cdef bint always, random_ties, recorded
+    cdef bint always, random_ties
     cdef object _reward_rng, _rng
     cdef const double[::1] _means, _gaps
-    cdef const int64_t[::1] _checkpoints
-    cdef double[::1] _curve, _rewards
-    cdef int64_t[::1] _counts, _arms
-    cdef int64_t t, horizon, mark
-    cdef Stretch stretch
-    cdef readonly double regret_greedy, regret_exploring
-    cdef readonly int64_t explored, optimal
-    cdef readonly object curve, counts, arms, rewards
+    cdef int64_t t
 
     def __cinit__(self, Ridge ridge not None, Base base not None, means, gaps, Law law, double noise,
                   reward_rng, rng, int64_t horizon, checkpoints, *, Ridge own=None, bint always=False,
@@ -69,19 +42,12 @@ cdef class FixedArmsRun:
         if own is not None and (own.state.K != K or own is ridge):
             raise ValueError("own must be another ridge over the same arms")
         self.ridge, self.own, self.base, self.law, self.noise = ridge, own, base, law, noise
-        self.always, self.random_ties, self.recorded = always, random_ties, record
-        self._reward_rng, self._rng, self.horizon, self.t, self.mark = reward_rng, rng, horizon, 1, 0
+        self._begin(K, horizon, checkpoints, record)
+        self.always, self.random_ties, self._reward_rng, self._rng, self.t = always, random_ties, reward_rng, rng, 1
         self._means = np.array(means, dtype=np.float64)
         self._gaps = np.array(gaps, dtype=np.float64)
-        self._checkpoints = np.array(checkpoints, dtype=np.int64)
         if self._means.shape[0] != K or self._gaps.shape[0] != K:
             raise ValueError(f"there must be {K} means and gaps, got {len(means)} and {len(gaps)}")
-        if horizon < 1:
-            raise ValueError(f"horizon must be at least 1, got {horizon}")
-        self.curve, self.counts = np.zeros(self._checkpoints.shape[0]), np.zeros(K, dtype=np.int64)
-        self.arms = np.zeros(horizon if record else 0, dtype=np.int64)
-        self.rewards = np.zeros(horizon if record else 0)
-        self._curve, self._counts, self._arms, self._rewards = self.curve, self.counts, self.arms, self.rewards
 
     def play(self, int64_t last, const int64_t[::1] exploring):
         """Plays the rounds up to `last`; `exploring` are those among them in which the base decides."""
@@ -108,15 +74,14 @@ cdef class FixedArmsRun:
         cdef State *s = &self.ridge.state
         cdef State *read = s
         cdef int64_t t = self.t, turn = 0, kept = -1, clock, arm, first, pause, last
-        cdef int64_t turns = exploring.shape[0], marks = self._checkpoints.shape[0]
+        cdef int64_t turns = exploring.shape[0], marks = self.checkpoints.shape[0]
         cdef double low = 0.0, high = 0.0, reward, mean  # the interval of phi in which arm `kept` stays greedy
         cdef bint explores, own = self.own is not None
         if own:
             read = &self.own.state
-        self.stretch.length = 0
         clock = self.explored
         while t <= end:
-            pause = min(self._checkpoints[self.mark], end) if self.mark < marks else end
+            pause = min(self.checkpoints[self.mark], end) if self.mark < marks else end
             explores = self.always or (turn < turns and exploring[turn] == t)
             if explores:
                 turn += 1
@@ -133,15 +98,13 @@ cdef class FixedArmsRun:
                 self.t = t
                 return t
             mean = self._means[arm]
-            reward = draw(self.law, mean, self.noise, reward_rng)
+            reward = draw(self.law, mean, self.noise, 0.0, reward_rng)
             if arm != s.run.arm:
                 kept = -1
             learn(s, arm, reward)
             if explores and own:
                 learn(read, arm, reward)
-            if self.recorded:
-                self._arms[t - 1] = arm
-                self._rewards[t - 1] = reward
+            self.note(t, arm, reward, self._gaps[arm])
             first = t
             t += 1
             if s.run.arm != arm:
@@ -154,15 +117,8 @@ cdef class FixedArmsRun:
                 if is_long(s.run.pulls, s.run.q):
                     close_run(s)
                     kept = -1
-            if arm != self.stretch.arm or explores != self.stretch.explored:
-                self._close_stretch()
-                self.stretch.arm, self.stretch.explored = arm, explores
-            self.stretch.length += t - first
-            if self.mark < marks and t > self._checkpoints[self.mark]:
-                self._close_stretch()
-                self._curve[self.mark] = self.regret_greedy + self.regret_exploring
-                self.mark += 1
-        self._close_stretch()
+            self.enter(t - 1, arm, explores, self._gaps[arm], t - first)
+        self.close()
         self.t = t
         return 0
 
@@ -176,28 +132,13 @@ cdef class FixedArmsRun:
         cdef double n = s.run.pulls, total = s.run.rewards, phi = s.run.phi, psi = s.run.psi
         cdef double q = s.run.q, start = s.run.start, reward, grown
         while t <= last and low < phi < high and not is_long(n, q):
-            reward = draw(self.law, mean, self.noise, rng)
+            reward = draw(self.law, mean, self.noise, 0.0, rng)
             n += 1.0
             total += reward
             grown = 1.0 + n * q
             phi, psi = (total - n * start) / grown, n / grown
             if self.recorded:
-                self._arms[t - 1] = <int64_t>s.run.arm
-                self._rewards[t - 1] = reward
+                self.note(t, <int64_t>s.run.arm, reward, self._gaps[<int64_t>s.run.arm])
             t += 1
         s.run.pulls, s.run.rewards, s.run.phi, s.run.psi = n, total, phi, psi
         return t
-
-    cdef inline void _close_stretch(self) noexcept nogil:
-        """Adds the rounds under way to counts and regret."""
-        cdef double gap = self._gaps[self.stretch.arm]
-        cdef int64_t rounds = self.stretch.length
-        self._counts[self.stretch.arm] += rounds
-        if self.stretch.explored:
-            self.regret_exploring += rounds * gap
-            self.explored += rounds
-        else:
-            self.regret_greedy += rounds * gap
-        if gap == 0.0:
-            self.optimal += rounds
-        self.stretch.length = 0

@@ -18,7 +18,6 @@ from infex.environments.offer_sets import OfferSets
 from infex.environments.reward_laws import RewardLaw, Rewards, reward_law
 from infex.environments.truths import Link, Stretch, Unrefined, linked
 from infex.errors import InvalidArms, InvalidSetting
-from infex.kernels.context_runs import means_in_contexts
 from infex.kernels.drawing import draw_arms
 from infex.streams import stream
 
@@ -121,10 +120,10 @@ class ContextualInstance(Unrefined):
 
     def stretches(self, seed: int, horizon: int) -> Iterator[Stretch]:
         """All rounds, some at a time, with their contexts and means."""
-        columns = np.ascontiguousarray(self.thetas.T)
         for first, contexts in self.rounds(seed, horizon):
-            means = np.empty((len(contexts), self.count))
-            means_in_contexts(columns, contexts, means)
+            means = np.zeros((len(contexts), self.count))
+            for feature, shares in zip(contexts.T, self.thetas.T, strict=True):
+                means += feature[:, None] * shares  # in this order on every machine
             means = linked(means, self.link)
             self.law.refuse(means)
             last = first + len(contexts) - 1

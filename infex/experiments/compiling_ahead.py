@@ -13,7 +13,6 @@ from infex.environments.named import Nature
 from infex.linear.estimating import Estimator
 from infex.policies import UCB1, Infex, LinUCB, Policy, guarded
 from infex.schedules import every
-from infex.simulation.contextual_plays import compile_contexts
 from infex.simulation.lasso_plays import compile_sparse
 from infex.simulation.ols_runs import compile_forced
 from infex.simulation.opened import compile_open
@@ -61,7 +60,6 @@ def _estimators() -> None:
 
 SIMULATIONS: dict[str, Step] = {
     "problems of every kind": compile_open,
-    "contexts, with a regression for each arm": compile_contexts,
     "plain arms, notes and controls": _stateful,
     "estimators": _estimators,
     "OLSBandit": compile_forced,

@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from infex.arrays import Floats
-from infex.core.choosing import Base, Kind
+from infex.core.choosing import Base, Kind, Reads, Wrap
 from infex.core.ridge import Ridge
-from infex.core.simulation import FixedArmsRun, Law
-from infex.kernels import bases, rewards
+from infex.core.runs import Law, Outcome
+from infex.core.simulation import FixedArmsRun
+from infex.environments import Instance
+from infex.kernels import bases
 from infex.linear.regression import checked_penalty
+from infex.policies.form import Form
 from infex.simulation.course import Course
 from infex.simulation.run import Run, log_spaced
 from infex.simulation.terms import RunTerms
@@ -27,9 +30,13 @@ KINDS = {
     bases.LINUCB: Kind.LINUCB,
     bases.LINTS: Kind.LINTS,
     bases.LINTS_SPHERICAL: Kind.LINTS_SPHERICAL,
+    bases.ROBIN: Kind.ROUND_ROBIN,
     bases.HYBRID: Kind.HYBRID_TS,
+    bases.PLAIN_UCB: Kind.UCB1,
+    bases.GAUSSIAN_TS: Kind.GAUSSIAN_TS,
+    bases.PLAIN_HYBRID: Kind.PLAIN_HYBRID_TS,
+    bases.SWITCHING: Kind.RARELY_SWITCHING,
 }
-LAWS = {rewards.SIGN: Law.SIGN, rewards.BERNOULLI: Law.BERNOULLI, rewards.GAUSSIAN: Law.GAUSSIAN}
 
 
 def play_batch(
@@ -46,28 +53,16 @@ def play_fixed(
     instance: Any, seed: int, terms: RunTerms, course: Course, learnt: Floats | None = None
 ) -> Run:
     """One run."""
-    form, base = course.form, course.form.base
-    penalty, always, reads = (
-        checked_penalty(terms.penalty),
-        form.schedule is None,
-        base.reads != bases.READS_NOTHING,
-    )
+    form, base = course.form, base_of(course.form)
+    penalty, always = checked_penalty(terms.penalty), form.schedule is None
+    reads = read_of(form) != Reads.READS_NOTHING
     begun = time.perf_counter()
     run = FixedArmsRun(
         Ridge(instance.arms.T, penalty, learnt, scored=reads or not always),
-        Base(
-            KINDS[base.kind],
-            noise=base.noise,
-            bound=base.bound,
-            delta=base.delta,
-            scale=base.scale,
-            bonus=base.bonus,
-            rate=base.rate,
-            random_ties=base.random_ties,
-        ),
+        base,
         instance.means,
         instance.gaps,
-        LAWS[instance.law.kind],
+        Law(instance.law.kind),
         instance.noise,
         instance.draws(seed),
         stream(seed, "policy", terms.label, instance.key),
@@ -81,6 +76,38 @@ def play_fixed(
     for t in range(1, terms.horizon + 1, CHUNK):
         last = min(t + CHUNK - 1, terms.horizon)
         run.play(last, course.exploring(t, last))
+    return run_of(run, instance, seed, terms, time.perf_counter() - begun)
+
+
+def base_of(form: Form) -> Base:
+    """The base of a policy, as the core takes it."""
+    base, wrap = form.base, form.wrap
+    return Base(
+        KINDS[base.kind],
+        read_of(form),
+        noise=base.noise,
+        bound=base.bound,
+        delta=base.delta,
+        scale=base.scale,
+        bonus=base.bonus,
+        rate=base.rate,
+        random_ties=base.random_ties,
+        wrap=Wrap(wrap.kind),
+        first=wrap.first,
+        second=wrap.second,
+        wrap_random_ties=wrap.random_ties,
+    )
+
+
+def read_of(form: Form) -> Reads:
+    """What the base reads of the arms, with what is wrapped around it."""
+    reads = Reads(form.base.reads)
+    greedy = form.wrap.kind in (Wrap.GREEDY_FIRST, Wrap.COMMITS)
+    return max(reads, Reads.READS_SCORES) if greedy else reads
+
+
+def run_of(run: Outcome, instance: Instance, seed: int, terms: RunTerms, seconds: float) -> Run:
+    """What a loop of the core has played."""
     return Run(
         instance=instance,
         policy=terms.policy,
@@ -90,11 +117,11 @@ def play_fixed(
         regret_greedy=run.regret_greedy,
         explored=run.explored,
         optimal=run.optimal,
-        seconds=time.perf_counter() - begun,
+        seconds=seconds,
         volume=run.log_det_ratio,
         counts=run.counts,
         points=(log_spaced(terms.horizon), run.curve),
         arms=run.arms if terms.record else None,
         rewards=run.rewards if terms.record else None,
-        losses=instance.gaps[run.arms] if terms.record else None,
+        losses=run.losses if terms.record else None,
     )

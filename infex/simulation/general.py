@@ -9,29 +9,24 @@ from typing import Any
 import numpy as np
 
 from infex.arrays import Floats
-from infex.core.choosing import Base, Kind, Reads, Wrap
-from infex.core.general import GeneralRun, Law
+from infex.core.choosing import Reads
+from infex.core.general import GeneralRun
 from infex.core.ridge import Ridge
+from infex.core.runs import Law
 from infex.environments import Instance, LinearInstance, Stretch
 from infex.environments.lateness import checked_late
 from infex.environments.reward_laws import RewardSource
-from infex.kernels import bases, choosing, rewards
+from infex.kernels import bases, rewards
 from infex.linear.regression import checked_penalty
-from infex.policies.form import ControlsForm, Form
+from infex.policies.form import ControlsForm
 from infex.simulation import batch
+from infex.simulation.batch import KINDS, base_of, read_of, run_of
 from infex.simulation.course import Course, exploring_rounds
 from infex.simulation.run import Run, log_spaced
 from infex.simulation.terms import RunTerms
 from infex.streams import stream
 
 NO_CONTROLS = ControlsForm((), 1, 0)
-KINDS = batch.KINDS | {
-    bases.ROBIN: Kind.ROUND_ROBIN,
-    bases.PLAIN_UCB: Kind.UCB1,
-    bases.GAUSSIAN_TS: Kind.GAUSSIAN_TS,
-    bases.PLAIN_HYBRID: Kind.PLAIN_HYBRID_TS,
-    bases.SWITCHING: Kind.RARELY_SWITCHING,
-}
 READ_PULLS = (bases.PLAIN_UCB, bases.GAUSSIAN_TS, bases.PLAIN_HYBRID)
 
 
@@ -61,21 +56,7 @@ def play_general(
     begun = time.perf_counter()
     run = GeneralRun(
         Ridge(columns, penalty, learnt, scored),
-        Base(
-            KINDS[form.base.kind],
-            reads,
-            noise=form.base.noise,
-            bound=form.base.bound,
-            delta=form.base.delta,
-            scale=form.base.scale,
-            bonus=form.base.bonus,
-            rate=form.base.rate,
-            random_ties=form.base.random_ties,
-            wrap=Wrap(form.wrap.kind),
-            first=form.wrap.first,
-            second=form.wrap.second,
-            wrap_random_ties=form.wrap.random_ties,
-        ),
+        base_of(form),
         Law(instance.law.kind),
         instance.law.noises,
         RewardSource(instance.law, seed, instance.key).generator,
@@ -99,30 +80,7 @@ def play_general(
     for first, last, ends, means, blocks in stretches(instance, seed, terms.horizon):
         pauses = [exploring_rounds(row.pauses, first, last) for row in controls.rows]
         run.play(first, last, course.exploring(first, last), ends, means, blocks, pauses)
-    return Run(
-        instance=instance,
-        policy=terms.policy,
-        horizon=terms.horizon,
-        seed=seed,
-        regret_exploring=run.regret_exploring,
-        regret_greedy=run.regret_greedy,
-        explored=run.explored,
-        optimal=run.optimal,
-        seconds=time.perf_counter() - begun,
-        volume=run.log_det_ratio,
-        counts=run.counts,
-        points=(log_spaced(terms.horizon), run.curve),
-        arms=run.arms if terms.record else None,
-        rewards=run.rewards if terms.record else None,
-        losses=run.losses if terms.record else None,
-    )
-
-
-def read_of(form: Form) -> Reads:
-    """What the base reads of the arms, with what is wrapped around it."""
-    reads = Reads(form.base.reads)
-    greedy = form.wrap.kind in (choosing.GREEDY_FIRST, choosing.COMMITS)
-    return max(reads, Reads.READS_SCORES) if greedy else reads
+    return run_of(run, instance, seed, terms, time.perf_counter() - begun)
 
 
 def is_steady(instance: Instance) -> bool:

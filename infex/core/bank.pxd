@@ -1,0 +1,30 @@
+"""K ridge regressions of c features each, one for each arm, which share nothing but the context.
+
+Contexts differ from reward to reward, so no run is ever under way: a reward costs O(c^2) in one ridge, and the
+others are not touched. `wide` is theta and M turned, so that loops over arms run along memory: a row of K for each
+number of theta, and then for each of the lower triangle of M, row by row.
+"""
+
+from libc.stdint cimport int64_t
+
+from infex.core.ridge cimport Run, State
+
+
+cdef class RidgeBank:
+    cdef State state        # of the ridge that learns, by `point_to`
+    cdef int64_t K, c
+    cdef readonly object sums, solved, runs, counts
+    cdef object _rooms
+    cdef double *all_sums   # (K, 2, c + 1, c)
+    cdef double *all_solved # (K, c + 1, c)
+    cdef Run *all_runs      # (K,)
+    cdef double *wide       # (c + c (c + 1)/2, K)
+    cdef double *scores     # (K,): x'theta_k
+    cdef double *widths     # (K,): |x| in V_k^-1
+    cdef double *work       # (K,), room
+    cdef State *point_to(self, int64_t arm) noexcept nogil
+    cdef void _turn(self, int64_t arm) noexcept nogil
+    cdef void learn(self, int64_t arm, const double *x, double reward, double weight) noexcept nogil
+    cdef void score(self, const double *x) noexcept nogil
+    cdef void widen(self, const double *x) noexcept nogil
+    cdef void perturb(self, const double *x, const double *directions, const double *radii) noexcept nogil

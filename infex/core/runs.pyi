@@ -1,0 +1,22 @@
+from enum import IntEnum
+
+from infex.arrays import Floats, Integers
+
+class Law(IntEnum):
+    SIGN = ...
+    BERNOULLI = ...
+    GAUSSIAN = ...
+    STUDENT = ...
+
+class Outcome:
+    regret_greedy: float
+    regret_exploring: float
+    explored: int
+    optimal: int
+    curve: Floats
+    counts: Integers
+    arms: Integers
+    rewards: Floats
+    losses: Floats
+    @property
+    def log_det_ratio(self) -> float: ...

@@ -1,0 +1,74 @@
+"""What all loops of whole runs share: laws of rewards, and what a run leaves behind."""
+
+import numpy as np
+
+from libc.math cimport fabs
+
+
+cdef class Outcome:
+    """What a run leaves: regret and where it came from, explorations, how often each arm was played.
+
+    `curve` is the regret at the `checkpoints`, which rise. With `record`, `arms`, `rewards` and `losses` are those of
+    every round up to the `horizon`.
+    """
+
+    def __cinit__(self):
+        self.steady = True
+
+    def _begin(self, int64_t arms, int64_t horizon, checkpoints, bint record):
+        if horizon < 1:
+            raise ValueError(f"horizon must be at least 1, got {horizon}")
+        self.checkpoints = np.array(checkpoints, dtype=np.int64)
+        self.horizon, self.recorded = horizon, record
+        rounds = horizon if record else 0
+        self.curve, self.counts = np.zeros(self.checkpoints.shape[0]), np.zeros(arms, dtype=np.int64)
+        self.arms, self.rewards, self.losses = np.zeros(rounds, np.int64), np.zeros(rounds), np.zeros(rounds)
+        self._curve, self._counts, self._arms = self.curve, self.counts, self.arms
+        self._rewards, self._losses = self.rewards, self.losses
+
+    cdef void note(self, int64_t t, int64_t arm, double reward, double gap) noexcept nogil:
+        """Keeps a round, if rounds are recorded."""
+        if self.recorded:
+            self._arms[t - 1], self._rewards[t - 1], self._losses[t - 1] = arm, reward, gap
+
+    cdef void enter(self, int64_t t, int64_t arm, bint explores, double gap, int64_t rounds) noexcept nogil:
+        """Counts so many rounds of one arm, the last of which is round t."""
+        cdef int64_t marks = self.checkpoints.shape[0]
+        if arm != self.arm or explores != self.explores or not self.steady:
+            self.close()
+            self.arm, self.explores = arm, explores
+        self.gap = gap
+        self.rounds += rounds
+        if not self.steady:
+            self.close()
+        while self.mark < marks and self.checkpoints[self.mark] < t:
+            self.mark += 1
+        if self.mark < marks and self.checkpoints[self.mark] == t:
+            self.close()
+            self._curve[self.mark] = self.regret_greedy + self.regret_exploring
+            self.mark += 1
+
+    cdef void close(self) noexcept nogil:
+        """Adds the rounds under way to counts and regret."""
+        if self.rounds == 0:
+            return
+        self._counts[self.arm] += self.rounds
+        if self.explores:
+            self.regret_exploring += self.rounds * self.gap
+            self.explored += self.rounds
+        else:
+            self.regret_greedy += self.rounds * self.gap
+        if self.gap == 0.0:
+            self.optimal += self.rounds
+        self.rounds = 0
+
+
+cdef void set_gaps(const double *means, int64_t K, double *gaps) noexcept nogil:
+    """What each mean falls short of the best: nothing within rounding."""
+    cdef double top = means[0], slack
+    cdef int64_t k
+    for k in range(K):
+        top = means[k] if means[k] > top else top
+    slack = 1e-12 * (1.0 + fabs(top))
+    for k in range(K):
+        gaps[k] = 0.0 if top - means[k] <= slack else top - means[k]
