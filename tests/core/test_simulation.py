@@ -11,7 +11,8 @@ import infex
 from infex import environments
 from infex.core.choosing import Base, Kind
 from infex.core.ridge import Ridge
-from infex.core.simulation import FixedArmsRun, Law
+from infex.core.runs import Law
+from infex.core.simulation import FixedArmsRun
 from infex.policies.settling import settled
 from infex.simulation.batch import play_batch
 from infex.simulation.course import course_of
