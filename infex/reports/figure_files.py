@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 DRAWN_BY = "drawn by infex"  # a figure that says so is ours to replace
 FIGURE_DPI = 150
 SVG_SALT = "infex"  # without it, the ids in an SVG are random
+FONT_SETTINGS: dict[str, Any] = {"pdf.fonttype": 42, "ps.fonttype": 42}  # TrueType: publishers refuse Type 3
+FILE_SETTINGS = FONT_SETTINGS | {"svg.hashsalt": SVG_SALT}
 FORMATS: dict[str, dict[str, Any]] = {  # what a file says of itself; a date would differ in every run
     "png": {"Software": DRAWN_BY},
     "svg": {"Creator": DRAWN_BY, "Date": None},
@@ -27,7 +29,7 @@ def picture(figure: Figure, kind: str) -> bytes:
     from matplotlib import rc_context
 
     sink = BytesIO()
-    with rc_context({"svg.hashsalt": SVG_SALT}):
+    with rc_context(FILE_SETTINGS):
         figure.savefig(sink, format=kind, dpi=FIGURE_DPI, metadata=FORMATS[kind])
     return sink.getvalue()
 
@@ -47,7 +49,7 @@ def placed_picture(figure: Figure, kind: str) -> bytes:
     }
     canvas = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG, "pdf": FigureCanvasPdf}[kind](figure)
     figure.set_dpi(FIGURE_DPI)
-    with rc_context({"svg.hashsalt": SVG_SALT}):
+    with rc_context(FILE_SETTINGS):
         write[kind](canvas, sink, metadata=FORMATS[kind])
     return sink.getvalue()
 

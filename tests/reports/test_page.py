@@ -514,6 +514,19 @@ def test_a_figure_with_its_places_is_drawn_as_savefig_would(results: Any, kind: 
     assert placed_picture(drawn, kind) == picture(drawn, kind)
 
 
+def test_pdfs_embed_fonts_that_publishers_accept(results: Any, tmp_path: Path) -> None:
+    """TrueType (Type 42) in every PDF, also in those that a user saves; Type 3 is refused by many."""
+    drawn = [path.read_bytes() for path in draw(results, tmp_path) if path.suffix == ".pdf"]
+    for number, figure in enumerate((results.plot(), results.plot(against="dim"))):
+        figure.savefig(tmp_path / f"saved{number}.pdf")
+        drawn.append((tmp_path / f"saved{number}.pdf").read_bytes())
+        drawn.append(picture(figure, "pdf"))
+    assert len(drawn) == 6
+    for data in drawn:
+        assert b"/Type3" not in data
+        assert b"/CIDFontType2" in data
+
+
 def test_names_cannot_break_the_page(results: Any) -> None:
     text = page(results, "<b>&</b>", [Verdict("1 < 2", 1, 2), Verdict("all", 2, 2), Verdict("none", 0, 0)])
     assert "&lt;b&gt;&amp;&lt;/b&gt;" in text
