@@ -289,8 +289,9 @@ class Results(PlayedRuns):
         """The runs whose columns have these values, or one of a list; policies are named as everywhere."""
         if not only:
             return self
-        wanted = {
-            name: value if isinstance(value, list | tuple | set) else [value] for name, value in only.items()
+        lists = (list, tuple, set)
+        wanted: dict[str, Any] = {
+            name: value if isinstance(value, lists) else [value] for name, value in only.items()
         }
         if "policy" in wanted:
             wanted["policy"] = [self.known(policy) for policy in wanted["policy"]]

@@ -11,7 +11,7 @@ from pathlib import Path
 from infex.experiments.challenges import CHALLENGES, SUITE_HORIZON, Score, failure_note, score_table, scores
 from infex.experiments.results import Results
 from infex.files import replace
-from infex.reports.shell import shell, table
+from infex.reports.shell import breakable, shell, table
 
 SUITE_STYLE = """
 td.score { text-align: right; white-space: nowrap; }
@@ -54,7 +54,7 @@ def suite_page(results: Results, found: list[Score]) -> str:
 def _all_in_all(found: list[Score]) -> str:
     """A row for each policy: its mean score, and that of every challenge."""
     heading, *rows = score_table(found)
-    marked = [[f"<code>{escape(policy)}</code>", f"<b>{mean}</b>", *rest] for policy, mean, *rest in rows]
+    marked = [[f"<code>{breakable(policy)}</code>", f"<b>{mean}</b>", *rest] for policy, mean, *rest in rows]
     return table(("policy", "mean score", *map(escape, heading[2:])), marked)
 
 
@@ -74,10 +74,10 @@ def _shows(name: str) -> str:
 
 def _row(score: Score) -> list[str]:
     if score.failed:
-        return [f"<code>{escape(score.policy)}</code>", f"{score.failed} runs failed", "", "", ""]
+        return [f"<code>{breakable(score.policy)}</code>", f"{score.failed} runs failed", "", "", ""]
     points = f"{_bar(score)} {'' if math.isnan(score.score) else format(score.score, '.2f')}"
     measured = [f"{score.regret:,.1f}", f"{score.milliseconds:,.2f}"]
-    return [f"<code>{escape(score.policy)}</code>", points, _between(score), *measured]
+    return [f"<code>{breakable(score.policy)}</code>", points, _between(score), *measured]
 
 
 def _between(each: Score) -> str:

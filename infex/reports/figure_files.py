@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 DRAWN_BY = "drawn by infex"  # a figure that says so is ours to replace
 FIGURE_DPI = 150
 SVG_SALT = "infex"  # without it, the ids in an SVG are random
-FONT_SETTINGS: dict[str, Any] = {"pdf.fonttype": 42, "ps.fonttype": 42}  # TrueType: publishers refuse Type 3
-FILE_SETTINGS = FONT_SETTINGS | {"svg.hashsalt": SVG_SALT}
 FORMATS: dict[str, dict[str, Any]] = {  # what a file says of itself; a date would differ in every run
     "png": {"Software": DRAWN_BY},
     "svg": {"Creator": DRAWN_BY, "Date": None},
@@ -24,19 +23,26 @@ FORMATS: dict[str, dict[str, Any]] = {  # what a file says of itself; a date wou
 }
 
 
-def picture(figure: Figure, kind: str) -> bytes:
-    """A figure in one of the formats."""
+def file_settings() -> AbstractContextManager[None]:
+    """Settings of matplotlib with which every file is written, while the context is open.
+
+    Fonts in PDF and PostScript are TrueType (Type 42): many conferences refuse matplotlib's default, Type 3.
+    """
     from matplotlib import rc_context
 
+    return rc_context({"pdf.fonttype": 42, "ps.fonttype": 42, "svg.hashsalt": SVG_SALT})
+
+
+def picture(figure: Figure, kind: str) -> bytes:
+    """A figure in one of the formats."""
     sink = BytesIO()
-    with rc_context(FILE_SETTINGS):
+    with file_settings():
         figure.savefig(sink, format=kind, dpi=FIGURE_DPI, metadata=FORMATS[kind])
     return sink.getvalue()
 
 
 def placed_picture(figure: Figure, kind: str) -> bytes:
     """The same, of a figure whose parts have their places: `savefig` would draw it once more for them."""
-    from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.backends.backend_pdf import FigureCanvasPdf
     from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -49,7 +55,7 @@ def placed_picture(figure: Figure, kind: str) -> bytes:
     }
     canvas = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG, "pdf": FigureCanvasPdf}[kind](figure)
     figure.set_dpi(FIGURE_DPI)
-    with rc_context(FILE_SETTINGS):
+    with file_settings():
         write[kind](canvas, sink, metadata=FORMATS[kind])
     return sink.getvalue()
 

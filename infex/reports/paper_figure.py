@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from infex.reports.figure_files import FONT_SETTINGS
+from infex.reports.figure_files import file_settings
 
 
 class PaperFigure(Figure):
-    """A matplotlib figure whose `savefig` embeds TrueType fonts (Type 42) in PDF and PostScript files.
-
-    matplotlib's default is Type 3, which the checks of many conferences and publishers refuse.
-    """
+    """A matplotlib figure that is written with the settings of all our files, also by its own `savefig`."""
 
     def savefig(self, *args: Any, **settings: Any) -> None:
         """As `matplotlib.figure.Figure.savefig`."""
-        with rc_context(FONT_SETTINGS):
+        with file_settings():
             super().savefig(*args, **settings)

@@ -96,7 +96,7 @@ def test_show_and_log_are_kept_to_against_a_setting_too(results: Results, show: 
         low, high = centre - std, centre + std
     np.testing.assert_allclose(lines_drawn(figure), [centre])
     (bars,) = axes.collections
-    ends = np.array([segment[:, 1] for segment in bars.get_segments()])  # type: ignore[attr-defined]
+    ends = np.array([segment[:, 1] for segment in bars.get_segments()])
     np.testing.assert_allclose(ends.T, [low, high], rtol=1e-6)
     word = {"std": "one std", "interval": "95 % interval", "median": "quartiles"}[show]
     assert word in axes.get_ylabel()

@@ -4,7 +4,7 @@ import itertools
 import math
 import statistics
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -410,8 +410,7 @@ def test_a_latex_table_has_a_column_for_each_problem() -> None:
     }
     found = made({("mine_100%", 2, 3): odd, ("other", 2, 3): {"B": {0: (2.0, 1.0)}}})
     beside = {"std": r" \pm 0.0$", "interval": "$", "median": r"$ $[5.0,\,5.0]$"}
-    shows: tuple[Literal["std", "interval", "median"], ...] = ("std", "interval", "median")
-    for show in shows:
+    for show in ("std", "interval", "median"):
         text = found.latex(show)
         lines = [line for line in text.splitlines() if line.endswith(r"\\")]
         assert [len(line.replace(r"\&", "").split("&")) for line in lines] == [3, 3, 3]
@@ -427,7 +426,7 @@ def test_a_latex_table_has_a_column_for_each_problem() -> None:
     low, median, high = np.quantile(regret, (0.25, 0.5, 0.75))
     assert rf"${median:.1f}$ $[{low:.1f},\,{high:.1f}]$" in many.latex("median")
     with pytest.raises(InfexError, match="show must be"):
-        found.latex("mode")  # type: ignore[arg-type]
+        found.latex("mode")
 
 
 def test_special_letters_of_latex_are_written_out() -> None:
