@@ -51,3 +51,9 @@ def estimates_of(
         "pulls": np.zeros(len(evidence), dtype=np.int64) if pulls is None else pulls,
     }
     return np.rec.fromarrays(list(columns.values()), names=list(columns))  # type: ignore[call-overload, no-any-return]
+
+
+def greedy_among(offers: np.recarray[Any, Any], places: list[int]) -> int:
+    """The arm of the largest of these estimates among the arms at some places, the lowest index among ties."""
+    estimates = np.ascontiguousarray(offers.estimate[places])
+    return places[int(np.argmax(estimates >= kernels.tie_limit(estimates)))]

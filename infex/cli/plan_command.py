@@ -86,8 +86,8 @@ def plan(
 
     Tries schedules on simulated problems like yours, and names the one that explores least while its
     regret stays near the best; beside it a short menu: the least regret, the least exploration within 10 %,
-    25 % and 50 % of it, and the knee. All figures are of fresh problems, which chose nothing. The folder gets
-    plan.html, plan.png, plan.svg and plan.json.
+    25 % and 50 % of it, and the knee. All figures are of fresh problems, and those of the menu of the same
+    ones. The folder gets plan.html, plan.png, plan.svg and plan.json.
 
     \b
     infex plan --arms arms.csv --horizon 50000 --noise 1.0 --max-share 0.02

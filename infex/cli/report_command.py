@@ -44,7 +44,7 @@ def report(folder: Path, as_json: bool, latex: bool, show: Look, log: bool) -> N
         tell_failures(results, folder)
         return
     if latex:
-        click.echo(results.latex("median" if show == "median" else "mean"), nl=False)
+        click.echo(results.latex(show), nl=False)
         return
     for path in write_report(results, folder, show, log):
         click.echo(path)

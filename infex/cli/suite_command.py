@@ -45,7 +45,8 @@ def suite(
     infex suite --only drift --only "late rewards" --seeds 50
 
     The folder gets suite.html, scores.csv and the table of all runs; infex report and infex compare
-    read it as any other. Played again, it goes on with what is missing.
+    read it as any other. Played again, it goes on with what is missing. A policy has no score where some of
+    its runs failed, and means are then over the challenges that all have finished.
     """
     from infex.cli.output import say_json
     from infex.cli.sweeping import tell_failures
@@ -66,6 +67,8 @@ def suite(
         say_json([score._asdict() for score in found])
     else:
         _show(challenges.score_table(found))
+        if note := challenges.failure_note(found):
+            click.echo(note)
     seconds = time.perf_counter() - begun
     click.echo(f"suite.html and scores.csv are in {out} ({seconds:.0f} s)", err=True)
 

@@ -105,7 +105,7 @@ class RemoteStudy:
         if (before := self._fallbacks.known(name)) is not None:
             return before
         try:
-            return self._heard(self._decisions(_asked(name, context, more)), offer)
+            return self._heard(self._decisions(_asked(name, context, more), offer), offer)
         except ServiceSilent as silent:
             return self._instead([name], offer, silent)[0]
 
@@ -128,7 +128,7 @@ class RemoteStudy:
         rows = zip(keys, given, before, strict=True)
         body = [_asked(key, context, more) for key, context, known in rows if known is None]
         try:
-            answers = iter(self._decisions(body) if body else ())
+            answers = iter(self._decisions(body, offer) if body else ())
         except ServiceSilent as silent:
             return self._instead(keys, offer, silent)
         return [self._heard(next(answers), offer) if known is None else known for known in before]
@@ -172,13 +172,13 @@ class RemoteStudy:
         head = {"idempotency-key": f'"{uuid.uuid4().hex}"'}
         self._sender.call("POST", f"{self._path}/amendments", body, head)
 
-    def _decisions(self, body: object) -> Any:
+    def _decisions(self, body: object, offer: Offer) -> Any:
         """The answer to a request for decisions."""
 
         def send() -> Any:
             return self._sender.call("POST", f"{self._path}/decisions", body)
 
-        return self._breaker.call(send) if self._fallback else send()
+        return self._breaker.call(send, self._fallbacks.has_arm(offer)) if self._fallback else send()
 
     def _instead(self, keys: Sequence[str], offer: Offer, silent: ServiceSilent) -> list[RemoteDecision]:
         """Fallbacks; without any the error is raised."""

@@ -84,6 +84,11 @@ class Fallbacks:
                 self._kept.popitem(last=False)
             return decisions
 
+    def has_arm(self, offer: Offer) -> bool:
+        """Is there an arm to play?"""
+        with self._lock:
+            return self._chosen(offer) is not None
+
     def known(self, key: str) -> RemoteDecision | None:
         """The decision that was taken here for this key, if one was."""
         with self._lock:
@@ -123,7 +128,8 @@ class CircuitBreaker:
 
     After `patience.rest` seconds the next call is refused at once as well, and starts a daemon thread that
     asks the service once whether it is `ready`. If it is, one call is let through. Its answer ends the
-    outage; until then all others are refused.
+    outage; until then all others are refused. A call that has no fallback is let through in place of that
+    thread: its caller has nothing to go on with.
 
     Nothing is locked, and a thread lives only as long as its one request, so a process that was forked
     during an outage goes on by itself. If threads race, one request more is sent.
@@ -133,11 +139,10 @@ class CircuitBreaker:
         self._ready, self._patience = ready, patience
         self._is_open, self._may_try, self._next_probe = False, False, 0.0
 
-    def call(self, send: Call) -> Any:
+    def call(self, send: Call, has_fallback: bool) -> Any:
         """What `send` returns; ServiceSilent, at once, while the service is away."""
-        if self._is_open and not self._may_try:
-            self._probe_if_due()
-            raise ServiceSilent("the service is away, and is tried again in the background")
+        if self._is_open and not self._may_try and not self._is_turn(has_fallback):
+            raise ServiceSilent("the service is away, and is tried again after some seconds")
         self._may_try = False
         try:
             answer = send()
@@ -150,12 +155,16 @@ class CircuitBreaker:
         self._is_open = False
         return answer
 
-    def _probe_if_due(self) -> None:
+    def _is_turn(self, has_fallback: bool) -> bool:
+        """May this call try the service? If it has a fallback, a thread does so in its place."""
         now = self._patience.clock()
-        if now >= self._next_probe:
-            self._next_probe = now + self._patience.rest
+        if now < self._next_probe:
+            return False
+        self._next_probe = now + self._patience.rest
+        if has_fallback:
             with contextlib.suppress(RuntimeError):  # no thread can be started now: a later call tries again
                 threading.Thread(target=self._probe, name="infex client probe", daemon=True).start()
+        return not has_fallback
 
     def _probe(self) -> None:
         if self._ready():

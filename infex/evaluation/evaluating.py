@@ -12,7 +12,7 @@ from infex.arrays import Floats
 from infex.checks import one_of, real
 from infex.errors import InvalidLog, InvalidSetting, InvalidTarget, NoSupport
 from infex.evaluation import findings, ways
-from infex.evaluation.by_way import MODELLED, WAYS, draw_weights, drawn_by, frozen_value
+from infex.evaluation.by_way import MODELLED, SETTINGS, WAYS, draw_weights, drawn_by, frozen_value
 from infex.evaluation.evaluation import Evaluation
 from infex.evaluation.groundwork import Groundwork, TargetRounds, groundwork, rounds_of
 from infex.evaluation.interval_choice import FEWEST_EFFECTIVE, NO_BOUNDS, bounds_of, mean_and_error
@@ -74,6 +74,10 @@ def evaluate(
     one_of("way", way, WAYS)
     known = reward_range(log.facts, rewards)
     _check_rewards(log, known)
+    if setting is not None and way not in SETTINGS:
+        raise InvalidSetting(f"setting is for way={' or '.join(map(repr, SETTINGS))}, got way={way!r}")
+    if seen is not None and way != "marginal":
+        raise InvalidSetting(f"seen is for way='marginal', got way={way!r}")
     if anytime and known is None and way != "model":
         raise InvalidSetting("anytime intervals of weighted ways need rewards=(least, greatest)")
     if bound_missing and (known is None or way not in ("best", "weights") or anytime):

@@ -123,7 +123,8 @@ class Score(NamedTuple):
     """How well a policy did on one challenge: 1 is the best entrant, 0 is uniform play.
 
     `low` and `high` bound an interval of 95 % by resampling seeds, the best entrant chosen anew each time;
-    NaN with fewer than 12 seeds. `regret` is the mean, `milliseconds` the median time of a run.
+    NaN with fewer than 12 seeds. `regret` is the mean, `milliseconds` the median time of a run. A policy with
+    runs that `failed` has no score (NaN): the runs that are left may be the ones that went well.
     """
 
     policy: str
@@ -133,6 +134,7 @@ class Score(NamedTuple):
     high: float
     regret: float
     milliseconds: float
+    failed: int = 0
 
 
 def scores(results: Results) -> list[Score]:
@@ -143,27 +145,32 @@ def scores(results: Results) -> list[Score]:
 
 
 def _of_challenge(results: Results, cell: Cell) -> list[Score]:
-    regrets = {
-        policy: results.regret(cell, policy) for policy in results.policies if results.has(cell, policy)
-    }
-    if WORST_ENTRANT not in regrets or len({each.size for each in regrets.values()}) > 1:
+    """Scores of the policies that finished all runs, over all seeds; no score for the others."""
+    entrants = dict.fromkeys([*results.about.get("policies", ()), *results.policies])
+    played = {name: results.regret(cell, name) for name in results.policies if results.has(cell, name)}
+    runs = max(regret.size for regret in played.values())
+    complete = {name: regret for name, regret in played.items() if regret.size == runs}
+    if WORST_ENTRANT not in complete:
         raise InvalidSetting(
-            f"a score needs all runs, and {cell.environment} lacks some: see results.failures"
+            f"a score on {cell.environment!r} needs all runs of {WORST_ENTRANT}, and some are missing"
         )
-    values = _scored(np.array([each.mean() for each in regrets.values()]), list(regrets))
-    ends = _ends(regrets)
-    return [
-        Score(
-            policy,
+    values = _scored(np.array([regret.mean() for regret in complete.values()]), list(complete))
+    low, high = _ends(complete)
+    found = {
+        name: Score(
+            name,
             cell.environment,
             float(values[place]),
-            float(ends[0][place]),
-            float(ends[1][place]),
-            float(regrets[policy].mean()),
-            1e3 * float(np.median(results.seconds(cell, policy))),
+            float(low[place]),
+            float(high[place]),
+            float(complete[name].mean()),
+            1e3 * float(np.median(results.seconds(cell, name))),
         )
-        for place, policy in enumerate(regrets)
-    ]
+        for place, name in enumerate(complete)
+    }
+    failed = {name: runs - played[name].size if name in played else runs for name in entrants}
+    none = (math.nan,) * 5
+    return [found.get(name) or Score(name, cell.environment, *none, failed[name]) for name in entrants]
 
 
 def _scored(means: Floats, names: list[str]) -> Floats:
@@ -187,30 +194,63 @@ def _ends(regrets: Mapping[str, Floats]) -> tuple[Floats, Floats]:
     return low, high
 
 
+def common_challenges(found: Iterable[Score]) -> list[str]:
+    """The challenges on which all policies have a score, leaving out policies that have none anywhere."""
+    scored = list(found)
+    finished = grouped((each for each in scored if not each.failed), lambda score: score.policy)
+    sets = [{each.challenge for each in some} for some in finished.values()]
+    names = dict.fromkeys(each.challenge for each in scored)
+    return [name for name in names if all(name in each for each in sets)]
+
+
 def overall(found: Iterable[Score]) -> dict[str, float]:
-    """Each policy's mean score over all challenges, the best first."""
-    by_policy = grouped(found, lambda score: score.policy)
-    means = {policy: float(np.mean([each.score for each in some])) for policy, some in by_policy.items()}
-    return dict(sorted(means.items(), key=lambda item: -item[1]))
+    """Each policy's mean over the challenges that all have finished, the best first; NaN for none."""
+    scored = list(found)
+    common = common_challenges(scored)
+    by_policy = grouped((each for each in scored if each.challenge in common), lambda score: score.policy)
+    means = {each.policy: math.nan for each in scored}
+    means |= {policy: float(np.mean([each.score for each in some])) for policy, some in by_policy.items()}
+    return dict(sorted(means.items(), key=lambda item: (math.isnan(item[1]), -item[1])))
+
+
+def failure_note(found: Iterable[Score]) -> str:
+    """What a reader of means must know where runs failed; nothing where none did."""
+    scored = list(found)
+    if not any(each.failed for each in scored):
+        return ""
+    count, common = len({each.challenge for each in scored}), len(common_challenges(scored))
+    means = f"Means are over the {common} of {count} challenges that all policies with a mean have finished."
+    return (
+        "A policy has no score on a challenge where some of its runs failed, because the runs that are left "
+        "may be the ones that went well. "
+        + (means if common else "There are no means, because no challenge was finished by all policies.")
+        + " Tracebacks are in failures.json."
+    )
 
 
 def score_table(found: Iterable[Score]) -> list[list[str]]:
-    """All scores: a row of headings, then one for each policy, the best first; no score is an empty text."""
+    """All scores: a row of headings, then one for each policy, the best first; no mean is an empty text."""
     scored = list(found)
     names = list(dict.fromkeys(each.challenge for each in scored))
-    by_place = {(each.policy, each.challenge): each.score for each in scored}
+    by_place = {(each.policy, each.challenge): each for each in scored}
     rows = [
-        [policy, _points(mean), *(_points(by_place.get((policy, name), math.nan)) for name in names)]
+        [policy, _points(mean), *(_cell(by_place[policy, name]) for name in names)]
         for policy, mean in overall(scored).items()
     ]
     return [["policy", "mean", *names], *rows]
 
 
+def _cell(score: Score) -> str:
+    return f"{score.failed} failed" if score.failed else _points(score.score)
+
+
 def markdown_table(found: Iterable[Score]) -> str:
-    """The same as a table of Markdown, as the laboratory's page has it."""
-    heading, *rows = score_table(found)
+    """The same as a table of Markdown, as the laboratory's page has it, and a note if runs failed."""
+    scored = list(found)
+    heading, *rows = score_table(scored)
     lines = [heading, ["---"] * len(heading), *([f"`{policy}`", *rest] for policy, *rest in rows)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    note = failure_note(scored)
+    return "\n".join(["| " + " | ".join(line) + " |" for line in lines] + (["", note] if note else []))
 
 
 def _points(score: float) -> str:

@@ -21,7 +21,7 @@ from infex.experiments.played import PlayedRuns
 from infex.experiments.run_lists import by_round
 from infex.experiments.runs_table import Table
 from infex.experiments.setting_columns import write_wide
-from infex.experiments.settings_found import Against, against
+from infex.experiments.settings_found import Against, against, matching
 from infex.experiments.sweep_log import Progress
 from infex.policies import Policy
 from infex.simulation import Run
@@ -233,11 +233,14 @@ class Results(PlayedRuns):
         """
         return summaries.summary(self)
 
-    def latex(self, of: Literal["mean", "median"] = "mean") -> str:
-        """Final regret as a LaTeX table (booktabs): a row for each policy, a column for each problem."""
+    def latex(self, show: Look = "std") -> str:
+        """Final regret as a LaTeX table (booktabs): a row for each policy, a column for each problem.
+
+        `show` as in `plot`: means with standard deviations or intervals, or medians with quartiles.
+        """
         from infex.reports.latex import latex
 
-        return latex(self, of)
+        return latex(self, show)
 
     def write(self, folder: Path) -> None:
         """Writes `results.parquet` and `summary.csv`."""
@@ -252,25 +255,45 @@ class Results(PlayedRuns):
         or "environment_gap"; `only` keeps runs whose columns have these values, or one of a list.
         `.table()` of what comes out has the numbers, and `.plot()` draws them.
         """
-        return against(self.finals, setting, only)
+        return against(self._only(only).finals, setting)
 
     def plot(
         self,
         dim: int | None = None,
         *,
-        show: Look = "std",
+        show: Look | None = None,
         log: bool = False,
         against: str | None = None,
         **only: object,
     ) -> Figure:
-        """A matplotlib figure of regret and time, for one dimension if there are several.
+        """A matplotlib figure of regret and time, with a row for each problem.
 
-        `show` is "std" (means with one standard deviation), "interval" (means with intervals of 95 %) or
-        "median" (medians with quartiles); with `log`, regret and rounds have logarithmic axes. With `against`
-        it is final regret against the values of that setting; `only` as in `against`.
+        `dim` and `only` keep runs whose columns have these values, or one of a list, as in `against`:
+        `plot(dim=10, policy=["LinUCB", "Greedy"])`, `plot(arms=50, scale=0.2)`. `show` is "std" (means with
+        one standard deviation, as if nothing is said), "interval" (means with intervals of 95 %) or "median"
+        (medians with quartiles); with `log`, regret and rounds have logarithmic axes.
+
+        With `against` it is final regret against the values of that setting. If no `show` is given it has
+        means with one standard error, and medians; with `log`, regret has a logarithmic axis, and so has the
+        setting if its values are positive numbers.
         """
-        if against is not None:
-            return self.against(against, **only).plot()
         from infex.reports import figure
 
-        return figure(self, dim, show=show, log=log)
+        if dim is not None:
+            only["dim"] = dim
+        if against is not None:
+            return self.against(against, **only).plot(show, log)
+        return figure(self._only(only), show=show or "std", log=log)
+
+    def _only(self, only: dict[str, object]) -> Results:
+        """The runs whose columns have these values, or one of a list; policies are named as everywhere."""
+        if not only:
+            return self
+        lists = (list, tuple, set)
+        wanted: dict[str, Any] = {
+            name: value if isinstance(value, lists) else [value] for name, value in only.items()
+        }
+        if "policy" in wanted:
+            wanted["policy"] = [self.known(policy) for policy in wanted["policy"]]
+        kept = self._whole.filter(matching(self.finals, wanted))
+        return Results(kept, bases=self.bases, about=self.about)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, final
 
 import numpy as np
 import pyarrow as pa
 
+from infex.arrays import Floats
 from infex.errors import InfexError, InvalidSetting
 from infex.experiments.content import digest
 from infex.experiments.expressions import canonical, quietly
@@ -24,6 +25,8 @@ from infex.statistics import Spread, spread
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from infex.reports.strips import Look
 
 PROBLEM_SETTINGS = ("dim", "arms", "horizon")  # beside those that begin with "environment_"
 RegretsByValue = dict[Any, list[float]]
@@ -106,7 +109,12 @@ class SettingLine(NamedTuple):
 
     name: str
     values: list[Any]
-    spreads: list[Spread]
+    regrets: list[Floats]
+
+    @property
+    def spreads(self) -> list[Spread]:
+        """Of the regrets of each value."""
+        return list(map(spread, self.regrets))
 
 
 @final
@@ -129,25 +137,54 @@ class Against:
         ]
         return Table(pa.Table.from_pylist(rows))
 
-    def plot(self) -> Figure:
-        """A matplotlib figure: mean regret with one standard error, and the median as a dot."""
+    def plot(self, show: Look | None = None, log: bool = False) -> Figure:
+        """A matplotlib figure: mean regret with one standard error, and medians.
+
+        `show` draws other bars, as in `Results.plot`. With `log` regret has a
+        logarithmic axis, and so has the setting if its values are positive numbers.
+        """
         from infex.reports import setting_figure
 
-        return setting_figure(self.setting, [(line.name, line.values, line.spreads) for line in self.lines])
+        return setting_figure(self.setting, self.lines, show, log)
 
 
-def against(finals: pa.Table, setting: str, only: Mapping[str, object]) -> Against:
+def against(finals: pa.Table, setting: str) -> Against:
     """Final regret by the values of a setting; runs that do not have it are left out."""
-    known = [name for name in finals.column_names if name not in MEASURED]
-    for name in (setting, *only):
-        _refuse_unknown(name, known)
-    rows = [row for row in finals.to_pylist() if row[setting] is not None and _is_among(row, only)]
+    known = _settings_of(finals)
+    _refuse_unknown(setting, known)
+    rows = [row for row in finals.to_pylist() if row[setting] is not None]
     if not rows:
-        raise InvalidSetting(f"no runs have a {setting}" + (f" with {dict(only)}" if only else ""))
+        raise InvalidSetting(f"none of these runs has a {setting}")
     others = _others(setting, known)
     groups = _grouped(rows, setting, others)
     names = _told_apart(others, list(groups))
     return Against(setting, [_line(name, found) for name, found in zip(names, groups.values(), strict=True)])
+
+
+def matching(finals: pa.Table, wanted: Mapping[str, Collection[object]]) -> pa.Array:
+    """Which runs have one of the wanted values in each of these columns; refused if none has."""
+    found = np.ones(len(finals), bool)
+    for name, values in wanted.items():
+        _refuse_unknown(name, _settings_of(finals))
+        column = finals[name].to_pylist()
+        here = np.array([value in values for value in column], bool)
+        if not here.any():
+            there = sorted({*column} - {None}, key=lambda value: (isinstance(value, str), value))
+            listed = ", ".join(map(str, there)) or "none"
+            raise InvalidSetting(f"no run has {name} = {_one_or_list(values)}; there are {listed}")
+        found &= here
+    if not found.any():
+        said = ", ".join(f"{name} = {_one_or_list(values)}" for name, values in wanted.items())
+        raise InvalidSetting(f"no run has all of {said}")
+    return pa.array(found)
+
+
+def _one_or_list(values: Collection[object]) -> str:
+    return " or ".join(map(str, values))
+
+
+def _settings_of(finals: pa.Table) -> list[str]:
+    return [name for name in finals.column_names if name not in MEASURED]
 
 
 def _refuse_unknown(name: str, known: list[str]) -> None:
@@ -166,11 +203,6 @@ def _regrets(rows: list[Facts], setting: str) -> RegretsByValue:
     """All regrets for each value of the setting."""
     by_value = grouped(rows, lambda row: row[setting])
     return {value: [row["regret"] for row in some] for value, some in by_value.items()}
-
-
-def _is_among(row: Facts, only: Mapping[str, object]) -> bool:
-    lists = (list, tuple, set)
-    return all(row[name] in (each if isinstance(each, lists) else (each,)) for name, each in only.items())
 
 
 def _others(setting: str, known: Iterable[str]) -> list[str]:
@@ -230,4 +262,4 @@ def _words(columns: list[str], group: tuple[Any, ...], places: Iterable[int]) ->
 
 def _line(name: str, found: Mapping[Any, list[float]]) -> SettingLine:
     values = sorted(found, key=lambda value: (isinstance(value, str), value))
-    return SettingLine(name, values, [spread(np.array(found[value])) for value in values])
+    return SettingLine(name, values, [np.array(found[value]) for value in values])

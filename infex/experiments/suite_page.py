@@ -8,10 +8,10 @@ import math
 from html import escape
 from pathlib import Path
 
-from infex.experiments.challenges import CHALLENGES, SUITE_HORIZON, Score, score_table, scores
+from infex.experiments.challenges import CHALLENGES, SUITE_HORIZON, Score, failure_note, score_table, scores
 from infex.experiments.results import Results
 from infex.files import replace
-from infex.reports.shell import shell, table
+from infex.reports.shell import breakable, shell, table
 
 SUITE_STYLE = """
 td.score { text-align: right; white-space: nowrap; }
@@ -44,6 +44,7 @@ def suite_page(results: Results, found: list[Score]) -> str:
         "95 % come from drawing seeds again; the best entrant is chosen anew each time. A best of many looks "
         "better than it is.</p>",
         "<h2>All in all</h2>",
+        f"<p><b>{escape(failure_note(found))}</b></p>" if failure_note(found) else "",
         _all_in_all(found),
         *(part for name in names for part in _challenge(name, found)),
     ]
@@ -53,13 +54,14 @@ def suite_page(results: Results, found: list[Score]) -> str:
 def _all_in_all(found: list[Score]) -> str:
     """A row for each policy: its mean score, and that of every challenge."""
     heading, *rows = score_table(found)
-    marked = [[f"<code>{escape(policy)}</code>", f"<b>{mean}</b>", *rest] for policy, mean, *rest in rows]
+    marked = [[f"<code>{breakable(policy)}</code>", f"<b>{mean}</b>", *rest] for policy, mean, *rest in rows]
     return table(("policy", "mean score", *map(escape, heading[2:])), marked)
 
 
 def _challenge(name: str, found: list[Score]) -> list[str]:
     """What a challenge shows, and how all did, the best first."""
-    mine = sorted((each for each in found if each.challenge == name), key=lambda each: -each.score)
+    mine = [each for each in found if each.challenge == name]
+    mine.sort(key=lambda each: (each.failed, -each.score))
     scored = table(("policy", "score", "95 %", "regret", "ms a run"), map(_row, mine))
     return [f"<h2>{escape(name[:1].upper() + name[1:])}</h2>", _shows(name), scored]
 
@@ -71,9 +73,11 @@ def _shows(name: str) -> str:
 
 
 def _row(score: Score) -> list[str]:
+    if score.failed:
+        return [f"<code>{breakable(score.policy)}</code>", f"{score.failed} runs failed", "", "", ""]
     points = f"{_bar(score)} {'' if math.isnan(score.score) else format(score.score, '.2f')}"
     measured = [f"{score.regret:,.1f}", f"{score.milliseconds:,.2f}"]
-    return [f"<code>{escape(score.policy)}</code>", points, _between(score), *measured]
+    return [f"<code>{breakable(score.policy)}</code>", points, _between(score), *measured]
 
 
 def _between(each: Score) -> str:

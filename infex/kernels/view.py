@@ -141,13 +141,13 @@ def counts(view: View) -> Floats:
 @woven
 def pulls(view: View) -> Floats:
     """How many rewards every fixed arm was told, (K,)."""
-    return counts(view)[0].copy()
+    return counts(view)[0].copy()  # type: ignore[no-any-return]
 
 
 @woven
 def sums(view: View) -> Floats:
     """Every fixed arm's rewards added up, (K,)."""
-    return counts(view)[1].copy()
+    return counts(view)[1].copy()  # type: ignore[no-any-return]
 
 
 @woven

@@ -57,8 +57,9 @@ class Plan:
     exploring rounds. `regret` has the regret over `rounds` rounds of what is "recommended", of the `best`
     candidate, of "LinUCB" in every round and of "greedy"; `against` by how much the regret of the recommended
     one exceeds that of the best and of LinUCB. LinUCB is left out where it takes too long, and a level that
-    met fewer than 64 problems. All these figures are of fresh problems that chose nothing; `candidates` has
-    those of the race. `settled` says whether it is shown that no other candidate is better by more than
+    met fewer than 64 problems. All these figures are of fresh problems; those of the menu are of the same
+    ones, which chose nothing but which entry is the least regret. `candidates` has the figures of the race.
+    `settled` says whether it is shown that no other candidate is better by more than
     `keep_within`, `open` how many explore less and may still be as near. `arms`, if they are yours, says how
     often each was the best. `question` is what was asked for.
     """

@@ -75,7 +75,7 @@ class Finish:
 
     @property
     def best(self) -> Lane:
-        """The lane of the least regret in the race."""
+        """The lane of the menu that has the least regret on fresh problems."""
         return self.sitting.best
 
     @property
@@ -140,7 +140,7 @@ class Finish:
             return False
         if self.chosen is not self.best:
             return self.recommended.ratio.high <= self.keep_within
-        return self.rival is None or (not self.open and self.rival.ratio.low > self.keep_within)
+        return not self.open and (self.rival is None or self.rival.ratio.low > self.keep_within)
 
     def judged(self, lane: Lane) -> Judged:
         """A lane's figures on fresh problems."""

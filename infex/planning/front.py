@@ -24,9 +24,9 @@ def front_figure(plan: Plan) -> Figure:
 
     Every mark is a mean over fresh problems and has its interval; what only the race has met is not drawn.
     """
-    from matplotlib.figure import Figure
+    from infex.reports.paper_figure import PaperFigure
 
-    drawn = Figure(figsize=(7.0, 5.0), layout="constrained")
+    drawn = PaperFigure(figsize=(7.0, 5.0), layout="constrained")
     axes = drawn.subplots()
     _marks(axes, plan.levels, "o-", SOFT_COLOUR, 3, "the best of each number of explorations")
     menu = list({entry.judged.expression: entry.judged for entry in plan.menu}.values())

@@ -1,7 +1,8 @@
 """What was chosen, judged on fresh problems.
 
 The best of hundreds looks better than it is on the problems that it was chosen on. So the race chooses, and
-then the menu plays problems that none of its lanes has met; every figure that a plan shows is of these.
+then the whole menu plays the same problems, which none of its lanes has met; every figure that a plan shows
+is of these. Of the lanes on the menu, the one that loses least there is the one called so (`renamed`).
 How many there are follows from the time that is left, never from what they show: an interval that is looked
 at until it pleases is too narrow.
 
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, final
 
 from infex.planning.lanes import Lane, is_near
@@ -24,8 +25,7 @@ from infex.planning.race import Race
 
 SITTINGS = 6  # at most; in the last one the best lane is recommended
 SITTING_SHARE = 0.85  # of the time that is left
-MENU_SHARE = 0.2  # of a sitting, for the other lanes of the menu
-MOST_JUDGED, MENU_PROBLEMS = 8192, 512  # of the recommended lane and the best, and of others in the menu
+MOST_JUDGED = 8192  # problems
 TIMES_LOOKED = (
     (1 / 16, 2.0),
     (1 / 4, 1.0),
@@ -80,8 +80,13 @@ class Sitting(NamedTuple):
 
     @property
     def best(self) -> Lane:
-        """The lane that had the least regret in the race."""
+        """The lane of the least regret: in the race and, once the sitting is `renamed`, on fresh problems."""
         return self.entries[LEAST_REGRET]
+
+    def lanes(self) -> list[Lane]:
+        """The lanes that play the fresh problems, all of them the same ones."""
+        lanes = [*self.entries.values(), *([] if self.nearest is None else [self.nearest])]
+        return list({id(lane): lane for lane in lanes}.values())
 
     def holds(self, keep_within: float, race: Race, doubts: float = 0.0) -> bool:
         """Is the recommended lane within the limits in the mean over the fresh problems?
@@ -106,9 +111,28 @@ def sittings(
         rival = nearest([*fit, *levels], best) if chosen is best else None
         sitting = Sitting(Judge(race, place, best.rounds), entries, chosen, rival)
         if _sit(sitting, race, keep_within, SITTING_SHARE * (deadline - time.monotonic())):
-            break
+            sitting = renamed(sitting, race, keep_within)
+            if sitting.chosen is sitting.best or sitting.holds(keep_within, race):
+                break
         refused.append(chosen)
     return _unless_near(sitting, race, keep_within)
+
+
+def renamed(sitting: Sitting, race: Race, keep_within: float) -> Sitting:
+    """The sitting with the name of least regret on the lane that has it on the fresh problems.
+
+    That lane takes the other names, too, of all lanes that do not explore less often than it does.
+    """
+    fresh = sitting.judge.of
+    best = min(sitting.lanes(), key=lambda lane: fresh(lane).mean)
+    if best is sitting.best:
+        return sitting
+    most = best.candidate.explorations if race.is_allowed(fresh(best)) else math.inf
+    entries = {
+        name: best if lane.candidate.explorations >= most else lane for name, lane in sitting.entries.items()
+    } | {LEAST_REGRET: best}
+    chosen = entries[within_name(keep_within)]
+    return sitting._replace(entries=entries, chosen=chosen, nearest=None)
 
 
 def _unless_near(sitting: Sitting, race: Race, keep_within: float) -> Sitting:
@@ -123,26 +147,19 @@ def _unless_near(sitting: Sitting, race: Race, keep_within: float) -> Sitting:
     return other if other.holds(keep_within, race) else sitting
 
 
-def _distinct(lanes: Iterable[Lane | None]) -> list[Lane]:
-    return list({id(lane): lane for lane in lanes if lane is not None}.values())
-
-
 def _sit(sitting: Sitting, race: Race, keep_within: float, seconds: float) -> bool:
-    """Judges the recommended lane and the best, a few problems first, and the others of the menu.
+    """Plays fresh problems with all lanes of a sitting, a few first.
 
-    Whether it is to stay: the best is, whatever comes, and another if it keeps its promise.
+    False if these few show that the recommended lane does not keep its promise; the best of the race stays.
     """
-    judge, (chosen, best) = sitting.judge, (sitting.chosen, sitting.best)
-    two = _distinct([chosen, best, sitting.nearest])
+    judge, lanes = sitting.judge, sitting.lanes()
     begun = time.monotonic()
-    problems = judge.affordable(two, MOST_JUDGED, seconds)
+    problems = judge.affordable(lanes, MOST_JUDGED, seconds)
     for part, doubts in TIMES_LOOKED:
         few = math.ceil(part * problems)
-        judge.hear(two, few)
-        if chosen is not best and not sitting.holds(keep_within, race, doubts):
+        judge.hear(lanes, few)
+        if sitting.chosen is not sitting.best and not sitting.holds(keep_within, race, doubts):
             return False
-    others = _distinct(sitting.entries.values())
-    judge.hear(others, judge.affordable(others, min(MENU_PROBLEMS, few), MENU_SHARE * seconds))
     left = begun + seconds - time.monotonic()
-    judge.hear(two, few + judge.affordable(two, MOST_JUDGED - few, left), begun + seconds)
-    return chosen is best or sitting.holds(keep_within, race)
+    judge.hear(lanes, few + judge.affordable(lanes, MOST_JUDGED - few, left), begun + seconds)
+    return True

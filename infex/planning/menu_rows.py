@@ -8,8 +8,9 @@ from infex.planning.answer import Plan
 from infex.planning.finish import Judged
 
 MENU_NOTE = (
-    'Chosen on other problems than these figures are of. "Within?" says whether the interval lies within '
-    "the factor (yes), beyond it (no), or holds it (open)."
+    "All rows are of the same fresh problems. Other problems chose the candidates; these say only which of "
+    'them has the least regret. "Within?" says whether the interval lies within the factor (yes), beyond it '
+    "(no), or holds it (open)."
 )
 
 

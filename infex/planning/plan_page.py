@@ -17,7 +17,7 @@ from infex.planning.menu_rows import MENU_NOTE, MenuRow, menu_rows
 from infex.planning.question import Question
 from infex.planning.words import REFERENCE_NAMES, said, times
 from infex.reports.figure_files import picture
-from infex.reports.shell import script, shell, table
+from infex.reports.shell import breakable, script, shell, table
 from infex.statistics import Interval
 
 ARMS_LISTED = 10
@@ -94,8 +94,8 @@ def plan_page(plan: Plan) -> str:
         f"<h3>Regret of {plan.rounds:,} rounds, by how often it explores</h3>",
         '<div id="front"></div>',
         "<h2>What it costs</h2>",
-        f"<p>Regret of {plan.rounds:,} rounds over the same fresh problems, with intervals of 95 % by "
-        "bootstrap, which need 12 problems or more.</p>",
+        f"<p>Regret of {plan.rounds:,} rounds over fresh problems, as many as the table says, with intervals "
+        "of 95 % by bootstrap, which need 12 problems. Differences are on the problems that both met.</p>",
         _costs(plan),
         *(["<h2>Arms that were most often the best</h2>", _arms(plan)] if plan.arms else []),
         f'<p class="soft">{escape(plan.assumed)}; {escape(_asked(plan.question))}. {_tried(plan)}</p>',
@@ -129,7 +129,7 @@ def _menu(plan: Plan) -> str:
 
 def _named(row: MenuRow) -> str:
     names = f"<b>{escape(row.names)}</b>" if row.recommended else escape(row.names)
-    return f"{names}<br><small>{escape(row.judged.expression)}</small>"
+    return f"{names}<br><small>{breakable(row.judged.expression)}</small>"
 
 
 def _asked(question: Question) -> str:

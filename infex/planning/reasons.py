@@ -50,12 +50,13 @@ def _rarer(finish: Finish) -> str:
 
 
 def _alone(finish: Finish) -> str:
-    """The best is recommended, and nothing that explores less is known."""
+    """The best is recommended, and none that explores less was judged as its rival."""
     judged, met = finish.recommended, finish.best.regret.size
     words = f"It loses {said(judged.regret.value)} on {judged.problems:,} fresh problems, the least."
     if met < PROBLEMS_TO_SHOW:
         return f"{words} {met} problems were tried, too few to tell whether exploring less is as good."
-    return f"{words} Nothing that explores less was tried."
+    tried = (lane.candidate.explorations for lane in finish.lanes if lane.rounds)
+    return words if min(tried) < judged.explorations else f"{words} Nothing that explores less was tried."
 
 
 def _nothing_near(finish: Finish, rival: Judged) -> str:

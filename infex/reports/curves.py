@@ -36,9 +36,9 @@ def curves(
     mark: float | None = None,
 ) -> Figure:
     """A matplotlib figure: curves against the horizon, a dotted limit, a mark at one horizon."""
-    from matplotlib.figure import Figure
+    from infex.reports.paper_figure import PaperFigure
 
-    drawn = Figure(figsize=(8.0, 5.0), layout="constrained")
+    drawn = PaperFigure(figsize=(8.0, 5.0), layout="constrained")
     axes = drawn.subplots()
     given = list(lines)
     for place, line in enumerate(given):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,19 +23,26 @@ FORMATS: dict[str, dict[str, Any]] = {  # what a file says of itself; a date wou
 }
 
 
-def picture(figure: Figure, kind: str) -> bytes:
-    """A figure in one of the formats."""
+def file_settings() -> AbstractContextManager[None]:
+    """Settings of matplotlib with which every file is written, while the context is open.
+
+    Fonts in PDF and PostScript are TrueType (Type 42): many conferences refuse matplotlib's default, Type 3.
+    """
     from matplotlib import rc_context
 
+    return rc_context({"pdf.fonttype": 42, "ps.fonttype": 42, "svg.hashsalt": SVG_SALT})
+
+
+def picture(figure: Figure, kind: str) -> bytes:
+    """A figure in one of the formats."""
     sink = BytesIO()
-    with rc_context({"svg.hashsalt": SVG_SALT}):
+    with file_settings():
         figure.savefig(sink, format=kind, dpi=FIGURE_DPI, metadata=FORMATS[kind])
     return sink.getvalue()
 
 
 def placed_picture(figure: Figure, kind: str) -> bytes:
     """The same, of a figure whose parts have their places: `savefig` would draw it once more for them."""
-    from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.backends.backend_pdf import FigureCanvasPdf
     from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -47,7 +55,7 @@ def placed_picture(figure: Figure, kind: str) -> bytes:
     }
     canvas = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG, "pdf": FigureCanvasPdf}[kind](figure)
     figure.set_dpi(FIGURE_DPI)
-    with rc_context({"svg.hashsalt": SVG_SALT}):
+    with file_settings():
         write[kind](canvas, sink, metadata=FORMATS[kind])
     return sink.getvalue()
 

@@ -32,24 +32,22 @@ FIGURE_FILE = re.compile(rf"figure\d+\.({'|'.join(FORMATS)})")
 
 
 def figure(results: Shown[P], dim: int | None = None, *, show: Look = "std", log: bool = False) -> Figure:
-    """A matplotlib figure with a row for each problem of one dimension, in the `show` of `strip`.
+    """A matplotlib figure with a row for each problem, or each of one dimension, in the `show` of `strip`.
 
     With `log` both axes of regret are logarithmic.
     """
-    from matplotlib.figure import Figure
+    from infex.reports.paper_figure import PaperFigure
 
-    dims = sorted({cell.dim for cell in results.cells})
-    dim = dims[0] if dim is None and dims else dim
-    cells = [cell for cell in results.cells if cell.dim == dim]
+    cells = [cell for cell in results.cells if dim in (None, cell.dim)]
     if not cells:
-        raise InvalidSetting(f"there are no runs of dimension {dim}; there are {dims}")
+        raise InvalidSetting("there is nothing to draw: no run went well")
     looks = styles(results.policies, results.bases, results.rules)
     heights = [_height(played(results, cell)) for cell in cells]
     labels = [policy for policy in results.policies if any(results.has(cell, policy) for cell in cells)]
     names = [_wrapped(label, NAME_WIDTH) for label in labels]
     columns = _columns(names)
     below = 0.55 + LEGEND_LINE * sum(name.count("\n") + 1 for name in names) / columns
-    drawn = Figure(figsize=(FIGURE_WIDTH, sum(heights) + below), layout="constrained")
+    drawn = PaperFigure(figsize=(FIGURE_WIDTH, sum(heights) + below), layout="constrained")
     axes = drawn.subplots(len(cells), 2, squeeze=False, width_ratios=(3, 2), height_ratios=heights)
     for (left, right), cell in zip(axes, cells, strict=True):
         _regret(left, results, cell, looks, show, log)

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+
+import numpy as np
 
 from infex.checks import one_of
 from infex.reports.shown import P, Shown, played
+from infex.reports.strips import LOOKS, Look
+
+NOTES: dict[str, str] = {
+    "std": "mean and standard deviation",
+    "interval": "mean with its 95 % interval",
+    "median": "median with quartiles",
+}
 
 SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -25,25 +33,25 @@ SPECIAL = {
 }
 
 
-def latex(results: Shown[P], of: Literal["mean", "median"] = "mean") -> str:
+def latex(results: Shown[P], show: Look = "std") -> str:
     """A table for booktabs: a row for each policy, a column for each problem, the least of a column in bold.
 
-    "mean" has the interval of 95 % of the mean beside it, where there are 12 runs; "median" stands alone.
+    `show` is "std" (means with one standard deviation), "interval" (means with intervals of 95 %, where there
+    are 12 runs) or "median" (medians with quartiles).
     """
-    one_of("of", of, ("mean", "median"))
-    least = {cell: _least(results, cell, of) for cell in results.cells}
+    one_of("show", show, tuple(LOOKS))
+    least = {cell: _least(results, cell, show) for cell in results.cells}
     heads = ["policy", *(escaped(results.title(cell)) for cell in results.cells)]
     rows = [
-        [escaped(policy), *(_entry(results, cell, policy, of, least[cell]) for cell in results.cells)]
+        [escaped(policy), *(_entry(results, cell, policy, show, least[cell]) for cell in results.cells)]
         for policy in results.policies
     ]
-    what = "mean final regret with its 95 % interval" if of == "mean" else "median final regret"
-    note = f"% {what}; the least of a column is bold. Needs \\usepackage{{booktabs}}."
+    note = f"% final regret: {NOTES[show]}; the least of a column is bold. Needs \\usepackage{{booktabs}}."
     return "\n".join([note, *_tabular(heads, rows), ""])
 
 
-def _least(results: Shown[P], cell: P, of: str) -> float:
-    return min(_value(results, cell, policy, of) for policy in played(results, cell))
+def _least(results: Shown[P], cell: P, show: Look) -> float:
+    return min(_value(results, cell, policy, show) for policy in played(results, cell))
 
 
 def _tabular(heads: list[str], rows: list[list[str]]) -> list[str]:
@@ -66,20 +74,25 @@ def escaped(text: str) -> str:
     return "".join(SPECIAL.get(letter, letter) for letter in text)
 
 
-def _value(results: Shown[P], cell: P, policy: str, of: str) -> float:
+def _value(results: Shown[P], cell: P, policy: str, show: Look) -> float:
     regret = results.spread(cell, policy)
-    return regret.mean if of == "mean" else regret.median
+    return regret.median if show == "median" else regret.mean
 
 
-def _entry(results: Shown[P], cell: P, policy: str, of: str, least: float) -> str:
+def _entry(results: Shown[P], cell: P, policy: str, show: Look, least: float) -> str:
     if not results.has(cell, policy):
         return "--"
-    value = _value(results, cell, policy, of)
-    words = f"${_number(value)}$" if value > least else rf"$\mathbf{{{_number(value)}}}$"
-    mean = results.interval(cell, policy)
-    if of == "median" or math.isnan(mean.low):
-        return words
-    return f"{words} $[{_number(mean.low)},\\,{_number(mean.high)}]$"
+    value = _value(results, cell, policy, show)
+    words = _number(value) if value > least else rf"\mathbf{{{_number(value)}}}"
+    if show == "std":
+        std = results.spread(cell, policy).std
+        return f"${words}$" if math.isnan(std) else rf"${words} \pm {_number(std)}$"
+    if show == "interval":
+        _, low, high = results.interval(cell, policy)
+    else:
+        finals = results.curves(cell, policy)[1][:, -1]
+        low, high = np.quantile(finals, (0.25, 0.75)) if finals.size > 1 else (math.nan, math.nan)
+    return f"${words}$" if math.isnan(low) else rf"${words}$ $[{_number(low)},\,{_number(high)}]$"
 
 
 def _number(value: float) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from infex.reports.chart_data import chart_data, on_page
 from infex.reports.citation import bibtex
-from infex.reports.shell import script, shell
+from infex.reports.shell import breakable, script, shell
 from infex.reports.shown import Judgement, P, Shown, played
 from infex.reports.strips import LOOKS
 from infex.reports.styles import Style, styles
@@ -218,11 +218,11 @@ def _row(results: Shown[P], cell: P, policy: str) -> str:
     regret, mean = results.spread(cell, policy), results.interval(cell, policy)
     against = [_against(results, cell, policy, other) for other in (results.bases.get(policy), "Greedy")]
     figures = [str(regret.runs), _number(regret.mean), _ends(mean.low, mean.high)]
-    figures += [_number(regret.std), _number(regret.median), *against]
+    figures += [_number(regret.std), _number(regret.median)]
     time = _seconds(float(np.median(results.seconds(cell, policy))))
-    return (
-        f"<tr><td>{escape(policy)}</td>" + "".join(f"<td>{each}</td>" for each in [*figures, time]) + "</tr>"
-    )
+    cells = [f"<td>{breakable(policy)}</td>", *(f"<td>{each}</td>" for each in figures)]
+    cells += [f'<td class="difference">{each}</td>' for each in against]
+    return f"<tr>{''.join(cells)}<td>{time}</td></tr>"
 
 
 def _against(results: Shown[P], cell: P, policy: str, other: str | None) -> str:
@@ -231,7 +231,7 @@ def _against(results: Shown[P], cell: P, policy: str, other: str | None) -> str:
     gap = results.compare(cell, policy, other)
     if not gap.pairs:
         return ""
-    return f"{_number(gap.mean, sign=True)} {_ends(gap.low, gap.high, sign=True)}"
+    return f"{_number(gap.mean, sign=True)} <span>{_ends(gap.low, gap.high, sign=True)}</span>"
 
 
 def _ends(low: float, high: float, sign: bool = False) -> str:

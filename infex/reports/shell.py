@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from html import escape
 from importlib.resources import files
+
+BREAKS = re.compile(r"([(\[]|[.:](?=[A-Za-z_]))")
 
 
 def shell(title: str, parts: Iterable[str], *, style: str = "", scripts: Iterable[str] = ()) -> str:
@@ -28,6 +31,15 @@ def script(name: str) -> str:
     """A script of this room with the charts that all pages share, to be written into a page."""
     shared = asset("drawing.js").replace("export function", "function")
     return f'<script type="module">\n{shared}{asset(name)}</script>'
+
+
+def breakable(name: str) -> str:
+    """A name in HTML that may go on in a new line after a bracket, a colon or a dot, but not inside a word.
+
+    >>> breakable("my.module:Mine(scale=0.5)")
+    'my.<wbr>module:<wbr>Mine(<wbr>scale=0.5)'
+    """
+    return BREAKS.sub(r"\1<wbr>", escape(name))
 
 
 def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

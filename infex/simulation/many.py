@@ -114,12 +114,13 @@ def play_many(
     if horizon <= CHUNK:
         course = course._replace(listed=exploring_rounds(course.form.schedule, 1, horizon))
     calls_user = course.calls_user(horizon > CHUNK)
+    sums = learnt.snapshot() if isinstance(learnt, RidgeStatistics) else None  # contexts are played alone
 
     def some(batch: list[Task]) -> list[Run]:
         if len(batch) == 1 or calls_user:
             return [alone(task) for task in batch]
         if course.is_hot:
-            return play_batch(batch, terms, course, None if learnt is None else learnt.snapshot())
+            return play_batch(batch, terms, course, sums)
         return play_stateful(batch, terms, course)
 
     if any(has_own_code(problem) for problem in problems) or calls_user:

@@ -47,7 +47,8 @@ def own_copies(**given: Any) -> tuple[Any, ...]:
 
 def is_immutable(thing: Any) -> bool:
     """Is it made of numbers, texts, functions and infex's own frozen settings alone?"""
-    names = _own_settings(type(thing))
+    kind: Any = type(thing)
+    names = _own_settings(kind)
     if names is not None:
         plain = isinstance(thing, LinearInstance) and thing.is_plain
         return plain or all(is_immutable(getattr(thing, name)) for name in names)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Any
 
-import numpy as np
-
 from infex.bandit import Bandit, Decision
+from infex.bandit.explaining import greedy_among
 from infex.bandit.offering import offered_mask
 from infex.errors import InvalidSetting, UnknownArm
-from infex.kernels import tie_limit
 
 HELD_OUT = "held out"
 HOLDOUT_POLICIES = ("uniform", "greedy")
@@ -36,18 +34,12 @@ def held_decision(
     if way == "uniform":
         arm, chance = there[int(_drawn(bandit.seed, "uniform", key) * len(there))], 1.0 / len(there)
     elif way == "greedy":
-        arm = _best(offers if frozen is None else frozen.estimates(**asked), there)
+        arm = greedy_among(offers if frozen is None else frozen.estimates(**asked), there)
     else:
         arm = _one_arm(way, labels, there)
     ends = float(offers.low[arm]), float(offers.high[arm])
-    model = _best(offers, there), float(offers.estimate[arm]), *ends
+    model = greedy_among(offers, there), float(offers.estimate[arm]), *ends
     return held_out(key, bandit.t, arm, labels[arm], chance, *model)
-
-
-def _best(offers: np.recarray[Any, Any], there: list[int]) -> int:
-    """The arm of the largest estimate among those on offer, the lowest index among ties."""
-    estimates = np.ascontiguousarray(offers.estimate[there])
-    return there[int(np.argmax(estimates >= tie_limit(estimates)))]
 
 
 def offered_truths(request: dict[str, Any], labels: list[Any]) -> list[bool]:

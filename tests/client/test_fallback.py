@@ -251,6 +251,21 @@ def test_an_outage_goes_on_if_the_first_decision_has_no_answer(
     assert len(script.asked) == sent + 2
 
 
+def test_an_ask_with_nothing_to_play_tries_the_service_itself(
+    script: Script, client: infex.Client, clock: Clock
+) -> None:
+    study = client.study("drinks")
+    for _ in range(3):
+        script.then_away()
+        with pytest.raises(ServiceSilent, match="sent"):
+            study.ask("a")
+        with pytest.raises(ServiceSilent, match="away"):
+            study.ask("a")
+        clock.pass_by(REST)
+    script.then(200, decided("a", 1))
+    assert study.ask("a").label == "juice", "and not an error although the service is back"
+
+
 def test_rewards_are_sent_all_the_same(script: Script, client: infex.Client) -> None:
     study = client.study("drinks")
     hear(script, study, 1)

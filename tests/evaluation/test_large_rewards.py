@@ -69,11 +69,11 @@ def test_one_is_warned_of_noise_that_rewards_contradict() -> None:
 def test_rewards_that_fit_are_not_warned_of() -> None:
     found = quiet(evaluation.evaluate, euros(1 / 250), TARGETS, way="model", rewards=(0, 1))
     assert "large rewards" not in [each.kind for each in found.findings]
-    constant = Log(arm=[0, 1] * 20, reward=[0.0] * 40)
+    arm = np.tile([0, 1], 20)
+    constant = Log(arm=arm, reward=np.zeros(40))
     quiet(evaluation.evaluate, constant, {"first": 0}, way="model")
-    exact = Log(
-        arm=[0, 1] * 20, reward=[0.6, 0.8] * 20, arms=np.eye(2), facts=LogFacts(noise=1e-12, bound=1.0)
-    )
+    facts = LogFacts(noise=1e-12, bound=1.0)
+    exact = Log(arm=arm, reward=np.array([0.6, 0.8])[arm], arms=np.eye(2), facts=facts)
     quiet(evaluation.evaluate, exact, {"first": 0}, way="model")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from infex import Uniform, evaluation
-from infex.errors import InvalidLog, NoSupport
+from infex.errors import InvalidLog, InvalidSetting, NoSupport
 from infex.logs import Log
 
 
@@ -97,3 +97,14 @@ def test_numbers_without_a_square_and_chances_that_contradict_each_other_are_ref
 ) -> None:
     with pytest.raises(InvalidLog, match=words):
         drawn(9, **{column: values})
+
+
+def test_what_a_way_does_not_read_is_refused() -> None:
+    log = Log(arm=np.tile([0, 1], 50), reward=np.tile([1.0, 0.0], 50), probability=np.full(100, 0.5))
+    for way in ("best", "weights", "model"):
+        with pytest.raises(InvalidSetting, match="setting is for way='clipped' or"):
+            evaluation.evaluate(log, {"first": 0}, way=way, setting=3.0)
+        with pytest.raises(InvalidSetting, match="seen is for way='marginal'"):
+            evaluation.evaluate(log, {"first": 0}, way=way, seen=np.ones((100, 2)))
+    found = evaluation.evaluate(log, {"first": 0}, way="clipped", setting=1.0)["first"]
+    assert found.way == "clipped"

@@ -1,5 +1,7 @@
 """The suite of challenges, and its scores."""
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +69,7 @@ def test_few_seeds_have_no_interval() -> None:
 def test_a_suite_that_lacks_runs_is_refused() -> None:
     named = {"easy": "gaussian(dim=2, arms=5)"}
     results = Sweep(environments=named, policies=["Greedy"], horizon=20, seeds=2).run(workers=1)
-    with pytest.raises(InvalidSetting, match="a score needs all runs, and easy lacks some"):
+    with pytest.raises(InvalidSetting, match="a score on 'easy' needs all runs of Uniform"):
         scores(results)
 
 
@@ -79,7 +81,7 @@ def test_the_page_has_every_challenge_and_policy(tmp_path: Path) -> None:
     assert "http" not in page.replace("http://www.w3.org", "")
     write_suite(results, tmp_path)
     rows = (tmp_path / "scores.csv").read_text().splitlines()
-    assert rows[0] == "policy,challenge,score,low,high,regret,milliseconds"
+    assert rows[0] == "policy,challenge,score,low,high,regret,milliseconds,failed"
     assert len(rows) == 1 + 6
 
 
@@ -106,6 +108,85 @@ def test_the_command_writes_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyP
     shown = CliRunner().invoke(main, [*given, "--markdown"])
     assert shown.output.splitlines()[0] == "| policy | mean | lower bound |"
     assert "| `Uniform` | 0.00 | 0.00 |" in shown.output.splitlines()
+
+
+@pytest.fixture
+def suite_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """`infex suite` with 14 seeds of 50 rounds of two challenges, always into one folder."""
+    monkeypatch.setattr(challenges, "SUITE_HORIZON", 50)
+    (tmp_path / "entrants.py").write_text(ENTRANTS)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    only = ["--only", "the paper's", "--only", "lower bound"]
+    given = ["suite", *only, "--seeds", "14", "--workers", "1", "--out", str(tmp_path / "out")]
+    return lambda *more: CliRunner().invoke(main, [*given, *more], env={"COLUMNS": "200"})
+
+
+ENTRANTS = """
+import infex
+
+
+class Quitter:
+    "Fails in the runs that go badly."
+    def choose(self, t, evidence, rng):
+        if t == 30 and evidence.estimates.max() < 0.25:
+            raise RuntimeError("gave up")
+        return infex.Choice(evidence.greedy)
+
+
+class Crowded:
+    "Fails wherever there are two arms."
+    def choose(self, t, evidence, rng):
+        if len(evidence) == 2:
+            raise RuntimeError("too few arms")
+        return infex.Choice(evidence.greedy)
+"""
+
+
+def test_an_entrant_with_failed_runs_has_no_score_and_takes_none_from_others(
+    suite_command: Callable[..., Any], tmp_path: Path
+) -> None:
+    """Its other runs are those that went well, so a score over them would be too good."""
+    alone = json.loads(suite_command("--json").stdout)
+    found = suite_command("--policy", "entrants:Quitter", "--json")
+    assert found.exit_code == 0, found.output
+    rows = json.loads(found.stdout)
+    assert [row for row in rows if row["policy"] != "entrants:Quitter"] == alone
+    mine = {row["challenge"]: row for row in rows if row["policy"] == "entrants:Quitter"}
+    failures = json.loads((tmp_path / "out" / "failures.json").read_text())
+    for name, row in mine.items():
+        failed = sum(f" on {name} " in each["run"] for each in failures)
+        assert 0 < failed == row["failed"] < 14
+        assert row["score"] is row["low"] is row["regret"] is None
+    assert all(row["failed"] == 0 for row in alone)
+
+
+def test_failures_are_marked_on_console_table_and_page(
+    suite_command: Callable[..., Any], tmp_path: Path
+) -> None:
+    console = suite_command("--policy", "entrants:Crowded")
+    table = suite_command("--policy", "entrants:Crowded", "--markdown")
+    page = (tmp_path / "out" / "suite.html").read_text()
+    note = "Means are over the 1 of 2 challenges that all policies with a mean have finished."
+    for text in (console.stdout, table.stdout, page):
+        assert "14 failed" in text
+        assert note in text
+    assert "14 runs failed" in page
+    marked = [line for line in table.stdout.splitlines() if "Crowded" in line]
+    assert len(marked) == 1
+    assert marked[0].endswith("| 14 failed |")
+    assert "failed" not in suite_command("--markdown").stdout
+
+
+def test_means_are_over_the_challenges_that_all_have_finished(suite_command: Callable[..., Any]) -> None:
+    lines = suite_command("--policy", "entrants:Crowded", "--markdown").stdout.splitlines()
+    rows = {cells[0]: cells[1:] for cells in (line.strip("| ").split(" | ") for line in lines[2:-2])}
+    assert all(mean == papers for mean, papers, _ in rows.values()), "the other was not played by all"
+    assert {bound for _, _, bound in rows.values()} > {"14 failed", "0.00"}
+    lines = suite_command("--policy", "entrants:Quitter", "--markdown").stdout.splitlines()
+    rows = {cells[0]: cells[1:] for cells in (line.strip("| ").split(" | ") for line in lines[2:-2])}
+    assert rows.pop("`entrants:Quitter`")[0] == "", "it has no score at all, so it takes no challenge away"
+    for mean, papers, bound in rows.values():
+        assert float(mean) == pytest.approx((float(papers) + float(bound)) / 2, abs=0.011)
 
 
 def test_all_entrants_can_play_where_arms_change() -> None:

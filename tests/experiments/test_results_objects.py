@@ -409,18 +409,23 @@ def test_a_latex_table_has_a_column_for_each_problem() -> None:
         "B": dict.fromkeys(range(3), (1234.5, 1.0)),
     }
     found = made({("mine_100%", 2, 3): odd, ("other", 2, 3): {"B": {0: (2.0, 1.0)}}})
-    for of in ("mean", "median"):
-        text = found.latex(of)
+    beside = {"std": r" \pm 0.0$", "interval": "$", "median": r"$ $[5.0,\,5.0]$"}
+    for show in ("std", "interval", "median"):
+        text = found.latex(show)
         lines = [line for line in text.splitlines() if line.endswith(r"\\")]
         assert [len(line.replace(r"\&", "").split("&")) for line in lines] == [3, 3, 3]
         assert braces(text.replace(r"\{", "").replace(r"\}", "")) == 0
         assert lines[0] == r"policy & d = 2, K = 3: mine\_100\% & d = 2, K = 3: other \\"
-        assert lines[1] == r"A\_1 \& B & $\mathbf{5.0}$ & -- \\"
-        assert lines[2] == r"B & $1{,}234$ & $\mathbf{2.0}$ \\"
+        assert lines[1] == rf"A\_1 \& B & $\mathbf{{5.0}}{beside[show]} & -- \\"
+        assert lines[2].endswith(r" & $\mathbf{2.0}$ \\"), "one run has no spread"
     (cell,) = made({CELL: MANY}).cells
-    mean = made({CELL: MANY}).interval(cell, "B")
-    assert f"${mean.value:.1f}$ $[{mean.low:.1f},\\,{mean.high:.1f}]$" in made({CELL: MANY}).latex()
-    with pytest.raises(InfexError, match="of must be"):
+    many = made({CELL: MANY})
+    mean, regret = many.interval(cell, "B"), many.regret(cell, "B")
+    assert f"${mean.value:.1f}$ $[{mean.low:.1f},\\,{mean.high:.1f}]$" in many.latex("interval")
+    assert rf"${regret.mean():.1f} \pm {regret.std(ddof=1):.1f}$" in many.latex("std") == many.latex()
+    low, median, high = np.quantile(regret, (0.25, 0.5, 0.75))
+    assert rf"${median:.1f}$ $[{low:.1f},\,{high:.1f}]$" in many.latex("median")
+    with pytest.raises(InfexError, match="show must be"):
         found.latex("mode")
 
 

@@ -299,7 +299,7 @@ def test_regret_against_a_setting_is_that_of_the_table(tmp_path: Path) -> None:
     for name, message in (("perod", "did you mean period"), ("regret", "no setting is called 'regret'")):
         with pytest.raises(InvalidSetting, match=message):
             results.against(name)
-    with pytest.raises(InvalidSetting, match="no runs have a period with"):
+    with pytest.raises(InvalidSetting, match="no run has arms = 5; there are 4, 6"):
         results.against("period", arms=5)
     kept = pyarrow.parquet.read_table(tmp_path / "results.parquet")
     assert kept.equals(results.table().arrow)

@@ -16,7 +16,7 @@ HERE = "tests.stateful"
 
 def sweep(**given: Any) -> Sweep:
     settings = {"environments": [Walk], "policies": {"ours": Sticky(), "theirs": "LinUCB"}}
-    return Sweep(**settings | {"horizon": 60, "seeds": 5} | given)  # type: ignore[arg-type]
+    return Sweep(**settings | {"horizon": 60, "seeds": 5} | given)
 
 
 def regrets(results: Results, policy: str) -> list[float]:

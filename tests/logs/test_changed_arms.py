@@ -276,7 +276,7 @@ def test_an_export_whose_places_have_moved_is_written_and_not_read(case: str, tm
         study.add_arms(*come)
         study.ask("two", context=[0.1, 0.2])
         study.flush()
-        assert export(study._desk.store, "shop", {}, tmp_path / "log.parquet") == 2
+        assert export(study._desk.store, "shop", {}, tmp_path / "log.parquet").rows == 2
     with pytest.raises(InvalidLog, match=r"went|have changed"):
         evaluation.read(tmp_path / "log.parquet")
 
@@ -313,7 +313,7 @@ def test_an_export_knows_nothing_of_arms_that_went_before_its_first_row_or_after
             study.ask(f"k{n}", context=[0.1, 0.2])
         study.remove_arms([2])
         study.flush()
-        assert export(study._desk.store, "shop", {}, tmp_path / "log.parquet") == 5
+        assert export(study._desk.store, "shop", {}, tmp_path / "log.parquet").rows == 5
     log = evaluation.read(tmp_path / "log.parquet")
     assert (len(log), log.count) == (5, 3)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
+import pandas as pd  # type: ignore[import-untyped]
 import polars as pl
 import pytest
 from click.testing import CliRunner
@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from infex import evaluation, features
 from infex.cli.main import main
 from infex.errors import InvalidLog, InvalidSetting
-from infex.logs import ColumnNames, Log, read, read_parts
+from infex.logs import ColumnNames, read, read_parts
 
 HEADER = "shown,gain,p,age,country\n"
 VISITOR = features.table({"age": (20, 80)}, {"country": ["DE", "FR"]})
@@ -75,11 +75,11 @@ def test_other_tables_are_read_alike(path: Path, form: str) -> None:
 def test_a_log_in_parts_and_one_that_was_written_are_the_same(path: Path) -> None:
     log = read(path, **NAMES, features=BY_VISITOR)
     parts = list(read_parts(path, names=ColumnNames(**NAMES, features=BY_VISITOR)))
-    assert np.array_equal(np.concatenate([part.context for part in parts]), log.context)  # type: ignore[arg-type,misc]
+    assert np.array_equal(np.concatenate([part.context for part in parts]), log.context)  # type: ignore[arg-type]
     evaluation.write(log, path.with_suffix(".parquet"))
     again = read(path.with_suffix(".parquet"))
-    targets, settings = {"tea": "tea"}, {"way": "model", "bound": 9.0}
-    found = [evaluation.evaluate(each, targets, **settings)["tea"].value for each in (log, again)]
+    targets = {"tea": "tea"}
+    found = [evaluation.evaluate(each, targets, way="model", bound=9)["tea"].value for each in (log, again)]
     assert found[0] == found[1]
     sums = evaluation.evaluate_parts(parts, targets, bound=9.0)["tea"]
     assert sums.model == pytest.approx(found[0], abs=1e-12)
@@ -215,9 +215,3 @@ def test_a_plan_names_columns_as_an_evaluation_does(path: Path, tmp_path: Path) 
     assert run("plan", "--logged", path, *COLUMNS, *arms, *more).exit_code == 0
     refused = run("plan", "--logged", path, *arms, *more)
     assert (refused.exit_code, "a column 'arm' is needed" in refused.output) == (2, True)
-
-
-def test_a_log_is_made_of_its_columns() -> None:
-    """What `read` gives is a log that can be made by hand."""
-    log = read({"shown": ["tea", "juice"], "gain": [1.0, 0.0]}, arm="shown", reward="gain")
-    assert log.arm.tolist() == Log(arm=[1, 0], reward=[1.0, 0.0]).arm.tolist()

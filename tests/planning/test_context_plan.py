@@ -128,7 +128,7 @@ def test_arms_that_the_log_never_played_are_to_be_explored() -> None:
     """One arm was always played: the others may be better, and greedy never finds out."""
     log = visits(2000)
     mine = log.take(log.arm == 0)
-    answer = plan(logged=mine, horizon=2000, noise=0.3, seconds=1.5, keep_within=1.05)
+    answer = plan(logged=mine, horizon=2000, noise=0.3, seconds=6, keep_within=1.05, workers=1)
     assert answer.explorations > 0
 
 

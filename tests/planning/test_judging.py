@@ -178,6 +178,41 @@ def test_every_figure_of_a_plan_is_of_fresh_problems() -> None:
     assert {row.judged.expression for row in rows} == by_name.keys()
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_all_rows_of_the_menu_are_of_the_same_problems_and_none_is_below_the_least(seed: int) -> None:
+    found = plan(dim=3, arms_count=8, horizon=400, seconds=0.6, workers=1, seed=seed, keep_within=1.25)
+    entries = {entry.name: entry.judged for entry in found.menu}
+    least = entries["least regret"]
+    assert least.expression == found.best
+    assert len({judged.problems for judged in entries.values()}) == 1
+    for judged in entries.values():
+        assert judged.regret.value >= least.regret.value
+        assert judged.ratio.value == pytest.approx(judged.regret.value / least.regret.value)
+        assert judged.explorations <= least.explorations
+    assert found.regret["best"].mean.value == pytest.approx(least.regret.value)
+
+
+def test_the_least_regret_is_that_of_the_fresh_problems(monkeypatch: pytest.MonkeyPatch) -> None:
+    """every(10) loses more than LinUCB where the race chose, and less on fresh problems."""
+    finish, _ = judged(monkeypatch, 1.1, every10=[1.2, 0.9], every50=[3.0])
+    entries = {entry.name: entry.judged for entry in finish.menu()}
+    assert entries["least regret"].explorations == finish.recommended.explorations == 1000
+    assert all(each.regret.value >= entries["least regret"].regret.value for each in entries.values())
+    assert finish.recommended.ratio == (1.0, 1.0, 1.0)
+    assert "Nothing that explores less was tried" not in reasons(finish)
+
+
+def test_a_choice_must_be_near_the_least_regret_of_the_fresh_problems(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """every(50) is near the best of the race on the first fresh problems, but not near every(10)."""
+    finish, _ = judged(monkeypatch, 1.3, every10=[1.05, 0.85, 1.0], every50=[1.28, 1.25, 1.5])
+    assert finish.sitting.judge.pool.place == 2
+    assert finish.recommended.explorations == 1000
+    entries = {entry.name: entry.judged for entry in finish.menu()}
+    assert min(each.regret.value for each in entries.values()) == entries["least regret"].regret.value
+
+
 def _matches(known: Any, place: int, figures: Judged) -> bool:
     pool = Pool(known, 7, place)
     policy: Any = infex.records.catalog.parse(figures.expression)

@@ -466,6 +466,44 @@ def test_long_names_are_whole_and_lie_on_no_mark(tmp_path: Path, width: int) -> 
         assert driver.find_elements(By.CSS_SELECTOR, "line.bar") == []
 
 
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_table_of_large_regrets_is_whole_and_breaks_no_name_inside_a_word(
+    tmp_path: Path, width: int
+) -> None:
+    names = ["Greedy", "LinTS", "Infex(LinTS, every(100))", "OLSBandit(preset=paper)"]
+    runs = {
+        name: {seed: (12_000.0 + 9_000 * place + 800 * ((3 + place) * seed % 13), 21.5) for seed in range(13)}
+        for place, name in enumerate(names)
+    }
+    found = made({CELL: runs})
+    found.bases["Infex(LinTS, every(100))"] = "LinTS"
+    path = tmp_path / "report.html"
+    path.write_text(page(found, "title", []))
+    with browser.opened(path, width) as driver:
+        cut, lines = driver.execute_script(
+            """
+            const table = document.querySelector(".wide"), lines = {};
+            for (const cell of document.querySelectorAll("#finals tr:not(.cell) td:first-child")) {
+              const pieces = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+              for (let text = pieces.nextNode(); text; text = pieces.nextNode()) {
+                for (const word of text.data.matchAll(/\\S+/g)) {
+                  const range = document.createRange();
+                  range.setStart(text, word.index);
+                  range.setEnd(text, word.index + word[0].length);
+                  lines[word[0]] = range.getClientRects().length;
+                }
+              }
+            }
+            return [table.scrollWidth > table.clientWidth, lines];
+            """
+        )
+        assert {"OLSBandit(", "preset=paper)", "every("} <= lines.keys()
+        assert set(lines.values()) == {1}, "each of these stands in one line"
+        assert cut == (width == 390)
+        assert driver.get_log("browser") == []
+
+
 def test_a_schedule_has_one_dash_with_every_base() -> None:
     bases = {f"Infex({base}, every({m}))": base for base in ("LinUCB", "LinTS") for m in (5, 20)}
     for names in (["LinUCB", *bases], list(bases), ["Greedy", "LinTS", *reversed(bases)]):
@@ -512,6 +550,19 @@ def test_a_figure_with_its_places_is_drawn_as_savefig_would(results: Any, kind: 
     drawn.draw_without_rendering()
     drawn.set_layout_engine("none")
     assert placed_picture(drawn, kind) == picture(drawn, kind)
+
+
+def test_pdfs_embed_fonts_that_publishers_accept(results: Any, tmp_path: Path) -> None:
+    """TrueType (Type 42) in every PDF, also in those that a user saves; Type 3 is refused by many."""
+    drawn = [path.read_bytes() for path in draw(results, tmp_path) if path.suffix == ".pdf"]
+    for number, figure in enumerate((results.plot(), results.plot(against="dim"))):
+        figure.savefig(tmp_path / f"saved{number}.pdf")
+        drawn.append((tmp_path / f"saved{number}.pdf").read_bytes())
+        drawn.append(picture(figure, "pdf"))
+    assert len(drawn) == 6
+    for data in drawn:
+        assert b"/Type3" not in data
+        assert b"/CIDFontType2" in data
 
 
 def test_names_cannot_break_the_page(results: Any) -> None:

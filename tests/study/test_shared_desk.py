@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 import infex
-from infex.errors import NotKept, StoreFailed
+from infex.errors import InvalidReward, StoreFailed
 from infex.study import shared_desk
 from infex.study.entries import Draft, Entry, Mark
 from infex.study.given_rows import reward_content
 from infex.study.jobs import Job
-from infex.study.moves import KeyedRequest, KeyedReward, amend_one, ask_one, tell_all, tell_one
+from infex.study.moves import KeyedRequest, KeyedReward, ask_one, tell_all, tell_one
 from infex.study.opening import opened_standing, replayed
 from infex.study.plain_requests import request_of
 from infex.study.shared_desk import SharedDesk
@@ -124,20 +124,19 @@ def test_who_comes_while_others_have_their_turn_goes_along_with_the_next(
 
 def test_what_a_refused_batch_told_is_unknown_to_those_of_the_same_turn(tmp_path: Path) -> None:
     store = SQLiteStore(tmp_path / "shop.db")
-    settings = {"arms": ARMS, "policy": POLICY, "seed": 7, "again": "sum"}
+    settings = {"arms": ARMS, "policy": POLICY, "seed": 7, "again": "sum", "rewards": (0, 1)}
     desk = SharedDesk(store, "shop", *opened_standing(store, "shop", settings, 0), lambda: 0.0)
     ask(desk, "before")
     tell(desk, "before", 0.5)
-    amend_one(desk, "remove arms", [2], "")
     ask(desk, "after")
     tell(desk, "after", 0.5)
-    batch = [KeyedReward("after", reward_content(0.25)), KeyedReward("before", reward_content(0.25))]
+    batch = [KeyedReward("after", reward_content(0.25)), KeyedReward("before", reward_content(0.75))]
     refused = Job(lambda: tell_all(desk, batch))
     beside = Job(lambda: tell_one(desk, KeyedReward("after", reward_content(0.125))))
     with desk._called:  # so that both are of one turn
         desk._jobs += [refused, beside]
         desk._called.notify()
-    with pytest.raises(NotKept, match="row 1, 'before'"):
+    with pytest.raises(InvalidReward, match="row 1, 'before'"):  # the sum is beyond 1
         refused.wait()
     beside.wait()
     standing, _ = replayed(store, "shop", {}, snapshots=False)
