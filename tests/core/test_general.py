@@ -1,4 +1,4 @@
-"""The general loop and that of contexts: what does not fit is refused, and no memory is read that was not given."""
+"""The general loop and that of contexts refuse what does not fit, and read no memory that was not given."""
 
 from typing import Any
 
