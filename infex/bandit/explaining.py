@@ -54,6 +54,6 @@ def estimates_of(
 
 
 def greedy_among(offers: np.recarray[Any, Any], places: list[int]) -> int:
-    """The arm of the largest of these estimates among the arms at some places, the lowest index among ties."""
+    """The arm of the largest estimate among the arms at these places, the lowest index among ties."""
     estimates = np.ascontiguousarray(offers.estimate[places])
     return places[int(np.argmax(estimates >= kernels.tie_limit(estimates)))]
