@@ -156,7 +156,10 @@ def test_every_map_of_contexts_gives_the_same_model() -> None:
     """Disjoint, outer products with unit arms, and a user's own function are one map here."""
     maps = [disjoint(2, 2, longest=2.0), interactions(np.eye(2), 2, longest=2.0)]
     target = np.arange(200) % 2
-    found = [evaluation.evaluate(context_log(each), {"x": target}, way="model", noise=0.1) for each in maps]
+    found = [
+        evaluation.evaluate(context_log(each), {"x": target}, way="model", noise=0.1, bound=2)
+        for each in maps
+    ]
     assert found[0]["x"].value == pytest.approx(found[1]["x"].value, abs=1e-12)
     assert found[0]["x"].low == pytest.approx(found[1]["x"].low, abs=1e-12)
     same = {
@@ -179,7 +182,7 @@ def test_every_map_of_contexts_gives_the_same_model() -> None:
         },
         offers=plain,
     )
-    model = evaluation.evaluate(offers, {"x": target}, way="model", noise=0.1)["x"]
+    model = evaluation.evaluate(offers, {"x": target}, way="model", noise=0.1, bound=2)["x"]
     assert model.value == pytest.approx(found[0]["x"].value, abs=1e-12)
     assert model.low == pytest.approx(found[0]["x"].low, abs=1e-12)
 

@@ -54,7 +54,7 @@ def test_the_table_says_which_columns_these_are_in_whatever_order(path: Path) ->
     said = read(path, **NAMES, context=["age", "country"], features=BY_VISITOR)
     for context in ([], ["country", "age"]):
         found = read(path, **NAMES, context=context, features=BY_VISITOR)
-        assert np.array_equal(found.context, said.context)  # type: ignore[arg-type]
+        assert np.array_equal(found.context, said.context)
 
 
 @pytest.mark.parametrize("form", ["pandas", "categories", "polars", "parquet"])
@@ -69,13 +69,13 @@ def test_other_tables_are_read_alike(path: Path, form: str) -> None:
         source = path.with_suffix(".parquet")
         frame.to_parquet(source)
     log, same = (read(each, **NAMES, features=BY_VISITOR) for each in (source, path))
-    assert np.array_equal(log.context, same.context)  # type: ignore[arg-type]
+    assert np.array_equal(log.context, same.context)
 
 
 def test_a_log_in_parts_and_one_that_was_written_are_the_same(path: Path) -> None:
     log = read(path, **NAMES, features=BY_VISITOR)
     parts = list(read_parts(path, names=ColumnNames(**NAMES, features=BY_VISITOR)))
-    assert np.array_equal(np.concatenate([part.context for part in parts]), log.context)  # type: ignore[arg-type]
+    assert np.array_equal(np.concatenate([part.context for part in parts]), log.context)
     evaluation.write(log, path.with_suffix(".parquet"))
     again = read(path.with_suffix(".parquet"))
     targets = {"tea": "tea"}
@@ -148,7 +148,7 @@ def test_columns_of_text_without_a_table_are_refused_with_what_to_do(path: Path)
     with pytest.raises(InvalidLog, match="no column is called 'visits'"):
         read(path, **NAMES, features=features.disjoint(2, context=features.table({"visits": (0, 9)})))
     with pytest.raises(InvalidSetting, match=r"features must be a map such as infex.features.disjoint"):
-        read(path, **NAMES, features=VISITOR)  # type: ignore[arg-type]
+        read(path, **NAMES, features=VISITOR)
 
 
 def run(*words: object) -> Any:
