@@ -26,7 +26,7 @@ class Sticky:
 sticky = Sticky()
 
 
-class CountingLinUCB(infex.LinUCB):
+class CountingLinUCB(infex.LinUCB):  # type: ignore[misc]  # a user may all the same
     """A built-in policy that a subclass gives a state beside its settings."""
 
     def __init__(self, chosen: int = 4) -> None:
