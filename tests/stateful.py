@@ -26,6 +26,18 @@ class Sticky:
 sticky = Sticky()
 
 
+class CountingLinUCB(infex.LinUCB):  # type: ignore[misc]  # a user may all the same
+    """A built-in policy that a subclass gives a state beside its settings."""
+
+    def __init__(self, chosen: int = 4) -> None:
+        super().__init__(delta=0.1)
+        vars(self)["chosen"] = [chosen]
+
+    def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
+        vars(self)["chosen"][0] += 1
+        return infex.Choice(vars(self)["chosen"][0] % len(evidence.arms))
+
+
 @dataclass
 class Counting:
     """A policy for a study: plays arms in turn, by the number of its own choices."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -14,6 +15,7 @@ from infex.environments import Instance, LinearInstance, RewardKernel
 from infex.environments.offer_sets import OfferSets
 from infex.estimators.fit_kernel import FitKernel
 from infex.policies.kernel import Kernel
+from infex.policies.traits import traits_of
 
 ATOMS = (
     *DATA_KINDS,
@@ -27,6 +29,7 @@ ATOMS = (
     OfferSets,
 )
 """What nothing changes, or `copy.deepcopy` does not copy."""
+COPYING_METHODS = {"__deepcopy__", "__getstate__", "__reduce__", "__reduce_ex__"}
 
 
 def own_copies(**given: Any) -> tuple[Any, ...]:
@@ -42,7 +45,26 @@ def own_copies(**given: Any) -> tuple[Any, ...]:
     for thing in given.values():
         if isinstance(thing, Instance) and id(thing) not in fixed:
             memo.update((id(part), part) for part in _read_only_arrays(thing))
-    return tuple(copied(name, thing, memo) for name, thing in given.items())
+    copies = tuple(copied(name, thing, memo) for name, thing in given.items())
+    for name, thing in given.items():
+        for part in traits_of(thing).chain if name == "policy" else (thing,):
+            _add_attributes(name, part, memo)
+    return copies
+
+
+def _add_attributes(name: str, part: object, memo: dict[int, Any]) -> None:
+    """Adds to its copy what an object of a user's subclass keeps beside the fields of infex's dataclass.
+
+    Python copies the fields alone where a dataclass is frozen and has slots.
+    """
+    kind: Any = type(part)
+    below = list(itertools.takewhile(lambda each: _own_settings(each) is None, kind.__mro__))
+    if len(below) == len(kind.__mro__) or any(COPYING_METHODS & vars(each).keys() for each in below):
+        return
+    if id(part) in memo and "__dict__" in dir(part):
+        twin = memo[id(part)]
+        kept = {word: value for word, value in vars(part).items() if word not in vars(twin)}
+        vars(twin).update(copied(name, kept, memo))
 
 
 def is_immutable(thing: Any) -> bool:

@@ -16,6 +16,7 @@ from infex.linear import RidgeStatistics
 from infex.policies import EpsilonGreedy, Softened
 from tests.simulation.test_playing import assert_same
 from tests.stateful import (
+    CountingLinUCB,
     DrawnArms,
     Drift,
     EverySeventhQuestion,
@@ -40,6 +41,8 @@ STATEFUL: dict[str, Callable[[], Made]] = {
     "base with own data": lambda: (PLAIN, Infex(Sticky(), every(2), data="own"), None),
     "greedy model": lambda: (PLAIN, Infex(BROAD, every(2), greedy=Sticky()), None),
     "policy inside another": lambda: (PLAIN, Softened(Sticky(), 0.2), None),
+    "subclass of a built-in policy": lambda: (PLAIN, CountingLinUCB(), None),
+    "subclass as a base": lambda: (PLAIN, Infex(CountingLinUCB(chosen=6), every(2)), None),
     "rate": lambda: (PLAIN, EpsilonGreedy(rate=FallingWeight()), None),
     "schedule": lambda: (PLAIN, Infex(BROAD, EverySeventhQuestion()), None),
     "schedule in a union": lambda: (PLAIN, Infex(BROAD, every(9) | EverySeventhQuestion()), None),
