@@ -133,7 +133,7 @@ class Endpoints:
         return said(ExplainAnswer(key=key, why=plain_figures(why)))
 
     async def lift(self, request: HttpRequest) -> HttpAnswer:
-        """What the study gains over those who are held out, with its interval; all of the journal is read."""
+        """What the study gains over those held out, with its interval, or why there is none."""
         if self._proving.locked():
             raise Overloaded("a journal is being read: the same again later")
         async with self._proving:

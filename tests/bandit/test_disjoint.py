@@ -210,7 +210,8 @@ def test_linucb_and_lints_are_those_of_separate_ridges_with_late_and_lost_reward
         slow, waiting = Slow(arms, dim, penalty / 4), []  # of contexts divided by 2
         for t, context in enumerate(contexts(seed, dim, 40), 1):
             decision = bandit.ask(context=2 * context)
-            estimates, confidence = slow.estimates(context), traits_of(policy).chain[-1]
+            estimates = slow.estimates(context)
+            confidence: Any = traits_of(policy).chain[-1]
             scores = estimates + slow.margins(context, confidence)
             if isinstance(policy, LinTS):
                 scores = slow.sampled(context, policy, Rounds(seed, "bandit").at(t))
