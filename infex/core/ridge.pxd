@@ -94,8 +94,18 @@ cdef inline bint pull(State *s, double reward) noexcept nogil:
     return is_long(run.pulls, run.q)
 
 
+cdef double FINE  # below this penalty sums and the factor have 32 digits
+
 cdef double dot(const double *a, const double *b, int64_t n) noexcept nogil
+cdef double factor(State *s) noexcept nogil
+cdef double factor_finely(State *s) noexcept nogil
+cdef void invert(State *s) noexcept nogil
+cdef void estimate(State *s) noexcept nogil
+cdef double solve_sums(State *s) noexcept nogil
 cdef void refresh(State *s) noexcept nogil
+cdef void add_pulls(State *s, const double *x, double n, double rewards) noexcept nogil
+cdef void rank_one(double *M, const double *p, int64_t d, double n, double *before) noexcept nogil
+cdef void open_run(State *s) noexcept nogil
 cdef void close_run(State *s) noexcept nogil
 cdef void learn(State *s, int64_t arm, double reward) noexcept nogil
 cdef void perturb(const State *s, double scale, const double *direction, double *out,

@@ -172,8 +172,8 @@ cdef inline void end_run(State *s) noexcept nogil:
     s.run.pulls = s.run.rewards = s.run.q = s.run.start = s.run.phi = s.run.psi = 0.0
 
 
-cdef void refresh(State *s) noexcept nogil:
-    """Computes everything anew from the sums; no run is under way."""
+cdef double solve_sums(State *s) noexcept nogil:
+    """log(det V/det V_0), M and theta, from the sums alone."""
     cdef double trace = 0.0, ratio
     cdef int64_t i
     for i in range(s.d):
@@ -185,6 +185,12 @@ cdef void refresh(State *s) noexcept nogil:
         ratio = factor(s)
         invert(s)
         estimate(s)
+    return 0.0 if ratio < 0.0 else ratio  # rounding may not go below 0
+
+
+cdef void refresh(State *s) noexcept nogil:
+    """Computes everything anew from the sums; no run is under way."""
+    cdef double ratio = solve_sums(s)
     score(s)
     end_run(s)
     s.run.log_det_ratio = larger(ratio, 0.0)
@@ -229,21 +235,20 @@ cdef void add_pulls(State *s, const double *x, double n, double rewards) noexcep
             s.carries[at] = v.rest
 
 
-cdef void rank_one(State *s) noexcept nogil:
-    """M becomes the factor of V + n x x'.
+cdef void rank_one(double *M, const double *p, int64_t d, double n, double *before) noexcept nogil:
+    """M becomes the factor of V + n x x', where p = M x; `before` has room for d numbers.
 
     With c_i = 1 + n (p_1^2 + ... + p_i^2), row m_i turns into
     sqrt(c_{i-1}/c_i) (m_i - n p_i/c_{i-1} (p_1 m_1 + ... + p_{i-1} m_{i-1})).
     """
-    cdef int64_t d = s.d, i, j
-    cdef double c = 1.0, n = s.run.pulls, here, grown, shrink, part, old
-    cdef double *before = s.work
+    cdef int64_t i, j
+    cdef double c = 1.0, here, grown, shrink, part, old
     cdef double *row
     for j in range(d):
         before[j] = 0.0
     for i in range(d):
-        row = s.M + i * d
-        here = s.p[i]
+        row = M + i * d
+        here = p[i]
         grown = c + n * here * here
         shrink = sqrt(c / grown)
         part = n * here / c
@@ -270,7 +275,7 @@ cdef void close_run(State *s) noexcept nogil:
         return
     for i in range(s.d):
         s.theta[i] += run.phi * s.u[i]
-    rank_one(s)
+    rank_one(s.M, s.p, s.d, run.pulls, s.work)
     end_run(s)
     if fallen:
         score(s)
