@@ -22,6 +22,9 @@ from infex.core.ridge cimport (
     FINE, Run, add_pulls, dot, estimate, factor, factor_finely, invert, larger, open_run, rank_one, solve_sums,
 )
 
+cdef extern from "loops.h" nogil:
+    void weighted_gram(const double *rows, const double *weights, int64_t n, int64_t d, double *sums)
+
 cdef double LEAST_PIVOT = 1e-300     # rounding may not make a root of nothing
 
 cdef double CLEAR = 1e-6             # a pivot that is no smaller, against its diagonal, is no work of rounding
@@ -608,36 +611,6 @@ cdef double follow(State *s, const double *x, double reward, double weight, doub
     return log1p(curvature * q)
 
 
-cdef void weigh(const double *rows, const double *weights, int64_t n, int64_t d, double *sums) noexcept nogil:
-    """sum weight x x', its lower triangle; four rows at a time."""
-    cdef int64_t k = 0, i, j
-    cdef double a0, a1, a2, a3
-    cdef const double *r0
-    cdef const double *r1
-    cdef const double *r2
-    cdef const double *r3
-    cdef double *out
-    memset(sums, 0, d * d * sizeof(double))
-    while k + 4 <= n:
-        r0 = rows + k * d
-        r1, r2, r3 = r0 + d, r0 + 2 * d, r0 + 3 * d
-        for i in range(d):
-            a0, a1 = weights[k] * r0[i], weights[k + 1] * r1[i]
-            a2, a3 = weights[k + 2] * r2[i], weights[k + 3] * r3[i]
-            out = sums + i * d
-            for j in range(i + 1):
-                out[j] += a0 * r0[j] + a1 * r1[j] + (a2 * r2[j] + a3 * r3[j])
-        k += 4
-    while k < n:
-        r0 = rows + k * d
-        for i in range(d):
-            a0 = weights[k] * r0[i]
-            out = sums + i * d
-            for j in range(i + 1):
-                out[j] += a0 * r0[j]
-        k += 1
-
-
 cdef double newton(State *s, const double *rows, const double *losses, const double *wins, int64_t n,
                    double *theta, double *weights, double *slope) noexcept nogil:
     """log(det H/det H_0), the estimate and the factor of H after so many losses and wins of each of n rows.
@@ -666,7 +639,7 @@ cdef double newton(State *s, const double *rows, const double *losses, const dou
             left = wins[k] - plays * chance
             for i in range(d):
                 slope[i] += left * row[i]
-        weigh(rows, weights, n, d, s.sums)
+        weighted_gram(rows, weights, n, d, s.sums)
         memcpy(s.sums + d * d, slope, d * sizeof(double))
         ratio = solve_sums(s)
         gained = reach = 0.0

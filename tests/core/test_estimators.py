@@ -132,12 +132,12 @@ def learnt(fit: core.Fit, rows: Rows) -> tuple[float, Floats, Floats]:
     return ratio, solved[:-1].T @ solved[:-1], solved[-1]
 
 
-def gram_of(rows: Rows, penalty: float, weights: Any) -> Floats:
+def gram_of(rows: Rows, penalty: float, weights: Any) -> Any:
     x = np.array([row[0] for row in rows])
     return penalty * np.eye(x.shape[1]) + (x * np.asarray(weights)[:, None]).T @ x
 
 
-def slow_ridge(rows: Rows, penalty: float) -> tuple[float, Floats, Floats]:
+def slow_ridge(rows: Rows, penalty: float) -> tuple[float, Any, Any]:
     """The same by NumPy, for weighted rewards."""
     weights, d = np.array([row[2] for row in rows]), len(rows[0][0])
     v = gram_of(rows, penalty, weights)
@@ -236,7 +236,7 @@ def test_logistic_is_the_mode_and_its_curvature(problem: tuple[int, int, float],
     def slope(theta: Floats) -> Floats:
         return np.asarray(x.T @ (1 / (1 + np.exp(-x @ theta)) - y) + penalty * theta)
 
-    def curvature(theta: Floats) -> Floats:
+    def curvature(theta: Floats) -> Any:
         chance = 1 / (1 + np.exp(-x @ theta))
         return gram_of(rows, penalty, chance * (1 - chance))
 
@@ -279,7 +279,7 @@ def test_estimates_of_blocks_are_those_of_the_rounds_before(
     rewarded, renewed = rng.random(40) < 0.8, rng.random(blocks) < 0.7
     starts = np.sort(rng.integers(40, size=blocks))
     thetas = core.block_estimates(table, which, rewards, rewarded, starts, renewed, penalty)
-    expected = np.zeros(dim)
+    expected: Any = np.zeros(dim)
     for theta, start, anew in zip(thetas, starts, renewed, strict=True):
         x, y = table[which[:start]][rewarded[:start]], rewards[:start][rewarded[:start]]
         if anew:
