@@ -139,25 +139,27 @@ def solve_ridge(double[:, :, ::1] sums, double penalty, double[:, ::1] solved):
     return solve_sums(&s)
 
 
-def block_estimates(const double[:, ::1] table, const int64_t[::1] which, const double[::1] rewards, rewarded,
-                    const int64_t[::1] starts, renewed, double penalty):
+def block_estimates(table, which, rewards, rewarded, starts, renewed, double penalty):
     """Ridge estimates, a row for each block, from all rounds before the first of the block, `starts[b]`.
 
     In round t the arm with the features of row `which[t]` of the table was played, and brought a reward where
     `rewarded[t]`. A block that is not `renewed` has the estimate of the block before.
     """
+    cdef const double[:, ::1] features = np.ascontiguousarray(table)
+    cdef const int64_t[::1] places = np.ascontiguousarray(which), firsts = np.ascontiguousarray(starts)
+    cdef const double[::1] gains = np.ascontiguousarray(rewards)
     cdef const unsigned char[::1] counted = np.ascontiguousarray(rewarded, dtype=np.bool_).view(np.uint8)
     cdef const unsigned char[::1] anew = np.ascontiguousarray(renewed, dtype=np.bool_).view(np.uint8)
-    cdef int64_t n = which.shape[0], d = table.shape[1], blocks = starts.shape[0], b, t, i, j, first = 0
-    if d == 0 or rewards.shape[0] != n or counted.shape[0] != n or anew.shape[0] != blocks:
+    cdef int64_t n = places.shape[0], d = features.shape[1], blocks = firsts.shape[0], b, t, i, j, first = 0
+    if d == 0 or gains.shape[0] != n or counted.shape[0] != n or anew.shape[0] != blocks:
         raise ValueError("a block needs features, each round a row, a reward and whether it has one")
     for t in range(n):
-        if not 0 <= which[t] < table.shape[0]:
-            raise IndexError(f"the table has {table.shape[0]} rows, got row {which[t]}")
+        if not 0 <= places[t] < features.shape[0]:
+            raise IndexError(f"the table has {features.shape[0]} rows, got row {places[t]}")
     for b in range(blocks):
-        if not first <= starts[b] <= n:
-            raise ValueError(f"blocks must start in rising rounds up to {n}, got {starts[b]}")
-        first = starts[b]
+        if not first <= firsts[b] <= n:
+            raise ValueError(f"blocks must start in rising rounds up to {n}, got {firsts[b]}")
+        first = firsts[b]
     cdef State s
     cdef const double *row
     room = room_for(&s, d, penalty)
@@ -168,11 +170,11 @@ def block_estimates(const double[:, ::1] table, const int64_t[::1] which, const 
     with nogil:
         t = 0
         for b in range(blocks):
-            while t < starts[b]:
+            while t < firsts[b]:
                 if counted[t]:
-                    row = &table[which[t], 0]
+                    row = &features[places[t], 0]
                     for i in range(d):
-                        s.sums[d * d + i] += rewards[t] * row[i]
+                        s.sums[d * d + i] += gains[t] * row[i]
                         for j in range(i + 1):
                             s.sums[i * d + j] += row[i] * row[j]
                 t += 1

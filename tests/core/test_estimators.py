@@ -278,7 +278,9 @@ def test_estimates_of_blocks_are_those_of_the_rounds_before(
     table, which, rewards = rng.normal(size=(5, dim)), rng.integers(5, size=40), rng.normal(size=40)
     rewarded, renewed = rng.random(40) < 0.8, rng.random(blocks) < 0.7
     starts = np.sort(rng.integers(40, size=blocks))
-    thetas = core.block_estimates(table, which, rewards, rewarded, starts, renewed, penalty)
+    thetas = core.block_estimates(
+        np.asfortranarray(table), which, rewards, rewarded, starts, renewed, penalty
+    )
     expected: Any = np.zeros(dim)
     for theta, start, anew in zip(thetas, starts, renewed, strict=True):
         x, y = table[which[:start]][rewarded[:start]], rewards[:start][rewarded[:start]]
