@@ -9,6 +9,7 @@ import numpy as np
 
 from infex.arrays import Floats, within
 from infex.checks import real
+from infex.core import estimators as core
 from infex.core.estimators import solve_discounted
 from infex.errors import NotKept
 from infex.estimators.fit import Fit
@@ -54,7 +55,10 @@ class Discounted:
         """The same in compiled loops."""
         fitter = address_of(fit_discounted, fitter_arguments(built_in=True))
         settings = np.array([self.rate, self.rate**2])
-        return FitForm(fitter, settings, lambda dim, arms, horizon: 4 * (dim + 1) * dim)
+        return FitForm(fitter, settings, lambda dim, arms, horizon: 4 * (dim + 1) * dim, make=self._make)
+
+    def _make(self, dim: int, penalty: float, rows: int, horizon: int) -> core.Fit:
+        return core.DiscountedFit(dim, penalty, self.rate)
 
     def start(self, columns: Floats, penalty: float) -> DiscountedFit:
         """Statistics over these arms, with nothing learnt."""

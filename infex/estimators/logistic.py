@@ -8,6 +8,7 @@ from typing import Self, final
 import numpy as np
 
 from infex.arrays import MOST_COUNTED, Floats, fitting, fitting_rows, within
+from infex.core import estimators as core
 from infex.core.estimators import (
     LOGISTIC_PROGRESS,
     begin_logistic_progress,
@@ -63,7 +64,10 @@ class Logistic:
     def compiled(self) -> FitForm:
         """The same in compiled loops."""
         fitter = address_of(fit_logistic, fitter_arguments())
-        return FitForm(fitter, np.zeros(0), _room, linked=True, penalty=self.penalty)
+        return FitForm(fitter, np.zeros(0), _room, linked=True, penalty=self.penalty, make=self._make)
+
+    def _make(self, dim: int, penalty: float, rows: int, horizon: int) -> core.Fit:
+        return core.LogisticFit(dim, penalty, rows)
 
     def scaled(self, unit: float) -> Logistic:
         """The same for features that are divided by `unit`: theta is then that many times as long."""
