@@ -24,8 +24,8 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "statistics": GROUND | {"streams"},
     "kernels": {"errors", "arrays"},  # errors: a kernel refuses by the names that Python has
     "schedules": GROUND | {"streams"},
-    "linear": GROUND | {"kernels"},
-    "estimators": GROUND | {"kernels", "linear"},
+    "linear": GROUND | {"core", "kernels"},
+    "estimators": GROUND | {"core", "kernels", "linear"},
     "policies": GROUND | {"streams", "kernels", "schedules", "linear"},
     "rounds": GROUND | {"kernels", "schedules", "linear", "policies"},
     "adapters": GROUND | {"linear", "policies"},
@@ -54,8 +54,8 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     | {"files", "streams", "statistics", "schedules", "linear", "policies", "environments", "records"}
     | {"features", "logs", "simulation", "reports"},
     "evaluation": GROUND
-    | {"files", "streams", "kernels", "theory", "linear", "features", "policies", "environments", "records"}
-    | {"bandit", "simulation", "logs", "reports", "planning"},
+    | {"files", "streams", "core", "kernels", "theory", "linear", "features", "policies", "environments"}
+    | {"records", "bandit", "simulation", "logs", "reports", "planning"},
     "service": GROUND | {"version", "files", "streams", "records", "bandit", "study"},
     "client": GROUND | {"records"},
     "cli": {"errors", "files", "schedules", "theory", "verification", "reports", "experiments", "planning"}

@@ -4,6 +4,7 @@ import numpy as np
 
 from infex.arrays import Floats, Integers
 from infex.core.choosing import Base
+from infex.core.estimators import Fit
 from infex.core.ridge import Ridge
 from infex.core.runs import Law, Outcome
 
@@ -22,7 +23,7 @@ class GeneralRun(Outcome):
         changing: bool = False,
         apart: Ridge | None = None,
         own_clock: bool = False,
-        fits: Sequence[object] = (None, None),
+        fits: Sequence[Fit | None] = (None, None),
         weights: Floats | None = None,
         linked: bool = False,
         always: bool = False,

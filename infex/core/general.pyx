@@ -70,14 +70,14 @@ cdef class Learner:
         self.weights = np.ones(s.K) if weights is None else np.array(weights, dtype=np.float64)
         if self.weights.shape[0] != s.K:
             raise ValueError(f"there must be {s.K} weights, got {len(weights)}")
-        self.search = np.zeros(s.d if late and fit.search_at >= 0 else 0)
+        self.search = np.zeros(s.d if late and fit.search_start >= 0 else 0)
         self._fit(s.x, 0.0, 0.0)
 
     cdef int _fit(self, const double *x, double reward, double weight) except -1 nogil:
         """The estimator takes in a reward, searching from the estimate of the last decision."""
         cdef State *s = &self.ridge.state
         if self.search.shape[0] > 0:
-            memcpy(self.fit.numbers + self.fit.search_at, &self.search[0], s.d * sizeof(double))
+            memcpy(self.fit.numbers + self.fit.search_start, &self.search[0], s.d * sizeof(double))
         s.run.log_det_ratio = self.fit.take(x, reward, weight, s.M)
         if not self.changing:
             product(s.columns, s.K, s.theta, s.d, s.scores)
@@ -102,7 +102,7 @@ cdef class Learner:
     cdef void remember_search(self) noexcept nogil:
         """A decision was taken: the next search starts from the present estimate, whatever arrives meanwhile."""
         if self.search.shape[0] > 0:
-            memcpy(&self.search[0], self.fit.numbers + self.fit.search_at, self.ridge.state.d * sizeof(double))
+            memcpy(&self.search[0], self.fit.numbers + self.fit.search_start, self.ridge.state.d * sizeof(double))
 
     cdef void score(self, Reads reads) noexcept nogil:
         """Brings scores and squared widths up to date, as far as they are read."""

@@ -180,3 +180,27 @@ LOOP void greedy_interval(double *restrict scores, const double *restrict along,
     *low_end = low;
     *high_end = -down;
 }
+
+LOOP void weighted_gram(const double *restrict rows, const double *restrict weights, int64_t n, int64_t d,
+                        double *restrict sums) {
+    int64_t k = 0;
+    for (int64_t i = 0; i < d * d; i++) sums[i] = 0.0;
+    for (; k + 4 <= n; k += 4) {
+        const double *restrict r0 = rows + k * d, *restrict r1 = r0 + d;
+        const double *restrict r2 = r1 + d, *restrict r3 = r2 + d;
+        for (int64_t i = 0; i < d; i++) {
+            const double a0 = weights[k] * r0[i], a1 = weights[k + 1] * r1[i];
+            const double a2 = weights[k + 2] * r2[i], a3 = weights[k + 3] * r3[i];
+            double *restrict out = sums + i * d;
+            for (int64_t j = 0; j <= i; j++) out[j] += a0 * r0[j] + a1 * r1[j] + (a2 * r2[j] + a3 * r3[j]);
+        }
+    }
+    for (; k < n; k++) {
+        const double *restrict row = rows + k * d;
+        for (int64_t i = 0; i < d; i++) {
+            const double part = weights[k] * row[i];
+            double *restrict out = sums + i * d;
+            for (int64_t j = 0; j <= i; j++) out[j] += part * row[j];
+        }
+    }
+}

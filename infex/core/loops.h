@@ -59,4 +59,7 @@ int64_t best_upper(const double *scores, const double *squares, const double *al
    ten times too wide, and the estimate is held below a bound, so that rounding cannot bring in an arm
    that a scan would find tied. */
 void greedy_interval(double *scores, const double *along, int64_t K, int64_t a, double *low, double *high);
+
+/* The lower triangle of sum w_k r_k r_k' over n rows of d numbers, in `sums`, (d, d); the rest becomes 0. */
+void weighted_gram(const double *rows, const double *weights, int64_t n, int64_t d, double *sums);
 #endif

@@ -110,7 +110,14 @@ cdef inline Pair exact_product(double a, double b) noexcept nogil:
     return Pair(product, ((a0 * b0 - product) + a0 * b1 + a1 * b0) + a1 * b1)
 
 
+cdef double FINE  # below this penalty sums and the factor have 32 digits
+
 cdef double dot(const double *a, const double *b, int64_t n) noexcept nogil
+cdef double factor(State *s) noexcept nogil
+cdef double factor_finely(State *s) noexcept nogil
+cdef void invert(State *s) noexcept nogil
+cdef void estimate(State *s) noexcept nogil
+cdef double solve_sums(State *s) noexcept nogil
 cdef void refresh(State *s) noexcept nogil
 cdef void score(State *s) noexcept nogil
 cdef void add_pulls(State *s, const double *x, double n, double rewards) noexcept nogil
@@ -118,6 +125,7 @@ cdef void absorb(State *s, const double *x, double reward, double weight) noexce
 cdef void whole_sums(const State *s) noexcept nogil
 cdef void rank_one(double *M, const double *p, int64_t d, double n, double *before) noexcept nogil
 cdef double solve(const State *s, const double *x, double *out) noexcept nogil
+cdef void open_run(State *s) noexcept nogil
 cdef void close_run(State *s) noexcept nogil
 cdef void learn(State *s, int64_t arm, double reward) noexcept nogil
 cdef void perturb(const State *s, double scale, const double *direction, double *out,

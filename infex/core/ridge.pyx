@@ -161,8 +161,8 @@ cdef inline void end_run(State *s) noexcept nogil:
     s.run.pulls = s.run.rewards = s.run.q = s.run.start = s.run.phi = s.run.psi = 0.0
 
 
-cdef void refresh(State *s) noexcept nogil:
-    """Computes everything anew from the sums; no run is under way."""
+cdef double solve_sums(State *s) noexcept nogil:
+    """log(det V/det V_0), M and theta, from the sums alone."""
     cdef double trace = 0.0, ratio
     cdef int64_t i
     for i in range(s.d):
@@ -174,6 +174,12 @@ cdef void refresh(State *s) noexcept nogil:
         ratio = factor(s)
         invert(s)
         estimate(s)
+    return 0.0 if ratio < 0.0 else ratio  # rounding may not go below 0
+
+
+cdef void refresh(State *s) noexcept nogil:
+    """Computes everything anew from the sums; no run is under way."""
+    cdef double ratio = solve_sums(s)
     score(s)
     end_run(s)
     s.run.log_det_ratio = larger(ratio, 0.0)

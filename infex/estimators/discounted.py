@@ -9,12 +9,14 @@ import numpy as np
 
 from infex.arrays import Floats, within
 from infex.checks import real
+from infex.core import estimators as core
+from infex.core.estimators import solve_discounted
 from infex.errors import NotKept
 from infex.estimators.fit import Fit
 from infex.estimators.solution import Solution
 from infex.estimators.sums import Sums
 from infex.kernels.calling import address_of, fitter_arguments
-from infex.kernels.fitters import fit_discounted, spread
+from infex.kernels.fitters import fit_discounted
 from infex.kernels.layout import LARGE
 from infex.linear.estimating import Arrays, FitForm
 from infex.linear.moments import Moments
@@ -53,7 +55,10 @@ class Discounted:
         """The same in compiled loops."""
         fitter = address_of(fit_discounted, fitter_arguments(built_in=True))
         settings = np.array([self.rate, self.rate**2])
-        return FitForm(fitter, settings, lambda dim, arms, horizon: 4 * (dim + 1) * dim)
+        return FitForm(fitter, settings, lambda dim, arms, horizon: 4 * (dim + 1) * dim, make=self._make)
+
+    def _make(self, dim: int, penalty: float, rows: int, horizon: int) -> core.Fit:
+        return core.DiscountedFit(dim, penalty, self.rate)
 
     def start(self, columns: Floats, penalty: float) -> DiscountedFit:
         """Statistics over these arms, with nothing learnt."""
@@ -102,7 +107,8 @@ class DiscountedFit(Fit):
     def solve(self, start: Floats) -> Solution:
         """The covariance is V^-1 W V^-1."""
         solution = Solution.blank(self.dim)
-        return solution.grown(spread(self._sums.truth, self._squares.truth, self.penalty, solution.solved))
+        sums, squares = self._sums.truth, self._squares.truth
+        return solution.grown(solve_discounted(sums, squares, self.penalty, solution.solved))
 
     def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
         """What the noise of rewards by their weights says, if nothing drifts while they count.

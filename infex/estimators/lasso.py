@@ -9,6 +9,7 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import real
+from infex.core import estimators as core
 from infex.estimators.solution import Solution
 from infex.estimators.summed import SummedFit
 from infex.kernels.calling import address_of, fitter_arguments
@@ -46,7 +47,10 @@ class Lasso:
     def compiled(self) -> FitForm:
         """The same in compiled loops."""
         fitter = address_of(fit_lasso, fitter_arguments(built_in=True))
-        return FitForm(fitter, np.array([self.strength]), _room, search_at=1)
+        return FitForm(fitter, np.array([self.strength]), _room, search_at=1, make=self._make)
+
+    def _make(self, dim: int, penalty: float, rows: int, horizon: int) -> core.Fit:
+        return core.LassoFit(dim, penalty, self.strength)
 
     def scaled(self, unit: float) -> Lasso:
         """The same for features that are divided by `unit`: theta is then that many times as long."""

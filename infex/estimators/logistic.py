@@ -8,19 +8,19 @@ from typing import Self, final
 import numpy as np
 
 from infex.arrays import MOST_COUNTED, Floats, fitting, fitting_rows, within
+from infex.core import estimators as core
+from infex.core.estimators import (
+    LOGISTIC_PROGRESS,
+    begin_logistic_progress,
+    logistic_fit_is_due,
+    solve_logistic,
+    update_logistic,
+)
 from infex.errors import DamagedFile, InvalidReward
 from infex.estimators.fit import Fit
 from infex.estimators.solution import Solution
 from infex.kernels.calling import address_of, fitter_arguments
-from infex.kernels.logistic_fits import (
-    FIT_STATE,
-    LOGISTIC_HEAD,
-    begin,
-    fit_logistic,
-    follow,
-    is_due,
-    logistic,
-)
+from infex.kernels.logistic_fits import LOGISTIC_HEAD, fit_logistic
 from infex.linear.estimating import Arrays, FitForm
 from infex.linear.grounds import Grounds
 from infex.linear.known import LOGISTIC
@@ -64,7 +64,10 @@ class Logistic:
     def compiled(self) -> FitForm:
         """The same in compiled loops."""
         fitter = address_of(fit_logistic, fitter_arguments())
-        return FitForm(fitter, np.zeros(0), _room, linked=True, penalty=self.penalty)
+        return FitForm(fitter, np.zeros(0), _room, linked=True, penalty=self.penalty, make=self._make)
+
+    def _make(self, dim: int, penalty: float, rows: int, horizon: int) -> core.Fit:
+        return core.LogisticFit(dim, penalty, rows)
 
     def scaled(self, unit: float) -> Logistic:
         """The same for features that are divided by `unit`: theta is then that many times as long."""
@@ -77,7 +80,7 @@ class Logistic:
 
 @final
 class LogisticFit(Fit):
-    """How often each x was followed by 0 and by 1, and what was fitted to it: see `kernels.logistic_fits`.
+    """How often each x was followed by 0 and by 1, and what was fitted to it: see `core.estimators`.
 
     A reward costs O(d^2), and reading nothing. All rows are kept, as a fit needs them: n different x take
     n (d + 2) numbers.
@@ -92,7 +95,7 @@ class LogisticFit(Fit):
         self._rows: Floats = np.empty((8, self.dim))
         self._plays: Floats = np.zeros((8, 2))
         self._solved: Floats = np.zeros((self.dim + 1, self.dim))
-        self._volume, self._state = 0.0, np.zeros(FIT_STATE)
+        self._volume, self._state = 0.0, np.zeros(LOGISTIC_PROGRESS)
         self.refit(0)
 
     def refuse(self, reward: float) -> None:
@@ -104,11 +107,10 @@ class LogisticFit(Fit):
         self.refuse(reward)
         place = self._place(x)
         self._plays[place, int(reward)] += weight
-        if is_due(len(self._places), self.told + 1.0, self._state):
+        if logistic_fit_is_due(len(self._places), self.told + 1.0, self._state):
             self.refit(self.told + 1)
         else:
-            given = np.ascontiguousarray(x), float(reward), float(weight)
-            self._volume += follow(*given, self._solved, self._state)
+            self._volume += update_logistic(x, reward, weight, self._solved, self._state)
 
     def gather(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
         """Takes in many rewards, and fits all anew once."""
@@ -126,9 +128,9 @@ class LogisticFit(Fit):
     def refit(self, told: int) -> None:
         """Fits all rows anew, by Newton's method from the present estimate."""
         rows, plays = self._counted
-        given = rows, *plays.T.copy(), self.penalty, self._solved[-1].copy(), self._solved
-        self._volume = logistic(*given)
-        begin(self._state, float(told))
+        losses, wins = plays[:, 0], plays[:, 1]
+        self._volume = solve_logistic(rows, losses, wins, self.penalty, self._solved[-1], self._solved)
+        begin_logistic_progress(self._state, told)
 
     @property
     def _counted(self) -> tuple[Floats, Floats]:
@@ -181,7 +183,7 @@ class LogisticFit(Fit):
     def _believe(self, arrays: Arrays) -> None:
         """Takes over what was fitted, if it is near an exact fit: it goes on bit for bit."""
         solved: Floats = fitting("fitted", arrays["fitted"], self._solved.shape)
-        volume, *state = fitting("fit figures", arrays["fit figures"], (1 + FIT_STATE,)).tolist()
+        volume, *state = fitting("fit figures", arrays["fit figures"], (1 + LOGISTIC_PROGRESS,)).tolist()
         with np.errstate(all="ignore"):  # numbers of a file may be anything
             exact = self._solved
             off = float(np.max(np.abs(self._rows @ (solved[-1] - exact[-1])), initial=0.0))

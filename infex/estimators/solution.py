@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from infex import kernels
 from infex.arrays import Floats
+from infex.core.estimators import solve_ridge
 from infex.kernels.layout import ARM, VOLUME, blank
 
 
@@ -27,10 +28,8 @@ class Solution(NamedTuple):
     @staticmethod
     def of(truth: Floats, penalty: float) -> Solution:
         """Ridge regression: theta = V^-1 b and M'M = V^-1, by the sums that `infex.kernels` calls truth."""
-        dim = truth.shape[2]
-        _, solved, board, vectors, run = blank(dim, 0)
-        kernels.refresh(truth, penalty, solved, np.zeros((dim, 0)), board, run)
-        return Solution(solved, vectors, run)
+        solution = Solution.blank(truth.shape[2])
+        return solution.grown(solve_ridge(truth, penalty, solution.solved))
 
     @property
     def theta(self) -> Floats:

@@ -8,6 +8,7 @@ import numpy as np
 
 from infex import kernels
 from infex.arrays import Floats
+from infex.core.estimators import add_reward
 from infex.estimators.solution import Solution
 from infex.linear.estimating import Arrays
 from infex.linear.strange import fitting_sums
@@ -28,7 +29,7 @@ class Sums:
 
     def add(self, x: Floats, reward: float, weight: float) -> None:
         """One reward more; one less, if its weight is below 0."""
-        kernels.add_pulls(self.truth, self.penalty, x, float(weight), float(weight * reward))
+        add_reward(self.truth, self.penalty, np.ascontiguousarray(x), reward, weight)
 
     def fade(self, rate: float) -> None:
         """All weights become `rate` times what they were."""

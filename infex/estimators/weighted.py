@@ -10,6 +10,7 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import HEAVIEST_WEIGHT, real
+from infex.core import estimators as core
 from infex.errors import InvalidSetting
 from infex.estimators.solution import Solution
 from infex.estimators.summed import SummedFit
@@ -50,7 +51,16 @@ class Weighted:
     def compiled(self) -> FitForm:
         """The same in compiled loops, with the weight of every arm."""
         fitter = address_of(fit_weighted, fitter_arguments(built_in=True))
-        return FitForm(fitter, np.zeros(0), lambda dim, arms, horizon: 2 * (dim + 1) * dim, weigh=self._weigh)
+        return FitForm(
+            fitter,
+            np.zeros(0),
+            lambda dim, arms, horizon: 2 * (dim + 1) * dim,
+            weigh=self._weigh,
+            make=self._make,
+        )
+
+    def _make(self, dim: int, penalty: float, rows: int, horizon: int) -> core.Fit:
+        return core.WeightedFit(dim, penalty)
 
     def _weigh(self, columns: Floats) -> Floats:
         return np.array([self.weight_of(x) for x in columns.T])

@@ -10,6 +10,7 @@ import numpy as np
 
 from infex.arrays import MOST_COUNTED, Floats, fitting, fitting_rows, within
 from infex.checks import HEAVIEST_WEIGHT, LARGEST_REWARD, whole
+from infex.core import estimators as core
 from infex.errors import DamagedFile, InvalidSetting, NotKept
 from infex.estimators.fit import Fit
 from infex.estimators.solution import Solution
@@ -50,7 +51,10 @@ class Windowed:
     def compiled(self) -> FitForm:
         """The same in compiled loops."""
         fitter = address_of(fit_windowed, fitter_arguments(built_in=True))
-        return FitForm(fitter, np.array([float(self.size)]), self._room)
+        return FitForm(fitter, np.array([float(self.size)]), self._room, make=self._make)
+
+    def _make(self, dim: int, penalty: float, rows: int, horizon: int) -> core.Fit:
+        return core.WindowedFit(dim, penalty, self.size, horizon)
 
     def _room(self, dim: int, arms: int, horizon: int) -> int:
         return WINDOW + 2 * (dim + 1) * dim + min(self.size, horizon) * (dim + 2)

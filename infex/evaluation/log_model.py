@@ -10,9 +10,9 @@ from typing import final
 import numpy as np
 
 from infex.arrays import Floats, Integers
+from infex.core.estimators import block_estimates
 from infex.errors import LargeReward
 from infex.evaluation.intervals import Bounds, Ground
-from infex.kernels.frozen_fits import fit_blocks
 from infex.logs import Log, LogFacts
 from infex.logs.log_sums import LogSums, PlayedRows, penalty_of, residuals_of
 from infex.planning.beliefs import LEAST_POSTERIOR_PENALTY
@@ -115,6 +115,4 @@ def frozen_thetas(rows: PlayedRows, log: Log, starts: Integers) -> Floats:
     dim = rows.table.shape[1]
     most = max(int(MOST_WORK / max(dim, 4) ** 3), 1)
     renewed = np.arange(starts.size) % max(math.ceil(starts.size / most), 1) == 0
-    thetas = np.zeros((starts.size, dim))
-    fit_blocks(*rows, log.reward, log.rewarded, starts, renewed, penalty_of(log), thetas)
-    return thetas
+    return block_estimates(*rows, log.reward, log.rewarded, starts, renewed, penalty_of(log))

@@ -22,12 +22,6 @@ WINDOW = 3  # numbers that a window keeps beside its sums and rewards: how many,
 
 
 @inner
-def settled(truth: Floats, penalty: float, solved: Floats) -> float:
-    """The volume, and M and theta, of ridge regression by its sums."""
-    return settle(truth, penalty, solved)
-
-
-@inner
 def fit_weighted(
     x: Floats, reward: float, weight: float, penalty: float, settings: Floats, memory: Floats, solved: Floats
 ) -> float:

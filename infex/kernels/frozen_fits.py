@@ -1,47 +1,10 @@
-"""Ridge estimates as they stood at the start of each block of a log, and what targets play in blocks."""
+"""What targets play in blocks of a log."""
 
 import numpy as np
 
-from infex.arrays import Bools, Floats, Integers
+from infex.arrays import Floats, Integers
 from infex.kernels.compiling import compiled
-from infex.kernels.factoring import estimate, factor, invert
 from infex.kernels.reading import best
-
-
-@compiled
-def fit_blocks(
-    table: Floats,
-    which: Integers,
-    reward: Floats,
-    rewarded: Bools,
-    starts: Integers,
-    renewed: Bools,
-    penalty: float,
-    thetas: Floats,
-) -> None:
-    """In row b of `thetas` the ridge estimate from all rounds before round `starts[b]`.
-
-    In round t the arm with the features of row `which[t]` of the `table` was played.
-
-    Where a block is not `renewed`, it has the estimate of the block before: that knows even less of it.
-    """
-    n, d = which.size, table.shape[1]
-    truth, solved = np.zeros((2, d + 1, d)), np.zeros((d + 1, d))
-    for b in range(starts.size):
-        if renewed[b]:
-            factor(truth, penalty, solved)
-            invert(solved)
-            estimate(truth, solved)
-        for i in range(d):
-            thetas[b, i] = solved[d, i]
-        last = starts[b + 1] if b + 1 < starts.size else n
-        for t in range(starts[b], last):
-            if rewarded[t]:
-                row = table[which[t]]
-                for i in range(d):
-                    truth[0, d, i] += reward[t] * row[i]
-                    for j in range(i + 1):
-                        truth[0, i, j] += row[i] * row[j]
 
 
 @compiled

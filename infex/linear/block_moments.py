@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from infex.arrays import Floats
-from infex.kernels.least_squares import descend
+from infex.core.estimators import lasso
 from infex.linear.moments import Moments
 
 
@@ -43,7 +43,7 @@ class BlockMoments(NamedTuple):
         theta = np.zeros(size * len(self.parts)) if start is None else np.array(start, dtype=np.float64)
         if self.told > 0:
             for part, block in zip(self.parts, theta.reshape(-1, size), strict=True):
-                descend(part.gram / self.told, part.moment / self.told, strength, block)
+                block[:] = lasso(part.gram / self.told, part.moment / self.told, strength, block)
         return theta
 
     def least_eigenvalue(self) -> tuple[float, float]:

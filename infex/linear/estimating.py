@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from infex.arrays import Floats, Integers
 from infex.checks import told
+from infex.core import estimators as core
 from infex.errors import InvalidSetting
 from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
@@ -126,6 +127,7 @@ class FitForm(NamedTuple):
     says how many numbers it keeps, by dimension, arms and horizon. With `linked` scores are log-odds.
     `weigh` gives the weight of rewards of each arm, from the arms, (d, K). `penalty` goes before the run's.
     `search_at` is the place in its memory of the estimate from which its next search starts, if it searches.
+    `make` gives the core's estimator, by dimension, penalty, number of different rows, and horizon.
     """
 
     fitter: Any
@@ -135,6 +137,7 @@ class FitForm(NamedTuple):
     weigh: Callable[[Floats], Floats] | None = None
     penalty: float | None = None
     search_at: int | None = None
+    make: Callable[[int, float, int, int], core.Fit] | None = None
 
 
 @runtime_checkable

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from infex.arrays import Floats
+from infex.core.estimators import lasso, least_squares
 from infex.kernels.eigenvalues import least_eigenvalue
-from infex.kernels.least_squares import descend, least_squares
 
 
 class Moments(NamedTuple):
@@ -27,9 +27,7 @@ class Moments(NamedTuple):
 
     def least_squares(self) -> Floats:
         """The parameter of least squares; of the least length where many are equally good."""
-        theta = np.empty(self.moment.size)
-        least_squares(self.gram, self.moment, theta)
-        return theta
+        return least_squares(self.gram, self.moment)
 
     def lasso(self, strength: float, start: Floats | None = None) -> Floats:
         """The parameter that minimises sum (y - x'theta)^2/(2n) + strength |theta|_1.
@@ -38,10 +36,9 @@ class Moments(NamedTuple):
         """
         if strength == 0.0:
             return self.least_squares()
-        theta = np.zeros(self.moment.size) if start is None else np.array(start, dtype=np.float64)
-        if self.told > 0:
-            descend(self.gram / self.told, self.moment / self.told, strength, theta)
-        return theta
+        if self.told == 0:
+            return np.zeros(self.moment.size) if start is None else np.array(start, dtype=np.float64)
+        return lasso(self.gram / self.told, self.moment / self.told, strength, start)
 
     def least_eigenvalue(self) -> tuple[float, float]:
         """The smallest eigenvalue of sum x x', and the trace."""

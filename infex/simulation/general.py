@@ -17,6 +17,7 @@ from infex.environments import Instance, LinearInstance, Stretch
 from infex.environments.lateness import checked_late
 from infex.environments.reward_laws import RewardSource
 from infex.kernels import bases, rewards
+from infex.linear.estimating import FitForm
 from infex.linear.regression import checked_penalty
 from infex.policies.form import ControlsForm
 from infex.simulation import batch
@@ -32,11 +33,18 @@ READ_PULLS = (bases.PLAIN_UCB, bases.GAUSSIAN_TS, bases.PLAIN_HYBRID)
 
 def can_play(course: Course | None, instance: Instance) -> bool:
     """Can the loop play it? It calls no user's code, and arms that change have no pulls."""
-    if course is None or course.fit is not None or course.form.base.kind not in KINDS:
+    if course is None or course.form.base.kind not in KINDS:
+        return False
+    if course.fit is not None and (course.fit.make is None or is_weighed_anew(course.fit, instance)):
         return False
     if course.form.room is not None or instance.law.kind == rewards.OWN:
         return False
     return instance.standing is not None or course.form.base.kind not in READ_PULLS
+
+
+def is_weighed_anew(fit: FitForm, instance: Instance) -> bool:
+    """Does a user weigh arms that change?"""
+    return fit.weigh is not None and instance.standing is None
 
 
 def play_general(
@@ -49,10 +57,13 @@ def play_general(
 ) -> Run:
     """One run; it begins with the sums of what was `learnt` before, but for a base that keeps own data."""
     form, late, standing = course.form, checked_late(instance.late), instance.standing
-    penalty, controls = checked_penalty(terms.penalty), form.controls or NO_CONTROLS
+    penalty, controls, fit = terms.penalty, form.controls or NO_CONTROLS, course.fit
+    penalty = checked_penalty(penalty if fit is None or fit.penalty is None else fit.penalty)
     columns = np.zeros((instance.dim, instance.count)) if standing is None else standing.T
     reads, always = read_of(form), form.schedule is None
     scored = standing is not None and not (always and (form.apart or reads == Reads.READS_NOTHING))
+    rows = terms.horizon if standing is None else instance.count  # different rows that are learnt on
+    makes = [] if fit is None or fit.make is None else [fit.make] * 2
     begun = time.perf_counter()
     run = GeneralRun(
         Ridge(columns, penalty, learnt, scored),
@@ -66,6 +77,9 @@ def play_general(
         changing=standing is None,
         apart=Ridge(columns, penalty, None, standing is not None) if form.own or form.apart else None,
         own_clock=form.own,
+        fits=[make(instance.dim, penalty, rows, terms.horizon) for make in makes] or (None, None),
+        weights=None if fit is None or fit.weigh is None else fit.weigh(columns),
+        linked=fit is not None and fit.linked,
         always=always,
         random_ties=form.random_ties,
         degrees=instance.law.degrees,

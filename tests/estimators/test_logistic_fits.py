@@ -14,7 +14,6 @@ from infex.errors import DamagedFile
 from infex.estimators import Logistic
 from infex.estimators.logistic import LogisticFit
 from infex.kernels.compiling import plain_python
-from infex.kernels.logistic_fits import settled_odds
 from tests.estimators.test_strange_sums import crafted
 from tests.simulation.test_playing import assert_same
 from tests.simulation.test_stateful import play_in_python
@@ -90,14 +89,6 @@ def test_fits_over_all_rewards_become_rare(monkeypatch: pytest.MonkeyPatch) -> N
     assert 256 < len(fits) <= 256 + 300
     assert sum(told > 6000 for told in fits) <= 12
     assert sum(fits) <= 50 * fit.told  # rows that were looked at
-
-
-@pytest.mark.parametrize("start", [-30.0, -1.0, 0.0, 2.0, 30.0])
-@pytest.mark.parametrize("reach", [0.0, 1e-6, 0.3, 4.0, 1e6])
-@pytest.mark.parametrize("reward", [0.0, 1.0])
-def test_the_odds_after_a_step_solve_their_equation(start: float, reach: float, reward: float) -> None:
-    odds = settled_odds(start, reach, reward)
-    assert odds == pytest.approx(start + reach * (reward - 1 / (1 + np.exp(-odds))), abs=1e-9 * (1 + reach))
 
 
 def test_a_compiled_run_and_one_in_python_agree_to_the_last_bit_between_fits() -> None:

@@ -80,20 +80,6 @@ def test_deviations_from_a_middle() -> None:
     assert weighing.deviations(np.zeros(0), 1.0) == (0.0, 0.0, 0.0)
 
 
-def test_estimates_before_each_block() -> None:
-    rng = np.random.default_rng(3)
-    table, which, reward = rng.normal(size=(7, 3)), rng.integers(7, size=30), rng.normal(size=30)
-    x, rewarded = table[which], rng.random(30) < 0.8
-    starts, thetas = np.array([0, 4, 11, 29]), np.zeros((4, 3))
-    frozen_fits.fit_blocks(
-        table, which, reward, rewarded, starts, np.array([True, True, False, True]), 0.5, thetas
-    )
-    for place, first in ((0, 0), (1, 4), (2, 4), (3, 29)):
-        known = np.flatnonzero(rewarded[:first])
-        gram = 0.5 * np.eye(3) + x[known].T @ x[known]
-        assert thetas[place] == pytest.approx(np.linalg.solve(gram, x[known].T @ reward[known]), abs=1e-12)
-
-
 def test_mixtures_sums_and_best_arms() -> None:
     rng = np.random.default_rng(4)
     offers, chances = rng.normal(size=(20, 3, 2)), rng.dirichlet(np.ones(3), size=20)
