@@ -51,6 +51,29 @@ def test_a_picture_that_is_kept_is_the_one_that_its_page_draws(name: str, tmp_pa
     assert coordinates(drawn) == pytest.approx(coordinates(kept), abs=0.5), "`make docs` draws it again"
 
 
+@pytest.mark.compiled
+def test_the_caption_of_the_readme_says_what_a_tuned_linucb_gets() -> None:
+    """On the problems of the picture; noise may be another on other machines."""
+    import infex
+
+    sweep = infex.Sweep(
+        environments=["gaussian(dim=10, arms=100)"],
+        policies=["LinUCB", "Infex(LinUCB, every(20))", "LinUCB(scale=0.2)"],
+        horizon=10_000,
+        seeds=20,
+    )
+    results = sweep.run(workers=1)
+    (cell,) = results.cells
+    for page in (pages.ROOT / "README.md", pages.DOCS / "index.md"):
+        text = " ".join(page.read_text().split())
+        said = re.search(r"ends at ([\d,]+), INFEX at ([\d,]+), .*?`LinUCB\(scale=0\.2\)`, at ([\d,]+)", text)
+        assert said
+        for policy, number in zip(results.policies, said.groups(), strict=True):
+            assert float(number.replace(",", "")) == pytest.approx(
+                results.regret(cell, policy).mean(), rel=0.4
+            )
+
+
 def test_the_picture_of_the_readme_is_kept() -> None:
     (shown,) = re.findall(r"!\[[^]]*\]\(docs/([^)]*)\)", (pages.ROOT / "README.md").read_text())
     assert list(pages.kept_pictures()) == [shown]

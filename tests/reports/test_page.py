@@ -498,7 +498,7 @@ def test_the_table_of_large_regrets_is_whole_and_breaks_no_name_inside_a_word(
             return [table.scrollWidth > table.clientWidth, lines];
             """
         )
-        assert {"OLSBandit(", "preset=paper)", "every("} <= lines.keys()
+        assert {"OLSBandit(", "preset=paper)", "every(100))"} <= lines.keys()
         assert set(lines.values()) == {1}, "each of these stands in one line"
         assert cut == (width == 390)
         assert driver.get_log("browser") == []
