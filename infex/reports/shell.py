@@ -34,12 +34,17 @@ def script(name: str) -> str:
 
 
 def breakable(name: str) -> str:
-    """A name in HTML that may go on in a new line after a bracket, a colon or a dot, but not inside a word.
+    """A name in HTML that may go on in a new line at blanks, but not inside a word.
 
-    >>> breakable("my.module:Mine(scale=0.5)")
-    'my.<wbr>module:<wbr>Mine(<wbr>scale=0.5)'
+    Parts that are long by themselves may also be broken after a bracket, a colon or a dot.
+
+    >>> breakable("Infex(my.module:Mine(scale=0.5), every(5))")
+    'Infex(<wbr>my.<wbr>module:<wbr>Mine(<wbr>scale=0.5), every(5))'
     """
-    return BREAKS.sub(r"\1<wbr>", escape(name))
+    parts = name.split(" ")
+    return " ".join(
+        BREAKS.sub(r"\1<wbr>", escape(part)) if len(part) > 16 else escape(part) for part in parts
+    )
 
 
 def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

@@ -51,6 +51,25 @@ def test_a_picture_that_is_kept_is_the_one_that_its_page_draws(name: str, tmp_pa
     assert coordinates(drawn) == pytest.approx(coordinates(kept), abs=0.5), "`make docs` draws it again"
 
 
+@pytest.mark.compiled
+def test_captions_of_the_picture_say_what_each_policy_and_a_tuned_linucb_end_at() -> None:
+    import infex
+
+    policies = ["LinUCB", "Infex(LinUCB, every(20))", "Greedy", "LinUCB(scale=0.2)"]
+    sweep = infex.Sweep(
+        environments=["gaussian(dim=10, arms=100)"], policies=policies, horizon=10_000, seeds=20
+    )
+    results = sweep.run(workers=1)
+    (cell,) = results.cells
+    means = [f"{results.regret(cell, policy).mean():,.0f}" for policy in policies]
+    said = (
+        "ends at {} (INFEX at {}, greedy at {}). With a fifth of that radius, `{}`, "
+        "it ends at {} on the same problems"
+    )
+    for page in (pages.ROOT / "README.md", pages.DOCS / "index.md"):
+        assert said.format(*means[:3], policies[3], means[3]) in " ".join(page.read_text().split())
+
+
 def test_the_picture_of_the_readme_is_kept() -> None:
     (shown,) = re.findall(r"!\[[^]]*\]\(docs/([^)]*)\)", (pages.ROOT / "README.md").read_text())
     assert list(pages.kept_pictures()) == [shown]

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from infex import Greedy, LinUCB, Results, Sweep
@@ -96,6 +97,7 @@ def test_show_and_log_are_kept_to_against_a_setting_too(results: Results, show: 
         low, high = centre - std, centre + std
     np.testing.assert_allclose(lines_drawn(figure), [centre])
     (bars,) = axes.collections
+    assert isinstance(bars, LineCollection)
     ends = np.array([segment[:, 1] for segment in bars.get_segments()])
     np.testing.assert_allclose(ends.T, [low, high], rtol=1e-6)
     word = {"std": "one std", "interval": "95 % interval", "median": "quartiles"}[show]
