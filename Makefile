@@ -6,9 +6,8 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 install: compiler .venv/installed
 
-# The core is compiled once, here. While nobody edits it, Python need not ask at each import whether it has changed.
+# The core is compiled here, and again when it is imported after an edit.
 CORE := $(wildcard infex/core/*.pyx infex/core/*.pxd infex/core/*.[ch]) infex/core/meson.build meson.build
-export MESONPY_EDITABLE_SKIP := $(wildcard $(CURDIR)/build/cp3*)
 
 .venv/installed: requirements-dev.txt pyproject.toml $(CORE)
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
