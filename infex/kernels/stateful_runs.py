@@ -1,8 +1,4 @@
-"""The compiled loop of all that the hot loop has no room for, round by round, over problems of every kind.
-
-Notes, controls, other estimators and kernels; means that move, any law of rewards, rewards that come late,
-and arms that are drawn anew. `fixed_runs` is quicker where none of this is so.
-"""
+"""The compiled loop of users' kernels, round by round, over problems of every kind."""
 
 import math
 
@@ -283,7 +279,7 @@ def play_stateful_batch(
     volumes: Floats,
     times: Integers,
 ) -> int:
-    """Plays rounds t to end of many runs, as `fixed_runs.play_batch` does."""
+    """Plays rounds t to end of many runs, one after the other: run r on problem which[r]."""
     rule, deciding, fitting, controls = lend(rule), lend(deciding), lend(fitting), lend(controls)
     spending, learning, own, memory = lend(spending), lend(learning), lend(own), lend(memory)
     columns, means, weights, noise = lend(columns), lend(means), lend(weights), lend(noise)
