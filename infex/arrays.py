@@ -1,5 +1,6 @@
 """Arrays: their types, views that cannot be written to, and a user's arms and labels checked at the door."""
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any, TypeVar
@@ -23,6 +24,27 @@ MOST_COUNTED = 2.0**53  # whole numbers up to it are exact as floats
 LARGEST_SUM = LARGEST_REWARD * MOST_COUNTED
 ROUNDING = 1e-9  # by how much a row of length 1 may come out longer
 MOST_SQUARED = 1.0 + ROUNDING  # up to which the square of a row's length needs no second look
+
+
+def length_of(vector: Floats) -> float:
+    """The Euclidean length of a vector, to the same bits on every machine, which BLAS does not promise.
+
+    >>> length_of(np.array([3.0, 4.0]))
+    5.0
+    """
+    return math.sqrt(math.fsum(vector * vector))
+
+
+def products(rows: Floats, vector: Floats) -> Floats:
+    """rows @ vector, summed in the order of features: to the same bits on every machine.
+
+    >>> products(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 0.5])).tolist()
+    [2.0, 5.0]
+    """
+    total = np.zeros(len(rows))
+    for column, factor in zip(rows.T, vector, strict=True):
+        total += column * factor
+    return total
 
 
 def shown(values: Numbers) -> Numbers:

@@ -8,7 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
-from infex.arrays import Floats, columns_of, shown
+from infex.arrays import Floats, columns_of, products, shown
 from infex.checks import qualified_name, real, set_fields, whole
 from infex.environments.fixed_arms import BLOCK, key_of, vector
 from infex.environments.lateness import Late, checked_late
@@ -150,7 +150,7 @@ class ChangingInstance(Unrefined):
                 columns[:, : self.arms] = self._drawn(t + place, rng)
         theta = np.array(self.theta)
         if self.gap is not None:
-            shift_arms(block, self.arms, theta, float(np.max(self.fixed @ theta)) - self.gap)
+            shift_arms(block, self.arms, theta, float(np.max(products(self.fixed, theta))) - self.gap)
 
     def _drawn(self, t: int, rng: np.random.Generator) -> Floats:
         assert self.contexts is not None
@@ -173,7 +173,7 @@ def _possible_gap(gap: float, truth: Truth, fixed: Floats) -> float:
     """The gap, if means stay as they are and one of the columns `fixed` leaves room for it."""
     if not truth.is_plain:
         raise InvalidSetting("a gap needs means x'theta that stay as they are")
-    return _reached(gap, fixed.T @ truth.theta)
+    return _reached(gap, products(fixed.T, truth.theta))
 
 
 def _reached(gap: float, means: Floats) -> float:

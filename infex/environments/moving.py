@@ -10,7 +10,7 @@ from typing import Protocol, final, runtime_checkable
 
 import numpy as np
 
-from infex.arrays import Floats, Integers
+from infex.arrays import Floats, Integers, length_of
 from infex.checks import real, whole
 from infex.errors import InvalidSetting
 from infex.kernels.drawing import walk_on
@@ -82,7 +82,7 @@ class _Stepping:
             if t > first:
                 ends.append(t - 1)
                 thetas.append(self._theta)
-            self._theta = directed(self._rng, self._theta.size) * np.linalg.norm(self._theta)
+            self._theta = directed(self._rng, self._theta.size) * length_of(self._theta)
         return np.array([*ends, last]), np.array([*thetas, self._theta])
 
 
@@ -105,7 +105,7 @@ class Turning:
 
 class _Circle:
     def __init__(self, period: float, theta: Floats, rng: np.random.Generator) -> None:
-        length = float(np.linalg.norm(theta))
+        length = length_of(theta)
         along = theta / length if length > 0 else np.zeros(theta.size)
         self._period, self._theta, self._across = period, theta, _across(along, length, rng)
 
@@ -133,7 +133,7 @@ class RandomWalk:
 class _Walking:
     def __init__(self, size: float, theta: Floats, rng: np.random.Generator) -> None:
         self._size, self._theta, self._rng, self._begun = size, np.array(theta), rng, False
-        self._length = float(np.linalg.norm(theta))
+        self._length = length_of(theta)
 
     def rows(self, first: int, last: int) -> tuple[Integers, Floats]:
         thetas = np.empty((last - first + 1, self._theta.size))
@@ -145,14 +145,14 @@ class _Walking:
 def _across(along: Floats, length: float, rng: np.random.Generator) -> Floats:
     """A vector of that length, drawn at a right angle to `along`."""
     across = directed(rng, along.size)
-    across -= (across @ along) * along
-    return np.asarray(length * across / np.linalg.norm(across))
+    across -= math.fsum(across * along) * along
+    return np.asarray(length * across / length_of(across))
 
 
 def directed(rng: np.random.Generator, dim: int) -> Floats:
     """A direction, uniform on the sphere."""
     drawn = rng.standard_normal(dim)
-    return np.asarray(drawn / np.linalg.norm(drawn))
+    return np.asarray(drawn / length_of(drawn))
 
 
 def steps(every: int | None = None, at: Sequence[int] = ()) -> Steps:

@@ -7,13 +7,14 @@ x'theta to means, how theta `moves`, and how `late` rewards are; each as in `Lin
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, Unpack, final
 
 import numpy as np
 
-from infex.arrays import Floats
+from infex.arrays import Floats, length_of, products
 from infex.checks import one_of, real, whole
 from infex.environments.contexts import ChangingInstance
 from infex.environments.contextual_arms import ContextualInstance
@@ -67,7 +68,7 @@ def gaussian(
     rng = seed if isinstance(seed, np.random.Generator) else stream(seed, "gaussian", dim, arms)
     rows = _cut(rng, arms, dim)
     theta = rng.standard_normal((dim,))
-    return LinearInstance(rows, theta / np.linalg.norm(theta), **nature)
+    return LinearInstance(rows, theta / length_of(theta), **nature)
 
 
 def _cut(rng: np.random.Generator, arms: int, dim: int) -> Floats:
@@ -143,7 +144,7 @@ def sphere(dim: int, arms: int, seed: int, *, gap: float = 0.1, **nature: Unpack
     rng = stream(seed, "sphere", dim, arms)
     theta = directed(rng, dim)
     rows = _on_sphere(rng, arms, dim)
-    while (near := rows @ theta > 1.0 - gap).any():
+    while (near := products(rows, theta) > 1.0 - gap).any():
         rows[near] = _on_sphere(rng, int(near.sum()), dim)
     rows[rng.integers(arms)] = theta
     return LinearInstance(_within_ball(rows), theta, **nature)
@@ -165,7 +166,7 @@ def near_ties(
     rng = stream(seed, "near_ties", dim, arms)
     theta = directed(rng, dim)
     rows = _cut(rng, arms, dim)
-    top = max(float((rows @ theta).max()), ties * gap)
+    top = max(float(products(rows, theta).max()), ties * gap)
     if top > 0.9:
         top = 0.9
         _lower(rows, theta, top)
@@ -178,12 +179,12 @@ def near_ties(
 
 def _lower(rows: Floats, theta: Floats, top: float) -> None:
     """Moves arms along theta, so that no mean is above `top`."""
-    rows -= np.maximum(rows @ theta - top, 0.0)[:, None] * theta
+    rows -= np.maximum(products(rows, theta) - top, 0.0)[:, None] * theta
 
 
 def _moved_to(means: Floats, rows: Floats, theta: Floats) -> Floats:
     """Arms of these means, within the unit ball, each in the direction of its row across theta."""
-    across = rows - (rows @ theta)[:, None] * theta
+    across = rows - products(rows, theta)[:, None] * theta
     room = np.sqrt(1.0 - means**2) / np.linalg.norm(across, axis=1)
     return np.asarray(means[:, None] * theta + across * np.minimum(room, 1.0)[:, None])
 
@@ -233,7 +234,8 @@ class Wave:
 
     def __call__(self, arms: Floats) -> Floats:
         """The means of arms, (K, d)."""
-        return np.asarray(arms @ self.theta + self.error * np.cos(arms @ self.direction))
+        waves = np.array([math.cos(each) for each in products(arms, self.direction)])  # as on every machine
+        return products(arms, self.theta) + self.error * waves
 
 
 def misspecified(
@@ -285,7 +287,7 @@ def changing(
     """
     dim, arms = whole("dim", dim, least=1), whole("arms", arms, least=1)
     direction = stream(seed, "changing", dim, arms).standard_normal(dim)
-    theta = direction / np.linalg.norm(direction)
+    theta = direction / length_of(direction)
     real("gap", gap, above=0)
     one_of("best", best, ("moving", "fixed", "recurring"))
     if best == "recurring":

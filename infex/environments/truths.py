@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, final
 
 import numpy as np
 
-from infex.arrays import Floats, Integers, shown
+from infex.arrays import Floats, Integers, products, shown
 from infex.checks import one_of, qualified_name, told
 from infex.environments.moving import Moves, Path, RandomWalk, Resting, Steps, Turning
 from infex.errors import InvalidSetting
@@ -91,7 +91,7 @@ class Truth:
     def means(self, arms: Floats, theta: Floats) -> Floats:
         """The means of arms, (K, d), by a theta."""
         if self.mean is None:
-            return linked(arms @ theta, self.link)
+            return linked(products(arms, theta), self.link)
         return means_from(self.mean(arms), len(arms))
 
     def means_of(self, block: Floats, thetas: Floats) -> Floats:

@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from infex.arrays import Floats, Integers, columns_of, labels_of
+from infex.arrays import Floats, Integers, columns_of, labels_of, length_of
 from infex.checks import LARGEST_REWARD, real, whole
 from infex.environments import ChangingInstance, ContextualInstance, LinearInstance, gaussian
 from infex.environments.offer_sets import OfferSets
@@ -76,7 +76,7 @@ class Belief:
 
     def _on_sphere(self, rng: np.random.Generator) -> Floats:
         drawn = rng.standard_normal(self.dim)
-        return np.asarray(self.bound * drawn / np.linalg.norm(drawn))
+        return np.asarray(self.bound * drawn / length_of(drawn))
 
     def _with(self, rows: Floats, theta: Floats) -> PlannedProblem:
         if self.offers is None:
