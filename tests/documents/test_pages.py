@@ -52,26 +52,22 @@ def test_a_picture_that_is_kept_is_the_one_that_its_page_draws(name: str, tmp_pa
 
 
 @pytest.mark.compiled
-def test_the_caption_of_the_readme_says_what_a_tuned_linucb_gets() -> None:
-    """On the problems of the picture; noise may be another on other machines."""
+def test_captions_of_the_picture_say_what_each_policy_and_a_tuned_linucb_end_at() -> None:
     import infex
 
+    policies = ["LinUCB", "Infex(LinUCB, every(20))", "Greedy", "LinUCB(scale=0.2)"]
     sweep = infex.Sweep(
-        environments=["gaussian(dim=10, arms=100)"],
-        policies=["LinUCB", "Infex(LinUCB, every(20))", "LinUCB(scale=0.2)"],
-        horizon=10_000,
-        seeds=20,
+        environments=["gaussian(dim=10, arms=100)"], policies=policies, horizon=10_000, seeds=20
     )
     results = sweep.run(workers=1)
     (cell,) = results.cells
+    means = [f"{results.regret(cell, policy).mean():,.0f}" for policy in policies]
+    said = (
+        "ends at {} (INFEX at {}, greedy at {}). With a fifth of that radius, `{}`, "
+        "it ends at {} on the same problems"
+    )
     for page in (pages.ROOT / "README.md", pages.DOCS / "index.md"):
-        text = " ".join(page.read_text().split())
-        said = re.search(r"ends at ([\d,]+), INFEX at ([\d,]+), .*?`LinUCB\(scale=0\.2\)`, at ([\d,]+)", text)
-        assert said
-        for policy, number in zip(results.policies, said.groups(), strict=True):
-            assert float(number.replace(",", "")) == pytest.approx(
-                results.regret(cell, policy).mean(), rel=0.4
-            )
+        assert said.format(*means[:3], policies[3], means[3]) in " ".join(page.read_text().split())
 
 
 def test_the_picture_of_the_readme_is_kept() -> None:
