@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -58,9 +59,16 @@ class Fallbacks:
     """The greedy arms heard of in one study, the latest last, and what was decided by them for which keys."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._own_lock, self._process = threading.Lock(), os.getpid()
         self._greedy: OrderedDict[Label, tuple[int, Label | None]] = OrderedDict()
         self._kept: OrderedDict[str, RemoteDecision] = OrderedDict()
+
+    @property
+    def _lock(self) -> threading.Lock:
+        """A lock of this process: one that was held when a process was forked stays so in the new process."""
+        if self._process != os.getpid():
+            self._own_lock, self._process = threading.Lock(), os.getpid()
+        return self._own_lock
 
     def hear(self, decision: RemoteDecision, offer: Offer) -> None:
         """Remembers the arm of a decision of the service, if it is the greedy one among the study's arms."""

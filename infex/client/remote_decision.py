@@ -36,5 +36,5 @@ class RemoteDecision(NamedTuple):
 
 def heard(answer: dict[str, Any]) -> RemoteDecision:
     """The decision in an answer."""
-    words = {name: value for name, value in answer.items() if name not in ("key", "round")}
-    return RemoteDecision(id=answer["key"], t=answer["round"], **words)
+    known = {name: value for name, value in answer.items() if name in RemoteDecision._fields}
+    return RemoteDecision(**(known | {"id": answer["key"], "t": answer["round"]}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import time
@@ -40,6 +41,14 @@ class Patience:
         real("rest", self.rest, least=0)
 
 
+def _plain(answer: HeardAnswer) -> Any:
+    """The body of an answer as plain data; ServiceSilent if no service gave it, but, say, a proxy."""
+    if 200 <= answer.status < 300:
+        with contextlib.suppress(ValueError):
+            return json.loads(answer.body) if answer.body else None
+    raise ServiceSilent(f"no service of infex answered (status {answer.status}): is the url right?")
+
+
 @final
 class Sender:
     """Sends requests that may be sent more than once: their keys make them one."""
@@ -59,7 +68,7 @@ class Sender:
             try:
                 answer = self._connections.send(method, path, data, left, more)
                 if answer.status < 400:
-                    return json.loads(answer.body) if answer.body else None
+                    return _plain(answer)
                 refused = error_of(answer)
                 if answer.status not in SENT_AGAIN and not isinstance(refused, UnderWay):
                     raise refused

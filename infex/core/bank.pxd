@@ -13,7 +13,7 @@ from infex.core.ridge cimport Run, State
 cdef class RidgeBank:
     cdef State state        # of the ridge that learns, by `point_to`
     cdef int64_t K, c
-    cdef readonly object sums, solved, runs, counts
+    cdef readonly object sums, solved, runs
     cdef object _rooms
     cdef double *all_sums   # (K, 2, c + 1, c)
     cdef double *all_solved # (K, c + 1, c)

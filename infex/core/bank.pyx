@@ -28,7 +28,7 @@ cdef class RidgeBank:
         K, c = arms, features
         self.K, self.c = K, c
         self.sums, self.solved = np.zeros((K, 2, c + 1, c)), np.zeros((K, c + 1, c))
-        self.runs, self.counts = np.zeros((K, 9)), np.zeros((2, K))
+        self.runs = np.zeros((K, sizeof(Run) // sizeof(double)))
         if sums is not None:
             if np.shape(sums) != self.sums.shape or not np.isfinite(sums).all():
                 raise ValueError(f"sums must be finite, of the shape {self.sums.shape}; got {np.shape(sums)}")
@@ -41,6 +41,8 @@ cdef class RidgeBank:
         s.x, s.p, s.u, s.work = &vectors[0, 0], &vectors[1, 0], &vectors[2, 0], &vectors[3, 0]
         s.rests = &rests[0]
         self.all_sums, self.all_solved, self.all_runs = &truth[0, 0, 0, 0], &solved[0, 0, 0], <Run *>&runs[0, 0]
+        for each in (self.sums, self.solved, self.runs):
+            each.flags.writeable = False  # for Python
         for k in range(K):
             refresh(self.point_to(k))
             self._turn(k)
@@ -48,7 +50,11 @@ cdef class RidgeBank:
     @property
     def log_det_ratio(self):
         """log(det V/det V_0) of all ridges together: the sum of theirs."""
-        return float(sum(self.runs[:, 7].tolist()))
+        cdef double total = 0.0
+        cdef int64_t k
+        for k in range(self.K):
+            total += self.all_runs[k].log_det_ratio
+        return total
 
     cdef State *point_to(self, int64_t arm) noexcept nogil:
         """The ridge of an arm; only one at a time."""

@@ -54,6 +54,7 @@ cdef class Base:
     cdef Settings settings
 
 
+cdef bint is_plain(const Settings *base) noexcept nogil
 cdef bint draws_uniform(const Settings *base) noexcept nogil
 cdef bint explores_at(const Settings *base, int64_t t, bitgen_t *rng) noexcept nogil
 cdef bitgen_t *bits_of(generator) except NULL

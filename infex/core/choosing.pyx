@@ -153,6 +153,11 @@ cdef int64_t plain_arm(const Settings *base, State *s, bitgen_t *rng, bint *expl
     return pick(out, s.K, base.random_ties, rng)
 
 
+cdef bint is_plain(const Settings *base) noexcept nogil:
+    """Does it take no notes, and read neither pulls nor the rewards of single arms?"""
+    return base.kind <= HYBRID_TS and base.wrap == NOTHING
+
+
 cdef bint draws_uniform(const Settings *base) noexcept nogil:
     """Does it explore by uniform arms?"""
     return base.kind == UNIFORM or base.kind == EPSILON_GREEDY

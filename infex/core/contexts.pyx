@@ -11,7 +11,8 @@ from numpy.random.c_distributions cimport random_standard_normal
 
 from infex.core.bank cimport RidgeBank
 from infex.core.choosing cimport (
-    GREEDY, HYBRID_TS, LINTS, LINTS_SPHERICAL, LINUCB, Base, Settings, bits_of, draws_uniform, explores_at,
+    GREEDY, HYBRID_TS, LINTS_SPHERICAL, LINUCB, ROUND_ROBIN, Base, Settings, bits_of, draws_uniform, explores_at,
+    is_plain,
     pick, uniform_arm,
 )
 from infex.core.ridge cimport dot
@@ -41,10 +42,8 @@ cdef class ContextsRun(Outcome):
                   double degrees=0.0, bint record=False):
         if own is not None and (own is bank or own.K != bank.K or own.c != bank.c):
             raise ValueError("own must be another bank over as many arms and features")
-        if base.settings.kind not in (GREEDY, LINUCB, LINTS, LINTS_SPHERICAL, HYBRID_TS) and not (
-            draws_uniform(&base.settings)
-        ):
-            raise ValueError("this base cannot be played in contexts")
+        if not is_plain(&base.settings):
+            raise ValueError("a base that takes notes or reads pulls cannot be played in contexts")
         self._begin(bank.K, horizon, checkpoints, record)
         self.bank, self.own, self.reader = bank, own, bank if own is None else own
         self.base, self.law, self.degrees, self.always, self.random_ties = base, law, degrees, always, random_ties
@@ -71,8 +70,7 @@ cdef class ContextsRun(Outcome):
                 f"there must be contexts of {self.bank.c} numbers and means of {self.bank.K} arms, got "
                 f"{np.shape(contexts)} and {np.shape(means)}"
             )
-        if first < 1 or first + contexts.shape[0] - 1 > self.horizon:
-            raise ValueError(f"{contexts.shape[0]} rounds from {first} on are not among {self.horizon}")
+        self.go_on_with(first, first + contexts.shape[0] - 1)
         with nogil:
             self._play(first, contexts, means, exploring, reward_rng, rng)
 
@@ -128,6 +126,8 @@ cdef class ContextsRun(Outcome):
         cdef int64_t K = self.bank.K, k
         cdef bint exploits
         explored[0] = True
+        if base.kind == ROUND_ROBIN:
+            return (t - 1) % K
         if draws_uniform(base):
             if explores_at(base, t, rng):
                 return uniform_arm(K, rng)

@@ -517,8 +517,8 @@ def least_squares(gram, moment):
     gram, (d, d), is symmetric and positive semidefinite: its lower triangle is read.
     """
     cdef int64_t d = np.size(moment)
-    cdef const double[::1] right = _array("moment", moment, (d,))
-    cdef const double[:, ::1] matrix = _array("gram", gram, (d, d))
+    cdef const double[::1] right = _finite_array("moment", moment, (d,))
+    cdef const double[:, ::1] matrix = _finite_array("gram", gram, (d, d))
     cdef double[::1] theta = np.empty(d), memory = np.empty(sparse_size(d))
     cdef SparseRoom room
     if d > 0:
@@ -534,8 +534,8 @@ def lasso(gram, moment, double strength, start=None):
     gram, (d, d), is symmetric and positive semidefinite; the search starts from 0 if no start is given.
     """
     cdef int64_t d = np.size(moment)
-    cdef const double[::1] right = _array("moment", moment, (d,))
-    cdef const double[:, ::1] matrix = _array("gram", gram, (d, d))
+    cdef const double[::1] right = _finite_array("moment", moment, (d,))
+    cdef const double[:, ::1] matrix = _finite_array("gram", gram, (d, d))
     cdef double[::1] theta = np.zeros(d) if start is None else _array("start", start, (d,))
     cdef double[::1] memory = np.empty(sparse_size(d))
     cdef SparseRoom room

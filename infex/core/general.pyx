@@ -57,16 +57,15 @@ cdef class Learner:
     cdef Ridge ridge
     cdef Fit fit
     cdef bint changing, stale   # do widths lag behind the estimator's last solution?
-    cdef double[:, ::1] counts
     cdef double[::1] weights, search
 
     def __cinit__(self, Ridge ridge not None, bint changing=False, Fit fit=None, weights=None, bint late=False):
         cdef State *s = &ridge.state
         self.ridge, self.fit, self.changing = ridge, fit, changing
-        self.counts = np.zeros((2, s.K))
-        s.pulls, s.rewards = &self.counts[0, 0], &self.counts[1, 0]
         if fit is None:
             return
+        if fit.dim != s.d:
+            raise ValueError(f"an estimator of {fit.dim} features cannot learn {s.d}")
         self.weights = np.ones(s.K) if weights is None else np.array(weights, dtype=np.float64)
         if self.weights.shape[0] != s.K:
             raise ValueError(f"there must be {s.K} weights, got {len(weights)}")
@@ -156,6 +155,8 @@ cdef class GeneralRun(Outcome):
         cdef Settings *settings = &base.settings
         if apart is not None and (apart is ridge or apart.state.K != K or apart.state.d != d):
             raise ValueError("apart must be another ridge over as many features and arms")
+        if fits[0] is not None and fits[0] is fits[1]:
+            raise ValueError("each ridge needs an estimator of its own")
         if span < 0 or spacing < 1:
             raise ValueError(f"spacing and span must be at least 1 and 0, got {spacing} and {span}")
         self._begin(K, horizon, checkpoints, record)
@@ -176,15 +177,16 @@ cdef class GeneralRun(Outcome):
         self._set_controls(controls, spacing, span)
         self._set_delays(delays, narrows)
 
-    def _set_controls(self, controls, int64_t spacing, int64_t span):
+    cdef int _set_controls(self, controls, int64_t spacing, int64_t span) except -1:
         if len(controls) > MOST_CONTROLS:
             raise ValueError(f"at most {MOST_CONTROLS} controls can be played, got {len(controls)}")
         for i, (kind, makes_up, limit, over, noise, bound, delta, scale) in enumerate(controls):
             self.controls[i] = Control(kind, makes_up, False, limit, over, noise, bound, delta, scale, 0, 0)
         self.n_controls, self.spacing, self.span = len(controls), spacing, min(span, self.horizon)
         self._recent = np.zeros((2, max(self.span, 1)))
+        return 0
 
-    def _set_delays(self, delays, bint narrows):
+    cdef int _set_delays(self, delays, bint narrows) except -1:
         cdef Settings *base = &self.base.settings
         cdef bint reads = base.reads == READS_WIDTHS or base.kind in (LINTS, LINTS_SPHERICAL, HYBRID_TS)
         cdef int64_t fixed = 0 if self.changing or self.linked else self.K
@@ -193,7 +195,7 @@ cdef class GeneralRun(Outcome):
         if given.shape != (rounds,):
             raise ValueError(f"there must be a delay for each of {rounds} rounds, got the shape {given.shape}")
         told = np.flatnonzero(given >= 0)
-        due = told + 1 + given[told]
+        due = told + 1 + np.minimum(given[told], self.horizon)
         order = np.argsort(due, kind="stable")
         self._order, self._due = told[order], due[order]
         self._waiting_arms, self._waiting_rewards = np.zeros(rounds, np.int64), np.zeros(rounds)
@@ -204,6 +206,7 @@ cdef class GeneralRun(Outcome):
             self.pending_apart = None if self.apart is None else Pending(self.d, fixed)
             self.read_pending = self.pending if self.apart is None else self.pending_apart
             self.ahead = Ridge(self.all.ridge.columns, self.all.ridge.state.penalty, None, False)
+        return 0
 
     def play(self, int64_t first, int64_t last, const int64_t[::1] exploring, const int64_t[::1] ends,
              const double[:, ::1] means, blocks=None, pauses=()):
@@ -215,11 +218,12 @@ cdef class GeneralRun(Outcome):
         """
         cdef const double[:, :, ::1] columns
         cdef const int64_t[::1] resting
+        cdef const double *fixed
         cdef bitgen_t *reward_rng = bits_of(self._reward_rng)
         cdef bitgen_t *rng = bits_of(self._rng)
         cdef int64_t rounds = last - first + 1
-        if not 1 <= first <= last <= self.horizon:
-            raise ValueError(f"rounds {first} to {last} are not among {self.horizon}")
+        if last < first:
+            raise ValueError(f"there must be a round to play, got {first} to {last}")
         if means.shape[1] != self.K or means.shape[0] != ends.shape[0] or ends.shape[0] == 0:
             raise ValueError(f"means must be as many rows of {self.K} as there are ends, got {np.shape(means)}")
         if ends[ends.shape[0] - 1] < last:
@@ -235,8 +239,15 @@ cdef class GeneralRun(Outcome):
         for i, each in enumerate(lists):
             self.controls[i].first, self.controls[i].last = place, place + len(each)
             place += len(each)
-        with nogil:
-            self._play(first, last, exploring, ends, means, columns, resting, reward_rng, rng)
+        self.go_on_with(first, last)
+        fixed = self.all.ridge.state.columns
+        try:
+            with nogil:
+                self._play(first, last, exploring, ends, means, columns, resting, reward_rng, rng)
+        finally:  # drawn arms belong to the caller
+            self.all.ridge.state.columns = self.reader.ridge.state.columns = fixed
+            if self.ahead is not None:
+                self.ahead.state.columns = fixed
 
     @property
     def log_det_ratio(self):
@@ -272,7 +283,7 @@ cdef class GeneralRun(Outcome):
                 explores = explores or not self.always
                 if self.n_controls > 0 and 0 <= arm < self.K:
                     best = greedy_arm(s, self.linked, False, rng)
-                    loss = max(s.room[best] - s.room[arm], 0.0)
+                    loss = max(s.room[best] - s.room[arm], 0.0) if best >= 0 else 0.0
                     place = self._refusal(t, loss)
             if place == OPEN:
                 if self.takes_notes:

@@ -71,7 +71,7 @@ cdef struct State:
     double *sample         # room for 3 d
     double *whole          # room for 2 (d + 1) d
     double told            # how many rewards were learnt, where somebody counts
-    double *pulls          # (K,): how often each arm was played, and the sum of its rewards; or NULL
+    double *pulls          # (K,): how often each arm was played, and the sum of its rewards, where somebody counts
     double *rewards
     Run *run
 

@@ -411,7 +411,7 @@ cdef class Ridge:
     def __cinit__(self, columns, double penalty=1.0, sums=None, bint scored=True):
         cdef double[:, ::1] arms
         cdef double[:, :, ::1] truth, whole
-        cdef double[:, ::1] solved, scores, vectors, rests, rooms
+        cdef double[:, ::1] solved, scores, vectors, rests, rooms, counts
         cdef double[::1] run, sample
         if not 1e-10 <= penalty < float("inf"):
             raise ValueError(f"penalty must be a number of at least 1e-10, got {penalty}")
@@ -422,7 +422,8 @@ cdef class Ridge:
             raise ValueError(f"columns must be a matrix of features by arms, got the shape {given.shape}")
         d, K = given.shape
         self.columns, self.sums, self.solved, self.scores, self.vectors, self.run, *self._rooms = _aligned(
-            (d, K), (2, d + 1, d), (d + 1, d), (4, K), (4, d), (9,), (d + 1, d), (2, K), (3 * d,), (2, d + 1, d)
+            (d, K), (2, d + 1, d), (d + 1, d), (4, K), (4, d), (sizeof(Run) // sizeof(double),), (d + 1, d), (2, K), (3 * d,),
+            (2, d + 1, d), (2, K),
         )
         self.columns[:] = given
         if sums is not None:
@@ -432,7 +433,7 @@ cdef class Ridge:
         if not (np.isfinite(self.columns).all() and np.isfinite(self.sums).all()):
             raise ValueError("columns and sums must be finite")
         arms, truth, solved, scores = self.columns, self.sums, self.solved, self.scores
-        vectors, run, (rests, rooms, sample, whole) = self.vectors, self.run, self._rooms
+        vectors, run, (rests, rooms, sample, whole, counts) = self.vectors, self.run, self._rooms
         s = &self.state
         s.d, s.K, s.scored, s.penalty = d, K, scored, penalty
         s.columns, s.sums, s.carries = &arms[0, 0], &truth[0, 0, 0], &truth[1, 0, 0]
@@ -441,7 +442,9 @@ cdef class Ridge:
         s.x, s.p, s.u, s.work = &vectors[0, 0], &vectors[1, 0], &vectors[2, 0], &vectors[3, 0]
         s.run, s.rests = <Run *>&run[0], &rests[0, 0]
         s.room, s.places, s.sample = &rooms[0, 0], <int64_t *>&rooms[1, 0], &sample[0]
-        s.whole = &whole[0, 0, 0]
+        s.whole, s.pulls, s.rewards = &whole[0, 0, 0], &counts[0, 0], &counts[1, 0]
+        for each in (self.columns, self.sums, self.solved, self.scores, self.vectors, self.run):
+            each.flags.writeable = False  # for Python
         refresh(s)
 
     @property

@@ -15,7 +15,7 @@ cdef class Outcome:
     def __cinit__(self):
         self.steady = True
 
-    def _begin(self, int64_t arms, int64_t horizon, checkpoints, bint record):
+    cdef int _begin(self, int64_t arms, int64_t horizon, checkpoints, bint record) except -1:
         if horizon < 1:
             raise ValueError(f"horizon must be at least 1, got {horizon}")
         self.checkpoints = np.array(checkpoints, dtype=np.int64)
@@ -25,6 +25,17 @@ cdef class Outcome:
         self.arms, self.rewards, self.losses = np.zeros(rounds, np.int64), np.zeros(rounds), np.zeros(rounds)
         self._curve, self._counts, self._arms = self.curve, self.counts, self.arms
         self._rewards, self._losses = self.rewards, self.losses
+        self.next_round = 1
+        return 0
+
+    cdef int go_on_with(self, int64_t first, int64_t last) except -1:
+        """Refuses rounds that do not follow those played before."""
+        if first != self.next_round or not first - 1 <= last <= self.horizon:
+            raise ValueError(
+                f"rounds {first} to {last} do not go on from round {self.next_round} of {self.horizon}"
+            )
+        self.next_round = last + 1
+        return 0
 
     cdef void note(self, int64_t t, int64_t arm, double reward, double gap) noexcept nogil:
         """Keeps a round, if rounds are recorded."""

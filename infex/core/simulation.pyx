@@ -11,9 +11,9 @@ from infex.errors import InvalidChoice
 from libc.stdint cimport int64_t
 from numpy.random cimport bitgen_t
 
-from infex.core.choosing cimport Base, bits_of, choose, greedy_arm
+from infex.core.choosing cimport Base, bits_of, choose, greedy_arm, is_plain
 from infex.core.ridge cimport Ridge, State, close_run, greedy_interval, is_long, learn, log_det_ratio
-from infex.core.runs cimport Law, Outcome, draw
+from infex.core.runs cimport STUDENT, Law, Outcome, draw
 
 
 cdef class FixedArmsRun(Outcome):
@@ -39,8 +39,10 @@ cdef class FixedArmsRun(Outcome):
                   reward_rng, rng, int64_t horizon, checkpoints, *, Ridge own=None, bint always=False,
                   bint random_ties=False, bint record=False):
         cdef int64_t K = ridge.state.K
-        if own is not None and (own.state.K != K or own is ridge):
+        if own is not None and (own.state.K != K or own.state.d != ridge.state.d or own is ridge):
             raise ValueError("own must be another ridge over the same arms")
+        if not is_plain(&base.settings) or law == STUDENT:
+            raise ValueError("a base that takes notes or reads pulls, and Student's law, need the general loop")
         self.ridge, self.own, self.base, self.law, self.noise = ridge, own, base, law, noise
         self._begin(K, horizon, checkpoints, record)
         self.always, self.random_ties, self._reward_rng, self._rng, self.t = always, random_ties, reward_rng, rng, 1

@@ -10,6 +10,7 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.core.choosing import Reads
+from infex.core.estimators import Fit
 from infex.core.general import GeneralRun
 from infex.core.ridge import Ridge
 from infex.core.runs import Law
@@ -63,7 +64,10 @@ def play_general(
     reads, always = read_of(form), form.schedule is None
     scored = standing is not None and not (always and (form.apart or reads == Reads.READS_NOTHING))
     rows = terms.horizon if standing is None else instance.count  # different rows that are learnt on
-    makes = [] if fit is None or fit.make is None else [fit.make] * 2
+    fits: list[Fit | None] = [None, None]  # of all rounds, and of exploring ones
+    if fit is not None and fit.make is not None:
+        for side in range(1 + (form.own or form.apart)):
+            fits[side] = fit.make(instance.dim, penalty, rows, terms.horizon)
     begun = time.perf_counter()
     run = GeneralRun(
         Ridge(columns, penalty, learnt, scored),
@@ -77,7 +81,7 @@ def play_general(
         changing=standing is None,
         apart=Ridge(columns, penalty, None, standing is not None) if form.own or form.apart else None,
         own_clock=form.own,
-        fits=[make(instance.dim, penalty, rows, terms.horizon) for make in makes] or (None, None),
+        fits=fits,
         weights=None if fit is None or fit.weigh is None else fit.weigh(columns),
         linked=fit is not None and fit.linked,
         always=always,

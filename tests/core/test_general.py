@@ -8,6 +8,7 @@ import pytest
 from infex.core.bank import RidgeBank
 from infex.core.choosing import Base, Kind, Reads
 from infex.core.contexts import ContextsRun
+from infex.core.estimators import WeightedFit
 from infex.core.general import GeneralRun
 from infex.core.ridge import Ridge
 from infex.core.runs import Law
@@ -133,6 +134,42 @@ def test_odd_rounds_and_delays_never_leave_the_arrays(exploring: Any, delays: An
     np.testing.assert_array_equal(np.bincount(found.arms, minlength=ARMS), found.counts)
 
 
+def test_rounds_are_played_in_their_order_and_once() -> None:
+    found = general()
+    for first, last in ((2, 3), (1, HORIZON + 1)):
+        with pytest.raises(ValueError, match="do not go on from round 1"):
+            found.play(**rounds(first=first, last=last, ends=np.array([last])))
+    found.play(**rounds(last=4))
+    with pytest.raises(ValueError, match="do not go on from round 5"):
+        found.play(**rounds(last=4))
+    assert found.counts.sum() == 4
+
+
+def test_an_estimator_must_fit_its_ridge() -> None:
+    with pytest.raises(ValueError, match="3 features cannot learn 2"):
+        general(fits=(WeightedFit(3, 1.0), None))
+    shared = WeightedFit(2, 1.0)
+    with pytest.raises(ValueError, match="of its own"):
+        general(apart=Ridge(columns()), fits=(shared, shared))
+
+
+def test_a_ridge_keeps_its_own_arms_after_a_run_over_drawn_ones() -> None:
+    ridge = Ridge(np.ones((DIM, ARMS)), scored=False)
+    found = general(ridge=ridge, changing=True)
+    found.play(**rounds(blocks=np.random.default_rng(5).normal(size=(HORIZON, DIM, ARMS)) / 2.0))
+    del found
+    ridge.learn(1, 1.0)
+    assert np.isfinite(ridge.theta).all()
+    with pytest.raises(ValueError, match="read-only"):
+        ridge.run[0] = 10.0**9
+
+
+def test_arms_in_turn_are_played_in_contexts() -> None:
+    found = contexts(base=Base(Kind.ROUND_ROBIN, Reads.READS_NOTHING), always=True, record=True)
+    found.play(1, np.ones((HORIZON, DIM)), np.zeros((HORIZON, ARMS)), NONE)
+    np.testing.assert_array_equal(found.arms, np.arange(HORIZON) % ARMS)
+
+
 def test_a_limit_of_explorations_is_kept_over_any_window() -> None:
     control = (LIMITS, False, 2.0, 7, 0.0, 0.0, 1.0, 0.0)
     found = general(controls=[control], span=7, base=Base(Kind.UNIFORM, Reads.READS_NOTHING))
@@ -147,7 +184,6 @@ def test_a_limit_of_explorations_is_kept_over_any_window() -> None:
         {"own": RidgeBank(ARMS, DIM + 1)},
         {"noises": np.ones(2)},
         {"base": Base(Kind.UCB1)},
-        {"base": Base(Kind.ROUND_ROBIN)},
         {"horizon": -1},
         {"rng": None},
     ],

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import infex
 from infex import environments
-from infex.core.choosing import Base, Kind
+from infex.core.choosing import Base, Kind, Wrap
 from infex.core.ridge import Ridge
 from infex.core.runs import Law
 from infex.core.simulation import FixedArmsRun
@@ -107,6 +107,9 @@ def run(**changed: Any) -> FixedArmsRun:
         {"reward_rng": object()},
         {"checkpoints": np.zeros((2, 2))},
         {"law": "gaussian"},
+        {"law": Law.STUDENT},
+        *({"base": Base(kind)} for kind in list(Kind)[Kind.HYBRID_TS + 1 :]),
+        {"base": Base(Kind.LINUCB, wrap=Wrap.GREEDY_FIRST)},
     ],
     ids=repr,
 )
