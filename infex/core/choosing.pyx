@@ -301,6 +301,8 @@ cdef class Base:
                   double delta=1.0, double scale=1.0, double bonus=0.0, double rate=0.0,
                   bint random_ties=False, Wrap wrap=NOTHING, double first=0.0, double second=0.0,
                   bint wrap_random_ties=False):
+        if not (GREEDY <= kind <= RARELY_SWITCHING and NOTHING <= wrap <= COMMITS):
+            raise ValueError(f"there is no base of kind {<int>kind} with wrap {<int>wrap}")
         self.settings = Settings(
             kind, reads, noise, bound, delta, scale, bonus, rate, random_ties, wrap, first, second,
             wrap_random_ties,

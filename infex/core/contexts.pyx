@@ -44,7 +44,7 @@ cdef class ContextsRun(Outcome):
             raise ValueError("own must be another bank over as many arms and features")
         if not is_plain(&base.settings):
             raise ValueError("a base that takes notes or reads pulls cannot be played in contexts")
-        self._begin(bank.K, horizon, checkpoints, record)
+        self._begin(law, bank.K, horizon, checkpoints, record)
         self.bank, self.own, self.reader = bank, own, bank if own is None else own
         self.base, self.law, self.degrees, self.always, self.random_ties = base, law, degrees, always, random_ties
         self._reward_rng, self._rng, self.steady = reward_rng, rng, False

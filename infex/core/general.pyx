@@ -155,11 +155,13 @@ cdef class GeneralRun(Outcome):
         cdef Settings *settings = &base.settings
         if apart is not None and (apart is ridge or apart.state.K != K or apart.state.d != d):
             raise ValueError("apart must be another ridge over as many features and arms")
+        if len(fits) != 2:
+            raise ValueError(f"there must be two estimators or Nones, got {len(fits)}")
         if fits[0] is not None and fits[0] is fits[1]:
             raise ValueError("each ridge needs an estimator of its own")
         if span < 0 or spacing < 1:
             raise ValueError(f"spacing and span must be at least 1 and 0, got {spacing} and {span}")
-        self._begin(K, horizon, checkpoints, record)
+        self._begin(law, K, horizon, checkpoints, record)
         self.late = delays is not None
         self.all = Learner(ridge, changing, fits[0], weights, self.late)
         self.apart = None if apart is None else Learner(apart, changing, fits[1], weights, self.late)
@@ -182,6 +184,8 @@ cdef class GeneralRun(Outcome):
             raise ValueError(f"at most {MOST_CONTROLS} controls can be played, got {len(controls)}")
         for i, (kind, makes_up, limit, over, noise, bound, delta, scale) in enumerate(controls):
             self.controls[i] = Control(kind, makes_up, False, limit, over, noise, bound, delta, scale, 0, 0)
+            if not (LIMITS <= kind <= PAUSES and 0 <= over <= span):
+                raise ValueError(f"a control of kind {kind} cannot look back over {over} rounds of {span}")
         self.n_controls, self.spacing, self.span = len(controls), spacing, min(span, self.horizon)
         self._recent = np.zeros((2, max(self.span, 1)))
         return 0

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from libc.math cimport fabs, log, sqrt
+from libc.math cimport fabs, isfinite, log, sqrt
 from libc.string cimport memcpy
 
 cdef double REFRESH = 64.0   # runs, times d, after which everything is computed anew
@@ -484,4 +484,6 @@ cdef class Ridge:
         """Takes in one reward of an arm."""
         if not 0 <= arm < self.state.K:
             raise IndexError(f"arm must be from 0 to {self.state.K - 1}, got {arm}")
+        if not isfinite(reward):
+            raise ValueError(f"a reward must be finite, got {reward}")
         learn(&self.state, arm, reward)

@@ -38,7 +38,7 @@ cdef class Outcome:
     cdef readonly int64_t explored, optimal
     cdef readonly object curve, counts, arms, rewards, losses
     cdef int64_t next_round
-    cdef int _begin(self, int64_t arms, int64_t horizon, checkpoints, bint record) except -1
+    cdef int _begin(self, Law law, int64_t arms, int64_t horizon, checkpoints, bint record) except -1
     cdef int go_on_with(self, int64_t first, int64_t last) except -1
     cdef void note(self, int64_t t, int64_t arm, double reward, double gap) noexcept nogil
     cdef void enter(self, int64_t t, int64_t arm, bint explores, double gap, int64_t rounds) noexcept nogil

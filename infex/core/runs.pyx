@@ -15,9 +15,11 @@ cdef class Outcome:
     def __cinit__(self):
         self.steady = True
 
-    cdef int _begin(self, int64_t arms, int64_t horizon, checkpoints, bint record) except -1:
+    cdef int _begin(self, Law law, int64_t arms, int64_t horizon, checkpoints, bint record) except -1:
         if horizon < 1:
             raise ValueError(f"horizon must be at least 1, got {horizon}")
+        if not SIGN <= law <= STUDENT:
+            raise ValueError(f"there is no law of rewards {<int>law}")
         self.checkpoints = np.array(checkpoints, dtype=np.int64)
         self.horizon, self.recorded = horizon, record
         rounds = horizon if record else 0

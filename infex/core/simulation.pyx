@@ -44,12 +44,14 @@ cdef class FixedArmsRun(Outcome):
         if not is_plain(&base.settings) or law == STUDENT:
             raise ValueError("a base that takes notes or reads pulls, and Student's law, need the general loop")
         self.ridge, self.own, self.base, self.law, self.noise = ridge, own, base, law, noise
-        self._begin(K, horizon, checkpoints, record)
+        self._begin(law, K, horizon, checkpoints, record)
         self.always, self.random_ties, self._reward_rng, self._rng, self.t = always, random_ties, reward_rng, rng, 1
         self._means = np.array(means, dtype=np.float64)
         self._gaps = np.array(gaps, dtype=np.float64)
         if self._means.shape[0] != K or self._gaps.shape[0] != K:
             raise ValueError(f"there must be {K} means and gaps, got {len(means)} and {len(gaps)}")
+        if not (np.isfinite(self._means).all() and np.isfinite(self._gaps).all() and np.isfinite(noise)):
+            raise ValueError("means, gaps and noise must be finite")
 
     def play(self, int64_t last, const int64_t[::1] exploring):
         """Plays the rounds up to `last`; `exploring` are those among them in which the base decides."""

@@ -17,7 +17,7 @@ from infex.study.rules import RewardRules
 FEWEST_UNITS = 2
 CHANCE_LEVEL = 0.001  # below it, a difference of shares is no chance any more
 TELL_ALL = (
-    "Tell a reward for every decision, 0 where nothing came of it; a study that is opened with `wait` and "
+    "Tell a reward for every decision, 0 where nothing came of it; a new study that is begun with `wait` and "
     "`default` does so by itself."
 )
 

@@ -79,6 +79,11 @@ def contexts(**changed: Any) -> ContextsRun:
         {"span": -1},
         {"rng": 7},
         {"law": "gaussian"},
+        {"law": 99},
+        {"fits": ()},
+        {"fits": [WeightedFit(DIM, 1.0)]},
+        {"controls": [(LIMITS, False, 1.0, 40, 0.0, 0.0, 1.0, 0.0)], "span": 5},
+        {"controls": [(9, False, 1.0, 0, 0.0, 0.0, 1.0, 0.0)]},
     ],
     ids=repr,
 )
@@ -122,7 +127,9 @@ def test_arms_of_another_shape_are_refused_where_they_change(shape: tuple[int, .
 
 @pytest.mark.parametrize("exploring", [[-4, 2], [3, 3], [9, 2], [10**15]], ids=repr)
 @pytest.mark.parametrize(
-    "delays", [None, [0] * HORIZON, [-1] * HORIZON, [10**12] * HORIZON, [3, 0, -1] * 10], ids=str
+    "delays",
+    [None, [0] * HORIZON, [-1] * HORIZON, [10**12] * HORIZON, [2**63 - 1] * HORIZON, [3, 0, -1] * 10],
+    ids=str,
 )
 @pytest.mark.parametrize("kind", list(Kind), ids=lambda kind: kind.name)
 def test_odd_rounds_and_delays_never_leave_the_arrays(exploring: Any, delays: Any, kind: Kind) -> None:

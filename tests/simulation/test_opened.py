@@ -176,3 +176,13 @@ def test_what_a_law_raises_is_raised() -> None:
         play(gaussian(dim=3, arms=8, seed=1, rewards=broken), LinUCB(), 500)
     with pytest.raises(InvalidReward, match=r"finite number; in round \d+ it gave"):
         play(gaussian(dim=3, arms=8, seed=1, rewards=endless), LinUCB(), 500)
+
+
+def test_rewards_that_are_late_beyond_counting_never_come() -> None:
+    """Rounds and delays together would pass 2^63."""
+    endless, never = (
+        play(gaussian(dim=3, arms=5, seed=1, late=by), LinUCB(delta=0.01), 60, record=True)
+        for by in (2**63 - 1, 100)
+    )
+    np.testing.assert_array_equal(endless.arms, never.arms)
+    assert endless.volume == never.volume == 0.0
