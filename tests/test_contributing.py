@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import infex
+from infex.core import ridge
 
 ROOT = Path(__file__).parent.parent
 
@@ -19,6 +20,10 @@ def recipe() -> tuple[str, str]:
     return re.sub(r"^   ", "", block, flags=re.MULTILINE), line
 
 
+IN_COPY = """  # where an editable install does not lead back to the checkout
+import sys
+sys.meta_path = [each for each in sys.meta_path if "editable" not in type(each).__module__]
+"""
 PROGRAM = """
 import numpy as np
 import infex
@@ -52,10 +57,14 @@ print("followed")
 def test_the_recipe_for_a_new_policy_works_as_it_is_written(tmp_path: Path) -> None:
     package = tmp_path / "infex"
     shutil.copytree(Path(infex.__file__).parent, package)
+    for compiled in Path(ridge.__file__).parent.glob("*.so"):  # where an editable install has built them
+        shutil.copy(compiled, package / "core")
     file, line = recipe()
     (package / "policies" / "midpoint.py").write_text(file)
     with (package / "policies" / "__init__.py").open() as lines:
         text = lines.read()
     (package / "policies" / "__init__.py").write_text(text.replace("\nglobals()", f"{line}\n\nglobals()", 1))
-    ran = subprocess.run([sys.executable, "-c", PROGRAM], cwd=tmp_path, capture_output=True, text=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", IN_COPY + PROGRAM], cwd=tmp_path, capture_output=True, text=True
+    )
     assert ran.stdout.strip() == "followed", ran.stderr

@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -378,7 +377,7 @@ def test_a_preview_counts_the_explorations_of_the_next_rounds_and_changes_nothin
 
 
 def test_a_preview_rests_on_the_rounds_of_a_day_and_not_on_the_pace_of_a_burst(tmp_path: Path) -> None:
-    now = time.time()
+    now = datetime.now(UTC).timestamp()
     clock = Clock(now - 30 * 86_400)
     with shop(tmp_path, "pricing", clock=clock) as study:
         study.ask_many([f"old{n}" for n in range(900)])

@@ -59,7 +59,7 @@ def main(url: str, name: str, worker: str, threads: str, decisions: str, aborted
         each.start()
     for each in running:
         each.join()
-    print(json.dumps(["end", study.metrics()["entries"]]), flush=True)
+    print(json.dumps(["end", insisting(study.metrics)["entries"]]), flush=True)
     study.close()
 
 
