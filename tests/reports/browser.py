@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.support.ui import WebDriverWait
 
@@ -78,8 +79,9 @@ def _resize(driver: Any, width: int, height: int) -> None:
 
 
 def wait(driver: Any, happened: Callable[[], bool]) -> None:
-    """Waits until something has happened, however long that takes."""
-    WebDriverWait(driver, PATIENCE).until(lambda _: happened())
+    """Waits until something has happened, however long that takes; a page may draw what is looked at anew."""
+    anew = [StaleElementReferenceException]
+    WebDriverWait(driver, PATIENCE, ignored_exceptions=anew).until(lambda _: happened())
 
 
 def settle(driver: Any) -> None:
