@@ -21,6 +21,7 @@ from infex.cli.main import main
 from infex.cli.sweeping import show
 from infex.errors import InvalidSetting
 from infex.experiments import paper
+from infex.experiments.chunks import chunked
 from infex.experiments.folder import Folder, read
 from infex.experiments.results import Results
 from infex.experiments.sweep_files import SweepFile, read_sweep
@@ -305,9 +306,7 @@ def show_of(folder: Path, name: str) -> list[str]:
     return list(dict.fromkeys(line.split()[0] for line in out.getvalue().splitlines() if "[bold]" in line))
 
 
-@pytest.mark.parametrize(
-    "place", ["infex.cli.sweeping.write_report", "infex.experiments.sweep.compile_ahead"]
-)
+@pytest.mark.parametrize("place", ["infex.cli.sweeping.write_report", "infex.experiments.sweep.chunked"])
 def test_ctrl_c_anywhere_ends_with_its_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
@@ -517,11 +516,12 @@ def test_names_that_infex_prints_are_policies(tmp_path: Path) -> None:
 def test_ctrl_c_that_nobody_could_raise_still_ends_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def swallowed(where: object) -> None:
+    def swallowed(tasks: Any) -> Any:
         with contextlib.suppress(KeyboardInterrupt):  # as a callback from C does
             signal.raise_signal(signal.SIGINT)
+        return chunked(tasks)
 
-    monkeypatch.setattr("infex.experiments.sweep.compile_ahead", swallowed)
+    monkeypatch.setattr("infex.experiments.sweep.chunked", swallowed)
     found = infex("run", sweep_file(tmp_path, ["Greedy"]), "--out", str(tmp_path / "a"), "--workers", "1")
     assert found.exit_code == 130
     assert "the same command goes on from there" in " ".join(found.stderr.split())
