@@ -278,8 +278,13 @@ def play_stateful_batch(
     losses: Floats,
     volumes: Floats,
     times: Integers,
+    ends: Integers,
+    nothing: Floats,
 ) -> int:
-    """Plays rounds t to end of many runs, one after the other: run r on problem which[r]."""
+    """Plays rounds t to end of many runs, one after the other: run r on problem which[r].
+
+    `ends` is the last round, `nothing` an empty array: what a loop makes is lost when an exception leaves it.
+    """
     rule, deciding, fitting, controls = lend(rule), lend(deciding), lend(fitting), lend(controls)
     spending, learning, own, memory = lend(spending), lend(learning), lend(own), lend(memory)
     columns, means, weights, noise = lend(columns), lend(means), lend(weights), lend(noise)
@@ -287,7 +292,7 @@ def play_stateful_batch(
     losses, checkpoints, curves = lend(losses), lend(checkpoints), lend(curves)
     which, starts, volumes, times = lend(which), lend(starts), lend(volumes), lend(times)
     law, post, room = lend(law), lend(post), lend(room)
-    ends, nothing = np.full(1, end), np.zeros((0, 0, 0))
+    ends, nothing = lend(ends), lend(nothing)
     reward_rng, rng = generator_at(handed, 0), generator_at(handed, 1)
     for r in range(which.size):
         clock = ticks()

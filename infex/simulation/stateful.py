@@ -83,6 +83,7 @@ def _play(tasks: Sequence[Task], label: str, setup: Setup, ledger: Ledger) -> No
                 setup.room, which, columns, means, weights, generators.handed, generators.memory,
                 generators.starts, ledger.checkpoints, ledger.curves, ledger.tallies, ledger.counts,
                 ledger.arms, ledger.rewards, ledger.losses, ledger.volumes, ledger.times,
+                np.full(1, end), np.zeros((0, 0, 0)),
             )  # fmt: skip
         except bases.NoSuchArm as error:
             raise InvalidChoice(wrong(setup.course, len(instance.arms), *error.args)) from None

@@ -332,27 +332,3 @@ def test_theta_and_widths_of_any_x_are_those_of_the_arms() -> None:
     for policy in (reader(), Infex(reader(), every(2), data="own"), Infex(LinUCB(), every(2))):
         assert play(gaussian(dim=5, arms=9, seed=2), policy, HORIZON).counts.sum() == HORIZON
         assert play(changing(dim=5, arms=9, seed=2), policy, 50).counts.sum() == 50
-
-
-def test_only_kernels_that_read_pulls_leave_the_hot_loop() -> None:
-    """A kernel there would read whatever stands in their place; so any mention of them counts."""
-
-    def sums_in_a_helper(seen: Any) -> float:
-        return float(view.sums(seen)[0])
-
-    @kernel
-    def indirect(t: int, seen: Any, rng: Any) -> int:
-        return int(sums_in_a_helper(seen) > 0.0)
-
-    @kernel
-    def direct(t: int, seen: Any, rng: Any) -> int:
-        return int(seen.counts[0, 0] > 0.0)
-
-    @kernel
-    def plain(t: int, seen: Any, rng: Any) -> int:
-        return view.best(view.upper(seen, 1.0))
-
-    assert [made.reads_pulls for made in (lin_phe, indirect, direct)] == [True] * 3
-    assert not any(made.reads_pulls for made in (plain, lin_med))
-    forms: list[Any] = [made().compiled() for made in (plain, lin_phe, eliminating)]
-    assert [form.is_hot for form in forms] == [True, False, False]
