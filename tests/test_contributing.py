@@ -20,7 +20,8 @@ def recipe() -> tuple[str, str]:
     return re.sub(r"^   ", "", block, flags=re.MULTILINE), line
 
 
-IN_COPY = """  # where an editable install does not lead back to the checkout
+# An editable install would lead back to the checkout.
+IN_COPY = """
 import sys
 sys.meta_path = [each for each in sys.meta_path if "editable" not in type(each).__module__]
 """
