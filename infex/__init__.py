@@ -14,8 +14,8 @@ from infex import estimators as estimators
 from infex import features as features
 from infex.bandit import Bandit as Bandit
 from infex.bandit import Changes as Changes
-from infex.bandit import Decided as Decided
 from infex.bandit import Decision as Decision
+from infex.bandit import DecisionRecord as DecisionRecord
 from infex.bandit import Decisions as Decisions
 from infex.bandit import Exploration as Exploration
 from infex.errors import FewExplorations as FewExplorations

@@ -1,42 +1,131 @@
-"""Ask and tell: a bandit for use."""
+"""Ask and tell: a bandit for use.
+
+A decision is taken in two steps. `_decide` is pure: it reads the posterior of the arms on offer, lets the
+policy choose, and puts all that was decided into one `DecisionRecord`. `_apply` is the only change: rounds,
+explorations and limits are counted, the policy's state is kept, and the decision waits for its reward. `ask`
+is the one after the other; `ask_many` does it n times; a log is written in between; `decide` and `enter` are
+the two by themselves, for journals, whose replay applies what was written.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import os
-from collections.abc import Iterable
-from typing import Any, final
+import threading
+import weakref
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, Self, final
 
 import numpy as np
 import numpy.typing as npt
 
-from infex.arrays import Label
-from infex.bandit import deciding, saving
-from infex.bandit.arms import NOTHING_ASKED, Asked, question, read_from, source_of
-from infex.bandit.asking import ask_given_quickly
-from infex.bandit.deciding import ask_plainly, ask_quickly, pending_of
-from infex.bandit.decision import Decided, Decision
-from infex.bandit.explaining import estimates_of
-from infex.bandit.foreseeing import foresee, wait_no_more
-from infex.bandit.parts import new_parts
-from infex.bandit.pulls import count_pull, pulls_of
-from infex.bandit.remembering import Again, ToldDecisions, tell_and_remember
-from infex.bandit.reward_rule import Reward, RewardRule, checked_reward
-from infex.bandit.sufficing import warn_of_few
-from infex.bandit.wholesale import Wholesale
-from infex.checks import HEAVIEST_WEIGHT, real
-from infex.errors import InvalidReward
-from infex.features import FeatureMap
-from infex.features.feature_map import checked_map
-from infex.linear import Evidence
-from infex.linear.estimating import Estimator
-from infex.linear.foresight import PendingWay, narrows
-from infex.policies.traits import Policy
-from infex.records.catalog import shown
-from infex.rounds import Exploration
+from infex.arrays import Bools, Floats, Integers, Label, fitting, fitting_rows, is_masked, shown
+from infex.bandit import persistence
+from infex.bandit.agent import Agent, Step
+from infex.bandit.arms import (
+    NOTHING_ASKED,
+    Arms,
+    BatchRules,
+    Changing,
+    Fixed,
+    Labels,
+    Mapped,
+    Request,
+    arms_of,
+    may_explore,
+    offered_mask,
+)
+from infex.bandit.decision import Decision, DecisionRecord, Decisions
+from infex.bandit.exploration import Exploration, warn_if_underexplored
+from infex.bandit.ids import Ids, past_from
+from infex.bandit.intervals import NoiseIntervals, checked_level
+from infex.bandit.logger import DecisionLogger, arm_count, header_of, request_behind, row_of
+from infex.bandit.pending import Pending, Waiting, moved
+from infex.bandit.persistence import FilePath
+from infex.bandit.prior import Prior
+from infex.bandit.replication import PREFIX, Changes, Replication, new_deltas, shape_of
+from infex.bandit.reshape import ArmsRemoved, FeaturesAdded, Reshaping, extended
+from infex.bandit.rewards import (
+    AGAIN,
+    Again,
+    Learnt,
+    Reward,
+    RewardHistory,
+    RewardRule,
+    checked_weight,
+    checked_weights,
+)
+from infex.checks import one_of, real, told, whole
+from infex.errors import (
+    AlreadyTold,
+    CannotLoad,
+    CannotMerge,
+    CannotSave,
+    DamagedFile,
+    DuplicateId,
+    InfexError,
+    InvalidArms,
+    InvalidChoice,
+    InvalidReward,
+    InvalidRound,
+    InvalidSetting,
+    NotKept,
+    NotRemembered,
+    StoreFailed,
+    UnknownDecision,
+)
+from infex.features import Encoded, FeatureMap
+from infex.features.feature_map import ScaledMap, checked_map, encoder_of
+from infex.features.table_encoding import NONE_GIVEN, Categories, Numbers
+from infex.linear import Evidence, InBlock, InContext, Layout, Memory, On, Separate
+from infex.linear.estimating import Arrays, Estimator, checked_estimator, in_unit
+from infex.linear.foresight import PendingWay
+from infex.linear.foresight import narrows as narrows_by
+from infex.linear.memory import Turns
+from infex.linear.offers import GONE, radius_at
+from infex.linear.revising import Revision
+from infex.logs.log import Log
+from infex.logs.log_marks import MARKS_KEPT, Taught
+from infex.policies.base_laws import laws_of
+from infex.policies.choice import Choice, Reason, Turn, checked_choice
+from infex.policies.confidence import DEFAULT
+from infex.policies.masks import refuse_turn
+from infex.policies.rarely_switching import forgotten
+from infex.policies.reviving import revived
+from infex.policies.settling import UNSAID_DELTA, settled
+from infex.policies.ties import tie_limit
+from infex.policies.traits import Policy, Traits, checked, traits_of
+from infex.records.catalog import shown as shown_thing
+from infex.records.description import describe, describe_map
+from infex.records.notes import note_of, note_record
+from infex.schedules.protocol import a_round
+from infex.streams import Rounds
+from infex.version import __version__
+
+STREAM = "bandit"
+NOT_COPIED = ("_lock", "_draws", "_log")
+SOURCES = {Fixed: "fixed", Changing: "changing", Mapped: "mapped"}
+BAD_CONTENT = (
+    InfexError, KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, RecursionError,
+    MemoryError,
+)  # fmt: skip
+
+
+class Correction(NamedTuple):
+    """What must be known of a reward, before it is told, if it may be corrected later.
+
+    `counted` is the weight with which it is learnt, `turns` are its numbers among all rewards and among those
+    of exploring rounds.
+    """
+
+    counted: float
+    turns: Turns
 
 
 @final
-class Bandit(Wholesale):
+class Bandit:
     """Joins arms, a policy and all that was learnt: `ask` for a decision, `tell` its reward.
 
     `arms` is a (K, d) array of rows no longer than 1, with `labels` for them if you like; with
@@ -96,16 +185,57 @@ class Bandit(Wholesale):
         horizon: int | None = None,
         log: str | os.PathLike[str] | None = None,
     ) -> None:
-        narrowing, rule = narrows(pending), RewardRule.of(rewards, estimator)
-        told = ToldDecisions.of(remembers)
-        source = source_of(arms, dim, checked_map(features), labels, rescale)
+        narrowing, rule = narrows_by(pending), RewardRule(rewards, estimator)
+        history = RewardHistory.of(remembers)
+        source = arms_of(arms, dim, checked_map(features), labels, rescale)
         source.allow(allowed)
-        self._begin(new_parts(source, policy, seed, penalty, estimator))
-        warn_of_few(source, self._player, horizon)
-        self._take_rewards(rule, told)
-        foresee(self._player.memory, self._waiting, narrowing)
+        known = checked("policy", policy)
+        prior = Prior.of(penalty, checked_estimator(estimator), source.unit)
+        apart = traits_of(known).uses_explored
+        memory = Memory.empty(source.layout, prior.inside, apart, in_unit(estimator, source.unit))
+        memory.pulls = _no_pulls(source)
+        agent = Agent(known, memory)
+        self._begin(source, agent, whole("seed", seed), estimator, prior, rule, history, Ids(), Pending())
+        warn_if_underexplored(agent.policy, source.layout, horizon)
+        self._foresee(narrowing)
         if log is not None:
             self.log_to(log)
+
+    def _begin(
+        self,
+        arms: Arms,
+        agent: Agent,
+        seed: int,
+        estimator: Estimator | None,
+        prior: Prior,
+        rule: RewardRule,
+        history: RewardHistory | None,
+        ids: Ids,
+        pending: Pending,
+    ) -> None:
+        self._arms, self._agent, self._seed, self._estimator, self._prior = (
+            arms,
+            agent,
+            seed,
+            estimator,
+            prior,
+        )
+        self._rule, self._history, self._ids, self._pending = rule, history, ids, pending
+        self._draws = Rounds(seed, STREAM)
+        self._lock = threading.RLock()
+        self._replication = Replication()
+        self._taught = Taught()
+        self._log: DecisionLogger | None = None
+        self._follow()
+        _ALIVE.add(self)
+
+    def _follow(self) -> None:
+        """What is read off the policy, once."""
+        traits = self._agent.traits
+        self._radius = DEFAULT.radius if traits.radius is None else traits.radius
+        self._rule.follow(traits.greatest)
+
+    # One decision: decide, then apply
 
     def ask(
         self,
@@ -130,22 +260,61 @@ class Bandit(Wholesale):
         copy or loaded file gives out again. Your own must not be one that is pending; whether it was used
         before that is yours to know.
         """
-        self._lock.acquire()  # `with` takes twice the time
-        try:
-            fixed = arms is None and labels is None and context is None and allowed is None
-            asked = NOTHING_ASKED
-            if not fixed or offered is not None or explore is not True:
-                arms, context = question(self._arms, arms, context)
-                asked = Asked(arms, labels, context, allowed, offered, explore)
-            if self._notebook is not None:
-                return deciding.ask_noting(self, self._notebook, asked, id)
-            if asked is NOTHING_ASKED:
-                quickly = ask_plainly(self, id)
-            else:
-                quickly = (ask_quickly if arms is None else ask_given_quickly)(self, id, asked)
-            return deciding.ask_at_length(self, asked, id) if quickly is None else quickly
-        finally:
-            self._lock.release()
+        request = _request(arms, labels, context, allowed, offered, explore)
+        with self._lock:
+            request = self._arms.read(request)
+            record = self._decide(request, id)
+            if self._log is not None:
+                self._write_rows([(request, record)])
+            self._apply(record)
+        return record.decision
+
+    def ask_many(
+        self,
+        asked: object,
+        labels: Iterable[Iterable[Label] | None] | None = None,
+        *,
+        allowed: npt.ArrayLike | None = None,
+        offered: object = None,
+        explore: npt.ArrayLike = True,
+        ids: Iterable[str] | None = None,
+    ) -> Decisions:
+        """Takes many decisions at once: equal to as many calls of `ask` that get no reward in between.
+
+        `asked` is how many, for fixed arms; a list of contexts, or an array with one in each row; or a list
+        of sets of arms, with one list of `labels` for each set if you like. Each decision is a round.
+        `allowed` is that of `ask`, the same for all; `ids` are texts of your own, one for each. `offered` is
+        a list of what `ask` takes, one for each decision, or an array of truths, (n, K); or one list of
+        labels, the same for all. `explore` is one truth, or one for each. If one decision cannot be taken,
+        none is.
+
+        >>> from infex import Bandit, Infex, LinUCB, every, features
+        >>> shop = Bandit(features=features.disjoint(["tea", "juice"], 2), policy=Infex(LinUCB(), every(2)))
+        >>> shop.ask_many([[0.6, 0.8], [1.0, 0.0]]).explored.tolist()
+        [False, True]
+        >>> shop.ask_many([[0.6, 0.8], [1.0, 0.0]], offered=[["tea"], ["juice"]]).labels
+        ['tea', 'juice']
+        """
+        with self._lock:
+            requests = self._arms.requests(asked, labels, BatchRules(allowed, offered, explore))
+            keys = self._own_ids(ids, len(requests))
+            account, note, taken = self._agent.account.copy(), self._agent.note, []
+            try:
+                for given, key in zip(requests, keys, strict=True):
+                    request = self._arms.read(given)
+                    record = self._decide(request, key)
+                    self._apply(record)
+                    taken.append((request, record))
+                if self._log is not None:
+                    self._write_rows(taken)
+            except BaseException as error:
+                self._agent.account, self._agent.note = account, note
+                self._pending.remove_after(account.t)
+                self._foresee(self.narrows)
+                if isinstance(error, InfexError) and len(requests) > 1 and len(taken) < len(requests):
+                    raise type(error)(f"request {len(taken)}: {error}") from error
+                raise
+        return Decisions(record.decision for _, record in taken)
 
     def decide(
         self,
@@ -157,32 +326,177 @@ class Bandit(Wholesale):
         offered: object = None,
         explore: bool = True,
         id: str | None = None,  # noqa: A002 - what users call it
-    ) -> Decided:
-        """What `ask` would decide; nothing changes until it is entered, by `enter`.
+    ) -> DecisionRecord:
+        """What `ask` would decide; nothing changes until it is applied, by `enter`.
 
         `arms`, `labels`, `context`, `allowed`, `offered`, `explore` and `id` are those of `ask`.
         """
+        request = _request(arms, labels, context, allowed, offered, explore)
         with self._lock:
-            arms, context = question(self._arms, arms, context)
-            asked = Asked(arms, labels, context, allowed, offered, explore)
-            decision, taken = deciding.decide(self, asked, id)
-            played = deciding.features_at(self, taken.choice.arm)
-            return Decided(decision, taken, id is not None, self._player.account.changes, played)
+            return self._decide(self._arms.read(request), id)
 
-    def enter(self, decided: Decided) -> Decision:
-        """Takes a decision as it was decided, here or by a bandit in the same state: nothing is decided anew.
+    def enter(self, record: DecisionRecord) -> Decision:
+        """Applies a decision as it was decided, here or by a bandit in the same state: none is taken anew.
 
         It must be that of the next round, with no change of arms or policy since. Rewards may have been
         told since: what was decided stays.
         """
         with self._lock:
-            deciding.enter(self, decided)
-        return decided.decision
+            record = self._checked(record)
+            if self._log is not None:
+                self._write_rows([(request_behind(self._arms, record), record)], entered=True)
+            if not record.own_id:
+                self._ids.adopt(record.decision.id, record.decision.t)
+            self._apply(record)
+            self._agent.account.hear()  # rewards may have been told since it was decided
+        return record.decision
 
-    def exploration(self) -> Exploration:
-        """How much was planned, done and skipped, the next round due, and the estimated cost so far."""
-        with self._lock:
-            return self._player.exploration(self._player.evidence())
+    def _decide(self, request: Request, own_id: str | None) -> DecisionRecord:
+        """The decision of the next round; nothing has changed yet."""
+        agent, offered = self._agent, self._arms.offer(request)
+        t = agent.account.t + 1
+        key = self._ids.of_round(t) if own_id is None else self._own_id(own_id)
+        evidence = agent.evidence(offered.columns, offered.allowed)
+        if request.offered is not None or request.explore is not True:
+            mask = offered_mask(request.offered, offered.labels, len(evidence))
+            evidence = evidence.requested(mask, may_explore(request.explore))
+        before = self._version()
+        step = agent.decide(t, evidence, self._draws.at(t))
+        if self._version() != before:
+            raise InvalidChoice(f"the policy changed its own bandit while it chose in round {t}")
+        noticed = request.context.noticed if isinstance(request.context, Encoded) else ()
+        decision = self._explained(key, t, step, evidence, offered.labels)
+        played = self._features_of(decision.arm)
+        return DecisionRecord(
+            decision, step.on, step.choice.turn, step.choice.note, step.loss, noticed, own_id is not None,
+            agent.account.changes, played,
+        )  # fmt: skip
+
+    def _explained(self, key: str, t: int, step: Step, evidence: Evidence, labels: Labels) -> Decision:
+        """What was chosen, with all that was known of its arm, among all those on offer."""
+        place, explored, _, reason, _, probability, chance, law, _ = step.choice
+        arm, greedy = evidence.seat(place), evidence.greedy
+        estimate = evidence.estimate(arm)
+        if arm != greedy and not explored and estimate >= tie_limit(evidence.estimates):
+            greedy = arm
+        margin = radius_at(self._radius(evidence), arm) * evidence.width(arm)
+        if not margin >= 0.0:
+            radius = self._radius(evidence)
+            raise InvalidChoice(f"the radius of the policy must be a number from 0, got {radius!r}")
+        return Decision(
+            key, t, place, None if labels is None else labels[place], explored, evidence.place(greedy),
+            estimate, estimate - margin, estimate + margin,
+            probability, reason or (Reason.EXPLORED if explored else Reason.GREEDY), chance, law,
+        )  # fmt: skip
+
+    def _apply(self, record: DecisionRecord) -> None:
+        """The only change that a decision makes."""
+        agent, decision, on = self._agent, record.decision, record.on
+        agent.apply(*record.effects)
+        if record.noticed:
+            agent.account.noticed.update(record.noticed)
+        self._pending.add(decision, on)
+        if agent.memory.foresight is not None:
+            agent.memory.foresight.add((decision, on))
+
+    def _checked(self, record: DecisionRecord) -> DecisionRecord:
+        """A record, if it can be applied now: it may come from a journal."""
+        if not isinstance(record, DecisionRecord):
+            raise InvalidChoice(f"enter takes what `decide` gave, a DecisionRecord; got {told(record)}")
+        decision, policy, account = record.decision, self.policy, self._agent.account
+        if type(decision.t) is not int or decision.t != account.t + 1:
+            raise InvalidRound(
+                f"{decision.id!r} was decided as round {decision.t}, and round {account.t + 1} is next: "
+                "another decision was taken since, or one is missing; decide anew"
+            )
+        if record.changes != account.changes:
+            raise InvalidRound(
+                f"arms or the policy have changed since {decision.id!r} was decided: decide anew"
+            )
+        if record.own_id:
+            self._ids.own(decision.id)
+        self._pending.refuse(decision.id)
+        on = self._checked_on(record.on, decision.arm)
+        note, loss = self._checked_choice(record)
+        encodes = isinstance(self._arms, Mapped) and self._arms.encoder is not None
+        if not isinstance(record.noticed, tuple) or not all(isinstance(rule, str) for rule in record.noticed):
+            raise InvalidChoice("what was noticed of a context must be a tuple of texts")
+        if record.noticed and not encodes:
+            raise InvalidChoice("something was noticed of a context that this bandit has no encoder for")
+        if record.played is not None and record.played != self._features_of(decision.arm):
+            raise InvalidRound(f"{decision.id!r} was decided among other arms: decide anew")
+        if not _has_turns(self._agent.traits, record.turn is not None):
+            raise InvalidChoice(f"the turn {record.turn!r} cannot be one of {type(policy).__name__}'s")
+        return record._replace(on=on, note=note, loss=loss)
+
+    def _checked_choice(self, record: DecisionRecord) -> tuple[Any, float]:
+        """The note and loss of a record whose choice the policy can have made."""
+        decision, arms = record.decision, self._arms
+        layout = arms.layout
+        count = layout.arms if isinstance(layout, Separate) else layout.shape[1] or decision.arm + 1
+        choice = Choice(
+            decision.arm, decision.explored, record.note, str(decision.reason), None, decision.probability,
+            decision.chance, decision.law, record.turn,
+        )  # fmt: skip
+        checked_choice(choice, max(count, 1), arms.dim)
+        refuse_turn(choice, self._agent.account.owed)
+        most = None if decision.explored else 0.0
+        loss = real("loss", record.loss, least=0, most=most, error=InvalidChoice)
+        return self._checked_note(record.note, decision.t), loss
+
+    def _checked_note(self, note: Any, t: int) -> Any:
+        note = revived(self.policy, note)
+        if not _accepts(self.policy, note, self._arms.dim):
+            raise InvalidChoice(f"the note of round {t} is not one of {type(self.policy).__name__}'s")
+        return note
+
+    def _checked_on(self, on: On, arm: int) -> On:
+        """What the reward of an arm is learnt on, if there is such an arm, or so many features."""
+        layout = self._arms.layout
+        if isinstance(layout, Separate):
+            if not isinstance(on, InBlock) or on.arm != arm or not 0 <= arm < layout.arms:
+                raise InvalidChoice(f"the reward of arm {arm} must be learnt on it, in a context")
+            return InBlock(arm, fitting_rows("a context", np.atleast_2d(on.context), layout.row)[0])
+        if isinstance(on, int):
+            if on != arm or not 0 <= on < layout.shape[1]:
+                raise InvalidChoice(f"the reward of arm {arm} cannot be learnt on arm {on}")
+            return on
+        if isinstance(on, InBlock):
+            raise InvalidChoice(f"the reward of arm {arm} cannot be learnt on one in a context")
+        return fitting_rows("what is learnt on", np.atleast_2d(on), len(layout))[0]
+
+    def _own_id(self, own_id: object) -> str:
+        key = self._ids.own(own_id)
+        self._pending.refuse(key)
+        return key
+
+    def _own_ids(self, ids: Iterable[str] | None, count: int) -> list[str] | list[None]:
+        """Ids of the caller's own: as many as there are requests, no two the same, and none that waits."""
+        if ids is None:
+            return [None] * count
+        if isinstance(ids, str):
+            raise InvalidSetting(f"ids must be a list with one text for each decision, got the text {ids!r}")
+        keys = [self._own_id(key) for key in ids]
+        if len(keys) != count:
+            raise InvalidSetting(f"ids must be as many as the decisions, {count}, got {len(keys)}")
+        key, times = Counter(keys).most_common(1)[0] if keys else ("", 0)
+        if times > 1:
+            raise DuplicateId(f"decision {key!r} would wait twice: ids may not come twice")
+        return keys
+
+    def _version(self) -> tuple[int, int, int]:
+        """What any change changes: decisions taken, changes of arms and policy, rewards told."""
+        account = self._agent.account
+        return account.t, account.changes, self._agent.memory.all.told
+
+    def _features_of(self, arm: int) -> tuple[float, ...] | None:
+        """The features of one of the fixed arms; None where arms change."""
+        arms = self._arms
+        if not isinstance(arms, Fixed):
+            return None
+        return tuple(arms.columns[:, arm].tolist()) if 0 <= arm < arms.columns.shape[1] else ()
+
+    # Rewards
 
     def tell(
         self, decision: Decision | str | int, reward: Reward, *, weight: float = 1.0, again: Again = "refuse"
@@ -202,35 +516,193 @@ class Bandit(Wholesale):
         >>> shop.estimates().estimate.round(9).tolist(), shop.pulls.tolist()
         ([1.5], [1])
         """
-        if again != "refuse" or self._remembered is not None:
-            with self._lock:
-                return tell_and_remember(self, decision, reward, weight, again)
-        if type(reward) is not float or not self._least <= reward <= self._greatest:
-            reward = checked_reward(self, reward)
-        if type(weight) is not float or weight != 1.0:
-            weight = real("weight", weight, above=0, most=HEAVIEST_WEIGHT, error=InvalidReward)
-        self._lock.acquire()
-        try:
-            taken, on = pending_of(self, decision)
-            if self._notebook is not None:
-                self._notebook.reward(taken, on, reward, weight)
-            self._player.learn(taken.arm, on, reward, taken.explored, weight)
-            if self._player._memory.pulls is not None:
-                count_pull(self, taken)
-            wait_no_more(self, taken, on)
-        finally:
-            self._lock.release()
+        weight = checked_weight(weight)
+        with self._lock:
+            if again != "refuse" or self._history is not None:
+                self._tell_again(decision, reward, weight, one_of("again", again, AGAIN))
+                return
+            value = self._rule.number(reward)
+            waiting = self._waiting(decision)
+            self._rule.warn(value, self.policy)
+            self._learn(waiting, value, weight)
+
+    def tell_many(
+        self,
+        decisions: Decisions | Iterable[Decision | str | int],
+        rewards: npt.ArrayLike,
+        weights: npt.ArrayLike | None = None,
+    ) -> None:
+        """Reports many rewards at once, in their order, as `tell` does one by one; all of them, or none.
+
+        `decisions` are those of `ask_many`, or a list of decisions or ids; `weights` are those of `tell`.
+        """
+        with self._lock:
+            every = [decisions] if isinstance(decisions, str) else decisions
+            waiting = [self._waiting(each) for each in every]
+            key, times = (
+                Counter(each.decision.id for each in waiting).most_common(1)[0] if waiting else ("", 0)
+            )
+            if times > 1:
+                raise DuplicateId(f"decision {key!r} is told {times} times at once")
+            values = self._rule.numbers(rewards, len(waiting))
+            counts = checked_weights(weights, len(waiting))
+            rows = list(zip(waiting, values.tolist(), counts.tolist(), strict=True))
+            memory = self._agent.memory
+            for (_, on), value, weight in rows:
+                memory.counted(on, value, weight)  # which refuses it, before anything is learnt
+            if values.size:
+                self._rule.warn(float(values[np.argmax(np.abs(values))]), self.policy)
+            if self._log is not None:
+                self._log.write_rewards([(each.decision, value, weight) for each, value, weight in rows])
+            for each, value, weight in rows:
+                self._learn(each, value, weight, logged=True)
 
     def drop(self, decision: Decision | str | int) -> None:
         """Forgets a decision whose reward will never come."""
         with self._lock:
-            wait_no_more(self, *pending_of(self, decision))
+            self._resolve(self._waiting(decision))
+
+    def _learn(self, waiting: Waiting, reward: float, weight: float, logged: bool = False) -> None:
+        """Learns the reward of a pending decision, or refuses it and changes nothing."""
+        decision, on = waiting
+        agent = self._agent
+        if self._log is not None and not logged:
+            agent.memory.counted(on, reward, weight)  # which refuses it
+            self._log.write_rewards([(decision, reward, weight)])
+        turns = None if self._history is None else agent.memory.turns(on, decision.explored)
+        counted = agent.learn(decision.arm, on, reward, decision.explored, weight)
+        if agent.memory.pulls is not None:
+            self._count_pull(decision)
+        self._resolve(waiting)
+        if self._history is not None and turns is not None:
+            self._history.add(waiting, Learnt(reward, weight, counted, turns))
+
+    def _resolve(self, waiting: Waiting) -> None:
+        """A decision was told, or dropped: it is pending no more."""
+        self._pending.remove(waiting.decision.id)
+        if self._agent.memory.foresight is not None:
+            self._agent.memory.foresight.remove(*waiting)
+
+    def _waiting(self, decision: Decision | str | int) -> Waiting:
+        """The pending decision that is meant, and what its reward is learnt on."""
+        key = _id_of(decision)
+        waiting = self._pending.find(key)
+        if waiting is None:
+            self._ids.refuse(key, self.t)
+        assert waiting is not None
+        _refuse_other(decision, waiting.decision)
+        return waiting
+
+    def _tell_again(self, given: Decision | str | int, reward: object, weight: float, way: str) -> None:
+        """Reports the first reward of a decision, which is remembered, or another one, as `way` says."""
+        history, key = self._history, _id_of(given)
+        if history is None:
+            raise InvalidSetting(f"again={way!r} needs a bandit that remembers: Bandit(..., remembers=1000)")
+        found = history.find(key) if self._pending.find(key) is None else None
+        if found is None:
+            try:
+                waiting = self._waiting(given)
+            except AlreadyTold:
+                raise NotRemembered(
+                    f"decision {key!r} was dropped, or has its reward, and is not among the last "
+                    f"{history.most} that are remembered"
+                ) from None
+            value = self._rule.number(reward)
+            self._rule.warn(value, self.policy)
+            self._learn(waiting, value, weight)
+            return
+        decision, on, learnt = found
+        value = self._rule.number(reward, ranged=way != "sum")  # money may be given back; the sum has a range
+        _refuse_other(given, decision)
+        if weight not in (1.0, learnt.weight):
+            raise InvalidReward(
+                f"a second reward has the weight of the first, {learnt.weight:g}, got {weight:g}"
+            )
+        if way == "same" and value == learnt.reward:
+            return
+        if way in ("refuse", "same"):
+            raise AlreadyTold(f"decision {key!r} was told {learnt.reward!r} already, and now {value!r}")
+        after = self._rule.number(learnt.reward + value if way == "sum" else value)
+        self._rule.warn(after, self.policy)
+        self._revise(Revision(on, learnt.reward, after, learnt.counted, learnt.turns[0]), learnt.turns[1])
+        self._replication.revise()
+        if self._log is not None:
+            self._log.write_rewards([(decision, after, learnt.weight)])
+        history.replace(key, after)
+
+    def _revise(self, revision: Revision, own_turn: int | None) -> None:
+        """All that was learnt is as if a reward had been told as `revision.after`."""
+        if self._agent.traits.pupils:
+            raise NotKept(f"{told(self.policy)} keeps a state of its own, of which no reward can be changed")
+        if revision.after is not None:
+            self._agent.memory.all.refuse(revision.after)
+        self._agent.memory.revise(revision, own_turn)
+        self._agent.account.hear()
+
+    def _count_pull(self, decision: Decision) -> None:
+        """One more reward of an arm of a map with one regression, if the arm is still there."""
+        pulls, arms = self._agent.memory.pulls, self._arms
+        assert pulls is not None
+        assert isinstance(arms, Mapped)
+        place = arms.place_now(decision.t, decision.arm, decision.label)
+        if place is not None:
+            pulls[place] += 1
+
+    def learn(
+        self,
+        contexts: object = None,
+        arms: object = None,
+        rewards: npt.ArrayLike = (),
+        weights: npt.ArrayLike | None = None,
+        *,
+        explored: npt.ArrayLike | None = None,
+    ) -> None:
+        """Learns from a log of its own or of others: as if these rewards had been told; all of them, or none.
+
+        No round is counted, and no exploration. `arms` are labels where arms have labels, else indices, and
+        rows of features where arms change every round; `contexts` go with a feature map alone. `weights` say
+        how much each of the `rewards` counts, as in `tell`. `explored` says which rows were explorations, for
+        a base that keeps data of its own.
+
+        >>> from infex import Bandit, Greedy
+        >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], Greedy(), labels=["tea", "juice"])
+        >>> bandit.learn(arms=["tea", "juice", "tea"], rewards=[0.0, 1.0, 1.0])
+        >>> bandit.estimates().pulls.tolist(), bandit.t
+        ([2, 1], 0)
+        """
+        with self._lock:
+            agent, memory = self._agent, self._agent.memory
+            places, grounds, noticed = self._arms.logged(arms, contexts)
+            count = grounds.size
+            values, counts = self._rule.numbers(rewards, count), checked_weights(weights, count)
+            tried = np.zeros(count, dtype=bool) if explored is None else np.asarray(explored)
+            if tried.shape != (count,) or tried.dtype != np.bool_ or is_masked(explored):
+                raise InvalidReward(f"explored must be True or False for each of {count} rewards")
+            if memory.searches or agent.traits.pupils:
+                for n in range(count):
+                    counts[n] = memory.counted(grounds.on(n), float(values[n]), float(counts[n]))
+            if count:
+                self._rule.warn(float(values[np.argmax(np.abs(values))]), self.policy)
+            if agent.traits.pupils:
+                for n in range(count):
+                    row = memory.row(grounds.on(n))
+                    agent.traits.teach(int(places[n]), row, float(values[n]), bool(tried[n]))
+            memory.all.gather(grounds, values, counts)
+            if memory.explored is not None and tried.any():
+                mine = np.flatnonzero(tried)
+                memory.explored.gather(grounds.at(mine), values[mine], counts[mine])
+            if memory.pulls is not None:
+                memory.pulls += np.bincount(places, minlength=memory.pulls.size)
+            agent.account.noticed.update(noticed)
+            agent.account.hear()
+
+    # What is known
 
     def evidence(self, arms: npt.ArrayLike | None = None, *, context: object = None) -> Evidence:
         """What the policy would read now; it stays as it is. Give the arms, if they change, or a context."""
         with self._lock:
-            offered = read_from(self._arms, arms).offer(Asked(arms, context=context))
-            return self._player.evidence(offered.columns, offered.allowed)
+            offered = self._offer(Request(arms, context=context))
+            return self._agent.evidence(offered.columns, offered.allowed)
 
     def estimates(
         self,
@@ -245,15 +717,588 @@ class Bandit(Wholesale):
         With a feature map give the `context`.
         """
         with self._lock:
-            offered = read_from(self._arms, arms).offer(Asked(arms, labels, context))
-            known = None if arms is not None else pulls_of(self._arms, self._player.memory)
-            evidence = self._player.evidence(offered.columns)
-            return estimates_of(evidence, offered.labels, self._radius, known)
+            offered = self._offer(Request(arms, labels, context))
+            evidence = self._agent.evidence(offered.columns)
+            margins, mean = self._radius(evidence) * evidence.widths, evidence.estimates
+            pulls = None if arms is not None else self.pulls
+            return _table(offered.labels, mean, mean - margins, mean + margins, pulls)
+
+    def intervals(
+        self,
+        level: float = 0.95,
+        arms: npt.ArrayLike | None = None,
+        labels: Iterable[Label] | None = None,
+        *,
+        context: object = None,
+    ) -> np.recarray[Any, Any]:
+        """One record for each arm: label, estimate, low, high, pulls; by the noise that was seen, not theory.
+
+        An arm's mean reward lies from `low` to `high` with a chance of about `level`, one arm and one moment
+        at a time: Student's quantile times the standard error, and what the penalty may draw the estimate by
+        if theta is no longer than the policy's `bound`. Where too little was seen there is no end. With
+        `rewards=` it stays in that range, and with `Logistic` within 0 and 1. docs/intervals.md says how
+        often it holds, and where not. `arms`, `labels` and `context` are those of `estimates`.
+
+        >>> from infex import Bandit, Greedy
+        >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], Greedy(), rewards=(0, 1))
+        >>> bandit.learn(arms=[0] * 8 + [1] * 8, rewards=[1, 0, 1, 1, 1, 0, 1, 1] + [0] * 7 + [1])
+        >>> bandit.intervals(0.9).low.round(2).tolist(), bandit.intervals(0.9).high.round(2).tolist()
+        ([0.32, 0.0], [1.0, 0.45])
+        """
+        checked_level(level)
+        with self._lock:
+            offered = self._offer(Request(arms, labels, context))
+            evidence = self._agent.evidence(offered.columns)
+            ends = self._intervals().over(offered.columns, evidence, level)
+            return _table(offered.labels, *ends, None if arms is not None else self.pulls)
+
+    def interval(self, decision: Decision | str, level: float = 0.95) -> tuple[float, float]:
+        """From where to where the mean reward of a pending decision's arm lies, as was known then.
+
+        It goes by the noise that was seen, as `intervals` does. It is known until something further is
+        learnt, or arms or features change; after that it is not kept (NotKept).
+
+        >>> from infex import Bandit, Greedy
+        >>> bandit = Bandit([[1.0]], Greedy(), rewards=(0, 1))
+        >>> bandit.learn(arms=[0] * 8, rewards=[1, 0, 1, 1, 1, 0, 1, 1])
+        >>> decision = bandit.ask()
+        >>> [round(end, 2) for end in bandit.interval(decision, 0.9)]
+        [0.28, 1.0]
+        """
+        checked_level(level)
+        with self._lock:
+            mine, on = self._waiting(decision)
+            if mine.t <= self._agent.account.heard:
+                raise NotKept(
+                    f"something was learnt or changed since {mine.id!r} was decided: ask for its interval "
+                    "before the next reward is told, or see `bandit.intervals` for now"
+                )
+            return self._intervals().on(on, level)
+
+    def _intervals(self) -> NoiseIntervals:
+        rule = self._rule
+        return NoiseIntervals(
+            self._agent.memory, self._estimator, self.policy, rule.range, rule.largest_variance
+        )
+
+    def _offer(self, request: Request) -> Any:
+        """The arms that are asked about: one may ask about others than the fixed ones."""
+        arms = self._arms
+        if request.arms is not None and isinstance(arms, Fixed):
+            return Changing(arms.dim, arms.rescale).offer(request)
+        return arms.offer(arms.read(request))
+
+    def contributions(self, on: On) -> dict[str, float]:
+        """theta_j x_j of every feature of what a reward is learnt on: they add up to the estimate.
+
+        With a `Logistic` estimator they add up to its log-odds. Features without a name are "feature 0", ...;
+        where a map multiplies contexts by features of arms, the names of both are joined.
+        """
+        with self._lock:
+            memory, layout = self._agent.memory, self._arms.layout
+            theta = memory.all.known().theta
+            if isinstance(on, InBlock):
+                assert isinstance(layout, Separate)
+                own = theta[on.arm * layout.dim : (on.arm + 1) * layout.dim]
+                products = np.concatenate([own, theta[layout.arms * layout.dim :]]) * on.context
+                names = self._feature_names(layout.dim)
+                names += [f"shared feature {place}" for place in range(layout.shared)]
+            else:
+                products = theta * memory.row(on)
+                names = self._feature_names(len(products))
+            return dict(zip(names, products.tolist(), strict=True))
+
+    def _feature_names(self, count: int) -> list[str]:
+        known = self.names
+        if known is not None and len(known) == count:
+            return list(known)
+        if known is None or count % len(known):
+            return [f"feature {place}" for place in range(count)]
+        blocks = range(count // len(known))
+        return [f"{name} x feature {block} of the arm" for block in blocks for name in known]
+
+    def exploration(self) -> Exploration:
+        """How much was planned, done and skipped, the next round due, and the estimated cost so far."""
+        with self._lock:
+            return self._agent.exploration(self._agent.evidence())
+
+    def draws(self, t: int) -> np.random.Generator:
+        """A generator as the policy got it in round t, to replay that round's choice."""
+        return Rounds(self._seed, STREAM).at(a_round(t))
+
+    @property
+    def policy(self) -> Policy:
+        """The policy; another may take over at any time, and goes on with all that was learnt.
+
+        The clock goes on too: a schedule counts rounds from the bandit's first. What was spent stays
+        spent: the cost and the number of explorations, and those that are owed, count for the new
+        policy's limits.
+        """
+        return self._agent.policy
+
+    @policy.setter
+    def policy(self, policy: Policy) -> None:
+        with self._lock:
+            self._agent.policy = policy
+            self._agent.account.changes += 1
+            self._follow()
+
+    @property
+    def policy_state(self) -> Any:
+        """What the policy noted of its own choices, None at first."""
+        return self._agent.note
+
+    @property
+    def seed(self) -> int:
+        """The seed of all draws."""
+        return self._seed
+
+    @property
+    def rescale(self) -> bool:
+        """Are arms longer than 1 divided by their length?"""
+        return self._arms.rescale
+
+    @property
+    def explored(self) -> int:
+        """How many decisions explored."""
+        return self._agent.account.done
+
+    @property
+    def t(self) -> int:
+        """How many decisions were taken."""
+        return self._agent.account.t
+
+    @property
+    def arms(self) -> Floats:
+        """The fixed arms, (K, d)."""
+        return shown(self._agent.memory.columns.T)
+
+    @property
+    def allowed(self) -> Bools | None:
+        """Which of the fixed arms, or those of the feature map, exploring may try; None if all."""
+        return None if self._arms.allowed is None else shown(self._arms.allowed)
+
+    @allowed.setter
+    def allowed(self, allowed: npt.ArrayLike | None) -> None:
+        with self._lock:
+            self._arms.allow(allowed)
+            self._agent.account.changes += 1
+
+    @property
+    def narrows(self) -> bool:
+        """Do pending decisions narrow what exploring reads? It can be switched at any time."""
+        return self._agent.memory.foresight is not None
+
+    @narrows.setter
+    def narrows(self, narrows: bool) -> None:
+        if not isinstance(narrows, bool):
+            raise InvalidSetting(f"narrows must be True or False, got {narrows!r}")
+        with self._lock:
+            self._foresee(narrows)
+            self._agent.account.changes += 1
+
+    def _foresee(self, narrows: bool) -> None:
+        """Lets exploring look at all that is pending, or at none of it."""
+        memory = self._agent.memory
+        memory.foresight = None
+        if narrows:
+            memory.foresee([self._pending.grounds()] if len(self._pending) else [])
+
+    @property
+    def features(self) -> FeatureMap | None:
+        """The map that joins arms with a context, if there is one."""
+        return self._arms.features if isinstance(self._arms, Mapped) else None
+
+    @property
+    def estimator(self) -> Estimator | None:
+        """The estimator; None is ridge regression."""
+        return self._estimator
+
+    @property
+    def labels(self) -> tuple[Label, ...] | None:
+        """The labels of the fixed arms, or those of the feature map, if they have any."""
+        return self._arms.labels
+
+    @property
+    def penalty(self) -> float:
+        """The ridge penalty, on theta for features as they are given, before a map divides them."""
+        return self._prior.penalty
+
+    @property
+    def rewards(self) -> tuple[float, float] | None:
+        """The least and the greatest reward that can be told, if they were said."""
+        return self._rule.range
+
+    @property
+    def remembers(self) -> int:
+        """For how many decisions what was told is remembered, so that a second reward can be told."""
+        return 0 if self._history is None else self._history.most
+
+    @property
+    def theta(self) -> Floats:
+        """The estimated parameter: (d,), or with a map that has blocks a row for each, (K, c) if disjoint.
+
+        It is for contexts as they are given, before they are divided by `longest`; with `features.table`
+        for its features, numbers from -1 to 1, as `names` names them. With `Logistic` it tells log-odds.
+        """
+        with self._lock:
+            theta, features = self._agent.memory.all.known().theta, self.features
+        return shown(features.in_units(theta) if isinstance(features, ScaledMap) else theta)
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The names of the features of contexts, if they have any: those of the columns of `theta`."""
+        encoder = encoder_of(self.features)
+        return None if encoder is None else encoder.names
+
+    @property
+    def pulls(self) -> Integers | None:
+        """How many rewards every arm was told, (K,); None if arms change every round."""
+        with self._lock:
+            memory, layout = self._agent.memory, self._arms.layout
+            if isinstance(self._arms, Changing):
+                return None
+            if isinstance(layout, Separate):
+                offer = InContext(np.zeros(layout.dim), np.zeros((layout.arms, layout.shared)))
+                return memory.offer(offer).pulls
+            return memory.evidence().pulls if memory.pulls is None else shown(memory.pulls.copy())
+
+    @property
+    def noticed(self) -> dict[str, int]:
+        """How many decisions had a context that a rule of its table was needed for: {"age clipped": 3}."""
+        with self._lock:
+            return dict(sorted(self._agent.account.noticed.items()))
+
+    @property
+    def pending(self) -> tuple[Decision, ...]:
+        """The decisions that still wait for their reward, oldest first."""
+        with self._lock:
+            return tuple(decision for decision, _ in self._pending)
+
+    def __repr__(self) -> str:
+        ignored = "" if self.narrows else " ignored"
+        counts = f"t={self.t}, explored={self.explored}, pending={len(self._pending)}{ignored}"
+        return f"Bandit({self._arms} of {self._arms.dim} features, {shown_thing(self.policy)}, {counts})"
+
+    # Arms and features that come and go
+
+    def add_arms(self, arms: Any, labels: Iterable[Label] | None = None) -> None:
+        """Puts new arms behind those there are, with `labels` if the others have some.
+
+        With a feature map `arms` are as the map takes them: for `disjoint` a label, several, or without
+        labels how many; for `interactions` rows of features; for `joined` arms of any kind, or one text; for
+        `hybrid` as its shared map takes them.
+
+        What was learnt tells of them at once; an arm with a regression of its own begins with nothing, and
+        the others keep all they have learnt. Exploring may try them, also where `allowed` forbids others.
+
+        >>> from infex import Bandit, Greedy, features
+        >>> shop = Bandit(features=features.disjoint(["tea", "coffee"], context_dim=2), policy=Greedy())
+        >>> shop.add_arms(["oolong", "mate"])
+        >>> _ = shop.remove_arms("coffee")
+        >>> shop.labels
+        ('tea', 'oolong', 'mate')
+        """
+        with self._lock:
+            self._replace_arms(*self._lasting().added(arms, labels))
+
+    def remove_arms(self, which: object) -> Reshaping:
+        """Takes the arms in `which` away, by label where arms have labels, else by index.
+
+        What was learnt stays; that of an arm with a regression of its own (`disjoint`) goes with the arm.
+        What its rewards have told of features that arms share (`hybrid`) stays.
+
+        Indices close up behind them. A pending decision for a removed arm can still be told: its reward is
+        learnt on the arm's features. Where the arm had a regression of its own nothing is learnt from it,
+        also if an arm of the same label has come since. What is returned says where the others are now.
+        """
+        with self._lock:
+            before = self._lasting()
+            if self._agent.traits.pupils:
+                raise InvalidArms(f"{told(self.policy)} knows arms by their indices, which would change")
+            after, stay = before.removed(which)
+            columns = self._agent.memory.columns
+            if isinstance(before, Mapped) and isinstance(after, Mapped):
+                after.note_removal(self.t, stay, before.features.count, self._pending.oldest)
+            self._replace_arms(after, stay)
+            changed = moved(stay, columns)
+            self._pending.change(changed)
+            if self._history is not None:
+                self._history.change(changed)
+            self._foresee(self.narrows)
+            if self._log is not None:
+                with contextlib.suppress(StoreFailed):  # the next row says it again
+                    self._write_rows(
+                        []
+                    )  # the log shows that arms went, also if others come before the next row
+            return ArmsRemoved.of(stay, before)
+
+    def _replace_arms(self, arms: Fixed | Mapped, places: Integers) -> None:
+        agent, before, layout = self._agent, self._agent.memory, arms.layout
+        if isinstance(arms, Fixed) or isinstance(layout, Separate):
+            agent.memory = before.over(layout, places)
+        else:  # one regression for a map knows no arms
+            assert before.pulls is not None
+            agent.memory = before.with_pulls(np.where(places >= 0, before.pulls[places], 0))
+        self._replication = self._replication.move(before, agent.memory, places)
+        if isinstance(layout, Separate):
+            agent.note = forgotten(agent.note)
+        self._arms = arms
+        agent.account.changes += 1
+
+    def _lasting(self) -> Fixed | Mapped:
+        if not isinstance(self._arms, Fixed | Mapped):
+            raise InvalidArms(
+                "the arms of this bandit change every round: there are none to add to or remove"
+            )
+        return self._arms
+
+    def extend(
+        self,
+        more: int | None = None,
+        *,
+        numbers: Numbers = NONE_GIVEN,
+        categories: Categories = NONE_GIVEN,
+        longest: float | None = None,
+    ) -> Reshaping:
+        """Adds features to contexts or arms: what was learnt stays, as if they had been 0 before.
+
+        Contexts of a `features.table` get further `numbers` and `categories`, given as there; a category
+        that is there gets further values. Contexts that are plain vectors, and arms, get so many `more`
+        features behind the others, and contexts may have another `longest`. Fixed arms have 0 there. A
+        reward that is told later for an earlier decision is learnt with 0 there. What is returned says where
+        the features are now that there were before.
+
+        >>> from infex import Bandit, Greedy, features
+        >>> visitor = features.table({"age": (20, 80)}, {"country": ["FR", "DE"]})
+        >>> bandit = Bandit(features=features.disjoint(["tea", "coffee"], context=visitor), policy=Greedy())
+        >>> _ = bandit.extend(numbers={"visits": (0, 10)}, categories={"country": ["IT"]})
+        >>> bandit.names
+        ('intercept', 'age', 'visits', 'country=FR', 'country=DE', 'country=IT')
+        """
+        with self._lock:
+            agent, before, narrows = self._agent, self._agent.memory, self.narrows
+            if agent.traits.pupils:
+                raise InvalidSetting(
+                    f"{told(self.policy)} keeps a state of its own, of the features there are"
+                )
+            arms, widening = extended(self._arms, more, numbers, categories, longest)
+            added, prior = FeaturesAdded(widening), self._prior.over(widening.scale)
+            kept = {name: array for name, array in before.arrays().items() if name != "columns"}
+            estimator = in_unit(self._estimator, prior.unit)
+            memory = Memory.empty(arms.layout, prior.inside, before.explored is not None, estimator)
+            memory.restore(widening.arrays(kept))
+            memory.pulls = before.pulls
+            note = added.note(agent.note)
+            if not _accepts(self.policy, note, arms.dim):
+                raise NotKept(f"{told(self.policy)} has noted what cannot be brought to more features")
+            self._replication = self._replication.restart(before, memory)
+            agent.memory, agent.note, self._arms, self._prior = memory, note, arms, prior
+            agent.account.changes += 1
+            self._pending.change(added.on)
+            if self._history is not None:
+                self._history.change(added.on)
+            self._foresee(narrows)
+            return added
+
+    # What others have learnt
+
+    def changes(self) -> Changes:
+        """What this bandit has learnt by itself since the last call, as sums, for others to `apply`.
+
+        So workers that began with the same file or copy add up without counting anything twice. What it was
+        given by others is not in it. The number of each reward in the life of its bandit
+        is: the same changes a second time are ignored, those that come out of order or in part are refused.
+        What is not passed on yet is saved with the bandit. Not for estimators whose rewards count by their
+        order, or one by one.
+        """
+        with self._lock:
+            self._refuse_learners()
+            deltas = self._replication.take(self._ids.name, self._agent.memory)
+            return Changes(self._problem(), deltas)
+
+    def apply(self, changes: Changes) -> int:
+        """Takes in what another bandit on the same problem has learnt: how many rewards were new here.
+
+        `changes` is what its own `changes()` gave. All of it is taken in, or nothing. The clock and
+        the count of explorations stay this bandit's own.
+        """
+        if not isinstance(changes, Changes):
+            raise CannotMerge(f"a bandit applies what `changes` gave, got {told(changes)}")
+        with self._lock:
+            self._refuse_learners()
+            memory, name = self._agent.memory, self._ids.name
+            new = new_deltas(changes, self._problem(), self._replication, name, memory)
+            for delta in new:
+                self._replication.add(delta, memory)
+                memory.grow(delta.growths)
+                self._agent.account.hear()
+            return sum(last - first for delta in new for first, last in delta.spans.values())
+
+    def _refuse_learners(self) -> None:
+        if self._agent.traits.pupils:
+            raise CannotMerge(f"{told(self.policy)} keeps a state of its own, which does not add up")
+
+    def _problem(self) -> dict[str, Any]:
+        """What sums are of, as plain data: another bandit takes them in if it is of the same."""
+        layout, memory = self._arms.layout, self._agent.memory
+        return shape_of(layout, memory) | {
+            "estimator": describe(self._estimator) if memory.searches else None,
+            "features": None if self.features is None else describe_map(self.features),
+            "labels": None if self.labels is None else list(self.labels),
+            "rows": [] if isinstance(layout, Separate) else self.arms.tolist(),
+            "rewards": None if self.rewards is None else list(self.rewards),
+        }
+
+    # Logs
+
+    def log_to(self, path: str | os.PathLike[str] | None) -> None:
+        """Writes all further decisions and rewards to the log at `path`, behind what is there; None: nowhere.
+
+        As `Bandit(log=...)` does, for a bandit that was loaded, copied or forked off, which has none. A row
+        says what was on offer, why, and with what chances; `save` brings it to the disk, too.
+        """
+        with self._lock:
+            log = None if path is None else DecisionLogger(path)
+            if self._log is not None:
+                self._log.close()
+            self._log = log
+
+    def _write_rows(self, taken: list[tuple[Request, DecisionRecord]], entered: bool = False) -> None:
+        assert self._log is not None
+        rows = [
+            row_of(self._arms, request, record, None if entered else self._laws(request, record.decision))
+            for request, record in taken
+        ]
+        self._log.write((self._ids.name, self._agent.account.changes), self.log_header(), rows)
+
+    def log_header(self) -> Any:
+        """What is true of all rows of a log of this bandit, until its arms or its policy change."""
+        settings = self.penalty, self._seed, self._estimator, self._rule.range
+        return header_of(self._arms, self.policy, *settings)
+
+    def _laws(self, request: Request, decision: Decision) -> Floats | None:
+        """The probability of every arm of a round that explored, where it is known."""
+        if not decision.explored or decision.law is None:
+            return None
+        if decision.law == 1.0:
+            offer = self._arms.offer(request).columns if isinstance(self._arms, Changing) else None
+            laws = np.zeros(arm_count(self._arms, offer.T if isinstance(offer, np.ndarray) else None))
+            laws[decision.arm] = 1.0
+            return laws
+        if request.offered is not None:
+            return None
+        offered = self._arms.offer(request)
+        evidence = self._agent.evidence(offered.columns, offered.allowed)
+        found = laws_of(self.policy, decision.t, evidence)
+        return found if found is not None and found[decision.arm] == decision.law else None
+
+    @property
+    def taught(self) -> Taught:
+        """By which logs it was taught: marks of logs that it was given to learn from."""
+        return self._taught
+
+    @taught.setter
+    def taught(self, taught: Taught) -> None:
+        self._taught = taught
+
+    def has_learnt_from(self, log: Log) -> bool:
+        """Does the log hold rewards of the bandit's own past, or of instances whose rewards it was given?"""
+        if log.stream is None:
+            return False
+        past, given = self._ids.after(self.t), self._replication.known
+        for name in set(log.stream.tolist()):
+            mine = log.rewarded & (log.stream == name)
+            if mine.any() and (name in given or int(log.round[mine].min()) <= past.get(name, 0)):
+                return True
+        return False
+
+    def resume(self, last: int, rounds: Integers, different: Bools, losses: Floats) -> None:
+        """Counts the rounds of a log up to its last as the bandit's own: clock, explorations, and their cost.
+
+        `rounds` are those that explored, with the loss of each and whether it played another arm than greedy.
+        Refused where a control has to remember more of them than that.
+        """
+        with self._lock:
+            traits = self._agent.traits
+            if any(gate.layers for gate in traits.gates):
+                raise InvalidSetting(
+                    "the controls around this schedule remember what no log holds: begin its rounds anew, as "
+                    "fresh"
+                )
+            explorations = list(zip(rounds.tolist(), losses.tolist(), strict=True))
+            counts = float(losses.sum()), int(np.count_nonzero(different))
+            self._agent.account.resume(last, explorations, *counts, traits.gate is not None)
+
+    # Journals
+
+    def waiting(self) -> Iterator[Waiting]:
+        """The pending decisions, oldest first, each with what its reward will be learnt on."""
+        with self._lock:
+            yield from self._pending
+
+    def enter_erased(
+        self, t: int, explored: bool, turn: Turn | None, loss: float, different: bool, note: Any
+    ) -> None:
+        """Applies a round of which nothing but its counts is left: no reward will be told."""
+        with self._lock:
+            if t != self.t + 1:
+                raise InvalidRound(f"round {t} was erased, and round {self.t + 1} is next")
+            refuse_turn(Choice(0, explored, turn=turn), self._agent.account.owed)
+            self._agent.apply(t, explored, turn, loss, different, self._checked_note(note, t))
+
+    def correction(
+        self, decision: Decision, reward: float, weight: float, on: On | None = None
+    ) -> Correction:
+        """What must be known of a reward that is about to be told, if it may be corrected later.
+
+        Of a pending decision, or of one that was dropped, whose reward is learnt `on` that.
+        """
+        with self._lock:
+            memory = self._agent.memory
+            ground = self._waiting(decision.id).on if on is None else on
+            return Correction(memory.counted(ground, reward, weight), memory.turns(ground, decision.explored))
+
+    def correct(
+        self, decision: Decision, arm: int, on: On, before: float | None, after: float, learnt: Correction
+    ) -> None:
+        """A reward told as `before`, or None if nothing was learnt, is `after`: as if it had come so.
+
+        `arm` is where the decision's arm is now, GONE (-1) if it was removed, and `on` what its reward is
+        learnt on now.
+        """
+        with self._lock:
+            self.refuse_reward(after)
+            if before is not None:
+                self._revise(Revision(on, before, after, learnt.counted, learnt.turns[0]), learnt.turns[1])
+                return
+            self._agent.learn(arm, on, after, decision.explored, learnt.counted)
+            pulls = self._agent.memory.pulls
+            if pulls is not None and arm != GONE:
+                pulls[arm] += 1
+
+    def refuse_reward(self, reward: float) -> None:
+        """Refuses a reward that is out of the bandit's range, or that its estimator cannot take in."""
+        self._rule.number(reward)
+        self._agent.memory.all.refuse(reward)
+
+    def warn_no_more(self) -> None:
+        """Lets a bandit take large rewards without a word: whoever told them first was warned."""
+        self._rule.follow(None)
+
+    # Files and copies
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the bandit to one file at `path`, in the place of an older one; pending decisions too."""
         with self._lock:
-            saving.save(self, path)
+            persistence.write(path, *self._content())
+            if self._log is not None:
+                self._log.sync()
+
+    def to_bytes(self) -> bytes:
+        """All of the bandit, as the file would hold it that `save` writes."""
+        with self._lock:
+            return persistence.to_bytes(*self._content())
 
     @staticmethod
     def load(
@@ -271,7 +1316,19 @@ class Bandit(Wholesale):
         What differs from what the file names is refused, unless you say `adopt=True`: then it takes
         over, as far as it can go on from what was learnt.
         """
-        return saving.load(path, policy, estimator, features, adopt)
+        return Bandit._loaded(path, *persistence.read(path), policy, estimator, features, adopt)
+
+    @staticmethod
+    def from_bytes(
+        content: bytes,
+        policy: Policy | None = None,
+        *,
+        estimator: Estimator | None = None,
+        features: FeatureMap | None = None,
+    ) -> Bandit:
+        """The bandit of `to_bytes`; what holds code of yours must be given again."""
+        header, arrays = persistence.from_bytes(content)
+        return Bandit._loaded("a snapshot", header, arrays, policy, estimator, features, False)
 
     def digest(self) -> str:
         """A short text that is the same for bandits in the same state: all they decide, learn and count.
@@ -280,9 +1337,350 @@ class Bandit(Wholesale):
         own its class counts, and its settings if it is a dataclass.
         """
         with self._lock:
-            return saving.digest(self)
+            header, arrays = self._content(digesting=True)
+            names = {self._ids.name, *self._ids.past}
+        for name in ("written_by", "ids", "replication", "taught"):
+            del header[name]
+        for texts in (header["pending"], header["remembered"] or {"ids": []}):
+            texts["ids"] = [_without_name(key, names) for key in texts["ids"]]
+        kept = {name: array for name, array in arrays.items() if not name.startswith(PREFIX)}
+        return persistence.digest(header, kept)
 
-    def __repr__(self) -> str:
-        ignored = "" if self.narrows else " ignored"
-        counts = f"t={self.t}, explored={self.explored}, pending={len(self._waiting)}{ignored}"
-        return f"Bandit({self._arms} of {self._arms.dim} features, {shown(self.policy)}, {counts})"
+    def _content(self, digesting: bool = False) -> tuple[dict[str, Any], Arrays]:
+        """All of the bandit as plain data and arrays."""
+        agent, memory = self._agent, self._agent.memory
+        if agent.traits.pupils and not digesting:
+            raise CannotSave(f"{told(self.policy)} keeps a state of its own, which a file cannot hold")
+        pending, waiting = self._pending.arrays("pending")
+        replication, passed = self._replication.arrays(self._ids.name, memory)
+        remembered, history = (None, {}) if self._history is None else self._history.arrays()
+        header = {
+            "written_by": f"infex {__version__}",
+            "policy": describe(self.policy),
+            "policy_state": note_record(agent.note),
+            "estimator": describe(self._estimator),
+            "features": None if self.features is None else describe_map(self.features),
+            "source": SOURCES[type(self._arms)],
+            "layout": list(self._arms.layout) if isinstance(self._arms.layout, Separate) else None,
+            "labels": None if self.labels is None else list(self.labels),
+            "allowed": None if self.allowed is None else self.allowed.tolist(),
+            "rescale": self.rescale,
+            "removals": [list(each) for each in self._arms.removals]
+            if isinstance(self._arms, Mapped)
+            else [],
+            "seed": self._seed,
+            "prior": list(self._prior),
+            "pulls": None if memory.pulls is None else memory.pulls.tolist(),
+            "narrows": self.narrows,
+            "rewards": None if self.rewards is None else list(self.rewards),
+            "account": agent.account.record(),
+            "pending": pending,
+            "remembered": remembered,
+            "ids": self._ids.after(self.t),
+            "replication": replication,
+            "taught": list(self._taught.marks),
+        }
+        return header, memory.arrays() | waiting | passed | history
+
+    @staticmethod
+    def _loaded(
+        path: FilePath,
+        header: dict[str, Any],
+        arrays: Arrays,
+        policy: Policy | None,
+        estimator: Estimator | None,
+        features: FeatureMap | None,
+        adopt: bool,
+    ) -> Bandit:
+        try:
+            return Bandit._restored(path, header, arrays, policy, estimator, features, adopt)
+        except (CannotLoad, NotKept):
+            raise
+        except DamagedFile as error:
+            raise DamagedFile(f"{path} is damaged: {error}") from None
+        except BAD_CONTENT as error:
+            raise DamagedFile(f"{path} lacks what a bandit needs: {error}") from None
+
+    @staticmethod
+    def _restored(
+        path: FilePath,
+        header: dict[str, Any],
+        arrays: Arrays,
+        policy: Policy | None,
+        estimator: Estimator | None,
+        features: FeatureMap | None,
+        adopt: bool,
+    ) -> Bandit:
+        given = None if policy is None else settled(checked("policy", policy), UNSAID_DELTA)
+        own_policy = persistence.given_or_kept(path, "policy", header["policy"], given, adopt)
+        same_policy = describe(own_policy) == header["policy"]
+        kept_estimator = header["estimator"]
+        own_estimator = checked_estimator(estimator)
+        if kept_estimator is not None or not persistence.same_ridge(own_estimator, header["prior"][0]):
+            own_estimator = persistence.given_or_kept(path, "estimator", kept_estimator, own_estimator, adopt)
+        columns: Floats = fitting("columns", arrays["columns"], (-1, -1))
+        fitting_rows("arms", columns.T, len(columns))
+        layout = _layout_of(header["layout"], columns)
+        source = _source_of(path, header, columns, features, adopt)
+        prior = Prior.restored(header["prior"], own_estimator)
+        memory = _memory_of(path, header, arrays, layout, own_policy, own_estimator, prior)
+        memory.pulls = _pulls_of(source, header["pulls"])
+        agent = Agent(own_policy, memory)
+        agent.account.restore(header["account"])
+        agent.policy = own_policy  # whose windows may look back at what was explored
+        t = agent.account.t
+        if same_policy:
+            agent.note = revived(own_policy, note_of(header["policy_state"]))
+            if not _accepts(own_policy, agent.note, source.dim):
+                raise DamagedFile("the policy's state in it is not one of this policy's")
+        pending = Pending.restored(header["pending"], arrays, "pending", layout, t)
+        remembered = header["remembered"]
+        history = None if remembered is None else RewardHistory.restored(remembered, arrays, layout, t)
+        rule = RewardRule(header["rewards"], own_estimator)
+        seed, narrows = header["seed"], header["narrows"]
+        if type(seed) is not int or not isinstance(narrows, bool):
+            raise DamagedFile(f"its seed is {seed!r}, and narrows is {narrows!r}")
+        bandit = Bandit.__new__(Bandit)
+        ids = Ids(past_from(header["ids"]))
+        bandit._begin(source, agent, seed, own_estimator, prior, rule, history, ids, pending)
+        shape = shape_of(layout, memory)
+        bandit._replication = Replication.restored(header["replication"], arrays, shape, memory)
+        bandit._taught = _taught_of(header["taught"])
+        bandit._match_arms(path, layout, _labels_of(header["labels"]))
+        bandit._foresee(narrows)
+        return bandit
+
+    def _match_arms(self, path: FilePath, held: Layout, before: Labels) -> None:
+        """Brings what a file tells of each arm to where the map has it now, by label."""
+        now, labels, agent, memory = self._arms.layout, self._arms.labels, self._agent, self._agent.memory
+        apart = isinstance(held, Separate) and isinstance(now, Separate) and held[1:] == now[1:]
+        if (isinstance(held, Separate) or isinstance(now, Separate)) and not apart:
+            raise CannotLoad(f"{path} holds {_told_layout(held)}, which cannot go on as {_told_layout(now)}")
+        if not isinstance(self._arms, Mapped) or (memory.pulls is None and not apart):
+            return
+        count = self._arms.features.count
+        if before == labels and (memory.pulls is None or memory.pulls.size == count):
+            return
+        if before is None or labels is None:
+            if memory.pulls is not None and not memory.pulls.any():
+                memory.pulls = np.zeros(count, dtype=np.int64)
+                return
+            if apart:
+                return
+            raise CannotLoad(f"{path} has pulls by place, and the map given has other arms")
+        known = {label: place for place, label in enumerate(before)}
+        places = np.array([known.get(label, GONE) for label in labels])
+        if apart:
+            agent.memory = memory.over(now, places)
+            changed = moved(places, memory.columns)
+            self._pending.change(changed)
+            if self._history is not None:
+                self._history.change(changed)
+            agent.note = forgotten(agent.note)
+        else:
+            assert memory.pulls is not None
+            agent.memory = memory.with_pulls(np.where(places >= 0, memory.pulls[places], 0))
+        self._replication = self._replication.move(memory, agent.memory, places)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the lock and the log; a copy is another instance, whose ids are its own."""
+        with self._lock:
+            kept = {name: value for name, value in vars(self).items() if name not in NOT_COPIED}
+            kept["_ids"] = Ids(self._ids.after(self.t))
+            kept["_replication"] = self._replication.successor(self._ids.name, self._agent.memory)
+            return copy.deepcopy(kept)
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        vars(self).update(kept)
+        self._ids = Ids(self._ids.past)  # a pickle may be loaded twice
+        self._draws, self._lock = Rounds(self._seed, STREAM), threading.RLock()
+        self._log = None  # a log is that of one bandit
+        _ALIVE.add(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        other = type(self).__new__(type(self))
+        other.__setstate__(self.__getstate__())
+        return other
+
+    def __copy__(self) -> Self:
+        """A copy shares nothing: two bandits that learn into one state would both be wrong."""
+        return copy.deepcopy(self)
+
+    def _after_fork(self) -> None:
+        """In a process that was forked off: whoever held the lock is not there to open it again."""
+        self._lock = threading.RLock()
+        before = self._ids.name
+        self._ids.of_round(self.t + 1)  # which makes a new name
+        self._replication = self._replication.successor(before, self._agent.memory)
+
+
+_ALIVE: weakref.WeakSet[Bandit] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for bandit in _ALIVE:
+        bandit._after_fork()
+
+
+with contextlib.suppress(AttributeError):  # a system without fork
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _request(
+    arms: npt.ArrayLike | None,
+    labels: Iterable[Label] | None,
+    context: object,
+    allowed: npt.ArrayLike | None,
+    offered: object,
+    explore: object,
+) -> Request:
+    if arms is labels is context is allowed is offered is None and explore is True:
+        return NOTHING_ASKED
+    return Request(arms, labels, context, allowed, offered, explore)
+
+
+def _id_of(decision: Decision | str | int) -> str:
+    """The id of a decision, given as it was or by its id."""
+    if isinstance(decision, Decision):
+        return decision.id
+    if not isinstance(decision, str):
+        raise UnknownDecision(f"a decision or its id is needed, got {told(decision)}")
+    return decision
+
+
+def _refuse_other(decision: Decision | str | int, mine: Decision) -> None:
+    """Refuses a decision that is another than the bandit's own under the same id."""
+    if isinstance(decision, Decision) and mine is not decision and mine != decision:
+        raise UnknownDecision(
+            f"the pending decision {mine.id!r} is of round {mine.t} and arm {mine.arm}; what was given is of "
+            f"round {decision.t} and arm {decision.arm}: of another bandit, or told already under the same id"
+        )
+
+
+def _has_turns(traits: Traits, has: bool) -> bool:
+    """Can a policy's choice have a turn, or none? With a schedule it has one, and infex's own only then."""
+    if traits.gate is not None:
+        return has
+    return not (has and traits.trusted and not traits.gates)
+
+
+def _accepts(policy: Policy, note: Any, dim: int) -> bool:
+    """Can the policy read a note? One that says nothing of its notes reads any."""
+    accepts = traits_of(policy).accepts
+    return note is None or accepts is None or accepts(note, dim)
+
+
+def _no_pulls(arms: Arms) -> Integers | None:
+    """Zeros for the arms of a map with one regression, which does not tell them apart; else None."""
+    if not isinstance(arms, Mapped) or isinstance(arms.layout, Separate):
+        return None
+    return np.zeros(arms.features.count, dtype=np.int64)
+
+
+def _table(
+    labels: Labels, estimates: Floats, low: Floats, high: Floats, pulls: Integers | None
+) -> np.recarray[Any, Any]:
+    count = len(estimates)
+    columns: dict[str, Any] = {
+        "label": np.array([None] * count if labels is None else labels, dtype=object),
+        "estimate": estimates,
+        "low": low,
+        "high": high,
+        "pulls": np.zeros(count, dtype=np.int64) if pulls is None else pulls,
+    }
+    return np.rec.fromarrays(list(columns.values()), names=list(columns))  # type: ignore[call-overload, no-any-return]
+
+
+def _without_name(key: str, names: set[str]) -> str:
+    name, dash, number = key.rpartition("-")
+    return f"{dash}{number}" if name in names else key
+
+
+def _labels_of(kept: object) -> Labels:
+    if kept is not None and not isinstance(kept, list):
+        raise DamagedFile("its labels are no list")
+    return None if kept is None else tuple(kept)
+
+
+def _layout_of(kept: Any, columns: Floats) -> Layout:
+    """What the statistics of a file are of; refused before it takes memory."""
+    if kept is None:
+        return columns
+    layout = Separate(*(whole("layout", number, least=0, error=DamagedFile) for number in kept))
+    if layout.parameters != len(columns) or not layout.arms or not layout.dim:
+        raise DamagedFile(f"its layout is {kept}, and what was learnt has {len(columns)} parameters")
+    return layout
+
+
+def _source_of(
+    path: FilePath, header: dict[str, Any], columns: Floats, given: FeatureMap | None, adopt: bool
+) -> Arms:
+    """Where the arms of a file come from; what is allowed goes by label where arms have labels."""
+    rescale, labels, kind = header["rescale"], _labels_of(header["labels"]), header["source"]
+    if not isinstance(rescale, bool):
+        raise DamagedFile(f"its rescale is {rescale!r}")
+    if kind == "mapped":
+        features = persistence.map_given_or_kept(path, header["features"], given, len(columns), adopt)
+        source: Arms = Mapped(features, rescale)
+        source.restore_removals(header["removals"])
+    elif given is not None:
+        raise CannotLoad(f"{path} holds a bandit with no feature map, got {given!r}")
+    elif kind == "changing":
+        source = Changing(len(columns), rescale)
+    elif kind == "fixed" and columns.shape[1] > 0:
+        source = Fixed(columns, labels, rescale)
+    else:
+        raise DamagedFile(f"its arms are {kind!r}, and there are {columns.shape[1]}")
+    allowed = header["allowed"]
+    if allowed is not None and labels != source.labels:
+        if labels is None or source.labels is None:
+            raise CannotLoad(f"{path} says by place which arms may be tried, and the map has other labels")
+        known = dict(zip(labels, allowed, strict=True))
+        allowed = [bool(known.get(label, True)) for label in source.labels]
+    source.allow(allowed if allowed is None else np.array(allowed))
+    return source
+
+
+def _pulls_of(arms: Arms, kept: object) -> Integers | None:
+    if _no_pulls(arms) is None:
+        return None
+    found: Integers = fitting("pulls", kept, (-1,), whole=True)
+    return found
+
+
+def _taught_of(kept: object) -> Taught:
+    if not isinstance(kept, list) or len(kept) > MARKS_KEPT:
+        raise DamagedFile("the marks of logs that it has learnt from are none")
+    if not all(type(mark) is int and 0 <= mark < 2**64 for mark in kept):
+        raise DamagedFile("a mark of a log that it has learnt from must be a whole number of 64 bits")
+    return Taught(kept)
+
+
+def _memory_of(
+    path: FilePath,
+    header: dict[str, Any],
+    arrays: Arrays,
+    layout: Layout,
+    policy: Policy,
+    estimator: Estimator | None,
+    prior: Prior,
+) -> Memory:
+    apart = "explored told" in arrays
+    if traits_of(policy).uses_explored and not apart:
+        raise CannotLoad(f"{told(policy)} needs exploring rounds kept apart, which the file does not hold")
+    memory = Memory.empty(layout, prior.inside, apart, in_unit(estimator, prior.unit))
+    try:
+        memory.restore(arrays)
+    except KeyError:
+        if describe(estimator) == header["estimator"]:
+            raise
+        before = header["estimator"] or "ridge regression"
+        raise CannotLoad(f"{told(estimator)} cannot go on from what {before} has learnt") from None
+    return memory
+
+
+def _told_layout(layout: Layout) -> str:
+    if isinstance(layout, Separate):
+        shared = f", and {layout.shared} shared features" if layout.shared else ""
+        return f"a regression for each arm on contexts of {layout.dim} features{shared}"
+    return "one regression for all"

@@ -1,10 +1,24 @@
-"""What a bandit decided, and why."""
+"""Decisions: what was chosen and why, one by one and as columns, and the record that is applied."""
 
-from typing import NamedTuple
+from __future__ import annotations
 
-from infex.arrays import Label
-from infex.policies.choice import Reason
-from infex.rounds import Taken
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, final, overload
+
+import numpy as np
+
+from infex.arrays import Bools, Floats, Integers, Label, shown
+from infex.checks import real, whole
+from infex.errors import DamagedFile, InfexError, InvalidRecord
+from infex.linear import On
+from infex.policies.choice import MOST_LIKELY, Reason, Turn
+from infex.records.notes import note_of, note_record, on_of, on_record, reason_of
+from infex.records.settings import KEPT, Kept
+
+RECORD_VERSION = 1
+LARGEST_FLOAT = 1e308
+ENDLESS = ("inf", "-inf")
 
 
 class Decision(NamedTuple):
@@ -22,8 +36,8 @@ class Decision(NamedTuple):
     `probability` is the chance of this arm in this round, given the rounds before it, over all draws,
     those of a jittered schedule included; an arm that is not on offer has none. `chance` is that of
     exploring in this round, and `law` that of this arm given that the round explores. Each is None where
-    it is not known; `law` is also None where the round could not explore. `interval` is narrower than `low`
-    and `high`, which hold in all rounds at once: by the noise that was seen.
+    it is not known; `law` is also None where the round could not explore. `bandit.interval(decision)` is
+    narrower than `low` and `high`, which hold in all rounds at once: it goes by the noise that was seen.
     """
 
     id: str
@@ -40,47 +54,266 @@ class Decision(NamedTuple):
     chance: float | None
     law: float | None
 
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """From where to where the arm's mean reward lies with a chance of about `level`, as was known then.
 
-        By the noise that was seen up to this decision: see `bandit.intervals`, which tells the same of now,
-        and docs/intervals.md. Ask for it before the bandit learns the next reward: it then stays, at any
-        level. Afterwards, and for a decision from a record or a file, it is not known (NotKept).
+class DecisionRecord(NamedTuple):
+    """A `decision` that is not applied yet, and all that applying it changes.
 
-        >>> from infex import Bandit, Greedy
-        >>> bandit = Bandit([[1.0]], Greedy(), rewards=(0, 1))
-        >>> bandit.learn(arms=[0] * 8, rewards=[1, 0, 1, 1, 1, 0, 1, 1])
-        >>> decision = bandit.ask()
-        >>> [round(end, 2) for end in decision.interval(0.9)]
-        [0.28, 1.0]
-        """
-        from infex.bandit.decided_intervals import interval_of
-
-        return interval_of(self, level)
-
-
-class Decided(NamedTuple):
-    """A `decision` that is not entered yet, and in `taken` all that entering it changes.
-
-    `bandit.enter(decided)` enters it. `own_id`: did the caller choose its id? `changes`: how often arms or
-    the policy had changed before it was decided; after another change it cannot be entered any more.
-    `played` are the features of its arm, where arms are fixed: a bandit that has others there refuses it.
-    `infex.record(decided)` is all of it as plain data, for a journal, and `infex.made` gives it back.
+    `bandit.enter(record)` applies it. `on` is what its reward will be learnt on, `turn` what became of the
+    round's exploration, `note` the policy's new state (None: as it was), `loss` the estimated cost of
+    exploring, `noticed` the rules that it took to read the context, such as "age clipped". `own_id`: did the
+    caller choose its id? `changes`: how often arms or the policy had changed before it was decided; after
+    another change it cannot be applied any more. `played` are the features of its arm, where arms are fixed:
+    a bandit that has others there refuses it. `infex.record(record)` is all of it as plain data, for a
+    journal, and `infex.made` gives it back.
     """
 
     decision: Decision
-    taken: Taken
+    on: On
+    turn: Turn | None = None
+    note: Any = None
+    loss: float = 0.0
+    noticed: tuple[str, ...] = ()
     own_id: bool = False
     changes: int = 0
     played: tuple[float, ...] | None = None
 
     @property
-    def agrees(self) -> bool:
-        """Is the decision of what was taken?"""
-        (t, choice, _, _, different, _), decision = self.taken, self.decision
-        shares = choice.probability, choice.chance, choice.law
-        return (
-            (t, choice.arm, choice.explored) == (decision.t, decision.arm, decision.explored)
-            and shares == (decision.probability, decision.chance, decision.law)
-            and different == (decision.explored and decision.arm != decision.greedy)
+    def different(self) -> bool:
+        """Did it explore, and play another arm than the greedy one?"""
+        return self.decision.explored and self.decision.arm != self.decision.greedy
+
+    @property
+    def effects(self) -> tuple[int, bool, Turn | None, float, bool, Any]:
+        """What applying it changes in the policy's account and state, as `Agent.apply` takes it."""
+        return self.decision.t, self.decision.explored, self.turn, self.loss, self.different, self.note
+
+
+@final
+class Decisions(Sequence[Decision]):
+    """Decisions, with columns; one by one they are `Decision`s, and a slice is some of them.
+
+    `t`, `arm`, `greedy`, `explored`, `estimate`, `low`, `high`, `probability`, `chance` and `law` are arrays,
+    in which a number that is not known is NaN; `ids`, `labels` and `reasons` are lists.
+
+    >>> from infex import Bandit, Infex, LinUCB, every
+    >>> bandit = Bandit([[1.0, 0.0], [0.6, 0.8]], Infex(LinUCB(), every(2)), labels=["plain", "rich"])
+    >>> decisions: Decisions = bandit.ask_many(3)
+    >>> decisions.t.tolist(), decisions.explored.tolist()
+    ([1, 2, 3], [False, True, False])
+    >>> bandit.tell_many(decisions, [0.0, 1.0, 0.5])
+    >>> decisions[0].label, len(decisions[1:]), len(bandit.pending)
+    ('plain', 2, 0)
+    """
+
+    __slots__ = ("_every",)
+
+    def __init__(self, decisions: Iterable[Decision] = ()) -> None:
+        self._every = tuple(decisions)
+
+    def __len__(self) -> int:
+        return len(self._every)
+
+    def __iter__(self) -> Iterator[Decision]:
+        return iter(self._every)
+
+    def __repr__(self) -> str:
+        return f"Decisions({len(self)}, {int(self.explored.sum())} of them explored)"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Decisions) and self._every == other._every
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @overload
+    def __getitem__(self, place: int) -> Decision: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Decisions: ...
+
+    def __getitem__(self, place: int | slice) -> Decision | Decisions:
+        return Decisions(self._every[place]) if isinstance(place, slice) else self._every[place]
+
+    @property
+    def t(self) -> Integers:
+        """The rounds."""
+        return shown(np.array([each.t for each in self._every], dtype=np.int64))
+
+    @property
+    def arm(self) -> Integers:
+        """The arms played."""
+        return shown(np.array([each.arm for each in self._every], dtype=np.int64))
+
+    @property
+    def greedy(self) -> Integers:
+        """The arms of the largest estimates."""
+        return shown(np.array([each.greedy for each in self._every], dtype=np.int64))
+
+    @property
+    def explored(self) -> Bools:
+        """Which of them explored."""
+        return shown(np.array([each.explored for each in self._every], dtype=bool))
+
+    @property
+    def estimate(self) -> Floats:
+        """What was known of each arm played."""
+        return _floats(each.estimate for each in self._every)
+
+    @property
+    def low(self) -> Floats:
+        """The lower ends of their intervals."""
+        return _floats(each.low for each in self._every)
+
+    @property
+    def high(self) -> Floats:
+        """The upper ends."""
+        return _floats(each.high for each in self._every)
+
+    @property
+    def probability(self) -> Floats:
+        """The chance of each arm played, NaN where it is not known."""
+        return _floats(each.probability for each in self._every)
+
+    @property
+    def chance(self) -> Floats:
+        """The chance of exploring, NaN where it is not known."""
+        return _floats(each.chance for each in self._every)
+
+    @property
+    def law(self) -> Floats:
+        """The chance of each arm if the round explores, NaN where it could not, or that is not known."""
+        return _floats(each.law for each in self._every)
+
+    @property
+    def ids(self) -> list[str]:
+        """What to tell each reward by."""
+        return [each.id for each in self._every]
+
+    @property
+    def labels(self) -> list[Label | None]:
+        """The labels of the arms played."""
+        return [each.label for each in self._every]
+
+    @property
+    def reasons(self) -> list[Reason | str]:
+        """Why each explored, or why not."""
+        return [each.reason for each in self._every]
+
+    def columns(self) -> dict[str, Any]:
+        """All of them by the names of a `Decision`'s fields, for a log or a table: arrays and lists."""
+        return {
+            "id": self.ids, "t": self.t, "arm": self.arm, "label": self.labels, "explored": self.explored,
+            "greedy": self.greedy, "estimate": self.estimate, "low": self.low, "high": self.high,
+            "probability": self.probability, "reason": [str(reason) for reason in self.reasons],
+            "chance": self.chance, "law": self.law,
+        }  # fmt: skip
+
+    def to_arrow(self) -> Any:
+        """The same as a table of pyarrow, which has to be installed; what is not known is null there."""
+        import pyarrow as pa
+
+        columns = self.columns()
+        columns["label"] = [None if label is None else str(label) for label in columns["label"]]
+        return pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})
+
+
+def _floats(values: Iterable[float | None]) -> Floats:
+    return shown(np.array(list(values), dtype=np.float64))  # None becomes NaN
+
+
+def decision_record(decision: Decision) -> dict[str, Any]:
+    """A decision as plain data; an interval may have no end, which JSON has no number for."""
+    ends = {
+        name: end if math.isfinite(end) else str(end)
+        for name, end in (("low", decision.low), ("high", decision.high))
+    }
+    return decision._asdict() | {"reason": str(decision.reason)} | ends
+
+
+def decision_from(kept: object) -> Decision:
+    """The decision of such a record, each field checked."""
+    if not isinstance(kept, dict) or set(kept) != set(Decision._fields):
+        raise DamagedFile("a decision lacks what it needs")
+    name, label = kept["id"], kept["label"]
+    if not isinstance(name, str) or not isinstance(kept["reason"], str) or not name:
+        raise DamagedFile("a decision has an id or a reason that is no text")
+    if label is not None and not isinstance(label, str):
+        whole("a label", label, error=DamagedFile)
+    _truth("explored", kept["explored"])
+    numbers: dict[str, Any] = {
+        "t": whole("t", kept["t"], least=1, error=DamagedFile),
+        "arm": whole("arm", kept["arm"], least=0, error=DamagedFile),
+        "greedy": whole("greedy", kept["greedy"], least=0, error=DamagedFile),
+        "estimate": _real("estimate", kept["estimate"], -LARGEST_FLOAT),
+    }
+    for end in ("low", "high"):
+        endless = kept[end] in ENDLESS
+        numbers[end] = float(kept[end]) if endless else _real(end, kept[end], -LARGEST_FLOAT)
+    for share in ("probability", "chance", "law"):
+        numbers[share] = None if kept[share] is None else _real(share, kept[share], 0.0, MOST_LIKELY)
+    return Decision(**kept | numbers | {"reason": reason_of(kept["reason"])})
+
+
+def _record_of(record: DecisionRecord) -> dict[str, Any]:
+    kept = {
+        "kind": "DecisionRecord", "version": RECORD_VERSION,
+        "decision": decision_record(record.decision),
+        "on": on_record(record.on),
+        "turn": None if record.turn is None else record.turn.value,
+        "note": note_record(record.note),
+        "loss": record.loss,
+        "own_id": record.own_id,
+        "changes": record.changes,
+        "played": None if record.played is None else list(record.played),
+    }  # fmt: skip
+    return kept | ({"noticed": list(record.noticed)} if record.noticed else {})
+
+
+def _record_from(kept: object) -> DecisionRecord:
+    if not isinstance(kept, dict):
+        raise InvalidRecord(f"a decision to be applied must be a mapping, got a {type(kept).__name__}")
+    if kept.get("kind") != "DecisionRecord" or kept.get("version") != RECORD_VERSION:
+        found = f"{kept.get('kind')!r} of version {kept.get('version')!r}"
+        raise InvalidRecord(f"a decision to be applied must be of version {RECORD_VERSION}, got {found}")
+    try:
+        row = kept["played"]
+        return DecisionRecord(
+            decision_from(kept["decision"]),
+            on_of(kept["on"]),
+            None if kept["turn"] is None else Turn(kept["turn"]),
+            note_of(kept["note"]),
+            _real("loss", kept["loss"], 0.0),
+            tuple(kept.get("noticed", ())),
+            _truth("own_id", kept["own_id"]),
+            whole("changes", kept["changes"], least=0, error=DamagedFile),
+            None if row is None else tuple(_real("a feature", x, -LARGEST_FLOAT) for x in row),
         )
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError, InfexError) as error:
+        raise InvalidRecord(f"a decision to be applied cannot be read: {error}") from None
+
+
+def _decision_alone(decision: Decision) -> dict[str, Any]:
+    return {"kind": "Decision", "version": RECORD_VERSION} | decision_record(decision)
+
+
+def _decision_read(kept: dict[str, Any]) -> Decision:
+    if kept.get("version") != RECORD_VERSION:
+        found = kept.get("version")
+        raise InvalidRecord(f"version {found!r} of Decision is not known, only {RECORD_VERSION}")
+    try:
+        return decision_from({name: part for name, part in kept.items() if name not in ("kind", "version")})
+    except (KeyError, TypeError, ValueError, InfexError) as error:
+        raise InvalidRecord(f"a decision cannot be read: {error}") from None
+
+
+KEPT[Decision] = Kept(_decision_alone, _decision_read)
+KEPT[DecisionRecord] = Kept(_record_of, _record_from)
+
+
+def _truth(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise DamagedFile(f"{name} must be True or False, got {value!r}")
+    return value
+
+
+def _real(name: str, value: object, least: float, most: float = LARGEST_FLOAT) -> float:
+    return real(name, value, least=least, most=most, error=DamagedFile)

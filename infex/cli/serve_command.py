@@ -53,5 +53,4 @@ def serve(
     serve(
         listening,
         started=lambda at: SERVICE_LOG.info("infex serves %s at %s", without_password(url), at),
-        compiling=lambda: SERVICE_LOG.info("compiling what decisions need; later starts read it"),
     )

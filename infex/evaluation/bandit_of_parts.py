@@ -10,8 +10,6 @@ import numpy as np
 
 from infex.arrays import Bools, Floats, Integers
 from infex.bandit import Bandit, Changes
-from infex.bandit.going_on import go_on
-from infex.bandit.learnt_logs import enter_taught
 from infex.errors import InvalidLog
 from infex.evaluation.log_arguments import own_part
 from infex.evaluation.warm_bandit import bandit, rounds_of
@@ -122,13 +120,13 @@ def _added(lessons: Iterable[Lesson], fresh: bool) -> Bandit:
         else:
             assert found is not None
             found.apply(lesson.learnt)
-            enter_taught(found, lesson.taught)
+            found.taught = found.taught + lesson.taught
         heard.append(lesson._replace(learnt=NOTHING_CHANGED))
     if found is None:
         raise InvalidLog("a log must have at least one row, got none")
     if not fresh:
         rounds, different, losses = (np.concatenate([part[place] for part in heard]) for place in (2, 3, 4))
-        go_on(found, max(part.last for part in heard), rounds, different, losses)
+        found.resume(max(part.last for part in heard), rounds, different, losses)
     return found
 
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from infex.arrays import MOST_SQUARED, Bools, Integers
+from infex.arrays import Bools, Integers
 from infex.bandit import Bandit
-from infex.bandit.retracing_bandit import Retracer, retracer_of
 from infex.features import Encoded
-from infex.kernels.retracing import Events
 from infex.logs import Log
-from infex.logs.looks import looks_of
 
 EVENTS_RETRACED = 32_768  # of which offers stand in memory at a time
 
@@ -31,19 +27,7 @@ def retraced(bandit: Bandit, log: Log, rows: Integers, usable: Bools, rounds: in
     In each the bandit decides; if it plays the arm that was played, and the row is `usable`, it is told the
     reward. Else nothing changes.
     """
-    ragged = log.offered is not None and (log.offers is None or not _is_prefix(log.offered))
-    retracer = None if ragged else retracer_of(bandit)
-    if retracer is None:
-        return _one_by_one(bandit, log, rows, usable, rounds)
-    if retracer.is_fixed:
-        places, explored = retracer.go_fixed(log.arm[rows], log.reward[rows], usable, rounds)
-        return RetracedSteps(rows[places], explored)
-    return _compiled(retracer, log, rows, usable, rounds)
-
-
-def _is_prefix(offered: Bools) -> bool:
-    """Are the arms on offer the first so many of all, in every round?"""
-    return bool((offered[:, 1:] <= offered[:, :-1]).all())
+    return _one_by_one(bandit, log, rows, usable, rounds)
 
 
 def _one_by_one(bandit: Bandit, log: Log, rows: Integers, usable: Bools, rounds: int) -> RetracedSteps:
@@ -87,26 +71,3 @@ def asked_in(log: Log, row: int) -> tuple[dict[str, Any], int]:
         return {"arms": log.arms[on]}, int(np.count_nonzero(on[:arm]))
     assert log.context is not None
     return {"context": Encoded(log.context[row]) if log.facts.encoded else log.context[row]}, arm
-
-
-def _compiled(retracer: Retracer, log: Log, rows: Integers, usable: Bools, rounds: int) -> RetracedSteps:
-    """Some events at a time; a round that the loop leaves to Python is decided by the bandit itself."""
-    looks = looks_of(log)
-    sizes = np.full(len(log), log.count) if log.offered is None else log.offered.sum(axis=1)
-    taken: list[Integers] = []
-    explored: list[Bools] = []
-    left = rounds
-    for first in range(0, rows.size, EVENTS_RETRACED):
-        some = rows[first : first + EVENTS_RETRACED]
-        offers = looks.every(_spanned(some))
-        events = Events(
-            np.ascontiguousarray(offers), sizes[some], log.arm[some], log.reward[some],
-            usable[first : first + EVENTS_RETRACED],
-        )  # fmt: skip
-        places, tried = retracer.go(events, left, MOST_SQUARED, partial(_asked_at, log, some))
-        taken.append(some[places])
-        explored.append(tried)
-        left -= places.size
-        if not left:
-            break
-    return RetracedSteps(np.concatenate(taken), np.concatenate(explored))

@@ -9,7 +9,6 @@ import numpy as np
 
 from infex.arrays import Bools, Floats, Integers
 from infex.bandit import Bandit
-from infex.bandit.learnt_logs import has_lived, taught_to
 from infex.checks import told
 from infex.errors import InvalidLog, InvalidTarget
 from infex.features import FeatureMap, Interactions
@@ -105,9 +104,9 @@ def target_of(name: str, target: object, log: Log, looks: Looks, theta: Floats) 
         return TargetPolicy(name, greedy_chances(log, looks, theta), is_learnt=True, needs_whole=True)
     if isinstance(target, Bandit):
         own = bandit_theta(name, target, log, looks)
-        learnt = has_lived(target, log) or _is_same(own, theta)
+        learnt = target.has_learnt_from(log) or _is_same(own, theta)
         chances = greedy_chances(log, looks, own)
-        return TargetPolicy(name, chances, is_learnt=learnt, taught=_known(taught_to(target), log))
+        return TargetPolicy(name, chances, is_learnt=learnt, taught=_known(target.taught, log))
     if isinstance(target, PessimisticPolicy):
         return TargetPolicy(name, target.chances(log, looks), taught=_known(target.taught, log))
     if isinstance(target, Uniform):

@@ -8,8 +8,6 @@ import numpy as np
 
 from infex.arrays import Bools, Floats
 from infex.bandit import Bandit
-from infex.bandit.going_on import go_on
-from infex.bandit.learnt_logs import enter_taught
 from infex.errors import InfexError, InvalidLog
 from infex.features import Encoded, FeatureMap
 from infex.linear.estimating import Estimator
@@ -65,10 +63,10 @@ def bandit(
         log.others["weight"][rows] if "weight" in log.others else None,
         explored=None if log.explored is None else log.explored[rows],
     )
-    enter_taught(found, Taught.by(log))
+    found.taught = found.taught + Taught.by(log)
     if not fresh:
         explored, different, losses = rounds_of(log)
-        go_on(found, int(log.round.max()), log.round[explored], different[explored], losses[explored])
+        found.resume(int(log.round.max()), log.round[explored], different[explored], losses[explored])
     return found
 
 

@@ -39,6 +39,11 @@ def lowest(scores: Floats) -> int:
     return arm
 
 
+def tie_limit(scores: Floats) -> float:
+    """The score from which on an arm is tied for the best."""
+    return kernels.tie_limit(scores)
+
+
 def tied(scores: Floats) -> list[int]:
     """All arms of the largest score.
 

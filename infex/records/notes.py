@@ -1,22 +1,19 @@
-"""What policies note of their own choices, and what was decided, as records."""
+"""What policies note of their own choices, and what rewards are learnt on, as records."""
 
 from __future__ import annotations
 
 from typing import Any, get_args, get_origin, get_type_hints
 
-import numpy as np
-
 from infex.arrays import Floats, fitting
 from infex.checks import whole
 from infex.errors import InvalidRecord
 from infex.linear import InBlock, On
-from infex.policies.choice import Choice, Reason, Turn, refuse_note
+from infex.policies.choice import Reason, refuse_note
 from infex.policies.greedy_first import FirstNote
 from infex.policies.guarded import GuardedState
 from infex.policies.likelihood import InfexNote
 from infex.policies.rarely_switching import Switched
 from infex.policies.until_certain import CertainState
-from infex.rounds import Taken
 
 NOTES: dict[str, type[Any]] = {
     kind.__name__: kind for kind in (InfexNote, FirstNote, Switched, GuardedState, CertainState)
@@ -77,19 +74,6 @@ def _is_of(value: object, hint: Any) -> bool:
     return isinstance(value, int | float if hint is float else hint)
 
 
-def taken_record(taken: Taken) -> dict[str, Any]:
-    """What was decided, as plain data."""
-    choice = taken.choice._asdict() | {
-        "note": note_record(taken.choice.note),
-        "reason": str(taken.choice.reason),
-        "features": None if taken.choice.features is None else np.asarray(taken.choice.features).tolist(),
-        "turn": None if taken.choice.turn is None else taken.choice.turn.value,
-    }
-    on = on_record(taken.on)
-    kept = {"t": taken.t, "choice": choice, "on": on, "loss": taken.loss, "different": taken.different}
-    return kept | ({"noticed": list(taken.noticed)} if taken.noticed else {})
-
-
 def on_record(on: On) -> Any:
     """What a reward is learnt on, as plain data."""
     if isinstance(on, InBlock):
@@ -106,23 +90,6 @@ def on_of(kept: object) -> On:
         features: Floats = fitting("on", kept, (-1,))
         return features
     return whole("on", kept, error=InvalidRecord)
-
-
-def taken_of(kept: dict[str, Any]) -> Taken:
-    """What a record says was decided."""
-    choice = dict(kept["choice"])
-    choice["note"] = note_of(choice["note"])
-    choice["reason"] = reason_of(choice["reason"])
-    choice["features"] = (
-        None if choice["features"] is None else np.array(choice["features"], dtype=np.float64)
-    )
-    choice["turn"] = None if choice["turn"] is None else Turn(choice["turn"])
-    on = on_of(kept["on"])
-    if not isinstance(kept["different"], bool):
-        raise InvalidRecord(f"different must be True or False, got {kept['different']!r}")
-    t = whole("t", kept["t"], least=1, error=InvalidRecord)
-    noticed = tuple(kept.get("noticed", ()))
-    return Taken(t, Choice(**choice), on, kept["loss"], kept["different"], noticed)
 
 
 def reason_of(text: str) -> Reason | str:

@@ -17,7 +17,6 @@ from typing import final
 
 import uvicorn
 
-from infex.bandit.rehearsing import rehearse
 from infex.checks import real, whole
 from infex.errors import InvalidSetting
 from infex.service.application import Service
@@ -33,7 +32,6 @@ SECONDS_OF_A_THREAD = (
 )
 OBJECTS_BETWEEN_COLLECTIONS = (5_000, 5, 1_000)
 """As `gc.set_threshold`: a collection of all objects stops every request for a tenth of a second or more."""
-SECONDS_UNTIL_SAID = 2.0  # before somebody who waits is told what for
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -119,37 +117,22 @@ def service_of(listening: Listening) -> Service:
     return Service(listening.url, listening.token_file, listening.names, listening.limits)
 
 
-def serve(
-    listening: Listening, started: Callable[[str], None], compiling: Callable[[], None] = lambda: None
-) -> None:
+def serve(listening: Listening, started: Callable[[str], None]) -> None:
     """Serves until SIGTERM or Ctrl-C; then finishes what was begun, and closes the studies.
 
-    `started` is called with the address once it listens; `compiling` before that, if what decisions need is
-    not on the disk and takes its time.
+    `started` is called with the address once it listens.
     """
     refuse_taken(listening.host, listening.port)
-    prepare(compiling)
     run(service_of(listening), listening, started)
 
 
 def refuse_taken(host: str, port: int) -> None:
-    """Refuses an address that cannot be listened on at once, and not after all has been compiled."""
+    """Refuses an address that cannot be listened on, before anything else is opened."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         socket.create_server((host, port), family=family).close()
     except OSError as error:
         raise InvalidSetting(f"cannot listen on {host}, port {port}: {error.strerror or error}") from None
-
-
-def prepare(compiling: Callable[[], None]) -> None:
-    """Compiles what decisions need: no request waits for it, with its client's patience running out."""
-    hint = threading.Timer(SECONDS_UNTIL_SAID, compiling)
-    hint.daemon = True
-    hint.start()
-    try:
-        rehearse()
-    finally:
-        hint.cancel()
 
 
 def serve_demo(host: str, port: int, started: Callable[[str], None]) -> None:

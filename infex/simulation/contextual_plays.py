@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 
+from infex.bandit.agent import Agent
 from infex.core.bank import RidgeBank
 from infex.core.contexts import ContextsRun
 from infex.core.runs import Law
@@ -19,7 +20,6 @@ from infex.linear.block_ridge import BlockRidge
 from infex.linear.estimating import Estimator
 from infex.linear.regression import checked_penalty
 from infex.policies.traits import traits_of
-from infex.rounds import Player
 from infex.simulation.batch import base_of, run_of
 from infex.simulation.course import Course, course_of
 from infex.simulation.ledger import Ledger
@@ -54,7 +54,7 @@ def play_contextual(
     if narrows and delays is not None:
         memory.foresee()
     source = RewardSource(instance.law, seed, instance.key)
-    loop = Interpreter(Player(policy, memory), ledger, source, rng, delays)
+    loop = Interpreter(Agent(policy, memory), ledger, source, rng, delays)
     for stretch in instance.stretches(seed, horizon):
         loop.play(stretch)
     ledger.volumes[0] = memory.all.known().volume

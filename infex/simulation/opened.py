@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from infex.arrays import Floats, Integers
+from infex.bandit.agent import Agent, Step
 from infex.environments import Instance, LinearInstance, Stretch
 from infex.environments.lateness import NEVER, checked_late
 from infex.environments.reward_laws import RewardSource
@@ -25,7 +26,6 @@ from infex.linear import InContext, Memory, On, RidgeStatistics
 from infex.linear.estimating import Estimator
 from infex.policies import Greedy, Policy
 from infex.policies.traits import traits_of
-from infex.rounds import Player, Taken
 from infex.simulation import general
 from infex.simulation.course import Course, course_of
 from infex.simulation.ledger import Ledger
@@ -90,7 +90,7 @@ def player_of(
     estimator: Estimator | None,
     foresees: bool,
     learnt: RidgeStatistics | None = None,
-) -> Player:
+) -> Agent:
     """Who plays in Python."""
     standing = np.zeros((0, instance.dim)) if instance.standing is None else instance.standing
     apart = traits_of(policy).uses_explored
@@ -99,7 +99,7 @@ def player_of(
         memory.all.grow(learnt.growth())
     if foresees:
         memory.foresee()
-    return Player(policy, memory)
+    return Agent(policy, memory)
 
 
 @functools.cache
@@ -136,7 +136,7 @@ class Interpreter:
 
     def __init__(
         self,
-        player: Player,
+        player: Agent,
         ledger: Ledger,
         source: RewardSource,
         rng: np.random.Generator,
@@ -164,7 +164,7 @@ class Interpreter:
     def _round(self, t: int, means: Floats, gaps: Floats, columns: Floats | None) -> None:
         player = self._player
         taken, estimate = self._decided(t, columns)
-        player.enter(taken)
+        player.apply(*taken.effects)
         arm, explored = taken.choice.arm, taken.choice.explored
         reward = self._source.reward(t, arm, float(means[arm]))
         enter(self._outcome, t, arm, explored, gaps[arm], reward)
@@ -174,7 +174,7 @@ class Interpreter:
             if player.memory.foresight is not None:
                 player.memory.foresight.remove(decision, gained.on)
 
-    def _decided(self, t: int, columns: Floats | None) -> tuple[Taken, float]:
+    def _decided(self, t: int, columns: Floats | None) -> tuple[Step, float]:
         """What the policy does, and the estimate of its arm; evidence that is held costs copies."""
         offer = InContext(columns) if columns is not None and columns.ndim == 1 else columns
         evidence = self._player.evidence(offer)

@@ -8,6 +8,7 @@ import time
 import numpy as np
 
 from infex.arrays import Floats
+from infex.bandit.agent import Agent, play_round
 from infex.checks import whole
 from infex.environments import ContextualInstance, Environment, Instance, LinearInstance, OwnInstance
 from infex.errors import InvalidSetting
@@ -22,7 +23,6 @@ from infex.policies.confidence import warn_of_large
 from infex.policies.form import ForcedForm, LassoForm
 from infex.policies.settling import settled
 from infex.policies.traits import Policy, checked, informed, traits_of
-from infex.rounds import Player, play_round
 from infex.simulation.batch import CHUNK, play_batch
 from infex.simulation.contextual_plays import play_contextual
 from infex.simulation.course import course_of
@@ -145,12 +145,12 @@ def _play(
         play_some = play_batch if course.is_hot else play_stateful
         return play_some([(instance, seed)], terms, course)[0]
     apart = traits_of(policy).uses_explored
-    player = Player(policy, Memory.empty(np.ascontiguousarray(instance.arms.T), penalty, apart, estimator))
+    agent = Agent(policy, Memory.empty(np.ascontiguousarray(instance.arms.T), penalty, apart, estimator))
     ledger = Ledger(1, len(instance.arms), horizon, record)
     draws = instance.draws(seed), stream(seed, "policy", label, instance.key)
     start = time.perf_counter()
-    _interpreted(instance, player, ledger, *draws)
-    ledger.volumes[0] = player.memory.all.known().volume
+    _interpreted(instance, agent, ledger, *draws)
+    ledger.volumes[0] = agent.memory.all.known().volume
     return ledger.run(0, instance, policy, seed, time.perf_counter() - start)
 
 
@@ -187,7 +187,7 @@ def checked_instance(instance: object) -> Instance:
 
 def _interpreted(
     instance: LinearInstance,
-    player: Player,
+    agent: Agent,
     ledger: Ledger,
     reward_rng: np.random.Generator,
     rng: np.random.Generator,
@@ -196,7 +196,7 @@ def _interpreted(
     totals, counts = ledger.tallies[0], ledger.counts[0]
     mark = 0
     for t in range(1, ledger.horizon + 1):
-        choice, reward = play_round(player, t, rng, lambda arm: instance.reward(arm, reward_rng))
+        choice, reward = play_round(agent, t, rng, lambda arm: instance.reward(arm, reward_rng))
         if ledger.record:
             ledger.arms[0, t - 1], ledger.rewards[0, t - 1] = choice.arm, reward
         regret.note(totals, counts, gaps, choice.arm, choice.explored, 1.0)

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from infex.bandit import Bandit
-from infex.bandit.journaling import extend, remove_arms
-from infex.bandit.relocation import Relocation
+from infex.bandit.reshape import Reshaping
 from infex.errors import DamagedJournal
 from infex.study.references import reference_to
 from infex.study.study_settings import Settings, alive, kept_thing
@@ -21,7 +20,7 @@ def kept_policy(policy: object) -> Any:
     return kept
 
 
-def amended(bandit: Bandit, settings: Settings, what: str, to: Any) -> Relocation | None:
+def amended(bandit: Bandit, settings: Settings, what: str, to: Any) -> Reshaping | None:
     """Changes the bandit and the settings in force; returns how arms or features moved, if they did."""
     if what not in CHANGES:
         raise DamagedJournal(f"an amendment of {what!r} is not known here")
@@ -48,14 +47,14 @@ def _added(bandit: Bandit, settings: Settings, to: Any) -> None:
     _arms_now(bandit, settings)
 
 
-def _removed(bandit: Bandit, settings: Settings, to: Any) -> Relocation:
-    removal = remove_arms(bandit, to)
+def _removed(bandit: Bandit, settings: Settings, to: Any) -> Reshaping:
+    removal = bandit.remove_arms(to)
     _arms_now(bandit, settings)
     return removal
 
 
-def _extended(bandit: Bandit, settings: Settings, to: Any) -> Relocation:
-    added = extend(bandit, **to)
+def _extended(bandit: Bandit, settings: Settings, to: Any) -> Reshaping:
+    added = bandit.extend(**to)
     _arms_now(bandit, settings)
     return added
 
@@ -73,7 +72,7 @@ def _arms_now(bandit: Bandit, settings: Settings) -> None:
 
 
 ARM_CHANGES = ("add arms", "remove arms", "extend")
-CHANGES: dict[str, Callable[[Bandit, Settings, Any], Relocation | None]] = {
+CHANGES: dict[str, Callable[[Bandit, Settings, Any], Reshaping | None]] = {
     "policy": _policy,
     "allowed": _allowed,
     "pending": _pending,

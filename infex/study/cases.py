@@ -17,8 +17,8 @@ from infex.study.contents import (
     HeldContent,
     RewardContent,
     content_of,
-    decided_from,
     held_decision_from,
+    record_from,
 )
 from infex.study.entries import Entry, refuse_changed
 from infex.study.plain_requests import digest_of
@@ -184,10 +184,8 @@ def begun_case(key: str, entry: Entry) -> Case:
         return held_case(key, entry.unit or "", entry.at, entry.number, held)
     content = content_of(DecisionContent, entry.number, entry.content)
     digest = digest_of(bytes(content.request), entry.unit or "")
-    decided = decided_from(key, content)
-    return Case(
-        decided.decision, decided.taken.on, digest, entry.unit or "", entry.at, entry.number, entry.number
-    )
+    record = record_from(key, content)
+    return Case(record.decision, record.on, digest, entry.unit or "", entry.at, entry.number, entry.number)
 
 
 def held_case(key: str, unit: str, at: int, number: int, content: HeldContent) -> Case:

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import repeat
 from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
-from msgspec import UNSET
 
-from infex.bandit.decision import Decided, Decision
-from infex.bandit.foreseen_rounds import GreedyStretch
-from infex.checks import quick
+from infex.bandit.decision import Decision, DecisionRecord
 from infex.errors import DamagedJournal, ForeignStore
 from infex.linear import InBlock, On
-from infex.linear.grounds import NO_PLACE
-from infex.policies.choice import Choice, Reason, Turn
+from infex.policies.choice import Turn
 from infex.records.notes import note_of, note_record, reason_of
-from infex.rounds import Taken
 from infex.study.holding_out import held_out
 from infex.version import __version__
 
@@ -26,7 +19,6 @@ CONTENT_VERSION = 1
 LEAST, GREATEST = float("-inf"), float("inf")
 ENDS = {"inf": GREATEST, "-inf": LEAST}
 TURNS_BY_NAME = {turn.value: turn for turn in Turn}
-QUIET_TURNS: dict[Turn | None, msgspec.UnsetType | None] = {Turn.REST: UNSET, None: None}
 
 
 class Content(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -59,14 +51,11 @@ class DecisionContent(
     explored: bool = False
     probability: float | None = 1.0
     reason: str = "greedy"
-    said: str | None = None  # by the policy, where that is not the reason
     chance: float | None = 0.0
     law: float | None = None
     turn: str | None = "rest"
     note: Any = None
-    features: list[float] | None = None
     loss: float = 0.0
-    different: bool = False
     noticed: list[str] = []
     changes: int = 0
     by: str = ""  # the infex that decided
@@ -87,30 +76,6 @@ class DecisionGist(Content, frozen=True, kw_only=True, forbid_unknown_fields=Fal
     reason: str = "greedy"
     turn: str | None = "rest"
     loss: float = 0.0
-    different: bool = False
-
-
-class GreedyContent(msgspec.Struct, frozen=True, gc=False):
-    """The same of a greedy round: the fields of a `DecisionContent` that are written; UNSET is not."""
-
-    v: int
-    request: msgspec.Raw
-    t: int
-    arm: int
-    greedy: int
-    estimate: float
-    low: float | str
-    high: float | str
-    on: int | ArmInContext | list[float]
-    label: int | str | msgspec.UnsetType
-    probability: float | None
-    reason: str
-    said: str | msgspec.UnsetType
-    chance: float | None
-    turn: msgspec.UnsetType | None
-    loss: float
-    changes: int | msgspec.UnsetType
-    by: str
 
 
 class HeldContent(Content, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -180,7 +145,6 @@ class OpenedContent(Content, frozen=True, kw_only=True, omit_defaults=True, forb
     settings: dict[str, Any]
 
 
-AnyContent = Content | GreedyContent
 AContent = TypeVar("AContent", bound=Content)
 ENCODER_OF_CONTENTS = msgspec.json.Encoder()
 DECODERS: dict[type[Content], msgspec.json.Decoder[Any]] = {
@@ -200,11 +164,6 @@ DECODERS: dict[type[Content], msgspec.json.Decoder[Any]] = {
 def encoded(content: Content) -> bytes:
     """The content as bytes."""
     return ENCODER_OF_CONTENTS.encode(content)
-
-
-def encoded_all(contents: Sequence[AnyContent]) -> list[bytes]:
-    """The same of many: no JSON has a line's end in it."""
-    return ENCODER_OF_CONTENTS.encode_lines(contents).split(b"\n")[:-1]
 
 
 def content_of(kind: type[AContent], number: int, data: bytes) -> AContent:
@@ -232,11 +191,10 @@ def _refuse_newer(number: int, data: bytes) -> None:
         )
 
 
-def decision_content(decided: Decided, request: bytes, by: str = __version__) -> DecisionContent:
+def decision_content(record: DecisionRecord, request: bytes, by: str = __version__) -> DecisionContent:
     """What was decided, with what was asked."""
-    decision, (t, choice, on, loss, different, noticed), _, changes, _ = decided
-    arm, explored, note, said, features, probability, chance, law, turn = choice
-    _, _, _, label, _, greedy, estimate, low, high, _, reason, _, _ = decision
+    decision, on, turn, note, loss, noticed, _, changes, _ = record
+    _, t, arm, label, explored, greedy, estimate, low, high, probability, reason, chance, law = decision
     return DecisionContent(
         v=CONTENT_VERSION,
         request=msgspec.Raw(request),
@@ -251,37 +209,15 @@ def decision_content(decided: Decided, request: bytes, by: str = __version__) ->
         explored=explored,
         probability=probability,
         reason=str(reason),
-        said=None if said is reason or said == reason else str(said),
         chance=chance,
         law=law,
         turn=None if turn is None else turn._value_,
         note=None if note is None else note_record(note),
-        features=None if features is None else np.asarray(features).tolist(),
         loss=loss,
-        different=different,
         noticed=list(noticed),
         changes=changes,
         by=by,
     )
-
-
-def greedy_contents(
-    stretch: GreedyStretch, requests: Sequence[bytes], by: str = __version__
-) -> list[GreedyContent]:
-    """What was decided greedily, with what was asked for each: as `decision_content` says it."""
-    _, t, arm, labels, _, greedy, estimate, low, high, shares, reasons, chances, _ = zip(
-        *stretch.decisions, strict=True
-    )
-    said = UNSET if stretch.said == Reason.GREEDY else stretch.said
-    names = [UNSET if label is None else label for label in labels]
-    return list(
-        map(
-            GreedyContent, repeat(CONTENT_VERSION), map(msgspec.Raw, requests), t, arm, greedy, estimate,
-            map(_end, low), map(_end, high), _on_contents(stretch), names, shares, map(str, reasons),
-            repeat(said), chances, repeat(QUIET_TURNS[stretch.turn]), repeat(0.0),
-            repeat(stretch.changes or UNSET), repeat(by),
-        )
-    )  # fmt: skip
 
 
 def held_content(decision: Decision, request: bytes, by: str = __version__) -> HeldContent:
@@ -310,31 +246,22 @@ def held_decision_from(key: str, content: HeldContent) -> Decision:
     return held_out(key, c.t, c.arm, c.label, c.probability, *model)
 
 
-def decided_from(key: str, content: DecisionContent) -> Decided:
+def record_from(key: str, content: DecisionContent) -> DecisionRecord:
     """What an entry says was decided under a key."""
     c = content
-    reason = reason_of(c.reason)
-    said = reason if c.said is None else reason_of(c.said)
     note = None if c.note is None else note_of(c.note)
-    features = None if c.features is None else np.array(c.features)
     turn = None if c.turn is None else TURNS_BY_NAME[c.turn]
-    shares = c.probability, c.chance, c.law
-    choice = quick(Choice, (c.arm, c.explored, note, said, features, *shares, turn))
-    taken = quick(Taken, (c.t, choice, _on_of(c.on), c.loss, c.different, tuple(c.noticed)))
-    fields = (key, c.t, c.arm, c.label, c.explored, c.greedy, c.estimate, _end_of(c.low), _end_of(c.high))
-    decision = quick(Decision, (*fields, c.probability, reason, c.chance, c.law))
-    return quick(Decided, (decision, taken, True, c.changes, None))
+    decision = Decision(
+        key, c.t, c.arm, c.label, c.explored, c.greedy, c.estimate, _end_of(c.low), _end_of(c.high),
+        c.probability, reason_of(c.reason), c.chance, c.law,
+    )  # fmt: skip
+    return DecisionRecord(decision, _on_of(c.on), turn, note, c.loss, tuple(c.noticed), True, c.changes)
 
 
 def _on_content(on: On) -> int | ArmInContext | list[float]:
     if isinstance(on, InBlock):
         return ArmInContext(on.arm, on.context.tolist())
     return on if isinstance(on, int) else on.tolist()
-
-
-def _on_contents(stretch: GreedyStretch) -> Iterable[int | ArmInContext | list[float]]:
-    place, row, rows, apart = stretch.grounds
-    return map(ArmInContext, place.tolist(), rows[row].tolist()) if apart else map(_on_content, stretch.on)
 
 
 def _end(end: float) -> float | str:
@@ -353,13 +280,6 @@ def _on_of(on: int | ArmInContext | list[float]) -> On:
     return on if isinstance(on, int) else np.array(on, dtype=np.float64)
 
 
-def ground_of(on: int | ArmInContext | list[float]) -> tuple[int, list[float] | None]:
-    """What a reward is learnt on, in two parts: the place of an arm, or -1, and features or a context."""
-    if isinstance(on, ArmInContext):
-        return on.arm, on.context
-    return (on, None) if isinstance(on, int) else (NO_PLACE, on)
-
-
 def residue_of(number: int, content: DecisionContent) -> Residue:
     """What is left of a decision that is erased."""
     c = content
@@ -369,6 +289,6 @@ def residue_of(number: int, content: DecisionContent) -> Residue:
         explored=c.explored,
         turn=c.turn,
         loss=c.loss,
-        different=c.different,
+        different=c.explored and c.arm != c.greedy,
         note=c.note,
     )

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol, TypeVar, final
 
 from infex.checks import quick
 from infex.errors import DamagedJournal, InfexError, StoreFailed
 from infex.study.cases import Case, EntryKind, case_of
-from infex.study.contents import AnyContent, Content, encoded, encoded_all
+from infex.study.contents import Content, encoded
 from infex.study.entries import Draft, Mark
 from infex.study.jobs import Counter, Job
 from infex.study.opening import replayed
@@ -44,11 +44,6 @@ class Desk(Protocol):
 
     def write(self, kind: EntryKind, key: str, unit: str, at: int, content: Content) -> int:
         """Adds an entry; its number."""
-
-    def write_all(
-        self, kind: EntryKind, keyed: Sequence[Keyed], at: int, contents: Sequence[AnyContent]
-    ) -> int:
-        """Adds an entry for each key; the number of the first."""
 
     def settle(self) -> None:
         """What was written so far stays, also if the work that goes on is refused."""
@@ -93,14 +88,6 @@ def kept_case(store: Store, name: str, key: str) -> Case:
     if case is None:
         raise DamagedJournal(f"there is a decision {key!r}, and the store does not find it: verify the study")
     return case
-
-
-def drafts_of(
-    kind: EntryKind, keyed: Sequence[Keyed], at: int, contents: Sequence[AnyContent]
-) -> list[Draft]:
-    """What is to become an entry of each key."""
-    whole = zip(keyed, encoded_all(contents), strict=True)
-    return [quick(Draft, (kind._value_, *one, at, content)) for one, content in whole]
 
 
 class Settled(NamedTuple):
@@ -219,13 +206,6 @@ class LocalDesk:
     def write(self, kind: EntryKind, key: str, unit: str, at: int, content: Content) -> int:
         self._drafts.append(quick(Draft, (kind._value_, key, unit, at, encoded(content))))
         return self._writer.added + len(self._drafts)
-
-    def write_all(
-        self, kind: EntryKind, keyed: Sequence[Keyed], at: int, contents: Sequence[AnyContent]
-    ) -> int:
-        first = self._writer.added + len(self._drafts) + 1
-        self._drafts += drafts_of(kind, keyed, at, contents)
-        return first
 
     def find(self, key: str) -> Case | None:
         case = self.standing.cases.get(key) or self._closed.get(key)

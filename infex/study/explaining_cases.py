@@ -9,19 +9,18 @@ from typing import Any, NamedTuple, final
 import msgspec
 import numpy as np
 
-from infex.bandit import Decided, Decision
-from infex.bandit.differing import policy_shown
-from infex.bandit.feature_shares import shares_of
+from infex.bandit import Decision
 from infex.errors import UnknownDecision
+from infex.records.description import policy_shown
 from infex.records.notes import note_record
 from infex.study.cases import Case, RewardState, case_of
 from infex.study.contents import (
     DecisionContent,
     HeldContent,
     content_of,
-    decided_from,
     decision_content,
     held_content,
+    record_from,
 )
 from infex.study.entries import Entry
 from infex.study.holding_out import held_decision, offered_truths
@@ -151,9 +150,8 @@ def _looked_back(
     if isinstance(content, HeldContent):
         proven = holds_out_again(standing, entry.key, content, request)
     else:
-        decided = decided_from(entry.key, content)
-        shares = shares_of(bandit, decided.taken.on)
-        proven = decides_again(standing, entry.key, decided, content, request)
+        shares = bandit.contributions(record_from(entry.key, content).on)
+        proven = decides_again(standing, entry.key, content, request)
     asked = {word: request.get(word) for word in ("arms", "labels", "context")}
     offers = bandit.estimates(**asked)
     mask = offered_truths(request, offers.label.tolist())
@@ -161,7 +159,7 @@ def _looked_back(
         "policy": policy_shown(bandit.policy),
         "amendment": standing.amendments[-1] if standing.amendments else 0,
         "exploration": bandit.exploration()._asdict(),
-        "controls": note_record(bandit._player.note),
+        "controls": note_record(bandit.policy_state),
         "offers": tuple(
             OfferSeen(arm, label, float(estimate), float(low), float(high), mask[arm])
             for arm, (label, estimate, low, high, _) in enumerate(offers.tolist())
@@ -172,9 +170,7 @@ def _looked_back(
     }
 
 
-def decides_again(
-    standing: Standing, key: str, decided: Decided, content: DecisionContent, request: Any
-) -> bool | None:
+def decides_again(standing: Standing, key: str, content: DecisionContent, request: Any) -> bool | None:
     """Does this state decide so too? None if it cannot, as some of what it rested on was erased since."""
     if standing.is_erased_after(standing.number):
         return None

@@ -11,8 +11,6 @@ import msgspec
 import numpy as np
 
 from infex.bandit import Bandit
-from infex.bandit.differing import policy_shown, record_of, shown_as
-from infex.bandit.recording import header_of_bandit
 from infex.checks import told
 from infex.errors import DamagedJournal, InvalidLog, InvalidSetting
 from infex.features.encoder import Encoder
@@ -21,6 +19,7 @@ from infex.files import replacing
 from infex.logs.joined_headers import Era, JoinedHeaders, joined_headers
 from infex.logs.log_schema import UNJOINED, LogHeader
 from infex.policies import Infex
+from infex.records.description import policy_shown, record_of, shown_as
 from infex.study.amending import amended
 from infex.study.cases import Case, EntryKind, kind_of
 from infex.study.contents import (
@@ -244,12 +243,12 @@ def _eras(
 ) -> list[LogHeader]:
     """What is true of the rows before the first change of arms or features, and after each."""
     bandit = bandit_of(dict(settings), given)
-    headers = [header_of_bandit(bandit)]
+    headers = [bandit.log_header()]
     for change in changes:
         if change.what != "freeze":
             amended(bandit, settings, change.what, change.to)
         if change.what in ARM_AMENDMENTS:
-            headers.append(header_of_bandit(bandit))
+            headers.append(bandit.log_header())
     return headers
 
 

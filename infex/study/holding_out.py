@@ -5,10 +5,12 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Any
 
+import numpy as np
+
 from infex.bandit import Bandit, Decision
-from infex.bandit.explaining import greedy_among
-from infex.bandit.offering import offered_mask
+from infex.bandit.arms import offered_mask
 from infex.errors import InvalidSetting, UnknownArm
+from infex.policies.ties import tie_limit
 
 HELD_OUT = "held out"
 HOLDOUT_POLICIES = ("uniform", "greedy")
@@ -40,6 +42,12 @@ def held_decision(
     ends = float(offers.low[arm]), float(offers.high[arm])
     model = greedy_among(offers, there), float(offers.estimate[arm]), *ends
     return held_out(key, bandit.t, arm, labels[arm], chance, *model)
+
+
+def greedy_among(offers: Any, places: list[int]) -> int:
+    """The arm of the largest of these estimates among some arms, the lowest index among ties."""
+    estimates = np.ascontiguousarray(offers.estimate[places])
+    return places[int(np.argmax(estimates >= tie_limit(estimates)))]
 
 
 def offered_truths(request: dict[str, Any], labels: list[Any]) -> list[bool]:

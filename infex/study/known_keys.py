@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Collection, Iterable
 from functools import lru_cache
 from hashlib import blake2b
 from typing import final
@@ -32,12 +31,6 @@ class KnownKeys:
         number = _hash(key)
         return number in self._recent or self._is_sorted_in(number)
 
-    def knows_any(self, numbers: Collection[int]) -> bool:
-        """Is a key of one of these numbers (`numbers_of`) among them?"""
-        if not self._recent.isdisjoint(numbers):
-            return True
-        return bool(self._sorted) and any(map(self._is_sorted_in, numbers))
-
     def _is_sorted_in(self, number: int) -> bool:
         place = bisect_left(self._sorted, number)  # NumPy's would let other threads in
         return place < len(self._sorted) and self._sorted[place] == number
@@ -45,14 +38,6 @@ class KnownKeys:
     def add(self, key: str) -> None:
         """One more."""
         self._recent.add(_hash(key))
-        self._sort_many()
-
-    def add_all(self, numbers: Iterable[int]) -> None:
-        """Many more, by their numbers."""
-        self._recent.update(numbers)
-        self._sort_many()
-
-    def _sort_many(self) -> None:
         if len(self._recent) >= MOST_RECENT:
             self._sort()
 
@@ -67,11 +52,6 @@ class KnownKeys:
         """All of them."""
         self._sort()
         return np.frombuffer(self._sorted, dtype=np.uint64).astype("<u8").tobytes()
-
-
-def numbers_of(keys: Iterable[str]) -> list[int]:
-    """The numbers by which keys are known."""
-    return list(map(_hash.__wrapped__, keys))
 
 
 @lru_cache(maxsize=1024)  # a key is looked for, and then added

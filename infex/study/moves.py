@@ -8,16 +8,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from infex.bandit import Decision
-from infex.bandit.foreseen_rounds import ForeseenRounds, GreedyStretch, foreseen
-from infex.bandit.journaling import (
-    PLAINLY_ASKED,
-    Prepared,
-    decide_own,
-    enter_own,
-    prepared,
-    refuse_options,
-    refuse_reward,
-)
+from infex.bandit.bandit import Correction
 from infex.checks import told
 from infex.errors import AlreadyTold, AnotherRequest, InfexError, InvalidSetting, UnknownDecision
 from infex.study.cases import Case, EntryKind, RewardState, held_case
@@ -26,14 +17,12 @@ from infex.study.contents import (
     AmendmentContent,
     RewardContent,
     decision_content,
-    greedy_contents,
     held_content,
 )
 from infex.study.desk import Desk
 from infex.study.holding_out import held_decision, is_held
-from infex.study.known_keys import numbers_of
 from infex.study.plain_requests import Request, checked_key
-from infex.study.standing import KeyColumns, Standing
+from infex.study.standing import Standing
 
 
 class KeyedRequest(NamedTuple):
@@ -67,65 +56,9 @@ def ask_all(desk: Desk, questions: Sequence[KeyedRequest]) -> tuple[list[Decisio
     What can be seen before the first is decided costs nothing; after that the state is built anew.
     """
     now = expired(desk)
-    new = _foreseen(desk, questions)
-    if new is not None:
-        return _ask_new(desk, now, new)
     asked = dict[str, Request]()
     row_by_row(questions, lambda _, one: _refuse_question(desk, one, asked.setdefault(one.key, one.request)))
     return _together(row_by_row(questions, lambda _, one: _ask(desk, now, one)))
-
-
-class NewQuestions(NamedTuple):
-    """Requests of keys that have no decision, as they are and by columns, and their greedy answers."""
-
-    rows: Sequence[KeyedRequest]
-    columns: KeyColumns
-    encoded: Sequence[bytes]
-    ahead: ForeseenRounds
-
-
-def _foreseen(desk: Desk, questions: Sequence[KeyedRequest]) -> NewQuestions | None:
-    """What is asked if all is new, each of another key; None if some must be looked at."""
-    standing = desk.standing
-    if not questions or standing.rules.holdout > 0.0:
-        return None
-    keys, units, requests = zip(*questions, strict=True)
-    options, encoded, digests = zip(*requests, strict=True)
-    if len(set(keys)) < len(keys) or not all(map(PLAINLY_ASKED.issuperset, options)):
-        return None
-    numbers = numbers_of(keys)
-    if standing.keys.knows_any(numbers):
-        return None
-    ahead = foreseen(standing.bandit, keys, [each.get("context") for each in options])
-    columns = KeyColumns(keys, units, digests, numbers)
-    return None if ahead is None else NewQuestions(questions, columns, encoded, ahead)
-
-
-def _ask_new(desk: Desk, now: int, new: NewQuestions) -> tuple[list[Decision], int]:
-    """Decides for keys that have no decision: greedy rounds together, each other by itself."""
-    found, last, rows = list[Decision](), 0, new.rows
-    while (place := len(found)) < len(rows):
-        if (stretch := new.ahead.decided(place)).decisions:
-            last = _begin_stretch(desk, now, new, place, stretch)
-            found += stretch.decisions
-        else:
-            ((decision, last),) = row_by_row(
-                rows[place : place + 1], lambda _, one: _decide(desk, now, one), place
-            )
-            found.append(decision)
-    return found, last
-
-
-def _begin_stretch(desk: Desk, now: int, new: NewQuestions, place: int, stretch: GreedyStretch) -> int:
-    """Writes greedy decisions on the questions from a place on, and enters them; the last entry."""
-    end = place + len(stretch.decisions)
-    asked = KeyColumns._make(column[place:end] for column in new.columns)
-    contents = greedy_contents(stretch, new.encoded[place:end])
-    keyed = list(zip(asked.keys, asked.units, strict=True))
-    first = desk.write_all(EntryKind.DECISION, keyed, now, contents)  # it may fail: nothing has changed yet
-    new.ahead.enter(place, stretch)
-    desk.standing.begin_greedy(first, now, asked, stretch)
-    return first + end - place - 1
 
 
 def _together(found: list[tuple[Gives, int]]) -> tuple[list[Gives], int]:
@@ -146,13 +79,13 @@ def _ask(desk: Desk, now: int, question: KeyedRequest) -> tuple[Decision, int]:
 
 def _decide(desk: Desk, now: int, question: KeyedRequest) -> tuple[Decision, int]:
     """Decides for a key that has no decision; its entry."""
-    decided = decide_own(desk.standing.bandit, question.request.options, question.key)
     key, unit, request = question
-    content = decision_content(decided, request.encoded)
+    record = desk.standing.bandit.decide(**request.options, id=key)
+    content = decision_content(record, request.encoded)
     number = desk.write(EntryKind.DECISION, key, unit, now, content)  # it may fail: nothing has changed yet
-    enter_own(desk.standing.bandit, decided)
-    desk.standing.begin(number, key, unit, now, decided, request.digest)
-    return decided.decision, number
+    desk.standing.bandit.enter(record)
+    desk.standing.begin(number, key, unit, now, record, request.digest)
+    return record.decision, number
 
 
 def _refuse_question(desk: Desk, question: KeyedRequest, first: Request) -> None:
@@ -165,7 +98,7 @@ def _refuse_question(desk: Desk, question: KeyedRequest, first: Request) -> None
     elif is_held(desk.standing.bandit.seed, unit or key, desk.standing.rules.holdout):
         _held_answer(desk.standing, key, request)
     else:
-        refuse_options(desk.standing.bandit, request.options, key)
+        desk.standing.bandit.decide(**request.options, id=key)
 
 
 def row_by_row(rows: Sequence[Row], do: Callable[[int, Row], Gives], first: int = 0) -> list[Gives]:
@@ -219,7 +152,7 @@ def _refuse_reward(desk: Desk, told: KeyedReward) -> None:
     """Refuses what the state as it is refuses."""
     case, standing = known_case(desk, told.key), desk.standing
     if not _repeats(standing, case, told) and not case.held and case.is_open:
-        refuse_reward(standing.bandit, told.content.reward or 0.0)
+        standing.bandit.refuse_reward(told.content.reward or 0.0)
 
 
 def _refuse_differing(sums: bool, firsts: dict[FirstTold, RewardContent], told: KeyedReward) -> None:
@@ -248,7 +181,7 @@ def _tell(desk: Desk, now: int, told: KeyedReward) -> tuple[RewardState, int]:
     late = case.state is RewardState.DEFAULTED
     if case.is_open and not case.held and case.decision is not None and content.reward is not None:
         bandit = desk.standing.bandit
-        content = _numbered(content, prepared(bandit, case.decision, content.reward, content.weight))
+        content = _numbered(content, bandit.correction(case.decision, content.reward, content.weight))
     return _enter(desk, EntryKind.LATE if late else EntryKind.REWARD, key, case, now, content)
 
 
@@ -263,14 +196,15 @@ def correct_one(desk: Desk, key: str, content: RewardContent) -> tuple[RewardSta
         return case.state, case.number
     if case.reward is None and not case.held:
         bandit = desk.standing.bandit
-        on = desk.standing.placed(case).on
-        content = _numbered(content, prepared(bandit, case.decision, content.reward, 1.0, on))
+        _, on = desk.standing.placed(case)
+        content = _numbered(content, bandit.correction(case.decision, content.reward, 1.0, on))
     return _enter(desk, EntryKind.CORRECTION, key, case, now, content)
 
 
-def _numbered(content: RewardContent, known: Prepared) -> RewardContent:
+def _numbered(content: RewardContent, known: Correction) -> RewardContent:
     """With what must be known of it, if the reward is changed later."""
-    return msgspec.structs.replace(content, counted=known.counted, turn=known.turn, own_turn=known.own_turn)
+    turn, own_turn = known.turns
+    return msgspec.structs.replace(content, counted=known.counted, turn=turn, own_turn=own_turn)
 
 
 def expired(desk: Desk) -> int:
@@ -288,7 +222,7 @@ def expire(desk: Desk, now: int) -> None:
         case, default = desk.standing.cases[key], desk.standing.rules.default
         content = RewardContent(v=CONTENT_VERSION, reward=default)
         if default is not None and case.decision is not None and not case.held:
-            content = _numbered(content, prepared(desk.standing.bandit, case.decision, default, 1.0))
+            content = _numbered(content, desk.standing.bandit.correction(case.decision, default, 1.0))
         _enter(desk, EntryKind.DEFAULTED, key, case, now, content)
 
 

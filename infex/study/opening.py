@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
-from infex.bandit.journaling import warn_no_more
 from infex.errors import DamagedJournal, JournalMoved, UnknownStudy
 from infex.study.cases import FORGOTTEN_KEY, EntryKind
 from infex.study.contents import (
@@ -20,7 +19,6 @@ from infex.study.contents import (
     content_of,
     encoded,
 )
-from infex.study.entering import enter_many
 from infex.study.entries import BEGINNING, Draft, Entry, Mark, linked
 from infex.study.standing import History, Standing
 from infex.study.state_snapshots import standing_from
@@ -177,11 +175,12 @@ def caught_up(
     store: Store, name: str, standing: Standing, mark: Mark, most: int | None = None
 ) -> tuple[Standing, Mark]:
     """The state after all entries behind a place, or so many, and the place behind those."""
-    warn_no_more(standing.bandit)
+    standing.bandit.warn_no_more()
     entries = store.read(name, mark, most)
     with _old_objects_left_alone():
         while page := list(islice(entries, PAGE_ENTERED)):
-            enter_many(standing, page)
+            for entry in page:
+                standing.enter(entry)
             mark = page[-1].mark
     return standing, mark
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import final
 
 from infex.checks import quick
 from infex.errors import InfexError, StoreFailed
 from infex.study.cases import Case, EntryKind
-from infex.study.contents import AnyContent, Content, encoded
-from infex.study.desk import Answer, Keyed, Settled, drafts_of, is_time, kept_case
-from infex.study.entering import enter_many
+from infex.study.contents import Content, encoded
+from infex.study.desk import Answer, Settled, is_time, kept_case
 from infex.study.entries import Draft, Mark, linked
 from infex.study.jobs import Job
 from infex.study.opening import PAGE_ENTERED, replayed
@@ -80,14 +79,6 @@ class SharedDesk:
         self._drafts.append(quick(Draft, (kind._value_, key, unit, at, encoded(content))))
         self._ahead = True
         return self._mark.number + len(self._drafts)
-
-    def write_all(
-        self, kind: EntryKind, keyed: Sequence[Keyed], at: int, contents: Sequence[AnyContent]
-    ) -> int:
-        first = self._mark.number + len(self._drafts) + 1
-        self._drafts += drafts_of(kind, keyed, at, contents)
-        self._ahead = True
-        return first
 
     def settle(self) -> None:
         self._settled = quick(Settled, (len(self._drafts), self.standing.number))
@@ -159,7 +150,8 @@ class SharedDesk:
                 self._renew()  # what was learnt from it is to go
                 return
             self._ahead = True  # until all of the page is entered
-            enter_many(self.standing, page)
+            for entry in page:
+                self.standing.enter(entry)
             self._mark, self._ahead = page[-1].mark, False
 
     def _renew(self) -> None:

@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import copy
 import heapq
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import repeat
-from typing import Any, NamedTuple, final
+from collections.abc import Callable, Mapping
+from typing import Any, final
 
-from infex.bandit import Bandit, Decided, Decision
-from infex.bandit.foreseen_rounds import GreedyStretch
-from infex.bandit.journaling import (
-    Placed,
-    Prepared,
-    enter_again,
-    enter_count,
-    refuse_reward,
-    revise,
-    warn_no_more,
-)
-from infex.bandit.relocation import Relocation
+from infex.bandit import Bandit, Decision, DecisionRecord
+from infex.bandit.bandit import Correction
+from infex.bandit.reshape import Reshaping
 from infex.errors import DamagedJournal, InfexError
-from infex.policies.choice import Choice, Turn
+from infex.linear import On
+from infex.policies.choice import Turn
 from infex.records.notes import note_of
-from infex.rounds import Taken
 from infex.study.amending import ARM_CHANGES, amended
 from infex.study.cases import Case, EntryKind, RewardState, case_of, held_case
 from infex.study.contents import (
@@ -34,7 +24,7 @@ from infex.study.contents import (
     Residue,
     RewardContent,
     content_of,
-    decided_from,
+    record_from,
 )
 from infex.study.entries import Entry
 from infex.study.known_keys import KnownKeys
@@ -45,15 +35,6 @@ from infex.study.tallies import Tallies
 
 History = Callable[[str], list[Entry]]
 """The entries of a key."""
-
-
-class KeyColumns(NamedTuple):
-    """Of many questions: keys, whom they are about, digests of what was asked, and the keys' numbers."""
-
-    keys: Sequence[str]
-    units: Sequence[str]
-    digests: Sequence[bytes]
-    numbers: Sequence[int]
 
 
 ABOUT_REWARDS = (EntryKind.REWARD, EntryKind.DEFAULTED, EntryKind.LATE, EntryKind.CORRECTION)
@@ -77,7 +58,7 @@ class Standing:
         self.patience = self.rules.patience
         self.bandit = bandit_of(settings, given) if bandit is None else bandit
         if self.rules.default is not None:
-            refuse_reward(self.bandit, self.rules.default)
+            self.bandit.refuse_reward(self.rules.default)
         greedy = bool(self.rules.holdout) and self.rules.holdout_policy == "greedy"
         self.frozen = bandit_of(settings, given) if greedy and bandit is None else None
         self.cases: dict[str, Case] = {}
@@ -85,7 +66,7 @@ class Standing:
         self.tallies = Tallies()
         self.number = 1  # the entry that has the settings
         self.amendments: list[int] = []  # the entries of changes, oldest first
-        self.relocations: list[tuple[int, Relocation]] = []  # by the entries that moved arms or features
+        self.relocations: list[tuple[int, Reshaping]] = []  # by the entries that moved arms or features
         self.due: list[tuple[int, int, str]] = []  # when the time of a decision has passed; a heap
 
     @staticmethod
@@ -115,7 +96,7 @@ class Standing:
                 self.reward(EntryKind(kind), entry.number, entry.key, entry.at, reward, self._case(entry))
             elif kind == EntryKind.AMENDMENT:
                 self.amend(entry.number, content_of(AmendmentContent, entry.number, content))
-                warn_no_more(self.bandit)
+                self.bandit.warn_no_more()
             elif kind == EntryKind.FORGOTTEN:
                 self.number = entry.number  # what it tells was known before the first entry was read
             else:
@@ -133,8 +114,8 @@ class Standing:
         if residue.t:
             note = None if residue.note is None else note_of(residue.note)
             turn = None if residue.turn is None else Turn(residue.turn)
-            choice = Choice(0, residue.explored, note, turn=turn)
-            enter_count(self.bandit, Taken(residue.t, choice, 0, residue.loss, residue.different))
+            counts = residue.t, residue.explored, turn, residue.loss, residue.different
+            self.bandit.enter_erased(*counts, note)
             self.tallies.moved(RewardState.PENDING, RewardState.ERASED)
 
     def is_erased_after(self, number: int) -> bool:
@@ -153,36 +134,17 @@ class Standing:
         return case
 
     def _decide_again(self, entry: Entry, content: DecisionContent) -> None:
-        decided = decided_from(entry.key, content)
-        enter_again(self.bandit, decided)
+        record = record_from(entry.key, content)
+        self.bandit.enter(record)
         unit = entry.unit or ""
-        self.begin(entry.number, entry.key, unit, entry.at, decided, digest_of(bytes(content.request), unit))
+        self.begin(entry.number, entry.key, unit, entry.at, record, digest_of(bytes(content.request), unit))
 
-    def begin(self, number: int, key: str, unit: str, at: int, decided: Decided, digest: bytes) -> Case:
-        """Takes a decision that the bandit has entered; its case."""
+    def begin(self, number: int, key: str, unit: str, at: int, record: DecisionRecord, digest: bytes) -> None:
+        """Takes a decision that the bandit has applied, which begins to wait for its reward."""
         self.keys.add(key)
         self.number = number
-        self.tallies.decided(at, decided.decision, str(decided.decision.reason))
-        return self.await_decided(number, key, unit, at, decided, digest)
-
-    def begin_greedy(self, first: int, at: int, asked: KeyColumns, stretch: GreedyStretch) -> None:
-        """Takes greedy decisions of one time that the bandit has entered, from an entry on."""
-        keys, units, digests, key_numbers = asked
-        entries = range(first, first + len(keys))
-        self.keys.add_all(key_numbers)
-        self.number = entries[-1]
-        one = stretch.decisions[0]
-        self.tallies.decided(at, one, str(one.reason), len(keys))
-        cases = map(Case, stretch.decisions, stretch.on, digests, units, repeat(at), entries, entries)
-        self.await_rewards(zip(keys, cases, strict=True))
-
-    def await_decided(
-        self, number: int, key: str, unit: str, at: int, decided: Decided, digest: bytes
-    ) -> Case:
-        """The case of a decision, which begins to wait for its reward."""
-        case = Case(decided.decision, decided.taken.on, digest, unit, at, number, number)
-        self.await_reward(key, case)
-        return case
+        self.tallies.decided(at, record.decision, str(record.decision.reason))
+        self.await_reward(key, Case(record.decision, record.on, digest, unit, at, number, number))
 
     def hold(self, key: str, case: Case) -> None:
         """Takes a decision for somebody who is held out: no round, and nothing will be learnt."""
@@ -196,14 +158,6 @@ class Standing:
         self.cases[key] = case
         if self.patience is not None:
             heapq.heappush(self.due, (case.at + self.patience, case.decided, key))
-
-    def await_rewards(self, cases: Iterable[tuple[str, Case]]) -> None:
-        """Many begin to wait."""
-        if self.patience is None:
-            self.cases.update(cases)
-            return
-        for key, case in cases:
-            self.await_reward(key, case)
 
     def reward(
         self, kind: EntryKind, number: int, key: str, at: int, content: RewardContent, case: Case
@@ -236,14 +190,14 @@ class Standing:
     ) -> None:
         after = case.after(kind, content)
         known = case.reward is not None
-        learnt = Prepared(case.counted, *case.turns) if known else Prepared(content.weight, 0, None)
-        revise(self.bandit, decision, self.placed(case), case.reward, after, learnt)
+        learnt = Correction(case.counted, case.turns) if known else Correction(content.weight, (0, None))
+        self.bandit.correct(decision, *self.placed(case), case.reward, after, learnt)
         if case.reward is None:
             self.tallies.learnt(case.at, decision, after, at)
         else:
             self.tallies.changed(case.at, decision, case.reward, after)
 
-    def placed(self, case: Case) -> Placed:
+    def placed(self, case: Case) -> tuple[int, On]:
         """Where the arm of a decision is now, and what its reward is learnt on now."""
         assert case.decision is not None
         assert case.on is not None
@@ -251,7 +205,7 @@ class Standing:
         for number, moved in self.relocations:
             arm = moved.place(arm) if number > case.decided else arm
             on = moved.on(on) if number > max(case.decided, case.on_since) else on
-        return Placed(arm, on)
+        return arm, on
 
     def amend(self, number: int, content: AmendmentContent) -> None:
         """Takes a change of settings."""

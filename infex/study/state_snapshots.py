@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from infex.bandit.journaling import bandit_from, state_bytes, waiting_in
-from infex.bandit.relocation import relocation_of
+from infex.bandit import Bandit
+from infex.bandit.reshape import reshaping_of
 from infex.errors import DamagedFile, InfexError
 from infex.study.cases import Case
 from infex.study.holding_out import held_out
@@ -28,9 +28,9 @@ def snapshot_of(standing: Standing) -> bytes:
     kept = standing.record() | {
         "v": SNAPSHOT_VERSION,
         "infex": __version__,
-        "bandit": state_bytes(standing.bandit),
+        "bandit": standing.bandit.to_bytes(),
         "keys": standing.keys.to_bytes(),
-        "frozen": None if standing.frozen is None else state_bytes(standing.frozen),
+        "frozen": None if standing.frozen is None else standing.frozen.to_bytes(),
     }
     body = msgspec.msgpack.encode(kept)
     return blake2b(body, digest_size=CHECK_SIZE).digest() + body
@@ -54,20 +54,20 @@ def standing_from(
 
 def _restored(kept: Any, number: int, given: Mapping[str, object], history: History) -> Standing:
     settings = kept["settings"]
-    own = [
-        alive(name, settings[name], given.get(name))
+    own = {
+        name: alive(name, settings[name], given.get(name))
         if settings[name] is not None and settings[name]["record"] is None
         else None
         for name in ("policy", "estimator", "features")
-    ]
-    standing = Standing(settings, given, history, bandit_from(kept["bandit"], *own))
+    }
+    standing = Standing(settings, given, history, Bandit.from_bytes(kept["bandit"], **own))
     standing.number, standing.amendments = kept["number"], list(kept["amendments"])
-    standing.relocations = [(at, relocation_of(moved)) for at, moved in kept["relocations"]]
+    standing.relocations = [(at, reshaping_of(moved)) for at, moved in kept["relocations"]]
     standing.keys = KnownKeys(kept["keys"])
     standing.tallies = Tallies.of(kept["tallies"])
-    waiting = {decision.id: (decision, on) for decision, on in waiting_in(standing.bandit)}
+    waiting = {decision.id: (decision, on) for decision, on in standing.bandit.waiting()}
     if kept["frozen"] is not None:
-        standing.frozen = bandit_from(kept["frozen"], *own)
+        standing.frozen = Bandit.from_bytes(kept["frozen"], **own)
     for key, digest, unit, at, decided, held in kept["cases"]:
         decision, on = (held_out(key, *held), None) if held is not None else waiting.pop(key)
         case = Case(decision, on, digest, unit, at, decided, decided, held=held is not None, on_since=number)

@@ -27,14 +27,13 @@ import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Label
-from infex.bandit import Decision
+from infex.bandit import Decision, Exploration
 from infex.errors import (
     InvalidSetting,
     StoreFailed,
 )
 from infex.features.table_encoding import NONE_GIVEN, Categories, Numbers
 from infex.policies.traits import Policy, checked
-from infex.rounds import Exploration
 from infex.study.addresses import claimed_store, release_store, sqlite_path, without_password
 from infex.study.amending import kept_policy
 from infex.study.cases import RewardState

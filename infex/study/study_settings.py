@@ -10,10 +10,10 @@ from typing import Any
 
 from infex.arrays import brief
 from infex.bandit import Bandit
-from infex.bandit.differing import is_told_alike, map_record, record_of, shown_as, told_of
 from infex.errors import CannotLoad, InfexWarning, InvalidSetting, NoRecord, OtherSettings
 from infex.features import FeatureMap
 from infex.records import made
+from infex.records.description import describe, describe_map, record_of, shown_as
 from infex.study.plain_requests import plain_value
 from infex.study.references import reference_to, remade
 from infex.study.rules import REWARD_RULES
@@ -50,7 +50,7 @@ def kept_thing(thing: object) -> Any:
     known = record_of(thing)
     if known is not None:
         return {"record": known}
-    told = map_record(thing) if isinstance(thing, FeatureMap) else told_of(thing)
+    told = describe_map(thing) if isinstance(thing, FeatureMap) else describe(thing)
     kept = {"record": None, "shown": shown_as(thing), "told": told}
     with contextlib.suppress(NoRecord):
         return kept | {"by": reference_to(thing)}
@@ -92,7 +92,7 @@ def _by_name(name: str, kept: Any) -> Any:
 def is_same(kept: Any, now: Any) -> bool:
     """Are two things the same, as far as can be told? Old journals do not say how one is made."""
     words = ("record", "shown", "told")
-    return is_told_alike([kept.get(word) for word in words], [now.get(word) for word in words])
+    return [kept.get(word) for word in words] == [now.get(word) for word in words]
 
 
 def bandit_of(settings: Settings, given: Mapping[str, object]) -> Bandit:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, final
 
 import msgspec
@@ -40,19 +39,15 @@ class Drift(msgspec.Struct, forbid_unknown_fields=True):
     weight: float = 0.0
     squared_weight: float = 0.0
 
-    def take(self, residuals: Iterable[float]) -> None:
-        """So many more."""
-        count, mean, square, recent, weight, squared_weight = msgspec.structs.astuple(self)
-        for residual in residuals:
-            count += 1
-            before = residual - mean
-            mean += before / count
-            square += before * (residual - mean)
-            weight = weight * FADE + 1.0
-            squared_weight = squared_weight * FADE * FADE + 1.0
-            recent += (residual - recent) / weight
-        self.count, self.mean, self.square = count, mean, square
-        self.recent, self.weight, self.squared_weight = recent, weight, squared_weight
+    def take(self, residual: float) -> None:
+        """One more."""
+        self.count += 1
+        before = residual - self.mean
+        self.mean += before / self.count
+        self.square += before * (residual - self.mean)
+        self.weight = self.weight * FADE + 1.0
+        self.squared_weight = self.squared_weight * FADE * FADE + 1.0
+        self.recent += (residual - self.recent) / self.weight
 
     def figures(self) -> dict[str, float | int | None]:
         """The mean lately, its distance from the mean of all in standard errors, and the spread."""
@@ -107,10 +102,6 @@ class Estimated(Protocol):
         """Was it one of the base policy?"""
 
 
-Learnt = tuple[int, Estimated, float, int]
-"""When a decision was taken, the decision, its reward, and when that was told."""
-
-
 @final
 class Tallies:
     """Takes decisions and rewards in, in the order of the journal."""
@@ -122,49 +113,34 @@ class Tallies:
 
     def day(self, at: int) -> DayTally:
         """That of the day of a time, UTC."""
-        return self._numbered(at // DAY)
-
-    def _numbered(self, number: int) -> DayTally:
+        number = at // DAY
         found = self.tally.days.get(number)
         if found is None:
             found = self.tally.days[number] = DayTally()
         return found
 
-    def decided(self, at: int, decision: Estimated, reason: str, count: int = 1) -> None:
-        """A decision was taken, and so many in all that are counted like it."""
-        self.decided_on(at // DAY, reason, decision.explored, decision.arm != decision.greedy, count)
-
-    def decided_on(self, number: int, reason: str, explored: bool, different: bool, count: int) -> None:
-        """So many decisions were taken on the day with that number."""
-        day = self._numbered(number)
-        day.rounds += count
-        if explored:
-            day.explored += count
-            day.different += count * different
+    def decided(self, at: int, decision: Estimated, reason: str) -> None:
+        """A decision was taken."""
+        day = self.day(at)
+        day.rounds += 1
+        if decision.explored:
+            day.explored += 1
+            day.different += decision.arm != decision.greedy
         reasons = self.tally.reasons
-        reasons[reason] = reasons.get(reason, 0) + count
+        reasons[reason] = reasons.get(reason, 0) + 1
 
     def learnt(self, at: int, decision: Estimated, reward: float, told_at: int) -> None:
         """The first reward of a decision was told."""
-        self.learnt_all(((at, decision, reward, told_at),))
-
-    def learnt_all(self, every: Sequence[Learnt]) -> None:
-        """The first rewards of decisions were told, in this order."""
-        tally, delays = self.tally, self.tally.delays
-        last: int | None = None
-        for at, decision, reward, told_at in every:
-            if at // DAY != last:
-                last, day = at // DAY, self.day(at)
-            estimate = decision.estimate
-            residual = reward - estimate
-            day.rewards += 1
-            day.reward += reward
-            day.estimate += estimate
-            day.squared_residual += residual * residual
-            waited = told_at - at if told_at > at else 0
-            tally.delay += waited
-            delays[bisect_left(DELAY_EDGES, waited)] += 1
-        tally.drift.take([reward - one.estimate for _, one, reward, _ in every if not one.explored])
+        tally, day, residual = self.tally, self.day(at), reward - decision.estimate
+        day.rewards += 1
+        day.reward += reward
+        day.estimate += decision.estimate
+        day.squared_residual += residual * residual
+        waited = max(told_at - at, 0)
+        tally.delay += waited
+        tally.delays[bisect_left(DELAY_EDGES, waited)] += 1
+        if not decision.explored:
+            tally.drift.take(residual)
 
     def changed(self, at: int, decision: Estimated, before: float, reward: float) -> None:
         """The reward that counts for a decision is another."""

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from infex.bandit.differing import policy_shown
 from infex.errors import DamagedJournal, InfexError, InvalidSetting
 from infex.policies.traits import Policy, traits_of
+from infex.records.description import policy_shown
 from infex.study.cases import EntryKind
-from infex.study.contents import DecisionContent, HeldContent, content_of, decided_from
+from infex.study.contents import DecisionContent, HeldContent, content_of
 from infex.study.entries import BEGINNING, HASH_SIZE, Entry, Mark
 from infex.study.explaining_cases import decides_again, holds_out_again
 from infex.study.opening import begun_standing, missing_entries
@@ -110,7 +110,7 @@ class JournalWalk:
                 return holds_out_again(standing, entry.key, held, msgspec.json.decode(held.request))
             content = content_of(DecisionContent, entry.number, data)
             request = msgspec.json.decode(content.request)
-            case = standing, entry.key, decided_from(entry.key, content), content, request
+            case = standing, entry.key, content, request
             found = decides_again(*case)
             if found is None or traits_of(standing.bandit.policy).trusted:
                 return found

@@ -1,10 +1,10 @@
 """The contract of controls: what `Infex` relies on where one stands around its schedule."""
 
+from infex.bandit.agent import Agent
 from infex.errors import InvalidChoice
 from infex.policies import Choice, Control, Infex, Uniform
 from infex.policies.choice import Turn, refuse_note
 from infex.policies.gate import Gate
-from infex.rounds import Player
 from infex.schedules import Schedule, every
 from infex.streams import Rounds
 from infex.testing.loop import player_for
@@ -27,8 +27,8 @@ class ControlContract:
 
     def test_its_state_can_be_kept(self) -> None:
         self._can_be_kept(Gate(self.make(every(2))).begin()[-1])
-        for player, _ in self.rounds():
-            self._can_be_kept(self.state_of(player))
+        for agent, _ in self.rounds():
+            self._can_be_kept(self.state_of(agent))
 
     def _can_be_kept(self, state: object) -> None:
         assert isinstance(state, tuple), f"a state must be a (named) tuple, got {type(state).__name__}"
@@ -38,9 +38,9 @@ class ControlContract:
             raise AssertionError(f"a file could not hold the state {state}: {error}") from None
 
     def test_asking_it_changes_nothing(self) -> None:
-        for player, _ in self.rounds():
-            control, evidence, state = self.control_of(player), player.evidence(), self.state_of(player)
-            t = player.account.t + 1
+        for agent, _ in self.rounds():
+            control, evidence, state = self.control_of(agent), agent.evidence(), self.state_of(agent)
+            t = agent.account.t + 1
             first, again = (
                 (
                     control.objects(t, evidence, state),
@@ -54,9 +54,9 @@ class ControlContract:
             assert again == first, f"in round {t} it said {first}, then {again}"
 
     def test_it_gives_reasons_in_words(self) -> None:
-        for player, _ in self.rounds():
-            control, evidence, state = self.control_of(player), player.evidence(), self.state_of(player)
-            t = player.account.t + 1
+        for agent, _ in self.rounds():
+            control, evidence, state = self.control_of(agent), agent.evidence(), self.state_of(agent)
+            t = agent.account.t + 1
             for reason in (control.objects(t, evidence, state), control.refuses(t, 0.5, evidence, state)):
                 assert reason is None or (isinstance(reason, str) and reason), f"{reason!r} is no reason"
 
@@ -64,49 +64,49 @@ class ControlContract:
         for _, choice in self.rounds():
             if choice is not None:
                 assert choice.explored == (choice.turn in (Turn.DUE, Turn.MADE_UP))
-        player = self.player(problem(1, arms=5, dim=3, horizon=ROUNDS_OF_A_RUN))
+        agent = self.agent(problem(1, arms=5, dim=3, horizon=ROUNDS_OF_A_RUN))
         for t in range(1, ROUNDS_OF_A_RUN + 1):
-            evidence = player.evidence()
-            objection = self.control_of(player).objects(t, evidence, self.state_of(player))
-            taken = player.decide(t, evidence, Rounds(3, "contract").at(t))
-            assert not (objection and taken.choice.explored), f"round {t} explored in spite of {objection!r}"
-            player.enter(taken)
-            player.learn(taken.choice.arm, taken.on, 0.1, taken.choice.explored)
+            evidence = agent.evidence()
+            objection = self.control_of(agent).objects(t, evidence, self.state_of(agent))
+            step = agent.decide(t, evidence, Rounds(3, "contract").at(t))
+            assert not (objection and step.choice.explored), f"round {t} explored in spite of {objection!r}"
+            agent.apply(*step.effects)
+            agent.learn(step.choice.arm, step.on, 0.1, step.choice.explored)
 
     def test_due_done_skipped_owed_and_dropped_add_up(self) -> None:
-        for player, _ in self.rounds():
-            found = player.exploration(player.evidence())
+        for agent, _ in self.rounds():
+            found = agent.exploration(agent.evidence())
             assert found.planned == found.done - found.made_up + found.skipped, found
             assert found.skipped == found.made_up + found.owed + found.dropped, found
 
-    def control_of(self, player: Player) -> Control:
-        """The control in a player's gate."""
-        gate = player.traits.gate
+    def control_of(self, agent: Agent) -> Control:
+        """The control in an agent's gate."""
+        gate = agent.traits.gate
         assert gate is not None
         return gate.layers[-1]
 
-    def state_of(self, player: Player) -> tuple[object, ...]:
+    def state_of(self, agent: Agent) -> tuple[object, ...]:
         """What the control remembers."""
-        gate = player.traits.gate
+        gate = agent.traits.gate
         assert gate is not None
-        states = gate.begin() if player.note is None else player.note.states
+        states = gate.begin() if agent.note is None else agent.note.states
         last: tuple[object, ...] = states[-1]
         return last
 
-    def player(self, given: Problem) -> Player:
+    def agent(self, given: Problem) -> Agent:
         """An Infex of uniform arms under the control, in every second round."""
         return player_for(Infex(Uniform(), self.make(every(2))), given.arms)
 
-    def rounds(self) -> list[tuple[Player, Choice | None]]:
+    def rounds(self) -> list[tuple[Agent, Choice | None]]:
         """Players after runs of several lengths, none too, and what each chose last."""
-        found: list[tuple[Player, Choice | None]] = []
+        found: list[tuple[Agent, Choice | None]] = []
         for seed, horizon in enumerate((0, 1, 2, 7, 40, ROUNDS_OF_A_RUN)):
             given = problem(seed, arms=6, dim=3, horizon=ROUNDS_OF_A_RUN)
-            player, choice = self.player(given), None
+            agent, choice = self.agent(given), None
             for t in range(1, horizon + 1):
-                taken = player.decide(t, player.evidence(), Rounds(seed, "contract").at(t))
-                player.enter(taken)
-                choice = taken.choice
-                player.learn(choice.arm, taken.on, given.reward(t, choice.arm), choice.explored)
-            found.append((player, choice))
+                step = agent.decide(t, agent.evidence(), Rounds(seed, "contract").at(t))
+                agent.apply(*step.effects)
+                choice = step.choice
+                agent.learn(choice.arm, step.on, given.reward(t, choice.arm), choice.explored)
+            found.append((agent, choice))
         return found

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import numpy as np
 
 from infex.arrays import Floats, columns_of
+from infex.bandit.agent import Agent, play_round
 from infex.linear import Memory
 from infex.linear.estimating import Estimator
 from infex.policies import Choice, Policy
 from infex.policies.traits import traits_of
-from infex.rounds import Player, play_round
 from infex.simulation.run_copies import own_copies
 
 Reward = Callable[[int, int], float]
@@ -18,9 +18,9 @@ Draws = Callable[[int], np.random.Generator]
 
 def player_for(
     policy: Policy, arms: Floats, penalty: float = 1.0, estimator: Estimator | None = None
-) -> Player:
+) -> Agent:
     """The policy over the arms, with nothing learnt."""
-    return Player(policy, Memory.empty(columns_of(arms), penalty, traits_of(policy).uses_explored, estimator))
+    return Agent(policy, Memory.empty(columns_of(arms), penalty, traits_of(policy).uses_explored, estimator))
 
 
 def play(
@@ -38,11 +38,11 @@ def play(
     `estimator`.
     """
     policy, estimator = own_copies(policy=policy, estimator=estimator)
-    player = player_for(policy, arms, penalty, estimator)
+    agent = player_for(policy, arms, penalty, estimator)
     choices = []
     for t in range(1, horizon + 1):
         choice, _ = play_round(
-            player,
+            agent,
             t,
             draws(t),
             lambda arm, t=t: reward(t, arm),  # type: ignore[misc]

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from infex.bandit.agent import Agent, play_round
 from infex.errors import InvalidSetting, SparseExploration
 from infex.policies import Choice, Greedy, Infex
 from infex.policies.masks import law_allowed
 from infex.policies.traits import HOOKS, Policy, traits_of
-from infex.rounds import Player, play_round
 from infex.schedules import always, every, never
 from infex.streams import Rounds
 from infex.testing.loop import play, player_for
@@ -57,25 +57,25 @@ class PolicyContract:
 
     def test_choosing_changes_nothing(self) -> None:
         for given in self.problems():
-            player = self.learnt(self.make(), given)
-            before = player.evidence().estimates.copy(), player.evidence().widths.copy()
+            agent = self.learnt(self.make(), given)
+            before = agent.evidence().estimates.copy(), agent.evidence().widths.copy()
             rounds, answers = Rounds(1, "contract"), dict[int, Choice]()
             for t in (9, 9, 3, 12, 9, 3, 12):
-                choice = player.policy.choose(t, player.evidence(), rounds.at(t))
-                same_choice(player.policy, t, answers.setdefault(t, choice), choice)
-            np.testing.assert_array_equal(player.evidence().estimates, before[0])
-            np.testing.assert_array_equal(player.evidence().widths, before[1])
+                choice = agent.policy.choose(t, agent.evidence(), rounds.at(t))
+                same_choice(agent.policy, t, answers.setdefault(t, choice), choice)
+            np.testing.assert_array_equal(agent.evidence().estimates, before[0])
+            np.testing.assert_array_equal(agent.evidence().widths, before[1])
 
     def test_a_run_whose_rounds_are_asked_for_three_times_is_the_same(self) -> None:
         for given in self.problems():
             once = self.run(self.make(), given)
-            player, draws = player_for(self.make(), given.arms), Rounds(7, "contract")
+            agent, draws = player_for(self.make(), given.arms), Rounds(7, "contract")
             for t, first in enumerate(once, 1):
                 for _ in range(2):
-                    asked = player.decide(t, player.evidence(), draws.at(t))
-                    same_choice(player.policy, t, first, asked.choice)
-                again, _ = play_round(player, t, draws.at(t), functools.partial(given.reward, t))
-                same_choice(player.policy, t, first, again)
+                    asked = agent.decide(t, agent.evidence(), draws.at(t))
+                    same_choice(agent.policy, t, first, asked.choice)
+                again, _ = play_round(agent, t, draws.at(t), functools.partial(given.reward, t))
+                same_choice(agent.policy, t, first, again)
 
     def test_no_global_random_state_is_read_or_changed(self) -> None:
         given = problem(5, arms=6, dim=3, horizon=HORIZON)
@@ -97,9 +97,9 @@ class PolicyContract:
 
     def test_a_choice_says_the_probability_that_the_policy_tells(self) -> None:
         for given in self.problems():
-            player = self.learnt(self.make(), given)
-            policy, traits = player.policy, player.traits
-            evidence = player.evidence()
+            agent = self.learnt(self.make(), given)
+            policy, traits = agent.policy, agent.traits
+            evidence = agent.evidence()
             choice = policy.choose(9, evidence, Rounds(2, "contract").at(9))
             told = law_allowed(traits, 9, evidence, choice.arm)
             if told is not None and choice.probability is not None:
@@ -108,10 +108,8 @@ class PolicyContract:
 
     def test_probabilities_add_up_to_one(self) -> None:
         for given in self.problems():
-            player = self.learnt(self.make(), given)
-            chances = [
-                law_allowed(player.traits, 9, player.evidence(), arm) for arm in range(len(given.arms))
-            ]
+            agent = self.learnt(self.make(), given)
+            chances = [law_allowed(agent.traits, 9, agent.evidence(), arm) for arm in range(len(given.arms))]
             known = [chance for chance in chances if chance is not None]
             assert not known or abs(sum(known) - 1) < 1e-9, f"probabilities are {chances}"
             assert all(-1e-12 <= chance <= 1 + 1e-12 for chance in known), f"probabilities are {chances}"
@@ -141,14 +139,14 @@ class PolicyContract:
 
     def test_a_request_says_which_arms_may_be_played_and_whether_to_explore(self) -> None:
         for given in self.problems():
-            player = self.learnt(self.make(), given)
-            if player.traits.pupils and not player.traits.reads_places:
+            agent = self.learnt(self.make(), given)
+            if agent.traits.pupils and not agent.traits.reads_places:
                 return  # a bandit refuses offers for a learner that knows arms by index
             for t in range(1, 10):
                 mask = np.arange(len(given.arms)) % 3 != t % 3
                 offered, may_explore = (mask if mask.any() else ~mask), t % 2 == 0
-                seen = player.evidence().requested(offered, may_explore)
-                choice = player.decide(t, seen, Rounds(3, "contract").at(t)).choice
+                seen = agent.evidence().requested(offered, may_explore)
+                choice = agent.decide(t, seen, Rounds(3, "contract").at(t)).choice
                 assert offered[choice.arm], f"{choice} is not among the arms {np.flatnonzero(offered)}"
                 assert may_explore or not choice.explored, f"{choice} explores, which was forbidden"
 
@@ -174,13 +172,13 @@ class PolicyContract:
 
         return play(policy, given.arms, reward, draws, HORIZON // every_nth)
 
-    def learnt(self, policy: Policy, given: Problem) -> Player:
+    def learnt(self, policy: Policy, given: Problem) -> Agent:
         """The policy after 20 pulls of arms in turn."""
-        player = player_for(policy, given.arms)
+        agent = player_for(policy, given.arms)
         for t in range(1, 21):
             arm = t % len(given.arms)
-            player.memory.learn(arm, given.reward(t, arm), explored=True)
-        return player
+            agent.memory.learn(arm, given.reward(t, arm), explored=True)
+        return agent
 
 
 def same(one: list[Any], other: list[Any]) -> None:

@@ -11,11 +11,11 @@ import numpy as np
 
 from infex import environments
 from infex.arrays import Floats
+from infex.bandit.agent import Agent, play_round
 from infex.errors import SparseExploration
 from infex.linear import Memory
 from infex.policies import Choice, Greedy, Infex, LinTS, LinUCB, Policy, budget
 from infex.policies.traits import traits_of
-from infex.rounds import Player, play_round
 from infex.schedules import (
     Schedule,
     always,
@@ -92,11 +92,11 @@ def choices(
     Its draws in round t come from a stream of (directions, named(t)) alone.
     """
     apart = traits_of(policy).uses_explored
-    player = Player(policy, Memory.empty(np.ascontiguousarray(arms.T), 1.0, apart))
+    agent = Agent(policy, Memory.empty(np.ascontiguousarray(arms.T), 1.0, apart))
     taken = []
     for t, row in enumerate(rewards, 1):
         rng = stream(directions, "round", named(t))
-        choice, _ = play_round(player, t, rng, lambda arm, row=row: float(row[arm]))  # type: ignore[misc]
+        choice, _ = play_round(agent, t, rng, lambda arm, row=row: float(row[arm]))  # type: ignore[misc]
         taken.append(choice)
     return taken
 

@@ -8,7 +8,7 @@ import secrets
 from typing import final
 
 from infex.checks import whole
-from infex.errors import AlreadyTold, InvalidChoice, InvalidSetting, UnknownDecision
+from infex.errors import AlreadyTold, DamagedFile, InvalidChoice, InvalidSetting, UnknownDecision
 
 LONGEST_ID = 200  # characters
 forks = [0]  # how often this process was forked off another since infex was imported
@@ -23,10 +23,10 @@ with contextlib.suppress(AttributeError):  # a system without fork
 
 
 @final
-class Lives:
-    """A bandit lives from its making, loading, copying or forking on; each life has a name of its own.
+class Ids:
+    """Ids "NAME-ROUND". A bandit that is made, loaded, copied or forked off gets a new random `name`.
 
-    `past` are the names of earlier lives, and up to which round each is this bandit's own past.
+    `past` are the names that it had before, and up to which round each is this bandit's own past.
     """
 
     __slots__ = ("_forks", "name", "past")
@@ -36,24 +36,27 @@ class Lives:
         self.name = secrets.token_hex(5)
         self._forks = forks[0]
 
-    def next_id(self, t: int) -> str:
+    def of_round(self, t: int) -> str:
         """The id of round t."""
         if self._forks != forks[0]:
-            self._renew(t - 1)
+            self.past[self.name] = t - 1
+            self.name, self._forks = secrets.token_hex(5), forks[0]
         return f"{self.name}-{t}"
 
     def adopt(self, key: str, t: int) -> None:
-        """Another life gave round t this id, which is entered here."""
-        name = named(key, t)
+        """Another instance gave round t this id, which is applied here."""
+        name, _, number = key.rpartition("-")
+        if not name or number != str(t):
+            raise InvalidChoice(f"the id {key!r} is not one that a bandit gives to its round {t}")
         if name != self.name:
             self.past[name] = max(self.past.get(name, 0), t)
 
     def after(self, t: int) -> dict[str, int]:
-        """All lives that are past for a bandit that goes on from here, in another process or object."""
+        """All names that are past for a bandit that goes on from here, in another process or object."""
         return self.past | {self.name: t}
 
-    def checked(self, key: object) -> str:
-        """An id of the caller's own."""
+    def own(self, key: object) -> str:
+        """An id of the caller's own, if it is one."""
         if not isinstance(key, str) or not key or len(key) > LONGEST_ID:
             raise InvalidSetting(f"id must be a text of 1 to {LONGEST_ID} characters, got {key!r}")
         name, _, number = key.rpartition("-")
@@ -62,35 +65,24 @@ class Lives:
         return str(key)
 
     def refuse(self, key: str, t: int) -> None:
-        """Says why no decision waits under an id; t rounds were taken."""
+        """Says why no decision is pending under an id; t rounds were taken."""
         name, _, number = key.rpartition("-")
-        number_of = int(number) if number.isdecimal() and len(number) < 20 else 0
+        of_round = int(number) if number.isdecimal() and len(number) < 20 else 0
         last = t if name == self.name else self.past.get(name)
-        if last is None or number_of < 1:
+        if last is None or of_round < 1:
             raise UnknownDecision(
-                f"no decision {key!r} waits here: it was never taken, has its reward already, or was dropped"
+                f"no decision {key!r} is pending here: it was never taken, has its reward already, or was "
+                "dropped"
             )
-        if number_of > last:
+        if of_round > last:
             raise UnknownDecision(
-                f"decision {key!r} was taken in another life of this bandit; this one is from round {last}"
+                f"decision {key!r} was taken by another copy of this bandit; this one is from round {last}"
             )
         raise AlreadyTold(f"decision {key!r} has its reward already, or was dropped")
 
-    def _renew(self, t: int) -> None:
-        self.past[self.name] = t
-        self.name, self._forks = secrets.token_hex(5), forks[0]
 
-
-def named(key: str, t: int) -> str:
-    """The life that gave round t this id."""
-    name, _, number = key.rpartition("-")
-    if not name or number != str(t):
-        raise InvalidChoice(f"the id {key!r} is not one that a bandit gives to its round {t}")
-    return name
-
-
-def key_of(given: object) -> str:
-    """The id that is meant: a text, or the number that was one in files of format 1."""
-    if isinstance(given, str):
-        return str(given)
-    return str(whole("the id of a decision", given, error=UnknownDecision))
+def past_from(kept: object) -> dict[str, int]:
+    """Earlier names of a bandit, from a file."""
+    if not isinstance(kept, dict):
+        raise DamagedFile("its earlier names are no mapping")
+    return {str(name): whole("a round", t, least=0, error=DamagedFile) for name, t in kept.items()}

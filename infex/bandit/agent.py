@@ -1,0 +1,163 @@
+"""A policy at work on what was learnt: it decides, which changes nothing; it applies that; it learns."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from infex.arrays import Bools
+from infex.bandit.exploration import Account, Exploration
+from infex.checks import told
+from infex.errors import NotKept
+from infex.linear import Evidence, Memory, Offer, On
+from infex.policies.choice import Choice, Turn, arm_of, checked_choice
+from infex.policies.infex import loss_of
+from infex.policies.masks import choose_allowed, law_allowed, refuse_offer, unexplored
+from infex.policies.settling import UNSAID_DELTA, settled
+from infex.policies.traits import Policy, checked, traits_of
+
+Effects = tuple[int, bool, Turn | None, float, bool, Any]
+"""What applying a decision changes: its round; did it explore, what became of the exploration, what it is
+estimated to cost, was it another arm than the greedy one; and the policy's note."""
+
+
+class Step(NamedTuple):
+    """What a policy does in round t: its choice, with the arm's index among all.
+
+    `on` is what the reward is learnt on; `loss` the estimated loss of exploring, and `different` whether it
+    plays another arm than the greedy one.
+    """
+
+    t: int
+    choice: Choice
+    on: On
+    loss: float
+    different: bool
+
+    @property
+    def effects(self) -> Effects:
+        """What applying it changes."""
+        choice = self.choice
+        return self.t, choice.explored, choice.turn, self.loss, self.different, choice.note
+
+
+@final
+class Agent:
+    """A policy, what was learnt (`memory`), what rounds add up to (`account`), and the policy's `note`."""
+
+    __slots__ = ("_memory", "_policy", "account", "note", "traits")
+
+    def __init__(self, policy: Policy, memory: Memory) -> None:
+        self.account, self._memory = Account(), memory
+        self.note: Any = None
+        self.policy = policy
+
+    @property
+    def memory(self) -> Memory:
+        """What was learnt."""
+        return self._memory
+
+    @memory.setter
+    def memory(self, memory: Memory) -> None:
+        self._memory = memory
+        self.account.hear()
+
+    @property
+    def policy(self) -> Policy:
+        """The policy, with 0.01 for a delta that was not said; what another has noted is not for this one."""
+        return self._policy
+
+    @policy.setter
+    def policy(self, policy: Policy) -> None:
+        policy = settled(checked("policy", policy), UNSAID_DELTA)
+        traits = traits_of(policy)
+        if traits.uses_explored and self._memory.explored is None:
+            raise NotKept(f"{told(policy)} needs exploring rounds kept apart, which was not done")
+        self.account.look_back(traits.span)  # the last that may raise
+        self.account.scheduled |= traits.gate is not None
+        self._policy, self.traits, self.note = policy, traits, None
+        self.account.hear()
+
+    def evidence(self, offer: Offer | None = None, allowed: Bools | None = None) -> Evidence:
+        """What the policy reads now: of the fixed arms, or of those on offer."""
+        note = self.note if self.note is None or self.traits.trusted else copy.deepcopy(self.note)
+        if offer is None:
+            return self._memory.evidence(note, allowed, self.account.spent)
+        return self._memory.offer(offer, note, allowed, self.account.spent)
+
+    def decide(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Step:
+        """What the policy does in round t; changes nothing.
+
+        Without a schedule it explores in every round, and pending decisions narrow what it reads.
+        """
+        traits = self.traits
+        seen = evidence if traits.gates else evidence.narrowed
+        if not seen.shows_all:
+            refuse_offer(self._policy, traits)
+        choice = choose_allowed(self._policy, traits, t, seen, rng)
+        if not seen.may_explore:
+            choice = unexplored(choice, seen)
+        if traits.trusted:
+            arm_of(choice, len(evidence))
+        else:
+            choice = self._checked(choice, t, seen)
+        arm = choice.arm
+        on = evidence.learnt_on(arm, choice.features)
+        loss = loss_of(evidence, arm) if choice.explored else 0.0
+        different = choice.explored and arm != evidence.greedy
+        if not evidence.shows_all:
+            choice = choice._replace(arm=evidence.place(arm))
+        return Step(t, choice, on, loss, different)
+
+    def _checked(self, choice: Choice, t: int, evidence: Evidence) -> Choice:
+        """A choice of a user's policy, whole, with its probability where `probability` tells it."""
+        choice = checked_choice(choice, len(evidence), evidence.dim)
+        if choice.probability is None and evidence.may_explore:
+            choice = choice._replace(probability=law_allowed(self.traits, t, evidence, choice.arm))
+        return checked_choice(choice, len(evidence), evidence.dim)
+
+    def apply(
+        self, t: int, explored: bool, turn: Turn | None, loss: float, different: bool, note: object
+    ) -> None:
+        """Changes what a decision changes: the account, the policy's note, where searches start."""
+        self.account.apply(t, explored, turn, loss, different)
+        if note is not None:
+            self.note = note if self.traits.trusted else copy.deepcopy(note)
+        if self._memory.searches:
+            self._memory.entered(explored)
+
+    def learn(self, arm: int, on: On, reward: float, explored: bool, weight: float = 1.0) -> float:
+        """Takes in the reward of a decision, or refuses it and changes nothing; the weight that it has."""
+        memory = self._memory
+        if memory.searches or weight != 1.0:
+            weight = memory.counted(on, reward, weight)
+        if self.traits.pupils:
+            self.traits.teach(arm, memory.row(on), reward, explored)
+        memory.take(on, reward, explored, weight)
+        self.account.hear()
+        return weight
+
+    def exploration(self, evidence: Evidence) -> Exploration:
+        """How much was planned, done and skipped; the evidence is of the fixed arms, if there are any."""
+        gate, t = self.traits.gate, self.account.t
+        states = () if gate is None else gate.begin() if self.note is None else self.note.states
+        return self.account.exploration(None if gate is None else gate.next_due(t, evidence, states))
+
+
+def play_round(
+    agent: Agent,
+    t: int,
+    rng: np.random.Generator,
+    reward: Callable[[int], float],
+    offer: Offer | None = None,
+) -> tuple[Choice, float]:
+    """One round whose reward comes at once, among the fixed arms or those on offer: choice and reward."""
+    step = agent.decide(t, agent.evidence(offer), rng)
+    agent.apply(*step.effects)
+    choice = step.choice
+    gained = reward(choice.arm)
+    agent.learn(choice.arm, step.on, gained, choice.explored)
+    return choice, gained

@@ -1,0 +1,98 @@
+"""Intervals of mean rewards by the noise that was seen: they hold in practice, not by theory."""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+
+import numpy as np
+
+from infex.arrays import Floats
+from infex.checks import real, told
+from infex.errors import NotKept
+from infex.estimators import Logistic
+from infex.linear import Evidence, InBlock, InContext, Memory, Offer, On
+from infex.linear.estimating import Estimator
+from infex.linear.scatter import Scattered, Scattering, ScatteringApart
+from infex.policies.confidence import DEFAULT, Confidence
+from infex.policies.traits import Policy, traits_of
+from infex.statistics.student import student_quantile
+
+Ends = tuple[Floats, Floats, Floats]
+"""Estimates, and the ends of their intervals."""
+
+
+class NoiseIntervals:
+    """Intervals of a bandit's arms: for rewards between `ends`, and a theta as long as the policy allows."""
+
+    __slots__ = ("_bound", "_ends", "_estimator", "_memory", "_variance")
+
+    def __init__(
+        self,
+        memory: Memory,
+        estimator: Estimator | None,
+        policy: Policy,
+        ends: tuple[float, float] | None,
+        largest_variance: float,
+    ) -> None:
+        self._memory, self._estimator, self._bound = memory, estimator, _bound(policy)
+        self._ends = (-np.inf, np.inf) if ends is None else ends
+        self._variance = largest_variance
+
+    def over(self, offer: Offer | None, evidence: Evidence, level: float) -> Ends:
+        """Of the fixed arms, or of those on offer, of which the evidence is."""
+        share = checked_level(level)
+        if isinstance(self._estimator, Logistic):
+            return self._clipped(*_by_odds(np.array(evidence.estimates), np.array(evidence.widths), share))
+        statistics = self._memory.all
+        if not isinstance(statistics, Scattering):
+            raise NotKept(f"{told(self._estimator)} tells nothing of the noise that was seen")
+        return self._clipped(*_by_noise(statistics.scattered(offer, self._variance), self._bound, share))
+
+    def on(self, on: On, level: float) -> tuple[float, float]:
+        """Of an arm by what its reward is learnt on."""
+        statistics, arm = self._memory.all, 0
+        if isinstance(on, InBlock) and isinstance(statistics, ScatteringApart):
+            arms, rows = np.array([on.arm]), on.context[None]
+            seen = statistics.scattered_in(arms, rows, self._variance)
+            _, low, high = self._clipped(*_by_noise(seen, self._bound, checked_level(level)))
+            return float(low[0]), float(high[0])
+        if isinstance(on, InBlock):
+            offer: Offer = InContext(on.context)
+            arm = on.arm
+        else:
+            offer = np.ascontiguousarray(self._memory.row(on)[:, None])
+        _, low, high = self.over(offer, self._memory.offer(offer), level)
+        return float(low[arm]), float(high[arm])
+
+    def _clipped(self, estimates: Floats, low: Floats, high: Floats) -> Ends:
+        return estimates, np.clip(low, *self._ends), np.clip(high, *self._ends)
+
+
+def checked_level(level: object) -> float:
+    """The share of intervals that are to hold."""
+    return real("level", level, above=0, most=1.0 - 1e-12)
+
+
+def _by_noise(seen: Scattered, bound: float, level: float) -> Ends:
+    """Student's quantile times the standard error, and what the penalty may draw the estimate by."""
+    quantiles = {each: student_quantile(level, each) for each in set(seen.freedom.tolist())}
+    times = np.array([quantiles[each] for each in seen.freedom.tolist()])
+    drawn = seen.lean * np.maximum(seen.length, bound)
+    with np.errstate(invalid="ignore"):
+        margins = np.where(seen.freedom > 0.0, times * seen.spread, np.inf) + drawn + seen.shift
+    return seen.estimates, seen.estimates - margins, seen.estimates + margins
+
+
+def _by_odds(chances: Floats, widths: Floats, level: float) -> Ends:
+    """The normal quantile times the standard error of log-odds: within 0 and 1."""
+    times = -NormalDist().inv_cdf((1.0 - level) / 2.0)
+    odds = np.log(chances) - np.log1p(-chances)
+    margins = times * widths / (chances * (1.0 - chances))
+    low, high = (1.0 / (1.0 + np.exp(-(odds + side * margins))) for side in (-1.0, 1.0))
+    return chances, low, high
+
+
+def _bound(policy: Policy) -> float:
+    """The greatest length of theta that a policy allows for; 1, as the defaults have it, if it says none."""
+    bounds = [each.bound for each in traits_of(policy).chain if isinstance(each, Confidence)]
+    return bounds[0] if bounds else DEFAULT.bound

@@ -1,0 +1,200 @@
+"""Decisions that wait for their reward, by their ids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from infex.arrays import Bools, Floats, Integers, fitting, fitting_rows
+from infex.bandit.decision import Decision, Decisions
+from infex.checks import whole
+from infex.errors import DamagedFile, DuplicateId
+from infex.linear import InBlock, Layout, On, Separate
+from infex.linear.estimating import Arrays
+from infex.linear.grounds import NO_PLACE, Grounds
+from infex.linear.offers import GONE
+from infex.policies.choice import MOST_LIKELY
+from infex.records.notes import reason_of
+
+MOST_ARMS = 2**53
+WHOLES = ("t", "arm", "greedy")
+ENDS = ("low", "high")
+SHARES = ("probability", "chance", "law")
+
+
+class Waiting(NamedTuple):
+    """A pending decision, and what its reward is learnt on."""
+
+    decision: Decision
+    on: On
+
+
+@final
+class Pending:
+    """Pending decisions, oldest first."""
+
+    __slots__ = ("_by_id",)
+
+    def __init__(self, by_id: Mapping[str, Waiting] | None = None) -> None:
+        self._by_id = dict(by_id or {})
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def __iter__(self) -> Iterator[Waiting]:
+        return iter(self._by_id.values())
+
+    @property
+    def oldest(self) -> int | None:
+        """The round of the oldest decision; None if there is none."""
+        first = next(iter(self._by_id.values()), None)
+        return None if first is None else first.decision.t
+
+    def refuse(self, key: str) -> None:
+        """Refuses an id that a pending decision has."""
+        if key in self._by_id:
+            raise DuplicateId(f"decision {key!r} waits for its reward already: ids may not come twice")
+
+    def add(self, decision: Decision, on: On) -> None:
+        """One more."""
+        self._by_id[decision.id] = Waiting(decision, on)
+
+    def find(self, key: str) -> Waiting | None:
+        """The one with that id, if it is pending."""
+        return self._by_id.get(key)
+
+    def remove(self, key: str) -> None:
+        """One less."""
+        del self._by_id[key]
+
+    def remove_after(self, t: int) -> None:
+        """Decisions of rounds after t were never taken."""
+        while self._by_id and next(reversed(self._by_id.values())).decision.t > t:
+            self._by_id.popitem()
+
+    def change(self, changed: Callable[[On], On]) -> None:
+        """Brings what rewards are learnt on to other arms or features."""
+        self._by_id = {key: Waiting(each, changed(on)) for key, (each, on) in self._by_id.items()}
+
+    def grounds(self) -> tuple[Grounds, Bools, Floats]:
+        """What all of them are learnt on, which of them explored, and their estimates."""
+        decisions = Decisions(decision for decision, _ in self)
+        return Grounds.of(on for _, on in self), decisions.explored, decisions.estimate
+
+    def arrays(self, prefix: str) -> tuple[dict[str, Any], Arrays]:
+        """All of them: texts as plain data, numbers as arrays whose names begin with `prefix`."""
+        decisions, grounds = Decisions(decision for decision, _ in self), Grounds.of(on for _, on in self)
+        texts = {
+            "ids": decisions.ids,
+            "labels": decisions.labels,
+            "reasons": list(map(str, decisions.reasons)),
+        }
+        columns: Arrays = {
+            name: column for name, column in decisions.columns().items() if isinstance(column, np.ndarray)
+        }
+        columns |= {"place": grounds.place, "row": grounds.row, "rows": grounds.rows}
+        return texts, {f"{prefix} {name}": array for name, array in columns.items()}
+
+    @staticmethod
+    def restored(texts: Mapping[str, Any], arrays: Arrays, prefix: str, layout: Layout, t: int) -> Pending:
+        """Those of a file of t rounds, each checked."""
+        columns = {
+            name.removeprefix(f"{prefix} "): array
+            for name, array in arrays.items()
+            if name.startswith(f"{prefix} ")
+        }
+        ids, labels, reasons = (_texts(texts, name) for name in ("ids", "labels", "reasons"))
+        count = len(ids)
+        if not len(labels) == len(reasons) == count or len(set(ids)) < count:
+            raise DamagedFile("ids, labels and reasons of pending decisions do not fit together")
+        rounds, arm, greedy = (_wholes(name, columns[name], count) for name in WHOLES)
+        if (np.diff(rounds) <= 0).any() or (count and not 1 <= rounds[0] <= rounds[-1] <= t):
+            raise DamagedFile(f"the rounds of pending decisions do not go up from 1 to {t}")
+        explored = columns["explored"]
+        if explored.dtype != np.bool_ or explored.shape != (count,):
+            raise DamagedFile(f"which of {count} decisions explored is {explored.dtype} of {explored.shape}")
+        estimate: Floats = fitting("the estimates of pending decisions", columns["estimate"], (count,))
+        low, high = (_numbers(name, columns[name], count) for name in ENDS)
+        if np.isnan(low).any() or np.isnan(high).any():
+            raise DamagedFile("an end of the interval of a pending decision is no number")
+        shares = [_shares(columns[name], count) for name in SHARES]
+        grounds = _grounds(columns, count, layout)
+        found = {}
+        for place in range(count):
+            probability, chance, law = (share[place] for share in shares)
+            decision = Decision(
+                ids[place], int(rounds[place]), int(arm[place]), labels[place], bool(explored[place]),
+                int(greedy[place]), float(estimate[place]), float(low[place]), float(high[place]),
+                probability, reason_of(reasons[place]), chance, law,
+            )  # fmt: skip
+            found[decision.id] = Waiting(decision, grounds.on(place))
+        return Pending(found)
+
+
+def moved(places: Integers, columns: Floats) -> Callable[[On], On]:
+    """What rewards are learnt on after arms came to new places, `places` being their old ones.
+
+    A fixed arm that is gone is learnt by its features, of the old `columns`; of one with a regression of its
+    own nothing is learnt.
+    """
+    new = {old: place for place, old in enumerate(places.tolist()) if old != GONE}
+
+    def changed(on: On) -> On:
+        if isinstance(on, InBlock):
+            return InBlock(new.get(on.arm, GONE), on.context)
+        if isinstance(on, int):
+            return new[on] if on in new else np.array(columns[:, on])
+        return on
+
+    return changed
+
+
+def _texts(texts: Mapping[str, Any], name: str) -> list[Any]:
+    found = texts[name]
+    if not isinstance(found, list):
+        raise DamagedFile(f"the {name} of pending decisions are no list")
+    for text in found:
+        if name == "labels" and (text is None or isinstance(text, int)):
+            whole("a label", 0 if text is None else text, error=DamagedFile)
+        elif not isinstance(text, str) or (name == "ids" and not text):
+            raise DamagedFile(f"one of the {name} of pending decisions is no text")
+    return found
+
+
+def _wholes(name: str, array: Any, count: int) -> Integers:
+    if array.dtype.kind not in "iu" or array.shape != (count,):
+        raise DamagedFile(f"{name} of {count} pending decisions is {array.dtype} of {array.shape}")
+    if count and not (int(array.min()) >= -1 and int(array.max()) <= MOST_ARMS):
+        raise DamagedFile(f"{name} of a pending decision must be at most {MOST_ARMS}")
+    found: Integers = array.astype(np.int64)
+    return found
+
+
+def _numbers(name: str, array: Any, count: int) -> Floats:
+    if array.dtype != np.float64 or array.shape != (count,):
+        raise DamagedFile(f"{name} of {count} pending decisions is {array.dtype} of {array.shape}")
+    found: Floats = array
+    return found
+
+
+def _shares(array: Any, count: int) -> list[float | None]:
+    shares = _numbers("a chance", array, count)
+    if not (np.isnan(shares) | ((shares >= 0.0) & (shares <= MOST_LIKELY))).all():
+        raise DamagedFile("a chance of a pending decision is not from 0 to 1")
+    return [None if share != share else share for share in shares.tolist()]  # NaN is not known
+
+
+def _grounds(columns: Arrays, count: int, layout: Layout) -> Grounds:
+    apart = isinstance(layout, Separate)
+    dim, arms = (layout.row, layout.arms) if isinstance(layout, Separate) else layout.shape
+    place, row = (_wholes(name, columns[name], count) for name in ("place", "row"))
+    given = columns["rows"]
+    rows = fitting_rows("rows of pending decisions", given, dim) if given.size else np.zeros((0, dim))
+    for name, numbers, most in (("an arm", place, arms), ("a row", row, len(rows))):
+        if count and not int(numbers.max()) < most:
+            raise DamagedFile(f"{name} that a pending decision is learnt on is not there")
+    if ((row < 0) if apart else (place >= 0) == (row >= 0)).any():
+        raise DamagedFile("a pending decision is learnt on both an arm and a row, or on neither")
+    return Grounds(np.maximum(place, NO_PLACE), row, rows, apart)
