@@ -1,5 +1,7 @@
 from enum import IntEnum
 
+import numpy.typing as npt
+
 class Kind(IntEnum):
     GREEDY = ...
     UNIFORM = ...
@@ -43,3 +45,5 @@ class Base:
         second: float = 0.0,
         wrap_random_ties: bool = False,
     ) -> None: ...
+
+def smallest_eigenvalue(gram: npt.ArrayLike) -> tuple[float, float]: ...

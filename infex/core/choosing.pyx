@@ -1,5 +1,7 @@
 """The built-in bases that read one ridge: which arm each plays."""
 
+import numpy as np
+
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.math cimport exp, fabs, hypot, log, log1p, sqrt
 from numpy.random.c_distributions cimport random_bounded_uint64, random_standard_normal
@@ -267,6 +269,18 @@ cdef double least_eigenvalue(double *a, int64_t d, double trace) noexcept nogil:
     for i in range(1, d):
         least = min(least, a[i * d + i])
     return least
+
+
+def smallest_eigenvalue(gram):
+    """The smallest eigenvalue of a symmetric matrix, of which the lower triangle is read; and its trace."""
+    given = np.asarray(gram, dtype=np.float64)
+    if given.ndim != 2 or given.shape[0] != given.shape[1] or not given.size:
+        raise ValueError(f"gram must be a square matrix, got the shape {given.shape}")
+    if not np.isfinite(given).all():
+        raise ValueError("gram must be finite")
+    cdef double[:, ::1] a = np.tril(given) + np.tril(given, -1).T
+    cdef double trace = np.trace(given)
+    return least_eigenvalue(&a[0, 0], a.shape[0], trace), trace
 
 
 cdef void rotate(double *a, int64_t d, int64_t p, int64_t q) noexcept nogil:

@@ -23,6 +23,18 @@ cdef struct SparseRoom:  # for least squares and LASSO of d coefficients
     int64_t *active      # (d,)
 
 
+cdef inline int64_t sparse_size(int64_t d) noexcept nogil:
+    """How many numbers `lay_out` divides."""
+    return 4 * d * d + 5 * d
+
+
+cdef void lay_out(SparseRoom *room, double *memory, int64_t d) noexcept nogil
+cdef void solve_least_squares(const double *gram, const double *moment, int64_t d, double *theta,
+                              SparseRoom *room) noexcept nogil
+cdef void descend(const double *gram, const double *moment, double strength, double *theta, int64_t d,
+                  SparseRoom *room) noexcept nogil
+
+
 cdef class Fit:
     cdef readonly int64_t dim
     cdef readonly double penalty

@@ -257,10 +257,6 @@ def solve_discounted(double[:, :, ::1] sums, double[:, :, ::1] squares, double p
 
 # Least squares and LASSO from sums, without a penalty
 
-cdef inline int64_t sparse_size(int64_t d) noexcept nogil:
-    return 4 * d * d + 5 * d
-
-
 cdef void lay_out(SparseRoom *room, double *memory, int64_t d) noexcept nogil:
     """Divides `sparse_size(d)` numbers."""
     room.factor, room.root, room.inner = memory, memory + d * d, memory + 2 * d * d

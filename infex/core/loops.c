@@ -24,9 +24,7 @@ static inline int reaches(const double *restrict x, double bar) {
     return hit != 0;
 }
 
-static inline double tie_bar(double top) { return isinf(top) ? top : top - TIE * (1.0 + fabs(top)); }
-
-LOOP static double largest(const double *restrict scores, int64_t K) {
+LOOP double largest(const double *restrict scores, int64_t K) {
     double top = scores[0];
     SIMD_MAX(top)
     for (int64_t k = 1; k < K; k++) top = larger(top, scores[k]);

@@ -15,6 +15,9 @@
 
 static inline double larger(double a, double b) { return a > b ? a : b; }
 
+/* The score from which on arms count as tied with the best one, of the score `top`. */
+static inline double tie_bar(double top) { return isinf(top) ? top : top - TIE * (1.0 + fabs(top)); }
+
 /* The width sqrt(w - psi g^2) of an arm within a run; rounding may not go below 0. */
 static inline double width(double square, double along, double psi) {
     return sqrt(larger(square - psi * along * along, 0.0));
@@ -30,6 +33,9 @@ void square_widths(const double *columns, int64_t K, const double *M, int64_t d,
 /* Scores and squared widths after a run; has a squared width fallen below its floor? */
 int close_scores(double *scores, double *squares, const double *along, const double *floors, int64_t K,
                  double phi, double psi);
+
+/* The largest score. */
+double largest(const double *scores, int64_t K);
 
 /* The lowest index among the arms tied for the largest score; -1 if no score is a number. */
 int64_t best(const double *scores, int64_t K);

@@ -10,6 +10,7 @@ import numpy as np
 
 from infex.arrays import Floats, columns_of, products, shown
 from infex.checks import qualified_name, real, set_fields, whole
+from infex.core.drawing import draw_arms, shift_arms
 from infex.environments.fixed_arms import BLOCK, key_of, vector
 from infex.environments.lateness import Late, checked_late
 from infex.environments.moving import Moves
@@ -17,7 +18,6 @@ from infex.environments.offer_sets import OfferSets
 from infex.environments.reward_laws import RewardLaw, Rewards, reward_law
 from infex.environments.truths import Link, MeanFunction, Stretch, Truth, Unrefined
 from infex.errors import InvalidArms, InvalidSetting
-from infex.kernels.drawing import draw_arms, shift_arms
 from infex.streams import stream
 
 Contexts = Callable[[np.random.Generator], Any]

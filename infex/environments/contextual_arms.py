@@ -11,6 +11,7 @@ import numpy as np
 
 from infex.arrays import Floats, columns_of, shown
 from infex.checks import qualified_name, set_fields
+from infex.core.drawing import draw_arms
 from infex.environments.contexts import refuse_contexts
 from infex.environments.fixed_arms import BLOCK, key_of
 from infex.environments.lateness import Late, checked_late
@@ -18,7 +19,6 @@ from infex.environments.offer_sets import OfferSets
 from infex.environments.reward_laws import RewardLaw, Rewards, reward_law
 from infex.environments.truths import Link, Stretch, Unrefined, linked
 from infex.errors import InvalidArms, InvalidSetting
-from infex.kernels.drawing import draw_arms
 from infex.streams import stream
 
 ContextDraw = Callable[[np.random.Generator], Any]

@@ -12,8 +12,8 @@ import numpy as np
 
 from infex.arrays import Floats, Integers, length_of
 from infex.checks import real, whole
+from infex.core.drawing import random_walk
 from infex.errors import InvalidSetting
-from infex.kernels.drawing import walk_on
 
 
 class Path(Protocol):
@@ -136,9 +136,8 @@ class _Walking:
         self._length = length_of(theta)
 
     def rows(self, first: int, last: int) -> tuple[Integers, Floats]:
-        thetas = np.empty((last - first + 1, self._theta.size))
-        self._theta = walk_on(self._theta, self._length, self._size, self._begun, self._rng, thetas)
-        self._begun = True
+        thetas = random_walk(self._theta, self._length, self._size, last - first + 1, self._begun, self._rng)
+        self._theta, self._begun = np.array(thetas[-1]), True
         return np.arange(first, last + 1), thetas
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from infex.arrays import Floats, length_of, products
 from infex.checks import one_of, real, whole
+from infex.core.drawing import draw_arms
 from infex.environments.contexts import ChangingInstance
 from infex.environments.contextual_arms import ContextualInstance
 from infex.environments.fixed_arms import LinearInstance
@@ -24,7 +25,6 @@ from infex.environments.moving import Moves, directed
 from infex.environments.reward_laws import Rewards
 from infex.environments.truths import Link
 from infex.errors import InvalidSetting
-from infex.kernels.drawing import draw_arms
 from infex.streams import stream
 
 SETS = 3  # of recurring arms

@@ -20,8 +20,8 @@ from infex.evaluation.log_arguments import confidence_level, own_part, reward_ra
 from infex.evaluation.log_model import LogModel, model_of, warn_of_misfit
 from infex.evaluation.supporting import MOST_MISSING
 from infex.evaluation.targets import TargetPolicy, targets_of
+from infex.evaluation.ways import dot
 from infex.features.feature_map import unit_of
-from infex.kernels.weighing import power_sums
 from infex.logs import Log, LogFacts
 from infex.logs.log_marks import is_known
 from infex.logs.log_sums import LogSums, played_rows, played_sums, spans
@@ -139,8 +139,8 @@ def _target_sums(target: TargetPolicy, log: Log, design: Design) -> TargetSums:
             known += int(seen.sum())
         taken = ~np.isnan(probability[span]) & log.rewarded[span]
         weight = chances[np.arange(len(chances)), log.arm[span]][taken] / probability[span][taken]
-        w, ww, wr, _, wwrr, _, _ = power_sums(weight, log.reward[span][taken], 0.0, 1.0)
-        weights += (w, ww, wr, wwrr)
+        weighted = weight * log.reward[span][taken]
+        weights += weight.sum(), dot(weight, weight), weighted.sum(), dot(weighted, weighted)
         draws += weight.size
     learnt = target.is_learnt, target.shared, target.marks
     return TargetSums(row, weights, draws, missing, known, *learnt)

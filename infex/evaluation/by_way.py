@@ -86,14 +86,8 @@ def _with_model(
         "bent": ways.bent,
     }
     chosen = made[way](number)
-    taken = None if way == "robust" else _taken(chosen, weight)
+    taken = None if way == "robust" else chosen.changed(weight)
     return Drawn(model, chosen.terms(left), rows, weight, reward, number, taken)
-
-
-def _taken(chosen: ways.Way, weight: Floats) -> Floats:
-    """Weights as a way makes them smaller."""
-    zero = np.zeros(weight.size)
-    return chosen.terms(ways.Weighed(weight, np.ones(weight.size), zero, zero))
 
 
 def frozen_value(work: Groundwork, rounds: TargetRounds) -> float:

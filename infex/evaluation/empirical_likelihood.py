@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from infex.arrays import Floats
 from infex.evaluation.intervals import Bounds
-from infex.kernels.weighing import power_sums
+from infex.evaluation.ways import dot
 
 
 class PowerSums(NamedTuple):
@@ -42,8 +42,17 @@ def sums_of(
     weight: Floats, reward: Floats, most: float = math.inf, rewards: tuple[float, float] = (0.0, 1.0)
 ) -> PowerSums:
     """The five sums; `most` is the greatest weight that laws allow, `rewards` what becomes [0, 1]."""
-    w, ww, wr, wwr, wwrr, low, high = power_sums(weight, reward, rewards[0], rewards[1] - rewards[0])
-    return PowerSums(weight.size, w, ww, wr, wwr, wwrr, min(0.0, low), max(most, high))
+    weighted = weight * ((reward - rewards[0]) / (rewards[1] - rewards[0]))
+    return PowerSums(
+        weight.size,
+        float(weight.sum()),
+        dot(weight, weight),
+        float(weighted.sum()),
+        dot(weight, weighted),
+        dot(weighted, weighted),
+        float(weight.min(initial=0.0)),
+        float(weight.max(initial=most)),
+    )
 
 
 def cressie_read(sums: PowerSums, mean_reward: float) -> float:

@@ -9,12 +9,11 @@ from typing import final
 import numpy as np
 
 from infex.arrays import Floats
+from infex.core.evaluation import add_to_blocks, law_gaps
 from infex.evaluation.designs import Design, design_of, law_in
 from infex.evaluation.log_model import LogModel, frozen_thetas, model_of
 from infex.evaluation.targets import TargetPolicy
 from infex.features.feature_map import unit_of
-from infex.kernels.frozen_fits import sum_blocks
-from infex.kernels.law_gaps import find_gaps
 from infex.logs import Log
 from infex.logs.log_sums import LogSums, PlayedRows, played_rows, played_sums, spans
 from infex.logs.looks import Looks, looks_of
@@ -151,12 +150,10 @@ def rounds_of(target: TargetPolicy, work: Groundwork) -> TargetRounds:
         of_arm[span] = chances[np.arange(len(chances)), log.arm[span]]
         law = law_in(log, design, span)
         if law is not None:
-            limit = max(
-                limit,
-                find_gaps(np.ascontiguousarray(chances), np.ascontiguousarray(law), missing[span], by_arm),
-            )
+            greatest, missing[span] = law_gaps(chances, law, by_arm)
+            limit = max(limit, greatest)
         parts = work.looks.parts(span, chances)
-        sum_blocks(parts, design.of_round[span], blocks)
+        add_to_blocks(parts, design.of_round[span], blocks)
         left_out = design.of_round[span] < 0
         total += parts[left_out].sum(axis=0) if left_out.any() else 0.0
     has_laws, blocks, total = log.laws is not None, work.looks.whole(blocks), work.looks.whole(total)

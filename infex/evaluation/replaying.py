@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -13,9 +13,8 @@ from infex.bandit import Bandit
 from infex.checks import real, whole
 from infex.errors import InvalidSetting, NoSupport, OutOfReach
 from infex.evaluation.drawn_events import DrawnEvents, drawn_events
-from infex.evaluation.retracing_logs import RetracedSteps, retraced
 from infex.evaluation.warm_bandit import new_bandit
-from infex.features import FeatureMap
+from infex.features import Encoded, FeatureMap
 from infex.linear.estimating import Estimator
 from infex.logs import Log
 from infex.policies.traits import Policy
@@ -189,7 +188,7 @@ def _some(events: DrawnEvents, places: Integers) -> DrawnEvents:
 
 def _run(
     log: Log, policy: Policy, events: DrawnEvents, rounds: int, seed: int, settings: dict[str, Any]
-) -> tuple[Bandit, RetracedSteps]:
+) -> tuple[Bandit, AcceptedRows]:
     """One learner on some events: copies of what was given."""
     own, estimator = own_copies(policy=policy, estimator=settings["estimator"])
     bandit = new_bandit(log, own, seed=seed, **settings | {"estimator": estimator})
@@ -197,11 +196,56 @@ def _run(
     if (events.probability > events.chance).any():
         drawn = stream(seed, "replayed").random(events.rows.size)
         usable = drawn * events.probability < events.chance
-    return bandit, retraced(bandit, log, events.rows, usable, rounds)
+    return bandit, _accept(bandit, log, events.rows[usable], rounds)
+
+
+class AcceptedRows(NamedTuple):
+    """The rows of a log that a bandit agreed with, and which of its rounds explored."""
+
+    rows: Integers
+    explored: Bools
+
+
+def _accept(bandit: Bandit, log: Log, rows: Integers, rounds: int) -> AcceptedRows:
+    """Goes through rows of a log until so many rounds were played, or the rows end.
+
+    In each the bandit decides; if it plays the arm that was played, it is told the reward. Else nothing
+    changes, so that among fixed arms one decision stands until a row agrees.
+    """
+    accepted: list[int] = []
+    explored: list[bool] = []
+    decided = None
+    for row in rows.tolist():
+        if len(accepted) == rounds:
+            break
+        request, arm = _request(log, row)
+        if request or decided is None:
+            decided = bandit.decide(**request)
+        if arm == decided.decision.arm:
+            bandit.tell(bandit.enter(decided), float(log.reward[row]))
+            accepted.append(row)
+            explored.append(decided.decision.explored)
+            decided = None
+    return AcceptedRows(np.array(accepted, dtype=np.int64), np.array(explored, dtype=bool))
+
+
+def _request(log: Log, row: int) -> tuple[dict[str, Any], int]:
+    """What a bandit is asked in a row of a log, nothing if arms are fixed; and which of them was played."""
+    arm = int(log.arm[row])
+    if log.context is not None and log.offers is None and log.arms is None:
+        return {"context": Encoded(log.context[row]) if log.facts.encoded else log.context[row]}, arm
+    if log.offers is None and log.offered is None:
+        return {}, arm
+    arms = log.arms if log.offers is None else log.offers[row]
+    assert arms is not None
+    if log.offered is None:
+        return {"arms": arms}, arm
+    on = log.offered[row]
+    return {"arms": arms[on]}, int(np.count_nonzero(on[:arm]))
 
 
 def _joined(
-    policy: Policy, found: Reach, rounds: int, log: Log, runs: list[tuple[Bandit, RetracedSteps]]
+    policy: Policy, found: Reach, rounds: int, log: Log, runs: list[tuple[Bandit, AcceptedRows]]
 ) -> ReplayedRun:
     """The first learner's course, and the means of all whose parts were long enough."""
     bandit, steps = runs[0]

@@ -11,7 +11,7 @@ import numpy as np
 from infex.arrays import Floats, Integers
 from infex.evaluation.groundwork import TargetRounds
 from infex.evaluation.intervals import Bounds
-from infex.kernels.weighing import deviations
+from infex.evaluation.ways import dot
 
 ALIKE_WITHIN = 1e-14
 MODEL_IS_OFF = ("correction", "beyond")  # kinds of findings
@@ -140,9 +140,10 @@ def spread_of(values: Floats, groups: Integers | None = None) -> tuple[float, in
     if size < 2:
         return math.nan, size
     mean = float(values.mean())
-    square, most, largest = deviations(np.ascontiguousarray(values), mean)
+    apart = values - mean
+    square, most, largest = dot(apart, apart), float(np.abs(apart).max()), float(np.abs(values).max())
     alike = square < math.inf and most <= ALIKE_WITHIN * largest  # all are the same, but for rounding
     if groups is None:
         return (0.0 if alike else math.sqrt(square) / size), size
-    apart = np.bincount(groups, weights=np.zeros(size) if alike else values - mean)
-    return math.sqrt(float(apart @ apart)) / size, apart.size
+    sums = np.bincount(groups, weights=np.zeros(size) if alike else apart)
+    return math.sqrt(float(sums @ sums)) / size, sums.size

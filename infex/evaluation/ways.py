@@ -10,16 +10,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import Literal, NamedTuple, final
 
 import numpy as np
 
 from infex.arrays import Floats, Integers
 from infex.checks import real
 from infex.errors import NoSupport
-from infex.kernels import weighing
 
 SLOPE_FACTOR = math.sqrt(6.0) - 1.0
+Change = Literal["none", "clip", "switch", "shrink", "bend"]
 GRID = (1000.0, 100.0, 10.0, 1.0, 0.1)  # settings that `tuned` chooses from
 
 
@@ -42,7 +42,7 @@ class Estimate(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One estimator. `bends` is how weights are made smaller, by `setting`; `ratio` divides by their mean.
+    """One estimator. `change` makes weights smaller, by `setting`; `ratio` divides by their mean.
 
     >>> import numpy as np
     >>> zero = np.zeros(2)
@@ -51,21 +51,39 @@ class Way:
     (1.0, 1.0)
     """
 
-    bends: int = weighing.AS_IT_IS
+    change: Change = "none"
     setting: float = math.inf
     ratio: bool = False
 
     def __post_init__(self) -> None:
         if self.setting != math.inf:
-            most = 1.0 if self.bends == weighing.BENT else None
+            most = 1.0 if self.change == "bend" else None
             object.__setattr__(self, "setting", real("setting", self.setting, least=0, most=most))
 
     def terms(self, rounds: Weighed) -> Floats:
         """What each round adds: their mean is the estimate."""
-        out = np.empty(rounds.weight.size)
         scale = _mean_weight(rounds) if self.ratio else 1.0
-        weighing.fill_terms(self.bends, self.setting, scale, *rounds, out)
-        return out
+        terms = self.changed(rounds.weight) * (rounds.reward - rounds.at)
+        terms /= scale
+        terms += rounds.direct
+        return terms
+
+    def changed(self, weight: Floats) -> Floats:
+        """The weights that rounds have in the estimate."""
+        setting = self.setting
+        if self.change == "clip":
+            return np.minimum(weight, setting)
+        if self.change == "switch":
+            return np.where(weight <= setting, weight, 0.0)
+        if self.change == "shrink" and setting == 0.0:
+            return np.zeros(weight.size)
+        if self.change == "shrink" and setting < math.inf:
+            return setting * weight / (weight * weight + setting)
+        if self.change == "bend" and 0.0 < setting < math.inf:
+            return np.divide(
+                weight, 1.0 - setting + setting * weight, out=np.zeros(weight.size), where=weight > 0.0
+            )
+        return weight
 
     def estimate(self, rounds: Weighed) -> Estimate:
         """The estimate and its standard error: of a mean, or of a ratio by the delta method."""
@@ -73,11 +91,19 @@ class Way:
             raise NoSupport("there is no round that the log has drawn with a known chance and a reward")
         n = rounds.weight.size
         if self.ratio:
-            _mean_weight(rounds)
-            value, spread, _, _ = weighing.spread_of_ratio(*rounds)
+            mean, missed = _mean_weight(rounds), rounds.reward - rounds.at
+            direct, ratio = float(rounds.direct.mean()), dot(rounds.weight, missed) / n / mean
+            value, apart = direct + ratio, rounds.direct - direct + rounds.weight * (missed - ratio) / mean
         else:
-            value, spread = weighing.spread_of_terms(self.bends, self.setting, *rounds)
-        return Estimate(value, math.sqrt(spread / n / n) if n > 1 else math.nan)
+            terms = self.terms(rounds)
+            value = float(terms.mean())
+            apart = terms - value
+        return Estimate(value, math.sqrt(dot(apart, apart) / n / n) if n > 1 else math.nan)
+
+
+def dot(a: Floats, b: Floats) -> float:
+    """The sum of a_i b_i, infinite where that overflows; BLAS would start threads."""
+    return float(np.einsum("i,i->", a, b))
 
 
 def _mean_weight(rounds: Weighed) -> float:
@@ -93,22 +119,22 @@ RATIO = Way(ratio=True)
 
 def clipped(most: float) -> Way:
     """Weights of at most so much."""
-    return Way(weighing.CLIPPED, most)
+    return Way("clip", most)
 
 
 def switch(most: float) -> Way:
     """Weights up to so much; where they are larger, the model alone (Wang et al., 2017)."""
-    return Way(weighing.CUT_OFF, most)
+    return Way("switch", most)
 
 
 def shrunk(setting: float) -> Way:
     """s w/(w^2 + s): the plain weights for s = inf, the model alone for s = 0 (Su et al., 2020)."""
-    return Way(weighing.SHRUNK, setting)
+    return Way("shrink", setting)
 
 
 def bent(setting: float) -> Way:
     """w/(1 - s + s w), s from 0 to 1: plain weights for s = 0, none for s = 1 (Metelli et al., 2021)."""
-    return Way(weighing.BENT, setting)
+    return Way("bend", setting)
 
 
 def weighed(
@@ -119,13 +145,12 @@ def weighed(
     fitted: Floats | None = None,
 ) -> Weighed:
     """Weights and model values of rounds; `chances` (n, K) are the target's, `fitted` (n, K) the model's."""
-    n = arm.size
+    each = np.arange(arm.size)
+    weight = chances[each, arm] / probability
     if fitted is None:
-        zero = np.zeros(n)
-        return Weighed(chances[np.arange(n), arm] / probability, reward, zero, zero)
-    rounds = Weighed(np.empty(n), reward, np.empty(n), np.empty(n))
-    weighing.weigh_rounds(arm, probability, chances, fitted, rounds.weight, rounds.direct, rounds.at)
-    return rounds
+        zero = np.zeros(arm.size)
+        return Weighed(weight, reward, zero, zero)
+    return Weighed(weight, reward, np.einsum("nk,nk->n", chances, fitted), fitted[each, arm])
 
 
 def without_model(rounds: Weighed) -> Weighed:
@@ -136,7 +161,7 @@ def without_model(rounds: Weighed) -> Weighed:
 
 def effective(weight: Floats) -> float:
     """How many rounds of equal weight would say as much: (sum w)^2/sum w^2."""
-    squares = float(np.einsum("i,i->", weight, weight))  # BLAS would wake threads
+    squares = dot(weight, weight)
     return float(weight.sum()) ** 2 / squares if squares > 0.0 else 0.0
 
 

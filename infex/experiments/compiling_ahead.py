@@ -13,8 +13,6 @@ from infex.environments.named import Nature
 from infex.linear.estimating import Estimator
 from infex.policies import UCB1, Infex, LinUCB, Policy, guarded
 from infex.schedules import every
-from infex.simulation.lasso_plays import compile_sparse
-from infex.simulation.ols_runs import compile_forced
 from infex.simulation.opened import compile_open
 from infex.simulation.playing import play
 
@@ -62,8 +60,6 @@ SIMULATIONS: dict[str, Step] = {
     "problems of every kind": compile_open,
     "plain arms, notes and controls": _stateful,
     "estimators": _estimators,
-    "OLSBandit": compile_forced,
-    "the LASSO bandits": compile_sparse,
 }
 COMPILED_AHEAD: dict[str, Mapping[str, Step]] = {"simulations": SIMULATIONS, "decisions": REHEARSALS}
 """What is compiled for each use, by name."""

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from infex.arrays import Floats
+from infex.core.choosing import smallest_eigenvalue
 from infex.core.estimators import lasso, least_squares
-from infex.kernels.eigenvalues import least_eigenvalue
 
 
 class Moments(NamedTuple):
@@ -42,4 +42,4 @@ class Moments(NamedTuple):
 
     def least_eigenvalue(self) -> tuple[float, float]:
         """The smallest eigenvalue of sum x x', and the trace."""
-        return least_eigenvalue(self.gram)
+        return smallest_eigenvalue(self.gram)

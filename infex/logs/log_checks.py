@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from infex.arrays import Bools, Floats, Integers, own_copy
 from infex.checks import whole
+from infex.core.evaluation import LawFault, law_faults
 from infex.errors import InvalidLog
-from infex.kernels.law_gaps import NO_CHANCE, NOT_ONE, SOUND, find_law_faults
 
 ROUNDS_NAMED = 3
 LARGEST_NUMBER = 1e100  # whose square is a number too
@@ -156,12 +156,11 @@ def _greedily(log: Columns, name: str) -> Bools | bool:
 
 
 def _check_laws(laws: Floats, offered: Bools | None, rounds: Integers) -> None:
-    faults = np.empty(len(laws), dtype=np.int64)
-    find_law_faults(np.ascontiguousarray(laws), LAW_ROUNDING, faults)
-    refuse("laws", faults == NO_CHANCE, rounds, "must lie in [0, 1]")
-    refuse("laws", faults == NOT_ONE, rounds, "must add up to 1")
+    faults = law_faults(laws, LAW_ROUNDING)
+    refuse("laws", faults == LawFault.OUTSIDE, rounds, "must lie in [0, 1]")
+    refuse("laws", faults == LawFault.NOT_ONE, rounds, "must add up to 1")
     if offered is not None:
-        hidden = (faults == SOUND) & ((laws > 0.0) & ~offered).any(axis=1)
+        hidden = (faults == LawFault.SOUND) & ((laws > 0.0) & ~offered).any(axis=1)
         refuse("laws", hidden, rounds, "must be 0 of arms not on offer")
 
 

@@ -8,9 +8,9 @@ from typing import final
 import numpy as np
 
 from infex.arrays import Floats, Integers
+from infex.core.evaluation import mean_features
 from infex.features import Disjoint, Encoded, FeatureMap, Interactions
 from infex.features.many_contexts import vectors_of
-from infex.kernels.frozen_fits import mix_offers
 from infex.logs.log import Log
 
 Span = slice
@@ -79,10 +79,7 @@ class InEveryRound(Looks):
         return found
 
     def mixed(self, span: Span, chances: Floats) -> Floats:
-        rows = self.offers[span]
-        out = np.empty((len(rows), self.dim))
-        mix_offers(rows, chances, out)
-        return out
+        return mean_features(self.offers[span], chances)
 
 
 @final

@@ -7,10 +7,10 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import one_of, real
-from infex.kernels.sparse_runs import fading_strength
+from infex.core.forced import fading_strength
 from infex.linear import Evidence
 from infex.policies.choice import Choice, Reason
-from infex.policies.form import LassoForm
+from infex.policies.form import ForcedForm
 from infex.policies.ties import TIES, Ties, picked, share
 
 
@@ -36,9 +36,9 @@ class AgnosticLassoBandit:
         object.__setattr__(self, "strength", real("strength", self.strength, least=0))
         one_of("ties", self.ties, TIES)
 
-    def compiled(self) -> LassoForm:
+    def compiled(self) -> ForcedForm:
         """LASSO in every round, in a loop of its own."""
-        return LassoForm(False, later=self.strength, of_n=4.0, of_d=2.0, random_ties=self.ties == "random")
+        return ForcedForm(False, later=self.strength, of_n=4.0, of_d=2.0, random_ties=self.ties == "random")
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The best arm of the estimate."""

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from infex.arrays import Floats
-from infex.kernels.forced_runs import keep_from
+from infex.core.forced import least_estimate
 from infex.linear import Evidence
 from infex.policies.choice import Choice, Reason, explored
 from infex.policies.ties import best
@@ -73,5 +73,5 @@ class Forced:
 
     def _best(self, evidence: Evidence) -> int:
         forced, scores = self.estimates(evidence)
-        kept = forced >= keep_from(float(np.max(forced)), self.keep)
+        kept = forced >= least_estimate(float(np.max(forced)), self.keep)
         return best(np.where(kept, scores, -math.inf))

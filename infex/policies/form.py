@@ -90,22 +90,14 @@ def wrapped(base: Policy, wrap: Wrap) -> Form | None:
 
 
 class ForcedForm(NamedTuple):
-    """Forced sampling by least squares, which has a loop of its own: the rule, its scale, what is kept."""
+    """Forced sampling or a LASSO bandit, which has a loop of its own (`infex.core.forced`).
 
-    rule: str
-    scale: float | None
-    keep: float
-
-
-class LassoForm(NamedTuple):
-    """A LASSO bandit, which has a loop of its own: with rounds that are `forced`, or without.
-
-    Forced rounds come in blocks of `q`, 2 d if it is None; their estimate, of strength `first`, keeps arms
-    within `keep`/2 of its best. That from n rewards has the strength later sqrt((of_n log n + of_d log d)/n).
+    `forces`: are there forced rounds? Their estimate, by LASSO of strength `first`, keeps arms within
+    `keep`/2 of its best. That from n rewards has the strength later sqrt((of_n log n + of_d log d)/n). A
+    strength of 0 is least squares.
     """
 
-    forced: bool
-    q: int | None = None
+    forces: bool
     keep: float = 0.0
     first: float = 0.0
     later: float = 0.0
@@ -114,7 +106,7 @@ class LassoForm(NamedTuple):
     random_ties: bool = False
 
 
-def form_of(policy: Policy) -> Form | ForcedForm | LassoForm | None:
+def form_of(policy: Policy) -> Form | ForcedForm | None:
     """How compiled loops play a policy, if they can: what its `compiled` says.
 
     A subclass may decide otherwise than the class whose `compiled` it inherits, so it must have its own.
@@ -122,5 +114,5 @@ def form_of(policy: Policy) -> Form | ForcedForm | LassoForm | None:
     tells = hook(policy, "compiled")
     if tells is None or "compiled" not in vars(type(policy)):
         return None
-    form: Form | ForcedForm | LassoForm | None = tells()
+    form: Form | ForcedForm | None = tells()
     return form

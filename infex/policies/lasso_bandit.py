@@ -5,11 +5,11 @@ from typing import ClassVar, final
 
 from infex.arrays import Floats
 from infex.checks import real, whole
-from infex.kernels.sparse_runs import fading_strength
+from infex.core.forced import fading_strength
 from infex.linear import Evidence
 from infex.policies.choice import Reason
 from infex.policies.forced_sampling import Forced, is_forced
-from infex.policies.form import LassoForm
+from infex.policies.form import ForcedForm
 
 
 @final
@@ -40,9 +40,9 @@ class LassoBandit(Forced):
         for name, value in (("keep", self.keep), ("first", self.first), ("later", self.later)):
             object.__setattr__(self, name, real(name, value, least=0))
 
-    def compiled(self) -> LassoForm:
+    def compiled(self) -> ForcedForm:
         """Forced sampling by LASSO, in a loop of its own."""
-        return LassoForm(True, self.q, self.keep, self.first, self.later, 1.0, 1.0)
+        return ForcedForm(True, self.keep, self.first, self.later)
 
     def is_forced(self, t: int, dim: int) -> bool:
         """Is round t forced?"""

@@ -66,7 +66,7 @@ class OLSBandit(Forced):
 
     def compiled(self) -> ForcedForm:
         """Forced sampling, in a loop of its own."""
-        return ForcedForm(self.rule, self.scale, self.keep)
+        return ForcedForm(True, self.keep)
 
     def scale_for(self, dim: int) -> float:
         """The scale, if none is named by the dimension."""

@@ -18,17 +18,15 @@ from infex.linear import Memory, RidgeStatistics
 from infex.linear.block_ridge import BlockRidge
 from infex.linear.estimating import Estimator, checked_estimator
 from infex.linear.foresight import PendingWay, narrows
-from infex.policies import OLSBandit
 from infex.policies.confidence import warn_of_large
-from infex.policies.form import ForcedForm, LassoForm
+from infex.policies.form import ForcedForm
 from infex.policies.settling import settled
 from infex.policies.traits import Policy, checked, informed, traits_of
 from infex.simulation.batch import CHUNK, play_batch
 from infex.simulation.contextual_plays import play_contextual
 from infex.simulation.course import course_of
-from infex.simulation.lasso_plays import play_sparse
+from infex.simulation.forced import play_forced
 from infex.simulation.ledger import Ledger
-from infex.simulation.ols_runs import play_forced
 from infex.simulation.opened import play_open
 from infex.simulation.remembered import asks_for_problem, form_of, stream_name
 from infex.simulation.run import Run
@@ -137,10 +135,8 @@ def _play(
         assert course is not None
         return play_batch([(instance, seed)], terms, course, learnt.snapshot())[0]
     form = form_of(policy) if estimator is None else None
-    if isinstance(form, ForcedForm) and isinstance(policy, OLSBandit):
-        return play_forced(instance, seed, terms, policy)
-    if isinstance(form, LassoForm):
-        return play_sparse(instance, seed, terms, form)
+    if isinstance(form, ForcedForm):
+        return play_forced(instance, seed, terms, form)
     if course is not None:
         play_some = play_batch if course.is_hot else play_stateful
         return play_some([(instance, seed)], terms, course)[0]

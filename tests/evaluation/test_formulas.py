@@ -273,3 +273,35 @@ def test_values_that_are_no_numbers_have_no_error(odd: float, groups: Any) -> No
     with np.errstate(invalid="ignore", over="ignore"):
         error, _ = spread_of(np.array([odd, 1.0, 2.0]), groups)
     assert not math.isfinite(error)
+
+
+CHANGES = {
+    ways.WEIGHTS: lambda w: w,
+    ways.clipped(1.2): lambda w: min(w, 1.2),
+    ways.switch(1.2): lambda w: w if w <= 1.2 else 0.0,
+    ways.shrunk(2.0): lambda w: 2.0 * w / (w**2 + 2.0),
+    ways.shrunk(0.0): lambda w: 0.0,
+    ways.bent(0.3): lambda w: w / (0.7 + 0.3 * w),
+    ways.bent(1.0): lambda w: float(w > 0.0),
+    ways.bent(0.0): lambda w: w,
+}
+
+
+@pytest.mark.parametrize("way", CHANGES)
+def test_terms_of_each_way_and_their_spread(way: ways.Way) -> None:
+    rng = np.random.default_rng(7)
+    weight = rng.exponential(size=90) * (rng.random(90) < 0.8)
+    rounds = ways.Weighed(weight, *rng.normal(size=(3, 90)))
+    terms = [
+        d + CHANGES[way](w) * (r - q) for w, r, d, q in zip(*map(np.ndarray.tolist, rounds), strict=True)
+    ]
+    assert way.terms(rounds) == pytest.approx(terms, abs=1e-13)
+    assert way.estimate(rounds) == pytest.approx((np.mean(terms), np.std(terms) / math.sqrt(90)), abs=1e-12)
+
+
+def test_the_spread_of_large_terms_loses_no_digits() -> None:
+    rng = np.random.default_rng(8)
+    near = ways.Weighed(rng.exponential(size=300), *rng.normal(size=(3, 300)))
+    far = near._replace(direct=near.direct + 1e6)
+    for way in (ways.WEIGHTS, ways.RATIO):
+        assert way.estimate(far).error == pytest.approx(way.estimate(near).error, rel=1e-7)

@@ -36,7 +36,7 @@ from infex.policies.forced_sampling import is_forced
 from infex.policies.settling import settled
 from infex.records import catalog, registry
 from infex.records.stream_names import stream_name
-from infex.simulation.ols_runs import forced_rounds
+from infex.simulation.forced import forced_rounds
 from infex.testing.reference import Pull, slow_forced, slow_lasso, slow_least_squares
 from tests.alike import unnamed
 
@@ -80,7 +80,8 @@ def test_least_squares_and_lasso_are_those_of_the_list_of_pulls(
 def test_forced_rounds_are_those_of_the_definition(rule: Any, scale: float) -> None:
     slow = slow_forced(rule, scale, 2000)
     assert {t for t in range(1, 2001) if is_forced(rule, scale, t)} == {t for t in slow if t <= 2000}
-    np.testing.assert_array_equal(forced_rounds(rule, scale, 500, 600), [t in slow for t in range(500, 601)])
+    policy = OLSBandit(rule=rule, scale=scale)
+    assert forced_rounds(policy, 3, 500, 600).tolist() == [t for t in range(500, 601) if t in slow]
 
 
 def test_the_preset_of_the_paper_forces_most_rounds_and_knows_the_gap() -> None:

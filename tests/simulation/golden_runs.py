@@ -1,4 +1,4 @@
-"""Sixty runs of every kind, and what each came to: which arms, and which numbers.
+"""Runs of every kind, and what each came to: which arms, and which numbers.
 
 `python -m tests.simulation.golden_runs` writes `tests/golden/runs.json` anew. Arms that change are another
 behaviour, and numbers that change alone are another rounding: say which in the commit.
@@ -44,10 +44,23 @@ PLAIN: dict[str, Any] = {
     "OLS bandit": infex.OLSBandit(),
     "LASSO bandit": infex.LassoBandit(),
 }
+FORCED: dict[str, Any] = {
+    "OLS bandit, blocks": infex.OLSBandit(rule="blocks", scale=4, keep=0.1),
+    "OLS bandit, few": infex.OLSBandit(scale=2.5, keep=0.0),
+    "OLS bandit, preset": infex.OLSBandit(preset="paper"),
+    "LASSO bandit, blocks": infex.LassoBandit(q=5, keep=0.2, first=0.01, later=0.02),
+    "LASSO bandit, least squares": infex.LassoBandit(first=0.0, later=0.0),
+    "agnostic LASSO bandit": infex.AgnosticLassoBandit(),
+    "agnostic LASSO bandit, random ties": infex.AgnosticLassoBandit(strength=0.6, ties="random"),
+}
 PROBLEMS: dict[str, Any] = {
     "fixed arms": e.gaussian(dim=5, arms=20, seed=1),
     "drawn arms": e.changing(dim=4, arms=8, seed=2),
     "late rewards": e.gaussian(dim=4, arms=12, seed=3, late=e.late(mean=4, lost=0.1), rewards="gaussian"),
+}
+SPARSE: dict[str, Any] = {
+    "sparse": e.sparse(dim=8, arms=15, seed=6),
+    "sparse, noisy": e.sparse(dim=8, arms=15, seed=6, rewards="gaussian", noise=0.3),
 }
 ESTIMATORS: dict[str, Any] = {
     "discounted": estimators.Discounted(rate=0.95),
@@ -67,6 +80,11 @@ def cases() -> dict[str, tuple[Any, Any, Any]]:
         for name in POLICIES
     }
     found |= {f"fixed arms: {name}": (PROBLEMS["fixed arms"], policy, None) for name, policy in PLAIN.items()}
+    found |= {
+        f"{problem}: {name}": (SPARSE[problem], policy, None)
+        for problem in SPARSE
+        for name, policy in FORCED.items()
+    }
     found |= {
         f"contexts: {name}": (CONTEXTS, POLICIES[name], None) for name in ("LinUCB", "LinTS", "every(5)")
     }

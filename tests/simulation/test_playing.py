@@ -38,7 +38,7 @@ from infex.kernels.compiling import plain_python
 from infex.policies.settling import settled
 from infex.policies.traits import traits_of
 from infex.records.stream_names import stream_name
-from infex.simulation import Run, batch, general, ols_runs, opened, play, playing
+from infex.simulation import Run, batch, forced, general, opened, play, playing
 from infex.streams import stream
 from infex.testing import odd_boards, slow_play
 from infex.testing import play as play_in_python
@@ -208,7 +208,7 @@ def test_a_run_adds_up() -> None:
     [
         (batch, LinUCB(), gaussian(dim=2, arms=3, seed=1)),
         (playing, Plain(LinUCB()), gaussian(dim=2, arms=3, seed=1)),
-        (ols_runs, OLSBandit(), gaussian(dim=2, arms=3, seed=1)),
+        (forced, OLSBandit(), gaussian(dim=2, arms=3, seed=1)),
         (general, LinUCB(), ChangingInstance(theta=[0.5, 0.1], arms=3)),
         (opened, Plain(LinUCB()), ChangingInstance(theta=[0.5, 0.1], arms=3)),
     ],

@@ -1,0 +1,9 @@
+import numpy as np
+
+from infex.arrays import Floats
+
+def draw_arms(block: Floats, count: int, rng: np.random.Generator) -> None: ...
+def shift_arms(block: Floats, count: int, theta: Floats, limit: float) -> None: ...
+def random_walk(
+    theta: Floats, length: float, size: float, rows: int, started: bool, rng: np.random.Generator
+) -> Floats: ...
