@@ -15,7 +15,6 @@ from infex.bandit.batch_columns import greedy_decisions
 from infex.bandit.decision import Decision
 from infex.bandit.decisions import Decisions, overwritten
 from infex.bandit.foreseeing import await_reward, foresee
-from infex.bandit.optimistic_rounds import ask_optimistically
 from infex.bandit.pending_block import Block
 from infex.bandit.questions import Greedily, Questions, questions_of
 from infex.bandit.quiet_rounds import QuietRounds, is_known
@@ -48,8 +47,7 @@ def ask_many(
         if bandit._notebook is not None:
             decisions = _noting(bandit, bandit._notebook, questions, keys)
         elif is_known(bandit._player):
-            decisions = ask_optimistically(bandit, questions, keys)
-            decisions = _at_once(bandit, questions, keys) if decisions is None else decisions
+            decisions = _at_once(bandit, questions, keys)
         if decisions is None:
             decisions = _one_by_one(bandit, questions, keys)
     except BaseException:

@@ -86,7 +86,7 @@ def ask_quickly(bandit: Bandit, own_id: str | None, asked: Asked) -> Decision | 
     if asked.offered is not None or asked.explore is not True:
         seen = _seen_among(bandit, t, within, asked.offered, asked.explore)
     else:
-        seen = None if within is None else player.glance_in(t, within)
+        seen = None
     if seen is None or seen[1][0] < 0 or (within is None and context is not None):
         return None
     decision = taken_quickly(account, shortcut, key_for(bandit, own_id, t), t, seen, arms.labels)

@@ -19,7 +19,7 @@ from infex.features.feature_map import ContextMap
 from infex.features.table_encoding import Categories, Numbers
 from infex.linear import Memory
 from infex.linear.estimating import in_unit
-from infex.linear.hybrid_widening import HybridWidening
+from infex.linear.hybrid import HybridWidening
 from infex.linear.widening import Widening
 from infex.policies.rarely_switching import Switched
 

@@ -13,10 +13,10 @@ from infex.bandit.lineage import brought, sums_of
 from infex.checks import told
 from infex.errors import CannotMerge
 from infex.linear import RidgeStatistics, Separate
-from infex.linear.block_ridge import BlockRidge
 from infex.linear.estimating import Estimator
-from infex.linear.hybrid_ridge import HybridRidge
+from infex.linear.hybrid import HybridRidge
 from infex.linear.memory import Growths
+from infex.linear.ridge_bank import BlockRidge
 
 if TYPE_CHECKING:
     from infex.bandit.bandit import Bandit

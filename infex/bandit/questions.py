@@ -15,15 +15,13 @@ from infex.bandit.given_columns import plain_rows
 from infex.bandit.row_rules import RowRules, row_rules
 from infex.checks import whole
 from infex.errors import InvalidArms, InvalidContext, InvalidSetting
-from infex.features import ContextTable, Disjoint, Encoded, EncodedMany, Hybrid, Interactions, Shortened
+from infex.features import ContextTable, Disjoint, EncodedMany, Interactions, Shortened
 from infex.features.many_contexts import contexts_of, vectors_of
 from infex.features.named_values import one_by_one
-from infex.kernels.given_arms import best_in_blocks, greedy_among, greedy_joined, widths_in_blocks
+from infex.kernels.given_arms import greedy_among, greedy_joined
 from infex.kernels.offered_arms import best_of_offers
-from infex.linear import InContext, RidgeStatistics
-from infex.linear.block_ridge import BlockRidge
-from infex.linear.grounds import Grounds, order_of_arms
-from infex.linear.hybrid_ridge import HybridRidge
+from infex.linear import RidgeStatistics
+from infex.linear.grounds import Grounds
 
 if TYPE_CHECKING:
     from infex.bandit.bandit import Bandit
@@ -191,11 +189,8 @@ class InContexts:
             return within_products(ridge, features, inside, self._rules.masks)
         if inside is None and isinstance(bandit._arms, Mapped) and bandit._arms.encoder is not None:
             return None  # a user's encoder reads one by one
-        if isinstance(features, Hybrid):
-            contexts = self._contexts if inside is None else [Encoded(row) for row in inside]
-            return None if len(self._rules.masks) else within_hybrid(ridge, features, contexts)
         if not isinstance(bandit._arms.layout, np.ndarray):
-            return None if inside is None else within_blocks(ridge, inside, self._rules.masks)
+            return None
         chunks = [
             range(first, min(first + SETS_AT_ONCE, len(self))) for first in range(0, len(self), SETS_AT_ONCE)
         ]
@@ -244,33 +239,6 @@ def within_products(ridge: object, features: Interactions, inside: Floats, masks
         return None
     rows = (own[arms][:, :, None] * inside[:, None, :]).reshape(count, features.dim)
     return Greedily(arms, means, widths, Grounds.on_rows(rows))
-
-
-def within_blocks(ridge: object, inside: Floats, masks: Bools) -> Greedily | None:
-    """The greedy answers in contexts, (n, c), where each arm has a regression of its own."""
-    if type(ridge) is not BlockRidge:
-        return None
-    count = len(inside)
-    arms, means, widths = np.empty(count, dtype=np.int64), np.empty(count), np.empty(count)
-    if not best_in_blocks(ridge.solved, inside, np.arange(count), masks, arms, means):
-        return None
-    widths_in_blocks(ridge.solved, inside, order_of_arms(arms, ridge.layout.arms), arms, widths)
-    return Greedily(arms, means, widths, Grounds.in_blocks(arms, inside))
-
-
-def within_hybrid(ridge: object, features: Hybrid, contexts: Sequence[object]) -> Greedily | None:
-    """The greedy answers in contexts where arms have a regression each and share one."""
-    if type(ridge) is not HybridRidge:
-        return None
-    count, row = len(contexts), ridge.layout.row
-    arms, figures, rows = np.empty(count, dtype=np.int64), np.empty((2, count)), np.empty((count, row))
-    for place, context in enumerate(contexts):
-        offer = InContext(*features.within(context))
-        arm, _, mean, _, width = ridge.glance(offer, ONE_WIDTH, False)
-        if arm < 0:
-            return None
-        arms[place], figures[:, place], rows[place] = arm, (mean, width), offer.row(arm)
-    return Greedily(arms, figures[0], figures[1], Grounds.in_blocks(arms, rows))
 
 
 def questions_of(

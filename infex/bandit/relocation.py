@@ -14,7 +14,7 @@ import numpy as np
 from infex.arrays import Floats, Integers
 from infex.bandit.arms import Fixed, Mapped
 from infex.linear import InBlock, On
-from infex.linear.hybrid_widening import HybridWidening
+from infex.linear.hybrid import HybridWidening
 from infex.linear.offers import GONE
 from infex.linear.widening import Widening
 

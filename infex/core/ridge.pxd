@@ -98,21 +98,10 @@ cdef inline bint pull(State *s, double reward) noexcept nogil:
     return is_long(run.pulls, run.q)
 
 
-cdef struct Pair:  # a number of 32 digits: its value, and what rounding took from it
-    double value, rest
-
-
-cdef inline Pair exact_product(double a, double b) noexcept nogil:
-    """a b (Dekker, 1971): 2^27 + 1 splits a number into two halves of 26 bits."""
-    cdef double product = a * b, left = 134217729.0 * a, right = 134217729.0 * b
-    cdef double a0 = left - (left - a), b0 = right - (right - b)
-    cdef double a1 = a - a0, b1 = b - b0
-    return Pair(product, ((a0 * b0 - product) + a0 * b1 + a1 * b0) + a1 * b1)
-
-
 cdef double FINE  # below this penalty sums and the factor have 32 digits
 
 cdef double dot(const double *a, const double *b, int64_t n) noexcept nogil
+cdef bint is_steep(const State *s) noexcept nogil
 cdef double factor(State *s) noexcept nogil
 cdef double factor_finely(State *s) noexcept nogil
 cdef void invert(State *s) noexcept nogil

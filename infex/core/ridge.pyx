@@ -5,40 +5,13 @@ import numpy as np
 from libc.math cimport fabs, isfinite, log, sqrt
 from libc.string cimport memcpy
 
+from infex.core.pairs cimport Pair, add, exact_product, minus_product, quotient, root
+
 cdef double REFRESH = 64.0   # runs, times d, after which everything is computed anew
 cdef double FINE = 1e-6      # below this penalty sums and the factor have 32 digits
 cdef double HEAVY = 8192.0   # n |x|^2 against the penalty from which on they are added with 32 digits
 cdef double STEEP = 1e9      # trace of V against the penalty from which on it is factored with 32 digits
 cdef double LITTLE = 1e-6    # growth of a pivot, against the penalty, of which a plain log loses digits
-
-
-cdef inline Pair minus_product(Pair v, Pair a, Pair b) noexcept nogil:
-    cdef Pair exact = exact_product(a.value, b.value)
-    cdef double found = v.value - exact.value
-    cdef double part = found - v.value
-    cdef double rest = v.rest + (
-        (v.value - (found - part)) - (exact.value + part) - (exact.rest + (a.value * b.rest + a.rest * b.value))
-    )
-    return Pair(found + rest, rest - ((found + rest) - found))
-
-
-cdef inline Pair quotient(Pair v, Pair by) noexcept nogil:
-    cdef double found = v.value / by.value
-    cdef Pair exact = exact_product(found, by.value)
-    return Pair(found, (((v.value - exact.value) - exact.rest) + (v.rest - found * by.rest)) / by.value)
-
-
-cdef inline Pair root(Pair v) noexcept nogil:
-    cdef double found = sqrt(v.value)
-    cdef Pair exact = exact_product(found, found)
-    return Pair(found, (((v.value - exact.value) - exact.rest) + v.rest) / (2.0 * found))
-
-
-cdef inline Pair add(double total, double carry, double value) noexcept nogil:
-    """total + value, and the carry with what rounding took from that sum (Knuth's two-sum)."""
-    cdef double grown = total + value
-    cdef double part = grown - total
-    return Pair(grown, carry + ((total - (grown - part)) + (value - part)))
 
 
 cdef double dot(const double *a, const double *b, int64_t n) noexcept nogil:

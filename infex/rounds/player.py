@@ -11,9 +11,7 @@ import numpy as np
 from infex.arrays import Bools, Floats, Integers
 from infex.checks import quick, told
 from infex.errors import NotKept
-from infex.linear import Evidence, InContext, Memory, Offer, On, RidgeStatistics
-from infex.linear.block_ridge import BlockRidge
-from infex.linear.hybrid_ridge import HybridRidge
+from infex.linear import Evidence, Memory, Offer, On, RidgeStatistics
 from infex.policies.choice import Choice, arm_of, checked_choice
 from infex.policies.infex import loss_of
 from infex.policies.masks import choose_allowed, law_allowed, refuse_offer, unexplored
@@ -22,9 +20,6 @@ from infex.policies.traits import Policy, checked, traits_of
 from infex.rounds.account import Account, Exploration
 from infex.rounds.shortcut import Glance, Shortcut
 from infex.rounds.taken import Taken
-
-IN_CONTEXTS = BlockRidge, HybridRidge
-"""Statistics with a regression for each arm."""
 
 
 @final
@@ -103,21 +98,12 @@ class Player:
             return None
         return shortcut.take(t, ridge, self._memory.foresight)
 
-    def glance_in(self, t: int, context: Floats | InContext) -> Glance | None:
-        """The same for arms that have a regression each, in a context, and may share features."""
-        ridge, shortcut = self._memory.all, self.shortcut
-        if shortcut is None or not isinstance(ridge, IN_CONTEXTS) or self.account.owed:
-            return None
-        return shortcut.take_in(t, ridge, context, self._memory.foresight)
-
     def glance_among(self, t: int, context: Floats | None, places: Integers, explore: bool) -> Glance | None:
-        """The same for some of the arms, fixed or in a context, in a request that may forbid exploring."""
+        """The same for some of the arms, in a request that may forbid exploring."""
         ridge, shortcut = self._memory.all, self.shortcut
-        kind = RidgeStatistics if context is None else BlockRidge
-        if shortcut is None or type(ridge) is not kind or self.account.owed:
+        if shortcut is None or context is not None or type(ridge) is not RidgeStatistics or self.account.owed:
             return None
-        assert isinstance(ridge, RidgeStatistics | BlockRidge)
-        return shortcut.take_among(t, ridge, context, places, explore, self._memory.foresight)
+        return shortcut.take_among(t, ridge, places, explore, self._memory.foresight)
 
     def _checked(self, choice: Choice, t: int, evidence: Evidence) -> Choice:
         """A choice of a user's policy, whole, with its probability where `probability` tells it."""

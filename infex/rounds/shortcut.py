@@ -14,11 +14,9 @@ import numpy as np
 from infex.arrays import Floats, Integers
 from infex.kernels import bases
 from infex.kernels.offered_arms import glance_among
-from infex.linear import Evidence, InContext, Memory, Radius, RidgeStatistics
-from infex.linear.awaited_sums import BlockSums, DenseSums
-from infex.linear.block_ridge import BlockRidge
+from infex.linear import Evidence, Memory, Radius, RidgeStatistics
+from infex.linear.awaited_sums import DenseSums
 from infex.linear.foresight import Foresight
-from infex.linear.hybrid_ridge import HybridRidge
 from infex.policies import Infex, Policy
 from infex.policies.choice import Reason, Turn
 from infex.policies.confidence import DEFAULT
@@ -71,40 +69,10 @@ class Shortcut:
             return np.arange(first, last + 1)
         return named_rounds(self._schedule, first, last)
 
-    def take_in(
-        self,
-        t: int,
-        ridge: BlockRidge | HybridRidge,
-        context: Floats | InContext,
-        foresight: Foresight | None = None,
-    ) -> Glance | None:
-        """What the policy does in round t, in a context; None where it needs the long way."""
-        schedule = self._schedule
-        explores = schedule is None or schedule.explores(t)
-        optimistic = explores and self.optimistic
-        if optimistic and looks_ahead(foresight):
-            return self._take_ahead(ridge, context, foresight)
-        if isinstance(context, InContext):
-            assert isinstance(ridge, HybridRidge)
-            return explores, ridge.glance(context, self._numbers, optimistic)
-        assert isinstance(ridge, BlockRidge)
-        return explores, ridge.glance(context, self._numbers, optimistic)
-
-    def _take_ahead(
-        self, ridge: BlockRidge | HybridRidge, context: Floats | InContext, foresight: Foresight
-    ) -> Glance | None:
-        """An optimistic decision whose widths pending ones narrow; None where arms share features."""
-        awaiting = foresight.sums()
-        if not isinstance(ridge, BlockRidge) or isinstance(context, InContext):
-            return None
-        assert isinstance(awaiting, BlockSums)
-        return True, ridge.glance_ahead(awaiting.awaited, context, self._numbers)
-
     def take_among(
         self,
         t: int,
-        ridge: RidgeStatistics | BlockRidge,
-        context: Floats | None,
+        ridge: RidgeStatistics,
         places: Integers,
         may_explore: bool,
         foresight: Foresight | None,
@@ -114,10 +82,7 @@ class Shortcut:
         optimistic = explores and self.optimistic
         if (explores and not may_explore) or (optimistic and looks_ahead(foresight)):
             return None
-        if isinstance(ridge, RidgeStatistics):
-            return explores, glance_among(*ridge.kept_up, self._numbers, places, optimistic)
-        assert context is not None
-        return explores, ridge.glance_among(context, self._numbers, places, optimistic)
+        return explores, glance_among(*ridge.kept_up, self._numbers, places, optimistic)
 
     def take(self, t: int, ridge: RidgeStatistics, foresight: Foresight | None = None) -> Glance:
         """What the policy does in round t; where it explores, pending decisions narrow what it reads."""
@@ -134,8 +99,7 @@ class Shortcut:
 
 def _standing(memory: Memory) -> int:
     """How many arms there are in every round, of which one compiled call can tell."""
-    known = memory.all
-    return known.layout.arms if isinstance(known, BlockRidge | HybridRidge) else memory.columns.shape[1]
+    return memory.columns.shape[1]
 
 
 def looks_ahead(foresight: Foresight | None) -> TypeGuard[Foresight]:
