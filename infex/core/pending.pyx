@@ -8,10 +8,12 @@ from libc.math cimport fabs, floor, sqrt
 from libc.string cimport memcpy, memset
 
 from infex.core.pairs cimport Pair, exact_product
+from infex.core.posterior cimport Posterior
 from infex.core.ridge cimport dot, larger, log_det_ratio, rank_one
 
 cdef double UNITS = 2.0**34
 cdef double SMALL_UNITS = 2.0**68
+MOST_TIMES = 2**28
 cdef double LARGEST = 1.0 + 1e-6  # of what is summed: rounding may bring a length of 1 a little beyond it
 
 
@@ -122,6 +124,53 @@ cdef class Pending:
                 self.changes[k] = 0
         pending_sum(self.sums, d, self.P)
         narrow(s, self.P, self.work, out)
+
+    def add_rows(self, rows, weights, int64_t times=1):
+        """So many decisions on each of some x, (n, d), with weights up to 1, more are pending, or fewer."""
+        cdef const double[:, ::1] x = np.ascontiguousarray(rows, dtype=np.float64)
+        cdef const double[::1] w = np.ascontiguousarray(weights, dtype=np.float64)
+        cdef int64_t n, i
+        if x.shape[1] != self.d or x.shape[0] != w.shape[0]:
+            raise ValueError(f"there must be {self.d} features and a weight each, got {x.shape} and {w.shape[0]}")
+        if not -MOST_TIMES <= times <= MOST_TIMES:
+            raise ValueError(f"no more than {MOST_TIMES} decisions may be pending, got {times}")
+        for n in range(x.shape[0]):
+            if not 0.0 < w[n] <= 1.0:
+                raise ValueError(f"a weight must be above 0 and no more than 1, got {w[n]}")
+            for i in range(self.d):
+                if not -2.0 < x[n, i] < 2.0:  # whole numbers have room for x up to a length of 1, and some rounding
+                    raise ValueError("x must be no longer than 1")
+        for n in range(x.shape[0]):
+            self.add(&x[n, 0], w[n], times)
+
+    def narrowed(self, Posterior posterior not None):
+        """A posterior with all that is pending in V; estimates and the determinant stay as they are."""
+        cdef Posterior other
+        if posterior.state.d != self.d:
+            raise ValueError(f"there are {self.d} features pending, and {posterior.state.d} in the posterior")
+        posterior.read()
+        other = posterior.like()
+        other.columns, other._counts, other.lasting = posterior.columns, posterior._counts, posterior.lasting
+        if posterior.has_sums:
+            other.own_sums()
+            posterior.fill_sums(other.state.sums)
+        other.own_solution()
+        self.narrow(&posterior.state, &other.state)
+        other.same_estimates = True
+        other._means, other.means, other.best_arm = posterior._means, posterior.means, posterior.best_arm
+        return other
+
+    def copy(self):
+        """The same, which goes on by itself."""
+        cdef Pending other = Pending(self.d, self.K)
+        for mine, theirs in zip(self._arrays[:2], other._arrays[:2]):
+            theirs[:] = mine
+        other.count = self.count
+        return other
+
+    def whole_numbers(self):
+        """The sums in units of 2^-34, and what is left over in units of 2^-68, (2, d, d), as an array of its own."""
+        return self._arrays[0].copy()
 
 
 def expect_in_bank(int64_t[:, :, :, ::1] sums, const int64_t[::1] arms, const int64_t[::1] rows,

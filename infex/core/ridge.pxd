@@ -101,7 +101,6 @@ cdef inline bint pull(State *s, double reward) noexcept nogil:
 cdef double FINE  # below this penalty sums and the factor have 32 digits
 
 cdef double dot(const double *a, const double *b, int64_t n) noexcept nogil
-cdef bint is_steep(const State *s) noexcept nogil
 cdef double factor(State *s) noexcept nogil
 cdef double factor_finely(State *s) noexcept nogil
 cdef void invert(State *s) noexcept nogil
@@ -117,11 +116,16 @@ cdef double solve(const State *s, const double *x, double *out) noexcept nogil
 cdef void open_run(State *s) noexcept nogil
 cdef void close_run(State *s) noexcept nogil
 cdef void learn(State *s, int64_t arm, double reward) noexcept nogil
+cdef void learn_counted(State *s, int64_t arm, const double *x, double reward, double weight) noexcept nogil
+cdef bint is_steep(const State *s) noexcept nogil
 cdef void perturb(const State *s, double scale, const double *direction, double *out,
                   double *sums) noexcept nogil
 
 
 cdef class Ridge:
     cdef State state
-    cdef readonly object columns, sums, solved, scores, vectors, run
+    cdef readonly int64_t version  # raised by every change that Python makes
+    cdef readonly object columns, sums, solved, scores, vectors, run, counts
     cdef object _rooms
+    cdef const double *row_of(self, on, int64_t *arm) except NULL
+    cdef int begin(self, sums) except -1
