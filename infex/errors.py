@@ -70,6 +70,10 @@ class NotKept(InfexError, RuntimeError):
     """What was asked for is not kept: exploring rounds apart, or sums that an estimator does not have."""
 
 
+class StalePosterior(InfexError, RuntimeError):
+    """Estimates or widths were read after the model had learnt, or decisions had come or gone, since."""
+
+
 class CannotMerge(InfexError, ValueError):
     """Two bandits do not speak of the same problem, or what they learnt does not add up."""
 

@@ -98,18 +98,6 @@ cdef inline bint pull(State *s, double reward) noexcept nogil:
     return is_long(run.pulls, run.q)
 
 
-cdef struct Pair:  # a number of 32 digits: its value, and what rounding took from it
-    double value, rest
-
-
-cdef inline Pair exact_product(double a, double b) noexcept nogil:
-    """a b (Dekker, 1971): 2^27 + 1 splits a number into two halves of 26 bits."""
-    cdef double product = a * b, left = 134217729.0 * a, right = 134217729.0 * b
-    cdef double a0 = left - (left - a), b0 = right - (right - b)
-    cdef double a1 = a - a0, b1 = b - b0
-    return Pair(product, ((a0 * b0 - product) + a0 * b1 + a1 * b0) + a1 * b1)
-
-
 cdef double FINE  # below this penalty sums and the factor have 32 digits
 
 cdef double dot(const double *a, const double *b, int64_t n) noexcept nogil
@@ -128,11 +116,16 @@ cdef double solve(const State *s, const double *x, double *out) noexcept nogil
 cdef void open_run(State *s) noexcept nogil
 cdef void close_run(State *s) noexcept nogil
 cdef void learn(State *s, int64_t arm, double reward) noexcept nogil
+cdef void learn_counted(State *s, int64_t arm, const double *x, double reward, double weight) noexcept nogil
+cdef bint is_steep(const State *s) noexcept nogil
 cdef void perturb(const State *s, double scale, const double *direction, double *out,
                   double *sums) noexcept nogil
 
 
 cdef class Ridge:
     cdef State state
-    cdef readonly object columns, sums, solved, scores, vectors, run
+    cdef readonly int64_t version  # raised by every change that Python makes
+    cdef readonly object columns, sums, solved, scores, vectors, run, counts
     cdef object _rooms
+    cdef const double *row_of(self, on, int64_t *arm) except NULL
+    cdef int begin(self, sums) except -1

@@ -5,40 +5,14 @@ import numpy as np
 from libc.math cimport fabs, isfinite, log, sqrt
 from libc.string cimport memcpy
 
+from infex.core.pairs cimport Pair, add, exact_product, minus_product, quotient, root
+
 cdef double REFRESH = 64.0   # runs, times d, after which everything is computed anew
 cdef double FINE = 1e-6      # below this penalty sums and the factor have 32 digits
 cdef double HEAVY = 8192.0   # n |x|^2 against the penalty from which on they are added with 32 digits
 cdef double STEEP = 1e9      # trace of V against the penalty from which on it is factored with 32 digits
 cdef double LITTLE = 1e-6    # growth of a pivot, against the penalty, of which a plain log loses digits
-
-
-cdef inline Pair minus_product(Pair v, Pair a, Pair b) noexcept nogil:
-    cdef Pair exact = exact_product(a.value, b.value)
-    cdef double found = v.value - exact.value
-    cdef double part = found - v.value
-    cdef double rest = v.rest + (
-        (v.value - (found - part)) - (exact.value + part) - (exact.rest + (a.value * b.rest + a.rest * b.value))
-    )
-    return Pair(found + rest, rest - ((found + rest) - found))
-
-
-cdef inline Pair quotient(Pair v, Pair by) noexcept nogil:
-    cdef double found = v.value / by.value
-    cdef Pair exact = exact_product(found, by.value)
-    return Pair(found, (((v.value - exact.value) - exact.rest) + (v.rest - found * by.rest)) / by.value)
-
-
-cdef inline Pair root(Pair v) noexcept nogil:
-    cdef double found = sqrt(v.value)
-    cdef Pair exact = exact_product(found, found)
-    return Pair(found, (((v.value - exact.value) - exact.rest) + v.rest) / (2.0 * found))
-
-
-cdef inline Pair add(double total, double carry, double value) noexcept nogil:
-    """total + value, and the carry with what rounding took from that sum (Knuth's two-sum)."""
-    cdef double grown = total + value
-    cdef double part = grown - total
-    return Pair(grown, carry + ((total - (grown - part)) + (value - part)))
+cdef double LARGE = 2.0**20  # a reward beyond it is in no run with others that are so much smaller
 
 
 cdef double dot(const double *a, const double *b, int64_t n) noexcept nogil:
@@ -340,6 +314,51 @@ cdef void absorb(State *s, const double *x, double reward, double weight) noexce
         refresh(s)
 
 
+cdef inline bint is_apart(const Run *run, double reward) noexcept nogil:
+    """Is the reward, or the run under way, LARGE, and the other LARGE times smaller?"""
+    cdef double one = fabs(reward), total = fabs(run.rewards)
+    return (one > LARGE and LARGE * total < one) or (total > LARGE * run.pulls and LARGE * one < total)
+
+
+cdef void learn_counted(State *s, int64_t arm, const double *x, double reward, double weight) noexcept nogil:
+    """Takes in and counts one reward of an arm or, if that is -1, of x.
+
+    A reward that is far larger or smaller than those of the run starts another, so that it leaves no trace in
+    their sum when it is taken out again.
+    """
+    cdef int64_t i
+    s.told += 1.0
+    if arm < 0:
+        absorb(s, x, reward, weight)
+        return
+    s.pulls[arm] += 1.0
+    s.rewards[arm] += reward
+    if weight == 1.0:
+        if arm == s.run.arm and is_apart(s.run, reward):
+            close_run(s)
+        learn(s, arm, reward)
+        return
+    for i in range(s.d):
+        s.sample[i] = s.columns[i * s.K + arm]
+    absorb(s, s.sample, reward, weight)
+
+
+cdef void add_sparse(State *s, const double *x, const int64_t *places, int64_t count, double n,
+                     double rewards) noexcept nogil:
+    """`add_pulls` for an x that is 0 but at so many places."""
+    cdef int64_t d = s.d, a, b, i, at
+    cdef Pair v
+    for a in range(count):
+        i = places[a]
+        at = d * d + i
+        v = add(s.sums[at], s.carries[at], rewards * x[i])
+        s.sums[at], s.carries[at] = v.value, v.rest
+        for b in range(a + 1):
+            at = i * d + places[b]
+            v = add(s.sums[at], s.carries[at], n * x[i] * x[places[b]])
+            s.sums[at], s.carries[at] = v.value, v.rest
+
+
 # Reading
 
 cdef double solve(const State *s, const double *x, double *out) noexcept nogil:
@@ -400,12 +419,50 @@ def _aligned(*shapes):
     return arrays
 
 
-cdef class Ridge:
-    """The statistics of one ridge regression over fixed arms.
+def _finite(name, given, shape):
+    """Finite numbers of that shape, contiguous."""
+    array = np.asarray(given)
+    if array.shape != shape or array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must be numbers of the shape {shape}, got {array.dtype} of {array.shape}")
+    array = np.ascontiguousarray(array, dtype=np.float64)
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite")
+    return array
 
-    `columns` are the arms, (d, K), and `penalty` is above 0. `sums`, (2, d + 1, d), are what was seen before:
-    sum x x' and below it b, each as a sum and a carry; nothing if they are None. Without `scored`, scores and
-    squared widths are not kept up, for who only samples parameters.
+
+cdef int fill(double *out, array) except -1:
+    """Copies the numbers of an array that `_finite` gave."""
+    cdef const double[::1] numbers = array.reshape(-1)
+    if numbers.shape[0]:
+        memcpy(out, &numbers[0], numbers.shape[0] * sizeof(double))
+    return 0
+
+
+def add_rewards(sums, double penalty, x, double pulls, double rewards):
+    """Adds so many pulls of x with that sum of rewards to `sums`, (2, d + 1, d), which the caller owns.
+
+    Either may be below 0: what was added comes out again as the very same products.
+    """
+    cdef double[:, :, ::1] truth = sums
+    cdef int64_t d = truth.shape[2]
+    cdef const double[::1] row = _finite("x", x, (d,))
+    cdef State s
+    if d < 1 or truth.shape[0] != 2 or truth.shape[1] != d + 1:
+        raise ValueError(f"sums must have the shape (2, d + 1, d), got {np.shape(sums)}")
+    if not (penalty >= 0.0 and isfinite(pulls) and isfinite(rewards)):
+        raise ValueError(f"penalty, pulls and rewards must be finite, got {penalty}, {pulls} and {rewards}")
+    s.d, s.penalty, s.sums, s.carries = d, penalty, &truth[0, 0, 0], &truth[1, 0, 0]
+    add_pulls(&s, &row[0], pulls, rewards)
+
+
+cdef class Ridge:
+    """The statistics of one ridge regression over fixed arms, and how it takes in rewards.
+
+    `columns` are the arms, (d, K), of which there may be none, and `penalty` is above 0. `sums`, (2, d + 1, d),
+    are what was seen before: sum x x' and below it b, each as a sum and a carry; nothing if they are None. Without
+    `scored`, scores and squared widths are not kept up, for who only samples parameters.
+
+    A reward has a weight above 0: it counts as so many.
     """
 
     def __cinit__(self, columns, double penalty=1.0, sums=None, bint scored=True):
@@ -418,22 +475,20 @@ cdef class Ridge:
         given = np.asarray(columns)
         if given.dtype.kind not in "biuf":
             raise TypeError(f"columns must be real numbers, got {given.dtype}")
-        if given.ndim != 2 or 0 in given.shape:
+        if given.ndim != 2 or given.shape[0] == 0:
             raise ValueError(f"columns must be a matrix of features by arms, got the shape {given.shape}")
+        if not np.isfinite(given).all():
+            raise ValueError("columns must be finite")
         d, K = given.shape
-        self.columns, self.sums, self.solved, self.scores, self.vectors, self.run, *self._rooms = _aligned(
-            (d, K), (2, d + 1, d), (d + 1, d), (4, K), (4, d), (sizeof(Run) // sizeof(double),), (d + 1, d), (2, K), (3 * d,),
-            (2, d + 1, d), (2, K),
+        room = max(K, 1)
+        arms_array, self.sums, self.solved, scores_array, self.vectors, self.run, *self._rooms = _aligned(
+            (d, room), (2, d + 1, d), (d + 1, d), (4, room), (4, d), (sizeof(Run) // sizeof(double),), (d + 1, d),
+            (2, room), (3 * d,), (2, d + 1, d), (2, room),
         )
-        self.columns[:] = given
-        if sums is not None:
-            if np.shape(sums) != self.sums.shape:
-                raise ValueError(f"sums must have the shape {self.sums.shape}, got {np.shape(sums)}")
-            self.sums[:] = sums
-        if not (np.isfinite(self.columns).all() and np.isfinite(self.sums).all()):
-            raise ValueError("columns and sums must be finite")
-        arms, truth, solved, scores = self.columns, self.sums, self.solved, self.scores
+        arms, truth, solved, scores = arms_array, self.sums, self.solved, scores_array
         vectors, run, (rests, rooms, sample, whole, counts) = self.vectors, self.run, self._rooms
+        arms_array[:, :K] = given
+        self.columns, self.scores, self.counts = arms_array[:, :K], scores_array[:, :K], self._rooms[4][:, :K]
         s = &self.state
         s.d, s.K, s.scored, s.penalty = d, K, scored, penalty
         s.columns, s.sums, s.carries = &arms[0, 0], &truth[0, 0, 0], &truth[1, 0, 0]
@@ -443,9 +498,22 @@ cdef class Ridge:
         s.run, s.rests = <Run *>&run[0], &rests[0, 0]
         s.room, s.places, s.sample = &rooms[0, 0], <int64_t *>&rooms[1, 0], &sample[0]
         s.whole, s.pulls, s.rewards = &whole[0, 0, 0], &counts[0, 0], &counts[1, 0]
-        for each in (self.columns, self.sums, self.solved, self.scores, self.vectors, self.run):
+        for each in (self.columns, self.sums, self.solved, self.scores, self.vectors, self.run, self.counts):
             each.flags.writeable = False  # for Python
-        refresh(s)
+        if sums is None:
+            refresh(s)
+        else:
+            self.begin(sums)
+
+    @property
+    def penalty(self):
+        """The ridge penalty: V_0 = penalty I."""
+        return self.state.penalty
+
+    @property
+    def told(self):
+        """How many rewards were learnt, as far as Python told them."""
+        return <int64_t>self.state.told
 
     @property
     def log_det_ratio(self):
@@ -459,31 +527,246 @@ cdef class Ridge:
 
     def estimates(self):
         """Every arm's estimate x'theta, as an array of its own."""
-        cdef double[::1] out = np.empty(self.state.K)
+        cdef double[::1] out = np.empty(max(self.state.K, 1))
         s = &self.state
         estimates(s.scores, s.along, s.K, s.run.phi, &out[0])
-        return np.asarray(out)
+        return np.asarray(out)[: s.K]
 
     def upper(self, double beta):
         """Every arm's upper bound x'theta + beta |x| in V^-1, as an array of its own."""
-        cdef double[::1] out = np.empty(self.state.K)
+        cdef double[::1] out = np.empty(max(self.state.K, 1))
         s = &self.state
         upper(s.scores, s.squares, s.along, s.K, s.run.phi, s.run.psi, beta, &out[0])
-        return np.asarray(out)
+        return np.asarray(out)[: s.K]
 
     def widths(self):
         """Every arm's width |x| in V^-1, as an array of its own."""
-        cdef double[::1] out = np.empty(self.state.K)
+        cdef double[::1] out = np.empty(max(self.state.K, 1))
         cdef int64_t k
         s = &self.state
         for k in range(s.K):
             out[k] = width(s.squares[k], s.along[k], s.run.psi)
-        return np.asarray(out)
+        return np.asarray(out)[: s.K]
 
-    def learn(self, int64_t arm, double reward):
-        """Takes in one reward of an arm."""
+    # Learning
+
+    cdef const double *row_of(self, on, int64_t *arm) except NULL:
+        """The features of what a reward is learnt on, an arm or any x, in room of its own; the arm, -1 for an x."""
+        cdef const double[::1] row
+        cdef int64_t i
+        s = &self.state
+        if isinstance(on, int):
+            arm[0] = on
+            if not 0 <= arm[0] < s.K:
+                raise IndexError(f"arm must be from 0 to {s.K - 1}, got {on}")
+            for i in range(s.d):
+                s.sample[i] = s.columns[i * s.K + arm[0]]
+            return s.sample
+        arm[0] = -1
+        if np.shape(on) != (s.d,):
+            raise ValueError(f"x must have the shape ({s.d},), got {np.shape(on)}")
+        row = np.ascontiguousarray(on, dtype=np.float64)
+        for i in range(s.d):
+            if not isfinite(row[i]):
+                raise ValueError(f"x must be finite, got {row[i]} for feature {i}")
+            s.sample[i] = row[i]
+        return s.sample
+
+    def learn(self, int64_t arm, double reward, double weight=1.0):
+        """Takes in one reward of an arm; O(1) while the same arm goes on with a weight of 1."""
         if not 0 <= arm < self.state.K:
             raise IndexError(f"arm must be from 0 to {self.state.K - 1}, got {arm}")
-        if not isfinite(reward):
-            raise ValueError(f"a reward must be finite, got {reward}")
-        learn(&self.state, arm, reward)
+        if not (isfinite(reward) and isfinite(weight) and weight > 0.0):
+            raise ValueError(f"a reward must be finite, and its weight above 0, got {reward} and {weight}")
+        self.version += 1
+        learn_counted(&self.state, arm, NULL, reward, weight)
+
+    def absorb(self, x, double reward, double weight=1.0):
+        """Takes in one reward of any x, (d,)."""
+        cdef int64_t arm
+        cdef const double *row = self.row_of(np.asarray(x), &arm)
+        if not (isfinite(reward) and isfinite(weight) and weight > 0.0):
+            raise ValueError(f"a reward must be finite, and its weight above 0, got {reward} and {weight}")
+        self.version += 1
+        learn_counted(&self.state, -1, row, reward, weight)
+
+    def _many(self, arms, row, rows, rewards, weights):
+        """What `learn_many` and `gather` take, checked."""
+        rewards = _finite("rewards", rewards, np.shape(rewards))
+        count = rewards.size
+        if rewards.ndim != 1:
+            raise ValueError(f"rewards must be a list of numbers, got the shape {rewards.shape}")
+        weights = _finite("weights", weights, (count,))
+        arms, row = (np.ascontiguousarray(each, dtype=np.int64) for each in (arms, row))
+        if arms.shape != (count,) or row.shape != (count,):
+            raise ValueError(f"there must be an arm and a row for each of {count} rewards")
+        used = row[arms < 0]
+        rows = _finite("rows", rows, np.shape(rows)) if used.size else np.zeros((0, self.state.d))
+        if rows.ndim != 2 or rows.shape[1] != self.state.d:
+            raise ValueError(f"rows must have {self.state.d} features each, got the shape {rows.shape}")
+        if count and not (arms.max() < self.state.K and arms.min() >= -1):
+            raise IndexError(f"arms must be from -1 to {self.state.K - 1}, got {arms.min()} to {arms.max()}")
+        if used.size and not 0 <= used.min() <= used.max() < len(rows):
+            raise IndexError(f"there are {len(rows)} rows, got {used.min()} to {used.max()}")
+        if count and not weights.min() > 0.0:
+            raise ValueError(f"a weight must be above 0, got {weights.min()}")
+        return arms, row, rows, rewards, weights
+
+    def learn_many(self, arms, row, rows, rewards, weights):
+        """Takes in rewards in their order: of an arm or, where that is -1, of rows[row]."""
+        cdef const int64_t[::1] places, which
+        cdef const double[:, ::1] x
+        cdef const double[::1] y, w
+        cdef int64_t n
+        places, which, x, y, w = self._many(arms, row, rows, rewards, weights)
+        if y.shape[0] == 0:
+            return
+        self.version += 1
+        with nogil:
+            for n in range(y.shape[0]):
+                learn_counted(&self.state, places[n], &x[which[n], 0] if places[n] < 0 else NULL, y[n], w[n])
+
+    def gather(self, arms, row, rows, rewards, weights):
+        """The same as sums, from which everything is computed anew once: the order of rewards does not count."""
+        cdef const int64_t[::1] places, which
+        cdef const double[:, ::1] x
+        cdef const double[::1] y, w
+        cdef double[:, :, ::1] total
+        cdef int64_t[::1] there = np.empty(self.state.d, dtype=np.int64)
+        cdef int64_t n, k, part, count, i, d = self.state.d, K = self.state.K
+        cdef double value
+        cdef Pair v
+        cdef State *s = &self.state
+        places, which, x, y, w = self._many(arms, row, rows, rewards, weights)
+        if y.shape[0] == 0:
+            return
+        total = np.zeros((3, 2, max(K, 1)))  # weights, weighted rewards, rewards; each as a sum and a carry
+        self.version += 1
+        with nogil:
+            close_run(s)
+            for n in range(y.shape[0]):
+                k = places[n]
+                if k < 0:
+                    continue
+                s.pulls[k] += 1.0
+                for part in range(3):
+                    value = w[n] if part == 0 else w[n] * y[n] if part == 1 else y[n]
+                    v = add(total[part, 0, k], total[part, 1, k], value)
+                    total[part, 0, k], total[part, 1, k] = v.value, v.rest
+            for k in range(K):
+                value = total[0, 0, k] + total[0, 1, k]
+                if value > 0.0:
+                    for i in range(d):
+                        s.sample[i] = s.columns[i * K + k]
+                    add_pulls(s, s.sample, value, total[1, 0, k] + total[1, 1, k])
+                    s.rewards[k] += total[2, 0, k] + total[2, 1, k]
+            for n in range(y.shape[0]):
+                if places[n] >= 0:
+                    continue
+                count = 0  # features that are 0 cost next to nothing
+                for i in range(d):
+                    if x[which[n], i] != 0.0:
+                        there[count] = i
+                        count += 1
+                if s.penalty < FINE or w[n] * dot(&x[which[n], 0], &x[which[n], 0], d) > HEAVY * s.penalty:
+                    add_pulls(s, &x[which[n], 0], w[n], w[n] * y[n])
+                else:
+                    add_sparse(s, &x[which[n], 0], &there[0], count, w[n], w[n] * y[n])
+            s.told += y.shape[0]
+            refresh(s)
+
+    def revise(self, on, double before, after, double weight=1.0):
+        """Gives a reward of an arm, or of x, that was learnt another value; None takes it out. O(d^3 + d^2 K).
+
+        What went in comes out again as the very same products, so that nothing of it stays; where the reward only
+        gets another value, sum x x' does not change at all.
+        """
+        cdef int64_t arm
+        cdef const double *x = self.row_of(on, &arm)
+        cdef double value = 0.0 if after is None else after
+        s = &self.state
+        if not (isfinite(before) and isfinite(value) and isfinite(weight) and weight > 0.0):
+            raise ValueError(f"rewards must be finite, and weights above 0, got {before}, {after} and {weight}")
+        self.version += 1
+        close_run(s)  # which leaves `x` alone
+        if after is None:
+            add_pulls(s, x, -weight, -weight * before)
+            s.told -= 1.0
+        else:
+            add_pulls(s, x, 0.0, -weight * before)
+            add_pulls(s, x, 0.0, weight * value)
+        if arm >= 0:
+            s.pulls[arm] -= 1.0 if after is None else 0.0
+            s.rewards[arm] += value - before
+        refresh(s)
+
+    # Sums
+
+    def whole_sums(self):
+        """The sums and their carries with the run under way, (2, d + 1, d), as an array of its own."""
+        whole_sums(&self.state)
+        return self._rooms[3].copy()
+
+    cdef int begin(self, sums) except -1:
+        """Starts from these sums, with no run under way; refuses sums from which no theta follows."""
+        before = self.arrays()
+        fill(self.state.sums, _finite("sums", sums, self.sums.shape))
+        refresh(&self.state)
+        if not np.isfinite(self.solved).all():
+            self.restore(before)
+            raise ValueError("sums of x x' and y x must be those of rewards: no theta follows from them")
+        return 0
+
+    def restart(self, sums, counts=None, int64_t told=0):
+        """Takes sums of so many rewards in the place of all that was learnt; `counts`, (2, K), are pulls and rewards."""
+        kept = np.zeros(self.counts.shape) if counts is None else _finite("counts", counts, self.counts.shape)
+        self.begin(sums)
+        self.version += 1
+        fill(self.state.pulls, kept)
+        self.state.told = told
+
+    def add(self, sums, counts, int64_t told):
+        """Takes in sums that were learnt elsewhere, of so many rewards over these arms; O(d^3 + d^2 K)."""
+        more, counted = _finite("sums", sums, self.sums.shape), _finite("counts", counts, self.counts.shape)
+        mine = self.whole_sums()
+        total = mine[0] + more[0]
+        part = total - mine[0]
+        lost = (mine[0] - (total - part)) + (more[0] - part)
+        self.restart(np.array([total, (mine[1] + more[1]) + lost]), self.counts + counted, self.told + told)
+
+    def arrays(self):
+        """All of its state, verbatim; `truth` are the sums with the run under way, for who knows of no runs."""
+        kept = {
+            "truth": self.whole_sums(), "closed": self.sums, "solved": self.solved, "vectors": self.vectors,
+            "run": self.run, "board": self.scores, "counts": self.counts,
+        }
+        return {name: array.copy() for name, array in kept.items()} | {"told": np.array(self.told)}
+
+    def restore(self, arrays):
+        """Takes the place of all that is here with what `arrays` gave: it goes on bit for bit."""
+        shapes = {
+            "closed": self.sums, "solved": self.solved, "vectors": self.vectors, "run": self.run,
+            "board": self.scores, "counts": self.counts,
+        }
+        found = {name: _finite(name, arrays[name], mine.shape) for name, mine in shapes.items()}
+        told = _finite("told", arrays["told"], ()).item()
+        arm = found["run"][0]
+        if not (arm == int(arm) and -1 <= arm < self.state.K):
+            raise ValueError(f"there are {self.state.K} arms, and the run under way is of arm {arm:g}")
+        if not 0 <= told < 2.0**53:
+            raise ValueError(f"the number of rewards cannot be {told:g}")
+        s = &self.state
+        self.version += 1
+        fill(s.sums, found["closed"])
+        fill(s.M, found["solved"])
+        fill(s.x, found["vectors"])
+        fill(<double *>s.run, found["run"])
+        fill(s.scores, found["board"])
+        fill(s.pulls, found["counts"])
+        s.told = told
+
+    def copy(self):
+        """The same, which goes on by itself."""
+        other = Ridge(self.columns, self.state.penalty, None, self.state.scored)
+        other.restore(self.arrays())
+        return other

@@ -1,12 +1,10 @@
 """Arms that are given with a question: checked, turned into columns and scored in one pass; see `kernels`."""
 
-import math
-
 import numpy as np
 
 from infex.arrays import Bools, Floats, Integers
 from infex.kernels.algebra import product
-from infex.kernels.compiling import compiled, larger, woven
+from infex.kernels.compiling import compiled, woven
 from infex.kernels.layout import PSI, RUNS, N
 from infex.kernels.learning import is_steep, score
 from infex.kernels.offered_arms import best_offered
@@ -15,13 +13,11 @@ from infex.kernels.reading import (
     choosing_radius,
     interval_radius,
     parameter,
-    tie_bar,
     upper,
     volume,
     width,
 )
 
-TILE = 64  # contexts that are turned at a time
 BAD_ARMS, STEEP_SUMS = -2, -3  # what `open_glance` says where the long way must go on
 
 
@@ -182,88 +178,3 @@ def greedy_joined(
         arms[n], means[n] = arm, scores[arm]
         widths[n] = one_width(solved, vectors, run, column, board)
     return -1
-
-
-@woven
-def turn_contexts(contexts: Floats, order: Integers, first: int, tile: Floats) -> None:
-    """Puts contexts into the columns of `tile`, as many as it has: those at `order[first]` and so on."""
-    for n in range(tile.shape[1]):
-        place = order[first + n]
-        for j in range(tile.shape[0]):
-            tile[j, n] = contexts[place, j]
-
-
-@woven
-def lowest_tied(scores: Floats, tops: Floats, arms: Floats) -> None:
-    """The arm that `best` finds in each column of `scores`, (K, n); -1 if no score there is a number."""
-    for n in range(tops.size):
-        tops[n] = scores[0, n]
-    for k in range(1, scores.shape[0]):
-        for n in range(tops.size):
-            tops[n] = larger(tops[n], scores[k, n])
-    for n in range(tops.size):
-        tops[n] = tie_bar(tops[n])
-        arms[n] = -1.0
-    for k in range(scores.shape[0] - 1, -1, -1):
-        for n in range(tops.size):
-            arms[n] = float(k) if scores[k, n] >= tops[n] else arms[n]
-
-
-@woven
-def hide(scores: Floats, offered: Bools, order: Integers, first: int) -> None:
-    """Scores in columns, (K, n), without those of arms that are not on offer."""
-    for n in range(scores.shape[1]):
-        for k in range(scores.shape[0]):
-            if not offered[order[first + n], k]:
-                scores[k, n] = -math.inf
-
-
-@compiled
-def best_in_blocks(
-    solved: Floats, contexts: Floats, order: Integers, offered: Bools, arms: Integers, means: Floats
-) -> bool:
-    """The greedy one of small ridges in each context, and its estimate; False if some score is no number.
-
-    `offered` says which may be played, (n, K), or has no rows if all may. Contexts are turned, some at a
-    time, so that loops over them run along memory; sums are taken in the order of `product`, as for one.
-    """
-    count, d, size = solved.shape[0], solved.shape[2], contexts.shape[0]
-    first = 0
-    while first < size:
-        m = min(TILE, size - first)
-        tile, scores, tops, found = np.empty((d, m)), np.empty((count, m)), np.empty(m), np.empty(m)
-        turn_contexts(contexts, order, first, tile)
-        for k in range(count):
-            product(tile, solved[k, d], scores[k])
-        if offered.shape[0]:
-            hide(scores, offered, order, first)
-        lowest_tied(scores, tops, found)
-        for n in range(m):
-            arm = int(found[n])
-            if arm < 0 or scores[arm, n] == -math.inf:
-                return False
-            arms[first + n], means[first + n] = arm, scores[arm, n]
-        first += m
-    return True
-
-
-@compiled
-def widths_in_blocks(
-    solved: Floats, contexts: Floats, order: Integers, arms: Integers, widths: Floats
-) -> None:
-    """The width of the ridge `arms[n]` in each context n; `order` names contexts of the same arm in a row."""
-    d, size = solved.shape[2], contexts.shape[0]
-    first = 0
-    while first < size:
-        arm, last = arms[order[first]], first + 1
-        while last < size and last - first < TILE and arms[order[last]] == arm:
-            last += 1
-        tile, squares, parts = np.empty((d, last - first)), np.zeros(last - first), np.empty(last - first)
-        turn_contexts(contexts, order, first, tile)
-        for i in range(d):
-            product(tile[: i + 1], solved[arm, i], parts)
-            for n in range(parts.size):
-                squares[n] += parts[n] * parts[n]
-        for n in range(parts.size):
-            widths[order[first + n]] = math.sqrt(squares[n])
-        first = last

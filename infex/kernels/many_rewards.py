@@ -7,7 +7,6 @@ from infex.kernels.algebra import add, dot
 from infex.kernels.compiling import compiled, woven
 from infex.kernels.layout import FINE, HEAVY
 from infex.kernels.learning import absorb_weighted, add_pulls, learn_counted
-from infex.kernels.small_ridges import learn_block
 
 
 @compiled
@@ -97,47 +96,3 @@ def _add_sparse(truth: Floats, x: Floats, places: Integers, count: int, n: float
         for b in range(a + 1):
             j = places[b]
             truth[0, i, j], truth[1, i, j] = add(truth[0, i, j], truth[1, i, j], n * x[i] * x[j])
-
-
-@compiled
-def learn_each_block(
-    truth: Floats,
-    penalty: float,
-    solved: Floats,
-    wide: Floats,
-    runs: Floats,
-    counts: Floats,
-    places: Integers,
-    row_of: Integers,
-    contexts: Floats,
-    rewards: Floats,
-    weights: Floats,
-) -> None:
-    """Small ridges take in rewards in their order, each that at `places[n]`; -1 is one that is gone."""
-    for n in range(rewards.size):
-        if places[n] >= 0:
-            x = contexts[row_of[n]]
-            learn_block(truth, penalty, solved, wide, runs, counts, places[n], x, rewards[n], weights[n])
-
-
-@compiled
-def gather_blocks(
-    truth: Floats,
-    penalty: float,
-    counts: Floats,
-    places: Integers,
-    row_of: Integers,
-    contexts: Floats,
-    rewards: Floats,
-    weights: Floats,
-) -> None:
-    """Adds rewards to the truths of small ridges, and to their pulls and summed rewards."""
-    carries = np.zeros(counts.shape[1])
-    for n in range(rewards.size):
-        k = places[n]
-        if k >= 0:
-            add_pulls(truth[k], penalty, contexts[row_of[n]], weights[n], weights[n] * rewards[n])
-            counts[0, k] += 1.0
-            counts[1, k], carries[k] = add(counts[1, k], carries[k], rewards[n])
-    for k in range(carries.size):
-        counts[1, k] += carries[k]

@@ -6,9 +6,8 @@ import numpy as np
 
 from infex.arrays import Bools, Floats, Integers
 from infex.kernels.compiling import compiled, larger, woven
-from infex.kernels.layout import PHI, PSI, VOLUME
+from infex.kernels.layout import PHI, PSI
 from infex.kernels.reading import best, choosing_radius, interval_radius, tie_bar, volume, width
-from infex.kernels.small_ridges import look_at_blocks, width_of_block, widths_of_blocks
 
 
 @compiled
@@ -32,37 +31,6 @@ def glance_among(
     across = width(board[1, places[arm]], board[2, places[arm]], run[PSI])
     margin = interval_radius(volume(run), numbers) * across
     return int(places[arm]), int(places[greedy]), means[arm], means[greedy], margin
-
-
-@compiled
-def glance_among_blocks(
-    wide: Floats,
-    solved: Floats,
-    runs: Floats,
-    x: Floats,
-    numbers: Floats,
-    places: Integers,
-    optimistic: bool,
-) -> tuple[int, int, float, float, float]:
-    """The same among small ridges, in a context."""
-    work, means = np.empty((3, wide.shape[1])), np.empty(places.size)
-    look_at_blocks(wide, x, work[0])
-    for i in range(places.size):
-        means[i] = work[0, places[i]]
-    arm = greedy = best(means)
-    if optimistic:
-        bounds = np.empty(places.size)
-        widths_of_blocks(wide, x, work[2], work[1])
-        for i in range(places.size):
-            k = places[i]
-            bounds[i] = means[i] + choosing_radius(runs[k, VOLUME], numbers) * work[1, k]
-        arm = best(bounds)
-    if arm < 0 or greedy < 0:
-        return -1, -1, 0.0, 0.0, 0.0
-    place = int(places[arm])
-    across = work[1, place] if optimistic else width_of_block(solved, x, place)
-    margin = interval_radius(runs[place, VOLUME], numbers) * across
-    return place, int(places[greedy]), means[arm], means[greedy], margin
 
 
 @woven

@@ -7,19 +7,16 @@ from typing import Protocol, Self, final
 import numpy as np
 
 from infex.arrays import Floats, Integers
-from infex.errors import UnknownArm
-from infex.kernels import awaited_batches, awaiting, awaiting_tied
-from infex.linear.block_known import BlockKnown
-from infex.linear.block_ridge import BlockRidge, in_block, separate
+from infex.kernels import awaiting
 from infex.linear.estimating import Statistics
 from infex.linear.fitted_blocks import FittedBlocks
-from infex.linear.grounds import Grounds, order_of_arms
-from infex.linear.hybrid_known import AwaitedSums, HybridKnown
-from infex.linear.hybrid_ridge import HybridRidge
+from infex.linear.grounds import Grounds
+from infex.linear.hybrid import HybridRidge, HybridSums
 from infex.linear.knowledge import Knowledge
 from infex.linear.known import Known
 from infex.linear.learnable import refuse_separate
-from infex.linear.offers import GONE, InBlock, Layout, Separate
+from infex.linear.offers import InBlock, Layout
+from infex.linear.ridge_bank import BlockRidge, BlockSums
 
 FEW = 5  # arms for which a call each takes less time than two arrays
 Row = Floats | InBlock
@@ -90,111 +87,6 @@ class DenseSums:
     def narrowed(self, known: Knowledge) -> Knowledge:
         assert isinstance(known, Known)
         return known.narrowed(self._sums)
-
-
-@final
-class BlockSums:
-    """A sum of w x x' for each arm, where each has a regression of its own, (K, 2, c, c)."""
-
-    __slots__ = ("_sums",)
-
-    def __init__(self, sums: Integers) -> None:
-        self._sums = sums
-
-    @staticmethod
-    def of(layout: Separate) -> BlockSums:
-        """Those of no decisions."""
-        return BlockSums(np.zeros((layout.arms, 2, layout.dim, layout.dim), dtype=np.int64))
-
-    @property
-    def awaited(self) -> Integers:
-        """The sums, for a kernel that reads them at once."""
-        return self._sums
-
-    def arms(self, changes: dict[int, int]) -> None:
-        refuse_arms(changes)
-
-    def rows(self, rows: list[Row], weights: list[float]) -> None:
-        if there := _standing(rows, weights):
-            arms, contexts, counts = there
-            self.many(Grounds.in_blocks(arms, contexts), counts)
-
-    def many(self, grounds: Grounds, weights: Floats) -> None:
-        order = order_of_arms(grounds.place, len(self._sums))
-        awaited_batches.expect_blocks(
-            self._sums, grounds.place, grounds.row, grounds.rows, weights, order
-        )  # fmt: skip
-
-    def none(self) -> BlockSums:
-        return BlockSums(np.zeros_like(self._sums))
-
-    def over(self, layout: Layout, places: Integers) -> BlockSums:
-        other, known = BlockSums.of(separate(layout)), places >= 0
-        other._sums[known] = self._sums[places[known]]
-        return other
-
-    def narrowed(self, known: Knowledge) -> Knowledge:
-        assert isinstance(known, BlockKnown)
-        return known.narrowed(self._sums)
-
-
-@final
-class HybridSums:
-    """The same for each arm, and sums over features that all arms share."""
-
-    __slots__ = ("_sums",)
-
-    def __init__(self, sums: AwaitedSums) -> None:
-        self._sums = sums
-
-    @staticmethod
-    def of(layout: Separate) -> HybridSums:
-        """Those of no decisions."""
-        arms, dim, shared = layout
-        shapes = (arms, 2, dim, dim), (arms, 2, dim, shared), (2, shared, shared)
-        return HybridSums(AwaitedSums(*(np.zeros(shape, dtype=np.int64) for shape in shapes)))
-
-    def arms(self, changes: dict[int, int]) -> None:
-        refuse_arms(changes)
-
-    def rows(self, rows: list[Row], weights: list[float]) -> None:
-        if there := _standing(rows, weights):
-            awaiting_tied.expect_tied(*self._sums, *there)
-
-    def many(self, grounds: Grounds, weights: Floats) -> None:
-        there = grounds.place != GONE
-        rows = np.ascontiguousarray(grounds.rows[grounds.row[there]])
-        awaiting_tied.expect_tied(*self._sums, grounds.place[there], rows, weights[there])
-
-    def none(self) -> HybridSums:
-        return HybridSums(AwaitedSums(*(np.zeros_like(part) for part in self._sums)))
-
-    def over(self, layout: Layout, places: Integers) -> HybridSums:
-        """A copy; what is pending of arms that go stays in what is shared, until it is summed anew."""
-        other, known = HybridSums.of(separate(layout)), places >= 0
-        for part, old in zip(other._sums[:2], self._sums[:2], strict=True):
-            part[known] = old[places[known]]
-        other._sums.common[:] = self._sums.common
-        return other
-
-    def narrowed(self, known: Knowledge) -> Knowledge:
-        assert isinstance(known, HybridKnown)
-        return known.narrowed(self._sums)
-
-
-def refuse_arms(changes: dict[int, int]) -> None:
-    """Refuses arms without a context."""
-    raise UnknownArm(f"arms {list(changes)} have a regression each, and are known in a context alone")
-
-
-def _standing(rows: list[Row], weights: list[float]) -> tuple[Integers, Floats, Floats] | None:
-    """Arms, contexts and weights of decisions whose arm is not gone; None if there are none."""
-    pairs = [(in_block(row), weight) for row, weight in zip(rows, weights, strict=True)]
-    there = [(arm, context, weight) for (arm, context), weight in pairs if arm != GONE]
-    if not there:
-        return None
-    arms, contexts, counts = zip(*there, strict=True)
-    return np.array(arms), np.array(contexts), np.array(counts)
 
 
 def awaiting_of(statistics: Statistics) -> Awaiting:

@@ -11,10 +11,9 @@ from infex.arrays import Bools, Floats, Integers, shown
 from infex.checks import one_of, whole
 from infex.errors import InvalidSetting, NotKept, UnknownArm
 from infex.kernels.view import View
-from infex.linear.block_moments import BlockMoments
 from infex.linear.foresight import Held
 from infex.linear.knowledge import Knowledge
-from infex.linear.moments import Moments
+from infex.linear.moments import BlockMoments, Moments
 from infex.linear.offers import Offer, On, Radius
 from infex.linear.request import ANYTHING, Among
 from infex.linear.spent import NOTHING, Spent

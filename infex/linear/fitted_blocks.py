@@ -1,27 +1,23 @@
-"""K regressions of any estimator: each is solved anew only after it was told a reward."""
+"""A regression of any estimator for each arm: each is solved anew only after it was told a reward."""
 
 from __future__ import annotations
 
-from sys import getrefcount
 from typing import Any, final
 
 import numpy as np
 
-from infex.arrays import Floats, Integers, fitting, fitting_counts, moved
+from infex.arrays import Floats, Integers, fitting, fitting_counts
 from infex.checks import told
+from infex.core.bank import RidgeBank
 from infex.errors import CannotMerge, DamagedFile, NotKept
-from infex.kernels import small_ridges
-from infex.kernels.layout import RUN
-from infex.linear.block_known import BlockKnown, Blocks
-from infex.linear.block_ridge import NOBODY, in_block, separate, wide_for
 from infex.linear.estimating import Arrays, Estimator, Statistics
 from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
-from infex.linear.holders import ALONE
-from infex.linear.known import Known
+from infex.linear.known import LINEAR, Known
 from infex.linear.learnable import refuse_place
 from infex.linear.offers import GONE, InContext, Layout, Offer, On, Separate
 from infex.linear.revising import Revision
+from infex.linear.ridge_bank import NOBODY, BlockKnown, in_block, separate
 from infex.linear.scatter import Scattered, Scattering, by_arm, of_all_arms
 
 OF_ALL = ("told", "counts")  # what is kept of all arms together
@@ -31,28 +27,24 @@ OF_ALL = ("told", "counts")  # what is kept of all arms together
 class FittedBlocks:
     """Statistics of an estimator for each arm, on contexts: a reward reaches that of its arm alone.
 
-    What they say stands in the arrays of `kernels.small_ridges`, brought up to date when it is asked for.
+    `parts` are these statistics. Their estimates are copied into a bank when somebody reads them.
     """
 
     __slots__ = (
-        "_asked", "_estimator", "_held", "_late", "_runs", "_solved", "_stale", "_tolds", "_truth", "_wide",
-        "columns", "counts", "layout", "parts", "told",
+        "_asked", "_bank", "_estimator", "_in_sums", "_late", "_link", "_stale",
+        "columns", "layout", "parts", "told",
     )  # fmt: skip
 
     def __init__(self, layout: Separate, penalty: float, estimator: Estimator) -> None:
         self.layout, self._asked, self._estimator, self.told = layout, penalty, estimator, 0
-        count, dim, _ = layout
-        self.columns: Floats = np.empty((count * dim, 0))  # none are fixed
-        self.parts: list[Statistics] = [estimator.start(np.empty((dim, 0)), penalty) for _ in range(count)]
-        self.counts: Floats = np.zeros((2, count))
-        self._tolds: Integers = np.zeros(count, dtype=np.int64)
-        self._solved: Floats = np.zeros((count, dim + 1, dim))
-        self._runs: Floats = np.zeros((count, RUN))
-        self._wide: Floats = wide_for(layout)
-        self._truth: Floats | None = np.zeros((count, 2, dim + 1, dim))
-        self._held: Blocks | None = None
-        self._stale = set(range(count))  # arms whose arrays are of before their last reward
-        self._late = set(range(count))  # arms that were told since a decision was entered
+        arms, dim, _ = layout
+        self.columns: Floats = np.empty((arms * dim, 0))  # none are fixed
+        self.parts: list[Statistics] = [estimator.start(np.empty((dim, 0)), penalty) for _ in range(arms)]
+        self._bank = RidgeBank(arms, dim, self.penalty)
+        self._in_sums: list[int | None] = [None] * arms  # how many rewards; None if no sums are kept
+        self._link = LINEAR
+        self._stale = set(range(arms))  # arms whose numbers in the bank are of before their last reward
+        self._late = set(range(arms))  # arms that were told since a decision was entered
 
     @property
     def squares(self) -> bool:
@@ -64,15 +56,34 @@ class FittedBlocks:
         """That of each."""
         return self.parts[0].penalty
 
+    @property
+    def counts(self) -> Floats:
+        """Pulls and summed rewards of each arm, (2, K)."""
+        return self._bank.counts
+
     def known(self) -> BlockKnown:
-        """What is known, as numbers that stay as they are; of arms it tells in a context (`on`)."""
-        if self._stale:
-            self._renew()
-        if self._held is None:
-            told, link = int(self._tolds.sum()), self._known(0).learnt.link
-            arrays = self._solved, self._wide, self._runs, self.counts, self._truth
-            self._held = Blocks(*arrays, told, self.penalty, link)
-        return BlockKnown(self._held, np.zeros(self.layout.dim), NOBODY)
+        """What is known as of now; of arms it tells in a context (`on`)."""
+        for arm in self._stale:
+            known = self._known(arm)
+            sums = self._sums_of(known)
+            self._bank.put(arm, known.factor, known.theta, known.volume, *sums[:2])
+            self._in_sums[arm], self._link = sums[2], known.learnt.link
+        self._stale = set()
+        told = None if None in self._in_sums else sum(told or 0 for told in self._in_sums)
+        return BlockKnown(self._bank, told, self._link)
+
+    @staticmethod
+    def _sums_of(known: Known) -> tuple[Floats | None, Floats | None, int | None]:
+        """sum x x', sum y x and how many rewards are in them, where the estimator keeps them."""
+        try:
+            return known.moments
+        except NotKept:
+            return None, None, None
+
+    def _known(self, arm: int) -> Known:
+        known = self.parts[arm].known()
+        assert isinstance(known, Known), "an estimator starts statistics of one regression"
+        return known
 
     def refuse(self, reward: float) -> None:
         """Refuses a reward that could not be taken in."""
@@ -92,13 +103,15 @@ class FittedBlocks:
     def learn(self, on: On, reward: float, weight: float = 1.0) -> None:
         """Takes in a reward of an arm in a context; nothing, if the arm is gone."""
         arm, context = in_block(on)
-        if arm == GONE:
-            return
-        refuse_place(arm, self.layout.arms)
-        self.parts[arm].learn(context, reward, weight)
-        self.told += 1
-        self._part()
-        self.counts[:, arm] += 1.0, reward
+        if arm != GONE:
+            refuse_place(arm, self.layout.arms)
+            self.parts[arm].learn(context, reward, weight)
+            self._note(arm, 1, reward)
+
+    def _note(self, arm: int, pulls: int, rewards: float) -> None:
+        """An arm has so many rewards more, which come to so much."""
+        self.told += pulls
+        self._bank.note(arm, pulls, rewards)
         self._stale.add(arm)
         self._late.add(arm)
 
@@ -117,25 +130,19 @@ class FittedBlocks:
     def revise(self, revision: Revision) -> None:
         """Another value for a reward that was learnt, or none; nothing, if the arm is gone."""
         arm, context = in_block(revision.on)
-        if arm == GONE:
-            return
-        refuse_place(arm, self.layout.arms)
-        self.parts[arm].revise(revision._replace(on=context))
-        self.told += revision.pulls
-        self._part()
-        self.counts[:, arm] += revision.pulls, revision.gain
-        self._stale.add(arm)
-        self._late.add(arm)
+        if arm != GONE:
+            refuse_place(arm, self.layout.arms)
+            self.parts[arm].revise(revision._replace(on=context))
+            self._note(arm, revision.pulls, revision.gain)
 
     def add(self, other: FittedBlocks, places: Integers) -> None:
         """Takes in all that another has learnt; each of its arms is at a place here, or nowhere (-1)."""
-        for place, part in zip(places.tolist(), other.parts, strict=True):
+        for arm, place in enumerate(places.tolist()):
             if place != GONE:
-                self.parts[place].add(part, NOBODY)
-        self._part()
+                self.parts[place].add(other.parts[arm], NOBODY)
+                self._note(place, 0, 0.0)
+                self._bank.note(place, *other.counts[:, arm].tolist())
         self.told += other.told
-        self.counts += moved(other.counts, places, self.layout.arms)
-        self._stale, self._late = set(range(self.layout.arms)), set(range(self.layout.arms))
 
     def growth(self) -> Gained:
         """None: what each estimator keeps is its own."""
@@ -147,19 +154,20 @@ class FittedBlocks:
 
     def over(self, layout: Layout, places: Integers) -> FittedBlocks:
         """What was learnt of the arms that stay: each at its old place, or new (-1)."""
-        other, known = FittedBlocks(separate(layout), self._asked, self._estimator), places >= 0
+        other = FittedBlocks(separate(layout), self._asked, self._estimator)
+        other._bank = self._bank.over(places)
         for new, old in enumerate(places.tolist()):
             if old != GONE:
                 other.parts[new] = self.parts[old]
-        other.counts[:, known] = self.counts[:, places[known]]
+                if old not in self._late:
+                    other._late.discard(new)
         other.told = self.told - int(self.counts[0].sum() - other.counts[0].sum())
-        other._late = {new for new, old in enumerate(places.tolist()) if old == GONE or old in self._late}
         return other
 
     def arrays(self) -> Arrays:
         """All of it: what each keeps, one behind the other."""
         kept = [part.arrays() for part in self.parts]
-        found: Arrays = {"told": np.array(self.told), "counts": self.counts.copy()}
+        found: Arrays = {"told": np.array(self.told), "counts": np.array(self.counts)}
         found["late"] = np.array(sorted(self._late), dtype=np.int64)
         found["tolds"] = np.array([part.told for part in self.parts], dtype=np.int64)
         for name in kept[0]:
@@ -172,9 +180,8 @@ class FittedBlocks:
         count = self.layout.arms
         told = int(fitting("told", arrays["told"], (), whole=True))
         counts = fitting_counts(arrays["counts"], count, told)
-        tolds: Integers = fitting(
-            "tolds", arrays.get("tolds", counts[0].astype(np.int64)), (count,), whole=True
-        )
+        pulls = counts[0].astype(np.int64)
+        tolds: Integers = fitting("tolds", arrays.get("tolds", pulls), (count,), whole=True)
         late: Integers = fitting("late", arrays.get("late", np.arange(count)), (-1,), whole=True)
         if (late >= count).any():
             raise DamagedFile(f"an arm that was told since is number {late.max()} of {count}")
@@ -183,7 +190,8 @@ class FittedBlocks:
             names = [name for name in part.arrays() if name not in OF_ALL and name in arrays]
             own = {name: _part_of(name, arrays, arm, count) for name in names}
             part.restore(own | {"told": tolds[arm], "counts": np.zeros((2, 0))})
-        self.parts, self.counts, self.told, self._held = fresh.parts, counts, told, None
+            fresh._bank.note(arm, *counts[:, arm].tolist())
+        self.parts, self.told, self._bank = fresh.parts, told, fresh._bank
         self._stale, self._late = set(range(count)), set(late.tolist())
 
     def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
@@ -201,34 +209,6 @@ class FittedBlocks:
             return part.scattered(own.T, most)
 
         return by_arm(arms, rows, tell)
-
-    def _known(self, arm: int) -> Known:
-        known = self.parts[arm].known()
-        assert isinstance(known, Known), "an estimator starts statistics of one regression"
-        return known
-
-    def _renew(self) -> None:
-        """Brings the arrays up to date; those that somebody else reads are left to him."""
-        self._part()
-        for arm in self._stale:
-            known = self._known(arm)
-            learnt = known.learnt
-            self._solved[arm], self._runs[arm] = learnt.solved, learnt.run
-            self._tolds[arm] = known.told
-            if learnt.truth is None:
-                self._truth = None
-            elif self._truth is not None:
-                self._truth[arm] = learnt.truth
-        small_ridges.turn_blocks(self._solved, self._wide)
-        self._stale = set()
-
-    def _part(self) -> None:
-        """Before a change: leaves the arrays to whoever still reads them, and goes on with copies."""
-        held, self._held = self._held, None
-        if held is not None and getrefcount(held) > ALONE:
-            self._solved, self._runs, self.counts = self._solved.copy(), self._runs.copy(), self.counts.copy()
-            self._truth = None if self._truth is None else self._truth.copy()
-            self._wide = self._wide.copy()
 
 
 def _joined(name: str, parts: list[Any]) -> Arrays:

@@ -11,7 +11,6 @@ from infex.arrays import Bools, Floats, Integers
 from infex.linear.offers import InBlock, On
 
 NO_PLACE = -1
-MOST_RADIX = 2**16  # numbers below it are sorted in one pass
 NO_ROWS_AT_ALL: Floats = np.zeros((0, 0))
 
 
@@ -127,12 +126,6 @@ class Grounds(NamedTuple):
         row[gone] = len(self.rows) + np.arange(int(gone.sum()))
         rows = columns.T[self.place[gone]]
         return Grounds(place, row, np.vstack([self.rows, rows]) if len(self.rows) else rows.copy())
-
-
-def order_of_arms(arms: Integers, count: int) -> Integers:
-    """Places of arms, of which there are so many: those of one arm in a row, in their order."""
-    small = arms.astype(np.uint16) if count < MOST_RADIX else arms  # -1 is the last
-    return np.argsort(small, kind="stable")
 
 
 def _place_of(on: On) -> int:

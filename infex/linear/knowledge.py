@@ -6,8 +6,7 @@ from typing import Protocol, Self
 
 from infex.arrays import Floats, Integers
 from infex.kernels.view import View
-from infex.linear.block_moments import BlockMoments
-from infex.linear.moments import Moments
+from infex.linear.moments import BlockMoments, Moments
 from infex.linear.offers import Offer, On, Radius
 
 

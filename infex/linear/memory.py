@@ -9,16 +9,16 @@ import numpy as np
 
 from infex.arrays import Bools, Floats, Integers
 from infex.errors import InvalidSetting
-from infex.linear.block_ridge import BlockRidge
 from infex.linear.estimating import Arrays, Estimator, Statistics
 from infex.linear.evidence import Evidence
 from infex.linear.foresight import Batch, Foresight, Held
 from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
-from infex.linear.hybrid_ridge import HybridRidge
+from infex.linear.hybrid import HybridRidge
 from infex.linear.offers import InBlock, Layout, Offer, On
 from infex.linear.regression import RidgeStatistics
 from infex.linear.revising import Revision
+from infex.linear.ridge_bank import BlockRidge
 from infex.linear.spent import NOTHING, Spent
 from infex.linear.starting import started
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from infex.errors import InvalidSetting
-from infex.linear.block_ridge import BlockRidge
 from infex.linear.estimating import Estimator, Statistics
 from infex.linear.fitted_blocks import FittedBlocks
-from infex.linear.hybrid_ridge import HybridRidge
+from infex.linear.hybrid import HybridRidge
 from infex.linear.offers import Layout, Separate
 from infex.linear.regression import RidgeStatistics
+from infex.linear.ridge_bank import BlockRidge
 
 
 def started(layout: Layout, penalty: float, estimator: Estimator | None) -> Statistics:

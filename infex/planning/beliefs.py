@@ -16,8 +16,8 @@ from infex.environments import ChangingInstance, ContextualInstance, LinearInsta
 from infex.environments.offer_sets import OfferSets
 from infex.errors import InvalidArms, InvalidReward, InvalidSetting, UnevenFeatures
 from infex.linear import RidgeStatistics
-from infex.linear.block_ridge import BlockRidge
 from infex.linear.grounds import Grounds
+from infex.linear.ridge_bank import BlockRidge
 from infex.logs.log_sums import Residuals, residuals_of, sums_over
 from infex.planning.misfits import rounded_up, warn_of_misfit
 from infex.streams import stream

@@ -14,8 +14,8 @@ from infex.errors import InvalidReward, InvalidSetting
 from infex.features import Disjoint, FeatureMap
 from infex.features.feature_map import unit_of
 from infex.linear import RidgeStatistics, Separate
-from infex.linear.block_ridge import BlockRidge
 from infex.linear.grounds import Grounds
+from infex.linear.ridge_bank import BlockRidge
 from infex.logs import Log
 from infex.logs.log_sums import LogSums, Residuals, penalty_of, played_rows, residuals_of, sums_over
 from infex.logs.looks import JoinedWithContexts, Looks, looks_of

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from infex.environments import ChangingInstance, ContextualInstance, Instance, LinearInstance
 from infex.errors import InvalidSetting
 from infex.linear import RidgeStatistics
-from infex.linear.block_ridge import BlockRidge
+from infex.linear.ridge_bank import BlockRidge
 from infex.simulation.course import Course
 
 Beginning = RidgeStatistics | BlockRidge

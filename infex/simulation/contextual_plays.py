@@ -16,9 +16,9 @@ from infex.environments.lateness import checked_late
 from infex.environments.reward_laws import RewardSource
 from infex.kernels import rewards
 from infex.linear import Memory, Separate
-from infex.linear.block_ridge import BlockRidge
 from infex.linear.estimating import Estimator
 from infex.linear.regression import checked_penalty
+from infex.linear.ridge_bank import BlockRidge
 from infex.policies.traits import traits_of
 from infex.simulation.batch import base_of, run_of
 from infex.simulation.course import Course, course_of

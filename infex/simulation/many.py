@@ -18,9 +18,9 @@ from infex.environments import (
 )
 from infex.errors import InvalidSetting
 from infex.linear import RidgeStatistics
-from infex.linear.block_ridge import BlockRidge
 from infex.linear.estimating import Estimator, checked_estimator
 from infex.linear.foresight import PendingWay, narrows
+from infex.linear.ridge_bank import BlockRidge
 from infex.policies.settling import settled
 from infex.policies.traits import Policy, checked
 from infex.simulation.batch import CHUNK, Task, play_batch

@@ -15,9 +15,9 @@ from infex.errors import InvalidSetting
 from infex.estimators import Ridge
 from infex.kernels import regret
 from infex.linear import Memory, RidgeStatistics
-from infex.linear.block_ridge import BlockRidge
 from infex.linear.estimating import Estimator, checked_estimator
 from infex.linear.foresight import PendingWay, narrows
+from infex.linear.ridge_bank import BlockRidge
 from infex.policies.confidence import warn_of_large
 from infex.policies.form import ForcedForm
 from infex.policies.settling import settled

@@ -53,7 +53,6 @@ from infex.policies.traits import traits_of, with_base
 from infex.records.registry import POLICIES
 from infex.rounds import Player, play_round
 from infex.streams import Rounds
-from tests.alike import unnamed
 from tests.policies.test_contract import MAKERS
 
 ARMS, DIM = 4, 3
@@ -237,22 +236,6 @@ def test_linucb_and_lints_are_those_of_separate_ridges_with_late_and_lost_reward
      Infex(FixedBonusUCB(), every(2)), Infex(LinUCB(scale=0.1), every(4), ties="lowest")],
     ids=str,
 )  # fmt: skip
-@given(seed=st.integers(0, 10**6), arms=st.integers(1, 20), dim=st.integers(1, 19))
-@settings(max_examples=8, deadline=None)
-def test_a_decision_in_one_call_is_what_the_long_way_decides(
-    policy: Any, seed: int, arms: int, dim: int
-) -> None:
-    pair = [Bandit(features=features.disjoint(arms, dim), policy=policy, seed=1) for _ in range(2)]
-    assert pair[0]._player.shortcut is not None
-    for t, context in enumerate(contexts(seed, dim, 30)):
-        quick = pair[0].ask(context=context)
-        long = pair[1].enter(pair[1].decide(context=context))
-        assert unnamed(quick) == unnamed(long)
-        for bandit, decision in zip(pair, (quick, long), strict=True):
-            bandit.tell(decision, reward(t, decision.arm))
-    assert pair[0].digest() == pair[1].digest()
-
-
 @pytest.mark.parametrize("policy", MEDLEY, ids=str)
 @pytest.mark.parametrize("estimator", [None, estimators.Discounted(rate=0.9), estimators.Logistic()])
 def test_files_copies_and_journals_go_on_exactly(tmp_path: Path, policy: Any, estimator: Any) -> None:
@@ -491,15 +474,6 @@ def test_a_reduction_of_contexts_needs_one_regression_for_all() -> None:
 @infex.kernel(bonus=0.5)
 def optimist(t: int, seen: Any, rng: np.random.Generator) -> int:
     return view.best(view.upper(seen, seen.settings[0]))
-
-
-def test_a_kernel_reads_all_blocks_as_one_regression() -> None:
-    pair = [Bandit(features=SHOP, policy=policy, seed=1) for policy in (optimist(), FixedBonusUCB(bonus=0.5))]
-    for t, context in enumerate(contexts(4, rounds=30)):
-        one, other = (bandit.ask(context=context) for bandit in pair)
-        assert one.arm == other.arm
-        for bandit, decision in zip(pair, (one, other), strict=True):
-            bandit.tell(decision, reward(t, decision.arm))
 
 
 def test_bandits_that_learnt_apart_merge_into_one_that_learnt_all() -> None:

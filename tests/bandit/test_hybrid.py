@@ -170,19 +170,6 @@ def test_a_decision_that_is_entered_elsewhere_is_the_same(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "policy", [LinUCB(), LinUCB(scale=0.2), Greedy(), Infex(LinUCB(), every(3))], ids=str
 )
-@pytest.mark.parametrize("seed", range(4))
-def test_a_decision_in_one_call_is_what_the_long_way_decides(policy: Any, seed: int) -> None:
-    bandit = Bandit(features=MAP, policy=policy, penalty=10.0 ** (1 - 2 * seed))
-    assert bandit._player.shortcut is not None
-    for t, context in enumerate(contexts(seed, 80)):
-        long = bandit.decide(context=context).decision
-        decision = bandit.ask(context=context)
-        assert unnamed(decision) == unnamed(long)
-        bandit.tell(decision, reward(t, decision.arm))
-        if t == 40:
-            bandit.remove_arms("mate")
-
-
 def test_removing_an_arm_keeps_what_its_rewards_told_of_shared_features(tmp_path: Path) -> None:
     bandit, whole = (Bandit(features=MAP, policy=LinUCB()) for _ in range(2))
     for each in (bandit, whole):

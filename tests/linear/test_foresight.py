@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infex.kernels import awaited_batches, awaiting
+from infex.kernels import awaiting
 from infex.kernels.compiling import plain_python
 from infex.linear import Evidence, Memory, RidgeStatistics
 from infex.linear.awaited_sums import DenseSums
 from infex.linear.foresight import MOST_BATCHES, MOST_ROWS
-from infex.linear.grounds import Grounds, order_of_arms
+from infex.linear.grounds import Grounds
 
 EXAMPLES = 10 if plain_python else 60
 
@@ -45,19 +45,6 @@ def test_sums_do_not_depend_on_the_way_there(seed: int, dim: int, count: int) ->
     np.testing.assert_array_equal(sums, left)
     awaiting.expect_rows(left, rows[stay], -weights[stay])
     assert not left.any()
-
-
-@given(seed=st.integers(0, 9999), dim=st.integers(1, 6), count=st.integers(0, 400), arms=st.integers(1, 9))
-@settings(max_examples=EXAMPLES, deadline=None)
-def test_sums_of_a_batch_are_those_of_single_decisions(seed: int, dim: int, count: int, arms: int) -> None:
-    rng = np.random.default_rng(seed)
-    rows, weights = unit(rng, count + 3, dim), rng.choice([1.0, -1.0, 0.25, -0.7], count)
-    row, place = rng.integers(count + 3, size=count), rng.integers(-1, arms, size=count)  # -1 is gone
-    batch, single = np.zeros((2, arms, 2, dim, dim), dtype=np.int64)
-    awaited_batches.expect_blocks(batch, place, row, rows, weights, order_of_arms(place, arms))
-    for n in np.flatnonzero(place >= 0):
-        awaiting.expect(single[place[n]], rows[row[n]], abs(weights[n]), 1 if weights[n] > 0 else -1)
-    np.testing.assert_array_equal(batch, single)
 
 
 @given(seed=st.integers(0, 9999), dim=st.integers(1, 4), times=st.integers(1, 10**8))

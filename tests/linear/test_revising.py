@@ -12,8 +12,8 @@ from infex.arrays import Floats
 from infex.errors import InvalidReward, NotKept
 from infex.kernels.compiling import plain_python
 from infex.linear import Evidence, InBlock, InContext, RidgeStatistics, Separate
-from infex.linear.block_ridge import BlockRidge
 from infex.linear.revising import Revision
+from infex.linear.ridge_bank import BlockRidge
 from infex.linear.starting import started
 
 EXAMPLES = 8 if plain_python else 60
@@ -155,7 +155,7 @@ def test_sum_x_x_is_untouched_by_another_value() -> None:
 def test_evidence_that_somebody_holds_stays_as_it_is() -> None:
     ridge, kept = learnt(RidgeStatistics(np.eye(2)), [(0, 1.0, 1.0), (1, 0.5, 1.0)])
     blocks, of_blocks = learnt(BlockRidge(Separate(2, 1)), [(InBlock(0, np.ones(1)), 1.0, 1.0)])
-    held = Evidence(ridge.known()), Evidence(blocks.known().on(InContext(np.ones(1))))
+    held = Evidence(ridge.known()), Evidence(blocks.known().on(InContext(np.ones(1))).copy())
     before = [each.estimates.copy() for each in held]
     ridge.revise(kept[0])
     blocks.revise(of_blocks[0])

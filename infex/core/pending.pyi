@@ -1,0 +1,29 @@
+from typing import TypeVar
+
+import numpy.typing as npt
+
+from infex.arrays import Floats, Integers
+from infex.core.posterior import Posterior
+
+Read = TypeVar("Read", bound=Posterior)
+
+class Pending:
+    count: int
+    def __init__(self, dim: int, arms: int = 0) -> None: ...
+    def add_rows(self, rows: npt.ArrayLike, weights: npt.ArrayLike, times: int = 1) -> None: ...
+    def narrowed(self, posterior: Read) -> Read: ...
+    def copy(self) -> Pending: ...
+    def whole_numbers(self) -> Integers: ...
+
+def expect_in_bank(
+    sums: Integers, arms: Integers, rows: Integers, contexts: Floats, weights: Floats
+) -> None: ...
+def expect_in_hybrid(
+    own: Integers,
+    cross: Integers,
+    common: Integers,
+    arms: Integers,
+    rows: Integers,
+    contexts: Floats,
+    weights: Floats,
+) -> None: ...

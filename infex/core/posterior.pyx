@@ -1,0 +1,461 @@
+"""What a regression says of some arms as of now; `posterior.pxd` explains what it refers to."""
+
+import numpy as np
+
+from libc.math cimport sqrt
+from libc.string cimport memcpy
+
+from infex.core.choosing cimport to_probabilities
+from infex.core.ridge cimport (
+    Run,
+    best,
+    dot,
+    estimates,
+    is_steep,
+    log_det_ratio,
+    perturb,
+    product,
+    refresh,
+    solve,
+    square_widths,
+    upper,
+    whole_sums,
+    width,
+)
+from infex.errors import StalePosterior
+
+
+def to_sphere(double[::1] direction):
+    """Brings a Gaussian direction to the length sqrt(d), in its place: uniform on that sphere."""
+    cdef int64_t d = direction.shape[0], i
+    cdef double factor
+    if d == 0:
+        return
+    factor = sqrt(d / dot(&direction[0], &direction[0], d))
+    for i in range(d):
+        direction[i] *= factor
+
+
+def probabilities(odds):
+    """1/(1 + exp(-z)) of log-odds of any size, as an array of its own."""
+    cdef double[::1] out = np.array(odds, dtype=np.float64, ndmin=1)
+    if out.shape[0]:
+        to_probabilities(&out[0], out.shape[0])
+    return np.asarray(out)
+
+
+cdef class Posterior:
+    """What a ridge says of its fixed arms, until it learns again.
+
+    `over` reads other arms and `among` some of these; `of_solution` is for other estimators.
+    """
+
+    def __init__(self, Ridge ridge not None):
+        self.state = ridge.state
+        self.ridge, self.version = ridge, ridge.version
+        self.columns = ridge.columns
+        self.has_sums = self.lasting = True
+        self.kept_up = self.scored = ridge.state.scored
+        self.told = <int64_t>ridge.state.told
+
+    @classmethod
+    def of_solution(
+        cls, columns, solved, double log_det_ratio, double penalty, sums=None, int64_t told=0, counts=None,
+        bint logistic=False,
+    ):
+        """That of a theta and a factor M, (d + 1, d) with theta in the last row, which are copied.
+
+        M is lower triangular, and M'M the covariance of theta. `sums`, (2, d + 1, d), are those of rewards, where
+        they are kept; `counts` are pulls and rewards of each arm, (2, K). With `logistic`, scores are log-odds.
+        """
+        cdef Posterior self = cls.__new__(cls)
+        cdef double[:, ::1] given = np.array(solved, dtype=np.float64, order="C")
+        cdef int64_t d = given.shape[1]
+        if d < 1 or given.shape[0] != d + 1:
+            raise ValueError(f"a solution must have the shape (d + 1, d), got {np.shape(solved)}")
+        if sums is not None and np.shape(sums) != (2, d + 1, d):
+            raise ValueError(f"sums must have the shape {(2, d + 1, d)}, got {np.shape(sums)}")
+        s = &self.state
+        s.d, s.penalty = d, penalty
+        self.own_solution()
+        memcpy(s.M, &given[0, 0], (d + 1) * d * sizeof(double))
+        s.run.arm, s.run.log_det_ratio = -1.0, log_det_ratio
+        if sums is not None:
+            self.own_sums()
+            self._memory[1][:] = np.reshape(sums, -1)
+            self.has_sums = True
+        self.set_columns(columns)
+        if counts is not None:
+            self._counts = np.array(counts, dtype=np.float64)
+            if self._counts.shape != (2, s.K):
+                raise ValueError(f"counts must have the shape {(2, s.K)}, got {self._counts.shape}")
+        self.told, self.logistic, self.lasting = told, logistic, True
+        return self
+
+    cdef Posterior like(self):
+        """The same theta, factor and sums, of no arms yet."""
+        cdef type kind = type(self)
+        cdef Posterior other = kind.__new__(kind)
+        other.state = self.state
+        other.ridge, other.version, other._memory = self.ridge, self.version, (self._memory,)
+        other.has_sums, other.logistic, other.told = self.has_sums, self.logistic, self.told
+        return other
+
+    cdef int set_columns(self, columns) except -1:
+        cdef const double[:, ::1] arms = np.ascontiguousarray(columns, dtype=np.float64)
+        s = &self.state
+        if arms.shape[0] != s.d:
+            raise ValueError(f"arms must have {s.d} features, got {arms.shape[0]}")
+        self.columns = np.asarray(arms)
+        s.K = arms.shape[1]
+        s.columns = &arms[0, 0] if s.K else NULL
+        return 0
+
+    cdef int own_solution(self) except -1:
+        """Room of its own for M, theta and the run, with nothing in it but 0."""
+        cdef int64_t d = self.state.d
+        cdef double[::1] room = np.zeros((d + 1) * d + 4 * d + sizeof(Run) // sizeof(double))
+        s = &self.state
+        s.M, s.theta = &room[0], &room[d * d]
+        s.x, s.p, s.u, s.work = s.theta + d, s.theta + 2 * d, s.theta + 3 * d, s.theta + 4 * d
+        s.run = <Run *>(s.theta + 5 * d)
+        self._memory = (self._memory, np.asarray(room))
+        return 0
+
+    cdef int own_sums(self) except -1:
+        """Room of its own for sums and carries."""
+        cdef int64_t size = (self.state.d + 1) * self.state.d
+        cdef double[::1] room = np.zeros(2 * size)
+        self.state.sums, self.state.carries = &room[0], &room[size]
+        self._memory = (self._memory, np.asarray(room))
+        return 0
+
+    cdef int check(self) except -1:
+        if self.ridge is not None and self.ridge.version != self.version:
+            raise StalePosterior(
+                "the model has learnt since this posterior was read; ask for a new one, or keep a copy()"
+            )
+        return 0
+
+    cdef int read(self) except -1:
+        """Computes estimates and the greedy arm, once."""
+        cdef double[::1] out, theta
+        cdef int64_t i
+        self.check()
+        if self.means != NULL:
+            return 0
+        s = &self.state
+        out = np.empty(max(s.K, 1))
+        self.best_arm = -1
+        if s.K and self.kept_up:
+            self.best_arm = estimates(s.scores, s.along, s.K, s.run.phi, &out[0])
+        elif s.K:
+            theta = np.empty(s.d)
+            for i in range(s.d):
+                theta[i] = s.theta[i] + s.run.phi * s.u[i]
+            product(s.columns, s.K, &theta[0], s.d, &out[0])
+            if self.logistic:
+                to_probabilities(&out[0], s.K)
+            self.best_arm = best(&out[0], s.K)
+        self._means = np.asarray(out)[: s.K]
+        self._means.flags.writeable = False
+        self.means = &out[0]
+        return 0
+
+    cdef int score(self) except -1:
+        """Computes scores and squared widths, once."""
+        cdef double[:, ::1] board
+        self.check()
+        if self.scored:
+            return 0
+        if self.same_estimates:
+            self.read()
+        s = &self.state
+        board = np.zeros((4, max(s.K, 1)))
+        s.scores, s.squares, s.along, s.floors = &board[0, 0], &board[1, 0], &board[2, 0], &board[3, 0]
+        self._memory = (self._memory, np.asarray(board))
+        if s.K:
+            product(s.columns, s.K, s.theta, s.d, s.scores)
+            square_widths(s.columns, s.K, s.M, s.d, s.squares, s.along, s.floors)
+            if s.run.pulls > 0.0:
+                product(s.columns, s.K, s.u, s.d, s.along)
+            if self.same_estimates and not self.logistic:
+                memcpy(s.scores, self.means, s.K * sizeof(double))
+        self.scored = True
+        return 0
+
+    cdef Posterior settled(self):
+        """The same for arms that are not kept up: computed anew where updates may have lost theta there."""
+        cdef Posterior other
+        cdef double[::1] rests
+        s = &self.state
+        if not self.has_sums or not (s.run.closed > 0.0 or s.run.pulls > 0.0) or not is_steep(s):
+            return self
+        other = self.like()
+        other.columns, other._counts, other.lasting = self.columns, self._counts, self.lasting
+        other.own_sums()
+        rests = np.empty((s.d + 1) * s.d)
+        self.fill_sums(other.state.sums)
+        other.own_solution()
+        other.state.rests, other.state.scored = &rests[0], False
+        refresh(&other.state)
+        return other
+
+    cdef void fill_sums(self, double *out) noexcept:
+        """In `out` the sums and their carries with the run under way."""
+        cdef State whole = self.state
+        whole.whole = out
+        whole_sums(&whole)
+
+    @property
+    def count(self):
+        """K, the number of arms."""
+        return self.state.K
+
+    @property
+    def dim(self):
+        """d, the number of features."""
+        return self.state.d
+
+    @property
+    def penalty(self):
+        """The ridge penalty: V_0 = penalty I."""
+        return self.state.penalty
+
+    @property
+    def log_det_ratio(self):
+        """log(det V/det V_0)."""
+        self.check()
+        return log_det_ratio(&self.state)
+
+    @property
+    def greedy(self):
+        """The arm of the largest estimate, the lowest index among ties; -1 without arms."""
+        self.read()
+        return self.best_arm
+
+    @property
+    def estimates(self):
+        """Every arm's estimated mean reward, (K,)."""
+        self.read()
+        return self._means
+
+    def estimate(self, int64_t arm):
+        """One arm's estimate."""
+        self.read()
+        if not 0 <= arm < self.state.K:
+            raise IndexError(f"arm must be from 0 to {self.state.K - 1}, got {arm}")
+        return self.means[arm]
+
+    @property
+    def widths(self):
+        """Every arm's width, (K,): |x| in V^-1, times p(1 - p) where estimates are probabilities."""
+        cdef double[::1] out
+        cdef int64_t k
+        self.score()
+        if self._widths is None:
+            s = &self.state
+            out = np.empty(max(s.K, 1))
+            for k in range(s.K):
+                out[k] = width(s.squares[k], s.along[k], s.run.psi)
+            if self.logistic:
+                self.read()
+                for k in range(s.K):
+                    out[k] *= self.means[k] * (1.0 - self.means[k])
+            self._widths = np.asarray(out)[: s.K]
+            self._widths.flags.writeable = False
+        return self._widths
+
+    def width(self, int64_t arm):
+        """One arm's width; O(d^2) where widths are not kept up."""
+        cdef double[::1] x
+        cdef double square, along, floor
+        cdef int64_t i
+        self.check()
+        s = &self.state
+        if not 0 <= arm < s.K:
+            raise IndexError(f"arm must be from 0 to {s.K - 1}, got {arm}")
+        if self.logistic:
+            return self.widths.item(arm)
+        if self.scored:
+            return width(s.squares[arm], s.along[arm], s.run.psi)
+        x = np.empty(s.d)
+        for i in range(s.d):
+            x[i] = s.columns[i * s.K + arm]
+        square_widths(&x[0], 1, s.M, s.d, &square, &along, &floor)
+        if s.run.pulls > 0.0:
+            product(&x[0], 1, s.u, s.d, &along)
+        return width(square, along, s.run.psi)
+
+    def upper(self, double beta):
+        """Every arm's estimate + beta width, (K,); of log-odds, that as a probability."""
+        cdef double[::1] out = np.empty(max(self.state.K, 1))
+        self.score()
+        s = &self.state
+        upper(s.scores, s.squares, s.along, s.K, s.run.phi, s.run.psi, beta, &out[0])
+        if self.logistic:
+            to_probabilities(&out[0], s.K)
+        return np.asarray(out)[: s.K]
+
+    cdef object parameter_of(self, double scale, direction):
+        cdef const double[::1] eta = np.ascontiguousarray(direction, dtype=np.float64)
+        cdef double[::1] out = np.empty(self.state.d), work = np.empty(self.state.d)
+        self.check()
+        if eta.shape[0] != self.state.d:
+            raise ValueError(f"a direction must have {self.state.d} numbers, got {eta.shape[0]}")
+        perturb(&self.state, scale, &eta[0], &out[0], &work[0])
+        return np.asarray(out)
+
+    def parameter(self, double scale, direction):
+        """theta + scale M'direction, (d,)."""
+        return self.parameter_of(scale, direction)
+
+    def perturbed(self, double scale, direction):
+        """Every arm's mean under the parameter theta + scale M'direction, (K,)."""
+        out = self.scores(self.parameter_of(scale, direction))
+        return probabilities(out) if self.logistic else out
+
+    def scores(self, theta):
+        """Every arm's x'theta under any parameter, (K,)."""
+        cdef const double[::1] parameter = np.ascontiguousarray(theta, dtype=np.float64)
+        cdef double[::1] out = np.empty(max(self.state.K, 1))
+        if parameter.shape[0] != self.state.d:
+            raise ValueError(f"theta must have {self.state.d} numbers, got {parameter.shape[0]}")
+        if self.state.K:
+            product(self.state.columns, self.state.K, &parameter[0], self.state.d, &out[0])
+        return np.asarray(out)[: self.state.K]
+
+    def optimistic(self, int64_t arm, double radius):
+        """theta + radius V^-1 x/|x| in V^-1, (d,): where within so many widths an arm's mean is largest."""
+        cdef double[::1] x, out
+        cdef double length, share
+        cdef int64_t i
+        self.check()
+        s = &self.state
+        if not 0 <= arm < s.K:
+            raise IndexError(f"arm must be from 0 to {s.K - 1}, got {arm}")
+        x, out = np.empty(s.d), np.empty(s.d)
+        for i in range(s.d):
+            x[i] = s.columns[i * s.K + arm]
+        length = solve(s, &x[0], &out[0])
+        share = radius / length if length > 0.0 else 0.0
+        for i in range(s.d):
+            out[i] = s.theta[i] + s.run.phi * s.u[i] + (share * out[i] if length > 0.0 else 0.0)
+        return np.asarray(out)
+
+    @property
+    def theta(self):
+        """The estimate, (d,)."""
+        cdef Posterior there
+        self.check()
+        there = self.settled()
+        return there.parameter_of(0.0, np.zeros(self.state.d))
+
+    @property
+    def factor(self):
+        """A lower triangular M with M'M the covariance of theta, (d, d)."""
+        cdef State at_zero = self.state  # theta, if it is large, would round M away
+        cdef Run run = self.state.run[0]
+        cdef int64_t d = self.state.d, i
+        cdef double[:, ::1] out = np.zeros((d, d)), room = np.zeros((3, d))
+        self.check()
+        if run.pulls == 0.0:
+            memcpy(&out[0, 0], at_zero.M, d * d * sizeof(double))
+            return np.asarray(out)
+        run.phi = 0.0
+        at_zero.theta, at_zero.run = &room[0, 0], &run
+        for i in range(d):
+            room[1, i] = 1.0
+            perturb(&at_zero, 1.0, &room[1, 0], &out[i, 0], &room[2, 0])
+            room[1, i] = 0.0
+        return np.asarray(out)
+
+    def sums(self):
+        """The sums and their carries, (2, d + 1, d), as an array of its own; None where they are not kept."""
+        cdef double[:, :, ::1] out
+        self.check()
+        if not self.has_sums:
+            return None
+        out = np.empty((2, self.state.d + 1, self.state.d))
+        self.fill_sums(&out[0, 0, 0])
+        return np.asarray(out)
+
+    @property
+    def counts(self):
+        """Pulls and summed rewards of every arm, (2, K), as an array of its own; None where they are not counted."""
+        self.check()
+        if self._counts is not None:
+            return self._counts.copy()
+        return self.ridge.counts.copy() if self.lasting and self.ridge is not None else None
+
+    def over(self, columns):
+        """The same of other arms, (d, K)."""
+        cdef Posterior other
+        self.check()
+        other = self.settled().like()
+        other.set_columns(columns)
+        return other
+
+    def among(self, places):
+        """The same of the arms at some places, (n,); the figures of those that are kept up stay."""
+        cdef Posterior other
+        cdef double[:, ::1] board
+        cdef double[::1] means
+        cdef const int64_t[::1] which = np.ascontiguousarray(places, dtype=np.int64)
+        cdef int64_t n, count = which.shape[0]
+        self.check()
+        s = &self.state
+        for n in range(count):
+            if not 0 <= which[n] < s.K:
+                raise IndexError(f"arms must be from 0 to {s.K - 1}, got {which[n]}")
+        other = self.like()
+        other.set_columns(self.columns[:, places])
+        counts = self.counts
+        other._counts = None if counts is None else np.ascontiguousarray(counts[:, places])
+        if not self.scored:
+            return other
+        board = np.zeros((4, max(count, 1)))
+        for n in range(count):
+            board[0, n], board[1, n] = s.scores[which[n]], s.squares[which[n]]
+            board[2, n], board[3, n] = s.along[which[n]], s.floors[which[n]]
+        t = &other.state
+        t.scores, t.squares, t.along, t.floors = &board[0, 0], &board[1, 0], &board[2, 0], &board[3, 0]
+        other._memory = (other._memory, np.asarray(board))
+        other.scored, other.kept_up = True, self.kept_up
+        return other
+
+    def copy(self):
+        """The same, which stays as it is whatever is learnt."""
+        cdef Posterior other
+        cdef double[:, ::1] board
+        cdef int64_t d = self.state.d, K = self.state.K
+        self.read()
+        self.score()
+        other = self.like()
+        other._memory = ()
+        other.own_solution()
+        memcpy(other.state.M, self.state.M, d * d * sizeof(double))
+        memcpy(other.state.theta, self.state.theta, d * sizeof(double))
+        memcpy(other.state.p, self.state.p, d * sizeof(double))
+        memcpy(other.state.u, self.state.u, d * sizeof(double))
+        memcpy(other.state.x, self.state.x, d * sizeof(double))
+        other.state.run[0] = self.state.run[0]
+        if self.has_sums:
+            other.own_sums()
+            memcpy(other.state.sums, self.state.sums, (d + 1) * d * sizeof(double))
+            memcpy(other.state.carries, self.state.carries, (d + 1) * d * sizeof(double))
+        other.set_columns(np.array(self.columns, order="C"))
+        board = np.zeros((4, max(K, 1)))
+        if K:
+            memcpy(&board[0, 0], self.state.scores, K * sizeof(double))
+            memcpy(&board[1, 0], self.state.squares, K * sizeof(double))
+            memcpy(&board[2, 0], self.state.along, K * sizeof(double))
+        t = &other.state
+        t.scores, t.squares, t.along, t.floors = &board[0, 0], &board[1, 0], &board[2, 0], &board[3, 0]
+        other._memory = (other._memory, np.asarray(board))
+        other._means, other._widths, other._counts = self._means, self._widths, self.counts
+        other.means, other.best_arm = self.means, self.best_arm
+        other.scored, other.kept_up, other.same_estimates = True, self.kept_up, self.same_estimates
+        other.lasting = self.lasting
+        other.ridge = None
+        return other
