@@ -15,7 +15,7 @@ from infex.features import ContextTable, Hybrid, Shortened, hybrid, shortened
 from infex.features.feature_map import ContextMap
 from infex.features.table_encoding import Categories, Numbers
 from infex.linear import InBlock, On
-from infex.linear.hybrid_widening import HybridWidening
+from infex.linear.hybrid import HybridWidening
 from infex.linear.offers import GONE
 from infex.linear.widening import Widening
 from infex.policies.rarely_switching import Switched
