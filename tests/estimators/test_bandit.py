@@ -135,8 +135,8 @@ def test_weights_count_in_exploring_rounds_kept_apart() -> None:
         decision = bandit.ask()
         bandit.tell(decision, GIVEN.reward(t, decision.arm), weight=3.0)
     assert bandit.evidence().explored.pulls.sum() == 9
-    assert bandit._player.memory.explored is not None
-    assert bandit._player.memory.explored.told == 9
+    assert bandit._agent.memory.explored is not None
+    assert bandit._agent.memory.explored.told == 9
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
@@ -185,7 +185,7 @@ def test_two_bandits_merge_to_one(estimator: Any) -> None:
         reward = float(GIVEN.reward(t, decision.arm) > 0)
         bandit.tell(decision, reward)
         whole.drop(same)
-        whole._player.memory.learn(decision.arm, reward, decision.explored)
+        whole._agent.memory.learn(decision.arm, reward, decision.explored)
     one.merge(other)
     np.testing.assert_allclose(one.evidence().widths, whole.evidence().widths, rtol=1e-8)
     np.testing.assert_allclose(one.evidence().estimates, whole.evidence().estimates, rtol=1e-6, atol=1e-8)

@@ -140,7 +140,7 @@ def test_ucb1_is_that_of_the_textbook() -> None:
     bandit = Bandit(np.eye(3), UCB1(noise=0.5))
     for arm, rewards in enumerate(([1.0, 0.0, 1.0], [1.0], [0.0, 0.0])):
         for reward in rewards:
-            bandit._player.memory.learn(arm, reward, explored=True)
+            bandit._agent.memory.learn(arm, reward, explored=True)
     n = 6
     by_hand = [2 / 3 + np.sqrt(2 * np.log(n) / 3), 1 + np.sqrt(2 * np.log(n)), np.sqrt(2 * np.log(n) / 2)]
     np.testing.assert_allclose(UCB1(noise=0.5).indices(bandit.evidence()), by_hand)
@@ -216,7 +216,7 @@ def test_the_reduction_learns_on_actions_and_plays_towards_them() -> None:
 
 def learnt_on(bandit: Bandit, decision: infex.Decision) -> Any:
     """What the reward of a pending decision will be learnt on."""
-    pending = bandit._waiting.find(decision.id)
+    pending = bandit._pending.find(decision.id)
     assert pending is not None
     return pending[1]
 
@@ -464,7 +464,7 @@ def test_a_note_of_another_kind_of_policy_is_left_behind(tmp_path: Any) -> None:
     other = Bandit.load(tmp_path / "x.infex", Infex(RarelySwitchingUCB(), every(2)), adopt=True)
     assert other.ask().t == 6
     same = Bandit.load(tmp_path / "x.infex", Infex(LinUCB(), infex.paused(every(2), lambda t: False)))
-    assert same._player.note == bandit._player.note
+    assert same._agent.note == bandit._agent.note
 
 
 def test_large_whole_settings_come_back() -> None:

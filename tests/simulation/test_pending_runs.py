@@ -72,7 +72,7 @@ def asked_and_told(
                 due[t + int(delays[t - 1])].append((decision, reward))
             for told in due.pop(t, ()):
                 bandit.tell(*told)
-    return arms, explored, bandit._player.memory.all.known().volume
+    return arms, explored, bandit._agent.memory.all.known().volume
 
 
 @given(

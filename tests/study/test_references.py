@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner
 
 import infex
-from infex.bandit.differing import is_told_alike
 from infex.cli.main import main
 from infex.errors import CannotLoad, NoRecord, OtherSettings
 from infex.study.references import reference_to, remade
@@ -96,18 +95,6 @@ def test_a_value_that_is_not_kept_must_be_given_again(tmp_path: Path, value: Any
     shop(tmp_path, policy=Held(value)).close()
 
 
-def test_a_number_whose_value_an_old_journal_did_not_keep_is_not_taken_for_0() -> None:
-    kept = {"object": "numpy:int64", "settings": {}}
-    with pytest.raises(CannotLoad, match=r"numpy:int64 was made with was not kept: .* policy="):
-        remade({"object": "tests.study.users_rules:Turns", "settings": {"first": kept}})
-    held = {"class": "Turns", "first": {"class": "int64"}, "steps": [1]}
-    told = {"class": "Turns", "first": 2, "steps": [1]}
-    assert is_told_alike(held, told)
-    assert not is_told_alike(told, held)
-    assert not is_told_alike(held, told | {"steps": [1, 2]})
-    assert not is_told_alike({"class": "Plain"}, 2)
-
-
 def test_a_class_that_says_it_is_a_policy_is_made_again_where_none_of_it_was_made() -> None:
     """Python gives such a class its `__init__` when the first object is made."""
     kept = {"object": "tests.study.users_rules:Declared", "settings": {}}
@@ -178,3 +165,9 @@ def test_the_command_takes_a_rule_by_its_name(tmp_path: Path) -> None:
     with shop(tmp_path) as study:
         assert study.ask("a").arm == 0
     assert CliRunner().invoke(main, [*words, "LinUCB(scale=[0.1, 0.5])"]).exit_code != 0
+
+
+def test_a_number_whose_value_a_journal_did_not_keep_is_not_taken_for_0() -> None:
+    kept = {"object": "numpy:int64", "settings": {}}
+    with pytest.raises(CannotLoad, match=r"numpy:int64 was made with was not kept: .* policy="):
+        remade({"object": "tests.study.users_rules:Turns", "settings": {"first": kept}})
