@@ -321,9 +321,9 @@ def test_an_export_knows_nothing_of_arms_that_went_before_its_first_row_or_after
 def test_a_full_disk_lets_arms_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     live = infex.Bandit(features=features.disjoint(["a", "b"], 2), policy=SOFT, log=tmp_path / "log")
     live.tell(live.ask(context=[0.1, 0.2]), 1.0)
-    assert live._notebook is not None
+    assert live._log is not None
     with monkeypatch.context() as full:
-        full.setattr(live._notebook.recorder, "write", _full)
+        full.setattr(live._log._recorder, "write", _full)
         live.remove_arms(["a"])
     assert live.labels == ("b",)
     live.tell(live.ask(context=[0.1, 0.2]), 1.0)

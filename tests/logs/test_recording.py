@@ -66,7 +66,7 @@ def test_a_log_is_what_was_decided(tmp_path: Path) -> None:
     ]
     assert log.offered.sum(axis=1).tolist() == [len(rows) for rows in sets]
     for name in ("arm", "greedy", "explored", "chance", "law", "probability"):
-        kept = infex.Decisions.of(taken).columns()[name]
+        kept = infex.Decisions(taken).columns()[name]
         assert np.array_equal(vars_of(log, name), kept, equal_nan=True), name
     assert log.others["id"].tolist() == [each.id for each in taken]
     assert 0 < log.rewarded.sum() < len(log)
