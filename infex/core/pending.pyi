@@ -16,7 +16,7 @@ class Pending:
     def whole_numbers(self) -> Integers: ...
 
 def expect_in_bank(
-    sums: Integers, arms: Integers, rows: Integers, contexts: Floats, weights: Floats
+    sums: Integers, arms: Integers, rows: Integers, contexts: Floats, weights: Floats, times: int = 1
 ) -> None: ...
 def expect_in_hybrid(
     own: Integers,
@@ -26,4 +26,5 @@ def expect_in_hybrid(
     rows: Integers,
     contexts: Floats,
     weights: Floats,
+    times: int = 1,
 ) -> None: ...

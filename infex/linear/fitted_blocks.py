@@ -13,7 +13,7 @@ from infex.errors import CannotMerge, DamagedFile, NotKept
 from infex.linear.estimating import Arrays, Estimator, Statistics
 from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
-from infex.linear.known import LINEAR, Known
+from infex.linear.known import LINEAR, LOGISTIC, Known
 from infex.linear.learnable import refuse_place
 from infex.linear.offers import GONE, InContext, Layout, Offer, On, Separate
 from infex.linear.revising import Revision
@@ -70,7 +70,7 @@ class FittedBlocks:
             self._in_sums[arm], self._link = sums[2], known.learnt.link
         self._stale = set()
         told = None if None in self._in_sums else sum(told or 0 for told in self._in_sums)
-        return BlockKnown(self._bank, told, self._link)
+        return BlockKnown(self._bank, told, self._link == LOGISTIC)
 
     @staticmethod
     def _sums_of(known: Known) -> tuple[Floats | None, Floats | None, int | None]:

@@ -28,7 +28,6 @@ from infex.linear.revising import Revision
 from infex.linear.ridge_bank import (
     NO_ROWS,
     NOBODY,
-    STALE,
     in_block,
     places_and_rows,
     refuse_arms,
@@ -49,6 +48,7 @@ from infex.linear.widening import AS_THEY_ARE, Widening, times_pairs
 
 OF_THE_SHARED = "shared "
 MOST_VOLUME = 1e12
+STALE = "the model has learnt since this posterior was read; ask for a new one, or keep a copy()"
 
 
 @final
