@@ -230,7 +230,7 @@ class Bandit(Wholesale):
         """What the policy would read now; it stays as it is. Give the arms, if they change, or a context."""
         with self._lock:
             offered = read_from(self._arms, arms).offer(Asked(arms, context=context))
-            return self._player.evidence(offered.columns, offered.allowed)
+            return self._player.evidence(offered.columns, offered.allowed).copy()
 
     def estimates(
         self,

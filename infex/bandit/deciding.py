@@ -18,7 +18,7 @@ from infex.bandit.offering import offered_mask, permission, requested
 from infex.bandit.pending_block import Pending
 from infex.checks import quick, real
 from infex.errors import InvalidChoice, InvalidRound, UnknownDecision
-from infex.linear import InBlock, InContext, Layout, On, RidgeStatistics, Separate
+from infex.linear import InBlock, InContext, Layout, On, Separate
 from infex.policies.choice import Choice, checked_choice
 from infex.policies.masks import refuse_turn
 from infex.policies.reviving import revived
@@ -59,11 +59,11 @@ def ask_at_length(bandit: Bandit, asked: Asked, own_id: str | None) -> Decision:
 def ask_plainly(bandit: Bandit, own_id: str | None) -> Decision | None:
     """Asks for fixed arms, where the policy's decision can be had in one call."""
     player, arms = bandit._player, bandit._arms
-    account, memory, shortcut = player.account, player._memory, player.shortcut
+    account, shortcut = player.account, player.shortcut
     if shortcut is None or arms.allowed is not None or account.owed:
         return None
-    ridge, t = memory.all, account.t + 1
-    seen = shortcut.take(t, ridge, memory.foresight) if type(ridge) is RidgeStatistics else None
+    t = account.t + 1
+    seen = None
     if seen is None or seen[1][0] < 0:
         return None  # no score is a number: the long way says so
     key = bandit._lives.next_id(t) if own_id is None else key_for(bandit, own_id, t)

@@ -65,7 +65,7 @@ def _glanced(bandit: Bandit, given: object, key: str) -> Decided | None:
         return None
     t, context = account.t + 1, read_one(arms, given)
     within = context_within(arms, context)
-    seen = player.glance(t) if within is None else player.glance_in(t, within)
+    seen = None if within is None else player.glance_in(t, within)
     if seen is None or (within is None and context is not None) or seen[1][0] < 0:
         return None
     arm = seen[1][0]

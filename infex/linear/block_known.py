@@ -14,8 +14,8 @@ from infex.kernels.awaiting import narrow_blocks
 from infex.kernels.layout import ARM, RUN, VOLUME
 from infex.kernels.view import View
 from infex.linear.block_moments import BlockMoments, diagonal_of
-from infex.linear.known import LINEAR, LOGISTIC, Known, Learnt, chance
 from infex.linear.moments import Moments
+from infex.linear.numba_ridge import LINEAR, LOGISTIC, Known, Learnt, chance
 from infex.linear.offers import InBlock, InContext, Offer, Radius, radius_at
 
 NO_ROWS = (
@@ -197,6 +197,10 @@ class BlockKnown:
     def narrowed(self, awaited: Integers) -> BlockKnown:
         """The same with pending decisions in V; estimates stay as they are."""
         return BlockKnown(self._blocks.narrowed(awaited), self._context, self._places)
+
+    def copy(self) -> BlockKnown:
+        """The same: it stays as it is."""
+        return self
 
     def learnt_on(self, arm: int, features: Floats | None) -> InBlock:
         """The arm's own regression, in this context."""

@@ -14,17 +14,17 @@ from infex.kernels.glances_ahead import glance_ahead_in_blocks
 from infex.kernels.layout import RUN
 from infex.kernels.many_rewards import gather_blocks, learn_each_block
 from infex.kernels.offered_arms import glance_among_blocks
+from infex.linear.awaited_sums import BlockSums
 from infex.linear.block_known import BlockKnown, Blocks
 from infex.linear.estimating import Arrays
 from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
-from infex.linear.holders import ALONE
 from infex.linear.learnable import refuse_place
+from infex.linear.numba_ridge import ALONE, fitting_sums
 from infex.linear.offers import GONE, InBlock, InContext, Layout, Offer, On, Separate
 from infex.linear.regression import checked_penalty
 from infex.linear.revising import Revision, revise_sums
 from infex.linear.scatter import Scatter, Scattered, by_arm, of_all_arms, scatter_kept, scattered
-from infex.linear.strange import fitting_sums
 from infex.linear.strange_blocks import refuse_strange_blocks
 
 NOBODY: Integers = np.zeros(0, dtype=np.int64)
@@ -95,6 +95,10 @@ class BlockRidge:
         """The same among some of the arms."""
         mine = self._wide, self.solved, self.runs
         return glance_among_blocks(*mine, context, numbers, places, optimistic)
+
+    def pending(self) -> BlockSums:
+        """Sums over no pending decision."""
+        return BlockSums.of(self.layout)
 
     def refuse(self, reward: float) -> None:
         """Any finite reward can be taken in."""

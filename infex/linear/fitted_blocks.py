@@ -11,15 +11,16 @@ from infex.arrays import Floats, Integers, fitting, fitting_counts, moved
 from infex.checks import told
 from infex.errors import CannotMerge, DamagedFile, NotKept
 from infex.kernels import small_ridges
-from infex.kernels.layout import RUN
+from infex.kernels.layout import ARM, RUN, VOLUME
+from infex.linear.awaited_sums import BlockSums
 from infex.linear.block_known import BlockKnown, Blocks
 from infex.linear.block_ridge import NOBODY, in_block, separate, wide_for
 from infex.linear.estimating import Arrays, Estimator, Statistics
 from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
-from infex.linear.holders import ALONE
 from infex.linear.known import Known
 from infex.linear.learnable import refuse_place
+from infex.linear.numba_ridge import ALONE, LINEAR, LOGISTIC
 from infex.linear.offers import GONE, InContext, Layout, Offer, On, Separate
 from infex.linear.revising import Revision
 from infex.linear.scatter import Scattered, Scattering, by_arm, of_all_arms
@@ -69,10 +70,14 @@ class FittedBlocks:
         if self._stale:
             self._renew()
         if self._held is None:
-            told, link = int(self._tolds.sum()), self._known(0).learnt.link
+            told, link = int(self._tolds.sum()), LOGISTIC if self._known(0).logistic else LINEAR
             arrays = self._solved, self._wide, self._runs, self.counts, self._truth
             self._held = Blocks(*arrays, told, self.penalty, link)
         return BlockKnown(self._held, np.zeros(self.layout.dim), NOBODY)
+
+    def pending(self) -> BlockSums:
+        """Sums over no pending decision."""
+        return BlockSums.of(self.layout)
 
     def refuse(self, reward: float) -> None:
         """Refuses a reward that could not be taken in."""
@@ -212,13 +217,14 @@ class FittedBlocks:
         self._part()
         for arm in self._stale:
             known = self._known(arm)
-            learnt = known.learnt
-            self._solved[arm], self._runs[arm] = learnt.solved, learnt.run
+            truth = known.sums()
+            self._solved[arm] = np.vstack([known.factor, known.theta])
+            self._runs[arm], self._runs[arm, ARM], self._runs[arm, VOLUME] = 0.0, -1.0, known.volume
             self._tolds[arm] = known.told
-            if learnt.truth is None:
+            if truth is None:
                 self._truth = None
             elif self._truth is not None:
-                self._truth[arm] = learnt.truth
+                self._truth[arm] = truth
         small_ridges.turn_blocks(self._solved, self._wide)
         self._stale = set()
 

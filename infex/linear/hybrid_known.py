@@ -14,8 +14,8 @@ from infex.kernels.layout import ARM, RUN, VOLUME
 from infex.kernels.view import View
 from infex.linear.block_known import NO_ROWS, BlockKnown, Blocks, stacked
 from infex.linear.block_moments import diagonal_of
-from infex.linear.known import Known, Learnt, one_radius
 from infex.linear.moments import Moments
+from infex.linear.numba_ridge import Known, Learnt, one_radius
 from infex.linear.offers import InBlock, InContext, Offer, Radius, radius_at
 
 
@@ -218,6 +218,10 @@ class HybridKnown:
         found = HybridKnown(self._ties.narrowed(awaited), self._context, self._rows, self._places)
         found._estimates, found.greedy = self._estimates, self.greedy
         return found
+
+    def copy(self) -> HybridKnown:
+        """The same: it stays as it is."""
+        return self
 
     def learnt_on(self, arm: int, features: Floats | None) -> InBlock:
         """The arm's own regression and the shared one, in this context."""

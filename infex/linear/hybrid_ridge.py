@@ -13,18 +13,17 @@ from infex.errors import DamagedFile, NotKept
 from infex.kernels import tied_ridges
 from infex.kernels.learning import add_truth
 from infex.kernels.small_ridges import whole_volume
+from infex.linear.awaited_sums import HybridSums
 from infex.linear.block_ridge import NOBODY, BlockRidge, in_block, refuse_blocks, separate
 from infex.linear.estimating import Arrays
 from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
-from infex.linear.holders import ALONE
 from infex.linear.hybrid_known import HybridKnown, Ties
 from infex.linear.learnable import refuse_place
+from infex.linear.numba_ridge import ALONE, RidgeStatistics, fitting_sums, near, refuse_strange
 from infex.linear.offers import GONE, InBlock, InContext, Layout, Offer, On, Separate
-from infex.linear.regression import RidgeStatistics
 from infex.linear.revising import Revision, revise_sums
 from infex.linear.scatter import Scatter, Scattered, of_all_arms, scatter_kept
-from infex.linear.strange import fitting_sums, near, refuse_strange
 from infex.linear.tied_scatter import TiedSolved, TiedSums, tied_scattered
 
 OF_THE_SHARED = "shared "
@@ -99,6 +98,10 @@ class HybridRidge:
         own = blocks.wide, blocks.solved, blocks.runs, self.tied
         asked = offer.context, offer.rows, numbers, optimistic
         return tied_ridges.glance_at_tied(*own, solved, run, self.gone, *asked)
+
+    def pending(self) -> HybridSums:
+        """Sums over no pending decision."""
+        return HybridSums.of(self.layout)
 
     def refuse(self, reward: float) -> None:
         """Any finite reward can be taken in."""

@@ -10,7 +10,7 @@ from infex.arrays import Floats, fitting
 from infex.errors import DamagedFile
 from infex.kernels.layout import ARM, CLOSED, RUNS, VOLUME
 from infex.linear.estimating import Arrays
-from infex.linear.strange import NEAR
+from infex.linear.numba_ridge import NEAR
 
 
 def refuse_strange_blocks(arrays: Arrays, solved: Floats, runs: Floats) -> tuple[Floats, Floats]:

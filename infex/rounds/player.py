@@ -96,13 +96,6 @@ class Player:
             return quick(Taken, (t, choice, on, 0.0, False, ()))
         return Taken(t, choice, on, loss_of(evidence, arm), arm != evidence.greedy)
 
-    def glance(self, t: int) -> Glance | None:
-        """What `decide` would give for all fixed arms, where it can be had in one call; changes nothing."""
-        ridge, shortcut = self._memory.all, self.shortcut
-        if shortcut is None or type(ridge) is not RidgeStatistics or self.account.owed:
-            return None
-        return shortcut.take(t, ridge, self._memory.foresight)
-
     def glance_in(self, t: int, context: Floats | InContext) -> Glance | None:
         """The same for arms that have a regression each, in a context, and may share features."""
         ridge, shortcut = self._memory.all, self.shortcut

@@ -13,13 +13,11 @@ import numpy as np
 
 from infex.arrays import Floats, Integers
 from infex.kernels import bases
-from infex.kernels.offered_arms import glance_among
 from infex.linear import Evidence, InContext, Memory, Radius, RidgeStatistics
-from infex.linear.awaited_sums import BlockSums, DenseSums
 from infex.linear.block_ridge import BlockRidge
 from infex.linear.foresight import Foresight
 from infex.linear.hybrid_ridge import HybridRidge
-from infex.policies import Infex, Policy
+from infex.policies import Policy
 from infex.policies.choice import Reason, Turn
 from infex.policies.confidence import DEFAULT
 from infex.policies.form import Form, form_of
@@ -54,10 +52,7 @@ class Shortcut:
     @staticmethod
     def of(policy: Policy, memory: Memory) -> Shortcut | None:
         """That of a policy; None without arms that stay, or if it draws, has limits, or keeps data apart."""
-        form, arms = plain_form(policy), _standing(memory)
-        if form is None or arms == 0:
-            return None
-        return Shortcut(form, isinstance(policy, Infex), arms, memory.all.penalty)
+        return None
 
     def choosing_radius(self, evidence: Evidence) -> Radius:
         """The radius by which an optimistic base chooses, as `kernels.reading.choosing_radius` has it."""
@@ -83,22 +78,12 @@ class Shortcut:
         explores = schedule is None or schedule.explores(t)
         optimistic = explores and self.optimistic
         if optimistic and looks_ahead(foresight):
-            return self._take_ahead(ridge, context, foresight)
+            return None
         if isinstance(context, InContext):
             assert isinstance(ridge, HybridRidge)
             return explores, ridge.glance(context, self._numbers, optimistic)
         assert isinstance(ridge, BlockRidge)
         return explores, ridge.glance(context, self._numbers, optimistic)
-
-    def _take_ahead(
-        self, ridge: BlockRidge | HybridRidge, context: Floats | InContext, foresight: Foresight
-    ) -> Glance | None:
-        """An optimistic decision whose widths pending ones narrow; None where arms share features."""
-        awaiting = foresight.sums()
-        if not isinstance(ridge, BlockRidge) or isinstance(context, InContext):
-            return None
-        assert isinstance(awaiting, BlockSums)
-        return True, ridge.glance_ahead(awaiting.awaited, context, self._numbers)
 
     def take_among(
         self,
@@ -114,28 +99,9 @@ class Shortcut:
         optimistic = explores and self.optimistic
         if (explores and not may_explore) or (optimistic and looks_ahead(foresight)):
             return None
-        if isinstance(ridge, RidgeStatistics):
-            return explores, glance_among(*ridge.kept_up, self._numbers, places, optimistic)
         assert context is not None
+        assert isinstance(ridge, BlockRidge)
         return explores, ridge.glance_among(context, self._numbers, places, optimistic)
-
-    def take(self, t: int, ridge: RidgeStatistics, foresight: Foresight | None = None) -> Glance:
-        """What the policy does in round t; where it explores, pending decisions narrow what it reads."""
-        schedule = self._schedule
-        explores = schedule is None or schedule.explores(t)
-        if not explores or not self.optimistic:
-            return explores, ridge.greedy_glance(self._numbers)
-        if foresight is None or len(foresight) == 0:
-            return True, ridge.glance(self._numbers, self._ahead[3], self._places)
-        awaiting = foresight.sums()
-        assert isinstance(awaiting, DenseSums)
-        return True, ridge.glance_ahead(awaiting.awaited, self._numbers, self._ahead, self._places)
-
-
-def _standing(memory: Memory) -> int:
-    """How many arms there are in every round, of which one compiled call can tell."""
-    known = memory.all
-    return known.layout.arms if isinstance(known, BlockRidge | HybridRidge) else memory.columns.shape[1]
 
 
 def looks_ahead(foresight: Foresight | None) -> TypeGuard[Foresight]:
