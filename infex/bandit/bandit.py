@@ -13,7 +13,7 @@ from infex.arrays import Label
 from infex.bandit import deciding, saving
 from infex.bandit.arms import NOTHING_ASKED, Asked, question, read_from, source_of
 from infex.bandit.asking import ask_given_quickly
-from infex.bandit.deciding import ask_plainly, ask_quickly, pending_of
+from infex.bandit.deciding import ask_plainly, pending_of
 from infex.bandit.decision import Decided, Decision
 from infex.bandit.explaining import estimates_of
 from infex.bandit.foreseeing import foresee, wait_no_more
@@ -142,7 +142,7 @@ class Bandit(Wholesale):
             if asked is NOTHING_ASKED:
                 quickly = ask_plainly(self, id)
             else:
-                quickly = (ask_quickly if arms is None else ask_given_quickly)(self, id, asked)
+                quickly = None if arms is None else ask_given_quickly(self, id, asked)
             return deciding.ask_at_length(self, asked, id) if quickly is None else quickly
         finally:
             self._lock.release()
@@ -230,7 +230,7 @@ class Bandit(Wholesale):
         """What the policy would read now; it stays as it is. Give the arms, if they change, or a context."""
         with self._lock:
             offered = read_from(self._arms, arms).offer(Asked(arms, context=context))
-            return self._player.evidence(offered.columns, offered.allowed)
+            return self._player.evidence(offered.columns, offered.allowed).copy()
 
     def estimates(
         self,

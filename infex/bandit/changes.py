@@ -15,7 +15,7 @@ from infex.errors import DamagedFile, InvalidRecord
 from infex.linear.estimating import Arrays
 from infex.linear.gained import Gained
 from infex.linear.memory import Growths
-from infex.linear.strange import fitting_sums
+from infex.linear.moments import fitting_sums
 
 CHANGES_VERSION = 1
 MOST_LEARNT = 2**53

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from infex.arrays import Floats, fitting_rows
-from infex.bandit.arms import Asked, Fixed, Labels, context_within
-from infex.bandit.context_reading import checked_rules, counting, noticed_in, read, read_one
+from infex.arrays import fitting_rows
+from infex.bandit.arms import Asked, Fixed, Labels
+from infex.bandit.context_reading import checked_rules, counting, read
 from infex.bandit.decision import Decided, Decision
 from infex.bandit.explaining import explained
 from infex.bandit.foreseeing import await_reward
 from infex.bandit.lives import key_of
 from infex.bandit.noting import fits
-from infex.bandit.offering import offered_mask, permission, requested
+from infex.bandit.offering import requested
 from infex.bandit.pending_block import Pending
 from infex.checks import quick, real
 from infex.errors import InvalidChoice, InvalidRound, UnknownDecision
-from infex.linear import InBlock, InContext, Layout, On, RidgeStatistics, Separate
+from infex.linear import InBlock, Layout, On, Separate
 from infex.policies.choice import Choice, checked_choice
 from infex.policies.masks import refuse_turn
 from infex.policies.reviving import revived
@@ -59,43 +59,16 @@ def ask_at_length(bandit: Bandit, asked: Asked, own_id: str | None) -> Decision:
 def ask_plainly(bandit: Bandit, own_id: str | None) -> Decision | None:
     """Asks for fixed arms, where the policy's decision can be had in one call."""
     player, arms = bandit._player, bandit._arms
-    account, memory, shortcut = player.account, player._memory, player.shortcut
+    account, shortcut = player.account, player.shortcut
     if shortcut is None or arms.allowed is not None or account.owed:
         return None
-    ridge, t = memory.all, account.t + 1
-    seen = shortcut.take(t, ridge, memory.foresight) if type(ridge) is RidgeStatistics else None
+    t = account.t + 1
+    seen = None
     if seen is None or seen[1][0] < 0:
         return None  # no score is a number: the long way says so
     key = bandit._lives.next_id(t) if own_id is None else key_for(bandit, own_id, t)
     decision = taken_quickly(account, shortcut, key, t, seen, arms.labels)
     await_reward(bandit, decision, seen[1][0])
-    return decision
-
-
-def ask_quickly(bandit: Bandit, own_id: str | None, asked: Asked) -> Decision | None:
-    """Asks in a context, or among some of the arms, where the policy's decision can be had in one call."""
-    player, arms = bandit._player, bandit._arms
-    account, shortcut = player.account, player.shortcut
-    t = account.t + 1
-    if shortcut is None or arms.allowed is not None or asked.labels is not None or asked.allowed is not None:
-        return None
-    within, context = None, asked.context
-    if context is not None:
-        context = read_one(arms, context)
-        within = context_within(arms, context)
-    if asked.offered is not None or asked.explore is not True:
-        seen = _seen_among(bandit, t, within, asked.offered, asked.explore)
-    else:
-        seen = None
-    if seen is None or seen[1][0] < 0 or (within is None and context is not None):
-        return None
-    decision = taken_quickly(account, shortcut, key_for(bandit, own_id, t), t, seen, arms.labels)
-    if noticed := noticed_in(context):  # a Counter takes its time over nothing, too
-        account.noticed.update(noticed)
-    if type(within) is InContext:
-        within = within.row(decision.arm)
-    on = decision.arm if within is None else quick(InBlock, (decision.arm, within))
-    await_reward(bandit, decision, on)
     return decision
 
 
@@ -125,21 +98,6 @@ def ask_noting(bandit: Bandit, notebook: Notebook, asked: Asked, own_id: str | N
     bandit._player.enter(taken)
     await_reward(bandit, decision, taken.on)
     return decision
-
-
-def _seen_among(
-    bandit: Bandit, t: int, within: Floats | InContext | None, offered: object, explore: object
-) -> Glance | None:
-    """The same among the arms on offer, in a request that may forbid exploring."""
-    if isinstance(within, InContext):
-        return None
-    layout, may_explore = bandit._arms.layout, permission("explore", explore)
-    count = layout.arms if isinstance(layout, Separate) else layout.shape[1]
-    if count == 0 or (within is None and isinstance(layout, Separate)):
-        return None
-    mask = offered_mask(offered, bandit._arms.labels, count)
-    places = np.arange(count) if mask is None else np.flatnonzero(mask)
-    return bandit._player.glance_among(t, within, places, may_explore)
 
 
 def enter(bandit: Bandit, decided: Decided) -> None:

@@ -17,11 +17,7 @@ def await_reward(bandit: Bandit, decision: Decision, on: On) -> None:
     pending = decision, on
     bandit._waiting.put(pending)
     foresight = bandit._player._memory.foresight
-    if foresight is None:
-        return
-    if foresight.last is None:  # the common case, in less time
-        foresight.last = pending
-    else:
+    if foresight is not None:
         foresight.add(pending)
 
 
@@ -31,11 +27,7 @@ def wait_no_more(bandit: Bandit, decision: Decision, on: On) -> None:
     if waiting.singles.pop(decision[0], None) is None:  # by its id
         waiting.remove(decision.id)
     if foresight is not None:
-        last = foresight.last
-        if last is not None and last[0] is decision:  # the common case, in less time
-            foresight.last = None
-        else:
-            foresight.remove(decision, on)
+        foresight.remove(decision, on)
 
 
 def foresee(memory: Memory, waiting: Waiting, narrowing: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from infex.bandit import extending, saving, turnover
 from infex.bandit.arms import Mapped, context_within
 from infex.bandit.bandit import Bandit
-from infex.bandit.context_reading import noticed_in, read_one
+from infex.bandit.context_reading import read_one
 from infex.bandit.deciding import key_for, pending_of
 from infex.bandit.decision import Decided, Decision
 from infex.bandit.foreseeing import await_reward
@@ -20,7 +20,7 @@ from infex.checks import LARGEST_REWARD, quick, told
 from infex.errors import InvalidChoice, InvalidRound, NotKept
 from infex.features import FeatureMap
 from infex.features.table_encoding import NONE_GIVEN, Categories, Numbers
-from infex.linear import InBlock, InContext, Layout, On, Separate
+from infex.linear import InBlock, Layout, On, Separate
 from infex.linear.estimating import Estimator
 from infex.linear.offers import GONE
 from infex.linear.revising import Revision
@@ -37,11 +37,6 @@ PLAINLY_ASKED = {"context"}
 
 def decide_own(bandit: Bandit, options: dict[str, Any], key: str) -> Decided:
     """What `bandit.decide(**options, id=key)` gives, the common question in a third of the time."""
-    if options.keys() <= PLAINLY_ASKED:
-        with bandit._lock:
-            quickly = _glanced(bandit, options.get("context"), key)
-        if quickly is not None:
-            return quickly
     return bandit.decide(**options, id=key)
 
 
@@ -55,24 +50,6 @@ def refuse_options(bandit: Bandit, options: dict[str, Any], key: str) -> None:
             key_for(bandit, key, bandit.t + 1)
             return
     bandit.decide(**options, id=key)
-
-
-def _glanced(bandit: Bandit, given: object, key: str) -> Decided | None:
-    """The decision that `ask` would take in one compiled call; None where it takes the long way."""
-    player, arms = bandit._player, bandit._arms
-    account, shortcut = player.account, player.shortcut
-    if shortcut is None or arms.allowed is not None:
-        return None
-    t, context = account.t + 1, read_one(arms, given)
-    within = context_within(arms, context)
-    seen = player.glance(t) if within is None else None
-    if seen is None or (within is None and context is not None) or seen[1][0] < 0:
-        return None
-    arm = seen[1][0]
-    row = within.row(arm) if type(within) is InContext else within
-    on = arm if row is None else quick(InBlock, (arm, row))
-    says = shortcut.explored if seen[0] else shortcut.greedy
-    return plain_decided(bandit, key_for(bandit, key, t), t, seen, says, on, noticed_in(context))
 
 
 def plain_decided(

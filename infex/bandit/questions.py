@@ -18,9 +18,7 @@ from infex.errors import InvalidArms, InvalidContext, InvalidSetting
 from infex.features import ContextTable, Disjoint, EncodedMany, Interactions, Shortened
 from infex.features.many_contexts import contexts_of, vectors_of
 from infex.features.named_values import one_by_one
-from infex.kernels.given_arms import greedy_among, greedy_joined
 from infex.kernels.offered_arms import best_of_offers
-from infex.linear import RidgeStatistics
 from infex.linear.grounds import Grounds
 
 if TYPE_CHECKING:
@@ -215,30 +213,12 @@ class InContexts:
 
 def among(bandit: Bandit, sets: Sequence[Floats], most: float) -> Greedily | None:
     """The greedy answers among several sets of arms, (K, d) each; None if one is refused, or by no ridge."""
-    ridge = bandit._player.memory.all
-    if type(ridge) is not RidgeStatistics or not sets:
-        return None
-    rows = np.ascontiguousarray(np.concatenate(sets))
-    ends = np.cumsum([len(each) for each in sets])
-    count, (solved, vectors, run, *_) = len(sets), ridge.settled
-    arms, means, widths = np.empty(count, dtype=np.int64), np.empty(count), np.empty(count)
-    played = np.empty((count, rows.shape[1]))
-    if greedy_among(rows, ends, most, solved, vectors, run, arms, means, widths, played) >= 0:
-        return None
-    return Greedily(arms, means, widths, Grounds.on_rows(played))
+    return None
 
 
 def within_products(ridge: object, features: Interactions, inside: Floats, masks: Bools) -> Greedily | None:
     """The greedy answers in contexts, (n, c), where features of arms and contexts are multiplied."""
-    if type(ridge) is not RidgeStatistics:
-        return None
-    count, (solved, vectors, run, *_) = len(inside), ridge.settled
-    arms, means, widths = np.empty(count, dtype=np.int64), np.empty(count), np.empty(count)
-    own = np.ascontiguousarray(features.arms)
-    if greedy_joined(own, inside, masks, solved, vectors, run, arms, means, widths) >= 0:
-        return None
-    rows = (own[arms][:, :, None] * inside[:, None, :]).reshape(count, features.dim)
-    return Greedily(arms, means, widths, Grounds.on_rows(rows))
+    return None
 
 
 def questions_of(

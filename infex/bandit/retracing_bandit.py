@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 import numpy as np
 
 from infex.arrays import Bools, Floats, Integers
-from infex.bandit.arms import Fixed, Mapped
+from infex.bandit.arms import Fixed
 from infex.bandit.pulls import learn_pulls
-from infex.features import Disjoint
 from infex.kernels.bases import GREEDY, Base
 from infex.kernels.choosing import SOFTENED, UNWRAPPED
 from infex.kernels.retracing import (
@@ -50,13 +49,7 @@ class RetracedPolicy(NamedTuple):
 
 def retracer_of(bandit: Bandit) -> Retracer | None:
     """A bandit for the loops; None where it must be asked in every event."""
-    player, arms = bandit._player, bandit._arms
-    blocks = isinstance(arms, Mapped) and isinstance(arms.features, Disjoint)
-    ridge = type(player.memory.all) is RidgeStatistics and not blocks
-    if not ridge or bandit.rescale or bandit.allowed is not None or bandit._draws.memory is None:
-        return None
-    told = _policy(bandit)
-    return None if told is None else Retracer(bandit, told)
+    return None
 
 
 def _policy(bandit: Bandit) -> RetracedPolicy | None:

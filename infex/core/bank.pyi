@@ -45,8 +45,7 @@ class RidgeBank:
         factor: npt.ArrayLike,
         theta: npt.ArrayLike,
         log_det_ratio: float,
-        gram: npt.ArrayLike | None = None,
-        moment: npt.ArrayLike | None = None,
+        sums: npt.ArrayLike | None = None,
     ) -> None: ...
     def note(self, arm: int, pulls: float, rewards: float) -> None: ...
     def estimates(self, context: npt.ArrayLike) -> Floats: ...

@@ -240,25 +240,25 @@ cdef class RidgeBank:
             self._turn(k)
         self.version += 1
 
-    def put(self, int64_t arm, factor, theta, double log_det_ratio, gram=None, moment=None):
+    def put(self, int64_t arm, factor, theta, double log_det_ratio, sums=None):
         """What somebody else has found of an arm: M, theta, log(det V/det V_0) and, if there are any, its sums."""
         cdef const double[:, ::1] M = np.ascontiguousarray(factor, dtype=np.float64)
-        cdef const double[:, ::1] G
         cdef const double[::1] b = np.ascontiguousarray(theta, dtype=np.float64)
-        cdef int64_t c = self.c, i
+        cdef const double[:, :, ::1] truth
+        cdef int64_t c = self.c
         self.refuse_arm(arm)
         if M.shape[0] != c or M.shape[1] != c or b.shape[0] != c:
             raise ValueError(f"factor and theta must be of {c} features, got {np.shape(factor)} and {np.shape(theta)}")
+        if sums is not None:
+            truth = np.ascontiguousarray(sums, dtype=np.float64)
+            if truth.shape[0] != 2 or truth.shape[1] != c + 1 or truth.shape[2] != c:
+                raise ValueError(f"sums must have the shape {(2, c + 1, c)}, got {np.shape(sums)}")
         s = self.point_to(arm)
         memcpy(s.M, &M[0, 0], c * c * sizeof(double))
         memcpy(s.theta, &b[0], c * sizeof(double))
         s.run.arm, s.run.log_det_ratio = -1.0, log_det_ratio
-        if gram is not None:
-            G, b = np.ascontiguousarray(gram, dtype=np.float64), np.ascontiguousarray(moment, dtype=np.float64)
-            if G.shape[0] != c or G.shape[1] != c or b.shape[0] != c:
-                raise ValueError(f"gram and moment must be of {c} features, got {np.shape(gram)} and {np.shape(moment)}")
-            memcpy(s.sums, &G[0, 0], c * c * sizeof(double))
-            memcpy(s.sums + c * c, &b[0], c * sizeof(double))
+        if sums is not None:
+            memcpy(s.sums, &truth[0, 0, 0], 2 * (c + 1) * c * sizeof(double))
         self._turn(arm)
         self.version += 1
 

@@ -13,7 +13,7 @@ from infex.core.ridge cimport dot, larger, log_det_ratio, rank_one
 
 cdef double UNITS = 2.0**34
 cdef double SMALL_UNITS = 2.0**68
-MOST_TIMES = 2**28
+cdef int64_t MOST_TIMES = 2**28
 
 
 cdef void expect_product(int64_t *sums, int64_t size, int64_t at, double a, double b, int64_t times) noexcept nogil:
@@ -124,23 +124,26 @@ cdef class Pending:
         pending_sum(self.sums, d, self.P)
         narrow(s, self.P, self.work, out)
 
-    def add_rows(self, rows, weights, int64_t times=1):
+    def add_rows(self, rows, weights, times=1):
         """So many decisions on each of some x, (n, d), with weights up to 1, more are pending, or fewer."""
         cdef const double[:, ::1] x = np.ascontiguousarray(rows, dtype=np.float64)
         cdef const double[::1] w = np.ascontiguousarray(weights, dtype=np.float64)
+        cdef const int64_t[::1] many = np.ascontiguousarray(np.broadcast_to(times, w.shape[0]), dtype=np.int64)
         cdef int64_t n, i
         if x.shape[1] != self.d or x.shape[0] != w.shape[0]:
-            raise ValueError(f"there must be {self.d} features and a weight each, got {x.shape} and {w.shape[0]}")
-        if not -MOST_TIMES <= times <= MOST_TIMES:
-            raise ValueError(f"no more than {MOST_TIMES} decisions may be pending, got {times}")
+            raise ValueError(
+                f"there must be {self.d} features and a weight each, got {np.shape(rows)} and {np.shape(weights)}"
+            )
         for n in range(x.shape[0]):
             if not 0.0 < w[n] <= 1.0:
                 raise ValueError(f"a weight must be above 0 and no more than 1, got {w[n]}")
+            if not -MOST_TIMES <= many[n] <= MOST_TIMES:
+                raise ValueError(f"no more than {MOST_TIMES} decisions may be pending, got {many[n]}")
             for i in range(self.d):
                 if not -2.0 < x[n, i] < 2.0:  # whole numbers have room for x up to a length of 1, and some rounding
                     raise ValueError("x must be no longer than 1")
         for n in range(x.shape[0]):
-            self.add(&x[n, 0], w[n], times)
+            self.add(&x[n, 0], w[n], many[n])
 
     def narrowed(self, Posterior posterior not None):
         """A posterior with all that is pending in V; estimates and the determinant stay as they are."""
@@ -161,11 +164,10 @@ cdef class Pending:
 
     def copy(self):
         """The same, which goes on by itself."""
-        cdef Pending other = Pending(self.d, self.K)
-        for mine, theirs in zip(self._arrays[:2], other._arrays[:2]):
-            theirs[:] = mine
-        other.count = self.count
-        return other
+        return _restored(self.d, self.K, self._arrays[0], self._arrays[1], self.count)
+
+    def __reduce__(self):
+        return _restored, (self.d, self.K, self._arrays[0].copy(), self._arrays[1].copy(), self.count)
 
     def whole_numbers(self):
         """The sums in units of 2^-34, and what is left over in units of 2^-68, (2, d, d), as an array of its own."""
@@ -230,3 +232,10 @@ cdef int refuse_decisions(const int64_t[::1] arms, const int64_t[::1] rows, cons
             if not -2.0 < contexts[rows[n], i] < 2.0:  # whole numbers have room for a length of 1, and some rounding
                 raise ValueError(f"context {rows[n]} must be no longer than 1")
     return 0
+
+
+def _restored(int64_t dim, int64_t arms, sums, changes, int64_t count):
+    """Pending sums from what was kept of them."""
+    cdef Pending pending = Pending(dim, arms)
+    pending._arrays[0][:], pending._arrays[1][:], pending.count = sums, changes, count
+    return pending

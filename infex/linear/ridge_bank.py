@@ -67,6 +67,10 @@ class BlockRidge:
         """What is known as of now; of arms it tells in a context (`on`)."""
         return BlockKnown(self.bank, self.bank.told)
 
+    def pending(self) -> BlockSums:
+        """Sums over no pending decision."""
+        return BlockSums.of(self.layout)
+
     def refuse(self, reward: float) -> None:
         """Any finite reward can be taken in."""
 
@@ -86,15 +90,13 @@ class BlockRidge:
 
     def learn_many(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
         """Takes in many rewards, one after the other, as `learn` would."""
-        if grounds.size:
-            self.bank.update_many(*places_and_rows(grounds, self.layout), rewards, weights)
-            self._add_squares(grounds.place, rewards, weights)
+        self.bank.update_many(*arms_and_rows(grounds), rewards, weights)
+        self._add_squares(grounds.place, rewards, weights)
 
     def gather(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
         """Takes in many rewards as sums, from which all is computed anew once: their order does not count."""
-        if grounds.size:
-            self.bank.gather(*places_and_rows(grounds, self.layout), rewards, weights)
-            self._add_squares(grounds.place, rewards, weights)
+        self.bank.gather(*arms_and_rows(grounds), rewards, weights)
+        self._add_squares(grounds.place, rewards, weights)
 
     def _add_squares(self, arms: Integers, rewards: Floats, weights: Floats) -> None:
         for arm in np.unique(arms[arms >= 0]).tolist():
@@ -274,31 +276,28 @@ class BlockSums:
         """Those of no decisions."""
         return BlockSums(np.zeros((layout.arms, 2, layout.dim, layout.dim), dtype=np.int64))
 
-    def arms(self, changes: dict[int, int]) -> None:
-        refuse_arms(changes)
-
-    def rows(self, rows: list[Floats | InBlock], weights: list[float]) -> None:
-        self.many(Grounds.of(rows), np.array(weights))
-
-    def many(self, grounds: Grounds, weights: Floats) -> None:
-        expect_in_bank(self._sums, *_contiguous(grounds), weights)
+    def add(self, grounds: Grounds, weights: Floats, times: int) -> None:
+        """So many decisions on each of these more are pending, or fewer."""
+        expect_in_bank(self._sums, *arms_and_rows(grounds), weights, times)
 
     def none(self) -> BlockSums:
+        """Sums over no decision."""
         return BlockSums(np.zeros_like(self._sums))
 
+    def copy(self) -> BlockSums:
+        """The same, which stays as it is."""
+        return BlockSums(self._sums.copy())
+
     def over(self, layout: Layout, places: Integers) -> BlockSums:
+        """A copy, over other arms: each at its old place, or new (-1)."""
         other, known = BlockSums.of(separate(layout)), places >= 0
         other._sums[known] = self._sums[places[known]]
         return other
 
     def narrowed(self, known: Knowledge) -> Knowledge:
+        """What is known, with these sums in V."""
         assert isinstance(known, BlockKnown)
         return known.narrowed(self._sums)
-
-
-def refuse_arms(changes: dict[int, int]) -> None:
-    """Refuses arms without a context."""
-    raise UnknownArm(f"arms {list(changes)} have a regression each, and are known in a context alone")
 
 
 def restored_bank(bank: RidgeBank, arrays: Arrays) -> RidgeBank:
@@ -319,15 +318,11 @@ def restored_bank(bank: RidgeBank, arrays: Arrays) -> RidgeBank:
     return fresh
 
 
-def places_and_rows(grounds: Grounds, layout: Separate) -> tuple[Integers, Integers, Floats]:
+def arms_and_rows(grounds: Grounds) -> tuple[Integers, Integers, Floats]:
     """Arms, and the contexts that their rewards are learnt in, as compiled code reads them."""
-    if not grounds.apart:
-        raise UnknownArm(f"rewards must be learnt on arms in contexts of {layout.row} features")
-    return _contiguous(grounds)
-
-
-def _contiguous(grounds: Grounds) -> tuple[Integers, Integers, Floats]:
-    place, row, rows, _ = grounds
+    place, row, rows, apart = grounds
+    if grounds.size and not apart:
+        raise UnknownArm("arms that have a regression each are known in a context alone")
     return np.ascontiguousarray(place), np.ascontiguousarray(row), np.ascontiguousarray(rows)
 
 

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from typing import final
 
-from infex.arrays import MOST_SQUARED, Floats
 from infex.kernels import bases
-from infex.kernels.given_arms import open_glance
-from infex.linear import Memory, RidgeStatistics
-from infex.linear.foresight import Foresight
-from infex.policies import Infex, Policy
+from infex.linear import Memory
+from infex.policies import Policy
 from infex.policies.form import Form
-from infex.rounds.shortcut import Glance, looks_ahead, plain_form, radius_numbers, said_of_rounds
+from infex.rounds.shortcut import radius_numbers, said_of_rounds
 
 
 @final
@@ -35,21 +32,4 @@ class OpenShortcut:
     @staticmethod
     def of(policy: Policy, memory: Memory) -> OpenShortcut | None:
         """That of a policy; None if it draws, looks at limits, keeps data apart, or estimates otherwise."""
-        form = plain_form(policy)
-        if form is None or type(memory.all) is not RidgeStatistics:
-            return None
-        return OpenShortcut(form, isinstance(policy, Infex), memory.all.penalty)
-
-    def take(
-        self, t: int, ridge: RidgeStatistics, rows: Floats, foresight: Foresight | None
-    ) -> Glance | None:
-        """What the policy does in round t among arms given as rows, (K, d); an arm below 0 is none.
-
-        None where pending decisions narrow the widths it reads.
-        """
-        explores = self._schedule is None or self._schedule.explores(t)
-        if explores and self._optimistic and looks_ahead(foresight):
-            return None
-        return explores, open_glance(
-            rows, MOST_SQUARED, *ridge.solved_sums, self._numbers, explores and self._optimistic
-        )
+        return None

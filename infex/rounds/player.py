@@ -8,17 +8,17 @@ from typing import Any, final
 
 import numpy as np
 
-from infex.arrays import Bools, Floats, Integers
+from infex.arrays import Bools
 from infex.checks import quick, told
 from infex.errors import NotKept
-from infex.linear import Evidence, Memory, Offer, On, RidgeStatistics
+from infex.linear import Evidence, Memory, Offer, On
 from infex.policies.choice import Choice, arm_of, checked_choice
 from infex.policies.infex import loss_of
 from infex.policies.masks import choose_allowed, law_allowed, refuse_offer, unexplored
 from infex.policies.settling import UNSAID_DELTA, settled
 from infex.policies.traits import Policy, checked, traits_of
 from infex.rounds.account import Account, Exploration
-from infex.rounds.shortcut import Glance, Shortcut
+from infex.rounds.shortcut import Shortcut
 from infex.rounds.taken import Taken
 
 
@@ -90,20 +90,6 @@ class Player:
         if not choice.explored:
             return quick(Taken, (t, choice, on, 0.0, False, ()))
         return Taken(t, choice, on, loss_of(evidence, arm), arm != evidence.greedy)
-
-    def glance(self, t: int) -> Glance | None:
-        """What `decide` would give for all fixed arms, where it can be had in one call; changes nothing."""
-        ridge, shortcut = self._memory.all, self.shortcut
-        if shortcut is None or type(ridge) is not RidgeStatistics or self.account.owed:
-            return None
-        return shortcut.take(t, ridge, self._memory.foresight)
-
-    def glance_among(self, t: int, context: Floats | None, places: Integers, explore: bool) -> Glance | None:
-        """The same for some of the arms, in a request that may forbid exploring."""
-        ridge, shortcut = self._memory.all, self.shortcut
-        if shortcut is None or context is not None or type(ridge) is not RidgeStatistics or self.account.owed:
-            return None
-        return shortcut.take_among(t, ridge, places, explore, self._memory.foresight)
 
     def _checked(self, choice: Choice, t: int, evidence: Evidence) -> Choice:
         """A choice of a user's policy, whole, with its probability where `probability` tells it."""

@@ -7,17 +7,14 @@ It is what `Player.decide` gives, to the last bit, in a third of the time; a tes
 
 from __future__ import annotations
 
-from typing import TypeGuard, final
+from typing import final
 
 import numpy as np
 
 from infex.arrays import Floats, Integers
 from infex.kernels import bases
-from infex.kernels.offered_arms import glance_among
-from infex.linear import Evidence, Memory, Radius, RidgeStatistics
-from infex.linear.awaited_sums import DenseSums
-from infex.linear.foresight import Foresight
-from infex.policies import Infex, Policy
+from infex.linear import Evidence, Memory, Radius
+from infex.policies import Policy
 from infex.policies.choice import Reason, Turn
 from infex.policies.confidence import DEFAULT
 from infex.policies.form import Form, form_of
@@ -52,10 +49,7 @@ class Shortcut:
     @staticmethod
     def of(policy: Policy, memory: Memory) -> Shortcut | None:
         """That of a policy; None without arms that stay, or if it draws, has limits, or keeps data apart."""
-        form, arms = plain_form(policy), _standing(memory)
-        if form is None or arms == 0:
-            return None
-        return Shortcut(form, isinstance(policy, Infex), arms, memory.all.penalty)
+        return None
 
     def choosing_radius(self, evidence: Evidence) -> Radius:
         """The radius by which an optimistic base chooses, as `kernels.reading.choosing_radius` has it."""
@@ -68,43 +62,6 @@ class Shortcut:
         if self._schedule is None:
             return np.arange(first, last + 1)
         return named_rounds(self._schedule, first, last)
-
-    def take_among(
-        self,
-        t: int,
-        ridge: RidgeStatistics,
-        places: Integers,
-        may_explore: bool,
-        foresight: Foresight | None,
-    ) -> Glance | None:
-        """What it does among the arms at some places; None also where it may not explore though it would."""
-        explores = self._schedule is None or self._schedule.explores(t)
-        optimistic = explores and self.optimistic
-        if (explores and not may_explore) or (optimistic and looks_ahead(foresight)):
-            return None
-        return explores, glance_among(*ridge.kept_up, self._numbers, places, optimistic)
-
-    def take(self, t: int, ridge: RidgeStatistics, foresight: Foresight | None = None) -> Glance:
-        """What the policy does in round t; where it explores, pending decisions narrow what it reads."""
-        schedule = self._schedule
-        explores = schedule is None or schedule.explores(t)
-        if not explores or not self.optimistic:
-            return explores, ridge.greedy_glance(self._numbers)
-        if foresight is None or len(foresight) == 0:
-            return True, ridge.glance(self._numbers, self._ahead[3], self._places)
-        awaiting = foresight.sums()
-        assert isinstance(awaiting, DenseSums)
-        return True, ridge.glance_ahead(awaiting.awaited, self._numbers, self._ahead, self._places)
-
-
-def _standing(memory: Memory) -> int:
-    """How many arms there are in every round, of which one compiled call can tell."""
-    return memory.columns.shape[1]
-
-
-def looks_ahead(foresight: Foresight | None) -> TypeGuard[Foresight]:
-    """Is anything pending that exploring is to look at?"""
-    return foresight is not None and len(foresight) > 0
 
 
 def plain_form(policy: Policy) -> Form | None:
