@@ -702,7 +702,7 @@ class Bandit:
         """What the policy would read now; it stays as it is. Give the arms, if they change, or a context."""
         with self._lock:
             offered = self._offer(Request(arms, context=context))
-            return self._agent.evidence(offered.columns, offered.allowed)
+            return self._agent.evidence(offered.columns, offered.allowed).copy()
 
     def estimates(
         self,

@@ -40,6 +40,22 @@ cdef class RidgeBank:
     cdef int refuse_arm(self, int64_t arm) except -1
 
 
+cdef class BankPosterior:
+    cdef RidgeBank bank
+    cdef int64_t version          # of the bank when this was made
+    cdef object _scores, _estimates, _lengths
+    cdef int64_t best_arm
+    cdef readonly object context  # (c,)
+    cdef readonly object places   # (n,): which arms; None is all of them
+    cdef readonly object told     # how many rewards are in the bank's sums; None if they are not kept
+    cdef readonly bint logistic   # are scores log-odds, and estimates probabilities?
+    cdef BankPosterior like(self, RidgeBank bank, context, places)
+    cdef int check(self) except -1
+    cdef int read(self) except -1
+    cdef object some(self, numbers)
+    cdef int64_t place(self, int64_t arm) except -1
+
+
 cdef const double[::1] row_of(object context, int64_t size)
 cdef int refuse_many(const int64_t[::1] arms, const int64_t[::1] rows, const double[:, ::1] contexts,
                      const double[::1] rewards, const double[::1] weights, int64_t count, int64_t size) except -1

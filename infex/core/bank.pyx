@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from infex.errors import InvalidContext, InvalidReward, UnknownArm
+from infex.core.posterior import probabilities
+from infex.errors import InvalidContext, InvalidReward, StalePosterior, UnknownArm
 
 from libc.math cimport isfinite, log, sqrt
 from libc.string cimport memcpy
@@ -20,6 +21,9 @@ cdef void add_sums(double *sums, const double *more, int64_t size) noexcept nogi
         v = add(sums[at], sums[size + at] + more[size + at], more[at])
         sums[at] = v.value
         sums[size + at] = v.rest
+
+
+NOBODY = np.zeros(0, dtype=np.int64)
 
 
 def greedy(const double[::1] scores):
@@ -236,25 +240,25 @@ cdef class RidgeBank:
             self._turn(k)
         self.version += 1
 
-    def put(self, int64_t arm, factor, theta, double log_det_ratio, gram=None, moment=None):
+    def put(self, int64_t arm, factor, theta, double log_det_ratio, sums=None):
         """What somebody else has found of an arm: M, theta, log(det V/det V_0) and, if there are any, its sums."""
         cdef const double[:, ::1] M = np.ascontiguousarray(factor, dtype=np.float64)
-        cdef const double[:, ::1] G
         cdef const double[::1] b = np.ascontiguousarray(theta, dtype=np.float64)
-        cdef int64_t c = self.c, i
+        cdef const double[:, :, ::1] truth
+        cdef int64_t c = self.c
         self.refuse_arm(arm)
         if M.shape[0] != c or M.shape[1] != c or b.shape[0] != c:
             raise ValueError(f"factor and theta must be of {c} features, got {np.shape(factor)} and {np.shape(theta)}")
+        if sums is not None:
+            truth = np.ascontiguousarray(sums, dtype=np.float64)
+            if truth.shape[0] != 2 or truth.shape[1] != c + 1 or truth.shape[2] != c:
+                raise ValueError(f"sums must have the shape {(2, c + 1, c)}, got {np.shape(sums)}")
         s = self.point_to(arm)
         memcpy(s.M, &M[0, 0], c * c * sizeof(double))
         memcpy(s.theta, &b[0], c * sizeof(double))
         s.run.arm, s.run.log_det_ratio = -1.0, log_det_ratio
-        if gram is not None:
-            G, b = np.ascontiguousarray(gram, dtype=np.float64), np.ascontiguousarray(moment, dtype=np.float64)
-            if G.shape[0] != c or G.shape[1] != c or b.shape[0] != c:
-                raise ValueError(f"gram and moment must be of {c} features, got {np.shape(gram)} and {np.shape(moment)}")
-            memcpy(s.sums, &G[0, 0], c * c * sizeof(double))
-            memcpy(s.sums + c * c, &b[0], c * sizeof(double))
+        if sums is not None:
+            memcpy(s.sums, &truth[0, 0, 0], 2 * (c + 1) * c * sizeof(double))
         self._turn(arm)
         self.version += 1
 
@@ -441,8 +445,174 @@ cdef class RidgeBank:
 
     cdef int refuse_arm(self, int64_t arm) except -1:
         if not 0 <= arm < self.K:
-            raise UnknownArm(f"a reward cannot be learnt on arm {arm} of {self.K}")
+            raise UnknownArm(f"there is no arm {arm} of {self.K}")
         return 0
+
+
+cdef class BankPosterior:
+    """What a bank says of its arms, until it learns again: nothing without a context, for which there is `over`.
+
+    After the bank has learnt, reading raises StalePosterior. `copy` gives one that stays. `told` is how many rewards
+    are in the bank's sums, None if these are not kept. With `logistic`, scores are log-odds. A radius is one number, or
+    one for each arm, (n,).
+    """
+
+    def __init__(self, RidgeBank bank not None, told=None, bint logistic=False):
+        self.bank, self.version, self.told, self.logistic = bank, bank.version, told, logistic
+        self.context, self.places = None, NOBODY
+
+    cdef BankPosterior like(self, RidgeBank bank, context, places):
+        cdef type kind = type(self)
+        cdef BankPosterior other = kind.__new__(kind)
+        other.bank, other.version, other.told, other.logistic = bank, bank.version, self.told, self.logistic
+        other.context, other.places = context, places
+        return other
+
+    def over(self, context):
+        """The same of all arms in a context, (c,)."""
+        self.check()
+        row_of(context, self.bank.c)
+        return self.like(self.bank, np.ascontiguousarray(context, dtype=np.float64), None)
+
+    def among(self, places):
+        """The same of the arms at some places, (n,)."""
+        self.check()
+        some = np.array(places, dtype=np.int64, ndmin=1)
+        if some.size and not 0 <= some.min() <= some.max() < self.count:
+            raise UnknownArm(f"arms must be from 0 to {self.count - 1}, got {some.min()} to {some.max()}")
+        return self.like(self.bank, self.context, some if self.places is None else self.places[some])
+
+    def narrowed(self, pending):
+        """The same with sums over pending decisions in V, (K, 2, c, c); estimates stay as they are."""
+        self.check()
+        return self.like(self.bank.narrowed(pending), self.context, self.places)
+
+    def copy(self):
+        """The same, which stays as it is whatever is learnt."""
+        self.check()
+        return self.like(self.bank.copy(), self.context, self.places)
+
+    def ridges(self):
+        """The bank, which goes on learning."""
+        self.check()
+        return self.bank
+
+    @property
+    def count(self):
+        """The number of arms."""
+        return self.bank.K if self.places is None else self.places.size
+
+    @property
+    def penalty(self):
+        """That of each ridge."""
+        return self.bank.state.penalty
+
+    @property
+    def log_det_ratio(self):
+        """log(det V/det V_0) of all ridges together; `radii` go by each arm's own."""
+        self.check()
+        return self.bank.log_det_ratio
+
+    @property
+    def greedy(self):
+        """The arm of the largest estimate, the lowest index among ties; -1 without arms."""
+        self.read()
+        return self.best_arm
+
+    @property
+    def estimates(self):
+        """Every arm's estimated mean reward, (n,)."""
+        self.read()
+        return self._estimates
+
+    def estimate(self, int64_t arm):
+        """One arm's estimate."""
+        self.read()
+        self.place(arm)
+        return self._estimates.item(arm)
+
+    @property
+    def widths(self):
+        """Every arm's width, (n,): |x| in V_k^-1, times p(1 - p) where estimates are probabilities."""
+        self.read()
+        if self._lengths is None:
+            lengths = np.zeros(0) if self.context is None else self.some(self.bank.lengths(self.context))
+            lengths.flags.writeable = False
+            self._lengths = lengths
+        if not self.logistic:
+            return self._lengths
+        return self._estimates * (1.0 - self._estimates) * self._lengths
+
+    def width(self, int64_t arm):
+        """One arm's width; O(c^2)."""
+        cdef int64_t place = self.place(arm)
+        self.check()
+        if self._lengths is not None or self.logistic:
+            return self.widths.item(arm)
+        return self.bank.length(place, self.context)
+
+    def radii(self, double noise, double bound, double delta):
+        """The confidence radius of each arm, by its own data alone, (n,)."""
+        self.check()
+        return self.some(self.bank.radii(noise, bound, delta))
+
+    def upper(self, beta):
+        """Every arm's estimate + beta width, (n,); of log-odds, that as a probability."""
+        self.widths  # computes lengths
+        out = self._scores + beta * self._lengths
+        return probabilities(out) if self.logistic else out
+
+    def perturbed(self, scale, directions):
+        """Every arm's mean under theta_k + scale_k M_k'direction_k, (n,); directions of all arms are (K, c)."""
+        self.read()
+        out = self._scores + scale * self.some(self.bank.deviations(self.context, directions))
+        return probabilities(out) if self.logistic else out
+
+    def scores(self, thetas):
+        """Every arm's x'theta_k under any parameters of all arms, (K, c)."""
+        self.check()
+        return self.some(products(np.reshape(thetas, (self.bank.K, self.bank.c)).T, self.context))
+
+    def optimistic(self, int64_t arm, double radius):
+        """The parameters of all arms, (K, c), within so many widths, for which an arm's mean is largest."""
+        cdef int64_t place = self.place(arm)
+        self.check()
+        thetas = np.array(self.bank.solved[:, self.bank.c])
+        thetas[place] = self.bank.optimistic(place, self.context, radius)
+        return thetas
+
+    @property
+    def counts(self):
+        """Pulls and summed rewards of every arm, (2, n), as an array of its own."""
+        self.check()
+        return np.array(self.some(self.bank.counts))
+
+    cdef int check(self) except -1:
+        if self.bank.version != self.version:
+            raise StalePosterior(
+                "the model has learnt since this posterior was read; ask for a new one, or keep a copy()"
+            )
+        return 0
+
+    cdef int read(self) except -1:
+        """Computes estimates and the greedy arm, once."""
+        self.check()
+        if self._estimates is None:
+            scores = np.zeros(0) if self.context is None else self.some(self.bank.estimates(self.context))
+            estimates = probabilities(scores) if self.logistic else scores
+            estimates.flags.writeable = False
+            self._scores, self._estimates, self.best_arm = scores, estimates, greedy(estimates)
+        return 0
+
+    cdef object some(self, numbers):
+        """Numbers of all arms, (..., K): those of these arms."""
+        return numbers if self.places is None else numbers[..., self.places]
+
+    cdef int64_t place(self, int64_t arm) except -1:
+        """Where an arm stands among all."""
+        if not 0 <= arm < self.count:
+            raise UnknownArm(f"arm must be from 0 to {self.count - 1}, got {arm}")
+        return arm if self.places is None else self.places.item(arm)
 
 
 cdef object _array(const double *numbers, int64_t count):

@@ -4,7 +4,7 @@ import numpy as np
 
 from infex.errors import UnknownArm
 
-from libc.math cimport fabs, floor, sqrt
+from libc.math cimport floor, sqrt
 from libc.string cimport memcpy, memset
 
 from infex.core.pairs cimport Pair, exact_product
@@ -13,8 +13,7 @@ from infex.core.ridge cimport dot, larger, log_det_ratio, rank_one
 
 cdef double UNITS = 2.0**34
 cdef double SMALL_UNITS = 2.0**68
-MOST_TIMES = 2**28
-cdef double LARGEST = 1.0 + 1e-6  # of what is summed: rounding may bring a length of 1 a little beyond it
+cdef int64_t MOST_TIMES = 2**28
 
 
 cdef void expect_product(int64_t *sums, int64_t size, int64_t at, double a, double b, int64_t times) noexcept nogil:
@@ -125,23 +124,26 @@ cdef class Pending:
         pending_sum(self.sums, d, self.P)
         narrow(s, self.P, self.work, out)
 
-    def add_rows(self, rows, weights, int64_t times=1):
+    def add_rows(self, rows, weights, times=1):
         """So many decisions on each of some x, (n, d), with weights up to 1, more are pending, or fewer."""
         cdef const double[:, ::1] x = np.ascontiguousarray(rows, dtype=np.float64)
         cdef const double[::1] w = np.ascontiguousarray(weights, dtype=np.float64)
+        cdef const int64_t[::1] many = np.ascontiguousarray(np.broadcast_to(times, w.shape[0]), dtype=np.int64)
         cdef int64_t n, i
         if x.shape[1] != self.d or x.shape[0] != w.shape[0]:
-            raise ValueError(f"there must be {self.d} features and a weight each, got {x.shape} and {w.shape[0]}")
-        if not -MOST_TIMES <= times <= MOST_TIMES:
-            raise ValueError(f"no more than {MOST_TIMES} decisions may be pending, got {times}")
+            raise ValueError(
+                f"there must be {self.d} features and a weight each, got {np.shape(rows)} and {np.shape(weights)}"
+            )
         for n in range(x.shape[0]):
             if not 0.0 < w[n] <= 1.0:
                 raise ValueError(f"a weight must be above 0 and no more than 1, got {w[n]}")
+            if not -MOST_TIMES <= many[n] <= MOST_TIMES:
+                raise ValueError(f"no more than {MOST_TIMES} decisions may be pending, got {many[n]}")
             for i in range(self.d):
                 if not -2.0 < x[n, i] < 2.0:  # whole numbers have room for x up to a length of 1, and some rounding
                     raise ValueError("x must be no longer than 1")
         for n in range(x.shape[0]):
-            self.add(&x[n, 0], w[n], times)
+            self.add(&x[n, 0], w[n], many[n])
 
     def narrowed(self, Posterior posterior not None):
         """A posterior with all that is pending in V; estimates and the determinant stay as they are."""
@@ -162,11 +164,10 @@ cdef class Pending:
 
     def copy(self):
         """The same, which goes on by itself."""
-        cdef Pending other = Pending(self.d, self.K)
-        for mine, theirs in zip(self._arrays[:2], other._arrays[:2]):
-            theirs[:] = mine
-        other.count = self.count
-        return other
+        return _restored(self.d, self.K, self._arrays[0], self._arrays[1], self.count)
+
+    def __reduce__(self):
+        return _restored, (self.d, self.K, self._arrays[0].copy(), self._arrays[1].copy(), self.count)
 
     def whole_numbers(self):
         """The sums in units of 2^-34, and what is left over in units of 2^-68, (2, d, d), as an array of its own."""
@@ -174,48 +175,50 @@ cdef class Pending:
 
 
 def expect_in_bank(int64_t[:, :, :, ::1] sums, const int64_t[::1] arms, const int64_t[::1] rows,
-                   const double[:, ::1] contexts, const double[::1] weights):
-    """Adds decisions on arms with a ridge each to `sums`, (K, 2, c, c): of `arms[n]` in `contexts[rows[n]]`.
+                   const double[:, ::1] contexts, const double[::1] weights, int64_t times=1):
+    """So many decisions on each of `arms[n]` in `contexts[rows[n]]` more are pending, or fewer.
 
-    A weight below 0 takes one out again. An arm of -1 is left out.
+    `sums`, (K, 2, c, c), are of arms with a ridge each; an arm of -1 is gone, and left out.
     """
     cdef int64_t c = sums.shape[2], n
     if sums.shape[1] != 2 or sums.shape[3] != c:
         raise ValueError(f"sums must have the shape (K, 2, c, c), got {np.shape(sums)}")
-    refuse_decisions(arms, rows, contexts, weights, sums.shape[0], c)
+    refuse_decisions(arms, rows, contexts, weights, times, sums.shape[0], c)
     for n in range(arms.shape[0]):
         if arms[n] >= 0:
-            expect(&sums[arms[n], 0, 0, 0], c, &contexts[rows[n], 0], fabs(weights[n]), 1 if weights[n] > 0.0 else -1)
+            expect(&sums[arms[n], 0, 0, 0], c, &contexts[rows[n], 0], weights[n], times)
 
 
 def expect_in_hybrid(int64_t[:, :, :, ::1] own, int64_t[:, :, :, ::1] cross, int64_t[:, :, ::1] common,
                      const int64_t[::1] arms, const int64_t[::1] rows, const double[:, ::1] contexts,
-                     const double[::1] weights):
+                     const double[::1] weights, int64_t times=1):
     """The same where contexts are x and shared z: sum x x', (K, 2, c, c), x z', (K, 2, c, s), and z z', (2, s, s)."""
-    cdef int64_t K = cross.shape[0], c = cross.shape[2], s = cross.shape[3], n, i, j, times
+    cdef int64_t K = cross.shape[0], c = cross.shape[2], s = cross.shape[3], n, i, j
     cdef const double *x
     cdef double scaled
     if np.shape(own) != (K, 2, c, c) or np.shape(cross) != (K, 2, c, s) or np.shape(common) != (2, s, s):
         raise ValueError(f"sums do not fit together: {np.shape(own)}, {np.shape(cross)} and {np.shape(common)}")
-    refuse_decisions(arms, rows, contexts, weights, K, c + s)
+    refuse_decisions(arms, rows, contexts, weights, times, K, c + s)
     for n in range(arms.shape[0]):
         if arms[n] < 0:
             continue
-        x, times = &contexts[rows[n], 0], 1 if weights[n] > 0.0 else -1
-        expect(&own[arms[n], 0, 0, 0], c, x, fabs(weights[n]), times)
+        x = &contexts[rows[n], 0]
+        expect(&own[arms[n], 0, 0, 0], c, x, weights[n], times)
         for i in range(c):
-            scaled = fabs(weights[n]) * x[i]
+            scaled = weights[n] * x[i]
             for j in range(s):
                 expect_product(&cross[arms[n], 0, 0, 0], c * s, i * s + j, scaled, x[c + j], times)
-        expect(&common[0, 0, 0], s, x + c, fabs(weights[n]), times)
+        expect(&common[0, 0, 0], s, x + c, weights[n], times)
 
 
 cdef int refuse_decisions(const int64_t[::1] arms, const int64_t[::1] rows, const double[:, ::1] contexts,
-                          const double[::1] weights, int64_t count, int64_t size) except -1:
+                          const double[::1] weights, int64_t times, int64_t count, int64_t size) except -1:
     """Refuses decisions on arms, of which there are `count`, in contexts of `size` numbers, if one cannot be."""
     cdef int64_t n, i
     if not arms.shape[0] == rows.shape[0] == weights.shape[0]:
         raise ValueError("there must be an arm, a context and a weight for each decision")
+    if not -MOST_TIMES <= times <= MOST_TIMES:
+        raise ValueError(f"no more than {MOST_TIMES} decisions may be pending, got {times}")
     if arms.shape[0] and contexts.shape[1] != size:
         raise ValueError(f"contexts must have {size} numbers, got {contexts.shape[1]}")
     for n in range(arms.shape[0]):
@@ -223,9 +226,16 @@ cdef int refuse_decisions(const int64_t[::1] arms, const int64_t[::1] rows, cons
             raise UnknownArm(
                 f"arm {arms[n]} of {count} in context {rows[n]} of {contexts.shape[0]} is no pending decision"
             )
-        if not fabs(weights[n]) <= LARGEST:
-            raise ValueError(f"a weight must be a number from -1 to 1, got {weights[n]}")
+        if not 0.0 < weights[n] <= 1.0:
+            raise ValueError(f"a weight must be above 0 and no more than 1, got {weights[n]}")
         for i in range(size):
-            if not fabs(contexts[rows[n], i]) <= LARGEST:
-                raise ValueError(f"number {i} of context {rows[n]} is not within -1 and 1")
+            if not -2.0 < contexts[rows[n], i] < 2.0:  # whole numbers have room for a length of 1, and some rounding
+                raise ValueError(f"context {rows[n]} must be no longer than 1")
     return 0
+
+
+def _restored(int64_t dim, int64_t arms, sums, changes, int64_t count):
+    """Pending sums from what was kept of them."""
+    cdef Pending pending = Pending(dim, arms)
+    pending._arrays[0][:], pending._arrays[1][:], pending.count = sums, changes, count
+    return pending

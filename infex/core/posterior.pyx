@@ -22,7 +22,7 @@ from infex.core.ridge cimport (
     whole_sums,
     width,
 )
-from infex.errors import StalePosterior
+from infex.errors import NotKept, StalePosterior
 
 
 def to_sphere(double[::1] direction):
@@ -133,7 +133,7 @@ cdef class Posterior:
     cdef int check(self) except -1:
         if self.ridge is not None and self.ridge.version != self.version:
             raise StalePosterior(
-                "the model has learnt since this posterior was read; ask for a new one, or keep a copy()"
+                "the model has learnt since this posterior was read: ask for a new one, or keep a copy"
             )
         return 0
 
@@ -381,12 +381,17 @@ cdef class Posterior:
         return np.asarray(out)
 
     @property
+    def counted(self):
+        """Were rewards counted by arm?"""
+        return self._counts is not None or (self.lasting and self.ridge is not None)
+
+    @property
     def counts(self):
-        """Pulls and summed rewards of every arm, (2, K), as an array of its own; None where they are not counted."""
+        """Pulls and summed rewards of every arm, (2, K), as an array of its own."""
         self.check()
-        if self._counts is not None:
-            return self._counts.copy()
-        return self.ridge.counts.copy() if self.lasting and self.ridge is not None else None
+        if not self.counted:
+            raise NotKept("arms that change every round have no pulls of their own")
+        return (self.ridge.counts if self._counts is None else self._counts).copy()
 
     def over(self, columns):
         """The same of other arms, (d, K)."""
@@ -410,8 +415,8 @@ cdef class Posterior:
                 raise IndexError(f"arms must be from 0 to {s.K - 1}, got {which[n]}")
         other = self.like()
         other.set_columns(self.columns[:, places])
-        counts = self.counts
-        other._counts = None if counts is None else np.ascontiguousarray(counts[:, places])
+        if self.counted:
+            other._counts = np.ascontiguousarray(self.counts[:, places])
         if not self.scored:
             return other
         board = np.zeros((4, max(count, 1)))
@@ -453,9 +458,15 @@ cdef class Posterior:
         t = &other.state
         t.scores, t.squares, t.along, t.floors = &board[0, 0], &board[1, 0], &board[2, 0], &board[3, 0]
         other._memory = (other._memory, np.asarray(board))
-        other._means, other._widths, other._counts = self._means, self._widths, self.counts
+        other._means, other._widths, other._counts = self._means, self._widths, self.counts if self.counted else None
         other.means, other.best_arm = self.means, self.best_arm
         other.scored, other.kept_up, other.same_estimates = True, self.kept_up, self.same_estimates
         other.lasting = self.lasting
         other.ridge = None
         return other
+
+    def __deepcopy__(self, memo):
+        return self.copy()
+
+    def __reduce__(self):
+        raise TypeError("a posterior cannot be pickled: keep its estimates and widths, or the model that it reads")

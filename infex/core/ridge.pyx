@@ -767,6 +767,14 @@ cdef class Ridge:
 
     def copy(self):
         """The same, which goes on by itself."""
-        other = Ridge(self.columns, self.state.penalty, None, self.state.scored)
-        other.restore(self.arrays())
-        return other
+        return _restored(self.columns, self.state.penalty, self.state.scored, self.arrays())
+
+    def __reduce__(self):
+        return _restored, (np.array(self.columns), self.state.penalty, self.state.scored, self.arrays())
+
+
+def _restored(columns, penalty, scored, arrays):
+    """A ridge from what was kept of it."""
+    ridge = Ridge(columns, penalty, None, scored)
+    ridge.restore(arrays)
+    return ridge

@@ -17,12 +17,11 @@ from infex.estimators.solution import Solution
 from infex.estimators.sums import Sums
 from infex.kernels.calling import address_of, fitter_arguments
 from infex.kernels.fitters import fit_discounted
-from infex.kernels.layout import LARGE
 from infex.linear.estimating import Arrays, FitForm
 from infex.linear.moments import Moments
 from infex.linear.offers import Offer
 from infex.linear.revising import Revision, revise_sums
-from infex.linear.scatter import Scattered, Solved, inverted, noise_of, spread_out
+from infex.linear.scatter import LARGE, Scattered, Solved, inverted, noise_of, spread_out
 
 
 @final
@@ -106,9 +105,9 @@ class DiscountedFit(Fit):
 
     def solve(self, start: Floats) -> Solution:
         """The covariance is V^-1 W V^-1."""
-        solution = Solution.blank(self.dim)
+        solved = np.zeros((self.dim + 1, self.dim))
         sums, squares = self._sums.truth, self._squares.truth
-        return solution.grown(solve_discounted(sums, squares, self.penalty, solution.solved))
+        return Solution(solved, solve_discounted(sums, squares, self.penalty, solved))
 
     def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
         """What the noise of rewards by their weights says, if nothing drifts while they count.

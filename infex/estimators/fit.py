@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -11,15 +11,15 @@ from infex.arrays import Floats, Integers, fitting, fitting_counts, moved
 from infex.errors import CannotMerge, DamagedFile, NotKept
 from infex.estimators.solution import Solution
 from infex.linear.estimating import Arrays, Estimator
+from infex.linear.foresight import DenseSums
 from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
-from infex.linear.known import LINEAR, Known, Learnt
+from infex.linear.known import Known
 from infex.linear.learnable import refuse_block, refuse_place, refuse_separate
 from infex.linear.offers import Layout, Offer, On
 from infex.linear.regression import checked_penalty
 from infex.linear.revising import Revision
 from infex.linear.scatter import Scattered
-from infex.linear.strange import near, refuse_no_numbers
 
 
 class Fit(ABC):
@@ -34,7 +34,7 @@ class Fit(ABC):
     """
 
     squares: bool = True
-    link: str = LINEAR
+    logistic: bool = False  # is x'theta the log-odds of a reward of 1?
 
     def __init__(self, columns: Floats, penalty: float, estimator: Estimator) -> None:
         self.columns: Floats = np.ascontiguousarray(columns, dtype=np.float64)
@@ -69,10 +69,6 @@ class Fit(ABC):
             f"{self.estimator!r} cannot give a reward that was learnt another value, or take it out"
         )
 
-    def settled(self, theta: Floats) -> Floats:
-        """What rewards settle of an estimate, wherever the search for it began: mostly all of it."""
-        return theta
-
     def refuse(self, reward: float) -> None:  # noqa: B027 - most take any reward
         """Refuses a reward that cannot be taken in; changes nothing."""
 
@@ -87,7 +83,7 @@ class Fit(ABC):
         )
 
     def sums(self) -> tuple[Floats | None, int]:
-        """sum x x' and sum y x as `infex.kernels` lays them out, None if not kept; of how many rewards."""
+        """sum x x' and sum y x with their carries, (2, d + 1, d), None if not kept; of how many rewards."""
         return None, self.told
 
     def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
@@ -122,11 +118,18 @@ class Fit(ABC):
     def known(self) -> Known:
         """What is known of the fixed arms, as numbers that stay as they are."""
         if self._known is None:
-            truth, told = self.sums()
-            solved, vectors, run = self.solution
-            learnt = Learnt(solved, vectors, run, self.penalty, truth, self.link)
-            self._known = Known(learnt, self.columns, told, counts=self.counts.copy(), lasting=True)
+            (solved, volume), (truth, told) = self.solution, self.sums()
+            self._known = Known.of_solution(
+                self.columns, solved, volume, self.penalty, truth, told, self.counts, self.logistic
+            )
         return self._known
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_known": None}
+
+    def pending(self) -> DenseSums:
+        """Sums over no pending decision."""
+        return DenseSums(self.columns)
 
     def learn(self, on: On, reward: float, weight: float = 1.0) -> None:
         """Takes in one reward of a fixed arm, by its index, or of any x."""
@@ -201,25 +204,19 @@ class Fit(ABC):
         """Takes what was learnt from arrays that were kept, in the place of all that is here."""
         self._take(arrays)
         with np.errstate(all="ignore"):  # numbers of a file may be anything
-            for start in (self._start, self._next_start):
-                self._refuse_lost(start)
-            refuse_no_numbers(self.known())
+            solved, volume = self.solution
+        if not (np.isfinite(solved).all() and np.isfinite(volume)):
+            raise DamagedFile("its theta would not be finite")
 
     def _take(self, arrays: Arrays) -> None:
         told = int(fitting("told", arrays["told"], (), whole=True))
         counts = fitting_counts(arrays["counts"], self.columns.shape[1], told)
-        nowhere = np.zeros(self.dim)  # format 1 kept none
+        nowhere = np.zeros(self.dim)
         starts = [fitting(name, arrays.get(name, nowhere), (self.dim,)) for name in ("start", "next start")]
         self.recall(arrays, told)
         self.told, self.counts = told, counts
         self._start, self._next_start = starts
         self._solution = self._known = None
-
-    def _refuse_lost(self, start: Floats) -> None:
-        """Refuses the start of a search that does not end where one from nothing does."""
-        found, expected = (self.solve(begin).theta for begin in (start, np.zeros(self.dim)))
-        if not near(self.settled(found), self.settled(expected)):
-            raise DamagedFile("the start of a search is so far from any solution that none is found")
 
     def _renew(self) -> None:
         self._start = self._next_start

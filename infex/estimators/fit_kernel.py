@@ -110,9 +110,7 @@ class KernelFit(Fit):
         self._call(x, reward, weight)
 
     def solve(self, start: Floats) -> Solution:
-        solution = Solution.blank(self.dim)
-        solution.solved[:] = self._solved
-        return solution.grown(self._volume)
+        return Solution(self._solved.copy(), self._volume)
 
     def kept(self) -> Arrays:
         volume = np.array(self._volume)

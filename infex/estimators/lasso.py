@@ -79,11 +79,6 @@ class LassoFit(SummedFit):
         estimates = self.asked_about(offer) @ self.solution.theta
         return ridge._replace(estimates=estimates, shift=np.abs(estimates - ridge.estimates))
 
-    def settled(self, theta: Floats) -> Floats:
-        """sum x x' theta: where features are alike, many thetas are as good."""
-        moments = Moments.of(self._sums.truth, self.told)
-        return moments.gram @ theta / max(float(np.abs(moments.moment).max()), 1.0)
-
     def solve(self, start: Floats) -> Solution:
         return self._sums.solve().at(Moments.of(self._sums.truth, self.told).lasso(self._strength, start))
 

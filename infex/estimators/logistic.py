@@ -23,11 +23,8 @@ from infex.kernels.calling import address_of, fitter_arguments
 from infex.kernels.logistic_fits import LOGISTIC_HEAD, fit_logistic
 from infex.linear.estimating import Arrays, FitForm
 from infex.linear.grounds import Grounds
-from infex.linear.known import LOGISTIC
 from infex.linear.regression import checked_penalty
 from infex.linear.revising import Revision
-
-FAR_OFF = 0.25  # from an exact fit, in log-odds and of the factor: what is kept up is far nearer
 
 
 @final
@@ -87,7 +84,7 @@ class LogisticFit(Fit):
     """
 
     squares = False
-    link = LOGISTIC
+    logistic = True
 
     def __init__(self, columns: Floats, penalty: float, estimator: Logistic) -> None:
         super().__init__(columns, penalty, estimator)
@@ -159,9 +156,7 @@ class LogisticFit(Fit):
 
     def solve(self, start: Floats) -> Solution:
         """What was fitted; no search is left to begin anywhere."""
-        solution = Solution.blank(self.dim)
-        solution.solved[:] = self._solved
-        return solution.grown(self._volume)
+        return Solution(self._solved.copy(), self._volume)
 
     def kept(self) -> Arrays:
         (rows, plays), figures = self._counted, np.append(self._volume, self._state)
@@ -175,22 +170,13 @@ class LogisticFit(Fit):
         if len(places) < len(rows):
             raise DamagedFile("rows of logistic regression come twice")
         self._rows, self._plays, self._places = rows, plays, places
-        self._solved = np.zeros((self.dim + 1, self.dim))
-        self.refit(told)
-        if "fitted" in arrays:  # not in files from before, where every reward was fitted anew
-            self._believe(arrays)
-
-    def _believe(self, arrays: Arrays) -> None:
-        """Takes over what was fitted, if it is near an exact fit: it goes on bit for bit."""
-        solved: Floats = fitting("fitted", arrays["fitted"], self._solved.shape)
-        volume, *state = fitting("fit figures", arrays["fit figures"], (1 + LOGISTIC_PROGRESS,)).tolist()
-        with np.errstate(all="ignore"):  # numbers of a file may be anything
-            exact = self._solved
-            off = float(np.max(np.abs(self._rows @ (solved[-1] - exact[-1])), initial=0.0))
-            apart = np.linalg.norm(solved[:-1] - exact[:-1]) / np.linalg.norm(exact[:-1])
-        if not (off <= FAR_OFF and apart <= FAR_OFF and abs(volume - self._volume) <= FAR_OFF * self.dim):
-            raise DamagedFile("what was fitted does not follow from the rows of logistic regression")
-        self._solved, self._volume, self._state = solved, volume, np.array(state)
+        if "fitted" in arrays:  # it goes on bit for bit
+            self._solved = fitting("fitted", arrays["fitted"], self._solved.shape)
+            figures = fitting("fit figures", arrays["fit figures"], (1 + LOGISTIC_PROGRESS,))
+            self._volume, self._state = float(figures[0]), figures[1:].copy()
+        else:  # contexts have other features now: all is fitted anew
+            self._solved = np.zeros((self.dim + 1, self.dim))
+            self.refit(told)
 
     def join(self, other: Self) -> None:
         for x, counts in zip(*other._counted, strict=True):

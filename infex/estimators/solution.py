@@ -7,29 +7,24 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from infex import kernels
 from infex.arrays import Floats
 from infex.core.estimators import solve_ridge
-from infex.kernels.layout import ARM, VOLUME, blank
 
 
 class Solution(NamedTuple):
     """theta, a lower triangular M with M'M its covariance, and the volume.
 
-    They stand in the arrays that `infex.kernels` describes, with no run under way.
-
-    `solved` has M and, in its last row, theta; `vectors` are theirs for the fixed arms.
+    `solved`, (d + 1, d), has M and, in its last row, theta.
     """
 
     solved: Floats
-    vectors: Floats
-    run: Floats
+    volume: float
 
     @staticmethod
     def of(truth: Floats, penalty: float) -> Solution:
-        """Ridge regression: theta = V^-1 b and M'M = V^-1, by the sums that `infex.kernels` calls truth."""
-        solution = Solution.blank(truth.shape[2])
-        return solution.grown(solve_ridge(truth, penalty, solution.solved))
+        """Ridge regression: theta = V^-1 b and M'M = V^-1, by sums of x x' and y x, (2, d + 1, d)."""
+        solved = np.zeros(truth.shape[1:])
+        return Solution(solved, solve_ridge(truth, penalty, solved))
 
     @property
     def theta(self) -> Floats:
@@ -42,21 +37,9 @@ class Solution(NamedTuple):
         """M, (d, d)."""
         return self.solved[:-1].copy()
 
-    @property
-    def volume(self) -> float:
-        """alpha."""
-        return kernels.volume(self.run)
-
     def at(self, theta: Floats) -> Solution:
         """The same about another estimate."""
-        return Solution(np.vstack([self.factor, theta]), self.vectors, self.run)
-
-    @staticmethod
-    def blank(dim: int) -> Solution:
-        """Room for one, to be filled by a kernel."""
-        _, solved, _, vectors, run = blank(dim, 0)
-        run[ARM] = -1.0
-        return Solution(solved, vectors, run)
+        return Solution(np.vstack([self.factor, theta]), self.volume)
 
     @staticmethod
     def about(theta: npt.ArrayLike, covariance: npt.ArrayLike, volume: float) -> Solution:
@@ -66,14 +49,7 @@ class Solution(NamedTuple):
         [[0.5]]
         """
         root: Any = np.linalg.cholesky(np.asarray(covariance, dtype=np.float64))
-        solution = Solution.blank(len(root))
-        solution.solved[:-1], solution.solved[-1] = lower(root.T), theta
-        return solution.grown(volume)
-
-    def grown(self, volume: float) -> Solution:
-        """The same with that volume, in its place."""
-        self.run[VOLUME] = volume
-        return self
+        return Solution(np.vstack([lower(root.T), np.asarray(theta, dtype=np.float64)]), volume)
 
 
 def lower(root: Floats) -> Floats:

@@ -6,12 +6,11 @@ from typing import Self
 
 import numpy as np
 
-from infex import kernels
 from infex.arrays import Floats
 from infex.estimators.fit import Fit
 from infex.estimators.sums import Sums
 from infex.linear.estimating import Arrays, Estimator
-from infex.linear.gained import Gained
+from infex.linear.gained import Gained, added
 from infex.linear.offers import Offer
 from infex.linear.revising import Revision, revise_sums
 from infex.linear.scatter import Scatter, Scattered, scatter_of, scattered
@@ -55,7 +54,7 @@ class SummedFit(Fit):
         return Gained(self._sums.truth.copy(), self.counts.copy(), self.told)
 
     def grow(self, growth: Gained) -> None:
-        kernels.add_truth(self._sums.truth, growth.truth)
+        self._sums.truth = added(self._sums.truth, growth.truth)
         self.told += growth.told
         self.counts += growth.counts
         self._scatter.begin(self._sums.truth, self.penalty, self.told)

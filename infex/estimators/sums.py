@@ -6,19 +6,19 @@ from typing import final
 
 import numpy as np
 
-from infex import kernels
 from infex.arrays import Floats
 from infex.core.estimators import add_reward
 from infex.estimators.solution import Solution
 from infex.linear.estimating import Arrays
-from infex.linear.strange import fitting_sums
+from infex.linear.gained import added
+from infex.linear.moments import fitting_sums
 
 
 @final
 class Sums:
     """sum w x x' and sum w y x, each with a carry, so that what is added and taken away leaves nothing.
 
-    `truth` is laid out as `infex.kernels` describes; how exact it must be, the `penalty` says.
+    `truth` is laid out as `core/ridge.pxd` says, (2, d + 1, d); how exact it must be, the `penalty` says.
     """
 
     __slots__ = ("penalty", "truth")
@@ -37,7 +37,7 @@ class Sums:
 
     def merge(self, other: Sums) -> None:
         """Adds another's sums."""
-        kernels.add_truth(self.truth, other.truth)
+        self.truth = added(self.truth, other.truth)
 
     def solve(self) -> Solution:
         """Ridge regression."""

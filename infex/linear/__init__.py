@@ -1,7 +1,7 @@
 """Ridge statistics: what was learnt, and what a policy may read of it."""
 
 from infex.linear.evidence import Evidence
-from infex.linear.known import Known, Learnt
+from infex.linear.known import Known
 from infex.linear.memory import Memory
 from infex.linear.offers import InBlock, InContext, Layout, Offer, On, Radius, Separate
 from infex.linear.regression import RidgeStatistics
@@ -13,7 +13,6 @@ __all__ = [
     "InContext",
     "Known",
     "Layout",
-    "Learnt",
     "Memory",
     "Offer",
     "On",

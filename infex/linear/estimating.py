@@ -20,6 +20,28 @@ from infex.linear.revising import Revision
 Arrays = dict[str, NDArray[Any]]
 
 
+class PendingSums(Protocol):
+    """Sums over decisions that wait for their reward, as suits the statistics that will learn from them.
+
+    They depend on what is pending alone, to the last bit, and not on the order in which it came and went.
+    """
+
+    def add(self, grounds: Grounds, weights: Floats, times: int) -> None:
+        """So many decisions on each of these more are pending, or fewer (below 0), with weights up to 1."""
+
+    def none(self) -> Self:
+        """Sums over no decision."""
+
+    def copy(self) -> Self:
+        """The same, which stays as it is."""
+
+    def over(self, layout: Layout, places: Integers) -> Self:
+        """A copy, over other arms: each at its old place, or new (-1)."""
+
+    def narrowed(self, known: Knowledge) -> Knowledge:
+        """What is known, with these sums in V; estimates stay."""
+
+
 class Statistics(Protocol):
     """What was learnt from `told` rewards, over the fixed arms in `columns`, (d, K).
 
@@ -27,8 +49,11 @@ class Statistics(Protocol):
     changes nothing. `squares`: is it least squares, so that a reward may have a weight?
     """
 
-    told: int
     columns: Floats
+
+    @property
+    def told(self) -> int:
+        """How many rewards were learnt."""
 
     @property
     def squares(self) -> bool:
@@ -39,7 +64,10 @@ class Statistics(Protocol):
         """The ridge penalty."""
 
     def known(self) -> Knowledge:
-        """What is known of the fixed arms, as numbers that stay as they are."""
+        """What is known of the fixed arms until the next reward is learnt (then StalePosterior)."""
+
+    def pending(self) -> PendingSums:
+        """Sums over no pending decision."""
 
     def refuse(self, reward: float) -> None:
         """Refuses a reward that could not be taken in; changes nothing."""
@@ -87,7 +115,7 @@ class Statistics(Protocol):
         """All of it, as arrays to be kept: what is restored from them goes on bit for bit."""
 
     def restore(self, arrays: Arrays) -> None:
-        """Takes the place of all that is here; refuses arrays that do not fit together (DamagedFile)."""
+        """Takes the place of all that is here; refuses other shapes, or what is not finite (DamagedFile)."""
 
 
 @runtime_checkable

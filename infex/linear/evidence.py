@@ -6,12 +6,11 @@ from typing import Any, final
 
 import numpy as np
 
-from infex import kernels
 from infex.arrays import Bools, Floats, Integers, shown
 from infex.checks import one_of, whole
-from infex.errors import InvalidSetting, NotKept, UnknownArm
-from infex.kernels.view import View
-from infex.linear.foresight import Held
+from infex.core.posterior import to_sphere
+from infex.errors import InvalidSetting, NotKept, StalePosterior, UnknownArm
+from infex.linear.foresight import Foresight
 from infex.linear.knowledge import Knowledge
 from infex.linear.moments import BlockMoments, Moments
 from infex.linear.offers import Offer, On, Radius
@@ -26,21 +25,18 @@ def draw(shape: tuple[int, ...], rng: np.random.Generator, sampling: str) -> Flo
     eta = rng.standard_normal(shape)
     if one_of("sampling", sampling, SAMPLINGS) == "spherical":
         for each in eta.reshape(-1, shape[-1]):
-            kernels.to_sphere(each)
+            to_sphere(each)
     return eta
 
 
 @final
 class Evidence:
-    """What a policy may read about the K arms on offer; it stays as it is, whatever is learnt later.
+    """What a policy may read about the K arms on offer, until the model learns again; a `copy` stays.
 
     `known` is what all rounds have taught, and `explored` what exploring rounds have, if they are kept
-    apart; `note` what the policy noted in its last choice, `allowed` the arms that exploring may try,
-    `spent` what exploring has taken so far, and `best` the largest estimate, where these arms are but some.
-    `request` says which of all arms these are, and whether the round may explore.
-    `held` are the decisions that wait for their reward; widths and samples are as if each had been told
-    its estimate where `narrows` says so, that is in `narrowed`, which exploring reads; `own` says that
-    only exploring rounds are known here, so that only those that wait are held against it.
+    apart; `note` what the policy noted in its last choice, `allowed` the arms that exploring may try, and
+    `spent` what exploring has taken so far. `pending` are the decisions that wait for their reward: in
+    `narrowed`, which exploring reads, widths and samples are as if each had been told its estimate.
 
     >>> from infex.linear import RidgeStatistics
     >>> ridge = RidgeStatistics(np.array([[1.0, 0.0], [0.0, 1.0]]))
@@ -51,8 +47,8 @@ class Evidence:
     """
 
     __slots__ = (
-        "_allowed", "_best", "_explored", "_held", "_known", "_narrows", "_note", "_own", "_request",
-        "_spent", "_wide",
+        "_allowed", "_best", "_explored", "_known", "_narrows", "_note", "_own", "_pending", "_request",
+        "_spent", "_version", "_wide",
     )  # fmt: skip
 
     def __init__(
@@ -62,20 +58,36 @@ class Evidence:
         note: object = None,
         allowed: Bools | None = None,
         spent: Spent = NOTHING,
-        best: float | None = None,
-        held: Held | None = None,
-        narrows: bool = False,
-        own: bool = False,
-        request: Among = ANYTHING,
+        pending: Foresight | None = None,
     ) -> None:
-        self._known, self._request = known, request
-        self._held, self._narrows, self._own = held, narrows, own
-        self._wide: Knowledge | None = None if held is not None and narrows else known
-        self._best = best  # that of all arms, where these are but some of them
-        self._explored = explored
-        self._note = note
-        self._allowed = allowed
-        self._spent = spent
+        self._known, self._explored = known, explored
+        self._note, self._allowed, self._spent = note, allowed, spent
+        self._pending, self._version = pending, 0
+        if pending is not None:
+            self._pending, self._version = (pending, pending.version) if len(pending) else (None, 0)
+        self._request = ANYTHING  # which of all arms these are, and whether the round may explore
+        self._best: float | None = None  # the largest estimate of all arms, where these are but some of them
+        self._own = False  # are these exploring rounds alone, so that only these are pending for it?
+        self._narrows = False  # is what is pending in widths and samples?
+        self._wide: Knowledge | None = None  # what these are read from, once somebody has
+
+    def _changed(self, known: Knowledge, explored: Knowledge | None) -> Evidence:
+        """The same, with other knowledge."""
+        other: Evidence = object.__new__(Evidence)
+        other._known, other._explored, other._wide = known, explored, None
+        other._note, other._allowed, other._spent = self._note, self._allowed, self._spent
+        other._pending, other._version, other._narrows = self._pending, self._version, self._narrows
+        other._request, other._best, other._own = self._request, self._best, self._own
+        return other
+
+    def copy(self) -> Evidence:
+        """The same, which stays as it is whatever is learnt later."""
+        explored = None if self._explored is None else self._explored.copy()
+        other = self._changed(self._known.copy(), explored)
+        other._request = self._request.copy()
+        if self._pending is not None:
+            other._pending = self._held().copy()
+        return other
 
     def __len__(self) -> int:
         """K, the number of arms."""
@@ -158,8 +170,9 @@ class Evidence:
         """The same from the exploring rounds alone, for a policy that says it `uses_explored`."""
         if self._explored is None:
             raise NotKept("exploring rounds are not kept apart; give the policy `uses_explored = True`")
-        kept = self._held, self._narrows, True, self._request.of_explored()
-        return Evidence(self._explored, None, self._note, self._allowed, self._spent, None, *kept)
+        other = self._changed(self._explored, None)
+        other._own, other._best, other._request = True, None, self._request.of_explored()
+        return other
 
     @property
     def narrowed(self) -> Evidence:
@@ -167,9 +180,11 @@ class Evidence:
 
         Estimates and the radius stay; widths and samples are those of V + sum x x' over what is pending.
         """
-        if self._held is None or self._narrows:
+        if self._pending is None or self._narrows:
             return self
-        return self._with(self._note, self._spent, True, self._request)
+        other = self._changed(self._known, self._explored)
+        other._narrows = True
+        return other
 
     @property
     def lasting(self) -> bool:
@@ -230,29 +245,36 @@ class Evidence:
         What exploring costs counts from the best of these. None offers all of them. `may_explore` says
         whether the round may explore.
         """
-        request = self._request._replace(may_explore=may_explore)
         if offered is None:
-            return self._with(self._note, self._spent, self._narrows, request)
-        places = np.flatnonzero(offered)
-        allowed = None if self._allowed is None else self._allowed[places]
-        return self._shown(places, allowed, None, request)
+            other = self._changed(self._known, self._explored)
+        else:
+            places = np.flatnonzero(offered)
+            other = self._shown(places)
+            other._allowed = None if self._allowed is None else self._allowed[places]
+            other._best = None
+        other._request = other._request._replace(may_explore=may_explore)
+        return other
 
     def among(self, allowed: Bools) -> tuple[Evidence, Integers]:
         """What is known of the `allowed` arms alone, and which they are; `best` stays that of all."""
         places = np.flatnonzero(allowed)
-        return self._shown(places, None, self.best, self._request), places
+        other = self._shown(places)
+        other._allowed, other._best = None, self.best
+        return other, places
 
-    def _shown(self, places: Integers, allowed: Bools | None, best: float | None, request: Among) -> Evidence:
+    def _shown(self, places: Integers) -> Evidence:
+        """The same of the arms at some places."""
         explored = None if self._explored is None else self._explored.among(places)
-        kept = self._held, self._narrows, self._own, request.among(places, self._known, self._explored)
-        known = self._known.among(places)
-        return Evidence(known, explored, self._note, allowed, self._spent, best, *kept)
+        other = self._changed(self._known.among(places), explored)
+        other._request = self._request.among(places, self._known, self._explored)
+        return other
 
     def on(self, offer: Offer) -> Evidence:
         """What is known of other arms: an `offer` is their columns, (d, K), or a context (`InContext`)."""
         explored = None if self._explored is None else self._explored.on(offer)
-        kept = self._held, self._narrows, self._own, Among(may_explore=self.may_explore)
-        return Evidence(self._known.on(offer), explored, self._note, None, self._spent, None, *kept)
+        other = self._changed(self._known.on(offer), explored)
+        other._allowed, other._best, other._request = None, None, Among(may_explore=self.may_explore)
+        return other
 
     def learnt_on(self, arm: int, features: Floats | None = None) -> On:
         """What the reward of an arm is learnt on: the arm, or `features` that a policy names in its place."""
@@ -273,8 +295,10 @@ class Evidence:
 
     def exploited(self) -> Evidence:
         """The same for a policy that does not explore: every arm may be played, and nothing was noted."""
-        kept = None, None, self._spent, self._best, None, False, False, self._request
-        return Evidence(self._known, self._explored, *kept)
+        other = self._changed(self._known, self._explored)
+        other._note, other._allowed, other._pending = None, None, None
+        other._narrows = other._own = False
+        return other
 
     def noted(self, note: object) -> Evidence:
         """The same, with another note."""
@@ -282,19 +306,28 @@ class Evidence:
 
     def seen_by(self, note: Any, spent: Spent) -> Evidence:
         """The same, with another `note` and other limits `spent`, for a policy inside another."""
-        return self._with(note, spent, self._narrows, self._request)
+        other = self._changed(self._known, self._explored)
+        other._note, other._spent, other._wide = note, spent, self._wide
+        return other
 
-    def _with(self, note: object, spent: Spent, narrows: bool, request: Among) -> Evidence:
-        kept = self._allowed, spent, self._best, self._held, narrows, self._own, request
-        return Evidence(self._known, self._explored, note, *kept)
+    def _held(self) -> Foresight:
+        """What is pending, if it is what was pending when this was made."""
+        assert self._pending is not None
+        if self._pending.version != self._version:
+            raise StalePosterior(
+                "decisions were made or told since this posterior was read: ask for a new one, or keep a copy"
+            )
+        return self._pending
 
     @property
     def _reach(self) -> Knowledge:
         """What widths and samples are read from; its factor is found when it is asked for."""
         found = self._wide
         if found is None:
-            assert self._held is not None
-            found = self._wide = self._held.narrowed(self._known, self._own)
+            found = self._known
+            if self._narrows and self._pending is not None:
+                found = self._held().narrowed(self._known, self._own)
+            self._wide = found
         return found
 
     def estimate(self, arm: int) -> float:
@@ -324,7 +357,3 @@ class Evidence:
         Where each arm has a regression of its own, each has an eta of its own.
         """
         return self._reach.perturbed(scale, draw(self._known.drawn, rng, sampling))
-
-    def view(self, settings: Floats, state: Floats) -> View:
-        """What a policy written as a kernel sees, with its settings and the state that it remembers."""
-        return self._reach.view(settings, state)

@@ -13,11 +13,11 @@ from infex.errors import CannotMerge, DamagedFile, NotKept
 from infex.linear.estimating import Arrays, Estimator, Statistics
 from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
-from infex.linear.known import LINEAR, Known
+from infex.linear.known import Known
 from infex.linear.learnable import refuse_place
 from infex.linear.offers import GONE, InContext, Layout, Offer, On, Separate
 from infex.linear.revising import Revision
-from infex.linear.ridge_bank import NOBODY, BlockKnown, in_block, separate
+from infex.linear.ridge_bank import NOBODY, BlockKnown, BlockSums, in_block, separate
 from infex.linear.scatter import Scattered, Scattering, by_arm, of_all_arms
 
 OF_ALL = ("told", "counts")  # what is kept of all arms together
@@ -31,7 +31,7 @@ class FittedBlocks:
     """
 
     __slots__ = (
-        "_asked", "_bank", "_estimator", "_in_sums", "_late", "_link", "_stale",
+        "_asked", "_bank", "_estimator", "_late", "_logistic", "_stale", "_summed",
         "columns", "layout", "parts", "told",
     )  # fmt: skip
 
@@ -41,8 +41,8 @@ class FittedBlocks:
         self.columns: Floats = np.empty((arms * dim, 0))  # none are fixed
         self.parts: list[Statistics] = [estimator.start(np.empty((dim, 0)), penalty) for _ in range(arms)]
         self._bank = RidgeBank(arms, dim, self.penalty)
-        self._in_sums: list[int | None] = [None] * arms  # how many rewards; None if no sums are kept
-        self._link = LINEAR
+        self._summed: list[int | None] = [None] * arms  # rewards in the sums of each; None if it keeps none
+        self._logistic = False
         self._stale = set(range(arms))  # arms whose numbers in the bank are of before their last reward
         self._late = set(range(arms))  # arms that were told since a decision was entered
 
@@ -65,20 +65,18 @@ class FittedBlocks:
         """What is known as of now; of arms it tells in a context (`on`)."""
         for arm in self._stale:
             known = self._known(arm)
-            sums = self._sums_of(known)
-            self._bank.put(arm, known.factor, known.theta, known.volume, *sums[:2])
-            self._in_sums[arm], self._link = sums[2], known.learnt.link
+            self._bank.put(arm, known.factor, known.theta, known.volume, known.sums())
+            self._summed[arm], self._logistic = (
+                known.told if known.sums() is not None else None,
+                known.logistic,
+            )
         self._stale = set()
-        told = None if None in self._in_sums else sum(told or 0 for told in self._in_sums)
-        return BlockKnown(self._bank, told, self._link)
+        told = None if None in self._summed else sum(told or 0 for told in self._summed)
+        return BlockKnown(self._bank, told, self._logistic)
 
-    @staticmethod
-    def _sums_of(known: Known) -> tuple[Floats | None, Floats | None, int | None]:
-        """sum x x', sum y x and how many rewards are in them, where the estimator keeps them."""
-        try:
-            return known.moments
-        except NotKept:
-            return None, None, None
+    def pending(self) -> BlockSums:
+        """Sums over no pending decision."""
+        return BlockSums.of(self.layout)
 
     def _known(self, arm: int) -> Known:
         known = self.parts[arm].known()

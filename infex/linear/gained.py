@@ -24,10 +24,10 @@ class Gained(NamedTuple):
 
     def plus(self, other: Gained) -> Gained:
         """Both together."""
-        truth = _added(self.truth, other.truth)
+        truth = added(self.truth, other.truth)
         common = None
         if self.common is not None and other.common is not None:
-            common = _added(self.common, other.common)
+            common = added(self.common, other.common)
         return Gained(truth, self.counts + other.counts, self.told + other.told, common)
 
     def minus(self, other: Gained) -> Gained:
@@ -52,7 +52,7 @@ class Gained(NamedTuple):
         return Gained(truth, counts, self.told - lost, self.common)
 
 
-def _added(one: Floats, two: Floats) -> Floats:
+def added(one: Floats, two: Floats) -> Floats:
     """Sums with carries, added with what rounding takes (Knuth's two-sum)."""
     first, second = (np.moveaxis(each, -3, 0) for each in (one, two))
     total = first[0] + second[0]

@@ -6,7 +6,6 @@ O(c^2 + c s + s^2), and all takes O(s^2 + K (c^2 + c s)) numbers; `core.hybrid` 
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple, final
 
 import numpy as np
@@ -20,7 +19,7 @@ from infex.linear.estimating import Arrays
 from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
 from infex.linear.knowledge import Knowledge
-from infex.linear.known import one_radius
+from infex.linear.known import confidence_radius, one_radius
 from infex.linear.moments import Moments, diagonal_of
 from infex.linear.offers import GONE, InBlock, InContext, Layout, Offer, On, Radius, Separate, radius_at
 from infex.linear.regression import checked_penalty
@@ -28,10 +27,8 @@ from infex.linear.revising import Revision
 from infex.linear.ridge_bank import (
     NO_ROWS,
     NOBODY,
-    STALE,
+    arms_and_rows,
     in_block,
-    places_and_rows,
-    refuse_arms,
     restored_bank,
     separate,
 )
@@ -49,6 +46,7 @@ from infex.linear.widening import AS_THEY_ARE, Widening, times_pairs
 
 OF_THE_SHARED = "shared "
 MOST_VOLUME = 1e12
+STALE = "the model has learnt since this posterior was read; ask for a new one, or keep a copy()"
 
 
 @final
@@ -87,6 +85,10 @@ class HybridRidge:
         """What is known as of now; of arms it tells in a context (`on`)."""
         return HybridKnown(self.hybrid)
 
+    def pending(self) -> HybridSums:
+        """Sums over no pending decision."""
+        return HybridSums.of(self.layout)
+
     def refuse(self, reward: float) -> None:
         """Any finite reward can be taken in."""
 
@@ -106,15 +108,13 @@ class HybridRidge:
 
     def learn_many(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
         """Takes in many rewards, one after the other, as `learn` would."""
-        if grounds.size:
-            self.hybrid.update_many(*places_and_rows(grounds, self.layout), rewards, weights)
-            self._add_squares(grounds.place >= 0, rewards, weights)
+        self.hybrid.update_many(*arms_and_rows(grounds), rewards, weights)
+        self._add_squares(grounds.place >= 0, rewards, weights)
 
     def gather(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
         """Takes in many rewards as sums, from which all is computed anew once: their order does not count."""
-        if grounds.size:
-            self.hybrid.gather(*places_and_rows(grounds, self.layout), rewards, weights)
-            self._add_squares(grounds.place >= 0, rewards, weights)
+        self.hybrid.gather(*arms_and_rows(grounds), rewards, weights)
+        self._add_squares(grounds.place >= 0, rewards, weights)
 
     def _add_squares(self, stands: Integers, rewards: Floats, weights: Floats) -> None:
         self.scatter.learn_many(rewards[stands], weights[stands])
@@ -442,7 +442,7 @@ class HybridKnown:
 
     def radii(self, noise: float, bound: float, delta: float) -> float:
         """The confidence radius, one for all arms: they share a parameter."""
-        return noise * math.sqrt(self.volume - 2.0 * math.log(delta)) + math.sqrt(self.penalty) * bound
+        return confidence_radius(self.volume, self.penalty, noise, bound, delta)
 
     def upper(self, beta: Radius) -> Floats:
         """Every arm's upper bound: estimate + beta width."""
@@ -546,18 +546,17 @@ class HybridSums:
         shapes = (arms, 2, dim, dim), (arms, 2, dim, shared), (2, shared, shared)
         return HybridSums(*(np.zeros(shape, dtype=np.int64) for shape in shapes))
 
-    def arms(self, changes: dict[int, int]) -> None:
-        refuse_arms(changes)
-
-    def rows(self, rows: list[Floats | InBlock], weights: list[float]) -> None:
-        self.many(Grounds.of(rows), np.array(weights))
-
-    def many(self, grounds: Grounds, weights: Floats) -> None:
-        place, row, rows, _ = grounds
-        expect_in_hybrid(*self._sums, place, row, np.ascontiguousarray(rows), weights)
+    def add(self, grounds: Grounds, weights: Floats, times: int) -> None:
+        """So many decisions on each of these more are pending, or fewer."""
+        expect_in_hybrid(*self._sums, *arms_and_rows(grounds), weights, times)
 
     def none(self) -> HybridSums:
+        """Sums over no decision."""
         return HybridSums(*(np.zeros_like(part) for part in self._sums))
+
+    def copy(self) -> HybridSums:
+        """The same, which stays as it is."""
+        return HybridSums(*(part.copy() for part in self._sums))
 
     def over(self, layout: Layout, places: Integers) -> HybridSums:
         """A copy; what is pending of arms that go stays in what is shared, until it is summed anew."""
@@ -568,6 +567,7 @@ class HybridSums:
         return other
 
     def narrowed(self, known: Knowledge) -> Knowledge:
+        """What is known, with these sums in V."""
         assert isinstance(known, HybridKnown)
         return known.narrowed(*self._sums)
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Protocol, Self
 
 from infex.arrays import Floats, Integers
-from infex.kernels.view import View
 from infex.linear.moments import BlockMoments, Moments
 from infex.linear.offers import Offer, On, Radius
 
 
 class Knowledge(Protocol):
-    """What is known of K arms of d features, as numbers that stay as they are.
+    """What is known of K arms of d features, until the model learns again.
 
-    `greedy` is the arm of the largest estimate, -1 without arms; `lasting` says whether the arms are on offer
-    in every round, `counted` whether rewards were counted by arm, and `drawn` the shape of one normal draw.
+    Reading it after the model has learnt is refused (StalePosterior).
     """
 
-    greedy: int
+    @property
+    def greedy(self) -> int:
+        """The arm of the largest estimate, -1 without arms."""
 
     @property
     def count(self) -> int:
@@ -105,5 +105,5 @@ class Knowledge(Protocol):
     def learnt_on(self, arm: int, features: Floats | None) -> On:
         """What the reward of an arm is learnt on; `features` are what a policy wants it to be learnt on."""
 
-    def view(self, settings: Floats, state: Floats) -> View:
-        """What a policy written as a kernel sees."""
+    def copy(self) -> Self:
+        """The same, which stays as it is whatever is learnt."""

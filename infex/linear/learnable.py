@@ -1,13 +1,11 @@
-"""What rewards can be learnt on: anything else is refused before compiled code reads beyond its arrays."""
+"""What rewards can be learnt on: anything else is refused before compiled code sees it."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from infex import kernels
 from infex.arrays import Floats
 from infex.errors import InvalidArms, UnknownArm
-from infex.kernels.layout import LARGE
 from infex.linear.grounds import Grounds
 from infex.linear.offers import InBlock, Layout, Separate
 
@@ -48,9 +46,3 @@ def refuse_separate(layout: Layout) -> Floats:
     if isinstance(layout, Separate):
         raise InvalidArms(f"one regression cannot go on as one for each of {layout.arms} arms")
     return layout
-
-
-def arm_of(run: Floats) -> int:
-    """The arm whose run goes on with any reward that is not large; -1 if there is none."""
-    n = run[kernels.N]
-    return int(run[kernels.ARM]) if n > 0.0 and abs(run[kernels.SUM]) <= LARGE * n else -1

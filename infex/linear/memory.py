@@ -11,7 +11,7 @@ from infex.arrays import Bools, Floats, Integers
 from infex.errors import InvalidSetting
 from infex.linear.estimating import Arrays, Estimator, Statistics
 from infex.linear.evidence import Evidence
-from infex.linear.foresight import Batch, Foresight, Held
+from infex.linear.foresight import Batch, Foresight
 from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
 from infex.linear.hybrid import HybridRidge
@@ -71,27 +71,21 @@ class Memory:
 
     def evidence(self, note: object = None, allowed: Bools | None = None, spent: Spent = NOTHING) -> Evidence:
         """What is known of the fixed arms."""
-        explored = self.explored
-        kept = note, allowed, spent, None, self._held()
-        return Evidence(self.all.known(), None if explored is None else explored.known(), *kept)
+        explored = None if self.explored is None else self.explored.known()
+        return Evidence(self.all.known(), explored, note, allowed, spent, self.foresight)
 
     def offer(
         self, offer: Offer, note: object = None, allowed: Bools | None = None, spent: Spent = NOTHING
     ) -> Evidence:
         """What is known of the arms of one round."""
         explored = None if self.explored is None else self.explored.known().on(offer)
-        kept = note, allowed, spent, None, self._held()
-        return Evidence(self.all.known().on(offer), explored, *kept)
+        return Evidence(self.all.known().on(offer), explored, note, allowed, spent, self.foresight)
 
     def foresee(self, pending: Iterable[Batch] = ()) -> None:
         """From now on exploring looks at pending decisions, of which there are these."""
         self.foresight = Foresight.of(self.all, self.explored)
         for grounds, explored, estimates in pending:
             self.foresight.take_many(grounds, explored, estimates, 1)
-        self.foresight.sums()
-
-    def _held(self) -> Held | None:
-        return None if self.foresight is None else self.foresight.held()
 
     def counted(self, on: On, reward: float, weight: float = 1.0) -> float:
         """The weight with which a reward is to be learnt; refuses what cannot be, and changes nothing."""

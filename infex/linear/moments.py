@@ -6,9 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from infex.arrays import Floats
+from infex.arrays import Floats, fitting
+from infex.checks import HEAVIEST_WEIGHT
 from infex.core.choosing import smallest_eigenvalue
 from infex.core.estimators import lasso, least_squares
+from infex.errors import DamagedFile
+
+ROUNDING = 1e-6  # of the penalty, and of what rewards add up to
+ROUNDED_OFF = 1e-12  # of the trace, how far rounding may bring an eigenvalue below 0
 
 
 class Moments(NamedTuple):
@@ -20,7 +25,7 @@ class Moments(NamedTuple):
 
     @staticmethod
     def of(truth: Floats, told: int) -> Moments:
-        """Those of the truth that `kernels` describes."""
+        """Those of sums as `core/ridge.pxd` describes them, (2, d + 1, d), each with a carry."""
         sums = truth[0] + truth[1]  # with the carry: else rounding would hide that a gram is singular
         gram = np.tril(sums[:-1]) + np.tril(sums[:-1], -1).T
         return Moments(gram, sums[-1], told)
@@ -92,3 +97,16 @@ def diagonal_of(blocks: list[Floats]) -> Floats:
     whole: Floats = np.zeros((count, size, count, size))
     whole[np.arange(count), :, np.arange(count), :] = blocks
     return whole.reshape(count * size, count * size)
+
+
+def fitting_sums(name: str, array: object, dim: int, told: int, penalty: float) -> Floats:
+    """Sums of x x' and y x from elsewhere, (2, d + 1, d), if so many rewards can have brought them."""
+    truth: Floats = fitting(name, array, (2, dim + 1, dim))
+    with np.errstate(all="ignore"):  # numbers of a file may be anything
+        gram = Moments.of(truth, told).gram
+        trace = float(np.trace(gram))
+    if not trace <= told * HEAVIEST_WEIGHT * (1.0 + ROUNDING):
+        raise DamagedFile(f"{name} is more than {told} rewards add up to")
+    if not float(np.linalg.eigvalsh(gram)[0]) >= -(ROUNDING * penalty + ROUNDED_OFF * trace):
+        raise DamagedFile(f"{name} is no sum of x x'")
+    return truth

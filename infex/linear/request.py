@@ -35,6 +35,11 @@ class Among(NamedTuple):
         """The same for what exploring rounds have taught."""
         return self if self.places is None else self._replace(whole=self.explored, explored=None)
 
+    def copy(self) -> Among:
+        """The same of what is known now, which stays."""
+        whole, explored = (None if each is None else each.copy() for each in (self.whole, self.explored))
+        return self._replace(whole=whole, explored=explored)
+
     def place(self, arm: int) -> int:
         """Where an arm stands among all."""
         return arm if self.places is None else self.places.item(arm)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from infex import kernels
 from infex.arrays import Floats
+from infex.core.ridge import add_rewards
 from infex.linear.offers import On
 
 
@@ -33,14 +33,14 @@ class Revision(NamedTuple):
 
 
 def revise_sums(truth: Floats, penalty: float, x: Floats, revision: Revision, share: float = 1.0) -> None:
-    """The sums of `kernels` after a revision of a reward of x; its weight has become `share` of what it was.
+    """Brings sums, (2, d + 1, d), to a revision of a reward of x, whose weight is `share` of what it was.
 
     What went in comes out again as the very same products, so that nothing of it stays; where the reward
     only gets another value, sum x x' does not change at all.
     """
     weight = share * float(revision.weight)
     if revision.after is None:
-        kernels.add_pulls(truth, penalty, x, -weight, -weight * revision.before)
+        add_rewards(truth, penalty, x, -weight, -weight * revision.before)
         return
-    kernels.add_pulls(truth, penalty, x, 0.0, -weight * revision.before)
-    kernels.add_pulls(truth, penalty, x, 0.0, weight * revision.after)
+    add_rewards(truth, penalty, x, 0.0, -weight * revision.before)
+    add_rewards(truth, penalty, x, 0.0, weight * revision.after)

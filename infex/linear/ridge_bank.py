@@ -9,15 +9,14 @@ from typing import final
 
 import numpy as np
 
-from infex.arrays import Floats, Integers, fitting, fitting_counts, shown
-from infex.core.bank import RidgeBank, greedy, products
+from infex.arrays import Floats, Integers, fitting, fitting_counts
+from infex.core.bank import BankPosterior, RidgeBank
 from infex.core.pending import expect_in_bank
-from infex.errors import DamagedFile, InvalidChoice, NotKept, StalePosterior, UnknownArm
+from infex.errors import DamagedFile, InvalidChoice, NotKept, UnknownArm
 from infex.linear.estimating import Arrays
 from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
 from infex.linear.knowledge import Knowledge
-from infex.linear.known import LINEAR, LOGISTIC, chance
 from infex.linear.moments import BlockMoments, Moments, diagonal_of
 from infex.linear.offers import GONE, InBlock, InContext, Layout, Offer, On, Radius, Separate, radius_at
 from infex.linear.regression import checked_penalty
@@ -28,7 +27,6 @@ NO_ROWS = (
     "arms with a regression each are known in a context, not by rows of features: "
     "features.interactions(np.eye(K), context_dim) keeps one regression for all"
 )
-STALE = "the model has learnt since this posterior was read; ask for a new one"
 NOBODY: Integers = np.zeros(0, dtype=np.int64)
 
 
@@ -69,6 +67,10 @@ class BlockRidge:
         """What is known as of now; of arms it tells in a context (`on`)."""
         return BlockKnown(self.bank, self.bank.told)
 
+    def pending(self) -> BlockSums:
+        """Sums over no pending decision."""
+        return BlockSums.of(self.layout)
+
     def refuse(self, reward: float) -> None:
         """Any finite reward can be taken in."""
 
@@ -88,15 +90,13 @@ class BlockRidge:
 
     def learn_many(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
         """Takes in many rewards, one after the other, as `learn` would."""
-        if grounds.size:
-            self.bank.update_many(*places_and_rows(grounds, self.layout), rewards, weights)
-            self._add_squares(grounds.place, rewards, weights)
+        self.bank.update_many(*arms_and_rows(grounds), rewards, weights)
+        self._add_squares(grounds.place, rewards, weights)
 
     def gather(self, grounds: Grounds, rewards: Floats, weights: Floats) -> None:
         """Takes in many rewards as sums, from which all is computed anew once: their order does not count."""
-        if grounds.size:
-            self.bank.gather(*places_and_rows(grounds, self.layout), rewards, weights)
-            self._add_squares(grounds.place, rewards, weights)
+        self.bank.gather(*arms_and_rows(grounds), rewards, weights)
+        self._add_squares(grounds.place, rewards, weights)
 
     def _add_squares(self, arms: Integers, rewards: Floats, weights: Floats) -> None:
         for arm in np.unique(arms[arms >= 0]).tolist():
@@ -189,206 +189,77 @@ class BlockRidge:
 
 
 @final
-class BlockKnown:
-    """What is known of some arms in a context, (c,), as of now; it answers as `Known` does.
+class BlockKnown(BankPosterior):
+    """What is known of some arms in a context, (c,), until the model learns again; it answers as `Known`.
 
-    It reads the `bank` in place: after that has learnt, reading raises StalePosterior, and `copy` gives one
-    that stays. Without `places` it is of all arms, and without a context of none. `told` is how many rewards
-    are in the bank's sums, None if these are not kept. With a logistic `link`, scores are log-odds. A row has
-    the context in the arm's own block, and 0 elsewhere. Each arm has a radius of its own: `radii` gives all
-    of them, and the other methods take them.
+    A row has the context in the arm's own block, and 0 elsewhere. Each arm has a radius of its own: `radii`
+    gives all of them, and the other methods take them.
     """
 
-    __slots__ = (
-        "_bank", "_context", "_estimates", "_greedy", "_lengths", "_link", "_places", "_scores", "_told",
-        "_version",
-    )  # fmt: skip
+    __slots__ = ()
 
     lasting = False
     counted = True
 
-    def __init__(
-        self,
-        bank: RidgeBank,
-        told: int | None,
-        link: str = LINEAR,
-        context: Floats | None = None,
-        places: Integers | None = None,
-    ) -> None:
-        self._bank, self._version, self._told, self._link = bank, bank.version, told, link
-        self._places = NOBODY if context is None else places
-        self._context = np.zeros(bank.features) if context is None else context
-        self._lengths: Floats | None = None
-        self._scores = np.zeros(0) if context is None else self._some(bank.estimates(context))
-        self._estimates = chance(self._scores) if link == LOGISTIC else self._scores
-        self._greedy = greedy(self._estimates)
-
-    def _some(self, numbers: Floats) -> Floats:
-        """Numbers of all arms, (..., K): those of these arms."""
-        return numbers if self._places is None else numbers[..., self._places]
-
     @property
-    def _current(self) -> RidgeBank:
-        """The bank, if it has not learnt since."""
-        self._check()
-        return self._bank
-
-    def _check(self) -> None:
-        if self._bank.version != self._version:
-            raise StalePosterior(STALE)
-
-    @property
-    def count(self) -> int:
-        """K."""
-        return self._estimates.size
+    def drawn(self) -> tuple[int, ...]:
+        """A draw for each arm, those that are not shown included: what one draws depends on no mask."""
+        bank = self.ridges()
+        return bank.arms, bank.features
 
     @property
     def dim(self) -> int:
         """How many parameters all arms have together, those that are not shown included."""
-        return self._bank.arms * self._bank.features
-
-    @property
-    def drawn(self) -> tuple[int, ...]:
-        """A draw for each arm, those that are not shown included: what one draws depends on no mask."""
-        return self._bank.arms, self._bank.features
+        arms, features = self.drawn
+        return arms * features
 
     @property
     def columns(self) -> Floats:
         """The arms, (K c, K), made when they are asked for."""
         rows = np.zeros((self.count, *self.drawn))
-        rows[np.arange(self.count), self._all_places] = self._context
+        places = np.arange(self.count) if self.places is None else self.places
+        if self.count:
+            rows[np.arange(self.count), places] = self.context
         return np.ascontiguousarray(rows.reshape(self.count, self.dim).T)
-
-    @property
-    def _all_places(self) -> Integers:
-        return np.arange(self._bank.arms) if self._places is None else self._places
-
-    @property
-    def penalty(self) -> float:
-        """That of each regression."""
-        return self._bank.penalty
 
     @property
     def volume(self) -> float:
         """log(det V/det V_0) of all arms together; `radii` go by each arm's own."""
-        return self._current.log_det_ratio
+        return self.log_det_ratio
 
     @property
     def theta(self) -> Floats:
         """The estimates of all arms, one behind the other."""
-        return np.array(self._current.solved[:, -1]).reshape(-1)
+        return np.array(self.ridges().solved[:, -1]).reshape(-1)
 
     @property
     def factor(self) -> Floats:
         """The factors of all arms, as blocks of one matrix, made when it is asked for."""
-        return diagonal_of(list(self._current.solved[:, :-1]))
-
-    @property
-    def greedy(self) -> int:
-        """The arm of the largest estimate, -1 without arms."""
-        self._check()
-        return self._greedy
-
-    @property
-    def estimates(self) -> Floats:
-        """Every arm's estimated mean reward, (K,)."""
-        self._check()
-        return shown(self._estimates)
-
-    def estimate(self, arm: int) -> float:
-        """One arm's estimate."""
-        self._check()
-        return self._estimates.item(arm)
-
-    @property
-    def widths(self) -> Floats:
-        """Every arm's width, (K,)."""
-        lengths = self._lengths_now()
-        return shown(self._slopes * lengths if self._link == LOGISTIC else lengths)
-
-    def width(self, arm: int) -> float:
-        """One arm's width; O(c^2)."""
-        if self._lengths is not None or self._link == LOGISTIC:
-            return self.widths.item(arm)
-        return self._current.length(self._place(arm), self._context)
-
-    def _place(self, arm: int) -> int:
-        return arm if self._places is None else self._places.item(arm)
-
-    def _lengths_now(self) -> Floats:
-        """Every |x| in V_k^-1."""
-        bank, found = self._current, self._lengths
-        if found is None:
-            found = self._lengths = self._some(bank.lengths(self._context))
-        return found
-
-    @property
-    def _slopes(self) -> Floats:
-        """p(1 - p) of every probability."""
-        return self._estimates * (1.0 - self._estimates)
-
-    def radii(self, noise: float, bound: float, delta: float) -> Floats:
-        """The confidence radius of each arm, by its own data alone, (K,)."""
-        return shown(self._some(self._current.radii(noise, bound, delta)))
-
-    def upper(self, beta: Radius) -> Floats:
-        """Every arm's upper bound: estimate + beta width; for probabilities, that of the log-odds."""
-        out: Floats = self._scores + beta * self._lengths_now()
-        return chance(out) if self._link == LOGISTIC else out
-
-    def perturbed(self, scale: Radius, direction: Floats) -> Floats:
-        """Every arm's mean under a parameter theta_k + scale_k M_k'direction_k of its own, (K,)."""
-        out: Floats = self._scores + scale * self._some(self._current.deviations(self._context, direction))
-        return chance(out) if self._link == LOGISTIC else out
-
-    def scores(self, theta: Floats) -> Floats:
-        """Every arm's x'theta under any parameter, (K c,)."""
-        return self._some(products(np.reshape(theta, self.drawn).T, self._context))
+        return diagonal_of(list(self.ridges().solved[:, :-1]))
 
     def optimistic(self, arm: int, radius: Radius) -> Floats:
         """The parameter within so many widths for which an arm's mean is largest, (K c,)."""
-        theta, place = self.theta.reshape(self.drawn), self._place(arm)
-        theta[place] = self._current.optimistic(place, self._context, radius_at(radius, arm))
-        return theta.reshape(-1)
+        return super().optimistic(arm, radius_at(radius, arm)).reshape(-1)
 
     def on(self, offer: Offer) -> BlockKnown:
         """What is known of all arms in another context."""
         if not isinstance(offer, InContext):
             raise NotKept(NO_ROWS)
-        return BlockKnown(self._current, self._told, self._link, offer.context)
-
-    def among(self, places: Integers) -> BlockKnown:
-        """What is known of some of the arms, at these places."""
-        some = places if self._places is None else self._places[places]
-        return BlockKnown(self._current, self._told, self._link, self._context, some)
-
-    def narrowed(self, pending: Integers) -> BlockKnown:
-        """The same with sums over pending decisions in V, (K, 2, c, c); estimates stay as they are."""
-        bank = self._current.narrowed(pending)
-        return BlockKnown(bank, self._told, self._link, self._context, self._places)
-
-    def copy(self) -> BlockKnown:
-        """The same, which stays as it is."""
-        return BlockKnown(self._current.copy(), self._told, self._link, self._context, self._places)
+        return self.over(offer.context)
 
     def learnt_on(self, arm: int, features: Floats | None) -> InBlock:
         """The arm's own regression, in this context."""
         if features is not None:
             raise InvalidChoice(f"a reward cannot be learnt on the features of a Choice: {NO_ROWS}")
-        return InBlock(self._place(arm), self._context)
-
-    @property
-    def counts(self) -> Floats:
-        """Pulls and summed rewards of every arm, (2, K)."""
-        return shown(np.array(self._some(self._current.counts)))
+        return InBlock(arm if self.places is None else self.places.item(arm), self.context)
 
     @property
     def moments(self) -> BlockMoments:
         """What was learnt, as sums."""
-        if self._told is None:
+        told = self.told
+        if told is None:
             raise NotKept("the estimator keeps no sums of x x' and y x, which the policy asks for")
-        parts = tuple(Moments.of(sums, self._told) for sums in self._current.sums)
-        return BlockMoments(parts, self._told)
+        return BlockMoments(tuple(Moments.of(sums, told) for sums in self.ridges().sums), told)
 
 
 @final
@@ -405,31 +276,28 @@ class BlockSums:
         """Those of no decisions."""
         return BlockSums(np.zeros((layout.arms, 2, layout.dim, layout.dim), dtype=np.int64))
 
-    def arms(self, changes: dict[int, int]) -> None:
-        refuse_arms(changes)
-
-    def rows(self, rows: list[Floats | InBlock], weights: list[float]) -> None:
-        self.many(Grounds.of(rows), np.array(weights))
-
-    def many(self, grounds: Grounds, weights: Floats) -> None:
-        expect_in_bank(self._sums, *_contiguous(grounds), weights)
+    def add(self, grounds: Grounds, weights: Floats, times: int) -> None:
+        """So many decisions on each of these more are pending, or fewer."""
+        expect_in_bank(self._sums, *arms_and_rows(grounds), weights, times)
 
     def none(self) -> BlockSums:
+        """Sums over no decision."""
         return BlockSums(np.zeros_like(self._sums))
 
+    def copy(self) -> BlockSums:
+        """The same, which stays as it is."""
+        return BlockSums(self._sums.copy())
+
     def over(self, layout: Layout, places: Integers) -> BlockSums:
+        """A copy, over other arms: each at its old place, or new (-1)."""
         other, known = BlockSums.of(separate(layout)), places >= 0
         other._sums[known] = self._sums[places[known]]
         return other
 
     def narrowed(self, known: Knowledge) -> Knowledge:
+        """What is known, with these sums in V."""
         assert isinstance(known, BlockKnown)
         return known.narrowed(self._sums)
-
-
-def refuse_arms(changes: dict[int, int]) -> None:
-    """Refuses arms without a context."""
-    raise UnknownArm(f"arms {list(changes)} have a regression each, and are known in a context alone")
 
 
 def restored_bank(bank: RidgeBank, arrays: Arrays) -> RidgeBank:
@@ -450,15 +318,11 @@ def restored_bank(bank: RidgeBank, arrays: Arrays) -> RidgeBank:
     return fresh
 
 
-def places_and_rows(grounds: Grounds, layout: Separate) -> tuple[Integers, Integers, Floats]:
+def arms_and_rows(grounds: Grounds) -> tuple[Integers, Integers, Floats]:
     """Arms, and the contexts that their rewards are learnt in, as compiled code reads them."""
-    if not grounds.apart:
-        raise UnknownArm(f"rewards must be learnt on arms in contexts of {layout.row} features")
-    return _contiguous(grounds)
-
-
-def _contiguous(grounds: Grounds) -> tuple[Integers, Integers, Floats]:
-    place, row, rows, _ = grounds
+    place, row, rows, apart = grounds
+    if grounds.size and not apart:
+        raise UnknownArm("arms that have a regression each are known in a context alone")
     return np.ascontiguousarray(place), np.ascontiguousarray(row), np.ascontiguousarray(rows)
 
 

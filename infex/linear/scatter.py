@@ -13,12 +13,12 @@ import numpy as np
 
 from infex.arrays import Floats, Integers, fitting
 from infex.errors import DamagedFile
-from infex.kernels.layout import LARGE
 from infex.linear.estimating import Arrays
 from infex.linear.moments import Moments
 from infex.linear.offers import Offer
 from infex.linear.revising import Revision
 
+LARGE = 2.0**20  # whose square may hide those of other rewards in their sum
 NO_MORE = 1e-9  # what rounding may bring below 0
 LEFT_BY_A_SQUARE = LARGE**2 * 2.0**-50  # how far below 0 each square brought the sum in files from before
 
@@ -73,7 +73,7 @@ class Solved(NamedTuple):
 
     @staticmethod
     def of(truth: Floats, penalty: float) -> Solved:
-        """From the sums that `kernels` describes."""
+        """From sums of x x' and y x with their carries, (2, d + 1, d)."""
         gram, moment, _ = Moments.of(truth, 0)
         inverse = inverted(gram, penalty)
         theta = inverse @ moment

@@ -22,7 +22,6 @@ from infex import (
     Choice,
     ContextReduction,
     Evidence,
-    FixedBonusUCB,
     GaussianTS,
     Greedy,
     HybridTS,
@@ -230,12 +229,6 @@ def test_linucb_and_lints_are_those_of_separate_ridges_with_late_and_lost_reward
                 slow.learn(told.arm, x, gained, weight)
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [LinUCB(), LinUCB(scale=0.2, noise=0.3), FixedBonusUCB(bonus=0.3), Greedy(), Infex(LinUCB(), every(3)),
-     Infex(FixedBonusUCB(), every(2)), Infex(LinUCB(scale=0.1), every(4), ties="lowest")],
-    ids=str,
-)  # fmt: skip
 @pytest.mark.parametrize("policy", MEDLEY, ids=str)
 @pytest.mark.parametrize("estimator", [None, estimators.Discounted(rate=0.9), estimators.Logistic()])
 def test_files_copies_and_journals_go_on_exactly(tmp_path: Path, policy: Any, estimator: Any) -> None:

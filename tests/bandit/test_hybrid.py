@@ -167,9 +167,6 @@ def test_a_decision_that_is_entered_elsewhere_is_the_same(tmp_path: Path) -> Non
     assert other.digest() == bandit.digest()
 
 
-@pytest.mark.parametrize(
-    "policy", [LinUCB(), LinUCB(scale=0.2), Greedy(), Infex(LinUCB(), every(3))], ids=str
-)
 def test_removing_an_arm_keeps_what_its_rewards_told_of_shared_features(tmp_path: Path) -> None:
     bandit, whole = (Bandit(features=MAP, policy=LinUCB()) for _ in range(2))
     for each in (bandit, whole):

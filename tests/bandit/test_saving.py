@@ -173,7 +173,7 @@ def test_a_newer_file_is_refused(tmp_path: Path) -> None:
         Bandit.load(path)
 
 
-@pytest.mark.parametrize("missing", ["seed", "t", "pending", "columns", "all truth"])
+@pytest.mark.parametrize("missing", ["seed", "t", "pending", "columns", "all told"])
 def test_a_file_that_lacks_something_is_refused(tmp_path: Path, missing: str) -> None:
     path = tmp_path / "x.infex"
     saved(path)

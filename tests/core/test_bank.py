@@ -137,7 +137,7 @@ def test_pending_sums_are_those_of_fractions_in_any_order(
     found, expected = ([np.zeros(shape, dtype=np.int64) for shape in shapes] for _ in range(2))
     own = np.zeros((arms, 2, dim, dim), dtype=np.int64)
     expect_in_hybrid(*found, place[order], row[order], contexts, weights[order])
-    expect_in_hybrid(*found, place[~stays], row[~stays], contexts, -weights[~stays])
+    expect_in_hybrid(*found, place[~stays], row[~stays], contexts, weights[~stays], -1)
     expect_in_hybrid(*expected, place[stays], row[stays], contexts, weights[stays])
     expect_in_bank(own, place[stays], row[stays], np.ascontiguousarray(contexts[:, :dim]), weights[stays])
     for mine, theirs in zip((*found, own), (*expected, found[0]), strict=True):

@@ -10,11 +10,9 @@ import pytest
 import infex
 from infex import Bandit, Greedy, Infex, LinUCB, environments, every, features
 from infex.arrays import Floats
-from infex.errors import DamagedFile
 from infex.estimators import Logistic
 from infex.estimators.logistic import LogisticFit
 from infex.kernels.compiling import plain_python
-from tests.estimators.test_strange_sums import crafted
 from tests.simulation.test_playing import assert_same
 from tests.simulation.test_stateful import play_in_python
 
@@ -122,18 +120,6 @@ def test_a_bandit_goes_on_bit_for_bit_between_fits_and_near_k_exact_ones(tmp_pat
         before = part.known().theta
         part.refit(part.told)
         assert np.abs(before - part.solve(before).theta).max() < 5e-3
-
-
-def test_what_was_fitted_must_follow_from_the_rows(tmp_path: Path) -> None:
-    rows, rewards, _ = problem(6, 400)
-    bandit = Bandit(dim=rows.shape[1], policy=Greedy(), estimator=Logistic())
-    bandit.learn(arms=rows, rewards=rewards)
-
-    def off(stored: Any, arrays: Any) -> None:
-        arrays["all fitted"] = arrays["all fitted"] + 1.0
-
-    with pytest.raises(DamagedFile, match="does not follow from the rows"):
-        crafted(bandit, tmp_path / "x.infex", off)
 
 
 def test_a_log_is_fitted_once_and_exactly() -> None:

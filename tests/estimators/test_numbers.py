@@ -86,7 +86,7 @@ def test_reading_after_every_reward_changes_nothing(case: Case) -> None:
             each.learn(arm, reward, explored=False)
             if turn % 3 == 0:
                 each.entered(explored=False)
-        kept = memory.evidence()
+        kept = memory.evidence().copy()
         before = kept.estimates.copy(), kept.widths.copy(), kept.pulls.copy()
         memory.all.arrays()
     assert_same(memory.all.known(), case)

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infex.kernels import awaiting
+from infex.core.pending import Pending
+from infex.errors import StalePosterior
 from infex.kernels.compiling import plain_python
 from infex.linear import Evidence, Memory, RidgeStatistics
-from infex.linear.awaited_sums import DenseSums
-from infex.linear.foresight import MOST_BATCHES, MOST_ROWS
+from infex.linear.foresight import MOST_BATCHES, MOST_SINGLES, DenseSums
 from infex.linear.grounds import Grounds
 
 EXAMPLES = 10 if plain_python else 60
@@ -29,22 +29,29 @@ def unit(rng: np.random.Generator, count: int, dim: int) -> Any:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True) * rng.random((count, 1)) ** 0.2
 
 
+def on_rows(sums: DenseSums, rows: Any, weights: Any, times: int = 1) -> None:
+    sums.add(Grounds.on_rows(rows), weights, times)
+
+
 @given(seed=st.integers(0, 9999), dim=st.integers(1, 6), count=st.integers(0, 40))
 @settings(max_examples=EXAMPLES, deadline=None)
-def test_sums_do_not_depend_on_the_way_there(seed: int, dim: int, count: int) -> None:
+def test_what_is_narrowed_does_not_depend_on_the_way_there(seed: int, dim: int, count: int) -> None:
     rng = np.random.default_rng(seed)
-    rows, weights = unit(rng, count, dim), rng.random(count)
+    columns = np.ascontiguousarray(unit(rng, 3, dim).T)
+    rows, weights, places = unit(rng, count, dim), rng.random(count), rng.integers(3, size=count)
     stay = rng.random(count) < 0.5
-    sums: np.ndarray = np.zeros((2, dim, dim), dtype=np.int64)
+    around, straight = DenseSums(columns), DenseSums(columns)
     for place in rng.permutation(count):
-        awaiting.expect(sums, rows[place], weights[place], 1)
+        on_rows(around, rows[place : place + 1], weights[place : place + 1])
+        around.add(Grounds.on_arms(places[place : place + 1]), np.ones(1), 1)
     for place in rng.permutation(np.flatnonzero(~stay)):
-        awaiting.expect(sums, rows[place], weights[place], -1)
-    left: np.ndarray = np.zeros((2, dim, dim), dtype=np.int64)
-    awaiting.expect_rows(left, rows[stay], weights[stay])
-    np.testing.assert_array_equal(sums, left)
-    awaiting.expect_rows(left, rows[stay], -weights[stay])
-    assert not left.any()
+        on_rows(around, rows[place : place + 1], weights[place : place + 1], -1)
+        around.add(Grounds.on_arms(places[place : place + 1]), np.ones(1), -1)
+    on_rows(straight, rows[stay], weights[stay])
+    straight.add(Grounds.on_arms(places[stay]), np.ones(int(stay.sum())), 1)
+    known = RidgeStatistics(columns).known()
+    for sums, like in (around, straight), (around.copy(), straight), (around.none(), DenseSums(columns)):
+        np.testing.assert_array_equal(sums.narrowed(known).factor, like.narrowed(known).factor)
 
 
 @given(seed=st.integers(0, 9999), dim=st.integers(1, 4), times=st.integers(1, 10**8))
@@ -52,8 +59,9 @@ def test_sums_do_not_depend_on_the_way_there(seed: int, dim: int, count: int) ->
 def test_sums_are_those_of_fractions(seed: int, dim: int, times: int) -> None:
     rng = np.random.default_rng(seed)
     (x,) = unit(rng, 1, dim)
-    sums: np.ndarray = np.zeros((2, dim, dim), dtype=np.int64)
-    awaiting.expect(sums, x, 1.0, times)
+    pending = Pending(dim)
+    pending.add_rows([x], [1.0], times)
+    sums = pending.whole_numbers()
     for i in range(dim):
         for j in range(i + 1):
             found = Fraction(int(sums[0, i, j]), 2**34) + Fraction(int(sums[1, i, j]), 2**68)
@@ -81,7 +89,7 @@ def test_what_is_narrowed_is_v_with_the_pending_x_in_it(
         gram += np.outer(columns[:, arm], columns[:, arm])
     sums = DenseSums(columns)
     for arm in rng.integers(arms, size=waiting):
-        sums.arms({int(arm): 1})
+        sums.add(Grounds.on_arms(np.array([arm])), np.ones(1), 1)
         gram += np.outer(columns[:, arm], columns[:, arm])
     known = ridge.known()
     narrowed = sums.narrowed(known)
@@ -111,7 +119,7 @@ def test_nothing_is_wider_with_what_is_pending_however_small_the_penalty(penalty
     ridge, sums = RidgeStatistics(columns, penalty), DenseSums(columns)
     before = np.array(ridge.known().widths)
     for arm in range(3):
-        sums.arms({arm: 10**6})
+        sums.add(Grounds.on_arms(np.array([arm])), np.ones(1), 10**6)
         after = np.array(sums.narrowed(ridge.known()).widths)
         assert np.isfinite(after).all()
         assert (after <= before * (1 + 1e-9)).all()
@@ -125,11 +133,12 @@ def remembered(apart: bool = False) -> Memory:
     return memory
 
 
-def test_evidence_stays_as_it_is_while_decisions_come_and_go() -> None:
+def test_a_copy_stays_as_it_is_while_decisions_come_and_go() -> None:
     memory = remembered(apart=True)
     assert memory.foresight is not None
     memory.foresight.add((Row(1), 0))
-    seen = memory.evidence()
+    live = memory.evidence()
+    seen = live.copy()
     for t in range(2, 9):
         memory.foresight.add((Row(t), t % 3))
         memory.evidence()
@@ -137,7 +146,12 @@ def test_evidence_stays_as_it_is_while_decisions_come_and_go() -> None:
     memory.evidence()
     np.testing.assert_allclose(seen.narrowed.widths, np.sqrt([0.5, 1.0, 1.0]))
     np.testing.assert_allclose(seen.explored.narrowed.widths, np.sqrt([0.5, 1.0, 1.0]))
+    np.testing.assert_allclose(seen.narrowed.on(np.eye(3)[:, :2]).widths, np.sqrt([0.5, 1.0]))
     np.testing.assert_allclose(memory.evidence().narrowed.widths, np.sqrt([1 / 3, 1 / 3, 1 / 4]))
+    np.testing.assert_allclose(live.widths, np.ones(3))
+    for stale in (live.narrowed, live.explored.narrowed):
+        with pytest.raises(StalePosterior, match="decisions were made or told"):
+            _ = stale.widths
 
 
 def test_what_narrows_narrows_once() -> None:
@@ -159,7 +173,7 @@ def test_decisions_that_go_in_another_order_leave_nothing_behind() -> None:
     memory = remembered()
     assert memory.foresight is not None
     x = np.array([0.6, 0.8, 0.0])
-    for t in range(0, 4 * MOST_ROWS, 3):
+    for t in range(0, 4 * MOST_SINGLES, 3):
         for pending in (Row(t), 0), (Row(t + 1), 1), (Row(t + 2), x):
             memory.foresight.add(pending)
         assert len(memory.foresight) == 3
@@ -167,7 +181,6 @@ def test_decisions_that_go_in_another_order_leave_nothing_behind() -> None:
         memory.foresight.remove(Row(t + 2), x)
         memory.foresight.remove(Row(t + 1), 1)
     assert len(memory.foresight) == 0
-    assert len(memory.foresight._news.rows) < MOST_ROWS
     assert memory.evidence().narrowed is not None
     np.testing.assert_array_equal(memory.evidence().narrowed.widths, np.ones(3))
 
@@ -183,8 +196,8 @@ def test_batches_leave_nothing_behind() -> None:
             np.testing.assert_allclose(memory.evidence().narrowed.widths, np.sqrt([1 / 2, 1 / 3, 1.0]))
             np.testing.assert_allclose(memory.evidence().explored.narrowed.widths, np.sqrt([1.0, 1 / 2, 1.0]))
         memory.foresight.take_many(grounds, explored, np.zeros(3), -1)
-        assert memory.evidence()._held is None
-    assert memory.foresight._batches == []
+        nothing = memory.evidence()
+        assert nothing.narrowed is nothing
 
 
 def test_batches_that_nobody_looks_at_do_not_pile_up() -> None:
@@ -196,5 +209,4 @@ def test_batches_that_nobody_looks_at_do_not_pile_up() -> None:
         memory.foresight.take_many(one, explored, np.zeros(1), 1)
         memory.foresight.take_many(one, explored, np.zeros(1), -1)
     assert len(memory.foresight) == 1
-    assert len(memory.foresight._batches) < MOST_BATCHES
     np.testing.assert_allclose(memory.evidence().narrowed.widths, np.sqrt([1 / 2, 1.0, 1.0]))

@@ -152,10 +152,10 @@ def test_sum_x_x_is_untouched_by_another_value() -> None:
     assert not np.array_equal(before[:, -1], ridge.snapshot()[:, -1])
 
 
-def test_evidence_that_somebody_holds_stays_as_it_is() -> None:
+def test_a_copy_of_evidence_stays_as_it_is() -> None:
     ridge, kept = learnt(RidgeStatistics(np.eye(2)), [(0, 1.0, 1.0), (1, 0.5, 1.0)])
     blocks, of_blocks = learnt(BlockRidge(Separate(2, 1)), [(InBlock(0, np.ones(1)), 1.0, 1.0)])
-    held = Evidence(ridge.known()), Evidence(blocks.known().on(InContext(np.ones(1))).copy())
+    held = Evidence(ridge.known()).copy(), Evidence(blocks.known().on(InContext(np.ones(1)))).copy()
     before = [each.estimates.copy() for each in held]
     ridge.revise(kept[0])
     blocks.revise(of_blocks[0])

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from infex.arrays import Floats
-from infex.errors import InvalidSetting, NotKept
+from infex.errors import InvalidSetting, NotKept, StalePosterior
 from infex.kernels.compiling import plain_python
 from infex.linear import Evidence, Known, Memory, RidgeStatistics
 from infex.testing import SlowRidge
@@ -100,9 +100,10 @@ def assert_equal(one: Known, other: Known) -> None:
 
 @given(case=cases(most_dim=10))
 @settings(max_examples=EXAMPLES, deadline=None)
-def test_what_is_known_stays_as_it_is_whatever_is_learnt_and_reading_changes_nothing(case: Case) -> None:
+def test_a_copy_stays_as_it_is_whatever_is_learnt_and_reading_changes_nothing(case: Case) -> None:
     ridge, unread = learnt(case), learnt(case)
-    kept = Evidence(ridge.known(), ridge.known())
+    live = Evidence(ridge.known(), ridge.known())
+    kept = live.copy()
     other = kept.on(case.arms[:1].T)
     before = [np.array(figure) for figure in figures(kept)]
     elsewhere = [np.array(figure) for figure in figures(other)]
@@ -113,6 +114,9 @@ def test_what_is_known_stays_as_it_is_whatever_is_learnt_and_reading_changes_not
         figures(Evidence(ridge.known()).on(case.arms.T))
         ridge.arrays()
         assert_equal(ridge.known(), unread.known())
+    for stale in (live, live.explored, live.noted("x")):
+        with pytest.raises(StalePosterior, match="has learnt since"):
+            figures(stale)
     for one, again in zip(before, figures(kept), strict=True):
         np.testing.assert_array_equal(one, again)
     for one, again in zip(elsewhere, figures(other), strict=True):
