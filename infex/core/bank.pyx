@@ -4,7 +4,7 @@ import numpy as np
 
 from libc.math cimport sqrt
 
-from infex.core.ridge cimport absorb, product, refresh
+from infex.core.ridge cimport absorb, check_penalty, product, refresh
 
 
 cdef class RidgeBank:
@@ -23,8 +23,7 @@ cdef class RidgeBank:
         cdef int64_t k
         if arms < 1 or features < 1:
             raise ValueError(f"there must be an arm and a feature, got {arms} and {features}")
-        if not 1e-10 <= penalty < float("inf"):
-            raise ValueError(f"penalty must be a number of at least 1e-10, got {penalty}")
+        check_penalty(penalty)
         K, c = arms, features
         self.K, self.c = K, c
         self.sums, self.solved = np.zeros((K, 2, c + 1, c)), np.zeros((K, c + 1, c))
