@@ -26,11 +26,11 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "schedules": GROUND | {"streams"},
     "linear": GROUND | {"core", "kernels"},
     "estimators": GROUND | {"core", "kernels", "linear"},
-    "policies": GROUND | {"streams", "kernels", "schedules", "linear"},
+    "policies": GROUND | {"streams", "core", "kernels", "schedules", "linear"},
     "rounds": GROUND | {"kernels", "schedules", "linear", "policies"},
     "adapters": GROUND | {"linear", "policies"},
     "features": GROUND,
-    "environments": GROUND | {"streams", "kernels"},
+    "environments": GROUND | {"streams", "core", "kernels"},
     "records": GROUND  # linear: a decision says what its reward is learnt on
     | {"linear", "schedules", "estimators", "policies", "rounds", "features", "environments"},
     "bandit": GROUND
@@ -39,11 +39,11 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "study": GROUND
     | {"version", "files", "linear", "schedules", "policies", "rounds", "features", "records", "bandit"}
     | {"logs"},
-    "logs": GROUND | {"files", "kernels", "schedules", "features", "records"},
+    "logs": GROUND | {"files", "core", "schedules", "features", "records"},
     "simulation": GROUND
     | {"streams", "kernels", "schedules", "linear", "estimators", "policies", "rounds", "environments"}
     | {"core", "records"},
-    "theory": GROUND | {"kernels", "schedules", "linear"},
+    "theory": GROUND | {"schedules", "linear"},
     "verification": GROUND
     | {"streams", "schedules", "linear", "policies", "rounds", "environments", "simulation", "theory"},
     "reports": GROUND | {"files", "statistics"},
@@ -54,7 +54,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     | {"files", "streams", "statistics", "schedules", "linear", "policies", "environments", "records"}
     | {"features", "logs", "simulation", "reports"},
     "evaluation": GROUND
-    | {"files", "streams", "core", "kernels", "theory", "linear", "features", "policies", "environments"}
+    | {"files", "streams", "core", "theory", "linear", "features", "policies", "environments"}
     | {"records", "bandit", "simulation", "logs", "reports", "planning"},
     "service": GROUND | {"version", "files", "streams", "records", "bandit", "study"},
     "client": GROUND | {"records"},

@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 
 from infex.core.pairs cimport Pair, add
 from infex.core.pending cimport narrow, pending_sum
-from infex.core.ridge cimport absorb, add_pulls, best, product, refresh, solve
+from infex.core.ridge cimport absorb, add_pulls, best, check_penalty, product, refresh, solve
 
 
 cdef void add_sums(double *sums, const double *more, int64_t size) noexcept nogil:
@@ -61,8 +61,7 @@ cdef class RidgeBank:
         cdef int64_t k, size
         if arms < 1 or features < 1:
             raise ValueError(f"there must be an arm and a feature, got {arms} and {features}")
-        if not 1e-10 <= penalty < float("inf"):
-            raise ValueError(f"penalty must be a number of at least 1e-10, got {penalty}")
+        check_penalty(penalty)
         K, c = arms, features
         self.K, self.c = K, c
         self.sums, self.solved = np.zeros((K, 2, c + 1, c)), np.zeros((K, c + 1, c))

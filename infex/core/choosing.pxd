@@ -61,6 +61,7 @@ cdef bitgen_t *bits_of(generator) except NULL
 cdef int64_t pick(const double *scores, int64_t K, bint random_ties, bitgen_t *rng) noexcept nogil
 cdef int64_t uniform_arm(int64_t count, bitgen_t *rng) noexcept nogil
 cdef void to_probabilities(double *odds, int64_t K) noexcept nogil
+cdef double radius_at(double log_det_ratio, double penalty, double noise, double bound, double delta) noexcept nogil
 cdef double confidence_radius(const State *s, double noise, double bound, double delta) noexcept nogil
 cdef int64_t greedy_arm(State *s, bint linked, bint random_ties, bitgen_t *rng) noexcept nogil
 cdef int64_t choose(const Settings *base, State *s, bint linked, double *notes, int64_t t, bitgen_t *rng,

@@ -49,9 +49,14 @@ cdef void to_probabilities(double *odds, int64_t K) noexcept nogil:
         odds[k] = 1.0 / (1.0 + small) if odds[k] >= 0.0 else small / (1.0 + small)
 
 
-cdef double confidence_radius(const State *s, double noise, double bound, double delta) noexcept nogil:
+cdef double radius_at(double log_det_ratio, double penalty, double noise, double bound, double delta) noexcept nogil:
     """noise sqrt(log(det V/det V_0) + 2 log(1/delta)) + sqrt(penalty) bound (Abbasi-Yadkori et al., 2011)."""
-    return noise * sqrt(log_det_ratio(s) - 2.0 * log(delta)) + sqrt(s.penalty) * bound
+    return noise * sqrt(log_det_ratio - 2.0 * log(delta)) + sqrt(penalty) * bound
+
+
+cdef double confidence_radius(const State *s, double noise, double bound, double delta) noexcept nogil:
+    """The radius of a ridge as it stands."""
+    return radius_at(log_det_ratio(s), s.penalty, noise, bound, delta)
 
 
 cdef inline double radius(const Settings *base, const State *s) noexcept nogil:

@@ -4,7 +4,7 @@ import numpy as np
 
 from infex.errors import InvalidChoice, InvalidReward
 
-from libc.math cimport isfinite, log, sqrt
+from libc.math cimport isfinite, sqrt
 from libc.stdint cimport int64_t
 from numpy.random cimport bitgen_t
 from numpy.random.c_distributions cimport random_standard_normal
@@ -12,8 +12,7 @@ from numpy.random.c_distributions cimport random_standard_normal
 from infex.core.bank cimport RidgeBank
 from infex.core.choosing cimport (
     GREEDY, HYBRID_TS, LINTS_SPHERICAL, LINUCB, ROUND_ROBIN, Base, Settings, bits_of, draws_uniform, explores_at,
-    is_plain,
-    pick, uniform_arm,
+    is_plain, pick, radius_at, uniform_arm,
 )
 from infex.core.ridge cimport dot
 from infex.core.runs cimport Law, Outcome, draw, set_gaps
@@ -115,9 +114,9 @@ cdef class ContextsRun(Outcome):
     cdef void _set_radius(self, int64_t arm) noexcept nogil:
         """The radius of an arm, by its own determinant."""
         cdef const Settings *base = &self.base.settings
-        cdef double beta = base.noise * sqrt(
-            self.reader.all_runs[arm].log_det_ratio - 2.0 * log(base.delta)
-        ) + sqrt(self.reader.state.penalty) * base.bound
+        cdef double beta = radius_at(
+            self.reader.all_runs[arm].log_det_ratio, self.reader.state.penalty, base.noise, base.bound, base.delta
+        )
         self._radii[arm] = base.scale * beta + base.bonus
 
     cdef int64_t _ask(self, int64_t t, const double *x, bitgen_t *rng, bint *explored) noexcept nogil:

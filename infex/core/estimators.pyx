@@ -19,7 +19,7 @@ from libc.math cimport INFINITY, copysign, exp, fabs, isfinite, log1p, sqrt
 from libc.string cimport memcpy, memset
 
 from infex.core.ridge cimport (
-    FINE, Run, add_pulls, dot, estimate, factor, factor_finely, invert, larger, open_run, rank_one, solve_sums,
+    FINE, Run, add_pulls, check_penalty, dot, estimate, factor, factor_finely, invert, larger, open_run, rank_one, solve_sums,
 )
 
 cdef extern from "loops.h" nogil:
@@ -103,6 +103,7 @@ cdef int _read_sums(State *s, name, double[:, :, ::1] sums) except -1:
 
 cdef object room_for(State *s, int64_t d, double penalty):
     """Prepares a state for sums of d features; what it returns must live as long as the state is used."""
+    check_penalty(penalty)
     cdef double[::1] room = np.zeros((d + 1) * d + 4 * d + sizeof(Run) // sizeof(double))
     s.d, s.K, s.scored, s.penalty = d, 0, False, penalty
     s.work, s.x, s.p, s.u, s.rests = &room[0], &room[d], &room[2 * d], &room[3 * d], &room[4 * d]
@@ -126,6 +127,7 @@ def add_reward(double[:, :, ::1] sums, double penalty, const double[::1] x, doub
     _read_sums(&s, "sums", sums)
     if x is None or x.shape[0] != s.d:
         raise ValueError(f"x must have {s.d} features, got {None if x is None else x.shape[0]}")
+    check_penalty(penalty)
     s.penalty = penalty
     add_pulls(&s, &x[0], weight, weight * reward)
 
@@ -729,8 +731,7 @@ cdef class Fit:
         cdef double[::1] numbers
         if dim < 1:
             raise ValueError(f"dim must be at least 1, got {dim}")
-        if not 1e-10 <= penalty < INFINITY:
-            raise ValueError(f"penalty must be a number of at least 1e-10, got {penalty}")
+        check_penalty(penalty)
         numbers = np.zeros(max(size, 1))
         self._owner = numbers.base
         self.memory = self._owner[:size]

@@ -1,7 +1,8 @@
 #include "loops.h"
 
 /* Where gcc and glibc can choose at load time, each loop is built for three generations of processors. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
+#if defined(LOOP) /* a test builds the loops for one kind of processor */
+#elif defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__)
 #define LOOP __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define LOOP
@@ -24,10 +25,11 @@ static inline int reaches(const double *restrict x, double bar) {
     return hit != 0;
 }
 
+/* In `larger(x, y)` an x that is NaN loses, and y must be a number: so a NaN is never the maximum. */
 LOOP double largest(const double *restrict scores, int64_t K) {
-    double top = scores[0];
+    double top = -INFINITY;
     SIMD_MAX(top)
-    for (int64_t k = 1; k < K; k++) top = larger(top, scores[k]);
+    for (int64_t k = 0; k < K; k++) top = larger(scores[k], top);
     return top;
 }
 
@@ -85,15 +87,15 @@ LOOP int close_scores(double *restrict scores, double *restrict squares, const d
         scores[k] += phi * along[k];
         const double square = larger(squares[k] - psi * along[k] * along[k], 0.0);
         squares[k] = square;
-        fallen = larger(fallen, floors[k] - square);
+        fallen = larger(floors[k] - square, fallen);
     }
     return fallen > 0.0;
 }
 
 LOOP int64_t best(const double *restrict scores, int64_t K) {
-    double top = scores[0];
+    double top = -INFINITY;
     SIMD_MAX(top)
-    for (int64_t k = 1; k < K; k++) top = larger(top, scores[k]);
+    for (int64_t k = 0; k < K; k++) top = larger(scores[k], top);
     const double bar = tie_bar(top);
     int64_t k = 0;
     while (k + 8 <= K && !reaches(scores + k, bar)) k += 8;
@@ -135,8 +137,9 @@ LOOP int64_t best_upper(const double *restrict scores, const double *restrict sq
         upper(scores, squares, along, K, phi, psi, beta, work);
         return best(work, K);
     }
-    double top = scores[guess] + phi * along[guess] + beta * width(squares[guess], along[guess], psi);
-    const double limit = top - SCREEN * (1.0 + fabs(top));
+    const double reached = scores[guess] + phi * along[guess] + beta * width(squares[guess], along[guess], psi);
+    const double limit = reached - SCREEN * (1.0 + fabs(reached));
+    double top = -INFINITY;
     for (int64_t k = 0; k < K; k++) {
         const double gap = larger(limit - (scores[k] + phi * along[k]), 0.0);
         const double reach = larger(squares[k] - psi * along[k] * along[k], 0.0);
@@ -152,7 +155,7 @@ LOOP int64_t best_upper(const double *restrict scores, const double *restrict sq
                 work[found] = score;
                 places[found] = k;
                 found++;
-                top = larger(top, score);
+                top = larger(score, top);
             }
     }
     const double bar = tie_bar(top);
@@ -171,8 +174,8 @@ LOOP void greedy_interval(double *restrict scores, const double *restrict along,
     for (int64_t k = 0; k < K; k++) {
         const double step = ga - along[k];
         const double bar = (scores[k] - sa + eps) / (step != 0.0 ? step : TINY);
-        low = larger(low, step >= 0.0 ? bar : -FAR);
-        down = larger(down, step < 0.0 ? -bar : -FAR);
+        low = larger(step >= 0.0 ? bar : -FAR, low);
+        down = larger(step < 0.0 ? -bar : -FAR, down);
     }
     scores[a] = sa;
     *low_end = low;

@@ -34,10 +34,10 @@ void square_widths(const double *columns, int64_t K, const double *M, int64_t d,
 int close_scores(double *scores, double *squares, const double *along, const double *floors, int64_t K,
                  double phi, double psi);
 
-/* The largest score. */
+/* The largest score; minus infinity if none is a number. */
 double largest(const double *scores, int64_t K);
 
-/* The lowest index among the arms tied for the largest score; -1 if no score is a number. */
+/* The lowest index among the arms tied for the largest score, whatever is NaN; -1 if no score is a number. */
 int64_t best(const double *scores, int64_t K);
 
 /* How many arms are tied for the largest score, and the one at a place among them (-1: none). */

@@ -81,22 +81,22 @@ cdef inline double log_det_ratio(const State *s) noexcept nogil:
     return s.run.log_det_ratio + log1p(s.run.pulls * s.run.q)
 
 
-cdef inline bint is_long(double pulls, double q) noexcept nogil:
+cdef inline bint is_long(const Run *run) noexcept nogil:
     """Must the run be closed, for the growth that it brought or because its plain sum is long?"""
-    return 1.0 + pulls * q > GROWTH or pulls >= 4096.0
+    return 1.0 + run.pulls * run.q > GROWTH or run.pulls >= 4096.0
 
 
-cdef inline bint pull(State *s, double reward) noexcept nogil:
-    """Adds a reward to the run; true once it must be closed."""
-    cdef Run *run = s.run
+cdef inline void add_to_run(Run *run, double pulls, double rewards) noexcept nogil:
+    """So many pulls more, with that sum of rewards."""
     cdef double grown
-    run.pulls += 1.0
-    run.rewards += reward
+    run.pulls += pulls
+    run.rewards += rewards
     grown = 1.0 + run.pulls * run.q
     run.phi = (run.rewards - run.pulls * run.start) / grown
     run.psi = run.pulls / grown
-    return is_long(run.pulls, run.q)
 
+
+cdef int check_penalty(double penalty) except -1
 
 cdef double FINE  # below this penalty sums and the factor have 32 digits
 

@@ -272,7 +272,8 @@ cdef void learn(State *s, int64_t arm, double reward) noexcept nogil:
             s.x[i] = s.columns[i * s.K + arm]
         s.run.arm = <double>arm
         open_run(s)
-    if pull(s, reward):
+    add_to_run(s.run, 1.0, reward)
+    if is_long(s.run):
         close_run(s)
 
 
@@ -298,19 +299,15 @@ cdef bint is_steep(const State *s) noexcept nogil:
 
 cdef void absorb(State *s, const double *x, double reward, double weight) noexcept nogil:
     """Takes in one reward of any x, as `weight` pulls: sqrt(weight) x would not lie quite along x."""
-    cdef Run *run = s.run
-    cdef double grown
     cdef int64_t i
     close_run(s)
     for i in range(s.d):
         s.x[i] = x[i]
-    run.arm = -1.0
+    s.run.arm = -1.0
     open_run(s)
-    run.pulls, run.rewards = weight, weight * reward
-    grown = 1.0 + run.pulls * run.q
-    run.phi, run.psi = (run.rewards - run.pulls * run.start) / grown, run.pulls / grown
+    add_to_run(s.run, weight, weight * reward)
     close_run(s)
-    if run.closed > 0.0 and is_steep(s):
+    if s.run.closed > 0.0 and is_steep(s):
         refresh(s)
 
 
@@ -407,6 +404,13 @@ cdef void perturb(const State *s, double scale, const double *direction, double 
             out[j] += part * row[j]
 
 
+cdef int check_penalty(double penalty) except -1:
+    """Refuses a penalty with which V could not be factored."""
+    if not 1e-10 <= penalty < float("inf"):
+        raise ValueError(f"penalty must be a number of at least 1e-10, got {penalty}")
+    return 0
+
+
 def _aligned(*shapes):
     """Zeros of these shapes, each at the start of a cache line."""
     sizes = [int(np.prod(shape)) for shape in shapes]
@@ -470,8 +474,7 @@ cdef class Ridge:
         cdef double[:, :, ::1] truth, whole
         cdef double[:, ::1] solved, scores, vectors, rests, rooms, counts
         cdef double[::1] run, sample
-        if not 1e-10 <= penalty < float("inf"):
-            raise ValueError(f"penalty must be a number of at least 1e-10, got {penalty}")
+        check_penalty(penalty)
         given = np.asarray(columns)
         if given.dtype.kind not in "biuf":
             raise TypeError(f"columns must be real numbers, got {given.dtype}")

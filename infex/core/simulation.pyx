@@ -12,7 +12,9 @@ from libc.stdint cimport int64_t
 from numpy.random cimport bitgen_t
 
 from infex.core.choosing cimport Base, bits_of, choose, greedy_arm, is_plain
-from infex.core.ridge cimport Ridge, State, close_run, greedy_interval, is_long, learn, log_det_ratio
+from infex.core.ridge cimport (
+    Ridge, Run, State, add_to_run, close_run, greedy_interval, is_long, learn, log_det_ratio,
+)
 from infex.core.runs cimport STUDENT, Law, Outcome, draw
 
 
@@ -118,7 +120,7 @@ cdef class FixedArmsRun(Outcome):
                     greedy_interval(s.scores, s.along, s.K, arm, &low, &high)
                     kept = arm
                 t = self._keep(t, last, low, high, mean, reward_rng)
-                if is_long(s.run.pulls, s.run.q):
+                if is_long(s.run):
                     close_run(s)
                     kept = -1
             self.enter(t - 1, arm, explores, self._gaps[arm], t - first)
@@ -130,19 +132,15 @@ cdef class FixedArmsRun(Outcome):
                               bitgen_t *rng) noexcept nogil:
         """Plays the arm of the ridge's run from round t on while it stays greedy; the round after.
 
-        As `pull` does, with the scalars of the run in registers.
+        On a copy of the run, whose numbers stay in registers.
         """
-        cdef State *s = &self.ridge.state
-        cdef double n = s.run.pulls, total = s.run.rewards, phi = s.run.phi, psi = s.run.psi
-        cdef double q = s.run.q, start = s.run.start, reward, grown
-        while t <= last and low < phi < high and not is_long(n, q):
+        cdef Run run = self.ridge.state.run[0]
+        cdef double reward
+        while t <= last and low < run.phi < high and not is_long(&run):
             reward = draw(self.law, mean, self.noise, 0.0, rng)
-            n += 1.0
-            total += reward
-            grown = 1.0 + n * q
-            phi, psi = (total - n * start) / grown, n / grown
+            add_to_run(&run, 1.0, reward)
             if self.recorded:
-                self.note(t, <int64_t>s.run.arm, reward, self._gaps[<int64_t>s.run.arm])
+                self.note(t, <int64_t>run.arm, reward, self._gaps[<int64_t>run.arm])
             t += 1
-        s.run.pulls, s.run.rewards, s.run.phi, s.run.psi = n, total, phi, psi
+        self.ridge.state.run[0] = run
         return t

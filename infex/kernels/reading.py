@@ -14,15 +14,6 @@ def radius(volume: float, penalty: float, noise: float, bound: float, delta: flo
     return noise * math.sqrt(volume - 2.0 * math.log(delta)) + math.sqrt(penalty) * bound
 
 
-@compiled
-def radii(
-    volumes: Floats, penalties: Floats, noises: Floats, bounds: Floats, deltas: Floats, out: Floats
-) -> None:
-    """The radius at every place of five arrays."""
-    for k in range(out.size):
-        out[k] = radius(volumes[k], penalties[k], noises[k], bounds[k], deltas[k])
-
-
 @woven
 def tie_bar(top: float) -> float:
     """The score from which on an arm counts as tied with the best, which has `top`: the one tie rule."""

@@ -24,6 +24,9 @@ NO_ROUNDS = np.zeros(0, dtype=np.int64)
 
 def play_forced(instance: LinearInstance, seed: int, terms: RunTerms, form: ForcedForm) -> Run:
     """One run."""
+    policy: Any = terms.policy
+    noise = instance.law.noise
+    assert isinstance(noise, float)  # as in every plain law
     begun = time.perf_counter()
     run = ForcedRun(
         instance.arms.T,
@@ -31,7 +34,7 @@ def play_forced(instance: LinearInstance, seed: int, terms: RunTerms, form: Forc
         instance.means,
         instance.gaps,
         Law(instance.law.kind),
-        instance.noise,
+        noise,
         instance.draws(seed),
         stream(seed, "policy", terms.label, instance.key),
         terms.horizon,
@@ -48,7 +51,7 @@ def play_forced(instance: LinearInstance, seed: int, terms: RunTerms, form: Forc
     dim = instance.arms.shape[1]
     for t in range(1, terms.horizon + 1, batch.CHUNK):
         last = min(t + batch.CHUNK - 1, terms.horizon)
-        run.play(t, last, forced_rounds(terms.policy, dim, t, last) if form.forces else NO_ROUNDS)
+        run.play(t, last, forced_rounds(policy, dim, t, last) if form.forces else NO_ROUNDS)
     return batch.run_of(run, instance, seed, terms, time.perf_counter() - begun)
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from infex import kernels
 from infex.arrays import Floats
 from infex.checks import one_of, whole
 from infex.linear.evidence import SAMPLINGS
@@ -35,15 +34,9 @@ def radius(
     >>> round(float(radius(0.0, delta=1e-4)), 6)
     5.291932
     """
-    arrays = np.broadcast_arrays(
-        *(np.asarray(number, float) for number in (volume, penalty, noise, bound, delta))
-    )
-    if arrays[0].ndim == 0:
-        return kernels.radius(*(float(number) for number in arrays))
-    out = np.empty(arrays[0].size)
-    volumes, penalties, noises, bounds, deltas = (np.ascontiguousarray(part).reshape(-1) for part in arrays)
-    kernels.radii(volumes, penalties, noises, bounds, deltas, out)
-    return out.reshape(arrays[0].shape)
+    alpha, doubt = np.asarray(volume, float), np.log(np.asarray(delta, float))
+    root = np.sqrt(np.asarray(penalty, float))
+    return np.asarray(noise, float) * np.sqrt(alpha - 2.0 * doubt) + root * np.asarray(bound, float)
 
 
 def volume_bound(rounds: Numbers, dim: Numbers, penalty: Numbers = 1.0) -> Any:

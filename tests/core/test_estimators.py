@@ -577,3 +577,19 @@ def test_blocks_that_do_not_fit_together_are_refused(changed: dict[str, Any]) ->
     assert core.block_estimates(**given).shape == (1, 2)
     with pytest.raises((ValueError, IndexError)):
         core.block_estimates(**(given | changed))
+
+
+@pytest.mark.parametrize("penalty", [0.0, -1.0, 1e-11, np.nan, np.inf])
+def test_a_penalty_that_leaves_nothing_to_factor_is_refused(penalty: float) -> None:
+    sums, solved = np.zeros((2, 3, 2)), np.zeros((3, 2))
+    one, place, yes = np.ones(1), np.zeros(1, dtype=np.int64), np.ones(1, dtype=bool)
+    for call in (
+        lambda: core.solve_ridge(sums, penalty, solved),
+        lambda: core.add_reward(sums, penalty, np.ones(2), 1.0),
+        lambda: core.solve_discounted(sums, sums.copy(), penalty, solved),
+        lambda: core.solve_logistic(np.ones((1, 2)), one, one, penalty, np.zeros(2), solved),
+        lambda: core.block_estimates(np.ones((1, 2)), place, one, yes, place, yes, penalty),
+    ):
+        with pytest.raises(ValueError, match="penalty must be a number of at least 1e-10"):
+            call()
+    assert not sums.any()
