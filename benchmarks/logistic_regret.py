@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from infex.kernels.calling import address_of, fitter_arguments
 
 from infex import Greedy, Infex, LinTS, LinUCB, every, play_many
 from infex.arrays import Floats
 from infex.environments import LinearInstance, gaussian, sphere
 from infex.estimators import Logistic
 from infex.estimators.logistic import LogisticFit
-from infex.kernels.calling import address_of, fitter_arguments
 from infex.kernels.compiling import compiled
 from infex.kernels.logistic_fits import FIT_DUE, STATE_BEGINS, fit_logistic
 from infex.linear.estimating import FitForm

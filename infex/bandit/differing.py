@@ -17,7 +17,6 @@ from infex.errors import CannotLoad, DamagedFile, InfexError, NoRecord, SparseEx
 from infex.estimators import Ridge
 from infex.features import Disjoint, FeatureMap, Hybrid, Joined
 from infex.features.feature_map import checked_map, encoder_of
-from infex.policies.kernel import Kernel
 from infex.policies.traits import Policy, checked, hook
 from infex.records import made, record
 from infex.records.catalog import shown
@@ -163,8 +162,6 @@ def told_of(thing: object) -> Any:
         return known
     if isinstance(thing, tuple | list):
         return [told_of(part) for part in thing]
-    if isinstance(thing, Kernel):
-        return {"class": "Kernel", "name": thing.__qualname__}
     told: dict[str, Any] = {"class": type(thing).__qualname__}
     if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
         return told | {name: told_of(value) for name, value in settings_by_name(thing).items()}

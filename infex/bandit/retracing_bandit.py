@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 import numpy as np
 
 from infex.arrays import Bools, Floats, Integers
-from infex.bandit.arms import Fixed, Mapped
+from infex.bandit.arms import Fixed
 from infex.bandit.pulls import learn_pulls
-from infex.features import Disjoint
-from infex.kernels.bases import GREEDY, Base
-from infex.kernels.choosing import SOFTENED, UNWRAPPED
+from infex.kernels.bases import Base
 from infex.kernels.retracing import (
     ASK_POLICY,
-    KINDS_RETRACED,
     Events,
     Explorer,
     Retraced,
@@ -25,10 +22,7 @@ from infex.kernels.retracing import (
 from infex.kernels.run_arrays import State
 from infex.linear import RidgeStatistics
 from infex.policies.choice import Turn
-from infex.policies.form import Form, form_of
-from infex.policies.infex import Infex
-from infex.rounds.shortcut import radius_numbers
-from infex.schedules.protocol import Family, Schedule
+from infex.schedules.protocol import Schedule
 
 if TYPE_CHECKING:
     from infex.bandit.bandit import Bandit
@@ -49,33 +43,8 @@ class RetracedPolicy(NamedTuple):
 
 
 def retracer_of(bandit: Bandit) -> Retracer | None:
-    """A bandit for the loops; None where it must be asked in every event."""
-    player, arms = bandit._player, bandit._arms
-    blocks = isinstance(arms, Mapped) and isinstance(arms.features, Disjoint)
-    ridge = type(player.memory.all) is RidgeStatistics and not blocks
-    if not ridge or bandit.rescale or bandit.allowed is not None or bandit._draws.memory is None:
-        return None
-    told = _policy(bandit)
-    return None if told is None else Retracer(bandit, told)
-
-
-def _policy(bandit: Bandit) -> RetracedPolicy | None:
-    traits, form = bandit._player.traits, form_of(bandit.policy)
-    if not traits.trusted or traits.pupils or not isinstance(form, Form) or form.controls is not None:
-        return None
-    if form.own or form.random_ties or form.apart or form.room is not None or form.reads_pulls:
-        return None
-    scheduled = isinstance(bandit.policy, Infex)
-    if scheduled and not isinstance(form.schedule, Family):
-        return None
-    known = form.wrap.kind in (UNWRAPPED, SOFTENED) and not form.base.random_ties
-    compiled = known and form.base.kind in KINDS_RETRACED
-    if not scheduled and not compiled:
-        return None
-    share = form.wrap.first if form.wrap.kind == SOFTENED else 0.0
-    always = not scheduled and (form.base.kind != GREEDY or share > 0.0)
-    numbers = radius_numbers(form, bandit._player.memory.all.penalty)
-    return RetracedPolicy(form.base, share, form.schedule, always, compiled, numbers)
+    """None: a bandit is asked in every event."""
+    return None  # generators are set in Python alone
 
 
 @final
@@ -172,9 +141,7 @@ class Retracer:
         return ridge
 
     def _draws(self, t: int) -> tuple[Any, Any, np.random.Generator]:
-        memory = self._bandit._draws.memory
-        assert memory is not None
-        return *memory, self._bandit._draws.at(t + 1)
+        raise NotImplementedError
 
     def _explorer(self, t: int, rounds: int) -> Explorer:
         base, share, schedule, always, compiled, numbers = self._policy

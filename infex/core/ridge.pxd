@@ -134,5 +134,5 @@ cdef void perturb(const State *s, double scale, const double *direction, double 
 
 cdef class Ridge:
     cdef State state
-    cdef readonly object columns, sums, solved, scores, vectors, run
+    cdef readonly object columns, sums, solved, scores, vectors, run, counts
     cdef object _rooms

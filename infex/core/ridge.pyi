@@ -7,6 +7,9 @@ class Ridge:
     scores: Floats
     vectors: Floats
     run: Floats
+    counts: Floats
+    penalty: float
+    told: int
     def __init__(
         self, columns: Floats, penalty: float = 1.0, sums: Floats | None = None, scored: bool = True
     ) -> None: ...

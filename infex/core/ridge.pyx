@@ -434,6 +434,7 @@ cdef class Ridge:
             raise ValueError("columns and sums must be finite")
         arms, truth, solved, scores = self.columns, self.sums, self.solved, self.scores
         vectors, run, (rests, rooms, sample, whole, counts) = self.vectors, self.run, self._rooms
+        self.counts = self._rooms[4]
         s = &self.state
         s.d, s.K, s.scored, s.penalty = d, K, scored, penalty
         s.columns, s.sums, s.carries = &arms[0, 0], &truth[0, 0, 0], &truth[1, 0, 0]
@@ -443,9 +444,19 @@ cdef class Ridge:
         s.run, s.rests = <Run *>&run[0], &rests[0, 0]
         s.room, s.places, s.sample = &rooms[0, 0], <int64_t *>&rooms[1, 0], &sample[0]
         s.whole, s.pulls, s.rewards = &whole[0, 0, 0], &counts[0, 0], &counts[1, 0]
-        for each in (self.columns, self.sums, self.solved, self.scores, self.vectors, self.run):
+        for each in (self.columns, self.sums, self.solved, self.scores, self.vectors, self.run, self.counts):
             each.flags.writeable = False  # for Python
         refresh(s)
+
+    @property
+    def penalty(self):
+        """The penalty: V_0 = penalty I."""
+        return self.state.penalty
+
+    @property
+    def told(self):
+        """How many rewards a general run has taken in."""
+        return int(self.state.told)
 
     @property
     def log_det_ratio(self):

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numba
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.core.caching import FunctionCache, NullCache
+from numba.core.caching import FunctionCache
 from numba.core.codegen import Codegen
 from numba.core.cpu import CPUContext
 from numba.core.errors import TypingError
@@ -21,7 +21,6 @@ from numba.extending import intrinsic
 
 from infex.kernels.borrowing import LENDING, uncounted
 from infex.kernels.deferring import KernelCompiler
-from infex.kernels.fingerprint import fingerprint
 from infex.kernels.sharing import LinkedResults, share
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -68,17 +67,6 @@ def compiled(function: Function) -> Function:
     A kernel is cached on disk where a folder can be written; elsewhere each process compiles.
     """
     return _kernel(function)
-
-
-def compiled_for_user(function: Function) -> Function:
-    """The same for a function of a user's, cached only as long as all that it refers to is the same."""
-    kernel: Any = _kernel(function)
-    content = "" if plain_python else fingerprint(function)
-    if content is None:
-        kernel._cache = NullCache()
-    elif not plain_python and isinstance(kernel._cache, Cache):
-        kernel._cache.content = content
-    return kernel  # type: ignore[no-any-return]
 
 
 def inlined(function: Function) -> Function:

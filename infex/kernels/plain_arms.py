@@ -2,10 +2,8 @@
 
 import math
 
-import numpy as np
-
 from infex.arrays import Floats
-from infex.kernels.compiling import compiled, inner
+from infex.kernels.compiling import compiled
 
 
 @compiled
@@ -26,27 +24,3 @@ def sampled_means(pulls: Floats, sums: Floats, noise: float, out: Floats) -> Non
     for k in range(out.size):
         weight = pulls[k] + 1.0
         out[k] = sums[k] / weight + noise / math.sqrt(weight) * out[k]
-
-
-@inner
-def draw_means(pulls: Floats, sums: Floats, noise: float, out: Floats, rng: np.random.Generator) -> None:
-    """The same with draws of its own."""
-    for k in range(out.size):
-        out[k] = rng.standard_normal()
-    sampled_means(pulls, sums, noise, out)
-
-
-@inner
-def plain_means(pulls: Floats, sums: Floats, out: Floats) -> None:
-    """Every arm's mean reward; each was pulled."""
-    for k in range(out.size):
-        out[k] = sums[k] / pulls[k]
-
-
-@inner
-def first_fresh(pulls: Floats) -> int:
-    """The first arm that was never pulled; -1 if there is none."""
-    for k in range(pulls.size):
-        if pulls[k] == 0.0:
-            return k
-    return -1

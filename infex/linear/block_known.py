@@ -12,7 +12,6 @@ from infex.errors import InvalidChoice, NotKept
 from infex.kernels import small_ridges
 from infex.kernels.awaiting import narrow_blocks
 from infex.kernels.layout import ARM, RUN, VOLUME
-from infex.kernels.view import View
 from infex.linear.block_moments import BlockMoments, diagonal_of
 from infex.linear.known import LINEAR, LOGISTIC, Known, Learnt, chance
 from infex.linear.moments import Moments
@@ -216,10 +215,6 @@ class BlockKnown:
             raise NotKept("the estimator keeps no sums of x x' and y x, which the policy asks for")
         parts = tuple(Moments.of(truth, self._blocks.told) for truth in self._blocks.truth)
         return BlockMoments(parts, self._blocks.told)
-
-    def view(self, settings: Floats, state: Floats) -> View:
-        """What a policy written as a kernel sees: one regression of all blocks, in O((K c)^2)."""
-        return self._dense().view(settings, state)
 
     def _dense(self) -> Known:
         """The same as one regression."""

@@ -10,7 +10,6 @@ from infex import kernels
 from infex.arrays import Bools, Floats, Integers, shown
 from infex.checks import one_of, whole
 from infex.errors import InvalidSetting, NotKept, UnknownArm
-from infex.kernels.view import View
 from infex.linear.block_moments import BlockMoments
 from infex.linear.foresight import Held
 from infex.linear.knowledge import Knowledge
@@ -325,7 +324,3 @@ class Evidence:
         Where each arm has a regression of its own, each has an eta of its own.
         """
         return self._reach.perturbed(scale, draw(self._known.drawn, rng, sampling))
-
-    def view(self, settings: Floats, state: Floats) -> View:
-        """What a policy written as a kernel sees, with its settings and the state that it remembers."""
-        return self._reach.view(settings, state)

@@ -11,7 +11,6 @@ from infex.arrays import Floats, Integers, shown
 from infex.errors import InvalidChoice, NotKept
 from infex.kernels import awaiting_tied, small_ridges, tied_ridges
 from infex.kernels.layout import ARM, RUN, VOLUME
-from infex.kernels.view import View
 from infex.linear.block_known import NO_ROWS, BlockKnown, Blocks, stacked
 from infex.linear.block_moments import diagonal_of
 from infex.linear.known import Known, Learnt, one_radius
@@ -234,10 +233,6 @@ class HybridKnown:
     def moments(self) -> Moments:
         """What was learnt, as sums of one regression; made when they are asked for."""
         return Moments.of(self._truth(), self._ties.left.told)
-
-    def view(self, settings: Floats, state: Floats) -> View:
-        """What a policy written as a kernel sees: one regression of all, in O(d^2)."""
-        return self._dense().view(settings, state)
 
     def _dense(self) -> Known:
         """The same as one regression."""

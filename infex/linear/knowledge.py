@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Protocol, Self
 
 from infex.arrays import Floats, Integers
-from infex.kernels.view import View
 from infex.linear.block_moments import BlockMoments
 from infex.linear.moments import Moments
 from infex.linear.offers import Offer, On, Radius
@@ -105,6 +104,3 @@ class Knowledge(Protocol):
 
     def learnt_on(self, arm: int, features: Floats | None) -> On:
         """What the reward of an arm is learnt on; `features` are what a policy wants it to be learnt on."""
-
-    def view(self, settings: Floats, state: Floats) -> View:
-        """What a policy written as a kernel sees."""

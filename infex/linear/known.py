@@ -11,7 +11,6 @@ from infex.arrays import Floats, Integers, shown
 from infex.errors import InvalidChoice, NotKept
 from infex.kernels.awaiting import narrow
 from infex.kernels.layout import RUNS, blank
-from infex.kernels.view import View, viewed
 from infex.linear.moments import Moments
 from infex.linear.offers import InContext, Offer, On, Radius, radius_at
 
@@ -314,19 +313,6 @@ class Known:
         if self._learnt.truth is None:
             raise NotKept("the estimator keeps no sums of x x' and y x, which the policy asks for")
         return Moments.of(self._learnt.whole_truth(), self._told)
-
-    def view(self, settings: Floats, state: Floats) -> View:
-        """What a policy written as a kernel sees; it cannot write to it."""
-        if self._learnt.link == LOGISTIC:
-            raise NotKept(
-                "a kernel reads linear scores; these are chances of a reward of 1: write the policy in Python"
-            )
-        learnt, board = self._learnt, self._scored()
-        counts = np.zeros((2, 0)) if self._counts is None else self._counts
-        truth = np.zeros((2, 0, 0)) if learnt.truth is None else learnt.truth
-        arrays = (board, learnt.run, learnt.solved, learnt.vectors, counts, state, truth)
-        kept = (shown(array.copy()) for array in arrays)  # which may outlive this object
-        return viewed(shown(self.columns), shown(settings), learnt.penalty, *kept)
 
     def _scored(self) -> Floats:
         board = self._board

@@ -7,11 +7,11 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import one_of, real
-from infex.kernels import bases
+from infex.core.choosing import Kind, Reads
 from infex.kernels import plain_arms as kernels
 from infex.linear import Evidence
 from infex.policies.choice import Choice
-from infex.policies.form import Form
+from infex.policies.form import BaseForm, Form
 from infex.policies.ties import TIES, Ties, picked
 
 
@@ -40,7 +40,7 @@ class GaussianTS:
     def compiled(self) -> Form:
         """A sample in every round."""
         tied = self.ties == "random"
-        return Form(bases.Base(bases.GAUSSIAN_TS, bases.READS_NOTHING, noise=self.noise, random_ties=tied))
+        return Form(BaseForm(Kind.GAUSSIAN_TS, Reads.READS_NOTHING, noise=self.noise, random_ties=tied))
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The best arm of one sample."""

@@ -7,11 +7,11 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import one_of, real
-from infex.kernels import bases
+from infex.core.choosing import Kind, Reads
 from infex.kernels.plain_arms import ucb1_indices
 from infex.linear import Evidence
 from infex.policies.choice import Choice, explored
-from infex.policies.form import Form
+from infex.policies.form import BaseForm, Form
 from infex.policies.ties import TIES, Ties, picked, share
 
 
@@ -44,7 +44,7 @@ class UCB1:
     def compiled(self) -> Form:
         """The largest index in every round."""
         tied = self.ties == "random"
-        return Form(bases.Base(bases.PLAIN_UCB, bases.READS_NOTHING, noise=self.noise, random_ties=tied))
+        return Form(BaseForm(Kind.UCB1, Reads.READS_NOTHING, noise=self.noise, random_ties=tied))
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The arm of the largest index."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import final
 
 from infex.arrays import MOST_SQUARED, Floats
-from infex.kernels import bases
+from infex.core.choosing import Kind
 from infex.kernels.given_arms import open_glance
 from infex.linear import Memory, RidgeStatistics
 from infex.linear.foresight import Foresight
@@ -27,7 +27,7 @@ class OpenShortcut:
     __slots__ = ("_numbers", "_optimistic", "_schedule", "explored", "greedy")
 
     def __init__(self, form: Form, scheduled: bool, penalty: float) -> None:
-        self._optimistic = form.base.kind == bases.LINUCB
+        self._optimistic = form.base.kind == Kind.LINUCB
         self._numbers = radius_numbers(form, penalty)
         self._schedule = form.schedule
         self.greedy, self.explored = said_of_rounds(scheduled)

@@ -12,7 +12,7 @@ from typing import TypeGuard, final
 import numpy as np
 
 from infex.arrays import Floats, Integers
-from infex.kernels import bases
+from infex.core.choosing import Kind, Reads
 from infex.kernels.offered_arms import glance_among
 from infex.linear import Evidence, InContext, Memory, Radius, RidgeStatistics
 from infex.linear.awaited_sums import BlockSums, DenseSums
@@ -44,7 +44,7 @@ class Shortcut:
     )  # fmt: skip
 
     def __init__(self, form: Form, scheduled: bool, arms: int, penalty: float) -> None:
-        self.optimistic = form.base.kind == bases.LINUCB
+        self.optimistic = form.base.kind == Kind.LINUCB
         self._numbers = radius_numbers(form, penalty)
         self._schedule: Schedule | None = form.schedule
         self._ahead: Floats = np.empty((4, arms))
@@ -148,10 +148,16 @@ def plain_form(policy: Policy) -> Form | None:
     form, gate = form_of(policy), traits_of(policy).gate
     if not traits_of(policy).trusted:  # a user's schedule may ask or change its own bandit
         return None
-    if not isinstance(form, Form) or not form.is_hot or form.own or form.random_ties or form.base.random_ties:
+    if (
+        not isinstance(form, Form)
+        or not form.is_plain
+        or form.own
+        or form.random_ties
+        or form.base.random_ties
+    ):
         return None
     plain = gate is None or (isinstance(gate.plan, Family) and not (gate.layers or gate.drawn))
-    return form if plain and form.base.kind in (bases.LINUCB, bases.GREEDY) else None
+    return form if plain and form.base.kind in (Kind.LINUCB, Kind.GREEDY) else None
 
 
 def said_of_rounds(scheduled: bool) -> tuple[Said, Said]:
@@ -162,6 +168,6 @@ def said_of_rounds(scheduled: bool) -> tuple[Said, Said]:
 
 def radius_numbers(form: Form, penalty: float) -> Floats:
     """What `interval_radius` reads: the settings of an optimistic base, else the default ones."""
-    optimistic = form.base.kind == bases.LINUCB
-    base = form.base if optimistic else DEFAULT.base_of(bases.LINUCB, bases.READS_WIDTHS)
+    optimistic = form.base.kind == Kind.LINUCB
+    base = form.base if optimistic else DEFAULT.base_of(Kind.LINUCB, Reads.READS_WIDTHS)
     return np.array([base.noise, base.bound, base.delta, base.scale, base.bonus, penalty])

@@ -16,11 +16,10 @@ from infex.kernels.run_arrays import Rewarding, State
 from infex.kernels.sparse_runs import Sparse, play_sparse_rounds
 from infex.linear.regression import checked_penalty
 from infex.policies.form import LassoForm
-from infex.simulation import batch
+from infex.simulation import compiled
 from infex.simulation.ledger import Ledger
 from infex.simulation.ols_runs import forced_rounds
-from infex.simulation.run import Run
-from infex.simulation.terms import RunTerms
+from infex.simulation.run import Run, RunTerms
 from infex.streams import stream
 
 
@@ -54,11 +53,11 @@ def _play(
     ridge, apart = (_empty(columns, penalty) for _ in range(2))
     law = instance.law
     assert isinstance(law.noise, float)
-    problem = Rewarding(law.kind, law.noise, instance.means.copy(), instance.gaps.copy())
+    problem = Rewarding(int(law.kind), law.noise, instance.means.copy(), instance.gaps.copy())
     outcome = ledger.outcome(0)
     sparse = Sparse(form.forced, form.keep, form.first, form.later, form.of_n, form.of_d, form.random_ties)
-    for t in range(1, ledger.horizon + 1, batch.CHUNK):
-        last = min(t + batch.CHUNK - 1, ledger.horizon)
+    for t in range(1, ledger.horizon + 1, compiled.CHUNK):
+        last = min(t + compiled.CHUNK - 1, ledger.horizon)
         forced = np.zeros(last - t + 1, dtype=bool)
         if form.forced:
             forced = forced_rounds("blocks", 2 * dim if form.q is None else form.q, t, last).copy()

@@ -16,10 +16,9 @@ from infex.kernels.run_arrays import Rewarding
 from infex.linear.regression import checked_penalty
 from infex.policies import OLSBandit
 from infex.policies.forced_sampling import Rule, is_forced
-from infex.simulation.batch import CHUNK
+from infex.simulation.compiled import CHUNK
 from infex.simulation.ledger import Ledger
-from infex.simulation.run import Run
-from infex.simulation.terms import RunTerms
+from infex.simulation.run import Run, RunTerms
 from infex.streams import stream
 
 
@@ -57,7 +56,7 @@ def _play(
     truth, own_truth = np.zeros((2, dim + 1, dim)), np.zeros((2, dim + 1, dim))
     law = instance.law
     assert isinstance(law.noise, float)
-    problem = Rewarding(law.kind, law.noise, instance.means.copy(), instance.gaps.copy())
+    problem = Rewarding(int(law.kind), law.noise, instance.means.copy(), instance.gaps.copy())
     columns = instance.arms.T.copy(order="C")  # which can be written to, as in other loops
     for t in range(1, ledger.horizon + 1, CHUNK):
         end = min(t + CHUNK - 1, ledger.horizon)

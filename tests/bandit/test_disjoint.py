@@ -41,7 +41,6 @@ from infex import (
     listed,
     paused,
     until_certain,
-    view,
 )
 from infex.arrays import Floats
 from infex.bandit import archive
@@ -486,20 +485,6 @@ def test_a_reduction_of_contexts_needs_one_regression_for_all() -> None:
     with pytest.raises(NotKept, match=r"features\.interactions\(np\.eye\(K\), context_dim\) keeps one"):
         Bandit(features=features.disjoint(2, 2), policy=policy).ask(context=[0.1, 0.2])
     Bandit(features=features.interactions(np.eye(2), 2), policy=policy).ask(context=[0.1, 0.2])
-
-
-@infex.kernel(bonus=0.5)
-def optimist(t: int, seen: Any, rng: np.random.Generator) -> int:
-    return view.best(view.upper(seen, seen.settings[0]))
-
-
-def test_a_kernel_reads_all_blocks_as_one_regression() -> None:
-    pair = [Bandit(features=SHOP, policy=policy, seed=1) for policy in (optimist(), FixedBonusUCB(bonus=0.5))]
-    for t, context in enumerate(contexts(4, rounds=30)):
-        one, other = (bandit.ask(context=context) for bandit in pair)
-        assert one.arm == other.arm
-        for bandit, decision in zip(pair, (one, other), strict=True):
-            bandit.tell(decision, reward(t, decision.arm))
 
 
 def test_bandits_that_learnt_apart_merge_into_one_that_learnt_all() -> None:

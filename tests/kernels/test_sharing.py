@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from infex.kernels.calling import compiled_for
 from numba.core import types
 
 from infex import kernels
 from infex.kernels import algebra, reading
-from infex.kernels.calling import compiled_for
 from infex.kernels.sharing import PUBLISHED
 
 PROGRAM = """

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 import yaml
+from infex.cli.warm_command import warm
 
 from infex.cli.serve_command import serve
 from infex.cli.token_command import make_token
-from infex.cli.warm_command import warm
 from infex.service import alarms
 from infex.study.addresses import without_password
 from tests.service.running import CONTEXT, PRICING, running
