@@ -28,8 +28,6 @@ def serve(
     on this machine alone, and everybody here may do everything: `infex token make` changes that, for good. If
     the file loses its last token, the service is shut to all, and does not start again.
 
-    It listens once all that decisions need is compiled: the first start takes half a minute.
-
     \b
     infex serve --db sqlite:///shop.db
     infex serve --demo
