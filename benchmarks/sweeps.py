@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from infex.simulation.many import cores
-
 from infex import Sweep
 from infex.experiments import paper
 from infex.experiments.sweep_report import write_report
+from infex.simulation.simulator import cores
 
 SHORT_RUNS = 30_000
 SAMPLING_SECONDS = 0.05

@@ -172,7 +172,8 @@ class RewardSource:
     """The rewards of one run: each depends on the seed, the round and the arm's mean alone."""
 
     def __init__(self, law: RewardLaw, seed: int, key: int) -> None:
-        self._law, self._name = law, (seed, "rewards", key)
+        self._law = law
+        self._name: tuple[int, str, int] = (seed, "rewards", key)
         self.generator = stream(*self._name)  # of a named law, whose rounds go one after the other
 
     def table(self, stretch: Stretch) -> Floats | None:
@@ -191,8 +192,7 @@ class RewardSource:
         ):
             whole = np.arange(ROUNDS_OF_A_BLOCK) + block * ROUNDS_OF_A_BLOCK + 1
             rows = means[np.clip(whole, stretch.first, stretch.last) - stretch.first]
-            seed, *name = self._name
-            drawn = self._law.table(stream(seed, *name, block), shown(rows), int(whole[0]))
+            drawn = self._law.table(stream(*self._name, block), shown(rows), int(whole[0]))
             there = (whole >= stretch.first) & (whole <= stretch.last)
             found[whole[there] - stretch.first] = drawn[there]
         return found

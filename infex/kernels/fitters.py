@@ -1,6 +1,5 @@
 """LASSO of the sums of a ridge, for the loop of the LASSO bandits."""
 
-
 import numpy as np
 
 from infex.arrays import Floats

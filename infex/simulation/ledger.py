@@ -1,6 +1,5 @@
 """What runs leave behind, as arrays with one row for each run."""
 
-from collections.abc import Sequence
 from typing import final
 
 import numpy as np
@@ -27,7 +26,6 @@ class Ledger:
         self.rewards = np.zeros((runs, horizon if record else 0))
         self.losses = np.zeros((runs, horizon if record else 0))
         self.volumes = np.zeros(runs)
-        self.times = np.zeros(runs, dtype=np.int64)
 
     def outcome(self, row: int) -> Outcome:
         """The room for one run, as compiled loops take it."""
@@ -63,14 +61,3 @@ class Ledger:
             rewards=self.rewards[row] if self.record else None,
             losses=self.losses[row] if self.record else None,
         )
-
-    def runs(self, tasks: Sequence[tuple[Instance, int]], policy: Policy, elapsed: float) -> list[Run]:
-        """All runs, of these problems and seeds, which took so many seconds together."""
-        times = self.seconds(elapsed)
-        return [self.run(row, where, policy, seed, times[row]) for row, (where, seed) in enumerate(tasks)]
-
-    def seconds(self, elapsed: float) -> list[float]:
-        """What each run took of the time of all, by the processor's own clock if it has one."""
-        times = self.times.tolist()
-        total = sum(times)
-        return [elapsed * (own / total if total > 0 else 1 / len(times)) for own in times]
