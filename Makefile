@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: install compiler chromium postgresql prometheus demo serve-demo test lint types warm tests coverage tests-sweeps tests-commands tests-rest tests-compiled tests-plain wheel docs peers bench torture clusters clean
+.PHONY: install compiler chromium postgresql prometheus demo serve-demo test lint types tests coverage tests-sweeps tests-commands tests-rest tests-compiled tests-plain wheel docs peers bench torture clusters clean
 
 install: compiler .venv/installed
 
@@ -51,8 +51,7 @@ serve-demo: install
 PARTS := tests-rest tests-sweeps tests-compiled tests-commands
 
 test: install chromium postgresql prometheus
-	$(MAKE) -j2 --output-sync=target warm types
-	$(MAKE) -j2 --output-sync=target $(PARTS) wheel lint
+	$(MAKE) -j2 --output-sync=target types $(PARTS) wheel lint
 
 lint: install
 	$(BIN)/ruff format --check .
@@ -61,24 +60,20 @@ lint: install
 types: install
 	$(BIN)/mypy
 
-# Kernels are compiled once, not by two jobs at the same time.
-warm: install
-	$(BIN)/infex warm
-
-tests: install chromium postgresql prometheus warm
+tests: install chromium postgresql prometheus
 	$(MAKE) -j2 --output-sync=target $(PARTS)
 
 # Which lines the tests reach, and that these are 95 of 100: it takes half as long again, so it is no part of `make test`.
 # Rooms whose tests reach the lines of kernels (`PLAIN`) run again with compilation off, so that these lines are counted
 # too; tests that speak of compiled code, or of threads, are not counted.
-coverage: install chromium postgresql prometheus warm
+coverage: install chromium postgresql prometheus
 	rm -f .coverage .coverage.*
 	$(MAKE) -j2 --output-sync=target COUNTED=1 $(PARTS) tests-plain
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
 KERNELS := tests/kernels tests/linear tests/policies tests/simulation tests/environments
-PLAIN := tests/kernels tests/linear tests/simulation $(addprefix tests/policies/test_,kernel.py kernels_of_papers.py rivals.py)
+PLAIN := tests/kernels tests/linear tests/simulation tests/policies/test_rivals.py
 SWEEPS := tests/experiments tests/reports tests/planning tests/evaluation tests/service
 COMMANDS := tests/cli tests/theory tests/verification
 THREADS := tests/bandit/test_threads.py

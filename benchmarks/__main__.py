@@ -161,8 +161,10 @@ def show_engine() -> dict[str, Any]:
     grown = engine.growth()
     for name, microseconds in grown:
         print(f"  {name:14}{microseconds:9.4f} microseconds a round")
-    print("\na user's kernel and the built-in policy it imitates, d = 10, K = 100, microseconds a round\n")
-    own = engine.kernels()
+    print(
+        "\na policy in Python and the built-in one that it imitates, d = 10, K = 100, microseconds a round\n"
+    )
+    own = engine.in_python()
     for name, mine, theirs in own:
         print(f"  {name:27}{mine:9.4f}{theirs:9.4f}{mine / theirs:8.2f}x")
     print("\nLinUCB with an estimator, d = 10, K = 100, microseconds of processor time a round, and wanted\n")
@@ -182,7 +184,7 @@ def show_engine() -> dict[str, Any]:
     return {
         "rows": [row._asdict() | {"ratio": row.ratio} for row in rows],
         "growth": dict(grown),
-        "kernels": own,
+        "in_python": own,
         "fitted": fitted,
         "changing": drawn,
         "two_cores": both,

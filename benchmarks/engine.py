@@ -9,7 +9,7 @@ import numpy as np
 
 import infex
 from benchmarks.references import changing_run, dense_run, numpy_run
-from infex import estimators, view
+from infex import estimators
 from infex.environments import LinearInstance, changing, gaussian
 
 HORIZON = 10_000
@@ -99,21 +99,23 @@ def growth() -> list[tuple[str, float]]:
     return found
 
 
-@infex.kernel(delta=DELTA)
-def optimist(t: int, seen: Any, rng: Any) -> int:
+class Optimist:
     """LinUCB as a user would write it."""
-    return view.best_upper(seen, view.radius(seen, 1.0, 1.0, seen.settings[0]))
+
+    def choose(self, t: int, evidence: infex.Evidence, rng: Any) -> infex.Choice:
+        """The arm of the largest upper bound."""
+        return infex.Choice(infex.best(evidence.upper(evidence.radii(1.0, 1.0, DELTA))))
 
 
-def kernels() -> list[tuple[str, float, float]]:
-    """Microseconds a round of a user's kernel, and of the built-in policy that does the same."""
+def in_python() -> list[tuple[str, float, float]]:
+    """Microseconds a round of a user's policy, and of the built-in one that does the same."""
     instance = gaussian(dim=10, arms=100, seed=3)
 
     def time_of(policy: Any) -> float:
         infex.play(instance, policy, 10)
         return least(lambda: infex.play(instance, policy, HORIZON), 5)
 
-    alone = optimist(), infex.LinUCB(delta=DELTA)
+    alone = Optimist(), infex.LinUCB(delta=DELTA)
     rare = [infex.Infex(base, infex.every(20)) for base in alone]
     return [
         ("LinUCB", time_of(alone[0]), time_of(alone[1])),

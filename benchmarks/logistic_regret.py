@@ -15,12 +15,10 @@ import numpy as np
 
 from infex import Greedy, Infex, LinTS, LinUCB, every, play_many
 from infex.arrays import Floats
+from infex.core import estimators as core
 from infex.environments import LinearInstance, gaussian, sphere
 from infex.estimators import Logistic
 from infex.estimators.logistic import LogisticFit
-from infex.kernels.calling import address_of, fitter_arguments
-from infex.kernels.compiling import compiled
-from infex.kernels.logistic_fits import FIT_DUE, STATE_BEGINS, fit_logistic
 from infex.linear.estimating import FitForm
 from infex.statistics import paired
 
@@ -28,13 +26,23 @@ HORIZON, SEEDS = 4000, 400
 CLICKS: Any = {"link": "logistic", "rewards": "bernoulli"}
 
 
-@compiled
-def fit_exactly(
-    x: Floats, reward: float, weight: float, penalty: float, settings: Floats, memory: Floats, solved: Floats
-) -> float:
+def exact_fit(dim: int, penalty: float, rows: int, horizon: int) -> core.Fit:
     """Logistic regression that is fitted anew with every reward."""
-    memory[STATE_BEGINS + FIT_DUE] = 0.0
-    return fit_logistic(x, reward, weight, penalty, settings, memory, solved)
+    places: dict[bytes, int] = {}
+    features, plays = np.zeros((rows, dim)), np.zeros((2, rows))  # of each row, how often 0 and 1 came
+
+    def fit(x: Floats, reward: float, weight: float, penalty: float, memory: Floats, solved: Floats) -> float:
+        if weight > 0.0:
+            place = places.setdefault(x.tobytes(), len(places))
+            features[place] = x
+            plays[int(reward), place] += weight
+        known = len(places)
+        start = solved[-1].copy()
+        return core.solve_logistic(
+            features[:known], plays[0, :known], plays[1, :known], penalty, start, solved
+        )
+
+    return core.PythonFit(dim, penalty, fit, 0)
 
 
 @dataclass(frozen=True)
@@ -43,7 +51,7 @@ class ExactLogistic:
 
     def compiled(self) -> FitForm:
         """The same in compiled loops."""
-        return Logistic().compiled()._replace(fitter=address_of(fit_exactly, fitter_arguments()))
+        return FitForm(exact_fit, linked=True)
 
     def start(self, columns: Floats, penalty: float) -> LogisticFit:
         """Statistics that are not used: runs are compiled."""

@@ -23,7 +23,6 @@ from infex.errors import InfexError as InfexError
 from infex.errors import InfexWarning as InfexWarning
 from infex.errors import LargeReward as LargeReward
 from infex.errors import SparseExploration as SparseExploration
-from infex.kernels import view as view
 from infex.linear import Evidence as Evidence
 from infex.linear import Spent as Spent
 from infex.policies import *  # noqa: F403 - a new policy is a line there, and stands here too
@@ -60,7 +59,7 @@ _LATER = {
 }
 _ROOMS = (
     "adapters", "environments", "errors", "estimators", "evaluation", "features", "testing", "theory",
-    "verification", "view",
+    "verification",
 )  # fmt: skip
 _EXTRAS = {"Study": "study", "studies": "study"}  # what each of these needs, if not infex[experiments]
 

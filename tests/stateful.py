@@ -85,9 +85,9 @@ class Fading:
     def means(self, t: int, arms: Any) -> Any:
         return arms @ np.array([0.5, 0.3, -0.2])
 
-    def reward(self, mean: float, rng: np.random.Generator) -> float:
+    def reward(self, rng: np.random.Generator, means: Any) -> Any:
         self.rewarded += 1
-        return mean / self.rewarded + float(rng.normal())
+        return means / self.rewarded + rng.normal(size=means.shape)
 
 
 class FadingLaw:
@@ -96,9 +96,9 @@ class FadingLaw:
     def __init__(self) -> None:
         self.draws = 0
 
-    def __call__(self, mean: float, rng: np.random.Generator) -> float:
+    def __call__(self, rng: np.random.Generator, means: Any) -> Any:
         self.draws += 1
-        return mean + 0.01 * self.draws * float(rng.normal())
+        return means + 0.3 * self.draws * rng.normal(size=means.shape)
 
 
 class Drift:

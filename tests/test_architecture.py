@@ -27,7 +27,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "linear": GROUND | {"core", "kernels"},
     "estimators": GROUND | {"core", "kernels", "linear"},
     "policies": GROUND | {"streams", "core", "kernels", "schedules", "linear"},
-    "rounds": GROUND | {"kernels", "schedules", "linear", "policies"},
+    "rounds": GROUND | {"core", "kernels", "schedules", "linear", "policies"},
     "adapters": GROUND | {"linear", "policies"},
     "features": GROUND,
     "environments": GROUND | {"streams", "core", "kernels"},
@@ -48,8 +48,8 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     | {"streams", "schedules", "linear", "policies", "rounds", "environments", "simulation", "theory"},
     "reports": GROUND | {"files", "statistics"},
     "experiments": GROUND
-    | {"files", "statistics", "schedules", "linear", "estimators", "policies", "environments", "records"}
-    | {"bandit", "simulation", "reports"},
+    | {"files", "statistics", "schedules", "linear", "policies", "environments", "records"}
+    | {"simulation", "reports"},
     "planning": GROUND
     | {"files", "streams", "statistics", "schedules", "linear", "policies", "environments", "records"}
     | {"features", "logs", "simulation", "reports"},

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from infex import InfexError, stream
-from infex.streams import Rounds, SettableGenerator, place, start
+from infex.streams import Rounds, place
 
 
 def test_a_stream_depends_on_its_seed_and_name_alone() -> None:
@@ -61,28 +61,6 @@ def test_another_process_draws_the_same() -> None:
     )
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert out.split() == [str(float(stream(7, "a", 2).random())), str(place(7, "b", size=10**9))]
-
-
-def test_a_stream_starts_where_its_words_say() -> None:
-    for seed in range(20):
-        words = start(seed, "rewards", 2**63 + seed)
-        state = stream(seed, "rewards", 2**63 + seed).bit_generator.state["state"]
-        assert [int(word) for word in words] == [
-            state[name] >> shift & 2**64 - 1 for name in ("state", "inc") for shift in (0, 64)
-        ]
-
-
-def test_a_seat_can_be_set_to_the_start_of_any_stream() -> None:
-    settable = SettableGenerator()
-    assert settable.known
-    settable.generator.integers(10, dtype=np.uint32)  # leaves half a word in the buffer
-    for seed in range(20):
-        settable.state[:] = start(seed, "policy", "LinTS")
-        settable.buffer[:] = 0
-        fresh = stream(seed, "policy", "LinTS")
-        assert settable.generator.bit_generator.state == fresh.bit_generator.state
-        np.testing.assert_array_equal(settable.generator.standard_normal(50), fresh.standard_normal(50))
-        np.testing.assert_array_equal(settable.generator.integers(0, 9, 7), fresh.integers(0, 9, 7))
 
 
 def test_uniforms_of_neighbouring_streams_are_uniform_and_unrelated() -> None:

@@ -12,18 +12,8 @@ from types import ModuleType
 
 ROOMS = (
     "adapters", "environments", "errors", "estimators", "evaluation", "features", "testing", "theory",
-    "verification", "view",
+    "verification",
 )  # fmt: skip
-ALSO_FOR_KERNELS = (
-    "add",
-    "pulls",
-    "settle",
-    "solve",
-    "sums",
-    "theta",
-    "unexplored",
-    "width",
-)  # documented there
 EXAMPLE = re.compile(r"(?:^>>> .*\n(?:(?!^>>> )[^\n]+\n)*)+", re.MULTILINE)
 
 
@@ -41,7 +31,7 @@ def public() -> dict[str, object]:
 def members(called: str, module: ModuleType) -> Iterator[tuple[str, object]]:
     """What a module shows, without modules."""
     shown = vars(module).get("__all__") or [name for name in vars(module) if not name.startswith("_")]
-    for name in sorted({*shown, *(ALSO_FOR_KERNELS if called == "infex.view" else ())}):
+    for name in sorted(shown):
         value = getattr(module, name)
         if not isinstance(value, ModuleType):
             yield f"{called}.{name}", value

@@ -95,7 +95,7 @@ from infex.policies.masks import refuse_turn
 from infex.policies.rarely_switching import forgotten
 from infex.policies.reviving import revived
 from infex.policies.settling import UNSAID_DELTA, settled
-from infex.policies.ties import tie_limit
+from infex.policies.ties import tied
 from infex.policies.traits import Policy, Traits, checked, traits_of
 from infex.records.catalog import shown as shown_thing
 from infex.records.description import describe, describe_map
@@ -377,7 +377,7 @@ class Bandit:
         place, explored, _, reason, _, probability, chance, law, _ = step.choice
         arm, greedy = evidence.seat(place), evidence.greedy
         estimate = evidence.estimate(arm)
-        if arm != greedy and not explored and estimate >= tie_limit(evidence.estimates):
+        if arm != greedy and not explored and arm in tied(evidence.estimates):
             greedy = arm
         margin = radius_at(self._radius(evidence), arm) * evidence.width(arm)
         if not margin >= 0.0:

@@ -21,7 +21,6 @@ EXTRAS_OF_COMMANDS = {  # every command, and the extra with what it needs; each 
     "study": "study",
     "serve": "service",
     "token": "service",
-    "warm": "experiments",
 }
 REQUIREMENT = re.compile(r"([\w.-]+).*extra == ['\"](\w+)['\"]")
 

@@ -101,5 +101,4 @@ def main() -> None:
     infex study list sqlite:///shop.db      studies: show, log, explain, verify, export, backup and more
     infex serve --db sqlite:///shop.db      decisions over HTTP, and a page
     infex token make | list | revoke        who may ask a service, and for what
-    infex warm                              compiles all that is needed, ahead of its first use
     """

@@ -28,9 +28,6 @@ def serve(
     on this machine alone, and everybody here may do everything: `infex token make` changes that, for good. If
     the file loses its last token, the service is shut to all, and does not start again.
 
-    It listens once all that decisions need is compiled: the first start takes half a minute, unless
-    `infex warm decisions` came before it.
-
     \b
     infex serve --db sqlite:///shop.db
     infex serve --demo

@@ -276,6 +276,19 @@ cdef double least_eigenvalue(double *a, int64_t d, double trace) noexcept nogil:
     return least
 
 
+def best_arm(scores):
+    """The lowest index among the arms tied for the largest score; -1 if no score is a number."""
+    cdef const double[::1] given = scores
+    return best(&given[0], given.shape[0]) if given.shape[0] else -1
+
+
+def tied_arms(scores):
+    """All arms tied for the largest score, in their order; none if no score is a number."""
+    cdef const double[::1] given = scores
+    cdef int64_t K = given.shape[0], place, count = tied_count(&given[0], K) if K else 0
+    return [tied_arm(&given[0], K, place) for place in range(count)]
+
+
 def smallest_eigenvalue(gram):
     """The smallest eigenvalue of a symmetric matrix, of which the lower triangle is read; and its trace."""
     given = np.asarray(gram, dtype=np.float64)

@@ -15,7 +15,7 @@ from infex.core.choosing cimport (
     is_plain, pick, radius_at, uniform_arm,
 )
 from infex.core.ridge cimport dot
-from infex.core.runs cimport Law, Outcome, draw, set_gaps
+from infex.core.runs cimport TABLE, Law, Outcome, check_rounds, draw, set_gaps
 
 
 cdef class ContextsRun(Outcome):
@@ -28,7 +28,6 @@ cdef class ContextsRun(Outcome):
 
     cdef RidgeBank bank, own, reader
     cdef Base base
-    cdef Law law
     cdef double degrees
     cdef bint always, random_ties
     cdef object _reward_rng, _rng
@@ -45,7 +44,7 @@ cdef class ContextsRun(Outcome):
             raise ValueError("a base that takes notes or reads pulls cannot be played in contexts")
         self._begin(law, bank.K, horizon, checkpoints, record)
         self.bank, self.own, self.reader = bank, own, bank if own is None else own
-        self.base, self.law, self.degrees, self.always, self.random_ties = base, law, degrees, always, random_ties
+        self.base, self.degrees, self.always, self.random_ties = base, degrees, always, random_ties
         self._reward_rng, self._rng, self.steady = reward_rng, rng, False
         self._noises = np.array(noises, dtype=np.float64)
         if self._noises.shape[0] != bank.K:
@@ -60,8 +59,12 @@ cdef class ContextsRun(Outcome):
         return self.bank.log_det_ratio
 
     def play(self, int64_t first, const double[:, ::1] contexts, const double[:, ::1] means,
-             const int64_t[::1] exploring):
-        """Plays a round in each of the `contexts`, (rounds, c), with its row of `means`, (rounds, K)."""
+             const int64_t[::1] exploring, rewards=None):
+        """Plays a round in each of the `contexts`, (rounds, c), with its row of `means`, (rounds, K).
+
+        `rewards`, (rounds, K), are those of all arms where the law is TABLE.
+        """
+        cdef const double[:, ::1] table
         cdef bitgen_t *reward_rng = bits_of(self._reward_rng)
         cdef bitgen_t *rng = bits_of(self._rng)
         if contexts.shape[1] != self.bank.c or means.shape[1] != self.bank.K or means.shape[0] != contexts.shape[0]:
@@ -69,12 +72,16 @@ cdef class ContextsRun(Outcome):
                 f"there must be contexts of {self.bank.c} numbers and means of {self.bank.K} arms, got "
                 f"{np.shape(contexts)} and {np.shape(means)}"
             )
-        self.go_on_with(first, first + contexts.shape[0] - 1)
+        self.check_next(first, first + contexts.shape[0] - 1)
+        check_rounds("exploring", exploring, first, first + contexts.shape[0] - 1)
+        table = self.check_table(rewards, contexts.shape[0])
+        self.next_round = first + contexts.shape[0]
         with nogil:
-            self._play(first, contexts, means, exploring, reward_rng, rng)
+            self._play(first, contexts, means, exploring, table, reward_rng, rng)
 
     cdef int _play(self, int64_t first, const double[:, ::1] contexts, const double[:, ::1] means,
-                   const int64_t[::1] exploring, bitgen_t *reward_rng, bitgen_t *rng) except -1 nogil:
+                   const int64_t[::1] exploring, const double[:, ::1] table, bitgen_t *reward_rng,
+                   bitgen_t *rng) except -1 nogil:
         cdef int64_t t = first, turn = 0, turns = exploring.shape[0], clock = self.explored, row, arm
         cdef bint explores
         cdef double reward
@@ -96,7 +103,10 @@ cdef class ContextsRun(Outcome):
                         f"no arm has a finite score in round {t}: are the settings of the policy too large, or is the "
                         "penalty too small?"
                     )
-            reward = draw(self.law, means[row, arm], self._noises[arm], self.degrees, reward_rng)
+            if self.law == TABLE:
+                reward = table[row, arm]
+            else:
+                reward = draw(self.law, means[row, arm], self._noises[arm], self.degrees, reward_rng)
             if not isfinite(reward):
                 with gil:
                     raise InvalidReward(

@@ -49,7 +49,6 @@ cdef class Fit:
     cdef double *more_room(self, size) except NULL
     cdef void use_sums(self, double *sums) noexcept nogil
     cdef int check_memory(self, const double *numbers) except -1
-    cdef void clear(self) noexcept nogil
     cdef double take(self, const double *x, double reward, double weight,
                      double *solved) except? -1.0 nogil
 

@@ -712,11 +712,6 @@ def begin_logistic_progress(double[::1] progress, double rewards):
     begin_progress(&progress[0], rewards)
 
 
-def logistic_odds(double start, double reach, double reward):
-    """The log-odds s that solve s = start + reach (reward - p(s))."""
-    return odds_after(start, reach, reward)
-
-
 # What loops call
 
 cdef class Fit:
@@ -778,10 +773,6 @@ cdef class Fit:
     cdef int check_memory(self, const double *numbers) except -1:
         """Refuses memory by whose numbers others would be found where there are none."""
         return 0
-
-    cdef void clear(self) noexcept nogil:
-        """Nothing is learnt yet."""
-        memset(self.numbers, 0, self.size * sizeof(double))
 
     cdef double take(self, const double *x, double reward, double weight, double *solved) except? -1.0 nogil:
         """As `update`, with nothing checked but what an estimator alone can tell."""

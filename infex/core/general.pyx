@@ -22,7 +22,7 @@ from infex.core.estimators cimport Fit
 from infex.core.pending cimport Pending
 from infex.core.ridge cimport Ridge, State, absorb, estimates, larger, learn, log_det_ratio, product
 from infex.core.ridge cimport square_widths, upper, whole_sums
-from infex.core.runs cimport Law, Outcome, draw, set_gaps
+from infex.core.runs cimport TABLE, Law, Outcome, check_rounds, draw, set_gaps
 
 cdef extern from "<math.h>" nogil:
     double INFINITY
@@ -35,7 +35,7 @@ cpdef enum ControlKind:
     PAUSES     # none in the rounds of a list
 
 
-cdef struct Control:
+cdef struct ControlState:
     ControlKind kind
     bint makes_up                       # is a round that it keeps from exploring made up for later?
     bint stopped                        # does it forbid all further explorations?
@@ -43,6 +43,24 @@ cdef struct Control:
     int64_t over                        # rounds that it looks back; 0: all
     double noise, bound, delta, scale   # of the confidence radius
     int64_t first, last                 # where its pauses stand among those of all controls
+
+
+cdef class Control:
+    """What may keep a round that is due from exploring.
+
+    `makes_up`: is such a round made up for later? `limit` is that of explorations or of their estimated loss, over
+    the last `over` rounds, or all if that is 0. `noise`, `bound`, `delta` and `scale` are of the confidence radius.
+    """
+
+    cdef ControlState state
+
+    def __cinit__(self, ControlKind kind, bint makes_up=False, double limit=0.0, int64_t over=0, double noise=0.0,
+                  double bound=0.0, double delta=1.0, double scale=0.0):
+        if not LIMITS <= kind <= PAUSES:
+            raise ValueError(f"there is no control of kind {<int>kind}")
+        if over < 0:
+            raise ValueError(f"a control looks back over 0 rounds or more, got {over}")
+        self.state = ControlState(kind, makes_up, False, limit, over, noise, bound, delta, scale, 0, 0)
 
 
 cdef enum:
@@ -83,16 +101,16 @@ cdef class Learner:
         self.stale = True
         return 0
 
-    cdef int learn(self, int64_t arm, const double *x, double reward) except -1 nogil:
-        """Takes in the reward of an arm with features x."""
+    cdef int learn(self, int64_t arm, const double *x, double reward, bint named) except -1 nogil:
+        """Takes in the reward of an arm with features x, or, if it is `named`, of x that is no arm."""
         cdef State *s = &self.ridge.state
         s.told += 1.0
-        if not self.changing:
+        if not (self.changing or named):
             s.pulls[arm] += 1.0
             s.rewards[arm] += reward
         if self.fit is not None:
             return self._fit(x, reward, self.weights[arm])
-        if self.changing:
+        if self.changing or named:
             absorb(s, x, reward, 1.0)
         else:
             learn(s, arm, reward)
@@ -117,24 +135,27 @@ cdef class GeneralRun(Outcome):
     """One run of a policy; `play` goes on with it.
 
     `ridge` has the fixed arms as columns; if `changing`, as many columns as there are arms in a round. `base` decides
-    in exploring rounds, or `always`. `apart` is a ridge for a base that reads exploring rounds alone; with
+    in exploring rounds, or `always`. `explored` is a ridge for a base that reads exploring rounds alone; with
     `own_clock` it counts only these. `fits` are estimators in the place of the ridges, with the weight of each arm's
     rewards; if `linked`, their scores are log-odds. Rewards are drawn by `law` with the `noises` of arms and
-    `degrees` of freedom. `controls` are (kind, makes_up, limit, over, noise, bound, delta, scale), the inner ones
-    first; they look back over `span` rounds, and missed rounds are made up for at a distance of `spacing`. `delays`
+    `degrees` of freedom. `controls` stand the inner ones first; they
+    look back over `span` rounds, and missed rounds are made up for at a distance of `spacing`. `delays`
     are those of all rewards, -1 for one that never comes; with `narrows`, pending decisions narrow what exploring
     reads. Regret at `checkpoints` goes into `curve`; if means are `steady`, equal rounds are summed together.
     """
 
-    cdef Learner all, apart, reader   # of all rounds, of exploring ones, and the one that the base reads
-    cdef Ridge ahead                  # what it reads with pending decisions in V
+    cdef Learner every_round, exploring_rounds
+    cdef Learner base_data            # the one of the two that the base reads
+    cdef Ridge narrowed               # what it reads with pending decisions in V
     cdef Base base
-    cdef Law law
     cdef double degrees
     cdef bint changing, always, random_ties, own_clock, linked, late, takes_notes
     cdef int64_t d, K, spacing, span, arrived, n_controls
+    cdef int64_t given_arm                     # the caller's, in the place of the base; -1 if it gave none
+    cdef bint given_explores
+    cdef double[::1] given_x                   # what its reward is learnt on, if that is not the arm itself
     cdef object _reward_rng, _rng
-    cdef Control controls[MOST_CONTROLS]
+    cdef ControlState controls[MOST_CONTROLS]
     cdef int64_t done, owed, latest, held      # explorations: of all, to be made up for, and in `_recent`
     cdef double cost                           # their estimated loss
     cdef double[:, ::1] _recent                # rounds and losses of the latest
@@ -144,17 +165,17 @@ cdef class GeneralRun(Outcome):
     cdef double[:, ::1] _waiting_x
     cdef int64_t[::1] _waiting_arms
     cdef uint8_t[::1] _waiting_explored
-    cdef Pending pending, pending_apart, read_pending
+    cdef Pending pending, pending_explored, read_pending
 
     def __cinit__(self, Ridge ridge not None, Base base not None, Law law, noises, reward_rng, rng,
-                  int64_t horizon, checkpoints, *, bint changing=False, Ridge apart=None, bint own_clock=False,
+                  int64_t horizon, checkpoints, *, bint changing=False, Ridge explored=None, bint own_clock=False,
                   fits=(None, None), weights=None, bint linked=False, bint always=False, bint random_ties=False,
                   double degrees=0.0, controls=(), int64_t spacing=1, int64_t span=0, delays=None,
                   bint narrows=False, bint steady=False, bint record=False):
         cdef int64_t K = ridge.state.K, d = ridge.state.d
         cdef Settings *settings = &base.settings
-        if apart is not None and (apart is ridge or apart.state.K != K or apart.state.d != d):
-            raise ValueError("apart must be another ridge over as many features and arms")
+        if explored is not None and (explored is ridge or explored.state.K != K or explored.state.d != d):
+            raise ValueError("explored must be another ridge over as many features and arms")
         if len(fits) != 2:
             raise ValueError(f"there must be two estimators or Nones, got {len(fits)}")
         if fits[0] is not None and fits[0] is fits[1]:
@@ -163,10 +184,11 @@ cdef class GeneralRun(Outcome):
             raise ValueError(f"spacing and span must be at least 1 and 0, got {spacing} and {span}")
         self._begin(law, K, horizon, checkpoints, record)
         self.late = delays is not None
-        self.all = Learner(ridge, changing, fits[0], weights, self.late)
-        self.apart = None if apart is None else Learner(apart, changing, fits[1], weights, self.late)
-        self.reader = self.all if apart is None else self.apart
-        self.base, self.law, self.degrees, self.linked, self.steady = base, law, degrees, linked, steady
+        self.every_round = Learner(ridge, changing, fits[0], weights, self.late)
+        self.exploring_rounds = None if explored is None else Learner(explored, changing, fits[1], weights, self.late)
+        self.base_data = self.every_round if explored is None else self.exploring_rounds
+        self.base, self.degrees, self.linked, self.steady = base, degrees, linked, steady
+        self.given_arm, self.given_x = -1, np.zeros(0)
         self.changing, self.always, self.random_ties, self.own_clock = changing, always, random_ties, own_clock
         self.d, self.K = d, K
         self._reward_rng, self._rng = reward_rng, rng
@@ -180,12 +202,14 @@ cdef class GeneralRun(Outcome):
         self._set_delays(delays, narrows)
 
     cdef int _set_controls(self, controls, int64_t spacing, int64_t span) except -1:
+        cdef Control control
         if len(controls) > MOST_CONTROLS:
             raise ValueError(f"at most {MOST_CONTROLS} controls can be played, got {len(controls)}")
-        for i, (kind, makes_up, limit, over, noise, bound, delta, scale) in enumerate(controls):
-            self.controls[i] = Control(kind, makes_up, False, limit, over, noise, bound, delta, scale, 0, 0)
-            if not (LIMITS <= kind <= PAUSES and 0 <= over <= span):
-                raise ValueError(f"a control of kind {kind} cannot look back over {over} rounds of {span}")
+        for i, each in enumerate(controls):
+            control = each
+            if control.state.over > span:
+                raise ValueError(f"a control cannot look back over {control.state.over} rounds of {span}")
+            self.controls[i] = control.state
         self.n_controls, self.spacing, self.span = len(controls), spacing, min(span, self.horizon)
         self._recent = np.zeros((2, max(self.span, 1)))
         return 0
@@ -207,19 +231,20 @@ cdef class GeneralRun(Outcome):
         self._waiting_x = np.zeros((rounds if self.changing else 0, self.d))
         if self.late and narrows and reads:
             self.pending = Pending(self.d, fixed)
-            self.pending_apart = None if self.apart is None else Pending(self.d, fixed)
-            self.read_pending = self.pending if self.apart is None else self.pending_apart
-            self.ahead = Ridge(self.all.ridge.columns, self.all.ridge.state.penalty, None, False)
+            self.pending_explored = None if self.exploring_rounds is None else Pending(self.d, fixed)
+            self.read_pending = self.pending if self.exploring_rounds is None else self.pending_explored
+            self.narrowed = Ridge(self.every_round.ridge.columns, self.every_round.ridge.state.penalty, None, False)
         return 0
 
     def play(self, int64_t first, int64_t last, const int64_t[::1] exploring, const int64_t[::1] ends,
-             const double[:, ::1] means, blocks=None, pauses=()):
+             const double[:, ::1] means, blocks=None, pauses=(), rewards=None):
         """Plays rounds `first` to `last`.
 
         `exploring` are those in which the base decides. A row of `means`, (rows, K), holds until the round that `ends`
         has for it. `blocks` are the arms of all these rounds, (rounds, d, K), where they change; `pauses` are the
-        rounds in which each control pauses.
+        rounds in which each control pauses; `rewards`, (rounds, K), those of all arms where the law is TABLE.
         """
+        cdef const double[:, ::1] table
         cdef const double[:, :, ::1] columns
         cdef const int64_t[::1] resting
         cdef const double *fixed
@@ -228,6 +253,7 @@ cdef class GeneralRun(Outcome):
         cdef int64_t rounds = last - first + 1
         if last < first:
             raise ValueError(f"there must be a round to play, got {first} to {last}")
+        self.check_next(first, last)
         if means.shape[1] != self.K or means.shape[0] != ends.shape[0] or ends.shape[0] == 0:
             raise ValueError(f"means must be as many rows of {self.K} as there are ends, got {np.shape(means)}")
         if ends[ends.shape[0] - 1] < last:
@@ -235,35 +261,62 @@ cdef class GeneralRun(Outcome):
         columns = np.zeros((0, 0, 0)) if blocks is None else blocks
         if self.changing and np.shape(columns) != (rounds, self.d, self.K):
             raise ValueError(f"arms must be {(rounds, self.d, self.K)}, got {np.shape(columns)}")
-        lists = [np.asarray(each, dtype=np.int64) for each in pauses]
+        lists = [np.array(each, dtype=np.int64) for each in pauses]
         if len(lists) != self.n_controls:
             raise ValueError(f"there must be pauses for each of {self.n_controls} controls, got {len(lists)}")
         resting = np.concatenate([np.zeros(0, np.int64), *lists])
-        place = 0
+        start = 0
         for i, each in enumerate(lists):
-            self.controls[i].first, self.controls[i].last = place, place + len(each)
-            place += len(each)
-        self.go_on_with(first, last)
-        fixed = self.all.ridge.state.columns
+            check_rounds("pauses", each, first, last)
+            self.controls[i].first, self.controls[i].last = start, start + len(each)
+            start += len(each)
+        check_rounds("exploring", exploring, first, last)
+        table = self.check_table(rewards, rounds)
+        self.next_round = last + 1
+        fixed = self.every_round.ridge.state.columns
         try:
             with nogil:
-                self._play(first, last, exploring, ends, means, columns, resting, reward_rng, rng)
+                self._play(first, last, exploring, ends, means, columns, resting, table, reward_rng, rng)
         finally:  # drawn arms belong to the caller
-            self.all.ridge.state.columns = self.reader.ridge.state.columns = fixed
-            if self.ahead is not None:
-                self.ahead.state.columns = fixed
+            self.every_round.ridge.state.columns = self.base_data.ridge.state.columns = fixed
+            if self.narrowed is not None:
+                self.narrowed.state.columns = fixed
+
+    def play_arm(self, int64_t arm, bint explores, means, columns=None, rewards=None, features=None):
+        """Plays the next round with an arm that the caller chose on what is learnt so far.
+
+        `means` are those of the round, (K,), and so are `columns`, (d, K), where arms change, and `rewards`, (K,).
+        The reward is learnt on `features`, (d,), in the place of those of the arm, if they are given. It is for a run
+        without controls or delays whose base does not decide `always`.
+        """
+        t = np.array([self.next_round])
+        if not 0 <= arm < self.K:
+            raise InvalidChoice(f"arm must be from 0 to {self.K - 1}, got {arm}")
+        if self.always or self.late or self.n_controls > 0:
+            raise ValueError("a base that decides always, delays and controls leave no round to the caller")
+        if features is not None and (np.shape(features) != (self.d,) or not np.isfinite(features).all()):
+            raise ValueError(f"features must be {self.d} finite numbers, got {features!r}")
+        self.given_arm, self.given_explores = arm, explores
+        self.given_x = np.zeros(0) if features is None else np.array(features, dtype=np.float64)
+        try:
+            self.play(
+                t[0], t[0], t, t, np.asarray(means)[None], None if columns is None else np.asarray(columns)[None],
+                rewards=None if rewards is None else np.asarray(rewards)[None],
+            )
+        finally:
+            self.given_arm, self.given_x = -1, np.zeros(0)
 
     @property
     def log_det_ratio(self):
         """log(det V/det V_0) of all rounds."""
-        return log_det_ratio(&self.all.ridge.state)
+        return log_det_ratio(&self.every_round.ridge.state)
 
     cdef int _play(self, int64_t first, int64_t last, const int64_t[::1] exploring, const int64_t[::1] ends,
                    const double[:, ::1] means, const double[:, :, ::1] columns, const int64_t[::1] pauses,
-                   bitgen_t *reward_rng, bitgen_t *rng) except -1 nogil:
-        cdef State *s = &self.all.ridge.state
-        cdef State *read = &self.reader.ridge.state
-        cdef int64_t t, row = -1, turn = 0, turns = exploring.shape[0], arm, place, best
+                   const double[:, ::1] table, bitgen_t *reward_rng, bitgen_t *rng) except -1 nogil:
+        cdef State *s = &self.every_round.ridge.state
+        cdef State *read = &self.base_data.ridge.state
+        cdef int64_t t, row = -1, turn = 0, turns = exploring.shape[0], arm, verdict, best
         cdef bint due, explores, scored
         cdef double loss, reward
         cdef Reads read_by_controls = self._read_by_controls()
@@ -275,21 +328,24 @@ cdef class GeneralRun(Outcome):
                 s.columns = read.columns = &columns[t - first, 0, 0]
             due = self.always or (turn < turns and exploring[turn] == t)
             turn += due
-            place, arm, explores, loss, scored = OPEN, -1, False, 0.0, not self.changing
+            verdict, arm, explores, loss, scored = OPEN, -1, False, 0.0, not self.changing
             if not due and self.owed == 0:
-                place = RESTS
+                verdict = RESTS
             elif self.n_controls > 0:
-                self.all.score(read_by_controls)
+                self.every_round.score(read_by_controls)
                 scored = True
-                place = self._objection(t, due, pauses)
-            if place == OPEN:
-                arm = self._ask(t, rng, &explores)
-                explores = explores or not self.always
+                verdict = self._objection(t, due, pauses)
+            if verdict == OPEN:
+                if self.given_arm >= 0:
+                    arm, explores = self.given_arm, self.given_explores
+                else:
+                    arm = self._ask(t, rng, &explores)
+                    explores = explores or not self.always
                 if self.n_controls > 0 and 0 <= arm < self.K:
                     best = greedy_arm(s, self.linked, False, rng)
                     loss = max(s.room[best] - s.room[arm], 0.0) if best >= 0 else 0.0
-                    place = self._refusal(t, loss)
-            if place == OPEN:
+                    verdict = self._refusal(t, loss)
+            if verdict == OPEN:
                 if self.takes_notes:
                     memcpy(&self._notes[0], &self._tentative[0], self._notes.shape[0] * sizeof(double))
                 if explores:
@@ -297,18 +353,21 @@ cdef class GeneralRun(Outcome):
             else:
                 explores = False
                 if not scored:
-                    self.all.score(READS_SCORES)
+                    self.every_round.score(READS_SCORES)
                     scored = True
                 arm = greedy_arm(s, self.linked, self.random_ties, rng)
-                if place >= 0:
-                    self._skip(place, due)
+                if verdict >= 0:
+                    self._skip(verdict, due)
             if not 0 <= arm < self.K:
                 with gil:
                     raise InvalidChoice(
                         f"no arm has a finite score in round {t}: are the settings of the policy too large, or "
                         "is the penalty too small?"
                     )
-            reward = draw(self.law, means[row, arm], self._noises[arm], self.degrees, reward_rng)
+            if self.law == TABLE:
+                reward = table[t - first, arm]
+            else:
+                reward = draw(self.law, means[row, arm], self._noises[arm], self.degrees, reward_rng)
             if not isfinite(reward):
                 with gil:
                     raise InvalidReward(
@@ -317,7 +376,8 @@ cdef class GeneralRun(Outcome):
             self.note(t, arm, reward, self._gaps[arm])
             self.enter(t, arm, explores, self._gaps[arm], 1)
             self._learn(t, arm, explores, reward, scored)
-        self.close()
+        if last == self.horizon:
+            self.close()
         return 0
 
     # What decides
@@ -325,21 +385,21 @@ cdef class GeneralRun(Outcome):
     cdef int64_t _ask(self, int64_t t, bitgen_t *rng, bint *explored) noexcept nogil:
         """The arm of the base, which reads with pending decisions in V; its notes are tentative."""
         cdef Settings *base = &self.base.settings
-        cdef State *read = &self.reader.ridge.state
+        cdef State *read = &self.base_data.ridge.state
         if self.takes_notes:
             memcpy(&self._tentative[0], &self._notes[0], self._notes.shape[0] * sizeof(double))
         if self.read_pending is not None and self.read_pending.count > 0:
             read = self._narrowed()
         else:
-            self.reader.score(base.reads)
+            self.base_data.score(base.reads)
         return choose(
             base, read, self.linked, &self._tentative[0], self.done + 1 if self.own_clock else t, rng, explored
         )
 
     cdef State *_narrowed(self) noexcept nogil:
         """What the base reads with all that is pending in V."""
-        cdef State *s = &self.reader.ridge.state
-        cdef State *out = &self.ahead.state
+        cdef State *s = &self.base_data.ridge.state
+        cdef State *out = &self.narrowed.state
         cdef int64_t size = 2 * (s.d + 1) * s.d
         out.columns, out.pulls, out.rewards, out.told = s.columns, s.pulls, s.rewards, s.told
         self.read_pending.narrow(s, out)
@@ -362,7 +422,7 @@ cdef class GeneralRun(Outcome):
 
     cdef int64_t _objection(self, int64_t t, bint due, const int64_t[::1] pauses) noexcept nogil:
         """OPEN if round t may explore, RESTS if nothing was to happen, else the control that objects."""
-        cdef Control *control
+        cdef ControlState *control
         cdef int64_t i
         if not due and (self.owed == 0 or not (self.spacing == 1 or self._count_since(t - self.spacing + 1) == 0)):
             return RESTS
@@ -384,7 +444,7 @@ cdef class GeneralRun(Outcome):
 
     cdef int64_t _refusal(self, int64_t t, double loss) noexcept nogil:
         """The control that refuses an arm of that estimated loss; OPEN if none does."""
-        cdef Control *control
+        cdef ControlState *control
         cdef int64_t i
         for i in range(self.n_controls):
             control = &self.controls[i]
@@ -393,9 +453,9 @@ cdef class GeneralRun(Outcome):
                     return i
         return OPEN
 
-    cdef bint _is_certain(self, const Control *control) noexcept nogil:
+    cdef bint _is_certain(self, const ControlState *control) noexcept nogil:
         """Does the greedy arm's lower bound exceed every other arm's upper bound?"""
-        cdef State *s = &self.all.ridge.state
+        cdef State *s = &self.every_round.ridge.state
         cdef double beta = control.scale * confidence_radius(s, control.noise, control.bound, control.delta)
         cdef double lower, top = -INFINITY
         cdef int64_t best = greedy_arm(s, self.linked, False, NULL), k
@@ -410,13 +470,13 @@ cdef class GeneralRun(Outcome):
         return lower > top
 
     cdef void _bounds(self, double beta) noexcept nogil:
-        cdef State *s = &self.all.ridge.state
+        cdef State *s = &self.every_round.ridge.state
         upper(s.scores, s.squares, s.along, s.K, s.run.phi, s.run.psi, beta, s.room)
         if self.linked:
             to_probabilities(s.room, s.K)
 
     cdef bint _pauses_at(self, const int64_t[::1] pauses, int64_t low, int64_t end, int64_t t) noexcept nogil:
-        """Is t among the rising rounds from place `low` up to `end`?"""
+        """Is t among the rising rounds `pauses[low:end]`?"""
         cdef int64_t high = end, middle
         while low < high:
             middle = (low + high) // 2
@@ -426,12 +486,12 @@ cdef class GeneralRun(Outcome):
                 high = middle
         return low < end and pauses[low] == t
 
-    cdef void _skip(self, int64_t place, bint due) noexcept nogil:
+    cdef void _skip(self, int64_t control_index, bint due) noexcept nogil:
         """A control keeps a round from exploring: it may stop for good, and what was due may be owed.
 
         What is certain of arms that are drawn anew is certain in this round alone.
         """
-        cdef Control *control = &self.controls[place]
+        cdef ControlState *control = &self.controls[control_index]
         if (control.kind == CERTAINTY and not self.changing) or (control.kind == GUARDS and control.over == 0):
             control.stopped = True
         if due and control.makes_up:
@@ -469,11 +529,13 @@ cdef class GeneralRun(Outcome):
         cdef double *x = &self._x[0]
         cdef int64_t past
         self._read_features(arm, x)
+        if self.given_x.shape[0] > 0:
+            x = &self.given_x[0]
         if not self.late:
             return self._learn_one(arm, x, reward, explores)
-        self.all.remember_search()
-        if explores and self.apart is not None:
-            self.apart.remember_search()
+        self.every_round.remember_search()
+        if explores and self.exploring_rounds is not None:
+            self.exploring_rounds.remember_search()
         self._wait(t - 1, arm, x, reward, explores, scored)
         while self.arrived < self._order.shape[0] and self._due[self.arrived] <= t:
             past = self._order[self.arrived]
@@ -490,45 +552,45 @@ cdef class GeneralRun(Outcome):
         return 0
 
     cdef void _read_features(self, int64_t arm, double *x) noexcept nogil:
-        cdef const double *columns = self.all.ridge.state.columns
+        cdef const double *columns = self.every_round.ridge.state.columns
         cdef int64_t i
         for i in range(self.d):
             x[i] = columns[i * self.K + arm]
 
     cdef int _learn_one(self, int64_t arm, const double *x, double reward, bint explored) except -1 nogil:
-        self.all.learn(arm, x, reward)
-        if explored and self.apart is not None:
-            self.apart.learn(arm, x, reward)
+        self.every_round.learn(arm, x, reward, self.given_x.shape[0] > 0)
+        if explored and self.exploring_rounds is not None:
+            self.exploring_rounds.learn(arm, x, reward, self.given_x.shape[0] > 0)
         return 0
 
-    cdef void _wait(self, int64_t place, int64_t arm, const double *x, double reward, bint explores,
+    cdef void _wait(self, int64_t decision, int64_t arm, const double *x, double reward, bint explores,
                     bint scored) noexcept nogil:
         """A decision is pending; where scores are log-odds it will tell as much of theta as p (1 - p)."""
         cdef double p = 1.0
-        self._waiting_arms[place], self._waiting_rewards[place] = arm, reward
-        self._waiting_explored[place], self._waiting_weights[place] = explores, 1.0
+        self._waiting_arms[decision], self._waiting_rewards[decision] = arm, reward
+        self._waiting_explored[decision], self._waiting_weights[decision] = explores, 1.0
         if self.changing:
-            memcpy(&self._waiting_x[place, 0], x, self.d * sizeof(double))
+            memcpy(&self._waiting_x[decision, 0], x, self.d * sizeof(double))
         if self.linked:
             if not scored:
-                self.all.score(READS_SCORES)
-            p = self.all.ridge.state.scores[arm]
+                self.every_round.score(READS_SCORES)
+            p = self.every_round.ridge.state.scores[arm]
             to_probabilities(&p, 1)
-            self._waiting_weights[place] = p * (1.0 - p)
-        self._expect(place, x, 1)
+            self._waiting_weights[decision] = p * (1.0 - p)
+        self._expect(decision, x, 1)
 
-    cdef void _expect(self, int64_t place, const double *x, int64_t times) noexcept nogil:
+    cdef void _expect(self, int64_t decision, const double *x, int64_t times) noexcept nogil:
         """A decision is pending from now on (1), or no more (-1)."""
-        cdef int64_t arm = self._waiting_arms[place]
-        cdef double weight = self._waiting_weights[place]
+        cdef int64_t arm = self._waiting_arms[decision]
+        cdef double weight = self._waiting_weights[decision]
         if self.pending is None:
             return
         if self.pending.K > 0:
             self.pending.add_arm(arm, times)
         else:
             self.pending.add(x, weight, times)
-        if self.pending_apart is not None and self._waiting_explored[place]:
+        if self.pending_explored is not None and self._waiting_explored[decision]:
             if self.pending.K > 0:
-                self.pending_apart.add_arm(arm, times)
+                self.pending_explored.add_arm(arm, times)
             else:
-                self.pending_apart.add(x, weight, times)
+                self.pending_explored.add(x, weight, times)

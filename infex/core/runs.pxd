@@ -10,6 +10,7 @@ cpdef enum Law:
     BERNOULLI
     GAUSSIAN
     STUDENT
+    TABLE      # the reward of every arm in every round is given
 
 
 cdef inline double draw(Law law, double mean, double noise, double degrees, bitgen_t *rng) noexcept nogil:
@@ -25,6 +26,7 @@ cdef inline double draw(Law law, double mean, double noise, double degrees, bitg
 
 cdef class Outcome:
     cdef const int64_t[::1] checkpoints
+    cdef Law law
     cdef double[::1] _curve, _rewards, _losses
     cdef int64_t[::1] _counts, _arms
     cdef int64_t mark                # the first checkpoint that is not behind us
@@ -39,10 +41,12 @@ cdef class Outcome:
     cdef readonly object curve, counts, arms, rewards, losses
     cdef int64_t next_round
     cdef int _begin(self, Law law, int64_t arms, int64_t horizon, checkpoints, bint record) except -1
-    cdef int go_on_with(self, int64_t first, int64_t last) except -1
+    cdef int check_next(self, int64_t first, int64_t last) except -1
+    cdef const double[:, ::1] check_table(self, rewards, int64_t rounds)
     cdef void note(self, int64_t t, int64_t arm, double reward, double gap) noexcept nogil
     cdef void enter(self, int64_t t, int64_t arm, bint explores, double gap, int64_t rounds) noexcept nogil
     cdef void close(self) noexcept nogil
 
 
+cdef int check_rounds(str name, const int64_t[::1] rounds, int64_t first, int64_t last) except -1
 cdef void set_gaps(const double *means, int64_t K, double *gaps) noexcept nogil

@@ -18,10 +18,11 @@ cdef class Outcome:
     cdef int _begin(self, Law law, int64_t arms, int64_t horizon, checkpoints, bint record) except -1:
         if horizon < 1:
             raise ValueError(f"horizon must be at least 1, got {horizon}")
-        if not SIGN <= law <= STUDENT:
+        if not SIGN <= law <= TABLE:
             raise ValueError(f"there is no law of rewards {<int>law}")
         self.checkpoints = np.array(checkpoints, dtype=np.int64)
-        self.horizon, self.recorded = horizon, record
+        check_rounds("checkpoints", self.checkpoints, 1, horizon)
+        self.horizon, self.recorded, self.law = horizon, record, law
         rounds = horizon if record else 0
         self.curve, self.counts = np.zeros(self.checkpoints.shape[0]), np.zeros(arms, dtype=np.int64)
         self.arms, self.rewards, self.losses = np.zeros(rounds, np.int64), np.zeros(rounds), np.zeros(rounds)
@@ -30,14 +31,24 @@ cdef class Outcome:
         self.next_round = 1
         return 0
 
-    cdef int go_on_with(self, int64_t first, int64_t last) except -1:
+    cdef int check_next(self, int64_t first, int64_t last) except -1:
         """Refuses rounds that do not follow those played before."""
         if first != self.next_round or not first - 1 <= last <= self.horizon:
             raise ValueError(
                 f"rounds {first} to {last} do not go on from round {self.next_round} of {self.horizon}"
             )
-        self.next_round = last + 1
         return 0
+
+    cdef const double[:, ::1] check_table(self, rewards, int64_t rounds):
+        """The rewards of every arm in so many rounds, (rounds, K); nothing for a law that is drawn by the loop."""
+        if self.law != TABLE:
+            if rewards is not None:
+                raise ValueError("rewards are given only where the law is TABLE")
+            return np.zeros((0, 0))
+        table = np.ascontiguousarray(rewards, dtype=np.float64)
+        if table.shape != (rounds, self._counts.shape[0]):
+            raise ValueError(f"rewards must be {(rounds, self._counts.shape[0])}, got {table.shape}")
+        return table
 
     cdef void note(self, int64_t t, int64_t arm, double reward, double gap) noexcept nogil:
         """Keeps a round, if rounds are recorded."""
@@ -74,6 +85,16 @@ cdef class Outcome:
         if self.gap == 0.0:
             self.optimal += self.rounds
         self.rounds = 0
+
+
+cdef int check_rounds(str name, const int64_t[::1] rounds, int64_t first, int64_t last) except -1:
+    """Refuses rounds that do not rise from `first` to at most `last`."""
+    cdef int64_t i, least = first
+    for i in range(rounds.shape[0]):
+        if not least <= rounds[i] <= last:
+            raise ValueError(f"{name} must be rounds that rise, from {first} to {last}; got {rounds[i]} at index {i}")
+        least = rounds[i] + 1
+    return 0
 
 
 cdef void set_gaps(const double *means, int64_t K, double *gaps) noexcept nogil:

@@ -15,7 +15,7 @@ from infex.core.choosing cimport Base, bits_of, choose, greedy_arm, is_plain
 from infex.core.ridge cimport (
     Ridge, Run, State, add_to_run, close_run, greedy_interval, is_long, learn, log_det_ratio,
 )
-from infex.core.runs cimport STUDENT, Law, Outcome, draw
+from infex.core.runs cimport STUDENT, Law, Outcome, check_rounds, draw
 
 
 cdef class FixedArmsRun(Outcome):
@@ -30,7 +30,6 @@ cdef class FixedArmsRun(Outcome):
 
     cdef Ridge ridge, own
     cdef Base base
-    cdef Law law
     cdef double noise
     cdef bint always, random_ties
     cdef object _reward_rng, _rng
@@ -43,9 +42,9 @@ cdef class FixedArmsRun(Outcome):
         cdef int64_t K = ridge.state.K
         if own is not None and (own.state.K != K or own.state.d != ridge.state.d or own is ridge):
             raise ValueError("own must be another ridge over the same arms")
-        if not is_plain(&base.settings) or law == STUDENT:
-            raise ValueError("a base that takes notes or reads pulls, and Student's law, need the general loop")
-        self.ridge, self.own, self.base, self.law, self.noise = ridge, own, base, law, noise
+        if not is_plain(&base.settings) or law >= STUDENT:
+            raise ValueError("a base that takes notes or reads pulls, Student's law and given rewards need the general loop")
+        self.ridge, self.own, self.base, self.noise = ridge, own, base, noise
         self._begin(law, K, horizon, checkpoints, record)
         self.always, self.random_ties, self._reward_rng, self._rng, self.t = always, random_ties, reward_rng, rng, 1
         self._means = np.array(means, dtype=np.float64)
@@ -61,6 +60,7 @@ cdef class FixedArmsRun(Outcome):
         cdef bitgen_t *reward_rng = bits_of(self._reward_rng)
         cdef bitgen_t *rng = bits_of(self._rng)
         last = min(last, self.horizon)
+        check_rounds("exploring", exploring, self.t, last)
         with nogil:
             failed = self._play(last, exploring, reward_rng, rng)
         if failed:
@@ -85,7 +85,7 @@ cdef class FixedArmsRun(Outcome):
         cdef bint explores, own = self.own is not None
         if own:
             read = &self.own.state
-        clock = self.explored
+        clock = self.explored + (self.rounds if self.explores else 0)
         while t <= end:
             pause = min(self.checkpoints[self.mark], end) if self.mark < marks else end
             explores = self.always or (turn < turns and exploring[turn] == t)
@@ -124,7 +124,8 @@ cdef class FixedArmsRun(Outcome):
                     close_run(s)
                     kept = -1
             self.enter(t - 1, arm, explores, self._gaps[arm], t - first)
-        self.close()
+        if t > self.horizon:
+            self.close()
         self.t = t
         return 0
 

@@ -19,7 +19,6 @@ from infex.environments.named import (
     sphere,
 )
 from infex.environments.own import Environment, OwnInstance
-from infex.environments.reward_laws import RewardKernel, reward_kernel
 from infex.environments.truths import Stretch
 
 Instance = LinearInstance | ChangingInstance | ContextualInstance | OwnInstance
@@ -50,7 +49,6 @@ __all__ = [
     "Moves",
     "OwnInstance",
     "RandomWalk",
-    "RewardKernel",
     "Steps",
     "Stretch",
     "Turning",
@@ -63,7 +61,6 @@ __all__ = [
     "many_arms",
     "misspecified",
     "near_ties",
-    "reward_kernel",
     "settings_of",
     "sparse",
     "sphere",

@@ -12,16 +12,16 @@ import numpy.typing as npt
 
 from infex.arrays import Floats, columns_of, shown
 from infex.checks import set_fields
+from infex.core.runs import Law
 from infex.environments.lateness import Late, checked_late
 from infex.environments.moving import Moves
 from infex.environments.reward_laws import RewardLaw, Rewards, reward_law
 from infex.environments.truths import Link, MeanFunction, Stretch, Truth, Unrefined, gaps_below, linked
 from infex.errors import InvalidSetting
-from infex.kernels import TIE
 from infex.streams import stream
 
 BLOCK = 1 << 17  # numbers in the means, or the arms, that are drawn at a time
-STRETCH = 1 << 20  # rounds of a stretch
+STRETCH = 1 << 14  # rounds of a stretch
 
 
 @final
@@ -31,9 +31,10 @@ class LinearInstance(Unrefined):
 
     `rewards` is the law of a reward with mean m: "sign" is +1 with probability (1 + m)/2, else
     -1; "bernoulli" is 1 with probability m, else 0; "gaussian" is m + `noise` N(0, 1); "student" is
-    m + `noise` times a draw of Student's t with so many `degrees` of freedom; a function `(mean, rng) ->
-    float` is a law of your own, compiled if it is a `reward_kernel`. `noise` is a number, or one for each
-    arm. Each round has its draws, common to all policies that play the same instance with the same seed.
+    m + `noise` times a draw of Student's t with so many `degrees` of freedom; a function of `(rng, means)`
+    that gives an array of rewards like that of the means, (rounds, K), is a law of your own. `noise` is a
+    number, or one for each arm. Each round has its draws, common to all policies that play the same instance
+    with the same seed.
 
     With `link="logistic"` means are 1/(1 + exp(-x'theta)); with `mean`, a function of the arms, (K, d) to
     (K,), they are what it gives: theta is then what a linear model is told. `moves` (`steps`, `turning`,
@@ -69,7 +70,7 @@ class LinearInstance(Unrefined):
         law = reward_law(self.rewards, self.noise, self.degrees, len(arms))
         truth = Truth(theta, self.link, self.mean, self.moves)
         means = truth.means(shown(arms), theta)
-        gaps = gaps_below(means, TIE)
+        gaps = gaps_below(means)
         law.refuse(means)
         set_fields(
             self,
@@ -142,7 +143,8 @@ class LinearInstance(Unrefined):
     def stretches(self, seed: int, horizon: int) -> Iterator[Stretch]:
         """All rounds, some at a time, with the means that hold in them."""
         path = self.truth.path(seed, self.key)
-        size = min(horizon, STRETCH if self.moves is None else max(1, BLOCK // self.count))
+        steady = self.moves is None and self.law.kind != Law.TABLE
+        size = min(horizon, STRETCH if steady else max(1, BLOCK // self.count))
         for first in range(1, horizon + 1, size):
             last = min(first + size - 1, horizon)
             if self.moves is None:

@@ -27,7 +27,7 @@ class Environment(Protocol):
     """A problem of one's own: `means(t, arms)`, and fixed `arms`, (K, d), or `offer(t, rng)` that draws them.
 
     `means` gives the mean reward of each arm in round t, (K,). `offer` gives the arms of round t, as many
-    in every round. It may also have `reward(mean, rng)`, its own law of rewards, or `rewards`, `noise` and
+    in every round. It may also have `reward(rng, means)`, its own law of rewards, or `rewards`, `noise` and
     `degrees` as those of `LinearInstance`; `late`, how late rewards are; and `key`, a whole number that
     names its draws beside the seed. Arms and means must follow from t and `rng` alone, so that they are the
     same for every policy that plays. Each run asks a copy of the object as it was given.
@@ -37,8 +37,8 @@ class Environment(Protocol):
     ...     arms = np.linspace(0.1, 1.0, 10)[:, None]
     ...     def means(self, t, arms):
     ...         return 1.0 - np.abs(arms[:, 0] - 0.6)
-    ...     def reward(self, mean, rng):
-    ...         return mean + rng.uniform(-0.5, 0.5)
+    ...     def reward(self, rng, means):
+    ...         return means + rng.uniform(-0.5, 0.5, means.shape)
     >>> peak: Environment = Peak()
     >>> infex.play(peak, infex.Greedy(), horizon=100).horizon
     100

@@ -18,6 +18,7 @@ Link = Literal["linear", "logistic"]
 MeanFunction = Callable[[Floats], Any]
 
 LINKS = ("linear", "logistic")
+TIE = 1e-12  # of 1 + the best mean: what is nearer is as good
 
 
 class Stretch(NamedTuple):
@@ -129,8 +130,8 @@ def means_from(given: Any, count: int) -> Floats:
     return found
 
 
-def gaps_below(means: Floats, tie: float) -> Floats:
+def gaps_below(means: Floats) -> Floats:
     """By how much each mean falls short of the best; nothing within rounding."""
     gaps = means.max() - means
-    gaps[gaps <= tie * (1.0 + abs(means.max()))] = 0.0
+    gaps[gaps <= TIE * (1.0 + abs(means.max()))] = 0.0
     return np.asarray(gaps)

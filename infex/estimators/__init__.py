@@ -2,7 +2,6 @@
 
 from infex.estimators.discounted import Discounted
 from infex.estimators.fit import Fit
-from infex.estimators.fit_kernel import fit_kernel
 from infex.estimators.lasso import Lasso
 from infex.estimators.logistic import Logistic
 from infex.estimators.ridge import Ridge
@@ -19,5 +18,4 @@ __all__ = [
     "Solution",
     "Weighted",
     "Windowed",
-    "fit_kernel",
 ]

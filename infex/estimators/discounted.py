@@ -15,8 +15,6 @@ from infex.errors import NotKept
 from infex.estimators.fit import Fit
 from infex.estimators.solution import Solution
 from infex.estimators.sums import Sums
-from infex.kernels.calling import address_of, fitter_arguments
-from infex.kernels.fitters import fit_discounted
 from infex.linear.estimating import Arrays, FitForm
 from infex.linear.moments import Moments
 from infex.linear.offers import Offer
@@ -52,9 +50,7 @@ class Discounted:
 
     def compiled(self) -> FitForm:
         """The same in compiled loops."""
-        fitter = address_of(fit_discounted, fitter_arguments(built_in=True))
-        settings = np.array([self.rate, self.rate**2])
-        return FitForm(fitter, settings, lambda dim, arms, horizon: 4 * (dim + 1) * dim, make=self._make)
+        return FitForm(self._make)
 
     def _make(self, dim: int, penalty: float, rows: int, horizon: int) -> core.Fit:
         return core.DiscountedFit(dim, penalty, self.rate)

@@ -12,8 +12,6 @@ from infex.checks import real
 from infex.core import estimators as core
 from infex.estimators.solution import Solution
 from infex.estimators.summed import SummedFit
-from infex.kernels.calling import address_of, fitter_arguments
-from infex.kernels.fitters import fit_lasso
 from infex.linear.estimating import FitForm
 from infex.linear.moments import Moments
 from infex.linear.offers import Offer
@@ -46,8 +44,7 @@ class Lasso:
 
     def compiled(self) -> FitForm:
         """The same in compiled loops."""
-        fitter = address_of(fit_lasso, fitter_arguments(built_in=True))
-        return FitForm(fitter, np.array([self.strength]), _room, search_at=1, make=self._make)
+        return FitForm(self._make)
 
     def _make(self, dim: int, penalty: float, rows: int, horizon: int) -> core.Fit:
         return core.LassoFit(dim, penalty, self.strength)
@@ -81,8 +78,3 @@ class LassoFit(SummedFit):
 
     def solve(self, start: Floats) -> Solution:
         return self._sums.solve().at(Moments.of(self._sums.truth, self.told).lasso(self._strength, start))
-
-
-def _room(dim: int, arms: int, horizon: int) -> int:
-    """How many numbers a compiled loop keeps: how many rewards, an estimate and the sums."""
-    return 1 + dim + 2 * (dim + 1) * dim

@@ -19,8 +19,6 @@ from infex.core.estimators import (
 from infex.errors import DamagedFile, InvalidReward
 from infex.estimators.fit import Fit
 from infex.estimators.solution import Solution
-from infex.kernels.calling import address_of, fitter_arguments
-from infex.kernels.logistic_fits import LOGISTIC_HEAD, fit_logistic
 from infex.linear.estimating import Arrays, FitForm
 from infex.linear.grounds import Grounds
 from infex.linear.regression import checked_penalty
@@ -60,8 +58,7 @@ class Logistic:
 
     def compiled(self) -> FitForm:
         """The same in compiled loops."""
-        fitter = address_of(fit_logistic, fitter_arguments())
-        return FitForm(fitter, np.zeros(0), _room, linked=True, penalty=self.penalty, make=self._make)
+        return FitForm(self._make, linked=True, penalty=self.penalty)
 
     def _make(self, dim: int, penalty: float, rows: int, horizon: int) -> core.Fit:
         return core.LogisticFit(dim, penalty, rows)
@@ -196,8 +193,3 @@ class LogisticFit(Fit):
 def _places_of(rows: Floats) -> dict[bytes, int]:
     """Where each row stands; -0 is 0."""
     return {(row + 0.0).tobytes(): place for place, row in enumerate(rows)}
-
-
-def _room(dim: int, arms: int, horizon: int) -> int:
-    """How many numbers a compiled loop keeps: a few of the whole, and of every arm losses and wins."""
-    return LOGISTIC_HEAD + arms * (dim + 2)

@@ -14,8 +14,6 @@ from infex.core import estimators as core
 from infex.errors import InvalidSetting
 from infex.estimators.solution import Solution
 from infex.estimators.summed import SummedFit
-from infex.kernels.calling import address_of, fitter_arguments
-from infex.kernels.fitters import fit_weighted
 from infex.linear.estimating import FitForm
 from infex.linear.offers import On
 
@@ -50,14 +48,7 @@ class Weighted:
 
     def compiled(self) -> FitForm:
         """The same in compiled loops, with the weight of every arm."""
-        fitter = address_of(fit_weighted, fitter_arguments(built_in=True))
-        return FitForm(
-            fitter,
-            np.zeros(0),
-            lambda dim, arms, horizon: 2 * (dim + 1) * dim,
-            weigh=self._weigh,
-            make=self._make,
-        )
+        return FitForm(self._make, weigh=self._weigh)
 
     def _make(self, dim: int, penalty: float, rows: int, horizon: int) -> core.Fit:
         return core.WeightedFit(dim, penalty)

@@ -15,8 +15,6 @@ from infex.errors import InvalidSetting, NotKept
 from infex.estimators.fit import Fit
 from infex.estimators.solution import Solution
 from infex.estimators.sums import Sums
-from infex.kernels.calling import address_of, fitter_arguments
-from infex.kernels.fitters import WINDOW, fit_windowed
 from infex.linear.estimating import Arrays, FitForm
 from infex.linear.offers import Offer
 from infex.linear.revising import Revision, revise_sums
@@ -50,14 +48,10 @@ class Windowed:
 
     def compiled(self) -> FitForm:
         """The same in compiled loops."""
-        fitter = address_of(fit_windowed, fitter_arguments(built_in=True))
-        return FitForm(fitter, np.array([float(self.size)]), self._room, make=self._make)
+        return FitForm(self._make)
 
     def _make(self, dim: int, penalty: float, rows: int, horizon: int) -> core.Fit:
         return core.WindowedFit(dim, penalty, self.size, horizon)
-
-    def _room(self, dim: int, arms: int, horizon: int) -> int:
-        return WINDOW + 2 * (dim + 1) * dim + min(self.size, horizon) * (dim + 2)
 
     def start(self, columns: Floats, penalty: float) -> WindowedFit:
         """Statistics over these arms, with nothing learnt."""

@@ -14,12 +14,10 @@ from infex.environments import Instance, LinearInstance
 from infex.errors import InfexWarning
 from infex.experiments.chunks import Chunk
 from infex.experiments.tasks import Task, TaskOutcome, failed, outcome_of
-from infex.experiments.warming import warm
 from infex.linear.estimating import Estimator
 from infex.policies.traits import hook, traits_of
-from infex.simulation.many import play_many
-from infex.simulation.playing import play
 from infex.simulation.run import Run
+from infex.simulation.simulator import play, play_many
 
 MOST_NUMBERS_REMEMBERED = 3 << 19  # in problems: 12 MB, more than a chunk has in its arms
 NUMBERS_BESIDE = 640  # that the objects of a problem take beside its arms, in bytes 5 kB
@@ -111,7 +109,6 @@ def _asks_for_more(task: Task) -> bool:
 def _batch(tasks: Sequence[Task], instances: list[LinearInstance]) -> list[TaskOutcome]:
     """All in one call; warnings stand with the last, since they are told once for a policy and problem."""
     player = tasks[0].player
-    warm(instances[0], player.policy, player.content)
     seeds = [task.seed for task in tasks]
     with _noted() as warned:
         runs = play_many(
@@ -126,7 +123,6 @@ def _alone(task: Task, instance: Instance | str) -> TaskOutcome:
     if isinstance(instance, str):
         return failed(task.key, instance)
     player = task.player
-    warm(instance, player.policy, player.content)
     try:
         with _noted() as warned:
             run = play(

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from infex.estimators.fit_kernel import KernelEstimator
 from infex.experiments.entrants import LabelledPolicy
 from infex.experiments.grouping import grouped
 from infex.experiments.tasks import Task
-from infex.policies import KernelPolicy
 from infex.policies.form import form_of
-from infex.policies.kernel import KernelLearner
-from infex.policies.traits import traits_of
-from infex.simulation.course import course_of
-from infex.simulation.playing import plain_ridge
+from infex.simulation.compiled import plan_of
+from infex.simulation.simulator import plain_ridge
 
 ROUNDS_OF_A_CHUNK = 100_000  # a tenth of a second, or a second where arms are many
 RUNS_OF_A_CHUNK = 500
@@ -51,15 +47,14 @@ def chunked(tasks: Iterable[Task], rounds: int = ROUNDS_OF_A_CHUNK) -> list[Chun
 
 
 def is_compiled(player: LabelledPolicy) -> bool:
-    """Do compiled loops play it over fixed arms? A user's kernel is believed: workers will compile it."""
+    """Do compiled loops play all of it over fixed arms?"""
     given = None if player.estimator is None else player.estimator.thing
     _, estimator = plain_ridge(player.penalty, given)
-    kernels = [isinstance(link, KernelPolicy | KernelLearner) for link in traits_of(player.policy).chain]
-    if any(kernels) or isinstance(estimator, KernelEstimator):
-        return True
     try:
-        alone = estimator is None and form_of(player.policy) is not None
-        return alone or course_of(player.policy, estimator) is not None
+        if estimator is None and form_of(player.policy) is not None:
+            return True
+        plan = plan_of(player.policy, estimator)
+        return plan is not None and not plan.in_python
     except Exception:  # a user's code may raise anything; playing it will record what
         return False
 

@@ -15,11 +15,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from infex.checks import DATA_KINDS
-from infex.environments import ChangingInstance, ContextualInstance, Instance, OwnInstance, RewardKernel
+from infex.environments import ChangingInstance, ContextualInstance, Instance, OwnInstance
 from infex.errors import InvalidExpression
-from infex.estimators.fit_kernel import FitKernel
 from infex.experiments.code_names import imported_modules, used_names
-from infex.policies.kernel import Kernel
 from infex.records import catalog
 
 PACKAGE_FOLDERS = ("site-packages", "dist-packages")
@@ -115,10 +113,6 @@ def _parts(thing: object) -> Iterator[tuple[bool, object]]:
     elif isinstance(thing, dict):
         yield False, type(thing).__name__
         yield from ((True, each) for pair in thing.items() for each in pair)
-    elif isinstance(thing, Kernel | FitKernel):
-        yield from ((True, each) for each in thing.parts)
-    elif isinstance(thing, RewardKernel):
-        yield True, thing.function
     elif isinstance(thing, types.MethodType):
         yield from ((True, each) for each in (thing.__func__, thing.__self__))
     elif isinstance(thing, property):

@@ -19,7 +19,7 @@ from infex.experiments.chunk_playing import play_chunk
 from infex.experiments.chunks import Chunk
 from infex.experiments.same_code import OtherCode, play_if_same
 from infex.experiments.tasks import TaskOutcome, failed
-from infex.simulation.many import cores
+from infex.simulation.simulator import cores
 
 ANY_PORT = "127.0.0.1:0"  # of Dask's page: 8787 may be another cluster's
 ENGINES = ("local", "dask", "ray", "spark")

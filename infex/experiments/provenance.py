@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-PACKAGES = ("infex", "numpy", "numba", "scipy", "joblib", "pyarrow")
+PACKAGES = ("infex", "numpy", "scipy", "joblib", "pyarrow")
 GIT_SECONDS = 10  # a repository on a slow disk is left out rather than waited for
 
 

@@ -28,7 +28,7 @@ from infex.experiments.results import Results
 from infex.experiments.setting_columns import settings_of
 from infex.experiments.sweep_log import Progress, SweepLog
 from infex.experiments.tasks import Task
-from infex.simulation.playing import checked_horizon
+from infex.simulation.simulator import checked_horizon
 
 Made = TypeVar("Made")
 NAMED_BY_DICTS = ("policies", "environments")

@@ -18,7 +18,6 @@ from infex.errors import InfexError, InvalidSetting, NoRecord
 from infex.experiments.folder import SWEEP_FILE, held
 from infex.experiments.loading import load
 from infex.experiments.sweep import Sweep
-from infex.policies.kernel import Kernel
 from infex.records import made, record
 
 SWEEP_RECORD_FORMAT = 1
@@ -94,7 +93,7 @@ def _named(value: Any) -> dict[str, Any]:
     if isinstance(value, functools.partial):
         parts = {"of": value.func, "arguments": value.args, "settings": value.keywords}
         return {"kind": "partial"} | {name: _kept(part) for name, part in parts.items()}
-    if isinstance(value, types.FunctionType | type | Kernel):
+    if isinstance(value, types.FunctionType | type):
         reference = f"{value.__module__}:{value.__qualname__}"
         if _is(reference, value):
             return {"kind": "reference", "reference": reference}

@@ -14,7 +14,7 @@ from infex.experiments.results import Results
 from infex.files import replace
 from infex.reports import page, rendered, write_figures
 from infex.reports.strips import Look
-from infex.simulation.many import cores
+from infex.simulation.simulator import cores
 
 DEFAULT_TITLE = "Infrequent exploration in linear bandits"
 

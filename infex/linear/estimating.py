@@ -151,21 +151,15 @@ def in_unit(estimator: Estimator | None, unit: float) -> Estimator | None:
 class FitForm(NamedTuple):
     """An estimator in the terms of compiled loops.
 
-    `fitter` is the address of a kernel (see `kernels.calling`), `settings` are what it reads, and `room`
-    says how many numbers it keeps, by dimension, arms and horizon. With `linked` scores are log-odds.
-    `weigh` gives the weight of rewards of each arm, from the arms, (d, K). `penalty` goes before the run's.
-    `search_at` is the place in its memory of the estimate from which its next search starts, if it searches.
-    `make` gives the core's estimator, by dimension, penalty, number of different rows, and horizon.
+    `make` gives the core's estimator, by dimension, penalty, number of different rows, and horizon. With
+    `linked` scores are log-odds. `weigh` gives the weight of rewards of each arm, from the arms, (d, K).
+    `penalty` goes before the run's.
     """
 
-    fitter: Any
-    settings: Floats
-    room: Callable[[int, int, int], int]
+    make: Callable[[int, float, int, int], core.Fit]
     linked: bool = False
     weigh: Callable[[Floats], Floats] | None = None
     penalty: float | None = None
-    search_at: int | None = None
-    make: Callable[[int, float, int, int], core.Fit] | None = None
 
 
 @runtime_checkable

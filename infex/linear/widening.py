@@ -58,7 +58,7 @@ class Widening(NamedTuple):
         return wide
 
     def sums(self, truth: Floats) -> Floats:
-        """Sums of x x' and y x as `kernels` lays them out, (..., 2, d + 1, d), pairs of floats."""
+        """Sums of x x' and y x as `infex.core.ridge` lays them out, (..., 2, d + 1, d), pairs of floats."""
         before = truth.shape[-1]
         spots, wide = self.spots(before), self.size(before)
         gram, moment = truth[..., :-1, :], truth[..., -1, :]

@@ -21,7 +21,7 @@ from infex.planning.beliefs import Belief
 from infex.planning.candidates import Limits
 from infex.planning.lanes import Lane, is_clearly_above, is_worse
 from infex.planning.pools import Pool
-from infex.simulation.many import cores
+from infex.simulation.simulator import cores
 
 FIRST_HEAT, LAST_HEAT = 4, 1024  # problems of a heat; each heat has up to twice those of the one before
 LEAST_GROWTH = 1.25  # a heat that adds fewer problems than this factor is not worth its time

@@ -14,9 +14,6 @@ from infex.policies.greedy_first import GreedyFirst as GreedyFirst
 from infex.policies.guarded import guarded as guarded
 from infex.policies.hybrid_ts import HybridTS as HybridTS
 from infex.policies.infex import Infex as Infex
-from infex.policies.kernel import Kernel as Kernel
-from infex.policies.kernel import KernelPolicy as KernelPolicy
-from infex.policies.kernel import kernel as kernel
 from infex.policies.lasso_bandit import LassoBandit as LassoBandit
 from infex.policies.limited import budget as budget
 from infex.policies.lints import LinTS as LinTS

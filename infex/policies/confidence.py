@@ -4,9 +4,10 @@ import warnings
 from dataclasses import dataclass
 
 from infex.checks import one_of, real, told
+from infex.core.choosing import Kind, Reads
 from infex.errors import LargeReward
-from infex.kernels import bases
 from infex.linear import Evidence, Radius
+from infex.policies.form import BaseForm
 from infex.policies.settling import UNSAID_DELTA
 from infex.policies.ties import TIES, Ties
 from infex.policies.traits import Policy
@@ -52,10 +53,10 @@ class Confidence:
         """The chance of failure that is played: `delta`, or 0.01 where none is said and no horizon known."""
         return UNSAID_DELTA if self.delta is None else self.delta
 
-    def base_of(self, kind: int, reads: int) -> bases.Base:
+    def base_of(self, kind: Kind, reads: Reads) -> BaseForm:
         """The same settings in a compiled loop."""
         numbers = self.noise, self.bound, self.failure, self.scale
-        return bases.Base(kind, reads, *numbers, random_ties=self.ties == "random")
+        return BaseForm(kind, reads, *numbers, random_ties=self.ties == "random")
 
     def radius(self, evidence: Evidence) -> Radius:
         """beta, of intervals: one, or one for each arm where each has a regression of its own."""

@@ -7,11 +7,11 @@ from typing import final
 import numpy as np
 
 from infex.checks import one_of, real
+from infex.core.choosing import Kind, Reads
 from infex.errors import InvalidSetting
-from infex.kernels import bases
 from infex.linear import Evidence
 from infex.policies.choice import Choice
-from infex.policies.form import Form
+from infex.policies.form import BaseForm, Form
 from infex.policies.greedy import GREEDIES
 from infex.policies.ties import TIES, Ties
 
@@ -58,7 +58,7 @@ class EpsilonGreedy:
             return None
         rate = -1.0 if self.rate is None else self.rate
         tied = self.ties == "random"
-        return Form(bases.Base(bases.EPSILON, bases.READS_SCORES, rate=rate, random_ties=tied))
+        return Form(BaseForm(Kind.EPSILON_GREEDY, Reads.READS_SCORES, rate=rate, random_ties=tied))
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """A uniform arm with probability eps, else the greedy one."""

@@ -7,12 +7,11 @@ from typing import Literal, final
 import numpy as np
 
 from infex.checks import one_of, whole
+from infex.core.choosing import Kind, Reads, Wrap
 from infex.errors import InvalidSetting
-from infex.kernels import bases
-from infex.kernels.choosing import COMMITS
 from infex.linear import Evidence
 from infex.policies.choice import Choice, explored
-from infex.policies.form import Form, Wrap
+from infex.policies.form import BaseForm, Form, WrapForm
 from infex.policies.greedy import GREEDIES
 from infex.policies.ties import TIES, Ties
 from infex.policies.traits import Played
@@ -79,9 +78,9 @@ class ExploreThenCommit:
         """Exploring at first and greedy for good, if the length is known."""
         if self.rounds is None:
             return None
-        base = bases.Base(bases.UNIFORM if self.order == "uniform" else bases.ROBIN, bases.READS_NOTHING)
+        base = BaseForm(Kind.UNIFORM if self.order == "uniform" else Kind.ROUND_ROBIN, Reads.READS_NOTHING)
         if self.then == "commit":
-            wrap = Wrap(COMMITS, second=self.rounds, random_ties=self.ties == "random")
+            wrap = WrapForm(Wrap.COMMITS, second=self.rounds, random_ties=self.ties == "random")
             return Form(base, is_base=False, wrap=wrap, apart=True)
         first = Budget(always(), self.rounds)
         return Form(base, schedule=first, random_ties=self.ties == "random", is_base=False)

@@ -6,10 +6,10 @@ from typing import final
 import numpy as np
 
 from infex.checks import one_of, real
-from infex.kernels import bases
+from infex.core.choosing import Kind, Reads
 from infex.linear import Evidence
 from infex.policies.choice import Choice, explored
-from infex.policies.form import Form
+from infex.policies.form import BaseForm, Form
 from infex.policies.ties import TIES, Ties, picked, share
 
 
@@ -44,7 +44,7 @@ class FixedBonusUCB:
     def compiled(self) -> Form:
         """LinUCB with a constant radius."""
         tied = self.ties == "random"
-        return Form(bases.Base(bases.LINUCB, bases.READS_WIDTHS, bonus=self.bonus, random_ties=tied))
+        return Form(BaseForm(Kind.LINUCB, Reads.READS_WIDTHS, bonus=self.bonus, random_ties=tied))
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The arm of the largest upper bound."""

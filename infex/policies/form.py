@@ -1,34 +1,49 @@
-"""How compiled loops play a policy."""
+"""How the compiled loops of `infex.core` play a policy."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-
-from infex.arrays import Floats
-from infex.kernels.bases import KERNEL, PLAIN_UCB, Base
-from infex.kernels.choosing import UNWRAPPED
+from infex.core.choosing import Base, Kind, Reads, Wrap
+from infex.core.general import Control, ControlKind
 from infex.policies.traits import Policy, hook
 from infex.schedules.protocol import Schedule
 
-NO_SETTINGS = np.zeros(0)
+READ_PULLS = (Kind.UCB1, Kind.GAUSSIAN_TS, Kind.PLAIN_HYBRID_TS)
+"""Bases that look at pulls and rewards of fixed arms."""
 
 
-class Wrap(NamedTuple):
-    """What stands around a base, by a kind of `kernels.choosing`, with its numbers."""
+class BaseForm(NamedTuple):
+    """What decides in exploring rounds: see `infex.core.choosing.Base`.
 
-    kind: int = UNWRAPPED
+    `rate` is that of epsilon-greedy (below 0 it is t^(-1/3)), of sampling, or the growth between switches;
+    `bonus` is a radius beside that of the theory.
+    """
+
+    kind: Kind
+    reads: Reads
+    noise: float = 0.0
+    bound: float = 0.0
+    delta: float = 1.0
+    scale: float = 0.0
+    rate: float = 0.0
+    bonus: float = 0.0
+    random_ties: bool = False
+
+
+class WrapForm(NamedTuple):
+    """What stands around a base, with its numbers."""
+
+    kind: Wrap = Wrap.NOTHING
     first: float = 0.0
     second: float = 0.0
     random_ties: bool = False
 
 
 class ControlForm(NamedTuple):
-    """A control, by a kind of `kernels.gating`: its limit, over how many rounds, its radius, its pauses."""
+    """A control: its limit, over how many rounds, its confidence radius, and when it pauses."""
 
-    kind: int
+    kind: ControlKind
     makes_up: bool = False
     limit: float = 0.0
     over: int = 0
@@ -38,55 +53,75 @@ class ControlForm(NamedTuple):
     scale: float = 0.0
     pauses: Schedule | None = None
 
+    @property
+    def control(self) -> Control:
+        """The same as the core has it."""
+        return Control(*self[:-1])
+
 
 class ControlsForm(NamedTuple):
     """Controls around a schedule, how far apart missed rounds are made up for, and how far all look back."""
 
-    rows: tuple[ControlForm, ...]
-    spacing: int
-    span: int
+    rows: tuple[ControlForm, ...] = ()
+    spacing: int = 1
+    span: int = 0
 
 
 class Form(NamedTuple):
-    """A policy in the terms of the compiled loop; without a schedule the base decides always.
+    """A policy in the terms of the compiled loops; without a schedule the base decides always.
 
-    `settings` are those of a kernel. `is_base`: may it stand as a base of `Infex`? `apart`: does the base
-    see exploring rounds alone, though it counts all? A `learner` is the address of a kernel that takes in
-    rewards, and `room` says how many numbers it remembers, by dimension and arms. `reads_pulls`: does a
-    kernel?
+    `own`: does the base see exploring rounds alone, and count them alone? `apart`: does it see these alone,
+    though it counts all? `is_base`: may it stand as a base of `Infex`?
     """
 
-    base: Base
-    settings: Floats = NO_SETTINGS
+    base: BaseForm
     schedule: Schedule | None = None
     own: bool = False
     random_ties: bool = False
     is_base: bool = True
-    wrap: Wrap = Wrap()
+    wrap: WrapForm = WrapForm()
     controls: ControlsForm | None = None
     apart: bool = False
-    learner: Any = 0
-    room: Callable[[int, int], int] | None = None
-    reads_pulls: bool = False
 
     @property
     def is_plain(self) -> bool:
         """Can a loop play it that keeps neither notes nor pulls, and looks at no control?"""
-        own = self.base.kind < PLAIN_UCB and self.wrap.kind == UNWRAPPED
-        return own and self.controls is None and self.room is None and not self.apart
+        notes = self.base.kind in (*READ_PULLS, Kind.RARELY_SWITCHING) or self.wrap.kind != Wrap.NOTHING
+        return not notes and self.controls is None and not self.apart
 
     @property
-    def is_hot(self) -> bool:
-        """Can the core's loop over fixed arms play it? It calls no user's kernel."""
-        return self.is_plain and self.base.kind != KERNEL
+    def reads(self) -> Reads:
+        """What the base reads of the arms, with what is wrapped around it."""
+        greedy = self.wrap.kind in (Wrap.GREEDY_FIRST, Wrap.COMMITS)
+        return max(self.base.reads, Reads.READS_SCORES) if greedy else self.base.reads
+
+    @property
+    def core_base(self) -> Base:
+        """The base as the core has it."""
+        base, wrap = self.base, self.wrap
+        return Base(
+            base.kind,
+            self.reads,
+            noise=base.noise,
+            bound=base.bound,
+            delta=base.delta,
+            scale=base.scale,
+            bonus=base.bonus,
+            rate=base.rate,
+            random_ties=base.random_ties,
+            wrap=wrap.kind,
+            first=wrap.first,
+            second=wrap.second,
+            wrap_random_ties=wrap.random_ties,
+        )
 
 
-def wrapped(base: Policy, wrap: Wrap) -> Form | None:
-    """The form of a policy with something around it, if the loops know both: a kernel decides alone."""
+def wrapped(base: Policy, wrap: WrapForm) -> Form | None:
+    """The form of a policy with something around it, if the loops know both."""
     form = form_of(base)
-    if not isinstance(form, Form) or not form.is_base or form.wrap.kind != UNWRAPPED:
+    if not isinstance(form, Form) or not form.is_base or form.wrap.kind != Wrap.NOTHING:
         return None
-    return None if form.base.kind == KERNEL else form._replace(wrap=wrap, schedule=None, random_ties=False)
+    return form._replace(wrap=wrap, schedule=None, random_ties=False)
 
 
 class ForcedForm(NamedTuple):

@@ -12,8 +12,8 @@ import math
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, NamedTuple, final
 
+from infex.core.general import ControlKind
 from infex.errors import InvalidChoice, OutOfReach
-from infex.kernels import gating
 from infex.linear import Evidence
 from infex.policies.choice import Reason, Turn
 from infex.policies.form import ControlForm, ControlsForm
@@ -139,7 +139,7 @@ class Limit(Control):
         return evidence.spent.done >= self.budget.limit
 
     def compiled(self) -> ControlForm:
-        return ControlForm(gating.LIMITS, limit=self.budget.limit)
+        return ControlForm(ControlKind.LIMITS, limit=self.budget.limit)
 
 
 class Opening(NamedTuple):

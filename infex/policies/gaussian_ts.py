@@ -7,11 +7,10 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import one_of, real
-from infex.kernels import bases
-from infex.kernels import plain_arms as kernels
+from infex.core.choosing import Kind, Reads
 from infex.linear import Evidence
 from infex.policies.choice import Choice
-from infex.policies.form import Form
+from infex.policies.form import BaseForm, Form
 from infex.policies.ties import TIES, Ties, picked
 
 
@@ -40,7 +39,7 @@ class GaussianTS:
     def compiled(self) -> Form:
         """A sample in every round."""
         tied = self.ties == "random"
-        return Form(bases.Base(bases.GAUSSIAN_TS, bases.READS_NOTHING, noise=self.noise, random_ties=tied))
+        return Form(BaseForm(Kind.GAUSSIAN_TS, Reads.READS_NOTHING, noise=self.noise, random_ties=tied))
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The best arm of one sample."""
@@ -49,6 +48,6 @@ class GaussianTS:
 
 def sampled_means(evidence: Evidence, noise: float, rng: np.random.Generator) -> Floats:
     """One draw of every arm's mean."""
-    found: Floats = rng.standard_normal(len(evidence))
-    kernels.sampled_means(evidence.pulls.astype(np.float64), evidence.sums, noise, found)
+    weights = evidence.pulls + 1.0
+    found: Floats = evidence.sums / weights + noise / np.sqrt(weights) * rng.standard_normal(len(evidence))
     return found

@@ -6,10 +6,10 @@ from typing import final
 import numpy as np
 
 from infex.checks import one_of
-from infex.kernels import bases
+from infex.core.choosing import Kind, Reads
 from infex.linear import Evidence
 from infex.policies.choice import Choice
-from infex.policies.form import Form
+from infex.policies.form import BaseForm, Form
 from infex.policies.ties import TIES, Ties, picked, share
 from infex.schedules import never
 
@@ -33,7 +33,7 @@ class Greedy:
     def compiled(self) -> Form:
         """Greedy in every round."""
         tied = self.ties == "random"
-        base = bases.Base(bases.GREEDY, bases.READS_SCORES, random_ties=tied)
+        base = BaseForm(Kind.GREEDY, Reads.READS_SCORES, random_ties=tied)
         return Form(base, schedule=never(), random_ties=tied)
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from infex.checks import real, told_settings, whole
-from infex.kernels.choosing import GREEDY_FIRST, SINGULAR
+from infex.core.choosing import Wrap
 from infex.linear import Evidence
 from infex.policies.choice import Choice
-from infex.policies.form import Form, Wrap, wrapped
+from infex.policies.form import Form, WrapForm, wrapped
 from infex.policies.greedy import GREEDIES
 from infex.policies.linucb import LinUCB
 from infex.policies.masks import choose_allowed, law_allowed
@@ -26,6 +26,9 @@ class FirstNote(NamedTuple):
     switched: bool
     level: float
     base: Any = None
+
+
+SINGULAR = 1e-12  # of the trace: an eigenvalue below it is rounding
 
 
 @final
@@ -59,7 +62,9 @@ class GreedyFirst:
     def compiled(self) -> Form | None:
         """Greedy until it switches, if compiled loops can play the base."""
         level = -1.0 if self.level is None else self.level
-        return wrapped(self.base, Wrap(GREEDY_FIRST, level, -1.0 if self.wait is None else self.wait))
+        return wrapped(
+            self.base, WrapForm(Wrap.GREEDY_FIRST, level, -1.0 if self.wait is None else self.wait)
+        )
 
     def accepts(self, note: object, dim: int) -> bool:
         """One of its own."""

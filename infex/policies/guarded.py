@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, final
 
 from infex.checks import real, told, whole
-from infex.kernels import gating
+from infex.core.general import ControlKind
 from infex.linear import Evidence
 from infex.policies.choice import Reason
 from infex.policies.form import ControlForm
@@ -53,7 +53,7 @@ class Guarded(Control):
         return GuardedState(stopped=self.window is None)
 
     def compiled(self) -> ControlForm:
-        return ControlForm(gating.GUARDS, limit=self.cost_limit, over=self.window or 0)
+        return ControlForm(ControlKind.GUARDS, limit=self.cost_limit, over=self.window or 0)
 
     def __repr__(self) -> str:
         window = "" if self.window is None else f", window={self.window}"

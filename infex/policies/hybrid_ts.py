@@ -7,7 +7,7 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import one_of, real
-from infex.kernels import bases
+from infex.core.choosing import Kind, Reads
 from infex.linear import Evidence
 from infex.policies.choice import Choice, explored
 from infex.policies.confidence import Confidence
@@ -47,8 +47,8 @@ class HybridTS(Confidence):
     def compiled(self) -> Form:
         """Its form, with this share of rounds."""
         if self.form == "plain":
-            return Form(self.base_of(bases.PLAIN_HYBRID, bases.READS_NOTHING)._replace(rate=self.p))
-        return Form(self.base_of(bases.HYBRID, bases.READS_SCORES)._replace(rate=self.p))
+            return Form(self.base_of(Kind.PLAIN_HYBRID_TS, Reads.READS_NOTHING)._replace(rate=self.p))
+        return Form(self.base_of(Kind.HYBRID_TS, Reads.READS_SCORES)._replace(rate=self.p))
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The best arm of one sample with probability p, else the greedy one."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import final, overload
 
 from infex.checks import told, whole
-from infex.kernels import gating
+from infex.core.general import ControlKind
 from infex.linear import Evidence
 from infex.policies.choice import Reason
 from infex.policies.form import ControlForm
@@ -47,7 +47,7 @@ class Limited(Control):
         return self.limit == 0 or (self.window is None and evidence.spent.done >= self.limit)
 
     def compiled(self) -> ControlForm:
-        return ControlForm(gating.LIMITS, limit=self.limit, over=self.window or 0)
+        return ControlForm(ControlKind.LIMITS, limit=self.limit, over=self.window or 0)
 
     def __repr__(self) -> str:
         window = "" if self.window is None else f", window={self.window}"

@@ -7,8 +7,8 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import one_of, whole
+from infex.core.choosing import Kind, Reads
 from infex.errors import InvalidSetting
-from infex.kernels import bases
 from infex.linear import Evidence
 from infex.linear.evidence import SAMPLINGS
 from infex.policies.choice import Choice, explored
@@ -57,8 +57,8 @@ class LinTS(Confidence):
 
     def compiled(self) -> Form | None:
         """Sampling in every round, unless its law is asked for."""
-        kind = bases.LINTS_SPHERICAL if self.sampling == "spherical" else bases.LINTS
-        return None if self.law is not None else Form(self.base_of(kind, bases.READS_NOTHING))
+        kind = Kind.LINTS_SPHERICAL if self.sampling == "spherical" else Kind.LINTS
+        return None if self.law is not None else Form(self.base_of(kind, Reads.READS_NOTHING))
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The best arm of one sample."""

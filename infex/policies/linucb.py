@@ -5,7 +5,7 @@ from typing import final
 
 import numpy as np
 
-from infex.kernels import bases
+from infex.core.choosing import Kind, Reads
 from infex.linear import Evidence
 from infex.policies.choice import Choice, explored
 from infex.policies.confidence import Confidence
@@ -32,7 +32,7 @@ class LinUCB(Confidence):
 
     def compiled(self) -> Form:
         """Optimistic in every round."""
-        return Form(self.base_of(bases.LINUCB, bases.READS_WIDTHS))
+        return Form(self.base_of(Kind.LINUCB, Reads.READS_WIDTHS))
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The arm of the largest upper bound."""

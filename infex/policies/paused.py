@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import final
 
 from infex.checks import one_of, real, told
+from infex.core.general import ControlKind
 from infex.errors import InvalidSetting
-from infex.kernels import gating
 from infex.linear import Evidence
 from infex.policies.choice import Reason
 from infex.policies.form import ControlForm
@@ -65,7 +65,7 @@ class Paused(Control):
     def compiled(self) -> ControlForm | None:
         if not isinstance(self.when, Schedule):
             return None
-        return ControlForm(gating.PAUSES, makes_up=self.missed == "make up", pauses=self.when)
+        return ControlForm(ControlKind.PAUSES, makes_up=self.missed == "make up", pauses=self.when)
 
     def __repr__(self) -> str:
         spread = "" if self.at_most == 1.0 else f", at_most={self.at_most!r}"

@@ -8,13 +8,14 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import real
-from infex.kernels import bases
-from infex.kernels.choosing import ROUNDED_GROWTH
+from infex.core.choosing import Kind, Reads
 from infex.linear import Evidence
 from infex.policies.choice import Choice, explored
 from infex.policies.confidence import Confidence
 from infex.policies.form import Form
 from infex.policies.ties import picked, share
+
+ROUNDED_GROWTH = 1e-9  # an arm of length 1 makes det V grow by exactly 2 at first
 
 
 class Switched(NamedTuple):
@@ -61,7 +62,7 @@ class RarelySwitchingUCB(Confidence):
 
     def compiled(self) -> Form:
         """Optimistic at every switch, and the best arm of that in between."""
-        return Form(self.base_of(bases.SWITCHING, bases.READS_WIDTHS)._replace(rate=self.growth))
+        return Form(self.base_of(Kind.RARELY_SWITCHING, Reads.READS_WIDTHS)._replace(rate=self.growth))
 
     def accepts(self, note: object, dim: int) -> bool:
         """One of its own, with a parameter of the right length."""

@@ -6,11 +6,11 @@ from typing import Any, final
 import numpy as np
 
 from infex.checks import real, told, told_settings
+from infex.core.choosing import Wrap
 from infex.errors import InvalidSetting
-from infex.kernels.choosing import SOFTENED
 from infex.linear import Evidence
 from infex.policies.choice import Choice, arm_of
-from infex.policies.form import Form, Wrap, wrapped
+from infex.policies.form import Form, WrapForm, wrapped
 from infex.policies.lints import checked_draws
 from infex.policies.masks import choose_allowed, law_allowed
 from infex.policies.traits import Policy, Traits, checked, traits_of, with_law
@@ -53,7 +53,7 @@ class Softened:
 
     def compiled(self) -> Form | None:
         """A uniform arm in a share of rounds, if compiled loops can play the base."""
-        return wrapped(self._played, Wrap(SOFTENED, self.share))
+        return wrapped(self._played, WrapForm(Wrap.SOFTENED, self.share))
 
     def accepts(self, note: Any, dim: int) -> bool:
         """What the base accepts."""

@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from infex import kernels
 from infex.arrays import Floats
+from infex.core.choosing import best_arm, tied_arms
 from infex.errors import InvalidChoice
 
 Ties = Literal["lowest", "random"]
@@ -29,19 +29,14 @@ def best(scores: Floats) -> int:
         raise InvalidChoice(f"scores must be one number for each arm, got an array of shape {given.shape}")
     if np.isnan(given).any():
         raise InvalidChoice(f"a score is NaN: that of arm {int(np.argmax(np.isnan(given)))}")
-    return kernels.best(given)
+    return best_arm(given)
 
 
 def lowest(scores: Floats) -> int:
     """The same of scores that are an array of floats; refuses them if one is no number."""
-    if (arm := kernels.best(scores)) < 0:
+    if (arm := best_arm(scores)) < 0:
         raise InvalidChoice("no arm has a finite score: are the settings of the policy too large?")
     return arm
-
-
-def tie_limit(scores: Floats) -> float:
-    """The score from which on an arm is tied for the best."""
-    return kernels.tie_limit(scores)
 
 
 def tied(scores: Floats) -> list[int]:
@@ -50,18 +45,16 @@ def tied(scores: Floats) -> list[int]:
     >>> tied(np.array([0.1, 0.3, 0.3 + 1e-15]))
     [1, 2]
     """
-    lowest(scores)  # which refuses scores that are no numbers
-    return [int(k) for k in np.flatnonzero(scores >= kernels.tie_limit(scores))]
+    arms = tied_arms(scores)
+    return arms or [lowest(scores)]  # which refuses scores that are no numbers
 
 
 def picked(scores: Floats, ties: Ties, rng: np.random.Generator) -> tuple[int, float]:
     """The best arm, among ties the lowest index or one drawn uniformly; and with which probability."""
     if ties == "lowest":
         return lowest(scores), 1.0
-    count = kernels.tied_count(scores)
-    if count < 2:
-        return lowest(scores), 1.0
-    return kernels.tied_arm(scores, int(rng.integers(count))), 1.0 / count
+    arms = tied(scores)
+    return (arms[0], 1.0) if len(arms) == 1 else (arms[int(rng.integers(len(arms)))], 1.0 / len(arms))
 
 
 def share(scores: Floats, ties: Ties, arm: int) -> float:

@@ -119,7 +119,7 @@ class Hooks(Policy, Protocol):
         """A note that was kept as plain data, with the named tuples it had."""
 
     def compiled(self) -> Any:
-        """How a compiled loop plays it, see `infex.kernels.bases`; None if it cannot."""
+        """How a compiled loop plays it, see `infex.policies.form`; None if it cannot."""
 
 
 @runtime_checkable

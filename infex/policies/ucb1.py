@@ -1,5 +1,6 @@
 """UCB1."""
 
+import math
 from dataclasses import dataclass
 from typing import final
 
@@ -7,11 +8,10 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import one_of, real
-from infex.kernels import bases
-from infex.kernels.plain_arms import ucb1_indices
+from infex.core.choosing import Kind, Reads
 from infex.linear import Evidence
 from infex.policies.choice import Choice, explored
-from infex.policies.form import Form
+from infex.policies.form import BaseForm, Form
 from infex.policies.ties import TIES, Ties, picked, share
 
 
@@ -44,7 +44,7 @@ class UCB1:
     def compiled(self) -> Form:
         """The largest index in every round."""
         tied = self.ties == "random"
-        return Form(bases.Base(bases.PLAIN_UCB, bases.READS_NOTHING, noise=self.noise, random_ties=tied))
+        return Form(BaseForm(Kind.UCB1, Reads.READS_NOTHING, noise=self.noise, random_ties=tied))
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """The arm of the largest index."""
@@ -56,8 +56,8 @@ class UCB1:
 
     def indices(self, evidence: Evidence) -> Floats:
         """Every arm's index; infinite for one that was never told a reward."""
-        found = np.empty(len(evidence) + 1)
-        hidden = evidence.pulled - int(evidence.pulls.sum())  # of arms that are not shown: n counts them too
-        pulls = np.append(evidence.pulls.astype(np.float64), hidden)
-        ucb1_indices(pulls, np.append(evidence.sums, 0.0), self.noise, found)
-        return found[:-1]
+        pulls = np.maximum(evidence.pulls, 1)
+        bonus = 8.0 * math.log(max(evidence.pulled, 1))  # n counts arms that are not shown, too
+        found: Floats = evidence.sums / pulls + self.noise * np.sqrt(bonus / pulls)
+        found[evidence.pulls == 0] = np.inf
+        return found

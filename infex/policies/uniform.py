@@ -5,10 +5,10 @@ from typing import final
 
 import numpy as np
 
-from infex.kernels import bases
+from infex.core.choosing import Kind, Reads
 from infex.linear import Evidence
 from infex.policies.choice import Choice, explored
-from infex.policies.form import Form
+from infex.policies.form import BaseForm, Form
 
 
 @final
@@ -23,7 +23,7 @@ class Uniform:
 
     def compiled(self) -> Form:
         """Uniform in every round."""
-        return Form(bases.Base(bases.UNIFORM, bases.READS_NOTHING))
+        return Form(BaseForm(Kind.UNIFORM, Reads.READS_NOTHING))
 
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         """Any arm."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import changed_settings, told
-from infex.kernels import gating
+from infex.core.general import ControlKind
 from infex.linear import Evidence
 from infex.policies.choice import Reason
 from infex.policies.confidence import Confidence
@@ -67,7 +67,7 @@ class UntilCertain(Control):
 
     def compiled(self) -> ControlForm:
         radius = self.noise, self.bound, self._confidence().failure, self.scale
-        return ControlForm(gating.CERTAINTY, False, 0.0, 0, *radius)
+        return ControlForm(ControlKind.CERTAINTY, False, 0.0, 0, *radius)
 
     def __repr__(self) -> str:
         return f"until_certain({', '.join([told(self.schedule), *changed_settings(self)])})"

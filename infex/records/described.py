@@ -14,7 +14,6 @@ import types
 from typing import Any, NamedTuple
 
 from infex.checks import settings_by_name
-from infex.policies import KernelPolicy
 from infex.records.registry import Settings, row_of
 from infex.schedules.counted import Counted, FromCount
 
@@ -41,9 +40,6 @@ def described(thing: object) -> Described:
     if isinstance(thing, Counted) and isinstance(thing.target, FromCount):
         said: Settings = {"g": thing.target.function, "grows": thing.growth}
         return Described("from_count", said, {"grows": None})
-    if isinstance(thing, KernelPolicy):
-        settings = dict(zip(thing.kernel.defaults, thing.settings, strict=True))
-        return Described(thing.kernel.__qualname__, settings, dict(thing.kernel.defaults))
     if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
         return Described(kind.__qualname__, settings_by_name(thing), _field_defaults(kind))
     if isinstance(thing, types.FunctionType | type):

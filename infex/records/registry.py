@@ -42,9 +42,7 @@ def _listed_in(room: ModuleType, verb: str) -> dict[str, Row]:
     kinds = [
         kind for kind in vars(room).values() if isinstance(kind, type) and dataclasses.is_dataclass(kind)
     ]
-    own = [
-        kind for kind in kinds if callable(getattr(kind, verb, None)) and kind is not policies.KernelPolicy
-    ]
+    own = [kind for kind in kinds if callable(getattr(kind, verb, None))]
     return {kind.__name__: Row(kind.__name__, kind, kind, settings_by_name) for kind in own}
 
 

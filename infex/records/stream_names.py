@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from infex.errors import InvalidExpression
-from infex.policies import Infex, KernelPolicy
-from infex.policies.kernel import KernelLearner
+from infex.policies import Infex
 from infex.policies.settling import UNSAID_DELTA
 from infex.policies.traits import hook
 from infex.records import catalog
@@ -19,8 +18,6 @@ def stream_name(thing: object) -> str:
     """
     with contextlib.suppress(InvalidExpression):
         return catalog.expression(thing, {"delta": UNSAID_DELTA})
-    if isinstance(thing, KernelPolicy | KernelLearner):
-        return repr(thing)
     kind = type(thing).__qualname__
     if isinstance(thing, Infex):
         parts = stream_name(thing.base), stream_name(thing.schedule), thing.data, thing.ties

@@ -1,7 +1,6 @@
 """Playing policies on environments."""
 
-from infex.simulation.many import play_many
-from infex.simulation.playing import play
 from infex.simulation.run import Run
+from infex.simulation.simulator import play, play_many
 
 __all__ = ["Run", "play", "play_many"]

@@ -14,9 +14,8 @@ from infex.core.runs import Law
 from infex.environments import LinearInstance
 from infex.linear.regression import checked_penalty
 from infex.policies.form import ForcedForm
-from infex.simulation import batch
-from infex.simulation.run import Run, log_spaced
-from infex.simulation.terms import RunTerms
+from infex.simulation.compiled import CHUNK, run_of
+from infex.simulation.run import Run, RunTerms, log_spaced
 from infex.streams import stream
 
 NO_ROUNDS = np.zeros(0, dtype=np.int64)
@@ -49,10 +48,10 @@ def play_forced(instance: LinearInstance, seed: int, terms: RunTerms, form: Forc
         record=terms.record,
     )
     dim = instance.arms.shape[1]
-    for t in range(1, terms.horizon + 1, batch.CHUNK):
-        last = min(t + batch.CHUNK - 1, terms.horizon)
+    for t in range(1, terms.horizon + 1, CHUNK):
+        last = min(t + CHUNK - 1, terms.horizon)
         run.play(t, last, forced_rounds(policy, dim, t, last) if form.forces else NO_ROUNDS)
-    return batch.run_of(run, instance, seed, terms, time.perf_counter() - begun)
+    return run_of(run, instance, seed, terms, time.perf_counter() - begun)
 
 
 @functools.lru_cache(maxsize=8)

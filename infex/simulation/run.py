@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from infex.arrays import Floats, Integers
 from infex.environments import Instance
 from infex.errors import NotKept
+from infex.policies.traits import Policy
 from infex.records.catalog import shown
+
+
+class RunTerms(NamedTuple):
+    """All that is said of a run but its problem and its seed; `label` names the policy's draws."""
+
+    policy: Policy
+    label: str
+    horizon: int
+    penalty: float = 1.0
+    record: bool = False
 
 
 @final

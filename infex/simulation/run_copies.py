@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 
 from infex.checks import DATA_KINDS, copied
-from infex.environments import Instance, LinearInstance, RewardKernel
+from infex.environments import Instance, LinearInstance
 from infex.environments.offer_sets import OfferSets
-from infex.estimators.fit_kernel import FitKernel
-from infex.policies.kernel import Kernel
 from infex.policies.traits import traits_of
 
 ATOMS = (
@@ -23,9 +21,6 @@ ATOMS = (
     FunctionType,
     BuiltinFunctionType,
     type,
-    Kernel,
-    FitKernel,
-    RewardKernel,
     OfferSets,
 )
 """What nothing changes, or `copy.deepcopy` does not copy."""

@@ -10,7 +10,7 @@ import numpy as np
 from infex.bandit import Bandit, Decision
 from infex.bandit.arms import offered_mask
 from infex.errors import InvalidSetting, UnknownArm
-from infex.policies.ties import tie_limit
+from infex.policies.ties import lowest
 
 HELD_OUT = "held out"
 HOLDOUT_POLICIES = ("uniform", "greedy")
@@ -46,8 +46,7 @@ def held_decision(
 
 def greedy_among(offers: Any, places: list[int]) -> int:
     """The arm of the largest of these estimates among some arms, the lowest index among ties."""
-    estimates = np.ascontiguousarray(offers.estimate[places])
-    return places[int(np.argmax(estimates >= tie_limit(estimates)))]
+    return places[lowest(np.ascontiguousarray(offers.estimate[places]))]
 
 
 def offered_truths(request: dict[str, Any], labels: list[Any]) -> list[bool]:

@@ -1,4 +1,4 @@
-"""Do two policies choose alike? For a kernel and the same in Python."""
+"""Do two policies choose alike? For one that was written anew."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from infex.policies import Infex, Policy
 from infex.policies.traits import checked, traits_of
 from infex.schedules import every
 from infex.simulation import Run
-from infex.simulation.playing import play_named
+from infex.simulation.simulator import play_named
 from infex.streams import Rounds
 from infex.testing.loop import play
 
@@ -24,8 +24,8 @@ SAMPLES = tuple(gaussian(dim=dim, arms=arms, seed=7) for dim, arms in ((1, 1), (
 
 
 def agree(
-    kernel: Policy,
     policy: Policy,
+    reference: Policy,
     *,
     instances: Iterable[LinearInstance] = SAMPLES,
     horizon: int = 300,
@@ -35,19 +35,18 @@ def agree(
 
     They play `horizon` rounds of all `instances` from all `seeds`, alone and as bases of `Infex` with
     shared and own data: round by round, with draws of each round's own, as in a `Bandit`; and in whole
-    runs as `infex.play` has them, which for a kernel are compiled. Both draw the same numbers in the same
-    order if they agree.
+    runs as `infex.play` has them, which for a built-in policy are compiled. Both draw the same numbers in the
+    same order if they agree.
 
-    `policy` is what the first is compared with.
+    `reference` is what the first is compared with.
 
     >>> import infex
-    >>> from infex import view
-    >>> @infex.kernel(bonus=1.0)
-    ... def optimist(t, seen, rng):
-    ...     return view.best(view.upper(seen, seen.settings[0]))
-    >>> infex.testing.agree(optimist(bonus=0.5), infex.FixedBonusUCB(bonus=0.5), horizon=50)
+    >>> class Optimist:
+    ...     def choose(self, t, evidence, rng):
+    ...         return infex.Choice(infex.best(evidence.upper(0.5)))
+    >>> infex.testing.agree(Optimist(), infex.FixedBonusUCB(bonus=0.5), horizon=50)
     """
-    pair = checked("kernel", kernel), checked("policy", policy)
+    pair = checked("policy", policy), checked("reference", reference)
     numbers = list(seeds)
     problems = [_checked_instance(each) for each in instances]
     for how, wrap in WRAPPERS.items():

@@ -11,7 +11,7 @@ from infex.linear import Evidence
 from infex.policies import Choice, Infex, LinUCB
 from infex.schedules import every
 from infex.simulation import play
-from infex.simulation.playing import checked_instance
+from infex.simulation.simulator import checked_instance
 
 TRIED = 60
 DRAWS = 4000
@@ -86,12 +86,9 @@ class EnvironmentContract:
     def test_rewards_follow_from_the_seed_the_round_and_the_mean(self) -> None:
         instance = checked_instance(self.make())
         means = self._stretches(1)[0].means[0].tolist()
-        one, other = (RewardSource(instance.law, 5, instance.key) for _ in range(2))
         best, worst = int(np.argmax(means)), int(np.argmin(means))
-        for t in range(1, 20):
-            first = one.reward(t, best if t < 19 else worst, means[best if t < 19 else worst])
-            other_arm = worst if t % 2 or t == 19 else best
-            again = other.reward(t, other_arm, means[other_arm])
+        first = _rewards(instance, means, [best] * 18 + [worst])[-1]
+        again = _rewards(instance, means, [worst, best] * 9 + [worst])[-1]
         assert first == again, (
             f"{instance!r}: the reward of a round depends on what was played before it: {first:g}, then "
             f"{again:g}"
@@ -103,8 +100,7 @@ class EnvironmentContract:
         instance = checked_instance(self.make())
         means = self._stretches(1)[0].means[0].tolist()
         for arm in {int(np.argmax(means)), int(np.argmin(means))}:
-            source = RewardSource(instance.law, 5, instance.key)
-            drawn = np.array([source.reward(t, arm, means[arm]) for t in range(1, DRAWS + 1)])
+            drawn = np.array(_rewards(instance, means, [arm] * DRAWS))
             slack = 5.0 * drawn.std() / np.sqrt(DRAWS) + 1e-9
             assert abs(drawn.mean() - means[arm]) <= slack, (
                 f"rewards of mean {means[arm]:g} average {drawn.mean():g}, more than {slack:.2g} away; say "
@@ -128,6 +124,15 @@ class EnvironmentContract:
                 means = stretch.means[np.searchsorted(stretch.ends, t)]
                 lost += means.max() - means[run.arms[t - 1]]
         np.testing.assert_allclose(run.regret, lost, rtol=1e-9, atol=1e-9)
+
+
+def _rewards(instance: Instance, means: list[float], arms: list[int]) -> list[float]:
+    """What arms give in rounds 1, 2, ..., whose means stay."""
+    source, last = RewardSource(instance.law, 5, instance.key), len(arms)
+    table = source.table(Stretch(1, last, np.array([last]), np.array([means])))
+    if table is not None:
+        return [float(row[arm]) for row, arm in zip(table, arms, strict=True)]
+    return [source.reward(arm, means[arm]) for arm in arms]
 
 
 def _by_round(stretches: list[Stretch]) -> list[tuple[Floats, Floats | None]]:

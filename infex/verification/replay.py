@@ -1,6 +1,6 @@
 """Recorded runs, gone through again in plain NumPy: widths, alpha and errors of every round.
 
-Nothing here comes from the kernels that played the runs.
+Nothing here comes from the loops that played the runs.
 """
 
 from __future__ import annotations

@@ -26,10 +26,8 @@ from infex import (
     every,
     features,
     guarded,
-    kernel,
     listed,
     paused,
-    view,
 )
 from infex.bandit.packing import decided_of, decided_record
 from infex.errors import (
@@ -327,33 +325,6 @@ def test_a_map_that_gives_other_rows_than_it_has_arms_is_named(rows: int) -> Non
         Bandit(features=Map(), policy=LinUCB()).ask(context=1)
 
 
-@kernel(gate=0.5, greatest=2.0, radius=3.0)
-def named_like_hooks(t, seen, rng):  # type: ignore[no-untyped-def]
-    return view.best(view.upper(seen, seen.settings[2]))
-
-
-@pytest.mark.compiled
-def test_settings_of_a_kernel_are_no_hooks() -> None:
-    """A setting called `greatest` was read as the largest reward, and one called `gate` as a gate."""
-    bandit = Bandit(ARMS, named_like_hooks())
-    assert bandit._player.traits.greatest is None
-    bandit.tell(bandit.ask(), 50.0)
-    plain = Bandit(ARMS, LinUCB())
-    assert bandit.ask().high - bandit.ask().low == pytest.approx(plain.ask().high - plain.ask().low, rel=1)
-
-
-@pytest.mark.compiled
-def test_a_view_that_is_kept_stays() -> None:
-    bandit = told(Bandit(ARMS, LinUCB()), 1)
-    seen = bandit.evidence().view(np.zeros(0), np.zeros(0))
-    before = [np.array(array) for array in seen if isinstance(array, np.ndarray)]
-    told(bandit, 5)
-    after = [array for array in seen if isinstance(array, np.ndarray)]
-    assert before
-    for one, other in zip(before, after, strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
 @pytest.mark.parametrize("share", [1e-310, 1e-13])
 def test_a_share_that_no_round_would_make_up_for_is_refused(share: float) -> None:
     with pytest.raises(InvalidSetting, match="at_most must be at least 1e-12"):
@@ -382,20 +353,25 @@ def test_a_map_of_a_users_with_another_longest_is_refused(tmp_path: Path, longes
     assert Bandit.load(tmp_path / "x.infex", features=mapped(longest), adopt=True).t == 0
 
 
-@kernel(bonus=1.0)
-def first(t, seen, rng):  # type: ignore[no-untyped-def]
-    return 0
+@dataclass(frozen=True)
+class First:
+    """A policy of a user's, with a setting."""
+
+    bonus: float = 1.0
+
+    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
+        return Choice(0)
 
 
-@kernel(bonus=1.0)
-def last(t, seen, rng):  # type: ignore[no-untyped-def]
-    return 2
+@dataclass(frozen=True)
+class Last(First):
+    """Another one, with the same settings."""
 
 
-def test_another_kernel_or_another_setting_of_one_is_refused(tmp_path: Path) -> None:
+def test_another_policy_of_a_users_or_another_setting_of_one_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.infex"
-    Bandit(ARMS, Infex(first(bonus=0.5), every(2))).save(path)
-    assert Bandit.load(path, Infex(first(bonus=0.5), every(2))).t == 0
-    for other in (first(bonus=7.0), last(bonus=0.5)):
+    Bandit(ARMS, Infex(First(bonus=0.5), every(2))).save(path)
+    assert Bandit.load(path, Infex(First(bonus=0.5), every(2))).t == 0
+    for other in (First(bonus=7.0), Last(bonus=0.5)):
         with pytest.raises(CannotLoad, match="another policy"):
             Bandit.load(path, Infex(other, every(2)))

@@ -1,4 +1,4 @@
-"""Estimators of the core: against slow versions, against the kernels beside them, and what they refuse."""
+"""Estimators of the core: against slow versions, and what they refuse."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,11 +12,9 @@ from scipy.optimize import minimize
 from infex.arrays import Floats
 from infex.core import estimators as core
 from infex.errors import InvalidReward
-from infex.kernels import fitters, least_squares, logistic_fits
+from infex.kernels import least_squares
 
 Rows = list[tuple[Floats, float, float]]  # x, reward and weight
-PENALTIES = [30.0, 1.0, 1e-3, 1e-9]
-ROUNDS = 70
 
 
 def drawn(seed: int, dim: int, rounds: int, kind: str, clicks: bool = False) -> Rows:
@@ -41,66 +39,7 @@ def drawn(seed: int, dim: int, rounds: int, kind: str, clicks: bool = False) -> 
     return rows
 
 
-KINDS = ["plain", "collinear", "huge", "tiny", "heavy", "separable"]
-problems = st.tuples(
-    st.integers(0, 2**32), st.integers(1, 12), st.sampled_from(PENALTIES), st.sampled_from(KINDS)
-)
 alike = settings(max_examples=40, deadline=None)
-
-
-def assert_same_bits(fit: core.Fit, fitter: Any, numbers: Floats, rows: Rows) -> None:
-    """The core and the kernel keep and solve the same numbers, after each reward."""
-    shape = (fit.dim + 1, fit.dim)
-    memory, mine, other = np.zeros(fit.memory.size), np.zeros(shape), np.zeros(shape)
-    for x, reward, weight in [(np.zeros(fit.dim), 0.0, 0.0), *rows, (np.zeros(fit.dim), 0.0, 0.0)]:
-        expected = fitter(x, reward, weight, fit.penalty, numbers, memory, other)
-        ratio = fit.update(x, reward, weight, mine)
-        assert ratio == expected
-        assert mine.tobytes() == other.tobytes()
-        assert fit.memory.tobytes() == memory.tobytes()
-
-
-@alike
-@given(problems)
-def test_weighted_bits(problem: tuple[int, int, float, str]) -> None:
-    seed, dim, penalty, kind = problem
-    rows = drawn(seed, dim, ROUNDS, kind)
-    assert_same_bits(core.WeightedFit(dim, penalty), fitters.fit_weighted, np.zeros(0), rows)
-
-
-@alike
-@given(problems, st.integers(1, 100))
-def test_windowed_bits(problem: tuple[int, int, float, str], window: int) -> None:
-    seed, dim, penalty, kind = problem
-    fit = core.WindowedFit(dim, penalty, window, rows=ROUNDS)
-    rows = drawn(seed, dim, ROUNDS, kind)
-    assert_same_bits(fit, fitters.fit_windowed, np.array([float(window)]), rows)
-
-
-@alike
-@given(problems, st.floats(0.05, 1.0))
-def test_discounted_bits(problem: tuple[int, int, float, str], rate: float) -> None:
-    seed, dim, penalty, kind = problem
-    rows = drawn(seed, dim, ROUNDS, kind)
-    fit = core.DiscountedFit(dim, penalty, rate)
-    assert_same_bits(fit, fitters.fit_discounted, np.array([rate, rate**2]), rows)
-
-
-@alike
-@given(problems, st.sampled_from([1e-6, 0.05, 0.5, 20.0]))
-def test_lasso_bits(problem: tuple[int, int, float, str], strength: float) -> None:
-    seed, dim, penalty, kind = problem
-    rows = drawn(seed, dim, ROUNDS if kind != "collinear" else 12, kind)  # where descent takes long
-    assert_same_bits(core.LassoFit(dim, penalty, strength), fitters.fit_lasso, np.array([strength]), rows)
-
-
-@alike
-@given(problems, st.sampled_from([3, 40, 420]))
-def test_logistic_bits(problem: tuple[int, int, float, str], rounds: int) -> None:
-    seed, dim, penalty, kind = problem
-    rows = drawn(seed, dim, rounds, kind, clicks=True)
-    fit = core.LogisticFit(dim, penalty, rows=rounds)
-    assert_same_bits(fit, logistic_fits.fit_logistic, np.zeros(0), rows)
 
 
 @alike
@@ -257,15 +196,6 @@ def test_logistic_between_fits_is_near_the_exact_one() -> None:
     core.solve_logistic(x, 1.0 - y, y, 1.0, np.zeros(4), solved)
     assert np.abs(theta - solved[-1]).max() > 0.0
     np.testing.assert_allclose(1 / (1 + np.exp(-x @ theta)), 1 / (1 + np.exp(-x @ solved[-1])), atol=1e-3)
-
-
-@pytest.mark.parametrize("start", [-30.0, -1.0, 0.0, 2.0, 30.0])
-@pytest.mark.parametrize("reach", [0.0, 1e-6, 0.3, 4.0, 1e6])
-@pytest.mark.parametrize("reward", [0.0, 1.0])
-def test_the_odds_after_a_step_solve_their_equation(start: float, reach: float, reward: float) -> None:
-    odds = core.logistic_odds(start, reach, reward)
-    assert odds == pytest.approx(start + reach * (reward - 1 / (1 + np.exp(-odds))), abs=1e-9 * (1 + reach))
-    assert odds == logistic_fits.settled_odds(start, reach, reward)
 
 
 @slow

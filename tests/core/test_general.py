@@ -9,13 +9,13 @@ from infex.core.bank import RidgeBank
 from infex.core.choosing import Base, Kind, Reads
 from infex.core.contexts import ContextsRun
 from infex.core.estimators import WeightedFit
-from infex.core.general import GeneralRun
+from infex.core.general import Control, ControlKind, GeneralRun
 from infex.core.ridge import Ridge
 from infex.core.runs import Law
+from infex.errors import InvalidChoice, InvalidReward
 
 ARMS, DIM, HORIZON = 4, 2, 30
 NONE: Any = np.zeros(0, dtype=np.int64)
-LIMITS, GUARDS, CERTAINTY, PAUSES = range(4)
 
 
 def columns() -> Any:
@@ -69,12 +69,12 @@ def contexts(**changed: Any) -> ContextsRun:
         {"noises": np.ones(ARMS - 1)},
         {"noises": np.ones((ARMS, 1))},
         {"horizon": 0},
-        {"apart": Ridge(np.ones((DIM, ARMS + 1)))},
-        {"apart": Ridge(np.ones((DIM + 1, ARMS)))},
+        {"explored": Ridge(np.ones((DIM, ARMS + 1)))},
+        {"explored": Ridge(np.ones((DIM + 1, ARMS)))},
         {"delays": [0] * (HORIZON - 1)},
         {"delays": np.zeros((HORIZON, 1))},
-        {"controls": [(LIMITS, False, 1.0, 0, 0.0, 0.0, 1.0, 0.0)] * 17},
-        {"controls": [(LIMITS, False)]},
+        {"controls": [Control(ControlKind.LIMITS)] * 17},
+        {"controls": [(ControlKind.LIMITS, False)]},
         {"spacing": 0},
         {"span": -1},
         {"rng": 7},
@@ -82,8 +82,7 @@ def contexts(**changed: Any) -> ContextsRun:
         {"law": 99},
         {"fits": ()},
         {"fits": [WeightedFit(DIM, 1.0)]},
-        {"controls": [(LIMITS, False, 1.0, 40, 0.0, 0.0, 1.0, 0.0)], "span": 5},
-        {"controls": [(9, False, 1.0, 0, 0.0, 0.0, 1.0, 0.0)]},
+        {"controls": [Control(ControlKind.LIMITS, over=40)], "span": 5},
     ],
     ids=repr,
 )
@@ -106,6 +105,11 @@ def test_a_general_run_refuses_what_does_not_fit(changed: dict[str, Any]) -> Non
         {"exploring": np.zeros((2, 2), dtype=np.int64)},
         {"exploring": np.array([1.5])},
         {"pauses": [NONE]},
+        {"exploring": np.array([-4, 2])},
+        {"exploring": np.array([3, 3])},
+        {"exploring": np.array([9, 2])},
+        {"exploring": np.array([HORIZON + 1])},
+        {"rewards": np.zeros((HORIZON, ARMS))},
     ],
     ids=repr,
 )
@@ -125,18 +129,17 @@ def test_arms_of_another_shape_are_refused_where_they_change(shape: tuple[int, .
         found.play(**rounds(blocks=np.zeros(shape)))
 
 
-@pytest.mark.parametrize("exploring", [[-4, 2], [3, 3], [9, 2], [10**15]], ids=repr)
 @pytest.mark.parametrize(
     "delays",
     [None, [0] * HORIZON, [-1] * HORIZON, [10**12] * HORIZON, [2**63 - 1] * HORIZON, [3, 0, -1] * 10],
     ids=str,
 )
 @pytest.mark.parametrize("kind", list(Kind), ids=lambda kind: kind.name)
-def test_odd_rounds_and_delays_never_leave_the_arrays(exploring: Any, delays: Any, kind: Kind) -> None:
+def test_odd_delays_never_leave_the_arrays(delays: Any, kind: Kind) -> None:
     found = general(
         base=Base(kind, Reads.READS_WIDTHS, delta=0.01, rate=0.5), delays=delays, narrows=True, record=True
     )
-    found.play(**rounds(exploring=np.array(exploring)))
+    found.play(**rounds())
     assert found.counts.sum() == HORIZON
     np.testing.assert_array_equal(np.bincount(found.arms, minlength=ARMS), found.counts)
 
@@ -146,10 +149,103 @@ def test_rounds_are_played_in_their_order_and_once() -> None:
     for first, last in ((2, 3), (1, HORIZON + 1)):
         with pytest.raises(ValueError, match="do not go on from round 1"):
             found.play(**rounds(first=first, last=last, ends=np.array([last])))
-    found.play(**rounds(last=4))
+    found.play(**rounds(last=4, exploring=NONE))
     with pytest.raises(ValueError, match="do not go on from round 5"):
-        found.play(**rounds(last=4))
+        found.play(**rounds(last=4, exploring=NONE))
     assert found.counts.sum() == 4
+
+
+@pytest.mark.parametrize("pauses", [[3, 3], [9, 2], [0], [HORIZON + 1]], ids=repr)
+def test_pauses_that_do_not_rise_are_refused(pauses: list[int]) -> None:
+    found = general(controls=[Control(ControlKind.PAUSES)])
+    with pytest.raises(ValueError, match=rf"pauses must be rounds that rise, from 1 to {HORIZON}; got"):
+        found.play(**rounds(pauses=[np.array(pauses)]))
+
+
+@pytest.mark.parametrize(("kind", "over"), [(9, 0), (ControlKind.GUARDS, -1)])
+def test_a_control_that_cannot_be_is_refused(kind: Any, over: int) -> None:
+    with pytest.raises(ValueError, match="control"):
+        Control(kind, over=over)
+
+
+def test_given_rewards_are_those_of_the_arms_played() -> None:
+    table = np.random.default_rng(7).normal(size=(HORIZON, ARMS))
+    found = general(law=Law.TABLE, record=True)
+    found.play(**rounds(rewards=table))
+    np.testing.assert_array_equal(found.rewards, table[np.arange(HORIZON), found.arms])
+    other = contexts(law=Law.TABLE, record=True)
+    other.play(1, np.ones((HORIZON, DIM)), np.zeros((HORIZON, ARMS)), NONE, table)
+    np.testing.assert_array_equal(other.rewards, table[np.arange(HORIZON), other.arms])
+
+
+@pytest.mark.parametrize(
+    "table",
+    [None, np.zeros((HORIZON, ARMS - 1)), np.zeros((HORIZON - 1, ARMS)), np.zeros(HORIZON)],
+    ids=["none", "arms", "rounds", "one"],
+)
+def test_given_rewards_that_do_not_fit_are_refused(table: Any) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        general(law=Law.TABLE).play(**rounds(rewards=table))
+    with pytest.raises((TypeError, ValueError)):
+        contexts(law=Law.TABLE).play(1, np.ones((HORIZON, DIM)), np.zeros((HORIZON, ARMS)), NONE, table)
+
+
+def test_an_infinite_reward_is_refused_with_its_round() -> None:
+    table = np.zeros((HORIZON, ARMS))
+    table[6] = np.inf
+    with pytest.raises(InvalidReward, match="in round 7 it gave inf"):
+        general(law=Law.TABLE).play(**rounds(rewards=table))
+
+
+def test_rounds_that_the_caller_decides_are_those_of_the_base() -> None:
+    """Whoever plays the arms of a run by hand gets that run."""
+    whole = general(record=True)
+    whole.play(**rounds())
+    ridge = Ridge(columns())
+    found = general(ridge=ridge, record=True)
+    for t in range(1, HORIZON + 1):
+        if t % 5:
+            found.play(**rounds(first=t, last=t, exploring=NONE))
+        else:
+            beta = np.sqrt(ridge.log_det_ratio - 2.0 * np.log(0.01)) + 1.0
+            found.play_arm(int(np.argmax(ridge.upper(beta))), True, np.zeros(ARMS))
+    np.testing.assert_array_equal(found.arms, whole.arms)
+    np.testing.assert_array_equal(found.rewards, whole.rewards)
+    assert (found.explored, found.log_det_ratio) == (whole.explored, whole.log_det_ratio)
+    assert ridge.told == HORIZON
+    np.testing.assert_array_equal(ridge.counts[0], whole.counts)
+
+
+def test_a_reward_is_learnt_on_the_features_that_are_named() -> None:
+    ridge, x = Ridge(columns()), np.array([0.3, -0.2])
+    found = general(ridge=ridge, record=True)
+    found.play_arm(1, False, np.zeros(ARMS), features=x)
+    gram = np.eye(DIM) + np.outer(x, x)
+    np.testing.assert_allclose(ridge.theta, np.linalg.solve(gram, found.rewards[0] * x))
+    assert found.explored == 0
+    assert ridge.counts.sum() == 0.0
+
+
+@pytest.mark.parametrize(
+    ("made", "played"),
+    [
+        ({}, {"arm": ARMS}),
+        ({}, {"arm": -1}),
+        ({}, {"means": np.zeros(ARMS + 1)}),
+        ({}, {"features": np.zeros(DIM + 1)}),
+        ({}, {"features": np.array([0.0, np.nan])}),
+        ({"always": True}, {}),
+        ({"delays": [0] * HORIZON}, {}),
+        ({"controls": [Control(ControlKind.LIMITS)]}, {}),
+    ],
+    ids=repr,
+)
+def test_an_arm_that_cannot_be_played_is_refused(made: dict[str, Any], played: dict[str, Any]) -> None:
+    given: dict[str, Any] = {"arm": 0, "explores": True, "means": np.zeros(ARMS)}
+    found = general(**made)
+    with pytest.raises((ValueError, InvalidChoice)):
+        found.play_arm(**(given | played))
+    assert found.counts.sum() == 0
 
 
 def test_an_estimator_must_fit_its_ridge() -> None:
@@ -157,7 +253,7 @@ def test_an_estimator_must_fit_its_ridge() -> None:
         general(fits=(WeightedFit(3, 1.0), None))
     shared = WeightedFit(2, 1.0)
     with pytest.raises(ValueError, match="of its own"):
-        general(apart=Ridge(columns()), fits=(shared, shared))
+        general(explored=Ridge(columns()), fits=(shared, shared))
 
 
 def test_a_ridge_keeps_its_own_arms_after_a_run_over_drawn_ones() -> None:
@@ -178,7 +274,7 @@ def test_arms_in_turn_are_played_in_contexts() -> None:
 
 
 def test_a_limit_of_explorations_is_kept_over_any_window() -> None:
-    control = (LIMITS, False, 2.0, 7, 0.0, 0.0, 1.0, 0.0)
+    control = Control(ControlKind.LIMITS, limit=2.0, over=7)
     found = general(controls=[control], span=7, base=Base(Kind.UNIFORM, Reads.READS_NOTHING))
     found.play(**rounds(exploring=np.arange(1, HORIZON + 1), pauses=[NONE]))
     assert found.explored == 2 * HORIZON // 7 + 2  # rounds 1, 2, 8, 9, 15, 16, 22, 23, 29, 30

@@ -1,4 +1,4 @@
-"""Runs over fixed arms by the core: the same bits as the loop beside it, and no memory that was not given."""
+"""Runs over fixed arms by the core: the same bits as in Python, and no memory that was not given."""
 
 from typing import Any
 
@@ -14,11 +14,8 @@ from infex.core.ridge import Ridge
 from infex.core.runs import Law
 from infex.core.simulation import FixedArmsRun
 from infex.policies.settling import settled
-from infex.simulation.batch import play_batch
-from infex.simulation.course import course_of
-from infex.simulation.remembered import stream_name
-from infex.simulation.stateful import play_stateful
-from infex.simulation.terms import RunTerms
+from infex.simulation.compiled import plan_of
+from tests.simulation.in_python import assert_same, play_in_python
 
 POLICIES: list[Any] = [
     infex.Greedy(),
@@ -50,7 +47,7 @@ POLICIES: list[Any] = [
     st.integers(0, 2**32),
     st.booleans(),
 )
-def test_two_engines_give_the_same_bits(
+def test_runs_are_those_of_the_python_loop_to_the_last_bit(
     policy: Any, dim: int, count: int, law: Any, penalty: float, seed: int, ties: bool
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -63,16 +60,11 @@ def test_two_engines_give_the_same_bits(
         arms, theta = np.abs(arms), np.abs(theta)
     instance = environments.LinearInstance(arms, theta, rewards=law)
     policy = settled(policy, 1e-3)
-    course = course_of(policy)
-    assert course is not None
-    assert course.is_hot
-    terms = RunTerms(policy, stream_name(policy), 1500, penalty, record=True)
-    (mine,), (other,) = (play([(instance, seed)], terms, course) for play in (play_batch, play_stateful))
-    for name in ("arms", "rewards", "losses", "counts"):
-        np.testing.assert_array_equal(getattr(mine, name), getattr(other, name))
-    np.testing.assert_array_equal(mine.points[1], other.points[1])
-    for name in ("regret_greedy", "regret_exploring", "explored", "optimal", "volume"):
-        assert getattr(mine, name) == getattr(other, name)
+    plan = plan_of(policy)
+    assert plan is not None
+    assert plan.is_plain
+    given: Any = {"horizon": 300, "seed": seed, "penalty": penalty, "record": True}
+    assert_same(infex.play(instance, policy, **given), play_in_python(instance, policy, **given))
 
 
 def run(**changed: Any) -> FixedArmsRun:
@@ -108,6 +100,10 @@ def run(**changed: Any) -> FixedArmsRun:
         {"checkpoints": np.zeros((2, 2))},
         {"law": "gaussian"},
         {"law": Law.STUDENT},
+        {"law": Law.TABLE},
+        {"checkpoints": [7, 3]},
+        {"checkpoints": [0]},
+        {"checkpoints": [60]},
         {"law": 99},
         {"means": np.array([0.0, np.inf, 0.0, 0.0])},
         {"noise": np.nan},
@@ -121,15 +117,17 @@ def test_what_does_not_fit_is_refused(changed: dict[str, Any]) -> None:
         run(**changed).play(50, np.array([5]))
 
 
-@pytest.mark.parametrize(
-    "exploring",
-    [[], [1], [0], [-7, 3], [3, 3, 3], [9, 2], [10**12], [50], [51]],
-    ids=repr,
-)
-@pytest.mark.parametrize("checkpoints", [[], [50], [1], [60, 70], [0], [-3, 5], [7, 3]], ids=repr)
-def test_rounds_out_of_order_or_range_never_leave_the_arrays(
-    exploring: list[int], checkpoints: list[int]
-) -> None:
+@pytest.mark.parametrize("exploring", [[0], [-7, 3], [3, 3, 3], [9, 2], [10**12], [51]], ids=repr)
+def test_exploring_rounds_out_of_order_or_range_are_refused(exploring: list[int]) -> None:
+    found = run()
+    with pytest.raises(ValueError, match="exploring must be rounds that rise, from 1 to 50; got"):
+        found.play(50, np.array(exploring))
+    assert found.counts.sum() == 0
+
+
+@pytest.mark.parametrize("exploring", [[], [1], [50]], ids=repr)
+@pytest.mark.parametrize("checkpoints", [[], [50], [1]], ids=repr)
+def test_any_rounds_may_explore_and_be_marked(exploring: list[int], checkpoints: list[int]) -> None:
     found = run(checkpoints=np.array(checkpoints, dtype=np.int64), record=True)
     found.play(10**9, np.array(exploring, dtype=np.int64))
     assert found.counts.sum() == 50
@@ -142,7 +140,7 @@ def test_a_run_in_parts_is_the_same_run() -> None:
     whole.play(50, exploring)
     for first, last in ((1, 13), (14, 14), (15, 50)):
         parts.play(last, exploring[(exploring >= first) & (exploring <= last)])
-    parts.play(50, exploring)  # nothing is left to play
+    parts.play(50, exploring[:0])  # nothing is left to play
     np.testing.assert_array_equal(whole.arms, parts.arms)
     np.testing.assert_array_equal(whole.rewards, parts.rewards)
     assert whole.explored == parts.explored == 10

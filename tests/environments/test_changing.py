@@ -7,8 +7,8 @@ import pytest
 
 from infex.environments import ChangingInstance, changing
 from infex.environments import contexts as module
+from infex.environments.truths import gaps_below
 from infex.errors import InfexError
-from infex.kernels.world import gaps_from
 
 THETA = np.array([0.6, 0.0, -0.8])
 
@@ -110,13 +110,14 @@ def test_sets_of_ones_own_are_drawn_with_the_fixed_arms_beside_them() -> None:
 def test_gaps_are_from_the_best_of_the_round() -> None:
     instance = ChangingInstance(theta=THETA, arms=4)
     columns = all_arms(instance, 1, 1)[0]
-    out = np.empty(4)
     means = columns.T @ THETA
-    gaps_from(means, out)
+    out = gaps_below(means)
     np.testing.assert_allclose(out, means.max() - means, atol=1e-15)
     assert out.min() == 0.0
-    gaps_from(np.array([0.6, 0.6 * (1 + 1e-14)]), out[:2])
-    assert out[:2].tolist() == [0.0, 0.0]  # rounding makes no arm worse
+    assert gaps_below(np.array([0.6, 0.6 * (1 + 1e-14)])).tolist() == [
+        0.0,
+        0.0,
+    ]  # rounding makes no arm worse
 
 
 @pytest.mark.parametrize(

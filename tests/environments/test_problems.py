@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infex import Greedy, LinUCB, environments, play
@@ -23,7 +23,6 @@ from infex.environments import (
     many_arms,
     misspecified,
     near_ties,
-    reward_kernel,
     settings_of,
     sparse,
     sphere,
@@ -31,7 +30,8 @@ from infex.environments import (
     turning,
     walk,
 )
-from infex.environments.reward_laws import RewardSource
+from infex.environments.reward_laws import RewardSource, reward_law
+from infex.environments.truths import Stretch
 from infex.errors import InfexError
 from infex.testing import EnvironmentContract
 from tests import stateful
@@ -39,20 +39,19 @@ from tests import stateful
 EYE = np.eye(2)
 
 
-@reward_kernel
-def skewed(mean: float, rng: np.random.Generator) -> float:
-    return mean + rng.standard_exponential() - 1.0
+def skewed(rng: np.random.Generator, means: Any) -> Any:
+    return means + rng.standard_exponential(means.shape) - 1.0
 
 
-def poisson(mean: float, rng: np.random.Generator) -> float:
-    return float(rng.poisson(mean))
+def poisson(rng: np.random.Generator, means: Any) -> Any:
+    return rng.poisson(means)
 
 
 class Peak:
     """Arms on a line, means that no linear model has."""
 
     arms = np.linspace(0.1, 1.0, 10)[:, None]
-    rewards = skewed
+    rewards = staticmethod(skewed)
 
     def means(self, t: int, arms: Any) -> Any:
         return 1.0 - np.abs(arms[:, 0] - 0.6)
@@ -106,7 +105,7 @@ class TestOfTheLogisticLink(EnvironmentContract):
     "broken",
     [
         type("Unsteady", (Peak,), {"means": lambda self, t, arms: np.random.default_rng().random(10)}),
-        type("Biased", (Peak,), {"rewards": None, "reward": lambda self, mean, rng: mean + 1.0}),
+        type("Biased", (Peak,), {"rewards": None, "reward": lambda self, rng, means: means + 1.0}),
         stateful.Walk,
         stateful.Fading,
     ],
@@ -182,7 +181,7 @@ def test_the_contract_names_a_problem_that_keeps_a_state(make: Any, test: str, m
 def test_student_rewards_have_students_law() -> None:
     instance = LinearInstance([[1.0]], [0.25], rewards="student", degrees=2.0, noise=0.5)
     source = RewardSource(instance.law, 1, instance.key)
-    drawn = np.array([source.reward(t, 0, 0.25) for t in range(1, 4001)])
+    drawn = np.array([source.reward(0, 0.25) for _ in range(4000)])
     assert _distance((drawn - 0.25) / 0.5, lambda x: 0.5 + x / (2.0 * math.sqrt(2.0 + x * x))) < FAR
 
 
@@ -198,27 +197,50 @@ def test_noise_may_differ_by_arm() -> None:
     instance = LinearInstance(EYE, [0.5, 0.1], rewards="gaussian", noise=[0.1, 2.0])
     for arm, noise in enumerate((0.1, 2.0)):
         source = RewardSource(instance.law, 1, instance.key)
-        drawn = np.array([source.reward(t, arm, 0.0) for t in range(1, 4001)])
+        drawn = np.array([source.reward(arm, 0.0) for _ in range(4000)])
         assert _distance(drawn / noise, lambda x: 0.5 * (1.0 + math.erf(x / math.sqrt(2.0)))) < FAR
 
 
-def test_a_compiled_law_draws_as_its_plain_function() -> None:
-    plain = LinearInstance(EYE, [0.5, 0.1], rewards=skewed.function)
-    one = play(LinearInstance(EYE, [0.5, 0.1], rewards=skewed), LinUCB(), 300, record=True)
-    other = play(plain, LinUCB(), 300, record=True)
-    np.testing.assert_array_equal(one.arms, other.arms)
-    np.testing.assert_array_equal(one.rewards, other.rewards)
+@given(first=st.integers(1, 150), count=st.integers(1, 150), seed=st.integers(0, 99))
+@settings(max_examples=50, deadline=None)
+def test_rewards_of_ones_own_law_do_not_depend_on_where_stretches_end(
+    first: int, count: int, seed: int
+) -> None:
+    def thrice(rng: np.random.Generator, means: Any) -> Any:
+        return rng.standard_normal(means.shape) + means * rng.integers(3, size=means.shape) + rng.random()
+
+    means = np.random.default_rng(seed).random((300, 3))
+    source = RewardSource(reward_law(thrice, 1.0, 3.0, 3), seed, 7)
+    whole = source.table(Stretch(1, 300, np.arange(1, 301), means))
+    part = Stretch(
+        first, first + count - 1, np.arange(first, first + count), means[first - 1 : first + count - 1]
+    )
+    assert whole is not None
+    np.testing.assert_array_equal(source.table(part), whole[first - 1 : first + count - 1])
 
 
-def test_a_law_that_takes_many_draws_leaves_other_rounds_their_noise() -> None:
-    def greedy(mean: float, rng: np.random.Generator) -> float:
-        return mean + float(rng.standard_normal(1 if mean > 0.3 else 50)[0])
+def test_a_law_of_ones_own_is_given_the_means_of_each_round() -> None:
+    ends, means = np.array([70, 130]), np.array([[0.1, 0.2], [0.3, 0.4]])
+    table = RewardSource(reward_law(lambda rng, means: means, 1.0, 3.0, 2), 1, 2).table(
+        Stretch(1, 130, ends, means)
+    )
+    np.testing.assert_array_equal(table, np.repeat(means, [70, 60], axis=0))
 
-    instance = LinearInstance(EYE, [0.5, 0.1], rewards=greedy)
-    one, other = (RewardSource(instance.law, 3, instance.key) for _ in range(2))
-    one.reward(1, 0, 0.5)
-    other.reward(1, 1, 0.1)
-    assert one.reward(2, 0, 0.5) == other.reward(2, 0, 0.5)
+
+@pytest.mark.parametrize(
+    "law", [lambda mean, rng: mean, lambda rng: 0.0, lambda rng, means, size: means, lambda: 1.0]
+)
+def test_a_law_of_other_arguments_is_refused(law: Any) -> None:
+    with pytest.raises(
+        InfexError, match="a law of rewards must be a function of rng and means, in this order"
+    ):
+        LinearInstance(EYE, [0.5, 0.1], rewards=law)
+
+
+def test_a_law_that_gives_one_number_for_all_is_refused() -> None:
+    instance = LinearInstance(EYE, [0.5, 0.1], rewards=lambda rng, means: rng.normal())
+    with pytest.raises(InfexError, match=r"an array like the means, \(64, 2\)"):
+        play(instance, Greedy(), 9)
 
 
 def test_a_law_of_ones_own_can_be_pickled() -> None:
@@ -371,12 +393,14 @@ def test_a_subclass_is_refused() -> None:
             "the means of round 1",
         ),
         (
-            lambda: play(LinearInstance(EYE, [0.5, 0.1], rewards=lambda mean, rng: np.inf), Greedy(), 9),
+            lambda: play(
+                LinearInstance(EYE, [0.5, 0.1], rewards=lambda rng, means: means + np.inf), Greedy(), 9
+            ),
             "in round 1 it gave inf",
         ),
         (
-            lambda: play(LinearInstance(EYE, [0.5, 0.1], rewards=lambda mean, rng: None), Greedy(), 9),
-            "in round 1 it gave None",
+            lambda: play(LinearInstance(EYE, [0.5, 0.1], rewards=lambda rng, means: None), Greedy(), 9),
+            r"an array like the means, \(64, 2\); .* gave NoneType",
         ),
         (lambda: play(gaussian(2, 3, 1, late=1), Greedy(), 10**8), "at most 10000000 rounds"),
     ],

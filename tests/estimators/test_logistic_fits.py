@@ -13,8 +13,8 @@ from infex.arrays import Floats
 from infex.estimators import Logistic
 from infex.estimators.logistic import LogisticFit
 from infex.kernels.compiling import plain_python
-from tests.simulation.test_playing import assert_same
-from tests.simulation.test_stateful import play_in_python
+from tests.estimators.test_strange_sums import crafted
+from tests.simulation.in_python import assert_same, play_in_python
 
 
 def exact_theta(rows: Floats, rewards: Floats, penalty: float) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from infex import Choice, LinUCB, best, kernel
+from infex import Choice, LinUCB, best
 from infex.environments import LinearInstance, gaussian
 from infex.estimators import Discounted
 from tests.waiting import until
@@ -227,10 +227,11 @@ def marked(seed: int) -> LinearInstance:
     return LinearInstance(np.array([[-1.0 if seed == 1 else 1.0, 0.0], [0.0, 1.0]]), [0.1 * seed, 0.2])
 
 
-@kernel
-def picky(t, seen, rng):  # type: ignore[no-untyped-def]
+class Picky:
     """Plays the first arm, or one that is not there where that begins with a negative number."""
-    return 0 if seen.arms[0, 0] > 0 else 9
+
+    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
+        return Choice(0 if evidence.arms[0, 0] > 0 else 9)
 
 
 class Seesaw:

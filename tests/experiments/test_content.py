@@ -16,7 +16,7 @@ from infex import Infex, LinUCB, Sweep, environments, every, schedules
 from infex.environments import ChangingInstance, ContextualInstance, LinearInstance, steps
 from infex.experiments.content import digest
 from infex.experiments.recipes import Recipe
-from infex.simulation.playing import checked_instance
+from infex.simulation.simulator import checked_instance
 from tests.experiments.test_sweep import HERE, sweep
 
 FACTOR = 2
@@ -47,14 +47,7 @@ class Standing:
 
 
 def noisy(size: float) -> Any:
-    return lambda mean, rng: mean + size * rng.normal()
-
-
-def kernels_of_rewards() -> list[Any]:
-    return [
-        environments.reward_kernel(lambda mean, rng: mean + rng.normal()),
-        environments.reward_kernel(lambda mean, rng: mean + 2.0 * rng.normal()),
-    ]
+    return lambda rng, means: means + size * rng.normal(size=means.shape)
 
 
 def linear(**more: Any) -> LinearInstance:
@@ -124,7 +117,6 @@ OTHERS: dict[str, list[Any]] = {
     "instances": [LinearInstance(np.eye(2), [0.1, 0.2]), LinearInstance(np.eye(2), [0.2, 0.1])],
     "environments": [checked_instance(Peaked(0.3)), checked_instance(Peaked(0.6))],
     "laws of rewards": [linear(rewards=noisy(1.0)), linear(rewards=noisy(2.0))],
-    "kernels of rewards": [linear(rewards=each) for each in kernels_of_rewards()],
     "late rewards": [linear(), linear(late=1), linear(late=2), linear(late=environments.late(mean=2))],
     "moves": [linear(moves=Standing(0.1)), linear(moves=Standing(0.2)), linear(moves=steps(every=5))],
     "late rewards over arms drawn anew": [drawn_anew(), drawn_anew(late=1), drawn_anew(late=2)],
@@ -151,12 +143,7 @@ def test_other_contents_have_other_digests(name: str) -> None:
 def test_alike_objects_have_one_digest_wherever_they_stand_in_memory() -> None:
     assert digest(Plain(1)) == digest(Plain(1))
     assert digest(scaled([1, {2, "x"}])) == digest(scaled([1, {2, "x"}]))
-    assert digest(infex.kernel(players_kernel)()) == digest(infex.kernel(players_kernel)())
     assert digest(Plain(threading.Lock())) == digest(Plain(threading.Lock()))
-
-
-def players_kernel(t: int, view: Any, rng: Any) -> int:
-    return 0
 
 
 def test_the_code_and_the_globals_of_a_function_count(monkeypatch: pytest.MonkeyPatch) -> None:

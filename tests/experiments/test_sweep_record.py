@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import infex
-from infex import Choice, Greedy, Infex, LinUCB, Sweep, environments, every, from_count, view
+from infex import Choice, Greedy, Infex, LinUCB, Sweep, environments, every, from_count
 from infex.errors import InfexError
 from infex.experiments.provenance import commit, versions
 from infex.experiments.sweep_files import read_sweep
@@ -31,11 +31,6 @@ class Tuned:
 
     def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
         return Choice(0)
-
-
-@infex.kernel(bonus=1.0)
-def bonus(t, seen, rng):  # type: ignore[no-untyped-def]
-    return view.best(view.upper(seen, seen.settings[0]))
 
 
 def drawn(seed: int, arms: int) -> Any:
@@ -82,7 +77,7 @@ SWEEPS: dict[str, dict[str, Any]] = {
     },
     "strange": {
         "environments": [players.square],
-        "policies": [TUNED, bonus(bonus=0.3), players.Middle(), Infex(Greedy(), from_count(half))],
+        "policies": [TUNED, players.Middle(), Infex(Greedy(), from_count(half))],
         "seeds": range(2),
     },
 }

@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba.core import types
 
 from infex import kernels
 from infex.kernels import algebra, reading
-from infex.kernels.calling import compiled_for
 from infex.kernels.sharing import PUBLISHED
 
 PROGRAM = """
@@ -43,11 +41,6 @@ def test_a_kernel_is_compiled_from_parts_that_are_read_from_the_disk(tmp_path: P
         assert ran.stdout.splitlines() == ["(1, 1)", missing], ran.stderr
         for file in tmp_path.rglob("reading.glance-*"):
             file.unlink()
-
-
-@pytest.mark.compiled
-def test_what_nobody_enters_becomes_no_machine_code() -> None:
-    assert compiled_for(reading.width, (types.float64,) * 3).library.waits
 
 
 @pytest.mark.compiled

@@ -7,7 +7,7 @@ import pytest
 
 import infex
 from infex import OLSBandit, environments
-from infex.simulation import batch, playing
+from infex.simulation import forced, simulator
 
 
 @pytest.mark.compiled
@@ -24,7 +24,7 @@ def test_both_loops_play_the_same_arms(
     instance = environments.LinearInstance(arms, theta / np.linalg.norm(theta))
     policy = OLSBandit(rule=rule, scale=scale, keep=keep)
     compiled = infex.play(instance, policy, 300, seed, record=True)
-    monkeypatch.setattr(playing, "form_of", lambda policy: None)
+    monkeypatch.setattr(simulator, "form_of", lambda policy: None)
     plain = infex.play(instance, policy, 300, seed, record=True)
     np.testing.assert_array_equal(compiled.arms, plain.arms)
     np.testing.assert_array_equal(compiled.rewards, plain.rewards)

@@ -326,13 +326,13 @@ def test_compiled_runs_are_those_of_python(policy: Any, kind: str) -> None:
         def choose(self, t: int, evidence: Any, rng: Any) -> Any:
             return policy.choose(t, evidence, rng)
 
-    from infex.simulation import playing
+    from infex.simulation import simulator
 
     for seed in range(1 if plain_python else 3):
         instance = gaussian(4, 15, seed) if kind == "fixed" else changing(4, 15, seed)
         fast = play(instance, policy, ROUNDS, seed)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(playing, "stream_name", lambda _: stream_name(policy))
+            patch.setattr(simulator, "stream_name", lambda _: stream_name(policy))
             slow = play(instance, Plain(), ROUNDS, seed)
         assert (fast.regret, fast.explored) == (slow.regret, slow.explored)
         np.testing.assert_array_equal(fast.curve()[1], slow.curve()[1])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import infex
-from infex import Bandit, Choice, Infex, LinTS, LinUCB, every, play, play_many, until_certain, view
+from infex import Bandit, Choice, Infex, LinTS, LinUCB, every, play, play_many, until_certain
 from infex.environments import changing, gaussian
 from infex.policies.gate import Control
 from infex.policies.settling import UNSAID_DELTA, settled
@@ -74,11 +74,6 @@ class Fixed:
         return Choice(0)
 
 
-@infex.kernel(delta=None)
-def optimist(t, seen, rng):  # type: ignore[no-untyped-def]
-    return view.best(view.upper(seen, view.radius(seen, 1.0, 1.0, seen.settings[0])))
-
-
 def deltas(policy: Any) -> list[float | None]:
     """All deltas of a policy: its own, its base's, and those of controls."""
     traits = traits_of(policy)
@@ -96,8 +91,6 @@ UNSAID = {
     "own base": Infex(Own(), every(3)),
     "wrapper": Wrapped(Wrapped(LinUCB())),
     "default base": infex.GreedyFirst(),
-    "kernel": optimist(),
-    "kernel as a base": Infex(optimist(), every(2)),
 }
 
 
@@ -138,9 +131,8 @@ def test_a_delta_that_is_said_stays(delta: float) -> None:
 
 def test_own_and_built_in_are_played_with_the_same_delta() -> None:
     """P6: a user's policy kept 0.01 where LinUCB was given 1/T."""
-    runs = [play(INSTANCE, policy, 700, record=True).arms for policy in (Own(), LinUCB(), optimist())]
+    runs = [play(INSTANCE, policy, 700, record=True).arms for policy in (Own(), LinUCB())]
     np.testing.assert_array_equal(runs[0], runs[1])
-    np.testing.assert_array_equal(runs[1], runs[2])
 
 
 def test_what_a_learner_knows_is_kept() -> None:
@@ -180,8 +172,6 @@ def test_streams_are_called_as_before(name: str) -> None:
 def test_the_loop_knows_no_unsaid_delta() -> None:
     form: Any = LinUCB().compiled()
     assert form.base.delta == UNSAID_DELTA
-    form = optimist().compiled()
-    assert form.settings.tolist() == [UNSAID_DELTA]
     for bad in (0.0, 2, "x", True):
         with pytest.raises(infex.InfexError, match="delta must be"):
             LinUCB(delta=bad)

@@ -148,7 +148,7 @@ def test_open_problems_too(nature: Any) -> None:
 
 def test_an_environment_with_code_of_ones_own_has_no_record() -> None:
     with pytest.raises(NoRecord):
-        record(environments.gaussian(dim=3, arms=4, seed=1, rewards=lambda mean, rng: mean))
+        record(environments.gaussian(dim=3, arms=4, seed=1, rewards=lambda rng, means: means))
 
 
 def test_environments_too() -> None:

@@ -15,18 +15,16 @@ import pytest
 import infex
 from infex import EpsilonGreedy, environments, estimators, policies, schedules
 from infex.errors import InvalidSetting, NotKept
-from infex.kernels.bases import READS_SCORES, Base, NoSuchKind, base_arm
-from infex.kernels.view import viewed
 from infex.policies.form import Form, form_of
 from infex.records import registry
 from infex.records.notes import NOTES
-from infex.simulation import playing
-from infex.streams import Rounds, stream
+from infex.streams import Rounds
 from infex.testing import play as choices_of
 from infex.testing import problem, slow_play
 from tests.policies.test_contract import MAKERS
 from tests.policies.test_gate import MAKERS as CONTROLS_UNDER_CONTRACT
 from tests.schedules.test_contract import SCHEDULES as SCHEDULES_UNDER_CONTRACT
+from tests.simulation.in_python import in_python
 
 WITHOUT_A_SLOW_VERSION = {"ContextReduction": "its actions are drawn; tests/policies/test_rivals.py plays it"}
 
@@ -49,11 +47,11 @@ def kinds_in(room: ModuleType, verb: str) -> dict[str, type]:
 
 
 def test_every_policy_in_its_room_is_a_row() -> None:
-    assert set(kinds_in(policies, "choose")) - {"KernelPolicy", "KernelLearner"} == set(registry.POLICIES)
+    assert set(kinds_in(policies, "choose")) == set(registry.POLICIES)
 
 
 def test_every_estimator_in_its_room_is_a_row() -> None:
-    assert set(kinds_in(estimators, "start")) - {"KernelEstimator"} == set(registry.ESTIMATORS)
+    assert set(kinds_in(estimators, "start")) == set(registry.ESTIMATORS)
 
 
 def test_every_environment_in_its_room_is_a_row() -> None:
@@ -88,17 +86,13 @@ def test_every_policy_is_public_under_contract_and_beside_a_slow_version(name: s
 
 @pytest.mark.parametrize("name", sorted(registry.POLICIES))
 @pytest.mark.parametrize("anew", [False, True], ids=["fixed arms", "arms drawn anew"])
-def test_every_compiled_form_plays_as_the_policy(
-    name: str, anew: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_compiled_form_plays_as_the_policy(name: str, anew: bool) -> None:
     """Also one that says it reads less of the board than it does: it read what was not kept up."""
     make = environments.changing if anew else environments.gaussian
     instance = make(dim=3, arms=6, seed=2)
     for policy in [made for each in MAKERS.values() if type(made := each()).__name__ == name]:
         compiled = played(instance, policy)
-        with monkeypatch.context() as patch:
-            patch.setattr(playing, "course_of", lambda *asked, **also: None)
-            patch.setattr(playing, "form_of", lambda policy: None)
+        with in_python():
             assert played(instance, policy) == compiled
         assert compiled is not None or anew
 
@@ -194,15 +188,6 @@ def test_every_method_speaks_of_its_arguments(kind: Any) -> None:
         for argument in arguments_of(method):
             words = inspect.getdoc(method) or ""
             assert spoken_of(argument, method, words), f"{kind.__name__}.{name} does not speak of {argument}"
-
-
-def test_a_kind_that_no_compiled_loop_knows_raises() -> None:
-    """It played as LinTS, without a word."""
-    board, run, solved = np.zeros((4, 2)), np.zeros(10), np.zeros((3, 2))
-    room = np.zeros((4, 2)), np.zeros((2, 2)), np.zeros(0), np.zeros((2, 3, 2))
-    seen = viewed(np.eye(2), np.zeros(0), 1.0, board, run, solved, *room)
-    with pytest.raises(NoSuchKind):
-        base_arm(Base(99, READS_SCORES), 1, seen, stream(1))
 
 
 def test_a_subclass_that_may_decide_otherwise_is_not_compiled_as_its_parent() -> None:

@@ -67,13 +67,7 @@ class Wide:
         return self.base.choose(t, evidence, rng)
 
 
-@infex.kernel
-def nameless(t, seen, rng):  # type: ignore[no-untyped-def]
-    return no_such_name  # type: ignore[name-defined]  # noqa: F821
-
-
-@pytest.mark.compiled
-@pytest.mark.parametrize("new", [Uncompiled(), nameless(), Wide()], ids=["compiled", "kernel", "window"])
+@pytest.mark.parametrize("new", [Uncompiled(), Wide()], ids=["compiled", "window"])
 def test_a_policy_that_cannot_take_over_leaves_the_old_one_at_work(new: Any) -> None:
     """The player said that it had the new one, and played by the old one's shortcut."""
     player = player_of(Infex(LinUCB(), every(2)))

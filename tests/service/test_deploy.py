@@ -11,7 +11,6 @@ import yaml
 
 from infex.cli.serve_command import serve
 from infex.cli.token_command import make_token
-from infex.cli.warm_command import warm
 from infex.service import alarms
 from infex.study.addresses import without_password
 from tests.service.running import CONTEXT, PRICING, running
@@ -133,14 +132,12 @@ def test_files_that_containers_name_are_there() -> None:
     assert (DEPLOY / rules_file).is_file()
 
 
-def test_the_container_installs_extras_and_warms_up_by_names_that_there_are() -> None:
+def test_the_container_installs_extras_by_names_that_there_are() -> None:
     extras = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     (install,) = (step for step in steps("RUN") if step.startswith("pip "))
     asked = re.search(r"\[(.*?)\]", install)
     assert asked is not None
     assert {*asked[1].split(",")} <= extras.keys()
-    (compiles,) = (step for step in steps("RUN") if step.startswith("infex warm "))
-    assert parsed(compiles.split()[2:], warm)["what"] == ("decisions",)
     (check,) = steps("HEALTHCHECK")
     assert "/healthz" in check, "a database that is away is no reason to start the container again"
 

@@ -7,14 +7,14 @@ import pytest
 
 from infex import EpsilonGreedy, Greedy, Infex, LinTS, LinUCB, Uniform, every, play, play_many, stretched
 from infex.environments import ChangingInstance, changing, contexts
-from infex.errors import InvalidChoice, NotKept
+from infex.errors import NotKept
 from infex.policies.settling import settled
 from infex.records.stream_names import stream_name
-from infex.simulation import Run, playing
+from infex.simulation import Run, simulator
 from infex.streams import stream
 from tests.policies.test_contract import Means
-from tests.policies.test_kernel import boltzmann, optimist, wild
-from tests.simulation.test_playing import Plain, assert_same
+from tests.simulation.in_python import assert_same
+from tests.simulation.test_playing import Plain
 
 POLICIES: list[Any] = [
     Greedy(),
@@ -25,14 +25,11 @@ POLICIES: list[Any] = [
     LinUCB(ties="random"),
     LinTS(),
     LinTS(sampling="spherical", scale=0.2),
-    boltzmann(),
     Infex(LinUCB(), every(5)),
     Infex(LinTS(scale=0.3), stretched(1), data="own"),
     Infex(LinUCB(), every(3), data="own"),
-    Infex(optimist(), every(4), data="own"),
     Infex(EpsilonGreedy(), every(2), ties="random"),
     Infex(EpsilonGreedy(), every(2), data="own"),
-    Infex(boltzmann(), every(2), data="own"),
 ]
 INSTANCES = [
     changing(dim=4, arms=9, seed=1),
@@ -46,7 +43,7 @@ def interpreted(policy: Any, *given: Any, **more: Any) -> Run:
     policy = settled(policy, 1 / given[1])
     name = stream_name(policy)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(playing, "stream_name", lambda _: name)
+        patch.setattr(simulator, "stream_name", lambda _: name)
         return play(given[0], Plain(policy), *given[1:], **more)
 
 
@@ -140,12 +137,6 @@ def test_many_runs_are_those_of_play() -> None:
     tasks = [(instance, seed) for instance in instances for seed in range(5)]
     for run, (instance, seed) in zip(runs, tasks, strict=True):
         assert_same(run, play(instance, Infex(LinTS(), every(3)), 100, seed, record=True))
-
-
-@pytest.mark.compiled
-def test_an_arm_that_is_not_on_offer_is_named() -> None:
-    with pytest.raises(InvalidChoice, match="the kernel chose arm 9 in round 9; there are arms 0 to 8"):
-        play(INSTANCES[0], wild(), 100)
 
 
 @pytest.mark.compiled

@@ -26,13 +26,13 @@ from infex import (
     play_many,
     stretched,
 )
-from infex.environments import ContextualInstance, contextual, contextual_arms, late, reward_kernel, steps
+from infex.environments import ContextualInstance, contextual, contextual_arms, late, steps
 from infex.errors import InvalidArms, InvalidSetting
-from infex.simulation import contextual_plays
+from infex.simulation import python_loop
 from infex.testing import EnvironmentContract
 from tests.policies.test_contract import MAKERS
+from tests.simulation.in_python import assert_same
 from tests.simulation.test_changing import interpreted
-from tests.simulation.test_playing import assert_same
 
 POLICIES: list[Any] = [
     Greedy(),
@@ -53,9 +53,8 @@ POLICIES: list[Any] = [
 ]
 
 
-@reward_kernel
-def skewed(mean: float, rng: np.random.Generator) -> float:
-    return mean + rng.standard_exponential() - 1.0
+def skewed(rng: np.random.Generator, means: Any) -> Any:
+    return means + rng.standard_exponential(means.shape) - 1.0
 
 
 def short(rng: np.random.Generator) -> Any:
@@ -88,7 +87,7 @@ def test_plain_policies_are_played_by_the_compiled_loop(policy: Any, monkeypatch
     def refuse(*given: object) -> None:
         raise AssertionError("it is played in Python")
 
-    monkeypatch.setattr(contextual_plays, "Interpreter", refuse)
+    monkeypatch.setattr(python_loop, "PythonLoop", refuse)
     assert play(INSTANCES["sign"], policy, 10).horizon == 10
 
 

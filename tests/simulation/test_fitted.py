@@ -29,14 +29,12 @@ from infex import (
 from infex.environments import LinearInstance, gaussian
 from infex.errors import InvalidReward
 from infex.estimators import Discounted, Lasso, Logistic, Weighted, Windowed
-from infex.kernels.compiling import plain_python
-from infex.simulation import batch, play
-from infex.simulation.course import course_of
+from infex.simulation import compiled, play
+from infex.simulation.compiled import plan_of
 from tests.estimators.slow import by_first
-from tests.simulation.test_playing import assert_same
-from tests.simulation.test_stateful import play_in_python
+from tests.simulation.in_python import assert_same, play_in_python
 
-EXAMPLES = 10 if plain_python else 150
+EXAMPLES = 150
 
 ties = st.sampled_from(["lowest", "random"])
 scales = st.sampled_from([0.05, 0.5])
@@ -89,7 +87,7 @@ def test_compiled_and_interpreted_runs_are_the_same_to_the_last_bit(
     policy: Any, case: tuple[Any, LinearInstance], seed: int, horizon: int, penalty: float
 ) -> None:
     estimator, instance = case
-    assert course_of(policy, estimator) is not None, "it runs compiled"
+    assert plan_of(policy, estimator) is not None, "it runs compiled"
     more: Any = {"penalty": penalty, "record": True, "estimator": estimator}
     slow = play_in_python(instance, policy, horizon, seed, **more)
     assert_same(play(instance, policy, horizon, seed, **more), slow)
@@ -104,7 +102,7 @@ def test_many_runs_and_long_runs_are_those_of_one_by_one(monkeypatch: pytest.Mon
         for run in many:
             assert_same(run, play(run.instance, policy, 120, run.seed, **more))
         with monkeypatch.context() as patch:
-            patch.setattr(batch, "CHUNK", 31)
+            patch.setattr(compiled, "CHUNK", 31)
             np.testing.assert_array_equal(play(problems[0], policy, 120, **more).arms, many[0].arms)
 
 

@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infex import GaussianTS, Greedy, Infex, LargeReward, LinTS, LinUCB, every
+from infex import Greedy, Infex, LargeReward, LinTS, LinUCB, every
 from infex.environments import ChangingInstance, LinearInstance, gaussian
 from infex.errors import InfexError
-from infex.simulation import many, play, play_many, stateful
-from infex.simulation.ledger import Ledger
+from infex.simulation import play, play_many
 from tests.policies.test_contract import Means
-from tests.simulation.test_playing import assert_same
+from tests.simulation.in_python import assert_same
 
 INSTANCES = [gaussian(dim=4, arms=20, seed=seed) for seed in range(3)]
 
@@ -54,31 +53,6 @@ def test_problems_of_any_shape_and_law_keep_their_order(policy: Any) -> None:
     for run, (instance, seed) in zip(runs, tasks, strict=True):
         assert (run.instance, run.seed) == (instance, seed)
         assert_same(run, play(instance, policy, 150, seed, record=True))
-
-
-def test_batches_keep_all_tasks_in_order_and_are_alike_inside() -> None:
-    tasks = [(instance, seed) for instance in mixed() for seed in range(40)]
-    for horizon, threads in ((10, 1), (10_000, 2), (10**7, 2)):
-        batches = many.batched(tasks, horizon, threads)
-        assert [task for batch in batches for task in batch] == tasks
-        assert all(len(batch) * horizon <= max(many.ROUNDS, horizon) for batch in batches)
-        for alike in batches:
-            assert len({(instance.arms.shape, instance.rewards) for instance, _ in alike}) == 1
-    assert max(len(batch) for batch in many.batched(tasks, 10, 1)) > 10
-
-
-def test_where_generators_cannot_be_set_runs_go_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    policy = GaussianTS()
-    expected = play_many(INSTANCES, policy, 100, seeds=range(20), record=True, workers=1)
-    monkeypatch.setattr(stateful.THREAD_GENERATORS.policy, "known", False)
-    for run, other in zip(
-        play_many(INSTANCES, policy, 100, seeds=range(20), record=True, workers=1), expected, strict=True
-    ):
-        assert_same(run, other)
-
-
-def test_where_the_processor_has_no_clock_all_runs_have_the_same_share() -> None:
-    assert Ledger(4, 1, 1, record=False).seconds(10.0) == [2.5, 2.5, 2.5, 2.5]
 
 
 def test_a_users_code_is_not_called_from_several_threads_at_once() -> None:

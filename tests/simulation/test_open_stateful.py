@@ -20,24 +20,21 @@ from infex import (
     Softened,
     every,
     guarded,
-    kernel,
     listed,
     paused,
     until_certain,
-    view,
 )
 from infex.environments import changing, gaussian, late, steps, turning, walk
 from infex.errors import NotKept
 from infex.estimators import Discounted, Lasso, Logistic, Weighted, Windowed
-from infex.kernels.compiling import plain_python
-from infex.kernels.stateful_runs import play_stretch
-from infex.simulation import opened, play
-from infex.simulation.course import course_of
+from infex.simulation import play
+from infex.simulation.compiled import plan_of
 from tests.estimators.slow import by_first
-from tests.simulation.test_opened import assert_same, skewed
-from tests.simulation.test_stateful import play_in_python, policies
+from tests.simulation.in_python import assert_same, play_in_python
+from tests.simulation.test_opened import skewed
+from tests.simulation.test_stateful import policies
 
-EXAMPLES = 20 if plain_python else 150
+EXAMPLES = 150
 
 pytestmark = pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
 
@@ -46,32 +43,6 @@ lateness = st.sampled_from([None, 0, 3, late(mean=5), late(mean=4, lost=0.3), la
 laws = st.sampled_from([{}, {"rewards": "student", "degrees": 2.1}, {"rewards": skewed}])
 
 
-@kernel(scale=0.3)
-def rare(t: int, seen: Any, rng: Any) -> int:
-    """Reads widths, theta, the width of an x, and what it remembers."""
-    if seen.state[0] > 5.0 and view.width(seen, view.theta(seen)) < 0.3:
-        return view.unexplored(view.greedy(seen))
-    return view.best(view.upper(seen, seen.settings[0] * (1.0 + seen.state[1])))
-
-
-@rare.learns(room=2)
-def counted(
-    state: Any, settings: Any, arms: Any, arm: int, features: Any, reward: float, explored: bool
-) -> None:
-    state[0] += 1.0
-    state[1] = abs(arms[0, arm] - features[0]) + 0.01 * reward * explored
-
-
-@kernel(bonus=1.0)
-def by_pulls(t: int, seen: Any, rng: Any) -> int:
-    return view.best(view.sums(seen) - seen.settings[0] * view.pulls(seen))
-
-
-KERNELS: list[Any] = [
-    rare(),
-    Infex(rare(scale=0.1), every(3)),
-    Infex(rare(), guarded(every(2), 2.0), data="own"),
-]
 ESTIMATORS: list[Any] = [
     None,
     Discounted(rate=0.9),
@@ -91,12 +62,12 @@ def problem(anew: bool, seed: int, moves: Any, slow: Any, chances: bool, law: di
 
 
 def runs_compiled(instance: Any, policy: Any, estimator: Any) -> bool:
-    course = course_of(policy, estimator)
-    return course is not None and opened.can_play(course, instance)
+    plan = plan_of(policy, estimator)
+    return plan is not None and plan.can_play(instance)
 
 
 @given(
-    policy=st.one_of(policies, st.sampled_from(KERNELS)), estimator=st.sampled_from(ESTIMATORS),
+    policy=policies, estimator=st.sampled_from(ESTIMATORS),
     anew=st.booleans(), moves=moving, slow=lateness, law=laws, seed=st.integers(0, 99),
     horizon=st.sampled_from([1, 2, 40, 120]), penalty=st.sampled_from([1e-8, 0.5, 1.0]),
     pending=st.sampled_from(["narrow", "narrow", "ignore"]),
@@ -158,7 +129,7 @@ def test_every_estimator_runs_compiled(estimator: Any, anew: bool) -> None:
 
 def test_what_reads_pulls_is_refused_over_arms_that_change() -> None:
     instance = changing(dim=3, arms=8, seed=1)
-    for policy in (UCB1(), GaussianTS(), HybridTS(form="plain"), by_pulls()):
+    for policy in (UCB1(), GaussianTS(), HybridTS(form="plain")):
         with pytest.raises(NotKept, match="pulls"):
             play(instance, policy, 20)
 
@@ -207,16 +178,6 @@ def test_rewards_that_logistic_regression_refuses_are_refused() -> None:
         for how in (play, play_in_python):
             with pytest.raises(InvalidReward, match=r"must be 0 or 1, got -1\.0"):
                 how(instance, LinUCB(), 100, estimator=Logistic())
-
-
-@pytest.mark.compiled
-def test_problems_of_one_arm_or_one_feature_are_compiled_for_as_any_other() -> None:
-    play(gaussian(dim=3, arms=4, seed=1, late=1), LinUCB(), 10)
-    before = len(play_stretch.signatures)  # type: ignore[attr-defined]
-    for dim, arms in ((1, 3), (3, 1), (1, 1)):
-        for instance in (gaussian(dim=dim, arms=arms, seed=1, late=1), changing(dim=dim, arms=arms, seed=1)):
-            play(instance, LinUCB(), 10)
-    assert len(play_stretch.signatures) == before == 1  # type: ignore[attr-defined]
 
 
 def test_what_is_certain_of_arms_that_change_is_certain_in_its_round_alone() -> None:

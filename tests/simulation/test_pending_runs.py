@@ -8,16 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infex import Bandit, Infex, LinTS, LinUCB, every, jittered, kernel, play, play_many, stream
+from infex import Bandit, Choice, Infex, LinTS, LinUCB, best, every, jittered, play, play_many, stream
 from infex.environments import changing, gaussian, late
 from infex.environments.reward_laws import RewardSource
 from infex.errors import InvalidSetting
 from infex.estimators import Discounted, Logistic
-from infex.kernels import view
-from infex.kernels.compiling import plain_python
 from infex.records.stream_names import stream_name
 from infex.simulation.run import Run
-from tests.simulation.test_opened import assert_same, in_python
+from tests.simulation.in_python import assert_same, in_python
 
 LATE = [3, late(mean=9, lost=0.3), late(rounds=[0, 11, 2]), late(lost=1.0), late(rounds=40)]
 POLICIES: list[Any] = [
@@ -32,9 +30,11 @@ POLICIES: list[Any] = [
 ]
 
 
-@kernel(bonus=1.0)
-def widest(t, seen, rng):  # type: ignore[no-untyped-def]
-    return view.best(view.upper(seen, seen.settings[0]))
+class Widest:
+    """A base in Python."""
+
+    def choose(self, t: int, evidence: Any, rng: np.random.Generator) -> Choice:
+        return Choice(best(evidence.upper(2.0)))
 
 
 class Draws:
@@ -65,7 +65,7 @@ def asked_and_told(
             offered = {} if fixed else {"arms": stretch.columns[t - stretch.first].T}
             means = stretch.means[np.searchsorted(stretch.ends, t)]
             decision = bandit.ask(**offered)
-            reward = source.reward(t, decision.arm, float(means[decision.arm]))
+            reward = source.reward(decision.arm, float(means[decision.arm]))
             arms.append(decision.arm)
             explored.append(decision.explored)
             if delays[t - 1] >= 0:
@@ -82,14 +82,14 @@ def asked_and_told(
     pending=st.sampled_from(["narrow", "narrow", "ignore"]),
     seed=st.integers(0, 99),
 )
-@settings(max_examples=5 if plain_python else 40, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_a_run_is_a_bandit_that_is_asked_and_told_along_its_course(
     policy: Any, lateness: Any, anew: bool, pending: Any, seed: int
 ) -> None:
     lateness = late(lateness) if isinstance(lateness, int) else lateness
     instance = (changing if anew else gaussian)(dim=3, arms=8, seed=seed, late=lateness)
     run = play(instance, policy, 90, seed, record=True, pending=pending)
-    with pytest.MonkeyPatch.context() as patch, in_python(patch):
+    with in_python():
         assert_same(run, play(instance, policy, 90, seed, record=True, pending=pending))
     arms, explored, volume = asked_and_told(run, policy, None, pending)
     assert run.arms is not None
@@ -119,11 +119,11 @@ def test_clicks_that_come_together_are_all_learnt(seed: int) -> None:
 
 
 @pytest.mark.parametrize("anew", [False, True])
-def test_a_kernel_sees_what_is_narrowed(anew: bool) -> None:
+def test_a_base_in_python_sees_what_is_narrowed(anew: bool) -> None:
     instance = (changing if anew else gaussian)(dim=3, arms=8, seed=4, late=late(7))
-    policy = Infex(widest(bonus=2.0), every(2))
+    policy = Infex(Widest(), every(2))
     run = play(instance, policy, 90, 4, record=True)
-    with pytest.MonkeyPatch.context() as patch, in_python(patch):
+    with in_python():
         assert_same(run, play(instance, policy, 90, 4, record=True))
     ignored = play(instance, policy, 90, 4, record=True, pending="ignore")
     assert run.arms is not None

@@ -9,12 +9,12 @@ import pytest
 
 import infex
 from infex import Greedy, Infex, LinUCB, always, every, paused
-from infex.environments import ChangingInstance, LinearInstance, gaussian, reward_kernel
+from infex.environments import ChangingInstance, LinearInstance, gaussian
 from infex.errors import CannotCopy
 from infex.estimators import Weighted
 from infex.linear import RidgeStatistics
 from infex.policies import EpsilonGreedy, Softened
-from tests.simulation.test_playing import assert_same
+from tests.simulation.in_python import assert_same
 from tests.stateful import (
     CountingLinUCB,
     DrawnArms,
@@ -111,9 +111,8 @@ def test_a_run_names_what_was_given() -> None:
 
 
 def test_what_is_known_to_be_immutable_is_not_copied() -> None:
-    @reward_kernel
-    def skewed(mean: float, rng: np.random.Generator) -> float:
-        return mean + rng.standard_exponential() - 1.0
+    def skewed(rng: np.random.Generator, means: Any) -> Any:
+        return means + rng.standard_exponential(means.shape) - 1.0
 
     class Uncopied(Sticky):
         def __deepcopy__(self, memo: Any) -> Any:

@@ -35,15 +35,15 @@ from infex import (
     until_certain,
 )
 from infex.environments import LinearInstance, gaussian
-from infex.kernels.compiling import plain_python
 from infex.kernels.eigenvalues import least_eigenvalue
 from infex.policies.form import Form, form_of
 from infex.policies.traits import traits_of
-from infex.simulation import Run, batch, play, playing
+from infex.simulation import compiled, play
 from infex.testing import odd_boards
-from tests.simulation.test_playing import assert_same, instances
+from tests.simulation.in_python import assert_same, play_in_python
+from tests.simulation.test_playing import instances
 
-EXAMPLES = 15 if plain_python else 200
+EXAMPLES = 200
 
 ties = st.sampled_from(["lowest", "random"])
 scales = st.sampled_from([0.05, 0.3, 1.0])
@@ -99,14 +99,6 @@ policies = st.one_of(
     ),
 )
 horizons = st.sampled_from([1, 2, 30, 250])
-
-
-def play_in_python(*given: Any, **more: Any) -> Run:
-    """A run of the Python loop, whatever compiled loops could do."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(playing, "course_of", lambda *asked, **also: None)
-        patch.setattr(playing, "form_of", lambda policy: None)
-        return play(*given, **more)
 
 
 @pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
@@ -167,7 +159,7 @@ def test_lasso_bandits_are_the_same_to_the_last_bit(
 def test_lasso_bandits_go_on_where_the_chunk_before_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     instance = gaussian(dim=4, arms=12, seed=1)
     whole = [play(instance, policy, 300, record=True) for policy in (LassoBandit(), AgnosticLassoBandit())]
-    monkeypatch.setattr(batch, "CHUNK", 97)
+    monkeypatch.setattr(compiled, "CHUNK", 97)
     for run in whole:
         np.testing.assert_array_equal(play(instance, run.policy, 300, record=True).arms, run.arms)
 
@@ -195,7 +187,7 @@ def test_long_runs_go_on_where_the_chunk_before_stopped(monkeypatch: pytest.Monk
         Infex(LinTS(), budget(every(2), 9, window=110), data="own"),
     ]
     whole = [play(instance, policy, 1000, record=True) for policy in chosen]
-    monkeypatch.setattr(batch, "CHUNK", 97)
+    monkeypatch.setattr(compiled, "CHUNK", 97)
     for policy, run in zip(chosen, whole, strict=True):
         np.testing.assert_array_equal(play(instance, policy, 1000, record=True).arms, run.arms)
 
@@ -221,7 +213,7 @@ def test_a_softened_base_is_no_shortcut_in_a_bandit() -> None:
     policy = Softened(LinUCB(), 0.9)
     form = form_of(policy)
     assert isinstance(form, Form)
-    assert not form.is_hot
+    assert not form.is_plain
     assert traits_of(policy).gate is None
 
 

@@ -1,4 +1,4 @@
-"""What calls of `play` use again: what was read of a policy, and a thread's room."""
+"""Runs leave each other alone, whatever was played before."""
 
 from typing import Any
 
@@ -7,41 +7,12 @@ import pytest
 
 from infex import Infex, LinTS, LinUCB, Run, every, play
 from infex.environments import LinearInstance, gaussian
-from infex.simulation.remembered import Remembered, asks_for_problem, stream_name
-
-
-class Mutable:
-    """A user's policy, which may change between two runs."""
-
-    def __init__(self, arm: int) -> None:
-        self.arm = arm
-
-    def choose(self, t: int, evidence: Any, rng: np.random.Generator) -> Any:
-        raise NotImplementedError
-
-
-def test_a_users_policy_is_read_anew_each_time() -> None:
-    read, policy = Remembered(lambda policy: policy.arm), Mutable(1)
-    assert read(policy) == 1
-    policy.arm = 2
-    assert read(policy) == 2
-    own = Infex(policy, every(5))
-    assert Remembered(lambda policy: policy.base.arm)(own) == 2
-
-
-def test_a_policy_of_infex_is_read_once() -> None:
-    asked = []
-    read = Remembered(lambda policy: asked.append(policy))
-    policy = Infex(LinUCB(), every(7))
-    for _ in range(3):
-        read(policy)
-    assert asked == [policy]
+from infex.records.stream_names import stream_name
 
 
 def test_many_policies_are_told_apart() -> None:
     names = [stream_name(LinUCB(delta=1 / (2 + number))) for number in range(200)]
     assert len(set(names)) == 200
-    assert not asks_for_problem(LinUCB())
 
 
 def figures(run: Run) -> tuple[Any, ...]:
@@ -50,7 +21,6 @@ def figures(run: Run) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("data", ["shared", "own"])
 def test_runs_in_one_thread_leave_each_other_alone(data: Any) -> None:
-    """They use the same room, one after the other; what they leave behind is theirs."""
     here, there = (gaussian(dim=4, arms=12, seed=seed) for seed in (1, 2))
     policies = Infex(LinUCB(delta=0.1), every(3), data=data), Infex(LinTS(delta=0.1), every(2), data=data)
     kept = play(here, policies[0], 300, penalty=0.5)
