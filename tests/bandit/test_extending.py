@@ -23,9 +23,8 @@ from infex import (
     guarded,
 )
 from infex.errors import InvalidRound, InvalidSetting, NotKept
-from infex.estimators import Discounted, Lasso, Logistic, Ridge, Windowed, fit_kernel
+from infex.estimators import Discounted, Lasso, Logistic, Ridge, Windowed
 from infex.features import disjoint, interactions, joined, table
-from infex.kernels import view
 from infex.linear.widening import Widening
 from infex.records import made, record
 
@@ -114,7 +113,7 @@ def test_plain_contexts_get_more_features(seed: int, more: int, stretch: float, 
     np.testing.assert_allclose(one.widths, other.widths, rtol=1e-8)
     assert one.volume == pytest.approx(other.volume, rel=1e-9)
     assert (bandit.penalty, bandit._prior) == (penalty, wide._prior)
-    bandit.merge(wide)
+    bandit.apply(wide.changes())
 
 
 @pytest.mark.parametrize("fixed", [True, False], ids=["fixed arms", "arms that change"])
@@ -234,7 +233,6 @@ def test_a_decision_of_before_cannot_be_entered_and_a_pending_one_can_be_told() 
             "must differ, got 'FR'",
         ),
         (lambda: mapped(joined(lambda x, arm: [x], [0.1], 1)), {"more": 1}, "with code of yours"),
-        (lambda: mapped(disjoint(2, 2), estimator=Own), {"more": 1}, "cannot be brought to more features"),
     ],
 )
 def test_what_cannot_be_extended_is_left_as_it_was(make: Any, how: Any, message: str) -> None:
@@ -247,17 +245,6 @@ def test_what_cannot_be_extended_is_left_as_it_was(make: Any, how: Any, message:
 
 def mapped(features: Any, **how: Any) -> Bandit:
     return Bandit(features=features, policy=Greedy(), **how)
-
-
-@fit_kernel(room=lambda dim: 2 * (dim + 1) * dim)
-def own_sums(x, reward, weight, penalty, settings, memory, solved):  # type: ignore[no-untyped-def]
-    sums = memory.reshape(2, x.size + 1, x.size)
-    if weight > 0.0:
-        view.add(sums, penalty, x, reward, weight)
-    return view.settle(sums, penalty, solved)
-
-
-Own: Any = own_sums()
 
 
 def test_scores_stay_when_features_come() -> None:
