@@ -469,7 +469,8 @@ class Bandit:
             return on
         if isinstance(on, InBlock):
             raise InvalidChoice(f"the reward of arm {arm} cannot be learnt on one in a context")
-        return fitting_rows("what is learnt on", np.atleast_2d(on), len(layout))[0]
+        row: Floats = fitting_rows("what is learnt on", np.atleast_2d(on), len(layout))[0]
+        return row
 
     def _own_id(self, own_id: object) -> str:
         key = self._ids.own(own_id)
@@ -1640,8 +1641,9 @@ def _source_of(
         raise DamagedFile(f"its rescale is {rescale!r}")
     if kind == "mapped":
         features = persistence.map_given_or_kept(path, header["features"], given, len(columns), adopt)
-        source: Arms = Mapped(features, rescale)
-        source.restore_removals(header["removals"])
+        mapped = Mapped(features, rescale)
+        mapped.restore_removals(header["removals"])
+        source: Arms = mapped
     elif given is not None:
         raise CannotLoad(f"{path} holds a bandit with no feature map, got {given!r}")
     elif kind == "changing":
