@@ -107,6 +107,7 @@ from infex.version import __version__
 STREAM = "bandit"
 NOT_COPIED = ("_lock", "_draws", "_log")
 SOURCES = {Fixed: "fixed", Changing: "changing", Mapped: "mapped"}
+ALWAYS_HELD = 10**6  # numbers of a model that take too little memory to look for them in its file
 BAD_CONTENT = (
     InfexError, KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError, RecursionError,
     MemoryError,
@@ -402,7 +403,9 @@ class Bandit:
     def _checked(self, record: DecisionRecord) -> DecisionRecord:
         """A record, if it can be applied now: it may come from a journal."""
         if not isinstance(record, DecisionRecord):
-            raise InvalidChoice(f"enter takes what `decide` gave, a DecisionRecord; got {told(record)}")
+            raise InvalidChoice(
+                f"enter takes what `decide` gave, a DecisionRecord; got a {type(record).__name__}"
+            )
         decision, policy, account = record.decision, self.policy, self._agent.account
         if type(decision.t) is not int or decision.t != account.t + 1:
             raise InvalidRound(
@@ -416,7 +419,10 @@ class Bandit:
         if record.own_id:
             self._ids.own(decision.id)
         self._pending.refuse(decision.id)
-        on = self._checked_on(record.on, decision.arm)
+        try:
+            on = self._checked_on(record.on, decision.arm)
+        except DamagedFile as error:
+            raise InvalidChoice(f"{decision.id!r} cannot be learnt: {error}") from None
         note, loss = self._checked_choice(record)
         encodes = isinstance(self._arms, Mapped) and self._arms.encoder is not None
         if not isinstance(record.noticed, tuple) or not all(isinstance(rule, str) for rule in record.noticed):
@@ -463,7 +469,8 @@ class Bandit:
             return on
         if isinstance(on, InBlock):
             raise InvalidChoice(f"the reward of arm {arm} cannot be learnt on one in a context")
-        return fitting_rows("what is learnt on", np.atleast_2d(on), len(layout))[0]
+        row: Floats = fitting_rows("what is learnt on", np.atleast_2d(on), len(layout))[0]
+        return row
 
     def _own_id(self, own_id: object) -> str:
         key = self._ids.own(own_id)
@@ -752,7 +759,7 @@ class Bandit:
             ends = self._intervals().over(offered.columns, evidence, level)
             return _table(offered.labels, *ends, None if arms is not None else self.pulls)
 
-    def interval(self, decision: Decision | str, level: float = 0.95) -> tuple[float, float]:
+    def interval(self, decision: Decision | str | int, level: float = 0.95) -> tuple[float, float]:
         """From where to where the mean reward of a pending decision's arm lies, as was known then.
 
         It goes by the noise that was seen, as `intervals` does. It is known until something further is
@@ -1421,7 +1428,11 @@ class Bandit:
         columns: Floats = fitting("columns", arrays["columns"], (-1, -1))
         fitting_rows("arms", columns.T, len(columns))
         layout = _layout_of(header["layout"], columns)
+        _refuse_huge(layout, arrays)
         source = _source_of(path, header, columns, features, adopt)
+        if not _same_kind(layout, source.layout):
+            held, given_layout = _told_layout(layout), _told_layout(source.layout)
+            raise CannotLoad(f"{path} holds {held}, which cannot go on as {given_layout}")
         prior = Prior.restored(header["prior"], own_estimator)
         memory = _memory_of(path, header, arrays, layout, own_policy, own_estimator, prior)
         memory.pulls = _pulls_of(source, header["pulls"])
@@ -1439,7 +1450,7 @@ class Bandit:
         rule = RewardRule(header["rewards"], own_estimator)
         seed, narrows = header["seed"], header["narrows"]
         if type(seed) is not int or not isinstance(narrows, bool):
-            raise DamagedFile(f"its seed is {seed!r}, and narrows is {narrows!r}")
+            raise DamagedFile(f"its seed is {seed!r}, and its narrows is {narrows!r}")
         bandit = Bandit.__new__(Bandit)
         ids = Ids(past_from(header["ids"]))
         bandit._begin(source, agent, seed, own_estimator, prior, rule, history, ids, pending)
@@ -1453,9 +1464,7 @@ class Bandit:
     def _match_arms(self, path: FilePath, held: Layout, before: Labels) -> None:
         """Brings what a file tells of each arm to where the map has it now, by label."""
         now, labels, agent, memory = self._arms.layout, self._arms.labels, self._agent, self._agent.memory
-        apart = isinstance(held, Separate) and isinstance(now, Separate) and held[1:] == now[1:]
-        if (isinstance(held, Separate) or isinstance(now, Separate)) and not apart:
-            raise CannotLoad(f"{path} holds {_told_layout(held)}, which cannot go on as {_told_layout(now)}")
+        apart = isinstance(held, Separate)
         if not isinstance(self._arms, Mapped) or (memory.pulls is None and not apart):
             return
         count = self._arms.features.count
@@ -1540,12 +1549,12 @@ def _request(
 
 
 def _id_of(decision: Decision | str | int) -> str:
-    """The id of a decision, given as it was or by its id."""
+    """The id of a decision, given as it was or by its id; a whole number is an id of digits."""
     if isinstance(decision, Decision):
         return decision.id
-    if not isinstance(decision, str):
-        raise UnknownDecision(f"a decision or its id is needed, got {told(decision)}")
-    return decision
+    if isinstance(decision, str):
+        return decision
+    return str(whole("the id of a decision", decision, error=UnknownDecision))
 
 
 def _refuse_other(decision: Decision | str | int, mine: Decision) -> None:
@@ -1612,6 +1621,17 @@ def _layout_of(kept: Any, columns: Floats) -> Layout:
     return layout
 
 
+def _refuse_huge(layout: Layout, arrays: Arrays) -> None:
+    """Refuses a layout whose statistics take far more memory than a file holds numbers of them."""
+    if isinstance(layout, Separate):
+        needed = layout.arms * layout.dim * (layout.dim + layout.shared) + layout.shared**2
+    else:
+        needed = len(layout) ** 2
+    held = sum(array.size for array in arrays.values())
+    if needed > max(held, ALWAYS_HELD):
+        raise DamagedFile(f"its features need {needed} numbers, and it holds {held}")
+
+
 def _source_of(
     path: FilePath, header: dict[str, Any], columns: Floats, given: FeatureMap | None, adopt: bool
 ) -> Arms:
@@ -1621,8 +1641,9 @@ def _source_of(
         raise DamagedFile(f"its rescale is {rescale!r}")
     if kind == "mapped":
         features = persistence.map_given_or_kept(path, header["features"], given, len(columns), adopt)
-        source: Arms = Mapped(features, rescale)
-        source.restore_removals(header["removals"])
+        mapped = Mapped(features, rescale)
+        mapped.restore_removals(header["removals"])
+        source: Arms = mapped
     elif given is not None:
         raise CannotLoad(f"{path} holds a bandit with no feature map, got {given!r}")
     elif kind == "changing":
@@ -1669,6 +1690,8 @@ def _memory_of(
     if traits_of(policy).uses_explored and not apart:
         raise CannotLoad(f"{told(policy)} needs exploring rounds kept apart, which the file does not hold")
     memory = Memory.empty(layout, prior.inside, apart, in_unit(estimator, prior.unit))
+    if list(prior) != header["prior"]:  # what was derived with another penalty is computed anew
+        arrays = {name: array for name, array in arrays.items() if not name.endswith((" closed", " factors"))}
     try:
         memory.restore(arrays)
     except KeyError:
@@ -1677,6 +1700,13 @@ def _memory_of(
         before = header["estimator"] or "ridge regression"
         raise CannotLoad(f"{told(estimator)} cannot go on from what {before} has learnt") from None
     return memory
+
+
+def _same_kind(held: Layout, given: Layout) -> bool:
+    """Do both have one regression for all, or one for each arm of the same features?"""
+    if isinstance(held, Separate) and isinstance(given, Separate):
+        return held[1:] == given[1:]
+    return not isinstance(held, Separate) and not isinstance(given, Separate)
 
 
 def _told_layout(layout: Layout) -> str:

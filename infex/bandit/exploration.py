@@ -131,7 +131,7 @@ class Account:
     ) -> None:
         """Counts the rounds of a log up to its last: its explorations, with the loss of each."""
         changes = self.changes
-        self.__init__()  # type: ignore[misc]
+        self.__init__()
         self.t = self.heard = last
         self.changes, self.scheduled, self.different = changes, gated, different
         self.done = len(explorations)

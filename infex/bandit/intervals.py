@@ -50,19 +50,18 @@ class NoiseIntervals:
 
     def on(self, on: On, level: float) -> tuple[float, float]:
         """Of an arm by what its reward is learnt on."""
-        statistics, arm = self._memory.all, 0
-        if isinstance(on, InBlock) and isinstance(statistics, ScatteringApart):
-            arms, rows = np.array([on.arm]), on.context[None]
-            seen = statistics.scattered_in(arms, rows, self._variance)
+        statistics = self._memory.all
+        if not isinstance(on, InBlock):
+            offer: Offer = np.ascontiguousarray(self._memory.row(on)[:, None])
+            _, low, high = self.over(offer, self._memory.offer(offer), level)
+            return float(low[0]), float(high[0])
+        if isinstance(statistics, ScatteringApart) and not isinstance(self._estimator, Logistic):
+            seen = statistics.scattered_in(np.array([on.arm]), on.context[None], self._variance)
             _, low, high = self._clipped(*_by_noise(seen, self._bound, checked_level(level)))
             return float(low[0]), float(high[0])
-        if isinstance(on, InBlock):
-            offer: Offer = InContext(on.context)
-            arm = on.arm
-        else:
-            offer = np.ascontiguousarray(self._memory.row(on)[:, None])
+        offer = InContext(on.context)
         _, low, high = self.over(offer, self._memory.offer(offer), level)
-        return float(low[arm]), float(high[arm])
+        return float(low[on.arm]), float(high[on.arm])
 
     def _clipped(self, estimates: Floats, low: Floats, high: Floats) -> Ends:
         return estimates, np.clip(low, *self._ends), np.clip(high, *self._ends)

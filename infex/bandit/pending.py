@@ -109,7 +109,7 @@ class Pending:
         count = len(ids)
         if not len(labels) == len(reasons) == count or len(set(ids)) < count:
             raise DamagedFile("ids, labels and reasons of pending decisions do not fit together")
-        rounds, arm, greedy = (_wholes(name, columns[name], count) for name in WHOLES)
+        rounds, arm, greedy = (_wholes(name, columns[name], count, 0) for name in WHOLES)
         if (np.diff(rounds) <= 0).any() or (count and not 1 <= rounds[0] <= rounds[-1] <= t):
             raise DamagedFile(f"the rounds of pending decisions do not go up from 1 to {t}")
         explored = columns["explored"]
@@ -163,11 +163,11 @@ def _texts(texts: Mapping[str, Any], name: str) -> list[Any]:
     return found
 
 
-def _wholes(name: str, array: Any, count: int) -> Integers:
+def _wholes(name: str, array: Any, count: int, least: int) -> Integers:
     if array.dtype.kind not in "iu" or array.shape != (count,):
         raise DamagedFile(f"{name} of {count} pending decisions is {array.dtype} of {array.shape}")
-    if count and not (int(array.min()) >= -1 and int(array.max()) <= MOST_ARMS):
-        raise DamagedFile(f"{name} of a pending decision must be at most {MOST_ARMS}")
+    if count and not (int(array.min()) >= least and int(array.max()) <= MOST_ARMS):
+        raise DamagedFile(f"{name} of a pending decision must be from {least} to {MOST_ARMS}")
     found: Integers = array.astype(np.int64)
     return found
 
@@ -189,7 +189,7 @@ def _shares(array: Any, count: int) -> list[float | None]:
 def _grounds(columns: Arrays, count: int, layout: Layout) -> Grounds:
     apart = isinstance(layout, Separate)
     dim, arms = (layout.row, layout.arms) if isinstance(layout, Separate) else layout.shape
-    place, row = (_wholes(name, columns[name], count) for name in ("place", "row"))
+    place, row = (_wholes(name, columns[name], count, -1) for name in ("place", "row"))
     given = columns["rows"]
     rows = fitting_rows("rows of pending decisions", given, dim) if given.size else np.zeros((0, dim))
     for name, numbers, most in (("an arm", place, arms), ("a row", row, len(rows))):

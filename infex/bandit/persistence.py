@@ -11,6 +11,7 @@ import hashlib
 import io
 import json
 import os
+import zipfile
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,7 +23,7 @@ from infex.features import FeatureMap
 from infex.features.feature_map import checked_map
 from infex.files import replacing
 from infex.linear.estimating import Arrays
-from infex.records.description import describe, describe_map, difference, made_quietly
+from infex.records.description import describe, describe_map, difference, made_quietly, shown_as
 
 MAGIC = b"infex bandit "
 FORMAT = 1
@@ -86,14 +87,26 @@ def _read(path: FilePath, file: IO[bytes]) -> tuple[dict[str, Any], Arrays]:
         raise DamagedFile(f"{path} is damaged: its content does not match its checksum")
     file.seek(body)
     try:
-        with np.load(file, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
+        arrays = read_arrays(file)
         header = json.loads(arrays.pop(HEADER).tobytes())
     except Exception as error:  # zipfile, NumPy and JSON raise many kinds
         raise DamagedFile(f"{path} is damaged: {error}") from None
     if not isinstance(header, dict):
         raise DamagedFile(f"{path} is damaged: its header is no mapping")
     return header, arrays
+
+
+def read_arrays(file: IO[bytes]) -> Arrays:
+    """The arrays of an npz from anywhere; refuses what would take more memory than the file has bytes."""
+    start = file.tell()
+    room = file.seek(0, os.SEEK_END) - start
+    with zipfile.ZipFile(file) as members:
+        needed = sum(each.file_size for each in members.infolist())
+    if needed > room:
+        raise DamagedFile(f"its arrays take {needed} bytes, and it has {room}")
+    file.seek(start)
+    with np.load(file, allow_pickle=False) as stored:
+        return {name: stored[name] for name in stored.files}
 
 
 def _checksum(version: bytes, file: IO[bytes]) -> Any:
@@ -125,15 +138,27 @@ def given_or_kept(path: FilePath, name: str, kept: Any, given: Any, adopt: bool)
     if given is None:
         if kept is not None and "kind" not in kept:
             raise CannotLoad(
-                f"the {name} in {path} is not infex's own; load it with {name}=, it was {kept['class']}"
+                f"the {name} in {path} is not infex's own; load it with {name}=, it was {_classes(kept)}"
             )
         return None if kept is None else made_quietly(kept)
-    if describe(given) != kept and not adopt:
+    now = describe(given)
+    if now != kept and not adopt:
+        other = difference(kept, now)
+        if kept is None:
+            other = f"ridge regression with the penalty of the bandit, not {shown_as(given)}"
+        elif kept.get("class") != now.get("class"):
+            other = f"{_classes(kept)}, not {_classes(now)}"
         raise CannotLoad(
-            f"{path} holds another {name}: {difference(kept, describe(given))}; "
-            "say adopt=True to go on with the one that is given"
+            f"{path} holds another {name}: {other}; say adopt=True to go on with the one that is given"
         )
     return given
+
+
+def _classes(description: Any) -> str:
+    """What a description is of, and in brackets what that is made of: "Infex(Decaying, every)"."""
+    parts = [_classes(part) for part in description.values() if isinstance(part, dict)]
+    name = description.get("kind") or description["class"]
+    return f"{name}({', '.join(parts)})" if parts else str(name)
 
 
 def same_ridge(given: object, penalty: float) -> bool:

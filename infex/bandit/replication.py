@@ -17,6 +17,7 @@ import numpy as np
 
 from infex.arrays import Floats, Integers, fitting, fitting_counts
 from infex.bandit.ids import past_from
+from infex.bandit.persistence import read_arrays
 from infex.checks import whole
 from infex.errors import CannotMerge, DamagedFile, InvalidRecord
 from infex.linear import Layout, Memory, Separate
@@ -85,8 +86,7 @@ class Changes:
     def from_bytes(data: bytes) -> Changes:
         """What `to_bytes` gave; refuses anything else."""
         try:
-            with np.load(io.BytesIO(data), allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in stored.files}
+            arrays = read_arrays(io.BytesIO(data))
             header = json.loads(arrays.pop("header").tobytes())
             if header["version"] != CHANGES_VERSION or not isinstance(header["problem"], dict):
                 raise InvalidRecord(f"version {header['version']!r} of changes is not known")

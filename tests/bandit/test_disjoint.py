@@ -22,6 +22,7 @@ from infex import (
     Choice,
     ContextReduction,
     Evidence,
+    FixedBonusUCB,
     GaussianTS,
     Greedy,
     HybridTS,
@@ -42,15 +43,16 @@ from infex import (
     until_certain,
 )
 from infex.arrays import Floats
-from infex.bandit import archive
+from infex.bandit import persistence
+from infex.bandit.agent import Agent, play_round
 from infex.errors import CannotLoad, CannotMerge, InvalidArms, NotKept, UnknownArm
 from infex.linear import InContext, Memory, Separate
 from infex.policies.confidence import Confidence
 from infex.policies.rarely_switching import Switched
 from infex.policies.traits import traits_of, with_base
 from infex.records.registry import POLICIES
-from infex.rounds import Player, play_round
 from infex.streams import Rounds
+from tests.alike import unnamed
 from tests.policies.test_contract import MAKERS
 
 ARMS, DIM = 4, 3
@@ -228,6 +230,25 @@ def test_linucb_and_lints_are_those_of_separate_ridges_with_late_and_lost_reward
                 slow.learn(told.arm, x, gained, weight)
 
 
+@pytest.mark.parametrize(
+    "policy",
+    [LinUCB(), LinUCB(scale=0.2, noise=0.3), FixedBonusUCB(bonus=0.3), Greedy(), Infex(LinUCB(), every(3)),
+     Infex(FixedBonusUCB(), every(2)), Infex(LinUCB(scale=0.1), every(4), ties="lowest")],
+    ids=str,
+)  # fmt: skip
+@given(seed=st.integers(0, 10**6), arms=st.integers(1, 20), dim=st.integers(1, 19))
+@settings(max_examples=8, deadline=None)
+def test_ask_is_decide_and_enter(policy: Any, seed: int, arms: int, dim: int) -> None:
+    pair = [Bandit(features=features.disjoint(arms, dim), policy=policy, seed=1) for _ in range(2)]
+    for t, context in enumerate(contexts(seed, dim, 30)):
+        quick = pair[0].ask(context=context)
+        long = pair[1].enter(pair[1].decide(context=context))
+        assert unnamed(quick) == unnamed(long)
+        for bandit, decision in zip(pair, (quick, long), strict=True):
+            bandit.tell(decision, reward(t, decision.arm))
+    assert pair[0].digest() == pair[1].digest()
+
+
 @pytest.mark.parametrize("policy", MEDLEY, ids=str)
 @pytest.mark.parametrize("estimator", [None, estimators.Discounted(rate=0.9), estimators.Logistic()])
 def test_files_copies_and_journals_go_on_exactly(tmp_path: Path, policy: Any, estimator: Any) -> None:
@@ -294,7 +315,7 @@ def test_arms_that_come_and_go_leave_the_others_as_they_were(seed: int) -> None:
             theta = np.linalg.solve(gram, sum((y * x for x, y in pulls[row.label]), np.zeros(2)))
             assert row.estimate == pytest.approx(context @ theta, abs=1e-10)
             assert row.pulls == len(pulls[row.label])
-    assert bandit._player.memory.all.told == sum(map(len, pulls.values()))
+    assert bandit._agent.memory.all.told == sum(map(len, pulls.values()))
 
 
 def test_thousands_of_arms_that_came_and_went_leave_no_trace(tmp_path: Path) -> None:
@@ -315,10 +336,10 @@ def test_thousands_of_arms_that_came_and_went_leave_no_trace(tmp_path: Path) -> 
     sizes.append(len(pickle.dumps(bandit)))
     bandit.save(tmp_path / "after.infex")
     sizes += [(tmp_path / name).stat().st_size for name in ("before.infex", "after.infex")]
-    recent = len(bandit._player.account.recent)  # explorations, which limits look back at
+    recent = len(bandit._agent.account.recent)  # explorations, which limits look back at
     assert abs(sizes[1] - sizes[0]) <= 64 + 64 * recent
     assert abs(sizes[3] - sizes[2]) <= 256 + 64 * recent
-    _, _, arrays = archive.read(tmp_path / "after.infex")
+    _, arrays = persistence.read(tmp_path / "after.infex")
     assert arrays["all truth"].shape == (ARMS, 2, DIM + 1, DIM)
 
 
@@ -347,10 +368,10 @@ def test_a_policy_that_noted_a_parameter_of_other_arms_finds_another(wrap: Any) 
         bandit.tell(bandit.ask(context=context), 1.0)
     bandit.remove_arms("tea")
     bandit.add_arms("mate")
-    note = bandit._player.note
+    note = bandit.policy_state
     assert (note is None) if not isinstance(bandit.policy, Infex) else (note.base is None and note.states)
     bandit.ask(context=[0.1, 0.2, 0.3])
-    found = bandit._player.note if not isinstance(bandit.policy, Infex) else bandit._player.note.base
+    found = bandit.policy_state if not isinstance(bandit.policy, Infex) else bandit.policy_state.base
     assert isinstance(found, Switched)
     assert len(found.theta) == ARMS * DIM
 
@@ -408,7 +429,7 @@ def test_arms_of_other_maps_come_and_go_and_what_was_learnt_stays(
     assert bandit.labels == (("b", "c") if labels or rule.labels else None)
     assert bandit.estimates(context=context).estimate[0] == before.estimate[1]
     bandit.tell(first, 0.0)
-    assert bandit._player.memory.all.told == 2
+    assert bandit._agent.memory.all.told == 2
     bandit.remove_arms("c" if bandit.labels else 1)
     assert bandit.features is not None
     assert bandit.features.count == 1
@@ -469,18 +490,18 @@ def test_bandits_that_learnt_apart_merge_into_one_that_learnt_all() -> None:
     for t, context in enumerate(contexts(5)):
         decision = halves[t % 2].ask(context=context)
         halves[t % 2].tell(decision, reward(t, decision.arm))
-        whole._player.learn(
+        whole._agent.learn(
             decision.arm, whole.evidence(context=context).learnt_on(decision.arm), reward(t, decision.arm),
             decision.explored,
         )  # fmt: skip
-    halves[0].merge(halves[1])
+    halves[0].apply(halves[1].changes())
     mine, all_of_it = (each.estimates(context=[0.3, 0.3, 0.3]) for each in (halves[0], whole))
     pulls = [each.evidence(context=[0.3, 0.3, 0.3]).pulls.tolist() for each in (halves[0], whole)]
     assert pulls[0] == pulls[1] == mine.pulls.tolist()
     np.testing.assert_allclose(mine.estimate, all_of_it.estimate, atol=1e-10)
     np.testing.assert_allclose(mine.low, all_of_it.low, atol=1e-10)
-    with pytest.raises(CannotMerge, match="feature maps must agree"):
-        halves[0].merge(Bandit(features=features.disjoint(ARMS, DIM), policy=LinUCB()))
+    with pytest.raises(CannotMerge, match="features must agree"):
+        halves[0].apply(Bandit(features=features.disjoint(ARMS, DIM), policy=LinUCB()).changes())
 
 
 def test_what_was_learnt_goes_by_label_into_another_map(tmp_path: Path) -> None:
@@ -559,66 +580,11 @@ def test_threads_share_a_bandit_while_arms_come_and_go() -> None:
 @pytest.mark.parametrize("policy", [LinUCB(), Infex(LinTS(), every(3)), HybridTS(p=0.3)], ids=str)
 def test_a_run_in_python_is_what_a_bandit_decides(policy: Any) -> None:
     """`play_round` takes a context as an offer; so do simulated runs in Python."""
-    player = Player(policy, Memory.empty(Separate(ARMS, DIM), 1.0, False))
+    agent = Agent(policy, Memory.empty(Separate(ARMS, DIM), 1.0, False))
     bandit = Bandit(features=SHOP, policy=policy, seed=8)
     for t, context in enumerate(contexts(9), 1):
         gain = functools.partial(reward, t)
-        choice, _ = play_round(player, t, bandit.draws(t), gain, InContext(SHOP.within(context)))
+        choice, _ = play_round(agent, t, bandit.draws(t), gain, InContext(SHOP.within(context)))
         decision = bandit.ask(context=context)
         bandit.tell(decision, reward(t, decision.arm))
         assert (choice.arm, choice.explored) == (decision.arm, decision.explored)
-
-
-def test_only_the_context_is_looked_at_in_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*given: Any, **more: Any) -> Any:
-        raise AssertionError("rows and labels of a map are checked when it is made")
-
-    rules = [SHOP, features.interactions(np.eye(2), DIM, labels=["a", "b"])]
-    bandits = [Bandit(features=rule, policy=LinTS()) for rule in rules]
-    for name in ("columns_of", "labels_of"):
-        monkeypatch.setattr(f"infex.bandit.arms.{name}", refused)
-    for bandit in bandits:
-        bandit.tell(bandit.ask(context=[0.1, 0.2, 0.3]), 1.0)
-
-
-def reduced() -> Any:
-    """A policy whose rewards are learnt on features of two arms."""
-    samples = np.array([features.interactions(np.eye(2), 2)(row) for row in contexts(1, 2, 5)])
-    return ContextReduction(samples=samples, directions=10)
-
-
-@pytest.mark.parametrize(
-    ("policy", "estimator", "kind"),
-    [
-        (Infex(LinUCB(), every(2), data="own"), None, features.Disjoint),
-        (Infex(LinUCB(), every(2)), estimators.Ridge(penalty=0.3), features.Disjoint),
-        (Infex(LinUCB(), every(2)), estimators.Lasso(), features.Interactions),
-        (Infex(LinUCB(), every(2)), estimators.Windowed(size=9), features.Interactions),
-        ("reduced", None, features.Interactions),
-    ],
-)
-def test_a_dense_file_of_format_2_goes_on_as_blocks_where_nothing_is_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: Any, estimator: Any, kind: Any
-) -> None:
-    """Format 2 called products of np.eye(K) disjoint; other estimators do not fall into blocks."""
-    played = reduced() if policy == "reduced" else policy
-    rule = features.interactions(np.eye(2), 2, labels=["a", "b"])
-    bandit = Bandit(features=rule, policy=played, estimator=estimator)
-    for t, context in enumerate(contexts(8, 2, 30)):
-        decision = bandit.ask(context=context)
-        bandit.tell(decision, reward(t, decision.arm))
-    path = tmp_path / "x.infex"
-    bandit.save(path)
-    _, settings, arrays = archive.read(path)
-    settings["features"] = {
-        "kind": "disjoint", "version": 1, "arms": ["a", "b"], "context_dim": 2, "longest": 1.0,
-    }  # fmt: skip
-    monkeypatch.setattr(archive, "FORMAT", 2)
-    then = {name: array for name, array in arrays.items() if "scatter" not in name}  # which it had not
-    archive.write(path, settings | {"pending": []}, then | {"pending rows": np.zeros((0, 0))})
-    monkeypatch.undo()
-    loaded = Bandit.load(path, policy=played if policy == "reduced" else None)
-    assert isinstance(loaded.features, kind)
-    mine, theirs = (each.estimates(context=[0.3, 0.4]) for each in (loaded, bandit))
-    np.testing.assert_allclose(mine.estimate, theirs.estimate, atol=1e-10)
-    assert loaded.labels == bandit.labels

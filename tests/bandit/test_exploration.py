@@ -33,9 +33,9 @@ from infex import (
     paused,
     until_certain,
 )
+from infex.bandit import exploration
 from infex.errors import CannotLoad, InvalidArms
 from infex.policies import Reason
-from infex.rounds import account
 from infex.testing import problem
 from tests.alike import probability, unnamed
 
@@ -361,7 +361,7 @@ def test_a_schedule_of_a_users_own_can_be_controlled() -> None:
 
 
 def test_a_window_longer_than_what_is_remembered_forgets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(account, "REMEMBERED", 10)
+    monkeypatch.setattr(exploration, "REMEMBERED", 10)
     bandit = Bandit(np.eye(2), Infex(LinUCB(), budget(every(2), 3, window=40)))
     rounds = [decision.t for decision in (bandit.ask() for _ in range(200)) if decision.explored]
     assert max(sum(t - 40 < other <= t for other in rounds) for t in rounds) == 3

@@ -27,7 +27,6 @@ from infex.estimators import Discounted, Lasso, Logistic, Ridge, Windowed
 from infex.features import disjoint, interactions, joined, table
 from infex.linear.widening import Widening
 from infex.records import made, record
-from tests.estimators.own import Averaging
 
 ARMS = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 0.5]])
 ESTIMATORS = [None, Ridge(penalty=0.3), Logistic(), Lasso(), Discounted(rate=0.9), Windowed(size=9)]
@@ -114,7 +113,7 @@ def test_plain_contexts_get_more_features(seed: int, more: int, stretch: float, 
     np.testing.assert_allclose(one.widths, other.widths, rtol=1e-8)
     assert one.volume == pytest.approx(other.volume, rel=1e-9)
     assert (bandit.penalty, bandit._prior) == (penalty, wide._prior)
-    bandit.merge(wide)
+    bandit.apply(wide.changes())
 
 
 @pytest.mark.parametrize("fixed", [True, False], ids=["fixed arms", "arms that change"])
@@ -234,11 +233,6 @@ def test_a_decision_of_before_cannot_be_entered_and_a_pending_one_can_be_told() 
             "must differ, got 'FR'",
         ),
         (lambda: mapped(joined(lambda x, arm: [x], [0.1], 1)), {"more": 1}, "with code of yours"),
-        (
-            lambda: mapped(disjoint(2, 2), estimator=Averaging()),
-            {"more": 1},
-            "cannot be brought to more features",
-        ),
     ],
 )
 def test_what_cannot_be_extended_is_left_as_it_was(make: Any, how: Any, message: str) -> None:

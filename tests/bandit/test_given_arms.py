@@ -1,4 +1,4 @@
-"""Arms that come with the question are checked in one pass; the decision in one call is the long way's."""
+"""Arms that come with the request: they are checked, copied, and asked about in one call or in two."""
 
 from typing import Any
 
@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 
 from infex import Bandit, FixedBonusUCB, Greedy, Infex, LinTS, LinUCB, every, listed, stretched
 from infex.arrays import columns_of
-from infex.bandit.given_columns import given_columns, plain_rows
 from infex.errors import InfexError, InvalidArms
-from infex.kernels.compiling import plain_python
 from tests.alike import unnamed
 
 BASES: list[Any] = [
@@ -42,27 +40,26 @@ def drawn(rng: np.random.Generator, dim: int, spread: float) -> Any:
     penalty=st.sampled_from([1e-9, 0.1, 1.0, 50.0]),
     spread=st.sampled_from([1.0, 1e-6]),
 )
-@settings(max_examples=10 if plain_python else 50, deadline=None)
+@settings(max_examples=50, deadline=None)
 @pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
-def test_the_short_way_is_the_long_way_to_the_last_bit(
+def test_ask_is_decide_and_enter_to_the_last_bit(
     policy: Any, seed: int, dim: int, penalty: float, spread: float
 ) -> None:
-    short, long = (Bandit(dim=dim, policy=policy, seed=seed, penalty=penalty) for _ in range(2))
-    assert short._open_shortcut is not None
+    asking, entering = (Bandit(dim=dim, policy=policy, seed=seed, penalty=penalty) for _ in range(2))
     rng = np.random.default_rng(seed)
     for _ in range(40):
         arms = drawn(rng, dim, spread)
         labels = [f"arm {k}" for k in range(len(arms))] if rng.random() < 0.3 else None
-        one, two = short.ask(arms, labels), long.enter(long.decide(arms, labels))
+        one, two = asking.ask(arms, labels), entering.enter(entering.decide(arms, labels))
         assert unnamed(one) == unnamed(two)
         assert [type(part) for part in one] == [type(part) for part in two]
         if rng.random() < 0.7:
-            waiting = int(rng.integers(len(short.pending)))
+            waiting = int(rng.integers(len(asking.pending)))
             reward = float(rng.normal())
-            short.tell(short.pending[waiting], reward)
-            long.tell(long.pending[waiting], reward)
-        assert short.digest() == long.digest()
-    assert short.exploration() == long.exploration()
+            asking.tell(asking.pending[waiting], reward)
+            entering.tell(entering.pending[waiting], reward)
+        assert asking.digest() == entering.digest()
+    assert asking.exploration() == entering.exploration()
 
 
 def test_another_policy_takes_over_at_once() -> None:
@@ -71,7 +68,6 @@ def test_another_policy_takes_over_at_once() -> None:
     bandit.policy = LinUCB()
     assert bandit.ask(arms).explored
     bandit.policy = LinTS()
-    assert bandit._open_shortcut is None
     assert bandit.ask(arms).probability is None
 
 
@@ -100,17 +96,19 @@ def test_another_policy_takes_over_at_once() -> None:
     ],
     ids=repr,
 )
-@pytest.mark.parametrize("rescale", [False, True, None])
-def test_one_pass_takes_and_refuses_what_the_plain_check_does(arms: Any, rescale: bool | None) -> None:
+@pytest.mark.parametrize("rescale", [False, True])
+def test_arms_are_taken_and_refused_as_those_of_a_bandit_are(arms: Any, rescale: bool) -> None:
     try:
         expected: Any = columns_of(arms, dim=2, rescale=rescale).tolist()
     except InfexError as error:
         expected = str(error)
-    try:
-        found: Any = given_columns(arms, 2, rescale).tolist()
-    except InfexError as error:
-        found = str(error)
-    assert found == expected
+    bandit = Bandit(dim=2, policy=Greedy(), rescale=rescale)
+    if isinstance(expected, list):
+        assert bandit.ask(arms).arm < len(expected[0])
+        return
+    with pytest.raises(InvalidArms) as caught:
+        bandit.ask(arms)
+    assert arms is None or str(caught.value) == expected
 
 
 def test_what_is_refused_changes_nothing() -> None:
@@ -133,9 +131,3 @@ def test_the_arms_of_the_caller_are_not_kept() -> None:
     arms[:] = 0.1
     bandit.tell(decision, 1.0)
     assert bandit.estimates(np.eye(2)).estimate.tolist() == [0.5, 0.0]
-
-
-def test_rows_that_are_plain_are_not_copied() -> None:
-    arms = np.eye(3)
-    assert plain_rows(arms, 3) is arms
-    assert plain_rows(arms, 2) is None

@@ -9,9 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infex import Bandit, Evidence, Greedy, Infex, LinTS, LinUCB, estimators, every, features, jittered
+from infex import (
+    Bandit,
+    Changes,
+    Evidence,
+    Greedy,
+    Infex,
+    LinTS,
+    LinUCB,
+    estimators,
+    every,
+    features,
+    jittered,
+)
 from infex.arrays import Floats, Label
-from infex.bandit.changes import Changes
 from infex.errors import CannotLoad, CannotMerge, DamagedFile, InvalidContext, InvalidSetting
 from infex.features import Hybrid
 from infex.records import made, record
@@ -167,6 +178,21 @@ def test_a_decision_that_is_entered_elsewhere_is_the_same(tmp_path: Path) -> Non
     assert other.digest() == bandit.digest()
 
 
+@pytest.mark.parametrize(
+    "policy", [LinUCB(), LinUCB(scale=0.2), Greedy(), Infex(LinUCB(), every(3))], ids=str
+)
+@pytest.mark.parametrize("seed", range(4))
+def test_ask_takes_what_was_decided(policy: Any, seed: int) -> None:
+    bandit = Bandit(features=MAP, policy=policy, penalty=10.0 ** (1 - 2 * seed))
+    for t, context in enumerate(contexts(seed, 80)):
+        long = bandit.decide(context=context).decision
+        decision = bandit.ask(context=context)
+        assert unnamed(decision) == unnamed(long)
+        bandit.tell(decision, reward(t, decision.arm))
+        if t == 40:
+            bandit.remove_arms("mate")
+
+
 def test_removing_an_arm_keeps_what_its_rewards_told_of_shared_features(tmp_path: Path) -> None:
     bandit, whole = (Bandit(features=MAP, policy=LinUCB()) for _ in range(2))
     for each in (bandit, whole):
@@ -221,10 +247,6 @@ def test_workers_add_up_and_what_cannot_add_up_is_refused() -> None:
         sent = Changes.from_bytes(worker.changes().to_bytes())
         assert (centre.apply(sent), centre.apply(sent)) == (15, 0)
     np.testing.assert_allclose(centre.theta, together.theta, atol=1e-12)
-    merged = Bandit(features=MAP, policy=LinUCB())
-    for worker in workers:
-        merged.merge(worker)
-    np.testing.assert_allclose(merged.theta, together.theta, atol=1e-12)
     play(workers[0], contexts(1, 5))
     for each in (workers[0], centre):
         each.remove_arms("mate")
@@ -340,14 +362,14 @@ def test_what_cannot_be_is_refused_by_name(make: Any, error: Any, message: str) 
 
 
 def test_a_file_whose_map_is_of_another_size_is_refused(tmp_path: Path) -> None:
-    from infex.bandit import archive
+    from infex.bandit import persistence
 
     bandit = Bandit(features=MAP, policy=LinUCB())
     play(bandit, contexts(1, 5))
     bandit.save(tmp_path / "bandit")
-    _, settings, arrays = archive.read(tmp_path / "bandit")
+    settings, arrays = persistence.read(tmp_path / "bandit")
     settings["features"]["own"] = [0]
-    archive.write(tmp_path / "damaged", settings, arrays)
+    persistence.write(tmp_path / "damaged", settings, arrays)
     with pytest.raises(DamagedFile):
         Bandit.load(tmp_path / "damaged")
     with pytest.raises(CannotLoad, match="cannot go on as"):
@@ -357,7 +379,7 @@ def test_a_file_whose_map_is_of_another_size_is_refused(tmp_path: Path) -> None:
 def test_memory_is_that_of_small_regressions() -> None:
     rule = features.hybrid(features.interactions(np.eye(4)[np.zeros(200, dtype=int)], 20), own=None)
     bandit = Bandit(features=rule, policy=LinUCB())
-    memory = bandit._player.memory
+    memory = bandit._agent.memory
     numbers = sum(array.size for array in memory.arrays().values())
     assert numbers <= 4 * (80**2 + 200 * (20**2 + 20 * 80)) < 4080**2 / 8
     evidence = bandit.evidence(context=np.full(20, 0.2))

@@ -37,9 +37,9 @@ def test_a_reward_of_before_a_crash_does_not_land_on_another_customer(tmp_path: 
     first = [bandit.ask(context=[1.0, 0.0]) for _ in range(2)]
     again = Bandit.load(tmp_path / "s.infex")
     second = [again.ask(context=[0.0, 1.0]) for _ in range(2)]
-    with pytest.raises(UnknownDecision, match="was taken in another life of this bandit"):
+    with pytest.raises(UnknownDecision, match="was taken by another copy of this bandit"):
         again.tell(first[1].id, 1.0)
-    with pytest.raises(UnknownDecision, match="was taken in another life of this bandit"):
+    with pytest.raises(UnknownDecision, match="was taken by another copy of this bandit"):
         again.tell(first[1], 1.0)
     assert again.pending == tuple(second)
     assert again.estimates(context=[0.0, 1.0]).estimate.tolist() == [0.0, 0.0]
@@ -98,7 +98,7 @@ def test_the_callers_own_id_is_taken() -> None:
         bandit.ask(id="order-123")
     assert bandit.t == 1
     bandit.tell("order-123", 1.0)
-    with pytest.raises(UnknownDecision, match="no decision 'order-123' waits here"):
+    with pytest.raises(UnknownDecision, match="no decision 'order-123' is pending here"):
         bandit.tell("order-123", 1.0)
     with pytest.raises(InvalidSetting, match="looks like one of the bandit's own"):
         bandit.ask(id=f"{ids(bandit, 1)[0].split('-')[0]}-99")

@@ -45,7 +45,6 @@ from infex.errors import (
     InvalidSetting,
     UnknownDecision,
 )
-from infex.kernels.compiling import plain_python
 from tests.alike import all_unnamed
 
 pytestmark = pytest.mark.filterwarnings("ignore::infex.InfexWarning")
@@ -186,7 +185,7 @@ def same(one: Bandit, two: Bandit) -> None:
     seed=st.integers(0, 999),
     masked=st.booleans(),
 )
-@settings(max_examples=15 if plain_python else 120, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_many_decisions_and_rewards_are_as_many_single_ones(
     source: Any, policy: Any, estimator: Any, seed: int, masked: bool
 ) -> None:
@@ -212,7 +211,7 @@ def test_many_decisions_and_rewards_are_as_many_single_ones(
         late = rng.permutation(len(many.pending))[: int(rng.integers(0, len(many.pending) + 1))]
         rewards = (rng.random(late.size) < 0.5).astype(float)
         weights = (
-            rng.random(late.size) + 0.5 if many._player.memory.all.squares and rng.random() < 0.3 else None
+            rng.random(late.size) + 0.5 if many._agent.memory.all.squares and rng.random() < 0.3 else None
         )
         waiting = many.pending, single.pending
         many.tell_many([waiting[0][place] for place in late], rewards, weights)
@@ -223,7 +222,7 @@ def test_many_decisions_and_rewards_are_as_many_single_ones(
 
 
 @given(seed=st.integers(0, 99), source=st.sampled_from(["fixed", "changing", 0, 2]))
-@settings(max_examples=5 if plain_python else 30, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_a_batch_is_told_as_a_whole_or_in_part(seed: int, source: Any) -> None:
     many, single = (made(source, Infex(LinUCB(), every(3)), seed, None) for _ in range(2))
     rng = np.random.default_rng(seed)
@@ -337,7 +336,7 @@ def test_ids_that_cannot_be_are_refused(ids: Any, error: Any, words: str) -> Non
         ([0, 1], [1.0, 1.0], [1.0, 0.0], InvalidReward, "weight must be above 0"),
         ([0, 1], [1.0, 1.0], [1.0], InvalidReward, "weights must be as many"),
         ([0, 0], [1.0, 1.0], None, DuplicateId, "is told 2 times at once"),
-        (["nobody"], [1.0], None, UnknownDecision, "no decision 'nobody' waits here"),
+        (["nobody"], [1.0], None, UnknownDecision, "no decision 'nobody' is pending here"),
     ],
 )
 def test_rewards_that_cannot_be_told_change_nothing(

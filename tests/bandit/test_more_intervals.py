@@ -11,10 +11,9 @@ from scipy import stats
 
 from infex import Bandit, Changes, Greedy, estimators, features
 from infex.arrays import Floats
-from infex.errors import DamagedFile, NotKept
+from infex.errors import DamagedFile
 from tests.bandit.test_intervals import data
-from tests.estimators.own import Averaging
-from tests.estimators.test_strange_sums import crafted
+from tests.bandit.test_strange_files import crafted
 
 ARMS = np.array([[0.9, 0.1], [0.2, 0.7], [0.5, 0.5]])
 LABELS = ["green", "black", "mate"]
@@ -60,7 +59,7 @@ def a_hybrid(contexts: Any, arms: Any, rewards: Any, penalty: float = 1.0) -> Ba
 def test_a_hybrid_has_those_of_one_dense_regression(penalty: float, count: int) -> None:
     contexts, arms, rewards, rows = hybrid_data(1, count)
     bandit = a_hybrid(contexts, arms, rewards, penalty)
-    inner = bandit._player.memory.all.penalty
+    inner = bandit._agent.memory.all.penalty
     fitted = Fitted(rows, rewards, np.ones(count), np.ones(count), inner)
     freedom = count - np.trace(fitted.hat)
     table = bandit.intervals(LEVEL, context=contexts[0])
@@ -81,7 +80,7 @@ def test_those_of_a_hybrid_are_the_same_however_rewards_came(tmp_path: Path) -> 
         one.tell(one.ask(context=context, offered=offered), float(reward))
         many.tell_many(many.ask_many([context], offered=[offered]), [reward])
     halves = a_hybrid(contexts[:15], arms[:15], rewards[:15])
-    halves.merge(a_hybrid(contexts[15:], arms[15:], rewards[15:]))
+    halves.learn(contexts[15:], [LABELS[arm] for arm in arms[15:]], rewards[15:])
     whole.save(tmp_path / "x.infex")
     for other in (one, many, halves, copy.deepcopy(one), Bandit.load(tmp_path / "x.infex")):
         found = other.intervals(LEVEL, context=contexts[0])
@@ -233,25 +232,3 @@ def test_noise_is_learnt_anew_where_sums_came_to_an_estimator(name: str) -> None
     centre.learn(arms=rows[50:], rewards=rewards[50:])
     mine, theirs = centre.intervals(LEVEL, rows[:3]), whole.intervals(LEVEL, rows[:3])
     np.testing.assert_allclose(mine.high - mine.low, theirs.high - theirs.low, rtol=0.2)
-
-
-def test_a_file_from_before_begins_anew(tmp_path: Path) -> None:
-    rows, rewards = data(7, 30)
-
-    def change(stored: Any, arrays: Any) -> None:
-        arrays.pop("all faded squares")
-
-    bandit = Bandit(dim=3, policy=Greedy(), estimator=estimators.Discounted(rate=0.9))
-    bandit.learn(arms=rows, rewards=rewards)
-    old = crafted(bandit, tmp_path / "x.infex", change)
-    assert np.isinf(old.intervals(0.9, rows[:2]).high).all()
-    old.learn(arms=np.tile(rows, (5, 1)), rewards=np.tile(rewards, 5))
-    bandit.learn(arms=np.tile(rows, (5, 1)), rewards=np.tile(rewards, 5))
-    np.testing.assert_allclose(
-        old.intervals(0.9, rows[:2]).high, bandit.intervals(0.9, rows[:2]).high, rtol=0.02
-    )
-
-
-def test_an_estimator_of_ones_own_says_that_it_has_none() -> None:
-    with pytest.raises(NotKept, match="has no intervals by the noise that was seen"):
-        Bandit(np.eye(2), Greedy(), estimator=Averaging()).intervals()

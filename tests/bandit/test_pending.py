@@ -23,16 +23,15 @@ from infex import (
     every,
     features,
     jittered,
+    made,
+    record,
     until_certain,
 )
-from infex.bandit import archive
-from infex.bandit.packing import decided_of, decided_record
+from infex.bandit import persistence
 from infex.errors import DamagedFile, InvalidRound, InvalidSetting
-from infex.kernels.compiling import plain_python
 from infex.policies.choice import Choice
 from tests.alike import unnamed
-from tests.bandit.test_golden_files import FOLDER
-from tests.bandit.test_replay import ARMS, ESTIMATORS, POLICIES, made, question
+from tests.bandit.test_replay import ARMS, ESTIMATORS, POLICIES, bandit_of, question
 
 NIGHT = 200
 PLAIN_POLICIES = [policy for policy in POLICIES if "GreedyFirst" not in repr(policy)]  # which reads sums
@@ -99,9 +98,9 @@ def test_few_features_are_all_learnt_in_a_night_though_fewer_arms_are_tried(seed
     estimator=st.sampled_from(ESTIMATORS),
     seed=st.integers(0, 999),
 )
-@settings(max_examples=10 if plain_python else 60, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_rewards_told_at_once_change_no_bit(kind: str, policy: Any, estimator: Any, seed: int) -> None:
-    narrow, ignore = made(kind, policy, estimator, seed), made(kind, policy, estimator, seed)
+    narrow, ignore = bandit_of(kind, policy, estimator, seed), bandit_of(kind, policy, estimator, seed)
     ignore.narrows = False
     for t in range(30):
         asked = question(kind, np.random.default_rng((seed, t)))
@@ -184,15 +183,14 @@ def course(bandit: Bandit, probe: Probe, own: bool, kind: str, rng: np.random.Ge
             bandit.remove_arms([int(rng.integers(len(bandit.arms)))])
         if kind == "fixed" and rng.random() < 0.1:
             bandit.add_arms(ARMS[:1] * rng.random())
-        assert bandit._player.memory.foresight is not None
-        assert len(bandit._player.memory.foresight) == len(bandit.pending) == len(dense.pending)
+        assert bandit.narrows
+        assert len(bandit.pending) == len(dense.pending)
 
 
 def row_of(bandit: Bandit, key: str) -> Any:
     """The features that the reward of a pending decision will be learnt on."""
-    found = bandit._waiting.find(key)
-    assert found is not None
-    return bandit._player.memory.row(found[1])
+    on = next(each.on for each in bandit.waiting() if each.decision.id == key)
+    return bandit._agent.memory.row(on)
 
 
 def leave(bandit: Bandit, dense: Dense, apart: Dense, rng: np.random.Generator) -> None:
@@ -218,7 +216,7 @@ def leave(bandit: Bandit, dense: Dense, apart: Dense, rng: np.random.Generator) 
     penalty=st.sampled_from([0.1, 1.0]),
     seed=st.integers(0, 9999),
 )
-@settings(max_examples=6 if plain_python else 40, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_exploring_reads_what_a_dense_inverse_gives(kind: str, data: Any, penalty: float, seed: int) -> None:
     probe = Probe()
     policy: Any = probe if data == "alone" else Infex(probe, every(2), data=data)
@@ -237,11 +235,11 @@ def test_exploring_reads_what_a_dense_inverse_gives(kind: str, data: Any, penalt
     kind=st.sampled_from(["fixed", "changing"]),
     seed=st.integers(0, 9999),
 )
-@settings(max_examples=6 if plain_python else 40, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_every_estimator_has_the_pending_x_in_its_precision(estimator: Any, kind: str, seed: int) -> None:
     """inv(covariance) grows by sum x x'; by sum p(1 - p) x x' where estimates are chances p."""
     rng = np.random.default_rng(seed)
-    bandit = made(kind, Infex(LinTS(), every(2)), estimator, seed)
+    bandit = bandit_of(kind, Infex(LinTS(), every(2)), estimator, seed)
     rows: dict[str, Any] = {}
     for _ in range(25):
         decision = bandit.ask(**question(kind, rng))
@@ -263,7 +261,7 @@ def test_every_estimator_has_the_pending_x_in_its_precision(estimator: Any, kind
 def restless(seed: int, policy: Any = None, kind: str = "fixed", **more: Any) -> Bandit:
     """A bandit with decisions that came and went in every way."""
     rng = np.random.default_rng(seed)
-    bandit = made(kind, policy or Infex(LinTS(), every(2)), None, seed)
+    bandit = bandit_of(kind, policy or Infex(LinTS(), every(2)), None, seed)
     for _ in range(40):
         bandit.ask(**question(kind, rng))
         if rng.random() < 0.6:
@@ -298,7 +296,7 @@ def test_what_is_loaded_copied_or_replayed_goes_on_bit_for_bit(
         live, rng = copy.deepcopy(bandit), np.random.default_rng(5)
         for _ in range(20):  # one that decides, against one that enters what was decided
             decided = live.decide(**question(kind, rng))
-            again = decided_of(json.loads(json.dumps(decided_record(decided))))
+            again = made(json.loads(json.dumps(record(decided))))
             live.enter(decided)
             copied.enter(again)
         first = goes_on(bandit, kind)
@@ -368,11 +366,6 @@ def test_reading_changes_nothing() -> None:
     assert one.digest() == other.digest()
 
 
-def test_files_from_before_go_on_without() -> None:
-    for path in sorted(FOLDER.glob("*.infex")):
-        assert not Bandit.load(path).narrows
-
-
 def test_the_setting_is_kept_shown_and_can_be_switched(tmp_path: Path) -> None:
     bandit = Bandit(np.eye(3), LinUCB(), pending="ignore")
     assert [bandit.ask().arm for _ in range(4)] == [0, 0, 0, 0]
@@ -404,8 +397,8 @@ def test_another_way_is_refused(pending: Any) -> None:
 def test_a_file_that_says_neither_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "b.infex"
     Bandit(np.eye(2), LinUCB()).save(path)
-    _, kept, arrays = archive.read(path)
-    archive.write(path, kept | {"narrows": "yes"}, arrays)
+    kept, arrays = persistence.read(path)
+    persistence.write(path, kept | {"narrows": "yes"}, arrays)
     with pytest.raises(DamagedFile, match="its narrows is 'yes'"):
         Bandit.load(path)
 

@@ -6,11 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from infex import Bandit, Greedy, LinUCB, features
+from infex import Bandit, Changes, Greedy, LinUCB, features
 from infex.arrays import Label
-from infex.bandit.changes import Changes
-from infex.bandit.pulls import removals_record, restore_removals
-from infex.errors import CannotMerge, DamagedFile
+from infex.errors import CannotMerge
 
 
 def shop(labels: list[Label] | None = None, arms: int = 4) -> Bandit:
@@ -86,27 +84,6 @@ def test_what_a_file_a_copy_and_a_batch_hold_counts_alike(tmp_path: Path) -> Non
             bandit.tell(key, 1.0)
             counts[waiting.pop(key)] += 1
         assert pulls(bandit) == [counts[arm] for arm in arms]
-
-
-def test_removals_leave_nothing_behind_once_nothing_waits_from_before() -> None:
-    bandit = shop()
-    late = asked_for(bandit, 0)
-    for _ in range(20):
-        bandit.add_arms([[0.1, 0.1, 0.1, 0.1]])
-        bandit.remove_arms([4])
-    bandit.tell(late, 1.0)
-    bandit.add_arms([[0.1, 0.1, 0.1, 0.1]])
-    bandit.remove_arms([4])
-    fresh = shop()
-    fresh.learn([[0.6, 0.8]], [0], [1.0])
-    assert removals_record(bandit._arms) == removals_record(fresh._arms) == []
-
-
-def test_removals_of_a_file_must_be_in_order() -> None:
-    with pytest.raises(DamagedFile, match="in no order"):
-        restore_removals(shop()._arms, [[1, [2, 0]]])
-    with pytest.raises(DamagedFile, match="removed"):
-        restore_removals(shop()._arms, [[1, [-2]]])
 
 
 def test_a_digest_does_not_depend_on_which_life_learnt_what_is_not_passed_on_yet() -> None:

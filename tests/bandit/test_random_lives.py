@@ -3,9 +3,13 @@
 Arms and features come and go, some arms are not on offer, rewards come late, in batches and from logs, and
 now and then the bandit goes on as a copy or from a file. The dense side knows nothing of blocks: it has a
 column for each parameter, by name.
+
+On the way `ask_many` is held against single asks, `ask` against `decide` and `enter`, and a copy or a file
+against what it was made of; and at the end all that happened is replayed from plain records.
 """
 
 import copy
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,12 +17,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infex import Bandit, FixedBonusUCB, Greedy, Infex, LinTS, LinUCB, every, features
-from infex.kernels.compiling import plain_python
+from infex import Bandit, FixedBonusUCB, Greedy, Infex, LinTS, LinUCB, every, features, made, record
 
 pytestmark = pytest.mark.filterwarnings("ignore::infex.InfexWarning")
 KINDS = ["disjoint", "disjoint vectors", "interactions", "hybrid"]
-LIVES, EVENTS = (1, 15) if plain_python else (6, 60)
+LIVES, EVENTS = 6, 60
 PENALTY = 0.7
 OWN = ["intercept", "age"]  # of a hybrid map
 RANGES = {"age": (18.0, 90.0), "visits": (0.0, 10.0), "spent": (0.0, 500.0)}
@@ -54,6 +57,25 @@ class Life:
     came: int = 0
     told: list[Told] = field(default_factory=list)
     waiting: list[tuple[Any, Row, tuple[str, int]]] = field(default_factory=list)
+    journal: list[tuple[str, Any, Any]] = field(default_factory=list)  # a method, its arguments
+
+    def do(self, method: str, *given: Any, **more: Any) -> None:
+        """Calls a method of the bandit, and writes that down."""
+        self.journal.append((method, given, more))
+        getattr(self.bandit, method)(*given, **more)
+
+    def write(self, decided: Any) -> None:
+        """Writes a decision down, as plain data."""
+        self.journal.append(("enter", json.dumps(record(decided), allow_nan=False), None))
+
+    def replayed(self, fresh: Bandit) -> Bandit:
+        """A new bandit to which the same has happened."""
+        for method, given, more in self.journal:
+            if method == "enter":
+                fresh.enter(made(json.loads(given)))
+            else:
+                getattr(fresh, method)(*given, **more)
+        return fresh
 
     def context(self) -> Any:
         """Somebody: now and then with an age that is missing or beyond its range, or too long a vector."""
@@ -142,15 +164,28 @@ def ask(life: Life) -> None:
     context, offered = life.context(), None
     if life.rng.random() < 0.3:
         offered = [str(label) for label in life.rng.permutation(list(life.arms))[: life.rng.integers(1, 4)]]
-    decision = life.bandit.ask(context=context, offered=offered, explore=bool(life.rng.random() < 0.8))
+    request: Any = {"context": context, "offered": offered, "explore": bool(life.rng.random() < 0.8)}
+    before, decided, other = life.bandit.digest(), life.bandit.decide(**request), copy.deepcopy(life.bandit)
+    assert life.bandit.digest() == before
+    decision = life.bandit.ask(**request)
+    assert other.enter(decided) == decision
+    assert other.digest() == life.bandit.digest()
+    life.write(decided)
     assert offered is None or decision.label in offered
     life.await_reward(decision, context)
 
 
 def ask_many(life: Life) -> None:
+    """Several decisions at once, which are those of single requests."""
     contexts = [life.context() for _ in range(int(life.rng.integers(0, 9)))]
-    for decision, context in zip(life.bandit.ask_many(contexts), contexts, strict=True):
+    ids = [f"request {life.bandit.t + place}" for place in range(len(contexts))]
+    single = copy.deepcopy(life.bandit)
+    decisions = life.bandit.ask_many(contexts, ids=ids)
+    for decision, context in zip(decisions, contexts, strict=True):
+        life.write(single.decide(context=context, id=decision.id))
+        assert single.ask(context=context, id=decision.id) == decision
         life.await_reward(decision, context)
+    assert single.digest() == life.bandit.digest()
 
 
 def tell(life: Life) -> None:
@@ -159,16 +194,16 @@ def tell(life: Life) -> None:
     chosen = [life.waiting.pop(int(life.rng.integers(len(life.waiting)))) for _ in range(count)]
     rewards, weights = life.rng.normal(size=count).tolist(), life.rng.choice([0.5, 1.0, 3.0], count).tolist()
     if count == 1:
-        life.bandit.tell(chosen[0][0], rewards[0], weight=weights[0])
+        life.do("tell", chosen[0][0], rewards[0], weight=weights[0])
     elif count:
-        life.bandit.tell_many([decision.id for decision, *_ in chosen], rewards, weights)
+        life.do("tell_many", [decision.id for decision, *_ in chosen], rewards, weights)
     for (_, row, arm), reward, weight in zip(chosen, rewards, weights, strict=True):
         life.learn(row, arm, reward, weight)
 
 
 def drop(life: Life) -> None:
     if life.waiting:
-        life.bandit.drop(life.waiting.pop(0)[0])
+        life.do("drop", life.waiting.pop(0)[0].id)
 
 
 def learn(life: Life) -> None:
@@ -176,7 +211,7 @@ def learn(life: Life) -> None:
     count = int(life.rng.integers(0, 7))
     contexts, rewards = [life.context() for _ in range(count)], life.rng.normal(size=count).tolist()
     labels = [str(label) for label in life.rng.choice(list(life.arms), count)]
-    life.bandit.learn(contexts, labels, rewards)
+    life.do("learn", contexts, labels, rewards)
     for context, label, reward in zip(contexts, labels, rewards, strict=True):
         life.learn(life.row(label, context), (label, life.arms[label][0]), reward)
 
@@ -189,9 +224,9 @@ def add(life: Life) -> None:
     life.came += 1
     life.arms[label] = life.came, looks
     if life.kind.startswith("disjoint"):
-        life.bandit.add_arms([label])
+        life.do("add_arms", [label])
     else:
-        life.bandit.add_arms([looks], [label])
+        life.do("add_arms", [looks], [label])
 
 
 def remove(life: Life) -> None:
@@ -199,30 +234,39 @@ def remove(life: Life) -> None:
     if len(life.arms) > 1:
         label = str(life.rng.choice(list(life.arms)))
         del life.arms[label]
-        life.bandit.remove_arms([label])
+        life.do("remove_arms", [label])
 
 
 def extend(life: Life) -> None:
     """Another feature, which was 0 before."""
     if life.kind == "disjoint vectors":
-        life.bandit.extend(1)
+        life.do("extend", 1)
         life.size += 1
         return
     if more := [name for name in RANGES if name not in life.numbers]:
         life.numbers.append(more[0])
-        life.bandit.extend(numbers={more[0]: RANGES[more[0]]})
+        life.do("extend", numbers={more[0]: RANGES[more[0]]})
     elif len(life.countries) < 4:
         life.countries.append("IT" if "IT" not in life.countries else "ES")
-        life.bandit.extend(categories={"country": [life.countries[-1]]})
+        life.do("extend", categories={"country": [life.countries[-1]]})
 
 
 def copied(life: Life) -> None:
-    life.bandit = copy.deepcopy(life.bandit)
+    """The life goes on in a copy."""
+    before, life.bandit = life.bandit.digest(), copy.deepcopy(life.bandit)
+    assert life.bandit.digest() == before
 
 
 def reloaded(life: Life, path: Path) -> None:
-    life.bandit.save(path)
+    """The life goes on from a file; what it was saved from would go on alike."""
+    saved, context = life.bandit, life.context()
+    saved.save(path)
     life.bandit = Bandit.load(path)
+    assert life.bandit.digest() == saved.digest()
+    for each in (saved, other := Bandit.load(path)):
+        for place in range(3):
+            each.tell(each.ask(context=context, id=f"next {place}"), 0.5)
+    assert other.digest() == saved.digest()
 
 
 def begun(kind: str, seed: int) -> Life:
@@ -256,3 +300,9 @@ def test_a_random_life_ends_with_dense_ridges(kind: str, seed: int, tmp_path: Pa
         else:
             reloaded(life, tmp_path / "life.infex")
         life.check()
+    again = life.replayed(begun(kind, seed).bandit)
+    assert again.digest() == life.bandit.digest()
+    context = life.context()
+    for place in range(5):
+        key = f"after {place}"
+        assert again.ask(context=context, id=key) == life.bandit.ask(context=context, id=key)

@@ -29,7 +29,7 @@ from infex import (
     every,
     jittered,
 )
-from infex.bandit import archive
+from infex.bandit import persistence
 from infex.errors import CannotLoad, CannotSave, DamagedFile, ForeignFile, InvalidFile, NewerFile
 from infex.estimators import Ridge
 from infex.testing import problem
@@ -168,8 +168,8 @@ def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
 def test_a_newer_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.infex"
     saved(path)
-    path.write_bytes(path.read_bytes().replace(b"infex bandit 4", b"infex bandit 5", 1))
-    with pytest.raises(NewerFile, match="has format 5, this infex reads up to 4: install a newer infex"):
+    path.write_bytes(path.read_bytes().replace(b"infex bandit 1", b"infex bandit 2", 1))
+    with pytest.raises(NewerFile, match="has format 2, this infex reads 1: install a newer infex"):
         Bandit.load(path)
 
 
@@ -177,10 +177,10 @@ def test_a_newer_file_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_lacks_something_is_refused(tmp_path: Path, missing: str) -> None:
     path = tmp_path / "x.infex"
     saved(path)
-    _, stored, arrays = archive.read(path)
+    stored, arrays = persistence.read(path)
     for part in (stored, arrays, stored["account"]):
         part.pop(missing, None)
-    archive.write(path, stored, arrays)
+    persistence.write(path, stored, arrays)
     with pytest.raises(DamagedFile, match="lacks what a bandit needs"):
         Bandit.load(path)
 
@@ -189,9 +189,9 @@ def test_the_file_holds_plain_json_and_arrays(tmp_path: Path) -> None:
     path = tmp_path / "x.infex"
     saved(path)
     head, body = path.read_bytes().split(b"\n", 1)
-    assert head == b"infex bandit 4 " + hashlib.sha256(b"4\n" + body).hexdigest().encode()
+    assert head == b"infex bandit 1 " + hashlib.sha256(b"1\n" + body).hexdigest().encode()
     with np.load(io.BytesIO(body), allow_pickle=False) as arrays:
-        settings = json.loads(arrays["settings"].tobytes())
+        settings = json.loads(arrays["header"].tobytes())
     assert settings["policy"]["schedule"] == {"kind": "every", "version": 1, "m": 2, "offset": 0}
     assert settings["written_by"] == f"infex {infex.__version__}"
 
@@ -271,7 +271,7 @@ def test_a_users_policy_is_given_again_when_loading(tmp_path: Path) -> None:
 def test_another_policy_may_take_over_if_its_data_were_kept(tmp_path: Path) -> None:
     path = tmp_path / "x.infex"
     saved(path)
-    with pytest.raises(CannotLoad, match=r"holds another policy: Infex.*, not EpsilonGreedy"):
+    with pytest.raises(CannotLoad, match=r"holds another policy: it is Infex.*, not EpsilonGreedy"):
         Bandit.load(path, policy=EpsilonGreedy())
     with pytest.raises(CannotLoad, match="holds another policy: data is 'shared', not 'own'; say adopt=True"):
         Bandit.load(path, policy=Infex(LinUCB(), every(2), data="own"))

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from infex import Bandit, Decision, Infex, LinTS, LinUCB, budget, every, features, guarded, paused
-from infex.kernels.compiling import plain_python
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.compiled  # counting lines would take most of its time
 THREADS = 16
-DECISIONS = 1600 if plain_python else 16 * 1050  # 50,400 over the three bandits
+DECISIONS = 16 * 1050  # 50,400 over the three bandits
 LONG = 50_000  # each, in make torture
 FILES = 25  # that are written beside them
 SHOP = features.disjoint(8, context_dim=3)
@@ -116,7 +115,7 @@ def test_two_bandits_that_merge_each_other_at_once_do_not_wait_for_ever() -> Non
     def merge(mine: Bandit, theirs: Bandit) -> None:
         start.wait()
         for _ in range(20):
-            mine.merge(theirs)
+            mine.apply(theirs.changes())
 
     threads = [
         threading.Thread(target=merge, args=pair, daemon=True) for pair in ((one, other), (other, one))

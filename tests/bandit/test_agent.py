@@ -26,36 +26,37 @@ from infex import (
     never,
     paused,
 )
+from infex.bandit.agent import Agent, play_round
+from infex.bandit.exploration import Account
 from infex.errors import InvalidSetting, NotKept, UnknownArm
 from infex.linear import Memory, Spent
 from infex.policies.choice import Turn
 from infex.policies.gate import State
 from infex.policies.traits import traits_of
-from infex.rounds import Account, Player, play_round
-from infex.rounds.taken import Taken
 
 COLUMNS = np.array([[1.0, 0.0, 0.6], [0.0, 1.0, 0.8]])
 
 
-def player_of(policy: Any, estimator: Any = None) -> Player:
-    return Player(policy, Memory.empty(COLUMNS, 1.0, traits_of(policy).uses_explored, estimator))
+def agent_of(policy: Any, estimator: Any = None) -> Agent:
+    return Agent(policy, Memory.empty(COLUMNS, 1.0, traits_of(policy).uses_explored, estimator))
 
 
-def played(player: Player, rounds: int) -> list[Choice]:
+def played(agent: Agent, rounds: int) -> list[Choice]:
     def reward(arm: int) -> float:
-        return math.sin(arm + player.account.t)
+        return math.sin(arm + agent.account.t)
 
-    first = player.account.t + 1
+    first = agent.account.t + 1
     rngs = (np.random.default_rng(t) for t in range(first, first + rounds))
-    return [play_round(player, t, rng, reward)[0] for t, rng in enumerate(rngs, start=first)]
+    return [play_round(agent, t, rng, reward)[0] for t, rng in enumerate(rngs, start=first)]
 
 
-class Uncompiled:
+class Apart:
+    """Needs exploring rounds kept apart, which was not done."""
+
+    uses_explored = True
+
     def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
         return Choice(1)
-
-    def compiled(self) -> Any:
-        raise RuntimeError("not here")
 
 
 class Wide:
@@ -67,33 +68,16 @@ class Wide:
         return self.base.choose(t, evidence, rng)
 
 
-@pytest.mark.parametrize("new", [Uncompiled(), Wide()], ids=["compiled", "window"])
+@pytest.mark.parametrize("new", [Wide(), Apart(), Greedy], ids=["window", "own data", "no policy"])
 def test_a_policy_that_cannot_take_over_leaves_the_old_one_at_work(new: Any) -> None:
-    """The player said that it had the new one, and played by the old one's shortcut."""
-    player = player_of(Infex(LinUCB(), every(2)))
-    played(player, 20)
-    player.account.forgotten = 15
-    before = player.policy, player.traits, player.shortcut, player.account.span
-    with pytest.raises((RuntimeError, InvalidSetting, NotKept)):
-        player.policy = new
-    assert (player.policy, player.traits, player.shortcut, player.account.span) == before
-    assert sum(choice.explored for choice in played(player, 10)) == 5
-
-
-def test_a_memory_that_cannot_take_over_leaves_the_old_one_at_work() -> None:
-    class Once(Uncompiled):
-        asked = 0
-
-        def compiled(self) -> Any:
-            self.asked += 1
-            if self.asked > 1:
-                raise RuntimeError("not again")
-
-    player = player_of(Once())
-    memory = player.memory
-    with pytest.raises(RuntimeError):
-        player.memory = memory.over(COLUMNS[:, :1], np.array([0]))
-    assert player.memory is memory
+    agent = agent_of(Infex(LinUCB(), every(2)))
+    played(agent, 20)
+    agent.account.forgotten = 15
+    before = agent.policy, agent.traits, agent.account.span
+    with pytest.raises((InvalidSetting, NotKept)):
+        agent.policy = new
+    assert (agent.policy, agent.traits, agent.account.span) == before
+    assert sum(choice.explored for choice in played(agent, 10)) == 5
 
 
 TURNS = [
@@ -116,7 +100,7 @@ def test_what_limits_look_at_is_what_a_plain_list_says(turns: list[Any], span: i
     account, slow = Account(), []
     account.look_back(span)
     for t, ((explored, turn, different), loss) in enumerate(turns, start=1):
-        account.enter(t, explored, turn, loss, different)
+        account.apply(t, explored, turn, loss, different)
         if explored:
             slow.append((t, loss))
         window = tuple(each for each in slow if each[0] > t - span)
@@ -158,7 +142,7 @@ class Hidden:
 def test_limits_that_look_back_at_what_was_not_kept_say_so(policy: Any) -> None:
     """They counted nothing: 100 explorations where 3 were the most."""
     with pytest.raises(NotKept, match="says so by its `window`, and a policy that holds another by `base`"):
-        played(player_of(policy), 5)
+        played(agent_of(policy), 5)
 
 
 def test_windows_of_a_base_with_its_own_clock_are_refused() -> None:
@@ -171,11 +155,11 @@ def test_windows_of_a_base_with_its_own_clock_are_refused() -> None:
 @pytest.mark.parametrize("on", [3, 99_999_999, -1])
 @pytest.mark.parametrize("estimator", [None, estimators.Lasso(), estimators.Logistic()])
 def test_rewards_are_learnt_on_arms_that_are_there(on: int, estimator: Any) -> None:
-    player = player_of(Greedy(), estimator)
-    before = {name: array.copy() for name, array in player.memory.arrays().items()}
+    agent = agent_of(Greedy(), estimator)
+    before = {name: array.copy() for name, array in agent.memory.arrays().items()}
     with pytest.raises(UnknownArm, match=f"cannot be learnt on arm {on} of 3"):
-        player.learn(0, on, 1.0, explored=False)
-    for name, array in player.memory.arrays().items():
+        agent.learn(0, on, 1.0, explored=False)
+    for name, array in agent.memory.arrays().items():
         np.testing.assert_array_equal(array, before[name])
 
 
@@ -198,13 +182,13 @@ def test_a_weight_that_raises_once_is_asked_before_anybody_learns() -> None:
         def learn(self, arm: int, features: Any, reward: float, explored: bool) -> None:
             taught.append(reward)
 
-    player = player_of(Learner(), estimators.Weighted(weight=weight))
+    agent = agent_of(Learner(), estimators.Weighted(weight=weight))
     for reward in (0.5, 0.25):
         with pytest.raises(ConnectionError):
-            player.learn(0, 0, reward, explored=True)
-        player.learn(0, 0, reward, explored=True)
+            agent.learn(0, 0, reward, explored=True)
+        agent.learn(0, 0, reward, explored=True)
     assert (len(asked), taught) == (4, [0.5, 0.25])
-    both = player.memory.evidence()
+    both = agent.memory.evidence()
     assert both.pulls.tolist() == both.explored.pulls.tolist() == [2, 0, 0]
     np.testing.assert_allclose(both.estimates, both.explored.estimates)
     assert both.estimates[0] == pytest.approx(2 * 0.75 / (1 + 4))
@@ -224,11 +208,11 @@ def paused_at(rounds: Any) -> Any:
 )
 def test_rounds_that_a_budget_leaves_out_are_not_owed_whatever_stands_inside_it(schedule: Any) -> None:
     """A pause inside a budget was asked first: it owed rounds that were never due."""
-    player = player_of(Infex(LinUCB(), schedule))
-    played(player, 20)
-    assert player.account.exploration(None)[:6] == (3, 3, 0, 0, 0, 0)
-    player.policy = Infex(LinUCB(), every(1000))
-    assert not any(choice.explored for choice in played(player, 15))
+    agent = agent_of(Infex(LinUCB(), schedule))
+    played(agent, 20)
+    assert agent.account.exploration(None)[:6] == (3, 3, 0, 0, 0, 0)
+    agent.policy = Infex(LinUCB(), every(1000))
+    assert not any(choice.explored for choice in played(agent, 15))
 
 
 @given(
@@ -246,28 +230,28 @@ def test_the_next_round_due_is_the_next_that_explores(
     schedule = paused(
         listed(sorted(due)), when=listed(sorted(before) or [10**6]), missed="make up", at_most=share
     )
-    player = player_of(Infex(LinUCB(), schedule))
-    played(player, rounds)
-    said = player.exploration(player.evidence()).next_due
-    later = [rounds + place for place, choice in enumerate(played(player, 100), start=1) if choice.explored]
+    agent = agent_of(Infex(LinUCB(), schedule))
+    played(agent, rounds)
+    said = agent.exploration(agent.evidence()).next_due
+    later = [rounds + place for place, choice in enumerate(played(agent, 100), start=1) if choice.explored]
     assert said == (later[0] if later else None)
 
 
 @pytest.mark.filterwarnings("ignore::infex.SparseExploration", "ignore::infex.FewExplorations")
 def test_never_makes_up_for_nothing() -> None:
-    player = player_of(Infex(LinUCB(), paused_at([1, 2, 3])))
-    played(player, 3)
-    assert player.account.owed == 3
-    player.policy = Infex(LinUCB(), never())
-    assert not any(choice.explored for choice in played(player, 20))
-    assert player.exploration(player.evidence()).next_due is None
-    player.policy = Infex(LinUCB(), always())
-    assert all(choice.explored for choice in played(player, 5))
+    agent = agent_of(Infex(LinUCB(), paused_at([1, 2, 3])))
+    played(agent, 3)
+    assert agent.account.owed == 3
+    agent.policy = Infex(LinUCB(), never())
+    assert not any(choice.explored for choice in played(agent, 20))
+    assert agent.exploration(agent.evidence()).next_due is None
+    agent.policy = Infex(LinUCB(), always())
+    assert all(choice.explored for choice in played(agent, 5))
 
 
 def test_where_a_union_is_too_dense_to_be_counted_the_next_round_due_is_not_known() -> None:
     """`exploration` raised OutOfReach on a bandit that played on."""
-    player = player_of(Infex(LinUCB(), every(7) | infex.stretched(0.1)))
-    player.enter(Taken(2_000_000, Choice(0, False, turn=Turn.REST), 0))
-    found = player.exploration(player.evidence())
+    agent = agent_of(Infex(LinUCB(), every(7) | infex.stretched(0.1)))
+    agent.apply(2_000_000, False, Turn.REST, 0.0, False, None)
+    found = agent.exploration(agent.evidence())
     assert (found.next_due, found.planned) == (None, 0)

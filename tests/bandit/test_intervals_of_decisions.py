@@ -15,14 +15,13 @@ from infex import (
     Infex,
     LinTS,
     LinUCB,
-    Study,
     estimators,
     every,
     features,
     made,
     record,
 )
-from infex.errors import InvalidSetting, NotKept
+from infex.errors import AlreadyTold, InvalidSetting, NotKept, UnknownDecision
 from tests.bandit.test_hybrid import LABELS, MAP, contexts
 
 ARMS = np.array([[0.6, 0.8], [1.0, 0.0], [0.0, -0.5]])
@@ -59,37 +58,31 @@ def warmed(kind: str, rounds: int = 30) -> Bandit:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_it_is_what_the_bandit_says_at_that_moment_and_stays(kind: str) -> None:
+def test_it_is_what_the_bandit_says_at_that_moment(kind: str) -> None:
     bandit = warmed(kind)
     for t in range(30, 40):
         expected = {level: bandit.intervals(level, **asked(kind, t)) for level in (0.5, 0.95)}
         decision = bandit.ask(**asked(kind, t))
-        before = decision.interval(0.95)
-        bandit.tell(decision, 1.0)
         for level, table in expected.items():
-            low, high = decision.interval(level)
-            assert (low, high) == pytest.approx((table.low[decision.arm], table.high[decision.arm]), rel=1e-9)
-        assert decision.interval() == before
-        assert decision.low <= before[1]
+            ends = table.low[decision.arm], table.high[decision.arm]
+            assert bandit.interval(decision, level) == pytest.approx(ends, rel=1e-9)
+            assert bandit.interval(decision.id, level) == bandit.interval(decision, level)
+        assert decision.low <= bandit.interval(decision)[1]
+        bandit.tell(decision, 1.0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_columns_have_those_of_single_decisions(kind: str) -> None:
-    bandit = warmed(kind)
+def test_decisions_of_a_batch_have_those_of_single_ones(kind: str) -> None:
+    bandit, single = warmed(kind), warmed(kind)
     given: Any = 9
     if kind == "given":
         given = [asked(kind, t)["arms"] for t in range(9)]
     elif asked(kind, 0):
         given = [asked(kind, t)["context"] for t in range(9)]
     decisions = bandit.ask_many(given)
-    low, high = decisions.interval(0.9)
-    singles = [decision.interval(0.9) for decision in decisions]
-    np.testing.assert_allclose(np.array(singles).T, [low, high], rtol=1e-9)
-    some = decisions[2:5].interval(0.9)
-    np.testing.assert_allclose(some, [low[2:5], high[2:5]], rtol=1e-9)
-    bandit.tell_many(decisions, [1.0] * 9)
-    np.testing.assert_allclose(decisions.interval(0.9), [low, high], rtol=1e-9)
-    assert decisions[:0].interval()[0].size == 0
+    others = [single.ask(**asked(kind, t)) for t in range(9)]
+    for one, other in zip(decisions, others, strict=True):
+        assert bandit.interval(one, 0.9) == single.interval(other, 0.9)
 
 
 def learn_row(bandit: Bandit) -> None:
@@ -102,12 +95,6 @@ def take_changes(bandit: Bandit) -> None:
     bandit.apply(Changes.from_bytes(other.changes().to_bytes()))
 
 
-def take_merged(bandit: Bandit) -> None:
-    other = Bandit(ARMS, POLICY)
-    learn_row(other)
-    bandit.merge(other)
-
-
 def tell_another(bandit: Bandit) -> None:
     bandit.tell(bandit.ask(), 0.0)
 
@@ -117,8 +104,7 @@ def tell_others(bandit: Bandit) -> None:
 
 
 def put_right(bandit: Bandit) -> None:
-    assert bandit._remembered is not None
-    bandit.tell(next(iter(bandit._remembered.decisions)), 0.25, again="replace")
+    bandit.tell("first", 0.25, again="replace")
 
 
 def change_policy(bandit: Bandit) -> None:
@@ -128,90 +114,80 @@ def change_policy(bandit: Bandit) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        *(learn_row, take_changes, take_merged, tell_another, tell_others, put_right, change_policy),
+        *(learn_row, take_changes, tell_another, tell_others, put_right, change_policy),
         lambda bandit: bandit.add_arms([[0.1, 0.1]]),
         lambda bandit: bandit.remove_arms([2]),
         lambda bandit: bandit.extend(1),
     ],
 )
-def test_what_was_not_asked_for_before_the_bandit_learnt_is_not_known(
-    change: Callable[[Bandit], None],
-) -> None:
-    bandit = warmed("fixed")
-    early, late = bandit.ask(), bandit.ask()
-    kept = early.interval()
+def test_it_is_not_kept_once_something_is_learnt_or_changed(change: Callable[[Bandit], None]) -> None:
+    bandit = warmed("fixed", 0)
+    bandit.tell(bandit.ask(id="first"), 0.5)
+    for t in range(20):
+        bandit.tell(bandit.ask(), float(t * t % 7 < 3))
+    decision = bandit.ask()
+    assert bandit.interval(decision)[0] < bandit.interval(decision)[1]
     change(bandit)
-    assert early.interval() == kept
-    with pytest.raises(NotKept, match="before the next reward is told"):
-        late.interval()
-    with pytest.raises(NotKept, match=late.id):
-        late.interval()
+    with pytest.raises(NotKept, match=f"{decision.id}.*before the next reward is told"):
+        bandit.interval(decision)
+    later = bandit.ask()
+    table = bandit.intervals()
+    assert bandit.interval(later) == pytest.approx((table.low[later.arm], table.high[later.arm]), rel=1e-9)
+
+
+def test_what_changes_no_number_leaves_it(tmp_path: Path) -> None:
+    bandit = warmed("fixed")
+    first, decision = bandit.ask(), bandit.ask()
+    before = bandit.interval(decision)
+    bandit.drop(first)
+    bandit.ask()
+    bandit.save(tmp_path / "x.infex")
+    bandit.changes()
+    assert bandit.interval(decision) == before
 
 
 def test_a_decision_that_is_entered_late_has_none() -> None:
     """Rewards may have been told since it was decided."""
     bandit = warmed("fixed")
-    waiting, decided = bandit.ask(), None
-    bandit.tell(waiting, 0.5)
     other = bandit.ask()
     decided = bandit.decide()
     bandit.tell(other, 0.5)
     decision = bandit.enter(decided)
     with pytest.raises(NotKept):
-        decision.interval()
+        bandit.interval(decision)
 
 
-def test_records_files_and_copies_have_none_of_what_is_not_asked_for(tmp_path: Path) -> None:
-    bandit = warmed("fixed")
-    decision = bandit.ask()
-    assert made(record(decision)).interval() == decision.interval()  # the same decision: it waits here
-    bandit.save(tmp_path / "x.infex")
-    late = bandit.ask()
-    del bandit
-    loaded = Bandit.load(tmp_path / "x.infex")
-    assert loaded.pending == (decision,)
-    with pytest.raises(NotKept):
-        loaded.pending[0].interval()
-    with pytest.raises(NotKept):
-        late.interval()
-
-
-def test_a_copy_tells_of_the_same_moment() -> None:
+def test_a_copy_tells_of_the_same_moment_and_a_file_of_none(tmp_path: Path) -> None:
     bandit = warmed("disjoint")
     decision = bandit.ask(context=VISITORS[0])
-    expected = decision.interval()
+    expected = bandit.interval(decision)
+    assert bandit.interval(made(record(decision))) == expected
     for copied in (copy.deepcopy(bandit), pickle.loads(pickle.dumps(bandit))):
-        assert copied.pending[0].interval() == expected
-    del bandit
-    assert pickle.loads(pickle.dumps(decision)) == decision
+        assert copied.interval(copied.pending[0]) == expected
+    bandit.save(tmp_path / "x.infex")
+    loaded = Bandit.load(tmp_path / "x.infex")
+    with pytest.raises(NotKept):
+        loaded.interval(loaded.pending[0])
 
 
-def test_a_decision_of_ones_own_id_is_told_from_that_of_another_bandit() -> None:
+def test_it_is_that_of_a_pending_decision_of_this_bandit() -> None:
     one, other = warmed("fixed"), warmed("fixed", 9)
     first, second = one.ask(id="visit"), other.ask(id="visit")
     assert first != second
-    assert first.interval() == pytest.approx(
-        [one.intervals().low[first.arm], one.intervals().high[first.arm]], rel=1e-9
-    )
-    assert second.interval() == pytest.approx(
-        [other.intervals().low[second.arm], other.intervals().high[second.arm]], rel=1e-9
-    )
-
-
-def test_that_of_a_study_is_known_until_its_next_reward(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/s.db"
-    with Study.open(url, "shop", arms=ARMS, policy=POLICY, rewards=(0, 1)) as study:
-        for number in range(8):
-            study.ask(f"v{number}")
-            study.tell(f"v{number}", float(number % 2))
-        decision = study.ask("next")
-        low, high = decision.interval()
-        assert 0.0 <= low < high <= 1.0
-        assert study.ask("next").interval() == (low, high)
+    assert one.interval(first) != other.interval(second)
+    with pytest.raises(UnknownDecision, match="of another bandit"):
+        one.interval(second)
+    with pytest.raises(UnknownDecision, match="'nobody'"):
+        one.interval("nobody")
+    own = other.ask()
+    other.tell(own, 1.0)
+    with pytest.raises(AlreadyTold):
+        other.interval(own)
 
 
 def test_a_level_that_is_none_is_refused() -> None:
-    decision = warmed("fixed").ask()
+    bandit = warmed("fixed")
+    decision = bandit.ask()
     for level in (0.0, 1.0, 95, "0.9"):
-        with pytest.raises((InvalidSetting, NotKept)):
-            decision.interval(level)
+        with pytest.raises(InvalidSetting, match="level"):
+            bandit.interval(decision, level)
