@@ -32,6 +32,7 @@ cdef class Posterior:
     cdef int set_columns(self, columns) except -1
     cdef int own_solution(self) except -1
     cdef int own_sums(self) except -1
+    cdef int own_board(self) except -1
     cdef Posterior settled(self)
     cdef void fill_sums(self, double *out) noexcept
     cdef object parameter_of(self, double scale, direction)

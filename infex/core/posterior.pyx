@@ -2,8 +2,9 @@
 
 import numpy as np
 
+cimport numpy as cnp
 from libc.math cimport sqrt
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from infex.core.choosing cimport to_probabilities
 from infex.core.ridge cimport (
@@ -23,6 +24,29 @@ from infex.core.ridge cimport (
     width,
 )
 from infex.errors import NotKept, StalePosterior
+
+
+cnp.import_array()
+
+
+cdef inline object floats(int64_t count, double **numbers):
+    """A new array of so many numbers, which are not set yet; in `numbers` where they stand."""
+    cdef cnp.npy_intp size = count
+    array = cnp.PyArray_EMPTY(1, &size, cnp.NPY_DOUBLE, 0)
+    numbers[0] = <double *>cnp.PyArray_DATA(array)
+    return array
+
+
+cdef inline object contiguous(given, int dimensions, const double **numbers):
+    """The same numbers as a contiguous array of so many dimensions, or ValueError; in `numbers` where they stand."""
+    array = cnp.PyArray_FROMANY(given, cnp.NPY_DOUBLE, dimensions, dimensions, cnp.NPY_ARRAY_CARRAY_RO)
+    numbers[0] = <const double *>cnp.PyArray_DATA(array)
+    return array
+
+
+cdef inline object read_only(array):
+    cnp.PyArray_CLEARFLAGS(array, cnp.NPY_ARRAY_WRITEABLE)
+    return array
 
 
 def to_sphere(double[::1] direction):
@@ -102,32 +126,31 @@ cdef class Posterior:
         return other
 
     cdef int set_columns(self, columns) except -1:
-        cdef const double[:, ::1] arms = np.ascontiguousarray(columns, dtype=np.float64)
         s = &self.state
-        if arms.shape[0] != s.d:
-            raise ValueError(f"arms must have {s.d} features, got {arms.shape[0]}")
-        self.columns = np.asarray(arms)
-        s.K = arms.shape[1]
-        s.columns = &arms[0, 0] if s.K else NULL
+        self.columns = contiguous(columns, 2, &s.columns)
+        if cnp.PyArray_DIM(self.columns, 0) != s.d:
+            raise ValueError(f"arms must have {s.d} features, got {self.columns.shape[0]}")
+        s.K = cnp.PyArray_DIM(self.columns, 1)
         return 0
 
     cdef int own_solution(self) except -1:
         """Room of its own for M, theta and the run, with nothing in it but 0."""
-        cdef int64_t d = self.state.d
-        cdef double[::1] room = np.zeros((d + 1) * d + 4 * d + sizeof(Run) // sizeof(double))
+        cdef int64_t d = self.state.d, size = (d + 1) * d + 4 * d + sizeof(Run) // sizeof(double)
         s = &self.state
-        s.M, s.theta = &room[0], &room[d * d]
+        room = floats(size, &s.M)
+        memset(s.M, 0, size * sizeof(double))
+        s.theta = s.M + d * d
         s.x, s.p, s.u, s.work = s.theta + d, s.theta + 2 * d, s.theta + 3 * d, s.theta + 4 * d
         s.run = <Run *>(s.theta + 5 * d)
-        self._memory = (self._memory, np.asarray(room))
+        self._memory = (self._memory, room)
         return 0
 
     cdef int own_sums(self) except -1:
         """Room of its own for sums and carries."""
         cdef int64_t size = (self.state.d + 1) * self.state.d
-        cdef double[::1] room = np.zeros(2 * size)
-        self.state.sums, self.state.carries = &room[0], &room[size]
-        self._memory = (self._memory, np.asarray(room))
+        room = floats(2 * size, &self.state.sums)
+        self.state.carries = self.state.sums + size
+        self._memory = (self._memory, room)
         return 0
 
     cdef int check(self) except -1:
@@ -139,41 +162,37 @@ cdef class Posterior:
 
     cdef int read(self) except -1:
         """Computes estimates and the greedy arm, once."""
-        cdef double[::1] out, theta
+        cdef double *out
+        cdef double *theta
         cdef int64_t i
         self.check()
         if self.means != NULL:
             return 0
         s = &self.state
-        out = np.empty(max(s.K, 1))
+        means = floats(s.K, &out)
         self.best_arm = -1
         if s.K and self.kept_up:
-            self.best_arm = estimates(s.scores, s.along, s.K, s.run.phi, &out[0])
+            self.best_arm = estimates(s.scores, s.along, s.K, s.run.phi, out)
         elif s.K:
-            theta = np.empty(s.d)
+            room = floats(s.d, &theta)
             for i in range(s.d):
                 theta[i] = s.theta[i] + s.run.phi * s.u[i]
-            product(s.columns, s.K, &theta[0], s.d, &out[0])
+            product(s.columns, s.K, theta, s.d, out)
             if self.logistic:
-                to_probabilities(&out[0], s.K)
-            self.best_arm = best(&out[0], s.K)
-        self._means = np.asarray(out)[: s.K]
-        self._means.flags.writeable = False
-        self.means = &out[0]
+                to_probabilities(out, s.K)
+            self.best_arm = best(out, s.K)
+        self._means, self.means = read_only(means), out
         return 0
 
     cdef int score(self) except -1:
         """Computes scores and squared widths, once."""
-        cdef double[:, ::1] board
         self.check()
         if self.scored:
             return 0
         if self.same_estimates:
             self.read()
         s = &self.state
-        board = np.zeros((4, max(s.K, 1)))
-        s.scores, s.squares, s.along, s.floors = &board[0, 0], &board[1, 0], &board[2, 0], &board[3, 0]
-        self._memory = (self._memory, np.asarray(board))
+        self.own_board()
         if s.K:
             product(s.columns, s.K, s.theta, s.d, s.scores)
             square_widths(s.columns, s.K, s.M, s.d, s.squares, s.along, s.floors)
@@ -184,20 +203,27 @@ cdef class Posterior:
         self.scored = True
         return 0
 
+    cdef int own_board(self) except -1:
+        """Room of its own for scores, squared widths and what a run changes of them."""
+        s = &self.state
+        room = floats(4 * s.K, &s.scores)
+        s.squares, s.along, s.floors = s.scores + s.K, s.scores + 2 * s.K, s.scores + 3 * s.K
+        self._memory = (self._memory, room)
+        return 0
+
     cdef Posterior settled(self):
         """The same for arms that are not kept up: computed anew where updates may have lost theta there."""
         cdef Posterior other
-        cdef double[::1] rests
         s = &self.state
         if not self.has_sums or not (s.run.closed > 0.0 or s.run.pulls > 0.0) or not is_steep(s):
             return self
         other = self.like()
         other.columns, other._counts, other.lasting = self.columns, self._counts, self.lasting
         other.own_sums()
-        rests = np.empty((s.d + 1) * s.d)
         self.fill_sums(other.state.sums)
         other.own_solution()
-        other.state.rests, other.state.scored = &rests[0], False
+        room = floats((s.d + 1) * s.d, &other.state.rests)
+        other.state.scored = False
         refresh(&other.state)
         return other
 
@@ -250,25 +276,24 @@ cdef class Posterior:
     @property
     def widths(self):
         """Every arm's width, (K,): |x| in V^-1, times p(1 - p) where estimates are probabilities."""
-        cdef double[::1] out
+        cdef double *out
         cdef int64_t k
         self.score()
         if self._widths is None:
             s = &self.state
-            out = np.empty(max(s.K, 1))
+            found = floats(s.K, &out)
             for k in range(s.K):
                 out[k] = width(s.squares[k], s.along[k], s.run.psi)
             if self.logistic:
                 self.read()
                 for k in range(s.K):
                     out[k] *= self.means[k] * (1.0 - self.means[k])
-            self._widths = np.asarray(out)[: s.K]
-            self._widths.flags.writeable = False
+            self._widths = read_only(found)
         return self._widths
 
     def width(self, int64_t arm):
         """One arm's width; O(d^2) where widths are not kept up."""
-        cdef double[::1] x
+        cdef double *x
         cdef double square, along, floor
         cdef int64_t i
         self.check()
@@ -279,32 +304,36 @@ cdef class Posterior:
             return self.widths.item(arm)
         if self.scored:
             return width(s.squares[arm], s.along[arm], s.run.psi)
-        x = np.empty(s.d)
+        room = floats(s.d, &x)
         for i in range(s.d):
             x[i] = s.columns[i * s.K + arm]
-        square_widths(&x[0], 1, s.M, s.d, &square, &along, &floor)
+        square_widths(x, 1, s.M, s.d, &square, &along, &floor)
         if s.run.pulls > 0.0:
-            product(&x[0], 1, s.u, s.d, &along)
+            product(x, 1, s.u, s.d, &along)
         return width(square, along, s.run.psi)
 
     def upper(self, double beta):
         """Every arm's estimate + beta width, (K,); of log-odds, that as a probability."""
-        cdef double[::1] out = np.empty(max(self.state.K, 1))
+        cdef double *out
         self.score()
         s = &self.state
-        upper(s.scores, s.squares, s.along, s.K, s.run.phi, s.run.psi, beta, &out[0])
+        bounds = floats(s.K, &out)
+        upper(s.scores, s.squares, s.along, s.K, s.run.phi, s.run.psi, beta, out)
         if self.logistic:
-            to_probabilities(&out[0], s.K)
-        return np.asarray(out)[: s.K]
+            to_probabilities(out, s.K)
+        return bounds
 
     cdef object parameter_of(self, double scale, direction):
-        cdef const double[::1] eta = np.ascontiguousarray(direction, dtype=np.float64)
-        cdef double[::1] out = np.empty(self.state.d), work = np.empty(self.state.d)
+        cdef const double *eta
+        cdef double *out
+        cdef double *work
         self.check()
-        if eta.shape[0] != self.state.d:
-            raise ValueError(f"a direction must have {self.state.d} numbers, got {eta.shape[0]}")
-        perturb(&self.state, scale, &eta[0], &out[0], &work[0])
-        return np.asarray(out)
+        given = contiguous(direction, 1, &eta)
+        if cnp.PyArray_DIM(given, 0) != self.state.d:
+            raise ValueError(f"a direction must have {self.state.d} numbers, got {len(given)}")
+        theta, room = floats(self.state.d, &out), floats(self.state.d, &work)
+        perturb(&self.state, scale, eta, out, work)
+        return theta
 
     def parameter(self, double scale, direction):
         """theta + scale M'direction, (d,)."""
@@ -317,31 +346,33 @@ cdef class Posterior:
 
     def scores(self, theta):
         """Every arm's x'theta under any parameter, (K,)."""
-        cdef const double[::1] parameter = np.ascontiguousarray(theta, dtype=np.float64)
-        cdef double[::1] out = np.empty(max(self.state.K, 1))
-        if parameter.shape[0] != self.state.d:
-            raise ValueError(f"theta must have {self.state.d} numbers, got {parameter.shape[0]}")
-        if self.state.K:
-            product(self.state.columns, self.state.K, &parameter[0], self.state.d, &out[0])
-        return np.asarray(out)[: self.state.K]
+        cdef const double *parameter
+        cdef double *out
+        given = contiguous(theta, 1, &parameter)
+        if cnp.PyArray_DIM(given, 0) != self.state.d:
+            raise ValueError(f"theta must have {self.state.d} numbers, got {len(given)}")
+        scores = floats(self.state.K, &out)
+        product(self.state.columns, self.state.K, parameter, self.state.d, out)
+        return scores
 
     def optimistic(self, int64_t arm, double radius):
         """theta + radius V^-1 x/|x| in V^-1, (d,): where within so many widths an arm's mean is largest."""
-        cdef double[::1] x, out
+        cdef double *x
+        cdef double *out
         cdef double length, share
         cdef int64_t i
         self.check()
         s = &self.state
         if not 0 <= arm < s.K:
             raise IndexError(f"arm must be from 0 to {s.K - 1}, got {arm}")
-        x, out = np.empty(s.d), np.empty(s.d)
+        room, theta = floats(s.d, &x), floats(s.d, &out)
         for i in range(s.d):
             x[i] = s.columns[i * s.K + arm]
-        length = solve(s, &x[0], &out[0])
+        length = solve(s, x, out)
         share = radius / length if length > 0.0 else 0.0
         for i in range(s.d):
             out[i] = s.theta[i] + s.run.phi * s.u[i] + (share * out[i] if length > 0.0 else 0.0)
-        return np.asarray(out)
+        return theta
 
     @property
     def theta(self):
@@ -404,8 +435,6 @@ cdef class Posterior:
     def among(self, places):
         """The same of the arms at some places, (n,); the figures of those that are kept up stay."""
         cdef Posterior other
-        cdef double[:, ::1] board
-        cdef double[::1] means
         cdef const int64_t[::1] which = np.ascontiguousarray(places, dtype=np.int64)
         cdef int64_t n, count = which.shape[0]
         self.check()
@@ -419,20 +448,16 @@ cdef class Posterior:
             other._counts = np.ascontiguousarray(self.counts[:, places])
         if not self.scored:
             return other
-        board = np.zeros((4, max(count, 1)))
-        for n in range(count):
-            board[0, n], board[1, n] = s.scores[which[n]], s.squares[which[n]]
-            board[2, n], board[3, n] = s.along[which[n]], s.floors[which[n]]
+        other.own_board()
         t = &other.state
-        t.scores, t.squares, t.along, t.floors = &board[0, 0], &board[1, 0], &board[2, 0], &board[3, 0]
-        other._memory = (other._memory, np.asarray(board))
+        for n in range(count):
+            t.scores[n], t.squares[n], t.along[n] = s.scores[which[n]], s.squares[which[n]], s.along[which[n]]
         other.scored, other.kept_up = True, self.kept_up
         return other
 
     def copy(self):
         """The same, which stays as it is whatever is learnt."""
         cdef Posterior other
-        cdef double[:, ::1] board
         cdef int64_t d = self.state.d, K = self.state.K
         self.read()
         self.score()
@@ -450,14 +475,10 @@ cdef class Posterior:
             memcpy(other.state.sums, self.state.sums, (d + 1) * d * sizeof(double))
             memcpy(other.state.carries, self.state.carries, (d + 1) * d * sizeof(double))
         other.set_columns(np.array(self.columns, order="C"))
-        board = np.zeros((4, max(K, 1)))
-        if K:
-            memcpy(&board[0, 0], self.state.scores, K * sizeof(double))
-            memcpy(&board[1, 0], self.state.squares, K * sizeof(double))
-            memcpy(&board[2, 0], self.state.along, K * sizeof(double))
-        t = &other.state
-        t.scores, t.squares, t.along, t.floors = &board[0, 0], &board[1, 0], &board[2, 0], &board[3, 0]
-        other._memory = (other._memory, np.asarray(board))
+        other.own_board()
+        memcpy(other.state.scores, self.state.scores, K * sizeof(double))
+        memcpy(other.state.squares, self.state.squares, K * sizeof(double))
+        memcpy(other.state.along, self.state.along, K * sizeof(double))
         other._means, other._widths, other._counts = self._means, self._widths, self.counts if self.counted else None
         other.means, other.best_arm = self.means, self.best_arm
         other.scored, other.kept_up, other.same_estimates = True, self.kept_up, self.same_estimates

@@ -563,9 +563,10 @@ cdef class Ridge:
                 s.sample[i] = s.columns[i * s.K + arm[0]]
             return s.sample
         arm[0] = -1
-        if np.shape(on) != (s.d,):
-            raise ValueError(f"x must have the shape ({s.d},), got {np.shape(on)}")
-        row = np.ascontiguousarray(on, dtype=np.float64)
+        given = np.ascontiguousarray(on, dtype=np.float64)
+        if given.ndim != 1 or given.size != s.d:
+            raise ValueError(f"x must have the shape ({s.d},), got {given.shape}")
+        row = given
         for i in range(s.d):
             if not isfinite(row[i]):
                 raise ValueError(f"x must be finite, got {row[i]} for feature {i}")

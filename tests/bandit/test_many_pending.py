@@ -16,7 +16,6 @@ from infex.bandit.decisions import Decisions
 from infex.errors import AlreadyTold, DuplicateId, UnknownDecision
 from infex.kernels.compiling import plain_python
 from infex.linear import Memory
-from infex.linear.awaited_sums import DenseSums
 from infex.linear.grounds import Grounds
 
 MAKERS: dict[str, Any] = {
@@ -198,6 +197,6 @@ def test_what_a_batch_adds_single_decisions_take_away_whatever_their_estimates()
     assert memory.foresight is not None
     for place, decision in zip([0, 1, 1], taken, strict=True):
         memory.foresight.remove(decision, place)
-    sums = memory.foresight.sums()
-    assert isinstance(sums, DenseSums)
-    assert not sums.awaited.any()
+    assert len(memory.foresight) == 0
+    memory.foresight.add((taken[0], 0))
+    np.testing.assert_allclose(memory.evidence().narrowed.widths, np.sqrt([1 / 1.25, 1.0]) / 4)

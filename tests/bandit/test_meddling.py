@@ -25,12 +25,10 @@ from infex import (
     Softened,
     Uniform,
     always,
-    estimators,
     every,
     features,
     guarded,
     jittered,
-    kernels,
     paused,
 )
 from infex.bandit import archive
@@ -389,32 +387,6 @@ def test_an_arm_that_was_forbidden_meanwhile_is_not_entered() -> None:
     wrong = other._replace(decision=other.decision._replace(arm=(other.decision.arm + 1) % len(ARMS)))
     with pytest.raises(InvalidChoice, match="is not what was taken"):
         bandit.enter(wrong)
-
-
-@pytest.mark.parametrize("estimator", [None, estimators.Windowed(size=9), estimators.Discounted()])
-def test_what_one_thread_computes_no_other_reads_half_done(
-    estimator: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A board that was handed out before it was filled gave other arms, and intervals of any width."""
-    bandit = told(Bandit(ARMS, LinUCB(), estimator=estimator), 3)
-    expected = bandit.evidence(ARMS[::-1]).upper(1.0)
-    evidence = bandit.evidence(ARMS[::-1])
-    known: Any = evidence._known
-    before: list[Any] = []
-    for name in ("score", "widths"):
-        real = getattr(kernels, name)
-
-        def watched(*given: Any, real: Any = real) -> Any:
-            before.append((known._board, known._widths))
-            given[-1][:] = 1e9  # what np.empty may hold
-            return real(*given)
-
-        monkeypatch.setattr(kernels, name, watched)
-    _ = evidence.widths
-    assert before
-    assert all(board is None or not (board == 1e9).any() for board, _ in before)
-    assert all(widths is None for _, widths in before)
-    np.testing.assert_array_equal(evidence.upper(1.0), expected)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from infex import (
     Bandit,
-    Greedy,
     GreedyFirst,
     Infex,
     LinTS,
@@ -24,7 +23,6 @@ from infex import (
     every,
     features,
     guarded,
-    kernels,
     listed,
     paused,
     until_certain,
@@ -331,21 +329,6 @@ def test_a_file_names_what_wrote_it(tmp_path: Path) -> None:
     stored, _ = kept("fixed", tmp_path / "x.infex")
     assert stored["written_by"].startswith("infex ")
     json.dumps(stored, allow_nan=False)
-
-
-@pytest.mark.parametrize("place", [kernels.Q, kernels.START, kernels.PHI, kernels.PSI])
-def test_a_run_under_way_that_does_not_follow_from_the_rest_is_refused(tmp_path: Path, place: int) -> None:
-    path = tmp_path / "x.infex"
-    bandit = Bandit(ARMS, Greedy())
-    for _ in range(3):
-        bandit.tell(bandit.ask(), 1.0)
-    bandit.save(path)
-    _, stored, arrays = archive.read(path)
-    arrays["all run"] = arrays["all run"].copy()
-    arrays["all run"][place] += 0.25
-    archive.write(path, stored, arrays)
-    with pytest.raises(DamagedFile, match="does not follow from"):
-        Bandit.load(path)
 
 
 def test_a_mask_by_place_does_not_go_to_another_map(tmp_path: Path) -> None:
