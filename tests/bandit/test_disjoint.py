@@ -40,7 +40,6 @@ from infex import (
     listed,
     paused,
     until_certain,
-    view,
 )
 from infex.arrays import Floats
 from infex.bandit import archive
@@ -462,11 +461,6 @@ def test_a_reduction_of_contexts_needs_one_regression_for_all() -> None:
     with pytest.raises(NotKept, match=r"features\.interactions\(np\.eye\(K\), context_dim\) keeps one"):
         Bandit(features=features.disjoint(2, 2), policy=policy).ask(context=[0.1, 0.2])
     Bandit(features=features.interactions(np.eye(2), 2), policy=policy).ask(context=[0.1, 0.2])
-
-
-@infex.kernel(bonus=0.5)
-def optimist(t: int, seen: Any, rng: np.random.Generator) -> int:
-    return view.best(view.upper(seen, seen.settings[0]))
 
 
 def test_bandits_that_learnt_apart_merge_into_one_that_learnt_all() -> None:
