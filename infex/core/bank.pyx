@@ -384,7 +384,9 @@ cdef class RidgeBank:
 
     cdef void take_out(self, int64_t arm, const double *x, double before, object after, double weight):
         """Revises a reward: what went in comes out as the very same products, so that nothing of it stays."""
-        cdef double value
+        cdef double value = 0.0 if after is None else after
+        if not (isfinite(before) and isfinite(value) and isfinite(weight)):
+            raise InvalidReward(f"rewards and their weight must be finite, got {before}, {after} and {weight}")
         s = self.point_to(arm)
         if after is None:
             add_pulls(s, x, -weight, -weight * before)
@@ -392,7 +394,6 @@ cdef class RidgeBank:
             self.all_counts[arm] -= 1.0
             self.all_counts[self.K + arm] += 0.0 - before
         else:
-            value = after
             add_pulls(s, x, 0.0, -weight * before)
             add_pulls(s, x, 0.0, weight * value)
             self.all_counts[self.K + arm] += value - before

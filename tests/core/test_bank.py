@@ -195,6 +195,9 @@ def test_what_does_not_fit_is_refused_by_name_and_changes_nothing() -> None:
             ridges.update(0, np.zeros((2, 2)), 1.0)
         with pytest.raises(InvalidReward, match="nan"):
             ridges.update(0, x, float("nan"))
+        for revised in ((float("nan"), None), (1.0, float("inf"))):
+            with pytest.raises(InvalidReward, match="must be finite"):
+                ridges.revise(0, x, *revised)
         for way in (ridges.update_many, ridges.gather):
             with pytest.raises(UnknownArm, match="arm 2 of 2"):
                 way(none + 2, none, x[None], one, one)
