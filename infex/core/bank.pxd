@@ -46,6 +46,8 @@ cdef class BankPosterior:
     cdef object _scores, _estimates, _lengths
     cdef int64_t best_arm
     cdef readonly object context  # (c,)
+    cdef const double[::1] x      # the same
+    cdef const double[::1] means  # estimates, once they are there
     cdef readonly object places   # (n,): which arms; None is all of them
     cdef readonly object told     # how many rewards are in the bank's sums; None if they are not kept
     cdef readonly bint logistic   # are scores log-odds, and estimates probabilities?
@@ -56,6 +58,7 @@ cdef class BankPosterior:
     cdef int64_t place(self, int64_t arm) except -1
 
 
+cdef object array_of(const double *numbers, int64_t count)
 cdef const double[::1] row_of(object context, int64_t size)
 cdef int refuse_many(const int64_t[::1] arms, const int64_t[::1] rows, const double[:, ::1] contexts,
                      const double[::1] rewards, const double[::1] weights, int64_t count, int64_t size) except -1

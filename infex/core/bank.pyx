@@ -274,13 +274,13 @@ cdef class RidgeBank:
         """Every arm's x'theta_k, (K,)."""
         cdef const double[::1] x = row_of(context, self.c)
         self.score(&x[0])
-        return _array(self.scores, self.K)
+        return array_of(self.scores, self.K)
 
     def lengths(self, context):
         """Every arm's |x| in V_k^-1, (K,)."""
         cdef const double[::1] x = row_of(context, self.c)
         self.widen(&x[0])
-        return _array(self.widths, self.K)
+        return array_of(self.widths, self.K)
 
     def length(self, int64_t arm, context):
         """One arm's |x| in V_k^-1."""
@@ -295,7 +295,7 @@ cdef class RidgeBank:
             self.work[k] = noise * sqrt(self.all_runs[k].log_det_ratio - 2.0 * log(delta)) + sqrt(
                 self.state.penalty
             ) * bound
-        return _array(self.work, self.K)
+        return array_of(self.work, self.K)
 
     def deviations(self, context, const double[:, ::1] directions):
         """Every arm's x'M_k'direction_k, (K,); `directions` are (K, c)."""
@@ -303,7 +303,7 @@ cdef class RidgeBank:
         if directions.shape[0] != self.K or directions.shape[1] != self.c:
             raise ValueError(f"directions must be {self.K} of {self.c} numbers, got {np.shape(directions)}")
         self.deviate(&x[0], &directions[0, 0])
-        return _array(self.widths, self.K)
+        return array_of(self.widths, self.K)
 
     def optimistic(self, int64_t arm, context, double radius):
         """The theta of an arm, within so many widths, for which its mean is largest, (c,)."""
@@ -316,7 +316,7 @@ cdef class RidgeBank:
         length = solve(s, &x[0], out)
         for i in range(self.c):
             out[i] = s.theta[i] + (radius / length * out[i] if length > 0.0 else 0.0)
-        return _array(out, self.c)
+        return array_of(out, self.c)
 
     def narrowed(self, const int64_t[:, :, :, ::1] pending):
         """Another bank with sums over pending decisions, (K, 2, c, c), in each V; theta and determinants stay."""
@@ -383,7 +383,9 @@ cdef class RidgeBank:
 
     cdef void take_out(self, int64_t arm, const double *x, double before, object after, double weight):
         """Revises a reward: what went in comes out as the very same products, so that nothing of it stays."""
-        cdef double value
+        cdef double value = 0.0 if after is None else after
+        if not (isfinite(before) and isfinite(value) and isfinite(weight)):
+            raise InvalidReward(f"rewards and their weight must be finite, got {before}, {after} and {weight}")
         s = self.point_to(arm)
         if after is None:
             add_pulls(s, x, -weight, -weight * before)
@@ -391,7 +393,6 @@ cdef class RidgeBank:
             self.all_counts[arm] -= 1.0
             self.all_counts[self.K + arm] += 0.0 - before
         else:
-            value = after
             add_pulls(s, x, 0.0, -weight * before)
             add_pulls(s, x, 0.0, weight * value)
             self.all_counts[self.K + arm] += value - before
@@ -464,14 +465,16 @@ cdef class BankPosterior:
         cdef type kind = type(self)
         cdef BankPosterior other = kind.__new__(kind)
         other.bank, other.version, other.told, other.logistic = bank, bank.version, self.told, self.logistic
-        other.context, other.places = context, places
+        other.context, other.places, other.x = context, places, self.x
         return other
 
     def over(self, context):
         """The same of all arms in a context, (c,)."""
+        cdef BankPosterior other
         self.check()
-        row_of(context, self.bank.c)
-        return self.like(self.bank, np.ascontiguousarray(context, dtype=np.float64), None)
+        other = self.like(self.bank, np.ascontiguousarray(context, dtype=np.float64), None)
+        other.x = row_of(other.context, self.bank.c)
+        return other
 
     def among(self, places):
         """The same of the arms at some places, (n,)."""
@@ -528,7 +531,7 @@ cdef class BankPosterior:
         """One arm's estimate."""
         self.read()
         self.place(arm)
-        return self._estimates.item(arm)
+        return self.means[arm]
 
     @property
     def widths(self):
@@ -548,7 +551,7 @@ cdef class BankPosterior:
         self.check()
         if self._lengths is not None or self.logistic:
             return self.widths.item(arm)
-        return self.bank.length(place, self.context)
+        return sqrt(self.bank.square_width(place, &self.x[0]))
 
     def radii(self, double noise, double bound, double delta):
         """The confidence radius of each arm, by its own data alone, (n,)."""
@@ -596,11 +599,19 @@ cdef class BankPosterior:
     cdef int read(self) except -1:
         """Computes estimates and the greedy arm, once."""
         self.check()
-        if self._estimates is None:
-            scores = np.zeros(0) if self.context is None else self.some(self.bank.estimates(self.context))
-            estimates = probabilities(scores) if self.logistic else scores
-            estimates.flags.writeable = False
-            self._scores, self._estimates, self.best_arm = scores, estimates, greedy(estimates)
+        if self._estimates is not None:
+            return 0
+        if self.context is None:
+            self._scores = self._estimates = np.zeros(0)
+            self.best_arm = -1
+            return 0
+        self.bank.score(&self.x[0])
+        scores = self.some(array_of(self.bank.scores, self.bank.K))
+        estimates = probabilities(scores) if self.logistic else scores
+        self.means = estimates
+        self.best_arm = best(&self.means[0], self.means.shape[0]) if self.means.shape[0] else -1
+        estimates.flags.writeable = False
+        self._scores, self._estimates = scores, estimates
         return 0
 
     cdef object some(self, numbers):
@@ -614,7 +625,7 @@ cdef class BankPosterior:
         return arm if self.places is None else self.places.item(arm)
 
 
-cdef object _array(const double *numbers, int64_t count):
+cdef object array_of(const double *numbers, int64_t count):
     """So many numbers, as an array of its own."""
     array = np.empty(count)
     cdef double[::1] out = array

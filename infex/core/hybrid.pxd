@@ -36,6 +36,9 @@ cdef class Hybrid:
     cdef double *before      # (2, s + 1, s), room
     cdef double *u           # (s,), room
     cdef double *along       # (c,), room
+    cdef double *columns     # (s, K): u of all arms in the context that is read
+    cdef double *work        # (4, K), room
+    cdef const double[::1] _untell(self, context, rows)
     cdef void _halve(self, int64_t arm) noexcept nogil
     cdef void _tie(self, int64_t arm, double *tie) noexcept nogil
     cdef void _eliminate(self, int64_t arm, double *tie, double *left) noexcept nogil

@@ -7,10 +7,14 @@ from infex.errors import InvalidReward
 from libc.math cimport isfinite, sqrt
 from libc.string cimport memcpy, memset
 
-from infex.core.bank cimport add_sums, refuse_many, row_of
+from infex.core.bank cimport add_sums, array_of, refuse_many, row_of
 from infex.core.pairs cimport add, exact_product, minus_product, quotient, root
 from infex.core.pending cimport SMALL_UNITS, UNITS, narrow, pending_sum
 from infex.core.ridge cimport State, absorb, add_pulls, dot, is_steep, larger, perturb, product, refresh, square_widths
+
+cdef extern from "loops.h" nogil:
+    void untold(const double *G, const double *x, const double *z, int64_t K, int64_t c, int64_t s, double *u,
+                double *out)
 
 
 cdef inline Pair pair_of(const int64_t *sums, int64_t size, int64_t at) noexcept nogil:
@@ -31,17 +35,21 @@ cdef class Hybrid:
         cdef double[:, :, ::1] ties, common, before
         cdef double[:, :, :, ::1] cross
         cdef double[::1] low, half, vectors
+        cdef double[:, ::1] arms_room
         if shared < 1:
             raise ValueError(f"there must be a feature that arms share, got {shared}")
         self.own, self.shared = RidgeBank(arms, features, penalty), RidgeBank(1, shared, penalty)
         K, c, s = arms, features, shared
         self.K, self.c, self.s = K, c, s
         self.ties, self.cross, self.common = np.zeros((K, c, s)), np.zeros((K, 2, c, s)), np.zeros((2, s + 1, s))
-        self._rooms = np.zeros(2 * c * c), np.zeros(2 * (s + 1) * c), np.zeros((2, s + 1, s)), np.zeros(s + c)
-        ties, cross, common, (low, half, before, vectors) = self.ties, self.cross, self.common, self._rooms
+        self._rooms = (
+            np.zeros(2 * c * c), np.zeros(2 * (s + 1) * c), np.zeros((2, s + 1, s)), np.zeros(s + c), np.zeros((s + 4, K)),
+        )
+        ties, cross, common, (low, half, before, vectors, arms_room) = self.ties, self.cross, self.common, self._rooms
         self.all_ties, self.all_cross, self.all_common = &ties[0, 0, 0], &cross[0, 0, 0, 0], &common[0, 0, 0]
         self.low, self.half, self.before = <Pair *>&low[0], <Pair *>&half[0], &before[0, 0, 0]
         self.u, self.along = &vectors[0], &vectors[self.s]
+        self.columns, self.work = &arms_room[0, 0], &arms_room[self.s, 0]
         for each in (self.ties, self.cross, self.common):
             each.flags.writeable = False  # for Python
 
@@ -188,40 +196,61 @@ cdef class Hybrid:
 
     def estimates(self, context, rows):
         """Every arm's x'theta_k + z_k'beta, (K,); z_k are the `rows`, (K, s)."""
-        untold = self._untold(context, rows)
-        return self.own.estimates(context) + self._shared_scores(untold, self._beta())
+        cdef const double[::1] x = self._untell(context, rows)
+        cdef int64_t k
+        self.own.score(&x[0])
+        product(self.columns, self.K, self.shared.point_to(0).theta, self.s, self.work)
+        for k in range(self.K):
+            self.work[k] = self.own.scores[k] + self.work[k]
+        return array_of(self.work, self.K)
 
     def widths(self, context, rows):
         """Every arm's |(x, z_k)| in V^-1, (K,)."""
-        cdef double[:, ::1] untold = self._untold(context, rows)
-        cdef double[:, ::1] out = np.empty((4, self.K))
-        cdef const double *own
+        cdef const double[::1] x = self._untell(context, rows)
+        cdef const double *own = self.own.widths
+        cdef double *squares = self.work
         cdef double left
-        cdef int64_t k
-        cdef const double[::1] x = row_of(context, self.c)
-        shared = self.shared.point_to(0)
+        cdef int64_t K = self.K, k
         self.own.widen(&x[0])
-        own = self.own.widths
-        square_widths(&untold[0, 0], self.K, shared.M, self.s, &out[1, 0], &out[2, 0], &out[3, 0])
-        for k in range(self.K):
-            left = sqrt(larger(out[1, k], 0.0))
-            out[0, k] = sqrt(own[k] * own[k] + left * left)
-        return np.array(out[0])
+        square_widths(self.columns, K, self.shared.point_to(0).M, self.s, squares, squares + K, squares + 2 * K)
+        for k in range(K):
+            left = sqrt(larger(squares[k], 0.0))
+            squares[k] = sqrt(own[k] * own[k] + left * left)
+        return array_of(squares, K)
 
     def deviations(self, context, rows, double scale, const double[::1] direction):
         """Every arm's (x, z_k)'(scale M'direction), (K,); the direction has K c + s numbers."""
-        cdef double[::1] theta = np.empty(self.s), room = np.empty(self.s)
+        cdef const double[::1] x = self._untell(context, rows)
+        cdef double *before = self.work
+        cdef double *after = self.work + self.K
+        cdef double own
+        cdef int64_t k
         if direction.shape[0] != self.K * self.c + self.s:
             raise ValueError(f"direction must have {self.K * self.c + self.s} numbers, got {direction.shape[0]}")
-        each = np.asarray(direction)[: -self.s].reshape(self.K, self.c)
-        untold, own = self._untold(context, rows), self.own.estimates(context)
-        perturb(self.shared.point_to(0), scale, &direction[self.K * self.c], &theta[0], &room[0])
-        moved = own + scale * self.own.deviations(context, each)
-        return (moved - own) + (self._shared_scores(untold, theta) - self._shared_scores(untold, self._beta()))
+        shared = self.shared.point_to(0)
+        product(self.columns, self.K, shared.theta, self.s, before)
+        perturb(shared, scale, &direction[self.K * self.c], self.u, self.before)
+        product(self.columns, self.K, self.u, self.s, after)
+        self.own.score(&x[0])
+        self.own.deviate(&x[0], &direction[0])
+        for k in range(self.K):
+            own = self.own.scores[k]
+            before[k] = ((own + scale * self.own.widths[k]) - own) + (after[k] - before[k])
+        return array_of(before, self.K)
 
     def untold(self, context, rows):
         """u = z_k - G_k'x of every arm, as columns, (s, K)."""
-        return self._untold(context, rows)
+        self._untell(context, rows)
+        return array_of(self.columns, self.s * self.K).reshape(self.s, self.K)
+
+    cdef const double[::1] _untell(self, context, rows):
+        """The context, after u of every arm was computed, in `columns`."""
+        cdef const double[::1] x = row_of(context, self.c)
+        cdef const double[:, ::1] z = np.ascontiguousarray(rows, dtype=np.float64)
+        if z.shape[0] != self.K or z.shape[1] != self.s:
+            raise ValueError(f"rows must be {self.K} of {self.s} shared features, got {np.shape(rows)}")
+        untold(self.all_ties, &x[0], &z[0, 0], self.K, self.c, self.s, self.u, self.columns)
+        return x
 
     def narrowed(self, const int64_t[:, :, :, ::1] own, const int64_t[:, :, :, ::1] cross,
                  const int64_t[:, :, ::1] common):
@@ -293,36 +322,6 @@ cdef class Hybrid:
         narrow(self.shared.point_to(0), &P[0], &work[0], other.shared.point_to(0))
         other.shared._turn(0)
         return other
-
-    def _beta(self):
-        """The parameter of shared features, (s,)."""
-        return np.array(self.shared.solved[0, self.s])
-
-    def _shared_scores(self, const double[:, ::1] untold, const double[::1] theta):
-        cdef double[::1] out = np.empty(self.K)
-        product(&untold[0, 0], self.K, &theta[0], self.s, &out[0])
-        return np.asarray(out)
-
-    def _untold(self, context, rows):
-        cdef const double[::1] x = row_of(context, self.c)
-        cdef const double[:, ::1] z = np.ascontiguousarray(rows, dtype=np.float64)
-        cdef double[:, ::1] out
-        cdef const double *tie
-        cdef int64_t k, i, j
-        if z.shape[0] != self.K or z.shape[1] != self.s:
-            raise ValueError(f"rows must be {self.K} of {self.s} shared features, got {np.shape(rows)}")
-        untold = np.empty((self.s, self.K))
-        out = untold
-        for k in range(self.K):
-            tie = self.all_ties + k * self.c * self.s
-            for j in range(self.s):
-                self.u[j] = z[k, j]
-            for i in range(self.c):
-                for j in range(self.s):
-                    self.u[j] -= tie[i * self.s + j] * x[i]
-            for j in range(self.s):
-                out[j, k] = self.u[j]
-        return untold
 
     # Block elimination, with 32 digits
 

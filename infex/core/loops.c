@@ -205,3 +205,14 @@ LOOP void weighted_gram(const double *restrict rows, const double *restrict weig
         }
     }
 }
+
+LOOP void untold(const double *restrict G, const double *restrict x, const double *restrict z, int64_t K, int64_t c,
+                 int64_t s, double *restrict u, double *restrict out) {
+    for (int64_t k = 0; k < K; k++) {
+        const double *restrict own = G + k * c * s;
+        for (int64_t j = 0; j < s; j++) u[j] = z[k * s + j];
+        for (int64_t i = 0; i < c; i++)
+            for (int64_t j = 0; j < s; j++) u[j] -= own[i * s + j] * x[i];
+        for (int64_t j = 0; j < s; j++) out[j * K + k] = u[j];
+    }
+}

@@ -68,4 +68,8 @@ void greedy_interval(double *scores, const double *along, int64_t K, int64_t a, 
 
 /* The lower triangle of sum w_k r_k r_k' over n rows of d numbers, in `sums`, (d, d); the rest becomes 0. */
 void weighted_gram(const double *rows, const double *weights, int64_t n, int64_t d, double *sums);
+
+/* In `out`, (s, K), z_k - G_k'x of every arm, where z are (K, s) and G (K, c, s); `u` has room for s numbers. */
+void untold(const double *G, const double *x, const double *z, int64_t K, int64_t c, int64_t s, double *u,
+            double *out);
 #endif

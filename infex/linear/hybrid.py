@@ -10,7 +10,7 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from infex.arrays import Floats, Integers, fitting, shown, within
+from infex.arrays import Bools, Floats, Integers, fitting, shown, within
 from infex.core.bank import RidgeBank, greedy, products
 from infex.core.hybrid import Hybrid
 from infex.core.pending import expect_in_hybrid
@@ -116,7 +116,7 @@ class HybridRidge:
         self.hybrid.gather(*arms_and_rows(grounds), rewards, weights)
         self._add_squares(grounds.place >= 0, rewards, weights)
 
-    def _add_squares(self, stands: Integers, rewards: Floats, weights: Floats) -> None:
+    def _add_squares(self, stands: Bools, rewards: Floats, weights: Floats) -> None:
         self.scatter.learn_many(rewards[stands], weights[stands])
 
     def turn(self, on: On) -> int:
@@ -217,7 +217,7 @@ class HybridRidge:
         bank = RidgeBank(1, self.layout.shared, self.penalty)
         names = _parts_of(bank)
         parts = {name: fitting(name, arrays[f"{OF_THE_SHARED}{name}"], names[name].shape) for name in names}
-        bank.restore(*parts.values(), np.zeros((2, 1)), 0)
+        bank.restore(parts["truth"], parts["factors"], parts["runs"], np.zeros((2, 1)), 0)
         return bank
 
     def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
@@ -297,7 +297,7 @@ def _squared(ties: Floats) -> Floats:
 
 
 def _parts_of(bank: RidgeBank) -> Arrays:
-    """What is kept of the shared ridge: in the order in which `RidgeBank.restore` takes it."""
+    """What is kept of the shared ridge."""
     return {"truth": bank.sums, "factors": bank.solved, "runs": bank.runs}
 
 

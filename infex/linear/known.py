@@ -6,6 +6,7 @@ import math
 from typing import final
 
 import numpy as np
+import numpy.typing as npt
 
 from infex.arrays import Floats
 from infex.core.posterior import Posterior
@@ -50,7 +51,7 @@ class Known(Posterior):
         """Every arm's upper bound: estimate + beta width; for chances, that of the log-odds."""
         return super().upper(one_radius(beta))
 
-    def perturbed(self, scale: Radius, direction: Floats) -> Floats:
+    def perturbed(self, scale: Radius, direction: npt.ArrayLike) -> Floats:
         """Every arm's mean under the parameter theta + scale M'direction, (K,)."""
         return super().perturbed(one_radius(scale), direction)
 

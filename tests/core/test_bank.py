@@ -16,6 +16,7 @@ from infex.core.pending import expect_in_bank, expect_in_hybrid
 from infex.errors import InvalidContext, InvalidReward, UnknownArm
 
 SEEDS = st.integers(0, 2**32)
+Rewards = tuple[Any, Any, Any, Any, Any]
 
 
 def unit(rng: np.random.Generator, *shape: int) -> Any:
@@ -24,11 +25,20 @@ def unit(rng: np.random.Generator, *shape: int) -> Any:
     return rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1.0)
 
 
-def rewards_of(rng: np.random.Generator, count: int, arms: int, dim: int) -> tuple[Any, ...]:
+def rewards_of(rng: np.random.Generator, count: int, arms: int, dim: int) -> Rewards:
     """Arms, of which -1 is gone, places of contexts, contexts, rewards and weights."""
     weights = rng.choice([1.0, 0.5, 3.0], count)
-    where = rng.integers(-1, arms, count), rng.integers(0, count + 1, count)
-    return *where, unit(rng, count + 1, dim), rng.standard_normal(count), weights
+    place, row = rng.integers(-1, arms, count), rng.integers(0, count + 1, count)
+    return place, row, unit(rng, count + 1, dim), rng.standard_normal(count), weights
+
+
+def no_sums(arms: int, dim: int, shared: int) -> tuple[Any, Any, Any]:
+    """Sums over no pending decisions of a hybrid."""
+    own, cross = (
+        np.zeros((arms, 2, dim, dim), dtype=np.int64),
+        np.zeros((arms, 2, dim, shared), dtype=np.int64),
+    )
+    return own, cross, np.zeros((2, shared, shared), dtype=np.int64)
 
 
 def numbers_of(bank: RidgeBank) -> list[Any]:
@@ -119,10 +129,10 @@ def test_every_change_raises_the_version_and_reading_does_not() -> None:
             before = ridges.version
             change()
             assert ridges.version > before
-    before = bank.version, hybrid.version
+    versions = bank.version, hybrid.version
     bank.estimates(x), bank.lengths(x), bank.radii(1, 1, 0.5), bank.copy(), bank.optimistic(0, x, 1.0)
     hybrid.estimates(x[:1], np.ones((2, 1))), hybrid.widths(x[:1], np.ones((2, 1))), hybrid.copy()
-    assert (bank.version, hybrid.version) == before
+    assert (bank.version, hybrid.version) == versions
 
 
 @given(seed=SEEDS, arms=st.integers(1, 3), dim=st.integers(1, 4), shared=st.integers(1, 4))
@@ -133,8 +143,7 @@ def test_pending_sums_are_those_of_fractions_in_any_order(
     rng, count = np.random.default_rng(seed), int(np.random.default_rng(seed).integers(0, 30))
     place, row, contexts, _, _ = rewards_of(rng, count, arms, dim + shared)
     weights, stays, order = 1.0 - rng.random(count), rng.random(count) < 0.5, rng.permutation(count)
-    shapes = (arms, 2, dim, dim), (arms, 2, dim, shared), (2, shared, shared)
-    found, expected = ([np.zeros(shape, dtype=np.int64) for shape in shapes] for _ in range(2))
+    found, expected = (no_sums(arms, dim, shared) for _ in range(2))
     own = np.zeros((arms, 2, dim, dim), dtype=np.int64)
     expect_in_hybrid(*found, place[order], row[order], contexts, weights[order])
     expect_in_hybrid(*found, place[~stays], row[~stays], contexts, weights[~stays], -1)
@@ -158,7 +167,7 @@ def test_what_is_pending_narrows_as_a_dense_inverse_does(seed: int, arms: int, d
     told, pending = rewards_of(rng, count, arms, dim), rewards_of(rng, count, arms, dim)
     bank, sums = RidgeBank(arms, dim, 0.5), np.zeros((arms, 2, dim, dim), dtype=np.int64)
     bank.update_many(*told)
-    expect_in_bank(sums, *pending[:3], np.ones(count))
+    expect_in_bank(sums, pending[0], pending[1], pending[2], np.ones(count))
     narrowed, x = bank.narrowed(sums), unit(rng, dim)
     np.testing.assert_array_equal(narrowed.estimates(x), bank.estimates(x))
     np.testing.assert_array_equal(narrowed.radii(1, 1, 0.5), bank.radii(1, 1, 0.5))
@@ -186,6 +195,9 @@ def test_what_does_not_fit_is_refused_by_name_and_changes_nothing() -> None:
             ridges.update(0, np.zeros((2, 2)), 1.0)
         with pytest.raises(InvalidReward, match="nan"):
             ridges.update(0, x, float("nan"))
+        for revised in ((float("nan"), None), (1.0, float("inf"))):
+            with pytest.raises(InvalidReward, match="must be finite"):
+                ridges.revise(0, x, *revised)
         for way in (ridges.update_many, ridges.gather):
             with pytest.raises(UnknownArm, match="arm 2 of 2"):
                 way(none + 2, none, x[None], one, one)
@@ -200,7 +212,7 @@ def test_what_does_not_fit_is_refused_by_name_and_changes_nothing() -> None:
                 way(none, none, x[None] * np.nan, one, one)
             with pytest.raises(ValueError, match="for each reward"):
                 way(none, none, x[None], np.ones(2), one)
-            way(*(each[:0] for each in (none, none)), np.zeros((0, 2)), one[:0], one[:0])
+            way(none[:0], none[:0], np.zeros((0, 2)), one[:0], one[:0])
         with pytest.raises(UnknownArm):
             ridges.over(np.array([0, 2]))
         assert ridges.version == before

@@ -1,5 +1,7 @@
 """What a posterior says of any arms, against dense inverses; it is refused once its ridge has learnt."""
 
+import copy
+import pickle
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -159,12 +161,12 @@ def test_nothing_is_read_once_the_ridge_has_learnt_but_of_a_copy(read_before: bo
         for read in READINGS:
             with pytest.raises(StalePosterior, match="has learnt since"):
                 read(posterior)
-    for copy, before in zip(copies, figures, strict=True):
-        after = copy.estimates, copy.widths, copy.theta, copy.sums()
+    for kept, before in zip(copies, figures, strict=True):
+        after = kept.estimates, kept.widths, kept.theta, kept.sums()
         for one, other in zip(before, after, strict=True):
             np.testing.assert_array_equal(one, other)
         for read in READINGS:
-            read(copy)
+            read(kept)
 
 
 def test_a_solution_of_another_estimator_is_read_as_it_is() -> None:
@@ -239,11 +241,30 @@ def test_pending_sums_refuse_what_whole_numbers_cannot_hold(rows: Any, weights: 
 def test_a_copy_of_pending_sums_goes_on_by_itself() -> None:
     pending = Pending(2)
     pending.add_rows(np.eye(2), np.ones(2))
-    copy = pending.copy()
+    kept = pending.copy()
     pending.add_rows(np.eye(2), np.ones(2), -1)
-    assert (pending.count, copy.count) == (0, 2)
+    assert (pending.count, kept.count) == (0, 2)
     assert not pending.whole_numbers().any()
-    assert copy.whole_numbers().any()
+    assert kept.whole_numbers().any()
+
+
+def test_what_can_be_pickled_goes_on_and_a_posterior_is_copied_or_refused() -> None:
+    ridge, pending = made(5, 3, 4, 20).ridge, Pending(3, 2)
+    pending.add_rows(np.eye(3), np.ones(3))
+    posterior = Posterior(ridge)
+    for again in (pickle.loads(pickle.dumps(ridge)), copy.deepcopy(ridge)):
+        np.testing.assert_array_equal(Posterior(again).widths, posterior.widths)
+        again.learn(0, 1.0)
+        assert again.told == ridge.told + 1
+    for sums in (pickle.loads(pickle.dumps(pending)), copy.deepcopy(pending)):
+        np.testing.assert_array_equal(sums.whole_numbers(), pending.whole_numbers())
+        assert sums.count == 3
+    kept = copy.deepcopy(posterior)
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(posterior)
+    before = posterior.estimates.copy()
+    ridge.learn(0, 5.0)
+    np.testing.assert_array_equal(kept.estimates, before)
 
 
 def test_directions_and_odds() -> None:

@@ -22,7 +22,7 @@ from infex.errors import (
 )
 from infex.linear import Evidence, InBlock, InContext, Memory, RidgeStatistics, Separate
 from infex.linear.fitted_blocks import FittedBlocks
-from infex.linear.ridge_bank import BlockRidge
+from infex.linear.ridge_bank import BlockKnown, BlockRidge
 from infex.linear.starting import started
 from infex.policies.confidence import Confidence
 
@@ -249,6 +249,7 @@ def test_what_is_known_is_of_now_and_a_copy_stays(estimator: Any) -> None:
     statistics = started(Separate(2, 2), 1.0, estimator)
     statistics.learn(InBlock(0, x), 1.0)
     held, live = copy.deepcopy(statistics), statistics.known().on(InContext(x))
+    assert isinstance(live, BlockKnown)
     kept = live.copy()
     for reward in (5.0, -3.0):
         statistics.learn(InBlock(0, x), reward)

@@ -1,6 +1,9 @@
 """Ridge statistics against direct solves."""
 
+import copy
+import pickle
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -74,14 +77,14 @@ def test_the_order_of_rewards_does_not_matter(case: Case) -> None:
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_a_ridge_goes_on_bit_for_bit_from_what_was_kept_of_it(case: Case) -> None:
     ridge = learnt(case)
-    copy = RidgeStatistics(ridge.columns, ridge.penalty)
-    copy.restore(ridge.arrays())
+    other = RidgeStatistics(ridge.columns, ridge.penalty)
+    other.restore(ridge.arrays())
     more = [(int(case.rng.integers(len(case.arms))), float(case.rng.standard_normal())) for _ in range(20)]
     for arm, reward in more:
-        assert_equal(copy.known(), ridge.known())
-        copy.learn(arm, reward)
+        assert_equal(other.known(), ridge.known())
+        other.learn(arm, reward)
         ridge.learn(arm, reward)
-    assert_equal(copy.known(), ridge.known())
+    assert_equal(other.known(), ridge.known())
 
 
 def assert_equal(one: Known, other: Known) -> None:
@@ -136,6 +139,21 @@ def figures(evidence: Evidence) -> list[Floats]:
         np.array([evidence.volume, evidence.greedy, evidence.width(0), evidence.moments.told]),
         np.array(evidence.pulls if evidence.lasting else []),
     ]
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda ridge: pickle.loads(pickle.dumps(ridge))])
+def test_statistics_that_are_copied_go_on_by_themselves(again: Any) -> None:
+    ridge = RidgeStatistics(np.eye(2))
+    ridge.learn(0, 1.0)
+    live = ridge.known()
+    other = again(ridge)
+    assert_equal(other.known(), live)
+    of_other = other.known()
+    other.learn(1, 3.0)
+    with pytest.raises(StalePosterior):
+        _ = of_other.estimates
+    np.testing.assert_array_equal(live.estimates, [0.5, 0.0])
+    assert (other.told, ridge.told) == (2, 1)
 
 
 @given(case=cases(most_dim=10))
