@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: install compiler chromium postgresql prometheus demo serve-demo test lint types tests coverage tests-sweeps tests-commands tests-rest tests-compiled tests-plain wheel docs peers bench torture clusters clean
+.PHONY: install compiler chromium postgresql prometheus demo serve-demo test lint types tests coverage tests-sweeps tests-commands tests-rest tests-compiled wheel docs peers bench torture clusters clean
 
 install: compiler .venv/installed
 
@@ -64,20 +64,18 @@ tests: install chromium postgresql prometheus
 	$(MAKE) -j2 --output-sync=target $(PARTS)
 
 # Which lines the tests reach, and that these are 95 of 100: it takes half as long again, so it is no part of `make test`.
-# Rooms whose tests reach the lines of kernels (`PLAIN`) run again with compilation off, so that these lines are counted
-# too; tests that speak of compiled code, or of threads, are not counted.
+# Tests that speak of compiled code, or of threads, are not counted.
 coverage: install chromium postgresql prometheus
 	rm -f .coverage .coverage.*
-	$(MAKE) -j2 --output-sync=target COUNTED=1 $(PARTS) tests-plain
+	$(MAKE) -j2 --output-sync=target COUNTED=1 $(PARTS)
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
-KERNELS := tests/kernels tests/linear tests/policies tests/simulation tests/environments
-PLAIN := tests/kernels tests/linear tests/simulation tests/policies/test_rivals.py
+RUNS := tests/linear tests/policies tests/simulation tests/environments
 SWEEPS := tests/experiments tests/reports tests/planning tests/evaluation tests/service
 COMMANDS := tests/cli tests/theory tests/verification
 THREADS := tests/bandit/test_threads.py
-REST := $(foreach folder,$(KERNELS) $(SWEEPS) $(COMMANDS) $(THREADS),--ignore=$(folder)) tests infex
+REST := $(foreach folder,$(RUNS) $(SWEEPS) $(COMMANDS) $(THREADS),--ignore=$(folder)) tests infex
 PYTEST = $(if $(COUNTED),COVERAGE_FILE=.coverage.$@ $(BIN)/coverage run,$(BIN)/python) -m pytest -p no:cacheprovider
 
 # Without a browser its tests are left out, and that is said, except in CI, where they fail.
@@ -96,10 +94,7 @@ tests-rest:
 	$(PYTEST) -m "not slow" $(REST)
 
 tests-compiled:
-	$(PYTEST) -m "not slow$(if $(COUNTED), and not compiled)" $(KERNELS) $(if $(COUNTED),,$(THREADS))
-
-tests-plain:
-	NUMBA_DISABLE_JIT=1 $(PYTEST) -q -m "not slow and not compiled" $(PLAIN)
+	$(PYTEST) -m "not slow$(if $(COUNTED), and not compiled)" $(RUNS) $(if $(COUNTED),,$(THREADS))
 
 wheel: install
 	$(BIN)/python tests/check_wheel.py

@@ -2,13 +2,12 @@
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import infex
-from benchmarks.references import changing_run, dense_run, numpy_run
+from benchmarks.references import changing_run, numpy_run
 from infex import estimators
 from infex.environments import LinearInstance, changing, gaussian
 
@@ -49,9 +48,9 @@ def policies() -> dict[str, tuple[infex.Policy, str, tuple[float, float, float]]
     optimist, sampler = infex.LinUCB(delta=DELTA), infex.LinTS(delta=DELTA)
     rare = infex.every(100)
     return {
-        "Greedy": (infex.Greedy(), "dense", (10, 40, 40)),
-        "Infex(LinUCB, every(100))": (infex.Infex(optimist, rare), "dense", (5, 12, 12)),
-        "Infex(LinTS, every(100))": (infex.Infex(sampler, rare), "dense", (4, 10, 10)),
+        "Greedy": (infex.Greedy(), "NumPy", (200, 200, 200)),
+        "Infex(LinUCB, every(100))": (infex.Infex(optimist, rare), "NumPy", (150, 150, 150)),
+        "Infex(LinTS, every(100))": (infex.Infex(sampler, rare), "NumPy", (150, 100, 100)),
         "LinUCB": (optimist, "NumPy", (60, 45, 30)),
         "LinTS": (sampler, "NumPy", (30, 10, 5)),
     }
@@ -61,10 +60,6 @@ def reference(instance: LinearInstance, against: str, policy: infex.Policy) -> f
     """The yardstick's time on the same instance."""
     uniforms = np.random.default_rng(0).random(HORIZON)
     arms, means = np.array(instance.arms), np.array(instance.means)
-    if against == "dense":
-        columns = np.ascontiguousarray(arms.T)
-        dense_run(columns, means, uniforms[:2])
-        return least(lambda: dense_run(columns, means, uniforms), 3)
     sampling = isinstance(policy, infex.LinTS)
     return least(lambda: numpy_run(arms, means, uniforms, DELTA, sampling), 1)
 
@@ -159,21 +154,9 @@ def changing_arms() -> list[tuple[str, float, float, float]]:
 
 
 def two_cores() -> list[tuple[str, float, float, float]]:
-    """Runs a second of `play_many` on one thread and on two, and how many times faster two are.
-
-    The first row is the machine's own limit: a plain compiled loop in one thread and in two.
-    """
+    """Runs a second of `play_many` on one thread and on two, and how many times faster two are."""
     instances = [gaussian(dim=10, arms=100, seed=seed) for seed in range(20)]
-    columns, means = np.ascontiguousarray(instances[0].arms.T), np.array(instances[0].means)
-    uniforms = np.random.default_rng(0).random(HORIZON)
-
-    def plain(threads: int) -> None:
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(lambda _: dense_run(columns, means, uniforms), range(200)))
-
-    dense_run(columns, means, uniforms[:2])
-    one, two = rate(lambda: plain(1), 200), rate(lambda: plain(2), 200)
-    found = [("dense compiled loop", one, two, two / one)]
+    found = []
     for name, (policy, _, _) in policies().items():
         seeds = range(2 if name in ("LinUCB", "LinTS") else 40)
         runs = len(instances) * len(seeds)

@@ -1,4 +1,4 @@
-"""Yardsticks for whole runs: a textbook NumPy loop and a plain compiled loop with one dense product."""
+"""Yardsticks for whole runs: textbook loops in NumPy."""
 
 import math
 
@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from infex.environments import ChangingInstance
-from infex.kernels.compiling import compiled
 
 Floats = NDArray[np.float64]
 
@@ -36,38 +35,6 @@ def numpy_run(arms: Floats, means: Floats, uniforms: Floats, delta: float, sampl
         volume += math.log1p(q)
         regret += means.max() - means[arm]
     return float(regret)
-
-
-@compiled
-def dense_run(columns: Floats, means: Floats, uniforms: Floats) -> float:
-    """Regret of greedy in a plain compiled loop: in each round one dense product and an argmax."""
-    d, count = columns.shape
-    inverse, theta, u = np.eye(d), np.zeros(d), np.zeros(d)
-    scores = np.zeros(count)
-    best = means.max()
-    regret = 0.0
-    for t in range(uniforms.size):
-        scores[:] = 0.0
-        for i in range(d):
-            for k in range(count):
-                scores[k] += columns[i, k] * theta[i]
-        arm = 0
-        for k in range(1, count):
-            if scores[k] > scores[arm]:
-                arm = k
-        reward = 1.0 if uniforms[t] < (1.0 + means[arm]) / 2.0 else -1.0
-        q, error = 0.0, reward - scores[arm]
-        for i in range(d):
-            u[i] = 0.0
-            for j in range(d):
-                u[i] += inverse[i, j] * columns[j, arm]
-            q += u[i] * columns[i, arm]
-        for i in range(d):
-            theta[i] += u[i] * error / (1.0 + q)
-            for j in range(d):
-                inverse[i, j] -= u[i] * u[j] / (1.0 + q)
-        regret += best - means[arm]
-    return regret
 
 
 def changing_run(instance: ChangingInstance, horizon: int, delta: float) -> float:

@@ -73,6 +73,7 @@ from infex.errors import (
     InvalidSetting,
     NotKept,
     NotRemembered,
+    StalePosterior,
     StoreFailed,
     UnknownDecision,
 )
@@ -361,9 +362,13 @@ class Bandit:
         if request.offered is not None or request.explore is not True:
             mask = offered_mask(request.offered, offered.labels, len(evidence))
             evidence = evidence.requested(mask, may_explore(request.explore))
-        before = self._version()
-        step = agent.decide(t, evidence, self._draws.at(t))
-        if self._version() != before:
+        step, before = None, self._version()
+        try:
+            step = agent.decide(t, evidence, self._draws.at(t))
+        except StalePosterior:
+            if self._version() == before:
+                raise
+        if step is None or self._version() != before:
             raise InvalidChoice(f"the policy changed its own bandit while it chose in round {t}")
         noticed = request.context.noticed if isinstance(request.context, Encoded) else ()
         decision = self._explained(key, t, step, evidence, offered.labels)

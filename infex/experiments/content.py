@@ -26,7 +26,7 @@ GENERATED_CODE = "<string>"  # the file name of methods that dataclasses generat
 
 @runtime_checkable
 class Compiled(Protocol):
-    """What Numba makes of a function."""
+    """What a compiler of Python makes of a function."""
 
     py_func: object
 
@@ -40,7 +40,7 @@ class Wrapping(Protocol):
 
 @runtime_checkable
 class Written(Protocol):
-    """A function, or what Numba makes of one, with its code."""
+    """A function with its code."""
 
     __code__: types.CodeType
 

@@ -12,7 +12,6 @@ from scipy.optimize import minimize
 from infex.arrays import Floats
 from infex.core import estimators as core
 from infex.errors import InvalidReward
-from infex.kernels import least_squares
 
 Rows = list[tuple[Floats, float, float]]  # x, reward and weight
 
@@ -37,27 +36,6 @@ def drawn(seed: int, dim: int, rounds: int, kind: str, clicks: bool = False) -> 
         weight = 1.0 if rng.random() < 0.5 else float(10 ** rng.uniform(-4, 6 if kind == "heavy" else 1))
         rows.append((x, reward, weight))
     return rows
-
-
-alike = settings(max_examples=40, deadline=None)
-
-
-@alike
-@given(st.integers(0, 2**32), st.integers(1, 12), st.integers(0, 14), st.sampled_from([0.0, 1e-8, 0.1]))
-def test_least_squares_and_lasso_of_sums(seed: int, dim: int, rank: int, noise: float) -> None:
-    rng = np.random.default_rng(seed)
-    x = rng.normal(size=(rank, dim)) @ (np.eye(dim) if rank == 0 else rng.normal(size=(dim, dim)))
-    gram, moment = x.T @ x, x.T @ rng.normal(size=rank)
-    gram[: dim // 2] *= 1.0 + noise * (gram[: dim // 2] > 1.0)
-    gram = (gram + gram.T) / 2
-    expected = np.empty(dim)
-    least_squares.least_squares(gram, moment, expected)
-    assert core.least_squares(gram, moment).tobytes() == expected.tobytes()
-    start = rng.normal(size=dim) * (rng.random(dim) < 0.7)
-    strength = float(rng.choice([1e-3, 0.3])) * (1e-9 + float(np.abs(moment).max(initial=0.0)))
-    descended = start.copy()
-    least_squares.descend(gram, moment, strength, descended)
-    assert core.lasso(gram, moment, strength, start).tobytes() == descended.tobytes()
 
 
 def learnt(fit: core.Fit, rows: Rows) -> tuple[float, Floats, Floats]:

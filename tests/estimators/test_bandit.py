@@ -31,7 +31,6 @@ from infex.errors import (
     NotKept,
 )
 from infex.estimators import Discounted, Lasso, Logistic, Ridge, Weighted, Windowed
-from infex.kernels.compiling import plain_python
 from infex.records.catalog import expression, parse
 from infex.testing import problem
 from tests.alike import unnamed
@@ -75,7 +74,7 @@ def made(estimator: Any, policy: Any = None, changing: bool = False, **more: Any
     rounds=st.integers(0, 60),
     changing=st.booleans(),
 )
-@settings(max_examples=10 if plain_python else 40, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_a_loaded_bandit_goes_on_exactly_as_the_saved_one(
     tmp_path_factory: pytest.TempPathFactory, estimator: Any, policy: Any, rounds: int, changing: bool
 ) -> None:

@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 
 from infex.arrays import Floats
 from infex.estimators import Discounted, Lasso, Logistic, Ridge, Weighted, Windowed
-from infex.kernels.compiling import plain_python
 from infex.linear import Evidence, Known, Memory, RidgeStatistics
 from infex.linear.estimating import Estimator, Statistics
 from tests.estimators.slow import ALL, Case, Told, by_first, cases, logistic_slope, slow
 from tests.linear.exact import Exact, Pulls
 
-EXAMPLES = 20 if plain_python else 150
+EXAMPLES = 150
 
 
 def learnt(case: Case, told: list[Told] | None = None) -> Statistics:
@@ -245,7 +244,7 @@ def test_before_any_reward_nothing_is_known(estimator: Estimator) -> None:
 
 @pytest.mark.parametrize("estimator", ALL, ids=repr)
 def test_what_was_seen_many_times_is_known(estimator: Estimator) -> None:
-    fit, rounds = estimator.start(np.array([[1.0, 0.5]]), 1.0), 200 if plain_python else 20_000
+    fit, rounds = estimator.start(np.array([[1.0, 0.5]]), 1.0), 20_000
     for t in range(rounds):
         fit.learn(0, 1.0 if t % 4 else 0.0)
     found = Evidence(fit.known())

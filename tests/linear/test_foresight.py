@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 
 from infex.core.pending import Pending
 from infex.errors import StalePosterior
-from infex.kernels.compiling import plain_python
 from infex.linear import Evidence, Memory, RidgeStatistics
 from infex.linear.foresight import MOST_BATCHES, MOST_SINGLES, DenseSums
 from infex.linear.grounds import Grounds
 
-EXAMPLES = 10 if plain_python else 60
+EXAMPLES = 60
 
 
 class Row(NamedTuple):

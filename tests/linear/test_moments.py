@@ -10,11 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from infex.arrays import Floats
-from infex.kernels.compiling import plain_python
 from infex.linear.moments import Moments
 from tests.linear.exact import Row, dot, solve
 
-EXAMPLES = 10 if plain_python else 100
+EXAMPLES = 100
 ROWS = 8
 
 
@@ -108,7 +107,7 @@ def beside_the_minimum(sums: Moments, strength: float, theta: Floats) -> float:
 def test_lasso_is_at_its_minimum_where_columns_outnumber_rewards(rank_one: bool) -> None:
     """Descent stopped before it, after its share of work: slopes were off by up to twice the strength."""
     rng = np.random.default_rng(3)
-    for _ in range(3 if plain_python else 60):
+    for _ in range(60):
         dim, rows = int(rng.integers(2, 73)), int(rng.integers(1, 40))
         x = rng.standard_normal((rows, dim)) / np.sqrt(dim)
         x = np.outer(rng.standard_normal(rows), x[0]) if rank_one else x
@@ -131,7 +130,7 @@ def test_columns_that_differ_by_rounding_alone_are_one(dim: int) -> None:
 def test_lasso_of_nearly_equal_columns_is_no_worse_than_plain_descent() -> None:
     """What rounding leaves of the equations was taken for a direction, and theta went along it."""
     rng = np.random.default_rng(11)
-    for _ in range(2 if plain_python else 40):
+    for _ in range(40):
         rows, strength = 30, 10 ** rng.uniform(-8, -6)
         x = rng.standard_normal((rows, 1)) + 10 ** rng.uniform(-5.0, -4.5) * rng.standard_normal((rows, 5))
         y = x[:, 0] + 0.1 * rng.standard_normal(rows)

@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 from infex import estimators
 from infex.arrays import Floats
 from infex.errors import InvalidReward, NotKept
-from infex.kernels.compiling import plain_python
 from infex.linear import Evidence, InBlock, InContext, RidgeStatistics, Separate
 from infex.linear.revising import Revision
 from infex.linear.ridge_bank import BlockRidge
 from infex.linear.starting import started
 
-EXAMPLES = 8 if plain_python else 60
+EXAMPLES = 60
 HUGE = 1e15  # what a bug may tell
 BY_SUMS: list[Any] = [None, estimators.Weighted(weight=lambda x: 0.5 + float(x[0]) ** 2), estimators.Lasso()]
 IN_ORDER: list[Any] = [

@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 
 from infex.arrays import Floats
 from infex.errors import InvalidSetting, NotKept, StalePosterior
-from infex.kernels.compiling import plain_python
 from infex.linear import Evidence, Known, Memory, RidgeStatistics
 from infex.testing import SlowRidge
 from tests.linear.strategies import Case, cases
 
-EXAMPLES = 15 if plain_python else 150
+EXAMPLES = 150
 
 
 def learnt(case: Case) -> RidgeStatistics:
@@ -295,7 +294,7 @@ def test_samples_follow_the_laws_they_are_named_for() -> None:
     for arm in (0, 0, 0, 1):
         ridge.learn(arm, 1.0)
     rng = np.random.default_rng(1)
-    draws = 300 if plain_python else 20_000
+    draws = 20_000
     centre, spread = Evidence(ridge.known()).estimates, np.diag([1 / 4, 1 / 2, 1.0])
     for sampling in ("gaussian", "spherical"):
         samples = (

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from infex import Bandit, Greedy, LinUCB, estimators
 from infex.arrays import Floats
 from infex.errors import InvalidSetting
-from infex.kernels.compiling import plain_python
 from infex.linear import Known, RidgeStatistics
 from tests.linear.exact import Exact, Row, dot, solve
 
-EXAMPLES = 10 if plain_python else 100
+EXAMPLES = 100
 
 
 class Weighed(Exact):

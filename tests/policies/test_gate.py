@@ -30,9 +30,9 @@ from infex import (
     paused,
     until_certain,
 )
+from infex.bandit import exploration as account
 from infex.errors import InvalidSetting, NotKept
 from infex.policies.gate import State
-from infex.bandit import exploration as account
 from infex.testing import ControlContract, problem
 
 GIVEN = problem(4, arms=6, dim=3, horizon=10)

@@ -36,7 +36,6 @@ from infex import (
     until_certain,
 )
 from infex.errors import InvalidSetting
-from infex.kernels.compiling import plain_python
 from infex.policies.choice import mixed
 from infex.policies.gate import State
 from infex.testing import PolicyContract, problem
@@ -223,7 +222,7 @@ def test_arms_are_played_as_often_as_the_law_says() -> None:
     for policy in (Softened(LinUCB(), 0.5), Softened(LinTS(), 0.2, draws=50), LinTS(law=40)):
         laws = np.array([probability(policy, 3, evidence, arm) for arm in range(7)])
         assert laws.sum() == pytest.approx(1.0)
-        count = 400 if plain_python else 4000
+        count = 4000
         rng = stream(1, "played")
         counts = np.bincount([policy.choose(3, evidence, rng).arm for _ in range(count)], minlength=7)
         assert np.all(np.abs(counts / count - laws) < 5 * np.sqrt(laws * (1 - laws) / count) + 1e-9)

@@ -7,7 +7,7 @@ import pytest
 
 import infex
 from infex import OLSBandit, environments
-from infex.simulation import forced, simulator
+from infex.simulation import simulator
 
 
 @pytest.mark.compiled

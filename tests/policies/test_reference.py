@@ -31,7 +31,6 @@ from infex import (
     power,
     stretched,
 )
-from infex.kernels.compiling import plain_python
 from infex.streams import Rounds
 from infex.testing import odd_boards, play, problem, slow_play
 from infex.testing.problems import signed
@@ -92,7 +91,7 @@ policies = st.one_of(
     dim=st.integers(1, 8),
     penalty=st.sampled_from([0.1, 1.0, 7.0]),
 )
-@settings(max_examples=30 if plain_python else 150, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_every_arm_is_that_of_the_slow_version(
     policy: Any, seed: int, arms: int, dim: int, penalty: float
 ) -> None:

@@ -29,7 +29,6 @@ from infex import (
 )
 from infex.environments import ChangingInstance, LinearInstance, changing, gaussian
 from infex.errors import InfexError, NotKept
-from infex.kernels.compiling import plain_python
 from infex.linear import RidgeStatistics
 from infex.linear.moments import Moments
 from infex.policies.forced_sampling import is_forced
@@ -40,7 +39,7 @@ from infex.simulation.forced import forced_rounds
 from infex.testing.reference import Pull, slow_forced, slow_lasso, slow_least_squares
 from tests.alike import unnamed
 
-ROUNDS = 130 if plain_python else 500
+ROUNDS = 500
 
 
 @pytest.mark.compiled
@@ -328,7 +327,7 @@ def test_compiled_runs_are_those_of_python(policy: Any, kind: str) -> None:
 
     from infex.simulation import simulator
 
-    for seed in range(1 if plain_python else 3):
+    for seed in range(3):
         instance = gaussian(4, 15, seed) if kind == "fixed" else changing(4, 15, seed)
         fast = play(instance, policy, ROUNDS, seed)
         with pytest.MonkeyPatch.context() as patch:

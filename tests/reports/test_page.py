@@ -171,7 +171,7 @@ def test_the_tables_hold_the_figures(report: Path, results: Any) -> None:
     assert f"{found.mean:+,.1f}".replace("-", "\N{MINUS SIGN}") in text
     assert "played in one process on a machine with" in text
     assert "bootstrap" in text
-    for words in ("numba ", "python ", "4: 0 to 3", "gaussian(dim=2, arms=4)", "400 rounds"):
+    for words in ("numpy ", "python ", "4: 0 to 3", "gaussian(dim=2, arms=4)", "400 rounds"):
         assert words in text
     for words in (
         "lee2025infrequent",

@@ -34,8 +34,8 @@ from infex import (
     power,
     until_certain,
 )
+from infex.core.choosing import smallest_eigenvalue
 from infex.environments import LinearInstance, gaussian
-from infex.kernels.eigenvalues import least_eigenvalue
 from infex.policies.form import Form, form_of
 from infex.policies.traits import traits_of
 from infex.simulation import compiled, play
@@ -222,6 +222,6 @@ def test_a_softened_base_is_no_shortcut_in_a_bandit() -> None:
 def test_the_least_eigenvalue_is_that_of_lapack(dim: int, rank: int, seed: int) -> None:
     rows = np.random.default_rng(seed).normal(size=(rank, dim)) * 10.0 ** (seed % 7 - 3)
     gram = rows.T @ rows
-    least, trace = least_eigenvalue(gram)
+    least, trace = smallest_eigenvalue(gram)
     assert least == pytest.approx(np.linalg.eigvalsh(gram)[0], abs=1e-13 * (1e-300 + np.trace(gram)))
     assert trace == pytest.approx(np.trace(gram))
