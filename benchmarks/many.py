@@ -192,7 +192,7 @@ def fill(folder: Path) -> dict[str, float]:
 def empty(folder: Path) -> dict[str, float]:
     """Loads it."""
     found = {"load s": least(lambda: infex.Bandit.load(folder / SHOP), 1, 3) / 1e6, "loading peak MB": peak()}
-    assert len(infex.Bandit.load(folder / SHOP)._waiting) == PENDING
+    assert len(infex.Bandit.load(folder / SHOP).pending) == PENDING
     return found
 
 

@@ -1140,11 +1140,13 @@ class Bandit:
         with self._lock:
             self._refuse_learners()
             memory, name = self._agent.memory, self._ids.name
+            taught = _taught_of(changes.problem.get("taught", []))
             new = new_deltas(changes, self._problem(), self._replication, name, memory)
             for delta in new:
                 self._replication.add(delta, memory)
                 memory.grow(delta.growths)
                 self._agent.account.hear()
+            self._taught = self._taught + taught if new else self._taught
             return sum(last - first for delta in new for first, last in delta.spans.values())
 
     def _refuse_learners(self) -> None:
@@ -1160,6 +1162,7 @@ class Bandit:
             "labels": None if self.labels is None else list(self.labels),
             "rows": [] if isinstance(layout, Separate) else self.arms.tolist(),
             "rewards": None if self.rewards is None else list(self.rewards),
+            "taught": list(self._taught.marks),
         }
 
     # Logs

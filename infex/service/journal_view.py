@@ -205,7 +205,8 @@ def _seen(key: str, at: int, content: DecisionGist) -> SeenDecision:
     c = content
     arm = str(c.arm if c.label is None else c.label)
     ends = _number(c.low), _number(c.high)
-    kept = c.different, c.reason, c.turn or "", c.estimate, *ends, c.probability
+    different = c.explored and c.arm != c.greedy
+    kept = different, c.reason, c.turn or "", c.estimate, *ends, c.probability
     return SeenDecision(key, c.t, arm, c.greedy, c.explored, *kept, at / 1e6)
 
 

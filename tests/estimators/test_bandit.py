@@ -175,7 +175,7 @@ def test_play_refuses_what_is_no_estimator() -> None:
 
 
 @pytest.mark.parametrize("estimator", ADDING, ids=repr)
-def test_two_bandits_merge_to_one(estimator: Any) -> None:
+def test_what_two_bandits_learnt_adds_up(estimator: Any) -> None:
     one, other, whole = (made(estimator, Greedy()) for _ in range(3))
     for t in range(1, 60):
         bandit = one if t % 2 else other
@@ -184,28 +184,28 @@ def test_two_bandits_merge_to_one(estimator: Any) -> None:
         bandit.tell(decision, reward)
         whole.drop(same)
         whole._agent.memory.learn(decision.arm, reward, decision.explored)
-    one.merge(other)
+    one.apply(other.changes())
     np.testing.assert_allclose(one.evidence().widths, whole.evidence().widths, rtol=1e-8)
     np.testing.assert_allclose(one.evidence().estimates, whole.evidence().estimates, rtol=1e-6, atol=1e-8)
     assert one.estimates().pulls.tolist() == whole.estimates().pulls.tolist()
 
 
 @pytest.mark.parametrize("estimator", IN_ORDER, ids=repr)
-def test_rewards_that_count_by_their_order_do_not_merge(estimator: Any) -> None:
+def test_rewards_that_count_by_their_order_do_not_add_up(estimator: Any) -> None:
     one, other = made(estimator), made(estimator)
     go_on(one, 9)
     before = one.estimates().tolist()
     with pytest.raises(CannotMerge, match="cannot be merged: rewards count by their order"):
-        one.merge(other)
+        one.apply(other.changes())
     assert one.estimates().tolist() == before
 
 
-def test_other_estimators_do_not_merge() -> None:
-    with pytest.raises(CannotMerge, match=r"estimators must agree, got Lasso\(strength=0.1\) and None"):
-        made(Lasso(strength=0.1)).merge(made(None))
-    with pytest.raises(CannotMerge, match=r"Lasso\(strength=0.1\) and Lasso\(strength=0.2\)"):
-        made(Lasso(strength=0.1)).merge(made(Lasso(strength=0.2)))
-    made(Ridge(penalty=1)).merge(made(None))
+def test_other_estimators_do_not_add_up() -> None:
+    with pytest.raises(CannotMerge, match="estimator must agree"):
+        made(Lasso(strength=0.1)).apply(made(None).changes())
+    with pytest.raises(CannotMerge, match="estimator must agree"):
+        made(Lasso(strength=0.1)).apply(made(Lasso(strength=0.2)).changes())
+    made(Ridge(penalty=1)).apply(made(None).changes())
 
 
 def test_weights_and_the_weight_of_features_go_together() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from infex import Bandit, Greedy, Infex, LinUCB, Softened, Uniform, evaluation, jittered
+from infex.bandit import persistence
 from infex.errors import DamagedFile, InvalidTarget
 from infex.evaluation import Log
 from infex.logs.log_marks import Taught, marks_of
@@ -42,7 +43,7 @@ def test_a_bandit_taught_by_a_log_is_recognised_after_saving_copying_and_merging
     warm.save(tmp_path / "warm.infex")
     assert refused(log, Bandit.load(tmp_path / "warm.infex"))
     merged = evaluation.bandit(other, Greedy(), penalty=2.0)
-    merged.merge(warm)
+    merged.apply(warm.changes())
     assert refused(log, merged)
     assert refused(other, merged)
 
@@ -124,12 +125,12 @@ def test_a_log_whose_rewards_never_vary_has_no_marks() -> None:
     assert marks_of(Log(arm=[0], reward=[float("nan")])).size == 0
 
 
-def test_marks_in_a_file_are_looked_at() -> None:
-    from infex.bandit.learnt_logs import taught_kept
-
-    assert taught_kept(None).marks == ()
-    assert taught_kept([3, 1]).marks == (1, 3)
+def test_marks_in_a_file_are_looked_at(tmp_path: Path) -> None:
+    bandit = Bandit([[1.0]], Greedy())
     kept: list[object] = [{}, [1.5], [-1], [2**64], [True], list(range(257))]
     for bad in kept:
+        bandit.save(tmp_path / "a.infex")
+        header, arrays = persistence.read(tmp_path / "a.infex")
+        persistence.write(tmp_path / "a.infex", header | {"taught": bad}, arrays)
         with pytest.raises(DamagedFile, match="log"):
-            taught_kept(bad)
+            Bandit.load(tmp_path / "a.infex")

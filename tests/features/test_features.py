@@ -178,16 +178,16 @@ def test_a_function_is_given_again_when_a_bandit_is_loaded(tmp_path: Path) -> No
         Bandit.load(tmp_path / "b.infex", features=disjoint(1, 2))
 
 
-def test_bandits_with_one_map_merge_and_others_do_not() -> None:
+def test_bandits_with_one_map_add_up_and_others_do_not() -> None:
     one, other = (Bandit(features=disjoint(["a", "b"], 2), policy=LinUCB(), seed=s) for s in (0, 1))
     for bandit, reward in ((one, 1.0), (other, -1.0)):
         bandit.tell(bandit.ask(context=[0.6, 0.8]), reward)
-    one.merge(other)
+    one.apply(other.changes())
     assert one.estimates(context=[0.6, 0.8]).estimate[0] == pytest.approx(0.0)
-    with pytest.raises(CannotMerge, match="feature maps must agree"):
-        one.merge(Bandit(features=disjoint(2, 2), policy=LinUCB()))
-    with pytest.raises(CannotMerge, match="feature maps must agree"):
-        one.merge(Bandit(dim=4, policy=LinUCB()))
+    with pytest.raises(CannotMerge, match="features must agree"):
+        one.apply(Bandit(features=disjoint(2, 2), policy=LinUCB()).changes())
+    with pytest.raises(CannotMerge, match="must agree"):
+        one.apply(Bandit(dim=4, policy=LinUCB()).changes())
 
 
 def shop() -> Bandit:

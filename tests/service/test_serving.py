@@ -4,7 +4,6 @@ import http.client
 import json
 import random
 import socket
-import threading
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -190,40 +189,7 @@ def judge(study: RemoteStudy, load: Load) -> None:
     assert figures["exploration"]["done"] == figures["decisions"] // 3
 
 
-def test_decisions_are_compiled_before_it_listens_and_who_waits_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    done: list[str] = []
-    told = threading.Event()
-
-    def rehearse() -> None:
-        assert told.wait(PATIENCE)
-        done.append("compiled")
-
-    monkeypatch.setattr(room, "SECONDS_UNTIL_SAID", 0.0)
-    monkeypatch.setattr(room, "rehearse", rehearse)
-    monkeypatch.setattr(room, "run", lambda *_: done.append("runs"))
-    room.serve(Listening(url=f"sqlite:///{tmp_path}/a.db"), started=lambda at: None, compiling=told.set)
-    assert done == ["compiled", "runs"]
-
-
-def test_who_waits_a_moment_only_is_told_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
-    monkeypatch.setattr(room, "SECONDS_UNTIL_SAID", PATIENCE)
-    monkeypatch.setattr(room, "rehearse", lambda: None)
-    room.prepare(lambda: said.append("compiling"))
-    assert not [
-        thread
-        for thread in threading.enumerate()
-        if isinstance(thread, threading.Timer) and not thread.finished.is_set()
-    ]
-    assert said == []
-
-
-def test_a_port_that_is_taken_is_refused_before_anything_is_compiled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(room, "rehearse", lambda: pytest.fail("it was compiled first"))
+def test_a_port_that_is_taken_is_refused(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         listening = Listening(url=f"sqlite:///{tmp_path}/a.db", port=taken.getsockname()[1])
         with pytest.raises(InvalidSetting, match=f"port {listening.port}: Address already in use"):
