@@ -335,7 +335,8 @@ class Bandit:
         """
         request = _request(arms, labels, context, allowed, offered, explore)
         with self._lock:
-            return self._decide(self._arms.read(request), id)
+            record = self._decide(self._arms.read(request), id)
+            return record._replace(played=self._features_of(record.decision.arm))
 
     def enter(self, record: DecisionRecord) -> Decision:
         """Applies a decision as it was decided, here or by a bandit in the same state: none is taken anew.
@@ -362,21 +363,26 @@ class Bandit:
         if request.offered is not None or request.explore is not True:
             mask = offered_mask(request.offered, offered.labels, len(evidence))
             evidence = evidence.requested(mask, may_explore(request.explore))
+        rng = self._draws.at(t)
+        step = agent.decide(t, evidence, rng) if agent.traits.trusted else self._watched(t, evidence, rng)
+        noticed = request.context.noticed if isinstance(request.context, Encoded) else ()
+        decision = self._explained(key, t, step, evidence, offered.labels)
+        return DecisionRecord(
+            decision, step.on, step.choice.turn, step.choice.note, step.loss, noticed, own_id is not None,
+            agent.account.changes,
+        )  # fmt: skip
+
+    def _watched(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Step:
+        """What a policy with a user's code does; refused if it changed this bandit while it chose."""
         step, before = None, self._version()
         try:
-            step = agent.decide(t, evidence, self._draws.at(t))
+            step = self._agent.decide(t, evidence, rng)
         except StalePosterior:
             if self._version() == before:
                 raise
         if step is None or self._version() != before:
             raise InvalidChoice(f"the policy changed its own bandit while it chose in round {t}")
-        noticed = request.context.noticed if isinstance(request.context, Encoded) else ()
-        decision = self._explained(key, t, step, evidence, offered.labels)
-        played = self._features_of(decision.arm)
-        return DecisionRecord(
-            decision, step.on, step.choice.turn, step.choice.note, step.loss, noticed, own_id is not None,
-            agent.account.changes, played,
-        )  # fmt: skip
+        return step
 
     def _explained(self, key: str, t: int, step: Step, evidence: Evidence, labels: Labels) -> Decision:
         """What was chosen, with all that was known of its arm, among all those on offer."""

@@ -90,7 +90,9 @@ class Account:
         found = self._spent
         if found is None or found.whole_from <= self.t - self.span:  # rounds have gone by with nothing due
             whole_from = max(self.t - self.span, self.forgotten) + 1
-            found = self._spent = Spent(self.done, self.cost, self.owed, self._window(), whole_from)
+            found = self._spent = Spent(
+                self.done, self.cost, self.owed, self._window() if self.span else (), whole_from
+            )
         return found
 
     def look_back(self, span: int) -> None:

@@ -276,17 +276,24 @@ cdef double least_eigenvalue(double *a, int64_t d, double trace) noexcept nogil:
     return least
 
 
-def best_arm(scores):
-    """The lowest index among the arms tied for the largest score; -1 if no score is a number."""
-    cdef const double[::1] given = scores
-    return best(&given[0], given.shape[0]) if given.shape[0] else -1
+cdef bint are_numbers(const double[::1] scores) noexcept nogil:
+    """Is there a score, and is none of them NaN?"""
+    cdef int64_t k
+    for k in range(scores.shape[0]):
+        if scores[k] != scores[k]:
+            return False
+    return scores.shape[0] > 0
 
 
-def tied_arms(scores):
-    """All arms tied for the largest score, in their order; none if no score is a number."""
-    cdef const double[::1] given = scores
-    cdef int64_t K = given.shape[0], place, count = tied_count(&given[0], K) if K else 0
-    return [tied_arm(&given[0], K, place) for place in range(count)]
+def best_arm(const double[::1] scores):
+    """The lowest index among the arms tied for the largest score; -1 if a score is no number."""
+    return best(&scores[0], scores.shape[0]) if are_numbers(scores) else -1
+
+
+def tied_arms(const double[::1] scores):
+    """All arms tied for the largest score, in their order; none if a score is no number."""
+    cdef int64_t K = scores.shape[0], place, count = tied_count(&scores[0], K) if are_numbers(scores) else 0
+    return [tied_arm(&scores[0], K, place) for place in range(count)]
 
 
 def smallest_eigenvalue(gram):

@@ -91,7 +91,8 @@ cdef class ForcedRun(Outcome):
         """Plays rounds `first` to `last`; `forced` are those among them that are forced, which rise."""
         cdef bitgen_t *reward_rng = bits_of(self._reward_rng)
         cdef bitgen_t *rng = bits_of(self._rng)
-        self.go_on_with(first, last)
+        self.check_next(first, last)
+        self.next_round = last + 1
         with nogil:
             self._play(first, last, forced, reward_rng, rng)
 
@@ -118,7 +119,8 @@ cdef class ForcedRun(Outcome):
                 self.stale = True
             self.note(t, arm, reward, self._gaps[arm])
             self.enter(t, arm, explores, self._gaps[arm], 1)
-        self.close()
+        if last == self.horizon:
+            self.close()
         return 0
 
     cdef int64_t _best_arm(self, double rewards, bitgen_t *rng) noexcept nogil:

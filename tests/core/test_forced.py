@@ -23,7 +23,7 @@ def run_of(arms: Any, theta: Any, horizon: int, **settings: Any) -> ForcedRun:
         np.random.default_rng(1),
         np.random.default_rng(2),
         horizon,
-        np.array([1, horizon]),
+        np.unique([1, horizon]),
         **settings,
     )
 

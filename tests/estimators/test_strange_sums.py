@@ -138,20 +138,7 @@ def test_a_reduction_of_a_file_takes_no_memory_that_is_not_there(tmp_path: Path)
 
 def test_a_reduction_reads_notes_of_its_base_alone(tmp_path: Path) -> None:
     def note(stored: Any, arrays: Any) -> None:
-        stored["note"] = "inf"
+        stored["policy_state"] = "inf"
 
-    with pytest.raises(DamagedFile, match="the note in it"):
+    with pytest.raises(DamagedFile, match="policy's state"):
         crafted(reduction(RarelySwitchingUCB()), tmp_path / "x.infex", note)
-
-
-def test_what_takes_more_memory_than_there_is_is_a_damaged_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    told(None).save(tmp_path / "x.infex")
-
-    def full(*_: Any) -> Any:
-        raise MemoryError("Unable to allocate 218 TiB")
-
-    monkeypatch.setattr("infex.bandit.saving._memory", full)
-    with pytest.raises(DamagedFile, match="Unable to allocate"):
-        Bandit.load(tmp_path / "x.infex")
