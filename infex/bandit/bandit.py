@@ -1273,7 +1273,8 @@ class Bandit:
     ) -> Correction:
         """What must be known of a reward that is about to be told, if it may be corrected later.
 
-        Of a pending decision, or of one that was dropped, whose reward is learnt `on` that.
+        Of a pending `decision`, or of one that was dropped, whose `reward` of this `weight` is learnt `on`
+        that.
         """
         with self._lock:
             memory = self._agent.memory
