@@ -341,7 +341,7 @@ class Bandit:
     def enter(self, record: DecisionRecord) -> Decision:
         """Applies a decision as it was decided, here or by a bandit in the same state: none is taken anew.
 
-        It must be that of the next round, with no change of arms or policy since. Rewards may have been
+        The `record` must be that of the next round, with no change of arms or policy since. Rewards may have been
         told since: what was decided stays.
         """
         with self._lock:
@@ -773,7 +773,7 @@ class Bandit:
     def interval(self, decision: Decision | str | int, level: float = 0.95) -> tuple[float, float]:
         """From where to where the mean reward of a pending decision's arm lies, as was known then.
 
-        It goes by the noise that was seen, as `intervals` does. It is known until something further is
+        It goes by the noise that was seen, as `intervals` does, and holds with a chance of about `level`. It is known until something further is
         learnt, or arms or features change; after that it is not kept (NotKept).
 
         >>> from infex import Bandit, Greedy
@@ -1237,7 +1237,8 @@ class Bandit:
     def resume(self, last: int, rounds: Integers, different: Bools, losses: Floats) -> None:
         """Counts the rounds of a log up to its last as the bandit's own: clock, explorations, and their cost.
 
-        `rounds` are those that explored, with the loss of each and whether it played another arm than greedy.
+        `rounds` are those that explored, `losses` what each cost, and `different` says which of them played
+        another arm than the greedy one.
         Refused where a control has to remember more of them than that.
         """
         with self._lock:
@@ -1261,7 +1262,10 @@ class Bandit:
     def enter_erased(
         self, t: int, explored: bool, turn: Turn | None, loss: float, different: bool, note: Any
     ) -> None:
-        """Applies a round of which nothing but its counts is left: no reward will be told."""
+        """Applies a round of which nothing but its counts is left: no reward will be told.
+
+        `t`, `explored`, `turn`, `loss`, `different` and `note` are those of the `DecisionRecord` there was.
+        """
         with self._lock:
             if t != self.t + 1:
                 raise InvalidRound(f"round {t} was erased, and round {self.t + 1} is next")
@@ -1348,7 +1352,10 @@ class Bandit:
         estimator: Estimator | None = None,
         features: FeatureMap | None = None,
     ) -> Bandit:
-        """The bandit of `to_bytes`; what holds code of yours must be given again."""
+        """The bandit whose `to_bytes` gave this `content`, which goes on exactly as that one would have.
+
+        `policy`, `estimator` and `features` must be given again where they hold code of yours.
+        """
         header, arrays = persistence.from_bytes(content)
         return Bandit._loaded("a snapshot", header, arrays, policy, estimator, features, False)
 
