@@ -341,8 +341,8 @@ class Bandit:
     def enter(self, record: DecisionRecord) -> Decision:
         """Applies a decision as it was decided, here or by a bandit in the same state: none is taken anew.
 
-        The `record` must be that of the next round, with no change of arms or policy since. Rewards may have been
-        told since: what was decided stays.
+        The `record` must be that of the next round, with no change of arms or policy since. Rewards may have
+        been told since: what was decided stays.
         """
         with self._lock:
             record = self._checked(record)
@@ -773,8 +773,9 @@ class Bandit:
     def interval(self, decision: Decision | str | int, level: float = 0.95) -> tuple[float, float]:
         """From where to where the mean reward of a pending decision's arm lies, as was known then.
 
-        It goes by the noise that was seen, as `intervals` does, and holds with a chance of about `level`. It is known until something further is
-        learnt, or arms or features change; after that it is not kept (NotKept).
+        It goes by the noise that was seen, as `intervals` does, and holds with a chance of about `level`. It
+        is known until something further is learnt, or arms or features change; after that it is not kept
+        (NotKept).
 
         >>> from infex import Bandit, Greedy
         >>> bandit = Bandit([[1.0]], Greedy(), rewards=(0, 1))
