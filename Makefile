@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: install compiler chromium postgresql prometheus demo serve-demo test lint types tests coverage tests-sweeps tests-commands tests-rest tests-compiled wheel docs peers bench torture clusters clean
+.PHONY: install compiler chromium postgresql prometheus demo serve-demo test lint types tests coverage tests-sweeps tests-commands tests-rest tests-compiled wheel docs peers bench torture sanitize clusters clean
 
 install: compiler .venv/installed
 
@@ -117,6 +117,23 @@ peers:
 
 torture: install
 	$(BIN)/python -m pytest -m slow
+
+# The numerical part of the suite on a core whose indices are checked, and on one with AddressSanitizer: each is built into an
+# environment of its own, and tested beside a copy of the tests, where nothing else is called infex.
+NUMBERS := tests/core tests/linear tests/estimators tests/simulation/test_golden_runs.py tests/bandit/test_random_lives.py
+CHECKED := build/sanitize
+SITE = python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
+sanitize: install
+	rm -rf $(CHECKED) && mkdir -p $(CHECKED) && cp -r tests pyproject.toml $(CHECKED)
+	$(PYTHON) -m venv $(CHECKED)/venv
+	$(BIN)/$(SITE) > "$$($(CHECKED)/venv/bin/$(SITE))/shared.pth"
+	$(CHECKED)/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+		--force-reinstall -Csetup-args=-Dboundscheck=true .
+	cd $(CHECKED) && venv/bin/python -m pytest -p no:cacheprovider -q -m "not slow" $(NUMBERS)
+	$(CHECKED)/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+		--force-reinstall -Csetup-args=-Db_sanitize=address -Csetup-args=-Db_lundef=false .
+	cd $(CHECKED) && LD_PRELOAD=$$(cc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 \
+		venv/bin/python -m pytest -p no:cacheprovider -q -m "not slow" $(NUMBERS)
 
 # Ray and Spark weigh 800 MB and Spark needs Java: an environment of their own, only when asked for.
 clusters:
