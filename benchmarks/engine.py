@@ -97,9 +97,9 @@ def growth() -> list[tuple[str, float]]:
 class Optimist:
     """LinUCB as a user would write it."""
 
-    def choose(self, t: int, evidence: infex.Evidence, rng: Any) -> infex.Choice:
+    def choose(self, t: int, posterior: infex.Posterior, rng: Any) -> infex.Choice:
         """The arm of the largest upper bound."""
-        return infex.Choice(infex.best(evidence.upper(evidence.radii(1.0, 1.0, DELTA))))
+        return infex.Choice(infex.best(posterior.upper(posterior.radii(1.0, 1.0, DELTA))))
 
 
 def in_python() -> list[tuple[str, float, float]]:

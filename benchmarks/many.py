@@ -93,8 +93,8 @@ def batches() -> list[Ratio]:
 
 def side_by_side(shop: infex.Bandit, contexts: Any, arms: int) -> tuple[float, float, float]:
     """`ask_many`, NumPy's optimistic batch and its argmax, in turns, microseconds for each decision."""
-    evidence = shop.evidence(context=contexts[0])
-    thetas, inverses = evidence.theta.reshape(arms, -1), inverses_of(evidence.factor, arms)
+    posterior = shop.posterior(context=contexts[0])
+    thetas, inverses = posterior.theta.reshape(arms, -1), inverses_of(posterior.factor, arms)
     shop.ask_many(contexts)
     turns = [
         (

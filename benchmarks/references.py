@@ -16,11 +16,11 @@ def numpy_run(arms: Floats, means: Floats, uniforms: Floats, delta: float, sampl
     Sherman-Morrison, one matrix product for all widths, a Cholesky factor for each sample.
     """
     d = arms.shape[1]
-    inverse, moment, volume, regret = np.eye(d), np.zeros(d), 0.0, 0.0
+    inverse, moment, log_det_ratio, regret = np.eye(d), np.zeros(d), 0.0, 0.0
     rng = np.random.default_rng(1)
     for uniform in uniforms:
         theta = inverse @ moment
-        beta = math.sqrt(volume + 2 * math.log(1 / delta)) + 1
+        beta = math.sqrt(log_det_ratio + 2 * math.log(1 / delta)) + 1
         if sampling:
             scores = arms @ (theta + beta * np.linalg.cholesky(inverse) @ rng.standard_normal(d))
         else:
@@ -32,7 +32,7 @@ def numpy_run(arms: Floats, means: Floats, uniforms: Floats, delta: float, sampl
         q = float(x @ u)
         inverse -= np.outer(u, u) / (1 + q)
         moment += reward * x
-        volume += math.log1p(q)
+        log_det_ratio += math.log1p(q)
         regret += means.max() - means[arm]
     return float(regret)
 
@@ -40,12 +40,12 @@ def numpy_run(arms: Floats, means: Floats, uniforms: Floats, delta: float, sampl
 def changing_run(instance: ChangingInstance, horizon: int, delta: float) -> float:
     """Regret of LinUCB over changing arms as a textbook has it: one matrix product for all widths."""
     d, theta = instance.dim, np.array(instance.theta)
-    inverse, moment, volume, regret = np.eye(d), np.zeros(d), 0.0, 0.0
+    inverse, moment, log_det_ratio, regret = np.eye(d), np.zeros(d), 0.0, 0.0
     rng = instance.draws(0)
     for _, block in instance.blocks(0, horizon):
         for columns in block:
             arms = columns.T
-            beta = math.sqrt(volume + 2 * math.log(1 / delta)) + 1
+            beta = math.sqrt(log_det_ratio + 2 * math.log(1 / delta)) + 1
             widths = np.sqrt(np.sum((arms @ inverse) * arms, axis=1))
             means = arms @ theta
             arm = int(np.argmax(arms @ (inverse @ moment) + beta * widths))
@@ -54,6 +54,6 @@ def changing_run(instance: ChangingInstance, horizon: int, delta: float) -> floa
             q = float(x @ u)
             inverse -= np.outer(u, u) / (1 + q)
             moment += instance.reward(means[arm], rng) * x
-            volume += math.log1p(q)
+            log_det_ratio += math.log1p(q)
             regret += means.max() - means[arm]
     return float(regret)

@@ -89,7 +89,7 @@ def serving(folder: Path) -> Iterator[tuple[int, int]]:
 
 def begin_study(port: int, name: str) -> None:
     """A shop of 40 products whose visitors have 12 features."""
-    shop = infex.record(infex.features.disjoint(ARMS, context_dim=FEATURES))
+    shop = infex.to_record(infex.features.disjoint(ARMS, context_dim=FEATURES))
     body = {"name": name, "policy": "Infex(LinUCB, every(50))", "features": shop}
     connection = http.client.HTTPConnection("127.0.0.1", port)
     connection.request("POST", "/v1/studies", json.dumps(body), {"Host": "localhost"})

@@ -18,7 +18,7 @@ class Textbook:
         self.period = period
         self.inverse = np.eye(arms.shape[1])
         self.moment = np.zeros(arms.shape[1])
-        self.volume = 0.0
+        self.log_det_ratio = 0.0
         self.spread = 2 * math.log(1 / delta)
         self.t = 0
 
@@ -28,7 +28,7 @@ class Textbook:
         scores = self.arms @ (self.inverse @ self.moment)
         if self.t % self.period == 0:
             widths = np.sqrt(np.sum((self.arms @ self.inverse) * self.arms, axis=1))
-            scores = scores + (math.sqrt(self.volume + self.spread) + 1) * widths
+            scores = scores + (math.sqrt(self.log_det_ratio + self.spread) + 1) * widths
         return int(np.argmax(scores))
 
     def tell(self, arm: int, reward: float) -> None:
@@ -38,4 +38,4 @@ class Textbook:
         q = float(x @ u)
         self.inverse -= np.outer(u, u) / (1 + q)
         self.moment += reward * x
-        self.volume += math.log1p(q)
+        self.log_det_ratio += math.log1p(q)

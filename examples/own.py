@@ -11,8 +11,8 @@ from infex.testing import PolicyContract, ScheduleContract
 class Curious:
     """Plays the arm that is known least."""
 
-    def choose(self, t: int, evidence: infex.Evidence, rng: np.random.Generator) -> infex.Choice:
-        return infex.Choice(int(np.argmax(evidence.widths)))
+    def choose(self, t: int, posterior: infex.Posterior, rng: np.random.Generator) -> infex.Choice:
+        return infex.Choice(int(np.argmax(posterior.widths)))
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,11 @@ from infex.errors import InfexError as InfexError
 from infex.errors import InfexWarning as InfexWarning
 from infex.errors import LargeReward as LargeReward
 from infex.errors import SparseExploration as SparseExploration
-from infex.linear import Evidence as Evidence
+from infex.linear import Posterior as Posterior
 from infex.linear import Spent as Spent
 from infex.policies import *  # noqa: F403 - a new policy is a line there, and stands here too
-from infex.records import made as made
-from infex.records import record as record
+from infex.records import from_record as from_record
+from infex.records import to_record as to_record
 from infex.schedules import *  # noqa: F403
 from infex.simulation import Run as Run
 from infex.simulation import play as play

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from infex import Decision, Evidence
+from infex import Decision, Posterior
 from infex.policies.masks import law_allowed
 from infex.policies.traits import traits_of
 
@@ -17,6 +17,6 @@ def all_unnamed(decisions: Any) -> list[Decision]:
     return [unnamed(decision) for decision in decisions]
 
 
-def probability(policy: Any, t: int, evidence: Evidence, arm: int) -> float | None:
+def probability(policy: Any, t: int, posterior: Posterior, arm: int) -> float | None:
     """The chance that a bandit's policy picks an arm, if the policy tells."""
-    return law_allowed(traits_of(policy), t, evidence, arm)
+    return law_allowed(traits_of(policy), t, posterior, arm)

@@ -36,7 +36,7 @@ class Row(NamedTuple):
     policy: Policy
     regret: tuple[float, float, float, float]  # at 10, 100, 1000, 10000
     optimal: int
-    volume: float
+    log_det_ratio: float
     first: tuple[int, ...]
 
 

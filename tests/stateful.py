@@ -15,10 +15,10 @@ class Sticky:
     def __init__(self) -> None:
         self.counts: Any = None
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
+    def choose(self, t: int, posterior: Any, rng: Any) -> infex.Choice:
         if self.counts is None:
-            self.counts = np.zeros(len(evidence.arms))
-        arm = int(np.argmin(self.counts)) if self.counts.min() < 3 else evidence.greedy
+            self.counts = np.zeros(len(posterior.arms))
+        arm = int(np.argmin(self.counts)) if self.counts.min() < 3 else posterior.greedy
         self.counts[arm] += 1
         return infex.Choice(arm)
 
@@ -33,9 +33,9 @@ class CountingLinUCB(infex.LinUCB):  # type: ignore[misc]  # a user may all the 
         super().__init__(delta=0.1)
         vars(self)["chosen"] = [chosen]
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
+    def choose(self, t: int, posterior: Any, rng: Any) -> infex.Choice:
         vars(self)["chosen"][0] += 1
-        return infex.Choice(vars(self)["chosen"][0] % len(evidence.arms))
+        return infex.Choice(vars(self)["chosen"][0] % len(posterior.arms))
 
 
 @dataclass
@@ -45,9 +45,9 @@ class Counting:
     each: int = 1
     chosen: int = field(default=0, init=False)
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
+    def choose(self, t: int, posterior: Any, rng: Any) -> infex.Choice:
         self.chosen += 1
-        return infex.Choice(self.chosen // self.each % len(evidence.arms))
+        return infex.Choice(self.chosen // self.each % len(posterior.arms))
 
 
 class Walk:
@@ -157,7 +157,7 @@ class Tiring(Control):
     schedule: Any
     asked: list[int] = field(default_factory=list)
 
-    def objects(self, t: int, evidence: Any, state: Any) -> str | None:
+    def objects(self, t: int, posterior: Any, state: Any) -> str | None:
         self.asked.append(t)
         return "tired" if len(self.asked) > 10 else None
 
@@ -197,9 +197,9 @@ class CountingBase:
 
     tally: Tally
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
+    def choose(self, t: int, posterior: Any, rng: Any) -> infex.Choice:
         self.tally.number += 1
-        return infex.Choice(self.tally.number % len(evidence.arms))
+        return infex.Choice(self.tally.number % len(posterior.arms))
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ class UpToSeven(Control):
     schedule: Any
     tally: Tally
 
-    def objects(self, t: int, evidence: Any, state: Any) -> str | None:
+    def objects(self, t: int, posterior: Any, state: Any) -> str | None:
         return "seven are enough" if self.tally.number >= 7 else None
 
 
@@ -225,8 +225,8 @@ class Holding:
     def __init__(self) -> None:
         self.numbers = (number for number in range(100))
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
-        return infex.Choice(next(self.numbers) % len(evidence.arms))
+    def choose(self, t: int, posterior: Any, rng: Any) -> infex.Choice:
+        return infex.Choice(next(self.numbers) % len(posterior.arms))
 
     def __call__(self, x: Any) -> float:
         """The same as a weight."""

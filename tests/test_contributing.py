@@ -35,7 +35,7 @@ from infex.records.stream_names import stream_name
 policy = infex.Midpoint(bonus=0.6)
 assert "Midpoint" in dir(infex)
 assert registry.POLICIES["Midpoint"].kind is infex.Midpoint
-assert infex.made(infex.record(policy)) == policy
+assert infex.from_record(infex.to_record(policy)) == policy
 assert catalog.parse("Infex(Midpoint(bonus=0.6), every(5))").base == policy
 assert stream_name(policy) == "Midpoint(bonus=0.6)"
 assert form_of(policy) is None

@@ -9,7 +9,7 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.errors import InvalidChoice
-from infex.linear import Evidence
+from infex.linear import Posterior
 from infex.policies.choice import Choice
 
 CERTAIN: tuple[float, Mapping[str, Any]] = (1.0, {})
@@ -33,9 +33,9 @@ class CobaPolicy:
         self._learner = learner
         self._told: dict[int, tuple[float, Mapping[str, Any]]] = {}  # of each arm, when it was chosen last
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The learner's action; one that `rng` draws, where it gives a law."""
-        actions = [tuple(row) for row in evidence.arms.tolist()]
+        actions = [tuple(row) for row in posterior.arms.tolist()]
         found = self._learner.predict(None, actions)
         if not isinstance(found, Sequence) or len(found) == 0:
             raise InvalidChoice(f"a learner of coba must give an action or a law, got {type(found).__name__}")

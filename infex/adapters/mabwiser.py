@@ -9,7 +9,7 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.errors import NotKept
-from infex.linear import Evidence
+from infex.linear import Posterior
 from infex.policies.choice import Choice
 
 
@@ -35,13 +35,13 @@ class MabPolicy:
         self._mab: Mab | None = None
         self._fitted = False
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The MAB's arm; one that `rng` draws before the first reward, as it cannot predict until then."""
-        if not evidence.lasting:
+        if not posterior.lasting:
             raise NotKept("a MAB knows fixed arms alone, and these change")
         if self._mab is None:
-            self._mab = self._make(list(range(len(evidence))))
-        return Choice(int(self._mab.predict()) if self._fitted else int(rng.integers(len(evidence))))
+            self._mab = self._make(list(range(len(posterior))))
+        return Choice(int(self._mab.predict()) if self._fitted else int(rng.integers(len(posterior))))
 
     def learn(self, arm: int, features: Floats, reward: float, explored: bool) -> None:
         """Tells it the reward, from its own first choice on."""

@@ -10,7 +10,7 @@ import numpy as np
 from infex.adapters.scoring import ScoringPolicy
 from infex.arrays import Floats
 from infex.errors import InvalidSetting
-from infex.linear import Evidence
+from infex.linear import Posterior
 from infex.policies.choice import Choice
 
 
@@ -43,9 +43,9 @@ class PullPolicy:
     def __init__(self, policy: RiverPolicy) -> None:
         self._policy = policy
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The arm that it pulls."""
-        return Choice(int(self._policy.pull(range(len(evidence)))))
+        return Choice(int(self._policy.pull(range(len(posterior)))))
 
     def learn(self, arm: int, features: Floats, reward: float, explored: bool) -> None:
         """Tells it the reward."""

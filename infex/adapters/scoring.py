@@ -7,7 +7,7 @@ from typing import Protocol, final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.linear import Evidence
+from infex.linear import Posterior
 from infex.policies.choice import Choice
 from infex.policies.ties import best
 
@@ -29,9 +29,9 @@ class ScoringPolicy:
     def __init__(self, scorer: Scorer, name: str) -> None:
         self._scorer, self._name = scorer, name
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The arm of the largest score."""
-        return Choice(best(self._scorer.scores(np.array(evidence.arms))))
+        return Choice(best(self._scorer.scores(np.array(posterior.arms))))
 
     def learn(self, arm: int, features: Floats, reward: float, explored: bool) -> None:
         """Tells it the reward."""

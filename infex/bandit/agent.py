@@ -12,7 +12,7 @@ from infex.arrays import Bools
 from infex.bandit.exploration import Account, Exploration
 from infex.checks import told
 from infex.errors import NotKept
-from infex.linear import Evidence, Memory, Offer, On
+from infex.linear import Memory, Offer, On, Posterior
 from infex.policies.choice import Choice, Turn, arm_of, checked_choice
 from infex.policies.infex import loss_of
 from infex.policies.masks import choose_allowed, law_allowed, refuse_offer, unexplored
@@ -81,43 +81,43 @@ class Agent:
         self._policy, self.traits, self.note = policy, traits, None
         self.account.hear()
 
-    def evidence(self, offer: Offer | None = None, allowed: Bools | None = None) -> Evidence:
+    def posterior(self, offer: Offer | None = None, allowed: Bools | None = None) -> Posterior:
         """What the policy reads now: of the fixed arms, or of those on offer."""
         note = self.note if self.note is None or self.traits.trusted else copy.deepcopy(self.note)
         if offer is None:
-            return self._memory.evidence(note, allowed, self.account.spent)
+            return self._memory.posterior(note, allowed, self.account.spent)
         return self._memory.offer(offer, note, allowed, self.account.spent)
 
-    def decide(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Step:
+    def decide(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Step:
         """What the policy does in round t; changes nothing.
 
         Without a schedule it explores in every round, and pending decisions narrow what it reads.
         """
         traits = self.traits
-        seen = evidence if traits.gates else evidence.narrowed
+        seen = posterior if traits.gates else posterior.narrowed
         if not seen.shows_all:
             refuse_offer(self._policy, traits)
         choice = choose_allowed(self._policy, traits, t, seen, rng)
         if not seen.may_explore:
             choice = unexplored(choice, seen)
         if traits.trusted:
-            arm_of(choice, len(evidence))
+            arm_of(choice, len(posterior))
         else:
             choice = self._checked(choice, t, seen)
         arm = choice.arm
-        on = evidence.learnt_on(arm, choice.features)
-        loss = loss_of(evidence, arm) if choice.explored else 0.0
-        different = choice.explored and arm != evidence.greedy
-        if not evidence.shows_all:
-            choice = choice._replace(arm=evidence.place(arm))
+        on = posterior.learnt_on(arm, choice.features)
+        loss = loss_of(posterior, arm) if choice.explored else 0.0
+        different = choice.explored and arm != posterior.greedy
+        if not posterior.shows_all:
+            choice = choice._replace(arm=posterior.place(arm))
         return Step(t, choice, on, loss, different)
 
-    def _checked(self, choice: Choice, t: int, evidence: Evidence) -> Choice:
+    def _checked(self, choice: Choice, t: int, posterior: Posterior) -> Choice:
         """A choice of a user's policy, whole, with its probability where `probability` tells it."""
-        choice = checked_choice(choice, len(evidence), evidence.dim)
-        if choice.probability is None and evidence.may_explore:
-            choice = choice._replace(probability=law_allowed(self.traits, t, evidence, choice.arm))
-        return checked_choice(choice, len(evidence), evidence.dim)
+        choice = checked_choice(choice, len(posterior), posterior.dim)
+        if choice.propensity is None and posterior.may_explore:
+            choice = choice._replace(propensity=law_allowed(self.traits, t, posterior, choice.arm))
+        return checked_choice(choice, len(posterior), posterior.dim)
 
     def apply(
         self, t: int, explored: bool, turn: Turn | None, loss: float, different: bool, note: object
@@ -140,11 +140,11 @@ class Agent:
         self.account.hear()
         return weight
 
-    def exploration(self, evidence: Evidence) -> Exploration:
-        """How much was planned, done and skipped; the evidence is of the fixed arms, if there are any."""
+    def exploration(self, posterior: Posterior) -> Exploration:
+        """How much was planned, done and skipped; the posterior is of the fixed arms, if there are any."""
         gate, t = self.traits.gate, self.account.t
         states = () if gate is None else gate.begin() if self.note is None else self.note.states
-        return self.account.exploration(None if gate is None else gate.next_due(t, evidence, states))
+        return self.account.exploration(None if gate is None else gate.next_due(t, posterior, states))
 
 
 def play_round(
@@ -155,7 +155,7 @@ def play_round(
     offer: Offer | None = None,
 ) -> tuple[Choice, float]:
     """One round whose reward comes at once, among the fixed arms or those on offer: choice and reward."""
-    step = agent.decide(t, agent.evidence(offer), rng)
+    step = agent.decide(t, agent.posterior(offer), rng)
     agent.apply(*step.effects)
     choice = step.choice
     gained = reward(choice.arm)

@@ -48,9 +48,9 @@ from infex.bandit.prior import Prior
 from infex.bandit.replication import PREFIX, Changes, Replication, new_deltas, shape_of
 from infex.bandit.reshape import ArmsRemoved, FeaturesAdded, Reshaping, extended
 from infex.bandit.rewards import (
-    AGAIN,
-    Again,
+    ON_DUPLICATE,
     Learnt,
+    OnDuplicate,
     Reward,
     RewardHistory,
     RewardRule,
@@ -80,7 +80,7 @@ from infex.errors import (
 from infex.features import Encoded, FeatureMap
 from infex.features.feature_map import ScaledMap, checked_map, encoder_of
 from infex.features.table_encoding import NONE_GIVEN, Categories, Numbers
-from infex.linear import Evidence, InBlock, InContext, Layout, Memory, On, Separate
+from infex.linear import InBlock, InContext, Layout, Memory, On, Posterior, Separate
 from infex.linear.estimating import Arrays, Estimator, checked_estimator, in_unit
 from infex.linear.foresight import PendingWay
 from infex.linear.foresight import narrows as narrows_by
@@ -147,8 +147,8 @@ class Bandit:
 
     `rewards` are the least and the greatest that can be told, as in (0, 250): any other is refused, and the
     decision stays pending. With (0, 1) True and False are rewards too. `remembers` says for how many of the
-    last decisions what was told is kept, for a second reward by `tell(..., again=...)`; each takes some 600
-    bytes.
+    last decisions what was told is kept, for a second reward by `tell(..., on_duplicate=...)`; each takes
+    some 600 bytes.
 
     `horizon` is how many decisions are expected, if that is known: a schedule with fewer explorations than
     there are parameters is warned of (`FewExplorations`), as is one that stops for good before that.
@@ -359,24 +359,24 @@ class Bandit:
         agent, offered = self._agent, self._arms.offer(request)
         t = agent.account.t + 1
         key = self._ids.of_round(t) if own_id is None else self._own_id(own_id)
-        evidence = agent.evidence(offered.columns, offered.allowed)
+        posterior = agent.posterior(offered.columns, offered.allowed)
         if request.offered is not None or request.explore is not True:
-            mask = offered_mask(request.offered, offered.labels, len(evidence))
-            evidence = evidence.requested(mask, may_explore(request.explore))
+            mask = offered_mask(request.offered, offered.labels, len(posterior))
+            posterior = posterior.requested(mask, may_explore(request.explore))
         rng = self._draws.at(t)
-        step = agent.decide(t, evidence, rng) if agent.traits.trusted else self._watched(t, evidence, rng)
+        step = agent.decide(t, posterior, rng) if agent.traits.trusted else self._watched(t, posterior, rng)
         noticed = request.context.noticed if isinstance(request.context, Encoded) else ()
-        decision = self._explained(key, t, step, evidence, offered.labels)
+        decision = self._explained(key, t, step, posterior, offered.labels)
         return DecisionRecord(
             decision, step.on, step.choice.turn, step.choice.note, step.loss, noticed, own_id is not None,
             agent.account.changes,
         )  # fmt: skip
 
-    def _watched(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Step:
+    def _watched(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Step:
         """What a policy with a user's code does; refused if it changed this bandit while it chose."""
         step, before = None, self._version()
         try:
-            step = self._agent.decide(t, evidence, rng)
+            step = self._agent.decide(t, posterior, rng)
         except StalePosterior:
             if self._version() == before:
                 raise
@@ -384,19 +384,19 @@ class Bandit:
             raise InvalidChoice(f"the policy changed its own bandit while it chose in round {t}")
         return step
 
-    def _explained(self, key: str, t: int, step: Step, evidence: Evidence, labels: Labels) -> Decision:
+    def _explained(self, key: str, t: int, step: Step, posterior: Posterior, labels: Labels) -> Decision:
         """What was chosen, with all that was known of its arm, among all those on offer."""
         place, explored, _, reason, _, probability, chance, law, _ = step.choice
-        arm, greedy = evidence.seat(place), evidence.greedy
-        estimate = evidence.estimate(arm)
-        if arm != greedy and not explored and arm in tied(evidence.estimates):
+        arm, greedy = posterior.seat(place), posterior.greedy
+        estimate = posterior.estimate(arm)
+        if arm != greedy and not explored and arm in tied(posterior.estimates):
             greedy = arm
-        margin = radius_at(self._radius(evidence), arm) * evidence.width(arm)
+        margin = radius_at(self._radius(posterior), arm) * posterior.width(arm)
         if not margin >= 0.0:
-            radius = self._radius(evidence)
+            radius = self._radius(posterior)
             raise InvalidChoice(f"the radius of the policy must be a number from 0, got {radius!r}")
         return Decision(
-            key, t, place, None if labels is None else labels[place], explored, evidence.place(greedy),
+            key, t, place, None if labels is None else labels[place], explored, posterior.place(greedy),
             estimate, estimate - margin, estimate + margin,
             probability, reason or (Reason.EXPLORED if explored else Reason.GREEDY), chance, law,
         )  # fmt: skip
@@ -452,8 +452,8 @@ class Bandit:
         layout = arms.layout
         count = layout.arms if isinstance(layout, Separate) else layout.shape[1] or decision.arm + 1
         choice = Choice(
-            decision.arm, decision.explored, record.note, str(decision.reason), None, decision.probability,
-            decision.chance, decision.law, record.turn,
+            decision.arm, decision.explored, record.note, str(decision.reason), None, decision.propensity,
+            decision.explore_probability, decision.base_propensity, record.turn,
         )  # fmt: skip
         checked_choice(choice, max(count, 1), arms.dim)
         refuse_turn(choice, self._agent.account.owed)
@@ -517,27 +517,32 @@ class Bandit:
     # Rewards
 
     def tell(
-        self, decision: Decision | str | int, reward: Reward, *, weight: float = 1.0, again: Again = "refuse"
+        self,
+        decision: Decision | str | int,
+        reward: Reward,
+        *,
+        weight: float = 1.0,
+        on_duplicate: OnDuplicate = "refuse",
     ) -> None:
         """Reports the reward of a decision, given as it was or by its id.
 
-        `weight` is how much it counts in the squared error, as in 1/variance; 1 for a plain reward. `again`
-        is what a second reward does in a bandit that `remembers`: "refuse" it; nothing if it is the "same",
-        any other being refused; be added ("sum"); or "replace" the first. All is then as if the sum, or the
-        last, had been told at once.
+        `weight` is how much it counts in the squared error, as in 1/variance; 1 for a plain reward.
+        `on_duplicate` is what a second reward does in a bandit that `remembers`: "refuse" it; nothing if it
+        is the "same", any other being refused; be added ("sum"); or "replace" the first. All is then as if
+        the sum, or the last, had been told at once.
 
         >>> from infex import Greedy
         >>> shop = Bandit([[1.0]], Greedy(), remembers=1000)
         >>> visit = shop.ask()
-        >>> shop.tell(visit, 0.5, again="sum")  # a click
-        >>> shop.tell(visit, 2.5, again="sum")  # and what was bought
+        >>> shop.tell(visit, 0.5, on_duplicate="sum")  # a click
+        >>> shop.tell(visit, 2.5, on_duplicate="sum")  # and what was bought
         >>> shop.estimates().estimate.round(9).tolist(), shop.pulls.tolist()
         ([1.5], [1])
         """
         weight = checked_weight(weight)
         with self._lock:
-            if again != "refuse" or self._history is not None:
-                self._tell_again(decision, reward, weight, one_of("again", again, AGAIN))
+            if on_duplicate != "refuse" or self._history is not None:
+                self._tell_again(decision, reward, weight, one_of("on_duplicate", on_duplicate, ON_DUPLICATE))
                 return
             value = self._rule.number(reward)
             waiting = self._waiting(decision)
@@ -615,7 +620,9 @@ class Bandit:
         """Reports the first reward of a decision, which is remembered, or another one, as `way` says."""
         history, key = self._history, _id_of(given)
         if history is None:
-            raise InvalidSetting(f"again={way!r} needs a bandit that remembers: Bandit(..., remembers=1000)")
+            raise InvalidSetting(
+                f"on_duplicate={way!r} needs a bandit that remembers: Bandit(..., remembers=1000)"
+            )
         found = history.find(key) if self._pending.find(key) is None else None
         if found is None:
             try:
@@ -716,11 +723,11 @@ class Bandit:
 
     # What is known
 
-    def evidence(self, arms: npt.ArrayLike | None = None, *, context: object = None) -> Evidence:
+    def posterior(self, arms: npt.ArrayLike | None = None, *, context: object = None) -> Posterior:
         """What the policy would read now; it stays as it is. Give the arms, if they change, or a context."""
         with self._lock:
             offered = self._offer(Request(arms, context=context))
-            return self._agent.evidence(offered.columns, offered.allowed).copy()
+            return self._agent.posterior(offered.columns, offered.allowed).copy()
 
     def estimates(
         self,
@@ -736,8 +743,8 @@ class Bandit:
         """
         with self._lock:
             offered = self._offer(Request(arms, labels, context))
-            evidence = self._agent.evidence(offered.columns)
-            margins, mean = self._radius(evidence) * evidence.widths, evidence.estimates
+            posterior = self._agent.posterior(offered.columns)
+            margins, mean = self._radius(posterior) * posterior.widths, posterior.estimates
             pulls = None if arms is not None else self.pulls
             return _table(offered.labels, mean, mean - margins, mean + margins, pulls)
 
@@ -766,8 +773,8 @@ class Bandit:
         checked_level(level)
         with self._lock:
             offered = self._offer(Request(arms, labels, context))
-            evidence = self._agent.evidence(offered.columns)
-            ends = self._intervals().over(offered.columns, evidence, level)
+            posterior = self._agent.posterior(offered.columns)
+            ends = self._intervals().over(offered.columns, posterior, level)
             return _table(offered.labels, *ends, None if arms is not None else self.pulls)
 
     def interval(self, decision: Decision | str | int, level: float = 0.95) -> tuple[float, float]:
@@ -839,7 +846,7 @@ class Bandit:
     def exploration(self) -> Exploration:
         """How much was planned, done and skipped, the next round due, and the estimated cost so far."""
         with self._lock:
-            return self._agent.exploration(self._agent.evidence())
+            return self._agent.exploration(self._agent.posterior())
 
     def draws(self, t: int) -> np.random.Generator:
         """A generator as the policy got it in round t, to replay that round's choice."""
@@ -980,7 +987,7 @@ class Bandit:
             if isinstance(layout, Separate):
                 offer = InContext(np.zeros(layout.dim), np.zeros((layout.arms, layout.shared)))
                 return memory.offer(offer).pulls
-            return memory.evidence().pulls if memory.pulls is None else shown(memory.pulls.copy())
+            return memory.posterior().pulls if memory.pulls is None else shown(memory.pulls.copy())
 
     @property
     def noticed(self) -> dict[str, int]:
@@ -1201,9 +1208,9 @@ class Bandit:
 
     def _laws(self, request: Request, decision: Decision) -> Floats | None:
         """The probability of every arm of a round that explored, where it is known."""
-        if not decision.explored or decision.law is None:
+        if not decision.explored or decision.base_propensity is None:
             return None
-        if decision.law == 1.0:
+        if decision.base_propensity == 1.0:
             offer = self._arms.offer(request).columns if isinstance(self._arms, Changing) else None
             laws = np.zeros(arm_count(self._arms, offer.T if isinstance(offer, np.ndarray) else None))
             laws[decision.arm] = 1.0
@@ -1211,9 +1218,9 @@ class Bandit:
         if request.offered is not None:
             return None
         offered = self._arms.offer(request)
-        evidence = self._agent.evidence(offered.columns, offered.allowed)
-        found = laws_of(self.policy, decision.t, evidence)
-        return found if found is not None and found[decision.arm] == decision.law else None
+        posterior = self._agent.posterior(offered.columns, offered.allowed)
+        found = laws_of(self.policy, decision.t, posterior)
+        return found if found is not None and found[decision.arm] == decision.base_propensity else None
 
     @property
     def taught(self) -> Taught:

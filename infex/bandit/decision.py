@@ -33,11 +33,12 @@ class Decision(NamedTuple):
     policy has estimates of its own (least squares, LASSO). `reason` says why it explored or why not: one of
     `Reason`, or a text of your own policy's.
 
-    `probability` is the chance of this arm in this round, given the rounds before it, over all draws,
-    those of a jittered schedule included; an arm that is not on offer has none. `chance` is that of
-    exploring in this round, and `law` that of this arm given that the round explores. Each is None where
-    it is not known; `law` is also None where the round could not explore. `bandit.interval(decision)` is
-    narrower than `low` and `high`, which hold in all rounds at once: it goes by the noise that was seen.
+    `propensity` is the chance of this arm in this round, given the rounds before it, over all draws, those of
+    a jittered schedule included; an arm that is not on offer has none. `explore_probability` is that of
+    exploring in this round, and `base_propensity` that of this arm given that the round explores. Each is
+    None where it is not known; `base_propensity` is also None where the round could not explore.
+    `bandit.interval(decision)` is narrower than `low` and `high`, which hold in all rounds at once: it goes
+    by the noise that was seen.
     """
 
     id: str
@@ -49,10 +50,10 @@ class Decision(NamedTuple):
     estimate: float
     low: float
     high: float
-    probability: float | None
+    propensity: float | None
     reason: Reason | str
-    chance: float | None
-    law: float | None
+    explore_probability: float | None
+    base_propensity: float | None
 
 
 class DecisionRecord(NamedTuple):
@@ -63,8 +64,8 @@ class DecisionRecord(NamedTuple):
     exploring, `noticed` the rules that it took to read the context, such as "age clipped". `own_id`: did the
     caller choose its id? `changes`: how often arms or the policy had changed before it was decided; after
     another change it cannot be applied any more. `played` are the features of its arm, where arms are fixed:
-    a bandit that has others there refuses it. `infex.record(record)` is all of it as plain data, for a
-    journal, and `infex.made` gives it back.
+    a bandit that has others there refuses it. `infex.to_record(record)` is all of it as plain data, for a
+    journal, and `infex.from_record` gives it back.
     """
 
     decision: Decision
@@ -92,8 +93,9 @@ class DecisionRecord(NamedTuple):
 class Decisions(Sequence[Decision]):
     """Decisions, with columns; one by one they are `Decision`s, and a slice is some of them.
 
-    `t`, `arm`, `greedy`, `explored`, `estimate`, `low`, `high`, `probability`, `chance` and `law` are arrays,
-    in which a number that is not known is NaN; `ids`, `labels` and `reasons` are lists.
+    `t`, `arm`, `greedy`, `explored`, `estimate`, `low`, `high`, `propensity`, `explore_probability` and
+    `base_propensity` are arrays, in which a number that is not known is NaN; `ids`, `labels` and `reasons`
+    are lists.
 
     >>> from infex import Bandit, Infex, LinUCB, every
     >>> bandit = Bandit([[1.0, 0.0], [0.6, 0.8]], Infex(LinUCB(), every(2)), labels=["plain", "rich"])
@@ -169,19 +171,19 @@ class Decisions(Sequence[Decision]):
         return _floats(each.high for each in self._every)
 
     @property
-    def probability(self) -> Floats:
+    def propensity(self) -> Floats:
         """The chance of each arm played, NaN where it is not known."""
-        return _floats(each.probability for each in self._every)
+        return _floats(each.propensity for each in self._every)
 
     @property
-    def chance(self) -> Floats:
+    def explore_probability(self) -> Floats:
         """The chance of exploring, NaN where it is not known."""
-        return _floats(each.chance for each in self._every)
+        return _floats(each.explore_probability for each in self._every)
 
     @property
-    def law(self) -> Floats:
+    def base_propensity(self) -> Floats:
         """The chance of each arm if the round explores, NaN where it could not, or that is not known."""
-        return _floats(each.law for each in self._every)
+        return _floats(each.base_propensity for each in self._every)
 
     @property
     def ids(self) -> list[str]:
@@ -203,8 +205,8 @@ class Decisions(Sequence[Decision]):
         return {
             "id": self.ids, "t": self.t, "arm": self.arm, "label": self.labels, "explored": self.explored,
             "greedy": self.greedy, "estimate": self.estimate, "low": self.low, "high": self.high,
-            "probability": self.probability, "reason": [str(reason) for reason in self.reasons],
-            "chance": self.chance, "law": self.law,
+            "propensity": self.propensity, "reason": [str(reason) for reason in self.reasons],
+            "explore_probability": self.explore_probability, "base_propensity": self.base_propensity,
         }  # fmt: skip
 
     def to_arrow(self) -> Any:
@@ -248,7 +250,7 @@ def decision_from(kept: object) -> Decision:
     for end in ("low", "high"):
         endless = kept[end] in ENDLESS
         numbers[end] = float(kept[end]) if endless else _real(end, kept[end], -LARGEST_FLOAT)
-    for share in ("probability", "chance", "law"):
+    for share in ("propensity", "explore_probability", "base_propensity"):
         numbers[share] = None if kept[share] is None else _real(share, kept[share], 0.0, MOST_LIKELY)
     return Decision(**kept | numbers | {"reason": reason_of(kept["reason"])})
 

@@ -10,7 +10,7 @@ from infex.arrays import Floats
 from infex.checks import real, told
 from infex.errors import NotKept
 from infex.estimators import Logistic
-from infex.linear import Evidence, InBlock, InContext, Memory, Offer, On
+from infex.linear import InBlock, InContext, Memory, Offer, On, Posterior
 from infex.linear.estimating import Estimator
 from infex.linear.scatter import Scattered, Scattering, ScatteringApart
 from infex.policies.confidence import DEFAULT, Confidence
@@ -38,11 +38,11 @@ class NoiseIntervals:
         self._ends = (-np.inf, np.inf) if ends is None else ends
         self._variance = largest_variance
 
-    def over(self, offer: Offer | None, evidence: Evidence, level: float) -> Ends:
-        """Of the fixed arms, or of those on offer, of which the evidence is."""
+    def over(self, offer: Offer | None, posterior: Posterior, level: float) -> Ends:
+        """Of the fixed arms, or of those on offer, of which the posterior is."""
         share = checked_level(level)
         if isinstance(self._estimator, Logistic):
-            return self._clipped(*_by_odds(np.array(evidence.estimates), np.array(evidence.widths), share))
+            return self._clipped(*_by_odds(np.array(posterior.estimates), np.array(posterior.widths), share))
         statistics = self._memory.all
         if not isinstance(statistics, Scattering):
             raise NotKept(f"{told(self._estimator)} tells nothing of the noise that was seen")

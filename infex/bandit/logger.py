@@ -95,7 +95,8 @@ def row_of(arms: Arms, request: Request, record: DecisionRecord, laws: Floats | 
     decision, (offers, context) = record.decision, _features(arms, request)
     return LogRow(
         decision.t, decision.arm, decision.id, decision.label, decision.explored, decision.greedy,
-        decision.probability, decision.chance, decision.law, laws, offers, context, _now(),
+        decision.propensity, decision.explore_probability, decision.base_propensity, laws, offers, context,
+        _now(),
         reason=str(decision.reason), loss=record.loss,
         offered=_on_offer(arms, request, arm_count(arms, offers)),
     )  # fmt: skip

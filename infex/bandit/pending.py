@@ -21,7 +21,7 @@ from infex.records.notes import reason_of
 MOST_ARMS = 2**53
 WHOLES = ("t", "arm", "greedy")
 ENDS = ("low", "high")
-SHARES = ("probability", "chance", "law")
+SHARES = ("propensity", "explore_probability", "base_propensity")
 
 
 class Waiting(NamedTuple):

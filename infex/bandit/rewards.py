@@ -22,8 +22,8 @@ from infex.policies.confidence import warn_of_large
 from infex.policies.traits import Policy
 
 Reward = SupportsFloat | bool
-Again = Literal["refuse", "same", "sum", "replace"]
-AGAIN = ("refuse", "same", "sum", "replace")
+OnDuplicate = Literal["refuse", "same", "sum", "replace"]
+ON_DUPLICATE = ("refuse", "same", "sum", "replace")
 WORSE = 10.0  # times the reward that was warned of, from which on another is
 TRUTHS = (bool, np.bool_)
 NOT_APART = -1  # the turn among exploring rounds of a reward that is in none

@@ -13,7 +13,7 @@ from infex.client.fallbacks import CircuitBreaker, Fallbacks, Offer, offer_of
 from infex.client.remote_decision import RemoteDecision, heard
 from infex.client.retrying import Patience, Sender
 from infex.errors import InvalidSetting, ServiceSilent
-from infex.records import record
+from infex.records import to_record
 
 
 @final
@@ -205,5 +205,5 @@ def _told(key: str, reward: float, weight: float, part: str | None) -> dict[str,
 def _kept(word: str, value: object) -> Any:
     """A setting as it is sent."""
     if word in ("policy", "estimator"):
-        return value if isinstance(value, str | dict) else record(value)
-    return record(value) if word == "features" and not isinstance(value, dict) else value
+        return value if isinstance(value, str | dict) else to_record(value)
+    return to_record(value) if word == "features" and not isinstance(value, dict) else value

@@ -126,7 +126,7 @@ def _instead(key: str, arm: int | None, label: Label | None, reason: str) -> Rem
     greedy = arm if reason == FALLBACK_REASON else None
     return RemoteDecision(
         id=key, t=0, arm=arm, label=label, explored=False, greedy=greedy, estimate=None, low=None, high=None,
-        probability=None, reason=reason, chance=None, law=None, fallback=True,
+        propensity=None, reason=reason, explore_probability=None, base_propensity=None, fallback=True,
     )  # fmt: skip
 
 

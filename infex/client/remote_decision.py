@@ -27,10 +27,10 @@ class RemoteDecision(NamedTuple):
     estimate: float | None
     low: float | None
     high: float | None
-    probability: float | None
+    propensity: float | None
     reason: str
-    chance: float | None
-    law: float | None
+    explore_probability: float | None
+    base_propensity: float | None
     fallback: bool = False
 
 

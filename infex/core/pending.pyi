@@ -3,9 +3,9 @@ from typing import TypeVar
 import numpy.typing as npt
 
 from infex.arrays import Floats, Integers
-from infex.core.posterior import Posterior
+from infex.core.posterior import RidgePosterior
 
-Read = TypeVar("Read", bound=Posterior)
+Read = TypeVar("Read", bound=RidgePosterior)
 
 class Pending:
     count: int

@@ -8,7 +8,7 @@ from libc.math cimport floor, sqrt
 from libc.string cimport memcpy, memset
 
 from infex.core.pairs cimport Pair, exact_product
-from infex.core.posterior cimport Posterior
+from infex.core.posterior cimport RidgePosterior
 from infex.core.ridge cimport dot, larger, log_det_ratio, rank_one
 
 cdef double UNITS = 2.0**34
@@ -145,9 +145,9 @@ cdef class Pending:
         for n in range(x.shape[0]):
             self.add(&x[n, 0], w[n], many[n])
 
-    def narrowed(self, Posterior posterior not None):
+    def narrowed(self, RidgePosterior posterior not None):
         """A posterior with all that is pending in V; estimates and the determinant stay as they are."""
-        cdef Posterior other
+        cdef RidgePosterior other
         if posterior.state.d != self.d:
             raise ValueError(f"there are {self.d} features pending, and {posterior.state.d} in the posterior")
         posterior.read()

@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t
 from infex.core.ridge cimport Ridge, State
 
 
-cdef class Posterior:
+cdef class RidgePosterior:
     cdef State state              # pointers into the ridge, or into `_memory`
     cdef Ridge ridge              # None where all memory is its own
     cdef int64_t version          # of the ridge when this was made
@@ -25,7 +25,7 @@ cdef class Posterior:
     cdef readonly bint lasting    # are these the fixed arms?
     cdef readonly bint logistic   # are scores log-odds, and estimates probabilities?
     cdef readonly int64_t told
-    cdef Posterior like(self)
+    cdef RidgePosterior like(self)
     cdef int check(self) except -1
     cdef int score(self) except -1
     cdef int read(self) except -1
@@ -33,6 +33,6 @@ cdef class Posterior:
     cdef int own_solution(self) except -1
     cdef int own_sums(self) except -1
     cdef int own_board(self) except -1
-    cdef Posterior settled(self)
+    cdef RidgePosterior settled(self)
     cdef void fill_sums(self, double *out) noexcept
     cdef object parameter_of(self, double scale, direction)

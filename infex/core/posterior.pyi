@@ -8,7 +8,7 @@ from infex.core.ridge import Ridge
 def to_sphere(direction: Floats) -> None: ...
 def probabilities(odds: npt.ArrayLike) -> Floats: ...
 
-class Posterior:
+class RidgePosterior:
     columns: Floats
     lasting: bool
     logistic: bool

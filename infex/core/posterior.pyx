@@ -68,7 +68,7 @@ def probabilities(odds):
     return np.asarray(out)
 
 
-cdef class Posterior:
+cdef class RidgePosterior:
     """What a ridge says of its fixed arms, until it learns again.
 
     `over` reads other arms and `among` some of these; `of_solution` is for other estimators.
@@ -92,7 +92,7 @@ cdef class Posterior:
         M is lower triangular, and M'M the covariance of theta. `sums`, (2, d + 1, d), are those of rewards, where
         they are kept; `counts` are pulls and rewards of each arm, (2, K). With `logistic`, scores are log-odds.
         """
-        cdef Posterior self = cls.__new__(cls)
+        cdef RidgePosterior self = cls.__new__(cls)
         cdef double[:, ::1] given = np.array(solved, dtype=np.float64, order="C")
         cdef int64_t d = given.shape[1]
         if d < 1 or given.shape[0] != d + 1:
@@ -116,10 +116,10 @@ cdef class Posterior:
         self.told, self.logistic, self.lasting = told, logistic, True
         return self
 
-    cdef Posterior like(self):
+    cdef RidgePosterior like(self):
         """The same theta, factor and sums, of no arms yet."""
         cdef type kind = type(self)
-        cdef Posterior other = kind.__new__(kind)
+        cdef RidgePosterior other = kind.__new__(kind)
         other.state = self.state
         other.ridge, other.version, other._memory = self.ridge, self.version, (self._memory,)
         other.has_sums, other.logistic, other.told = self.has_sums, self.logistic, self.told
@@ -211,9 +211,9 @@ cdef class Posterior:
         self._memory = (self._memory, room)
         return 0
 
-    cdef Posterior settled(self):
+    cdef RidgePosterior settled(self):
         """The same for arms that are not kept up: computed anew where updates may have lost theta there."""
-        cdef Posterior other
+        cdef RidgePosterior other
         s = &self.state
         if not self.has_sums or not (s.run.closed > 0.0 or s.run.pulls > 0.0) or not is_steep(s):
             return self
@@ -377,7 +377,7 @@ cdef class Posterior:
     @property
     def theta(self):
         """The estimate, (d,)."""
-        cdef Posterior there
+        cdef RidgePosterior there
         self.check()
         there = self.settled()
         return there.parameter_of(0.0, np.zeros(self.state.d))
@@ -426,7 +426,7 @@ cdef class Posterior:
 
     def over(self, columns):
         """The same of other arms, (d, K)."""
-        cdef Posterior other
+        cdef RidgePosterior other
         self.check()
         other = self.settled().like()
         other.set_columns(columns)
@@ -434,7 +434,7 @@ cdef class Posterior:
 
     def among(self, places):
         """The same of the arms at some places, (n,); the figures of those that are kept up stay."""
-        cdef Posterior other
+        cdef RidgePosterior other
         cdef const int64_t[::1] which = np.ascontiguousarray(places, dtype=np.int64)
         cdef int64_t n, count = which.shape[0]
         self.check()
@@ -457,7 +457,7 @@ cdef class Posterior:
 
     def copy(self):
         """The same, which stays as it is whatever is learnt."""
-        cdef Posterior other
+        cdef RidgePosterior other
         cdef int64_t d = self.state.d, K = self.state.K
         self.read()
         self.score()

@@ -29,7 +29,7 @@ class Discounted:
 
     For rewards that drift: about 1/(1 - rate) rewards count. As in D-LinUCB (Russac, Vernade and
     Cappe, *Weighted linear bandits for non-stationary environments*, 2019), with V = penalty I +
-    sum w x x' and W = penalty I + sum w^2 x x' the covariance is V^-1 W V^-1, and the volume is that
+    sum w x x' and W = penalty I + sum w^2 x x' the covariance is V^-1 W V^-1, and the log_det_ratio is that
     of W. Samples of LinTS have this covariance too.
 
     The paper's two conditions on an estimator do not hold if the rate is below 1: no more than

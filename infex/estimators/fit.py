@@ -118,9 +118,9 @@ class Fit(ABC):
     def known(self) -> Known:
         """What is known of the fixed arms, as numbers that stay as they are."""
         if self._known is None:
-            (solved, volume), (truth, told) = self.solution, self.sums()
+            (solved, log_det_ratio), (truth, told) = self.solution, self.sums()
             self._known = Known.of_solution(
-                self.columns, solved, volume, self.penalty, truth, told, self.counts, self.logistic
+                self.columns, solved, log_det_ratio, self.penalty, truth, told, self.counts, self.logistic
             )
         return self._known
 
@@ -204,8 +204,8 @@ class Fit(ABC):
         """Takes what was learnt from arrays that were kept, in the place of all that is here."""
         self._take(arrays)
         with np.errstate(all="ignore"):  # numbers of a file may be anything
-            solved, volume = self.solution
-        if not (np.isfinite(solved).all() and np.isfinite(volume)):
+            solved, log_det_ratio = self.solution
+        if not (np.isfinite(solved).all() and np.isfinite(log_det_ratio)):
             raise DamagedFile("its theta would not be finite")
 
     def _take(self, arrays: Arrays) -> None:

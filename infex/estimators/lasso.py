@@ -24,7 +24,7 @@ class Lasso:
     """theta minimises sum (y - x'theta)^2/(2n) + strength |theta|_1: few features have a part in it.
 
     By coordinate descent from the last estimate. LASSO has no covariance of its own: widths,
-    samples and the volume are those of ridge regression on the same rewards.
+    samples and the log_det_ratio are those of ridge regression on the same rewards.
 
     The paper's two conditions on an estimator do not hold for a `strength` that stays: it leaves an
     error of that order, however many rewards come. Known bounds want a strength that falls with n

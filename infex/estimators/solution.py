@@ -12,13 +12,13 @@ from infex.core.estimators import solve_ridge
 
 
 class Solution(NamedTuple):
-    """theta, a lower triangular M with M'M its covariance, and the volume.
+    """theta, a lower triangular M with M'M its covariance, and the log_det_ratio.
 
     `solved`, (d + 1, d), has M and, in its last row, theta.
     """
 
     solved: Floats
-    volume: float
+    log_det_ratio: float
 
     @staticmethod
     def of(truth: Floats, penalty: float) -> Solution:
@@ -39,17 +39,17 @@ class Solution(NamedTuple):
 
     def at(self, theta: Floats) -> Solution:
         """The same about another estimate."""
-        return Solution(np.vstack([self.factor, theta]), self.volume)
+        return Solution(np.vstack([self.factor, theta]), self.log_det_ratio)
 
     @staticmethod
-    def about(theta: npt.ArrayLike, covariance: npt.ArrayLike, volume: float) -> Solution:
-        """That of an estimate, (d,), its covariance, (d, d) and positive definite, and the volume.
+    def about(theta: npt.ArrayLike, covariance: npt.ArrayLike, log_det_ratio: float) -> Solution:
+        """That of an estimate, (d,), its covariance, (d, d) and positive definite, and the log_det_ratio.
 
-        >>> Solution.about([0.5], [[0.25]], volume=0.1).factor.tolist()
+        >>> Solution.about([0.5], [[0.25]], log_det_ratio=0.1).factor.tolist()
         [[0.5]]
         """
         root: Any = np.linalg.cholesky(np.asarray(covariance, dtype=np.float64))
-        return Solution(np.vstack([lower(root.T), np.asarray(theta, dtype=np.float64)]), volume)
+        return Solution(np.vstack([lower(root.T), np.asarray(theta, dtype=np.float64)]), log_det_ratio)
 
 
 def lower(root: Floats) -> Floats:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from infex.arrays import Floats, Integers
 
-COMPARED = ("t", "regret", "explored", "optimal", "regret_exploring", "regret_greedy", "volume")
+COMPARED = ("t", "regret", "explored", "optimal", "regret_exploring", "regret_greedy", "log_det_ratio")
 NOT_COMPARED = ("key", "seconds")  # the code and the clock: neither is what a run gave
 
 Name = tuple[tuple[str, object], ...]

@@ -24,7 +24,7 @@ RUN_COLUMNS = pa.schema(
         ("optimal", pa.int64()),
         ("regret_exploring", pa.float64()),
         ("regret_greedy", pa.float64()),
-        ("volume", pa.float64()),
+        ("log_det_ratio", pa.float64()),
     ]
 )
 

@@ -18,7 +18,7 @@ from infex.errors import InfexError, InvalidSetting, NoRecord
 from infex.experiments.folder import SWEEP_FILE, held
 from infex.experiments.loading import load
 from infex.experiments.sweep import Sweep
-from infex.records import made, record
+from infex.records import from_record, to_record
 
 SWEEP_RECORD_FORMAT = 1
 
@@ -83,7 +83,7 @@ def _kept(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {"kind": "dict", "items": [[_kept(key), _kept(each)] for key, each in value.items()]}
     try:
-        return {"kind": "record", "record": record(value)}
+        return {"kind": "record", "record": to_record(value)}
     except NoRecord:
         return _named(value)
 
@@ -126,7 +126,7 @@ def _alive(kept: Any, where: str) -> Any:
         case {"kind": "dict", "items": items}:
             return {_alive(key, where): _alive(each, where) for key, each in items}
         case {"kind": "record", "record": data}:
-            return made(data)
+            return from_record(data)
         case {"kind": "reference", "reference": reference}:
             return load(reference)
         case {"kind": "made", "by": reference, "settings": settings}:

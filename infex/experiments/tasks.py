@@ -87,7 +87,7 @@ def outcome_of(run: Run, key: str, environment: str, policy: str) -> TaskOutcome
         "optimal": run.optimal,
         "regret_exploring": run.regret_exploring,
         "regret_greedy": run.regret_greedy,
-        "volume": run.volume,
+        "log_det_ratio": run.log_det_ratio,
     }
     return TaskOutcome(key, facts, rounds, regret)
 

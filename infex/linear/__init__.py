@@ -1,14 +1,13 @@
 """Ridge statistics: what was learnt, and what a policy may read of it."""
 
-from infex.linear.evidence import Evidence
 from infex.linear.known import Known
 from infex.linear.memory import Memory
 from infex.linear.offers import InBlock, InContext, Layout, Offer, On, Radius, Separate
+from infex.linear.posterior import Posterior
 from infex.linear.regression import RidgeStatistics
 from infex.linear.spent import Spent
 
 __all__ = [
-    "Evidence",
     "InBlock",
     "InContext",
     "Known",
@@ -16,6 +15,7 @@ __all__ = [
     "Memory",
     "Offer",
     "On",
+    "Posterior",
     "Radius",
     "RidgeStatistics",
     "Separate",

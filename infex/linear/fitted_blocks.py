@@ -65,7 +65,7 @@ class FittedBlocks:
         """What is known as of now; of arms it tells in a context (`on`)."""
         for arm in self._stale:
             known = self._known(arm)
-            self._bank.put(arm, known.factor, known.theta, known.volume, known.sums())
+            self._bank.put(arm, known.factor, known.theta, known.log_det_ratio, known.sums())
             self._summed[arm], self._logistic = (
                 known.told if known.sums() is not None else None,
                 known.logistic,

@@ -1,7 +1,7 @@
 """Decisions that wait for their reward, as exploring sees them: what they will add to V is in it already.
 
 Exploring that looks at rewards alone would try the same arm again and again until its first reward comes. So
-it reads the evidence as if every pending decision had been told its estimate: estimates stay as they are,
+it reads the posterior as if every pending decision had been told its estimate: estimates stay as they are,
 and widths and samples are those of V + sum x x' over all that is pending. The radius stays that of rewards.
 """
 

@@ -192,7 +192,7 @@ class HybridRidge:
         """Takes the place of all that is here; what is derived is computed anew if it is not there."""
         arms, dim, shared = self.layout
         told = int(fitting("told", arrays["told"], (), whole=True))
-        gone = float(within("the volume of arms that are gone", arrays["gone"], (), 0.0, MOST_VOLUME))
+        gone = float(within("the log_det_ratio of arms that are gone", arrays["gone"], (), 0.0, MOST_VOLUME))
         own = restored_bank(self.hybrid.own, arrays | {"told": arrays["pulled"]})
         if own.told > told:
             raise DamagedFile(f"its arms have learnt {own.told} rewards, and all together {told}")
@@ -383,7 +383,7 @@ class HybridKnown:
         return self._hybrid.own.penalty
 
     @property
-    def volume(self) -> float:
+    def log_det_ratio(self) -> float:
         """log(det V/det V_0), with that of arms that were removed."""
         return self._current.log_det_ratio
 
@@ -442,7 +442,7 @@ class HybridKnown:
 
     def radii(self, noise: float, bound: float, delta: float) -> float:
         """The confidence radius, one for all arms: they share a parameter."""
-        return confidence_radius(self.volume, self.penalty, noise, bound, delta)
+        return confidence_radius(self.log_det_ratio, self.penalty, noise, bound, delta)
 
     def upper(self, beta: Radius) -> Floats:
         """Every arm's upper bound: estimate + beta width."""

@@ -1,4 +1,4 @@
-"""What `Evidence` asks of what is known, be it one regression for all arms, or one for each."""
+"""What `Posterior` asks of what is known, be it one regression for all arms, or one for each."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Knowledge(Protocol):
         """The ridge penalty: V_0 = penalty I."""
 
     @property
-    def volume(self) -> float:
+    def log_det_ratio(self) -> float:
         """log(det V/det V_0), of all that is estimated."""
 
     @property

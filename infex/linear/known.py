@@ -9,15 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Floats
-from infex.core.posterior import Posterior
+from infex.core.posterior import RidgePosterior
 from infex.errors import InvalidChoice, NotKept
 from infex.linear.moments import Moments
 from infex.linear.offers import InContext, Offer, On, Radius, radius_at
 
 
-def confidence_radius(volume: float, penalty: float, noise: float, bound: float, delta: float) -> float:
+def confidence_radius(
+    log_det_ratio: float, penalty: float, noise: float, bound: float, delta: float
+) -> float:
     """noise sqrt(alpha + 2 log(1/delta)) + sqrt(penalty) bound (Abbasi-Yadkori et al., 2011)."""
-    return noise * math.sqrt(volume - 2.0 * math.log(delta)) + math.sqrt(penalty) * bound
+    return noise * math.sqrt(log_det_ratio - 2.0 * math.log(delta)) + math.sqrt(penalty) * bound
 
 
 def one_radius(radius: Radius) -> float:
@@ -28,7 +30,7 @@ def one_radius(radius: Radius) -> float:
 
 
 @final
-class Known(Posterior):
+class Known(RidgePosterior):
     """What is known of K arms, (d, K), until the model learns again (then StalePosterior); a `copy` stays."""
 
     __slots__ = ()
@@ -37,11 +39,6 @@ class Known(Posterior):
     def drawn(self) -> tuple[int, ...]:
         """One draw for each feature, (d,)."""
         return (self.dim,)
-
-    @property
-    def volume(self) -> float:
-        """alpha = log(det V/det V_0)."""
-        return self.log_det_ratio
 
     def radii(self, noise: float, bound: float, delta: float) -> float:
         """The confidence radius, one for all arms."""

@@ -10,12 +10,12 @@ import numpy as np
 from infex.arrays import Bools, Floats, Integers
 from infex.errors import InvalidSetting
 from infex.linear.estimating import Arrays, Estimator, Statistics
-from infex.linear.evidence import Evidence
 from infex.linear.foresight import Batch, Foresight
 from infex.linear.gained import Gained
 from infex.linear.grounds import Grounds
 from infex.linear.hybrid import HybridRidge
 from infex.linear.offers import InBlock, Layout, Offer, On
+from infex.linear.posterior import Posterior
 from infex.linear.regression import RidgeStatistics
 from infex.linear.revising import Revision
 from infex.linear.ridge_bank import BlockRidge
@@ -69,17 +69,19 @@ class Memory:
             return on.row(len(self.columns), shared)
         return self.columns[:, on].copy() if isinstance(on, int) else on.copy()
 
-    def evidence(self, note: object = None, allowed: Bools | None = None, spent: Spent = NOTHING) -> Evidence:
+    def posterior(
+        self, note: object = None, allowed: Bools | None = None, spent: Spent = NOTHING
+    ) -> Posterior:
         """What is known of the fixed arms."""
         explored = None if self.explored is None else self.explored.known()
-        return Evidence(self.all.known(), explored, note, allowed, spent, self.foresight)
+        return Posterior(self.all.known(), explored, note, allowed, spent, self.foresight)
 
     def offer(
         self, offer: Offer, note: object = None, allowed: Bools | None = None, spent: Spent = NOTHING
-    ) -> Evidence:
+    ) -> Posterior:
         """What is known of the arms of one round."""
         explored = None if self.explored is None else self.explored.known().on(offer)
-        return Evidence(self.all.known().on(offer), explored, note, allowed, spent, self.foresight)
+        return Posterior(self.all.known().on(offer), explored, note, allowed, spent, self.foresight)
 
     def foresee(self, pending: Iterable[Batch] = ()) -> None:
         """From now on exploring looks at pending decisions, of which there are these."""

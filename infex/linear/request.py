@@ -12,7 +12,7 @@ from infex.linear.offers import On
 
 
 class Among(NamedTuple):
-    """Where the arms of evidence stand among all arms of the round; without `places` they are all.
+    """Where the arms of posterior stand among all arms of the round; without `places` they are all.
 
     `whole` and `explored` are what is known of all of them, from every round and from exploring ones.
     `may_explore` is False where whoever asks forbids exploring in this one request.

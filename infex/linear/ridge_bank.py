@@ -223,11 +223,6 @@ class BlockKnown(BankPosterior):
         return np.ascontiguousarray(rows.reshape(self.count, self.dim).T)
 
     @property
-    def volume(self) -> float:
-        """log(det V/det V_0) of all arms together; `radii` go by each arm's own."""
-        return self.log_det_ratio
-
-    @property
     def theta(self) -> Floats:
         """The estimates of all arms, one behind the other."""
         return np.array(self.ridges().solved[:, -1]).reshape(-1)

@@ -21,7 +21,7 @@ from infex.errors import InfexError, InvalidLog
 from infex.features import FeatureMap
 from infex.logs.log_facts import LogFacts
 from infex.records.catalog import parse
-from infex.records.settings import made, record
+from infex.records.settings import from_record, to_record
 from infex.schedules.every import Every
 from infex.schedules.jittered import Jittered
 
@@ -75,7 +75,7 @@ class LogHeader(NamedTuple):
 def map_data(features: FeatureMap) -> dict[str, Any] | None:
     """A map as a record; None for one with code of a user's, of which rows are kept instead."""
     with contextlib.suppress(InfexError):
-        return record(features)
+        return to_record(features)
     return None
 
 
@@ -120,7 +120,7 @@ def _header(said: dict[str, Any]) -> LogHeader:
         LogFacts(**facts),
         None if arms is None else _fixed(arms),
         None if labels is None else tuple(labels),
-        None if features is None else made(features),
+        None if features is None else from_record(features),
         count if type(count) is int else None,
         dim if type(dim := said.get("dim")) is int else None,
         said.get("blocks") is True,

@@ -1,4 +1,4 @@
-"""Policies: settings that choose an arm from the evidence. Each line is a row of the registry."""
+"""Policies: settings that choose an arm from the posterior. Each line is a row of the registry."""
 
 from infex.policies.agnostic_lasso import AgnosticLassoBandit as AgnosticLassoBandit
 from infex.policies.choice import Choice as Choice

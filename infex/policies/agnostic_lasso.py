@@ -8,7 +8,7 @@ import numpy as np
 from infex.arrays import Floats
 from infex.checks import one_of, real
 from infex.core.forced import fading_strength
-from infex.linear import Evidence
+from infex.linear import Posterior
 from infex.policies.choice import Choice, Reason
 from infex.policies.form import ForcedForm
 from infex.policies.ties import TIES, Ties, picked, share
@@ -40,16 +40,16 @@ class AgnosticLassoBandit:
         """LASSO in every round, in a loop of its own."""
         return ForcedForm(False, later=self.strength, of_n=4.0, of_d=2.0, random_ties=self.ties == "random")
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The best arm of the estimate."""
-        arm, share = picked(self._scores(evidence), self.ties, rng)
+        arm, share = picked(self._scores(posterior), self.ties, rng)
         return Choice(arm, False, None, Reason.LASSO, None, share, 0.0)
 
-    def probability(self, t: int, evidence: Evidence, arm: int) -> float:
+    def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
         """1 for the best arm; shared among ties that are broken at random."""
-        return share(self._scores(evidence), self.ties, arm)
+        return share(self._scores(posterior), self.ties, arm)
 
-    def _scores(self, evidence: Evidence) -> Floats:
-        moments = evidence.moments
+    def _scores(self, posterior: Posterior) -> Floats:
+        moments = posterior.moments
         strength = fading_strength(self.strength, 4.0, 2.0, moments.told, moments.moment.size)
-        return evidence.scores(moments.lasso(strength))
+        return posterior.scores(moments.lasso(strength))

@@ -49,14 +49,15 @@ class Choice(NamedTuple):
 
     A policy holds no data. What it must remember of its own choices, such as that it has stopped
     exploring for good, it says in `note` (numbers and texts, in tuples or dicts), and finds in
-    `evidence.note` in the next round; None leaves the note as it was. A bandit saves it. `reason` is
+    `posterior.note` in the next round; None leaves the note as it was. A bandit saves it. `reason` is
     one of `Reason` or a text of your own. `features` are what the reward is to be learnt on, where
     that is not the arm's own features.
 
-    `probability` is the chance of this arm, given all rounds before, over the draws of this one;
-    `chance` that of exploring in this round, and `law` that of the arm if it explores. Each is None
-    where it is not known. `turn` is for policies with a schedule. Where a schedule is drawn at random, greedy
-    rounds too need the law of what was not played: a policy tells it by a method `probability` (see `Hooks`).
+    `propensity` is the chance of this arm, given all rounds before, over the draws of this one;
+    `explore_probability` that of exploring in this round, and `base_propensity` that of the arm if it
+    explores. Each is None where it is not known. `turn` is for policies with a schedule. Where a schedule is
+    drawn at random, greedy rounds too need the law of what was not played: a policy tells it by a method
+    `propensity` (see `Hooks`).
 
     As a base of `Infex` every round of the schedule counts as explored, whatever `explored` says here,
     unless the policy has `tells_explored = True`.
@@ -67,9 +68,9 @@ class Choice(NamedTuple):
     note: Any = None
     reason: str = ""
     features: Floats | None = None
-    probability: float | None = None
-    chance: float | None = None
-    law: float | None = None
+    propensity: float | None = None
+    explore_probability: float | None = None
+    base_propensity: float | None = None
     turn: Turn | None = None
 
 
@@ -79,7 +80,7 @@ def explored(arm: int, law: float | None, note: object = None) -> Choice:
 
 
 def mixed(chance: float | None, law: float | None, greedy: float | None) -> float | None:
-    """The probability of an arm: by `law` with that chance, else by that of the greedy choice."""
+    """The probability of an arm: by `base_propensity` with that chance, else by that of the greedy choice."""
     if chance is None:
         return None
     if chance == 0.0:
@@ -115,9 +116,12 @@ def checked_choice(choice: Choice, arms: int, dim: int) -> Choice:
         raise InvalidChoice(f"the turn of a Choice must be a Turn, got {choice.turn!r}")
     if choice.features is not None:
         choice = choice._replace(features=_checked_features(choice.features, dim))
-    shares = [_checked_share(share) for share in (choice.probability, choice.chance, choice.law)]
+    shares = [
+        _checked_share(share)
+        for share in (choice.propensity, choice.explore_probability, choice.base_propensity)
+    ]
     probability, chance, law = shares
-    return choice._replace(arm=arm, probability=probability, chance=chance, law=law)
+    return choice._replace(arm=arm, propensity=probability, explore_probability=chance, base_propensity=law)
 
 
 def refuse_note(note: object, of_infex: bool = False) -> None:
@@ -152,9 +156,14 @@ def _is_ours(note: Any) -> bool:
 def _checked_share(share: object) -> float | None:
     if share is None:
         return None
-    number = real("probability, chance and law of a Choice", share, least=0, error=InvalidChoice)
+    number = real(
+        "propensity, explore_probability and base_propensity of a Choice", share, least=0, error=InvalidChoice
+    )
     if number > MOST_LIKELY:
-        raise InvalidChoice(f"probability, chance and law of a Choice must be at most 1, got {share!r}")
+        raise InvalidChoice(
+            "propensity, explore_probability and base_propensity of a Choice must be at most 1, got "
+            f"{share!r}"
+        )
     return number
 
 

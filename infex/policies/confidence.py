@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from infex.checks import one_of, real, told
 from infex.core.choosing import Kind, Reads
 from infex.errors import LargeReward
-from infex.linear import Evidence, Radius
+from infex.linear import Posterior, Radius
 from infex.policies.form import BaseForm
 from infex.policies.settling import UNSAID_DELTA
 from infex.policies.ties import TIES, Ties
@@ -15,7 +15,9 @@ from infex.policies.traits import Policy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confidence:
-    """beta = noise sqrt(volume + 2 log(1/delta)) + sqrt(penalty) bound, and a base chooses by scale beta.
+    """beta = noise sqrt(alpha + 2 log(1/delta)) + sqrt(penalty) bound; a base chooses by scale beta.
+
+    alpha is the posterior's `log_det_ratio`.
 
     `noise`: how far rewards scatter about their mean x'theta: their standard deviation, or half
     the length of the interval they lie in (rewards of +1 and -1: 1). `bound`: the greatest length
@@ -25,7 +27,7 @@ class Confidence:
 
     The intervals estimate +- beta width, `low` and `high` of a decision, then hold in all rounds at once
     with probability 1 - `delta` (Abbasi-Yadkori, Pal and Szepesvari, 2011, Theorem 2); those of one arm,
-    where each has a regression of its own, whose volume then is meant. A `delta` that is not
+    where each has a regression of its own, whose log_det_ratio then is meant. A `delta` that is not
     said (None) is 1/T where a horizon T is known, as in `play` and in sweeps, and 0.01 elsewhere, as in a
     `Bandit`. `scale` is for choosing alone: practice explores with far less than 1, and intervals stay.
     """
@@ -58,13 +60,13 @@ class Confidence:
         numbers = self.noise, self.bound, self.failure, self.scale
         return BaseForm(kind, reads, *numbers, random_ties=self.ties == "random")
 
-    def radius(self, evidence: Evidence) -> Radius:
+    def radius(self, posterior: Posterior) -> Radius:
         """beta, of intervals: one, or one for each arm where each has a regression of its own."""
-        return evidence.radii(self.noise, self.bound, self.failure)
+        return posterior.radii(self.noise, self.bound, self.failure)
 
-    def choosing_radius(self, evidence: Evidence) -> Radius:
+    def choosing_radius(self, posterior: Posterior) -> Radius:
         """scale beta, by which the base chooses."""
-        return self.scale * self.radius(evidence)
+        return self.scale * self.radius(posterior)
 
 
 DEFAULT = Confidence()

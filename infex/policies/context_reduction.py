@@ -12,7 +12,7 @@ import numpy.typing as npt
 from infex.arrays import Floats, columns_of
 from infex.checks import told, whole
 from infex.errors import InvalidArms, InvalidSetting
-from infex.linear import Evidence
+from infex.linear import Posterior
 from infex.policies.choice import Choice, arm_of
 from infex.policies.linucb import LinUCB
 from infex.policies.ties import best, lowest
@@ -80,19 +80,19 @@ class ContextReduction:
         """What the base accepts."""
         return self._traits.accepts is None or bool(self._traits.accepts(note, dim))
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The arm towards which the base's action points; the reward is learnt on the action."""
         if self.actions is None:
             raise InvalidSetting("the law of arm sets is not known: give samples of them, (n, K, d)")
-        if evidence.dim != self.actions.shape[0]:
+        if posterior.dim != self.actions.shape[0]:
             raise InvalidSetting(
-                f"samples have {self.actions.shape[0]} features, the arms on offer {evidence.dim}"
+                f"samples have {self.actions.shape[0]} features, the arms on offer {posterior.dim}"
             )
-        if not evidence.shows_all:  # whose best is not the arm that the mean of an action was taken over
+        if not posterior.shows_all:  # whose best is not the arm that the mean of an action was taken over
             raise InvalidArms(f"{told(self)} needs all arms of a round: none may be masked or left out")
-        choice = self.base.choose(t, evidence.on(self.actions), rng)
+        choice = self.base.choose(t, posterior.on(self.actions), rng)
         action = arm_of(choice, self.directions)
-        arm = best(evidence.arms @ self.towards[action])
+        arm = best(posterior.arms @ self.towards[action])
         return Choice(arm, choice.explored, choice.note, choice.reason, self.actions[:, action].copy())
 
 

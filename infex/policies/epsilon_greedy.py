@@ -9,7 +9,7 @@ import numpy as np
 from infex.checks import one_of, real
 from infex.core.choosing import Kind, Reads
 from infex.errors import InvalidSetting
-from infex.linear import Evidence
+from infex.linear import Posterior
 from infex.policies.choice import Choice
 from infex.policies.form import BaseForm, Form
 from infex.policies.greedy import GREEDIES
@@ -60,16 +60,16 @@ class EpsilonGreedy:
         tied = self.ties == "random"
         return Form(BaseForm(Kind.EPSILON_GREEDY, Reads.READS_SCORES, rate=rate, random_ties=tied))
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """A uniform arm with probability eps, else the greedy one."""
         eps = self.eps(t)
         tries = bool(rng.random() < eps)
-        arm = int(rng.integers(len(evidence))) if tries else GREEDIES[self.ties].picked(evidence, rng)[0]
-        law, share = 1.0 / len(evidence), GREEDIES[self.ties].probability(t, evidence, arm)
+        arm = int(rng.integers(len(posterior))) if tries else GREEDIES[self.ties].picked(posterior, rng)[0]
+        law, share = 1.0 / len(posterior), GREEDIES[self.ties].propensity(t, posterior, arm)
         return Choice(arm, tries, None, "", None, eps * law + (1.0 - eps) * share, eps, law)
 
-    def probability(self, t: int, evidence: Evidence, arm: int) -> float:
+    def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
         """eps/K for every arm, and 1 - eps more for the greedy one."""
         eps = self.eps(t)
-        greedy = GREEDIES[self.ties].probability(t, evidence, arm)
-        return eps / len(evidence) + (1.0 - eps) * greedy
+        greedy = GREEDIES[self.ties].propensity(t, posterior, arm)
+        return eps / len(posterior) + (1.0 - eps) * greedy

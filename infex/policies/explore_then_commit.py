@@ -9,7 +9,7 @@ import numpy as np
 from infex.checks import one_of, whole
 from infex.core.choosing import Kind, Reads, Wrap
 from infex.errors import InvalidSetting
-from infex.linear import Evidence
+from infex.linear import Posterior
 from infex.policies.choice import Choice, explored
 from infex.policies.form import BaseForm, Form, WrapForm
 from infex.policies.greedy import GREEDIES
@@ -85,20 +85,20 @@ class ExploreThenCommit:
         first = Budget(always(), self.rounds)
         return Form(base, schedule=first, random_ties=self.ties == "random", is_base=False)
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """An arm of the first phase, or the greedy one."""
-        if t > self.length(evidence.dim):
-            seen = evidence.explored if self.then == "commit" else evidence
+        if t > self.length(posterior.dim):
+            seen = posterior.explored if self.then == "commit" else posterior
             return GREEDIES[self.ties].choose(t, seen, rng)
         if self.order == "uniform":
-            return explored(int(rng.integers(len(evidence))), 1.0 / len(evidence))
-        return explored((t - 1) % len(evidence), 1.0)
+            return explored(int(rng.integers(len(posterior))), 1.0 / len(posterior))
+        return explored((t - 1) % len(posterior), 1.0)
 
-    def probability(self, t: int, evidence: Evidence, arm: int) -> float:
+    def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
         """1/K or the arm whose turn it is, then 1 for the greedy one."""
-        if t > self.length(evidence.dim):
-            seen = evidence.explored if self.then == "commit" else evidence
-            return GREEDIES[self.ties].probability(t, seen, arm)
+        if t > self.length(posterior.dim):
+            seen = posterior.explored if self.then == "commit" else posterior
+            return GREEDIES[self.ties].propensity(t, seen, arm)
         if self.order == "uniform":
-            return 1.0 / len(evidence)
-        return float(arm == (t - 1) % len(evidence))
+            return 1.0 / len(posterior)
+        return float(arm == (t - 1) % len(posterior))

@@ -7,7 +7,7 @@ import numpy as np
 
 from infex.checks import one_of, real
 from infex.core.choosing import Kind, Reads
-from infex.linear import Evidence
+from infex.linear import Posterior
 from infex.policies.choice import Choice, explored
 from infex.policies.form import BaseForm, Form
 from infex.policies.ties import TIES, Ties, picked, share
@@ -37,7 +37,7 @@ class FixedBonusUCB:
         object.__setattr__(self, "bonus", real("bonus", self.bonus, least=0))
         one_of("ties", self.ties, TIES)
 
-    def radius(self, evidence: Evidence) -> float:
+    def radius(self, posterior: Posterior) -> float:
         """The bonus."""
         return self.bonus
 
@@ -46,10 +46,10 @@ class FixedBonusUCB:
         tied = self.ties == "random"
         return Form(BaseForm(Kind.LINUCB, Reads.READS_WIDTHS, bonus=self.bonus, random_ties=tied))
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The arm of the largest upper bound."""
-        return explored(*picked(evidence.upper(self.bonus), self.ties, rng))
+        return explored(*picked(posterior.upper(self.bonus), self.ties, rng))
 
-    def probability(self, t: int, evidence: Evidence, arm: int) -> float:
+    def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
         """1 for the arm of the largest upper bound; shared among ties that are broken at random."""
-        return share(evidence.upper(self.bonus), self.ties, arm)
+        return share(posterior.upper(self.bonus), self.ties, arm)

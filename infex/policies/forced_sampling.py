@@ -7,7 +7,7 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.core.forced import least_estimate
-from infex.linear import Evidence
+from infex.linear import Posterior
 from infex.policies.choice import Choice, Reason, explored
 from infex.policies.ties import best
 
@@ -55,23 +55,23 @@ class Forced:
         """Is round t forced?"""
         raise NotImplementedError
 
-    def estimates(self, evidence: Evidence) -> tuple[Floats, Floats]:
+    def estimates(self, posterior: Posterior) -> tuple[Floats, Floats]:
         """Every arm's estimate from forced rounds, and from all."""
         raise NotImplementedError
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """A uniform arm in forced rounds, else the best of those that forced rounds keep."""
-        if self.is_forced(t, evidence.dim):
-            return explored(int(rng.integers(len(evidence))), 1.0 / len(evidence))
-        return Choice(self._best(evidence), False, None, self.reason, None, 1.0, 0.0)
+        if self.is_forced(t, posterior.dim):
+            return explored(int(rng.integers(len(posterior))), 1.0 / len(posterior))
+        return Choice(self._best(posterior), False, None, self.reason, None, 1.0, 0.0)
 
-    def probability(self, t: int, evidence: Evidence, arm: int) -> float:
+    def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
         """1/K in forced rounds; else 1 for the arm that is played."""
-        if self.is_forced(t, evidence.dim):
-            return 1.0 / len(evidence)
-        return float(arm == self._best(evidence))
+        if self.is_forced(t, posterior.dim):
+            return 1.0 / len(posterior)
+        return float(arm == self._best(posterior))
 
-    def _best(self, evidence: Evidence) -> int:
-        forced, scores = self.estimates(evidence)
+    def _best(self, posterior: Posterior) -> int:
+        forced, scores = self.estimates(posterior)
         kept = forced >= least_estimate(float(np.max(forced)), self.keep)
         return best(np.where(kept, scores, -math.inf))

@@ -1,7 +1,7 @@
 """When a round may explore: a schedule, and the controls around it that look at what is known.
 
 A plain schedule is a gate without controls. What limits have spent (explorations, their cost, rounds
-owed) belongs to the bandit and stands in `evidence.spent`; what a control remembers beside that is
+owed) belongs to the bandit and stands in `posterior.spent`; what a control remembers beside that is
 part of Infex's note. Both are kept at the decision, not at the reward: no limit is exceeded however
 many rewards are pending.
 """
@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, final
 
 from infex.core.general import ControlKind
 from infex.errors import InvalidChoice, OutOfReach
-from infex.linear import Evidence
+from infex.linear import Posterior
 from infex.policies.choice import Reason, Turn
 from infex.policies.form import ControlForm, ControlsForm
 from infex.policies.masks import none_allowed
@@ -40,7 +40,7 @@ class Control:
     >>> @dataclass(frozen=True)
     ... class NotOnSundays(Control):
     ...     schedule: Schedule
-    ...     def objects(self, t, evidence, state):
+    ...     def objects(self, t, posterior, state):
     ...         return "a Sunday" if t % 7 == 0 else None
     >>> policy = Infex(LinUCB(), NotOnSundays(every(2)))
     """
@@ -86,19 +86,19 @@ class Control:
         """What it remembers at first: a NamedTuple of numbers and texts."""
         return ()
 
-    def objects(self, t: int, evidence: Evidence, state: State) -> str | None:
+    def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
         """Why round t may not explore, if it may not."""
         return None
 
-    def refuses(self, t: int, loss: float, evidence: Evidence, state: State) -> str | None:
+    def refuses(self, t: int, loss: float, posterior: Posterior, state: State) -> str | None:
         """Why an arm with that estimated loss may not be tried, if it may not."""
         return None
 
-    def ends(self, evidence: Evidence, state: State) -> bool:
+    def ends(self, posterior: Posterior, state: State) -> bool:
         """Has exploration stopped for good, as far as is known now?"""
         return False
 
-    def earliest(self, t: int, evidence: Evidence) -> int:
+    def earliest(self, t: int, posterior: Posterior) -> int:
         """The first round after t to which it will not object for what was spent, as far as is known now."""
         return t + 1
 
@@ -107,7 +107,7 @@ class Control:
         """Are the rounds it objects to drawn at random? Then the chance of exploring is not known."""
         return False
 
-    def skipped(self, evidence: Evidence, state: State) -> State:
+    def skipped(self, posterior: Posterior, state: State) -> State:
         """The state after it has kept a round from exploring that was due, or owed."""
         return state
 
@@ -132,11 +132,11 @@ class Limit(Control):
         self.budget = budget
         self.schedule = budget.schedule
 
-    def objects(self, t: int, evidence: Evidence, state: State) -> str | None:
-        return Reason.BUDGET_SPENT if evidence.spent.done >= self.budget.limit else None
+    def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
+        return Reason.BUDGET_SPENT if posterior.spent.done >= self.budget.limit else None
 
-    def ends(self, evidence: Evidence, state: State) -> bool:
-        return evidence.spent.done >= self.budget.limit
+    def ends(self, posterior: Posterior, state: State) -> bool:
+        return posterior.spent.done >= self.budget.limit
 
     def compiled(self) -> ControlForm:
         return ControlForm(ControlKind.LIMITS, limit=self.budget.limit)
@@ -199,31 +199,31 @@ class Gate:
         """What the controls remember at first."""
         return tuple(layer.begin() for layer in self.layers)
 
-    def opening(self, t: int, evidence: Evidence, states: States) -> Opening:
+    def opening(self, t: int, posterior: Posterior, states: States) -> Opening:
         """Does round t explore, and why, or why not?"""
         due = self.plan.explores(t)
         if not due:
-            owed = evidence.spent.owed
-            if not owed or not self._may_make_up(t, evidence):
+            owed = posterior.spent.owed
+            if not owed or not self._may_make_up(t, posterior):
                 return REST
         for place in self._asked:
             layer = self.layers[place]
-            if reason := layer.objects(t, evidence, states[place]):
+            if reason := layer.objects(t, posterior, states[place]):
                 _refuse_reason(layer, "objects", reason)
                 if layer.plans:  # then it was never due
                     return Opening(False, Turn.REST, reason if due else Reason.GREEDY)
                 return self._closed(due, reason, place)
-        if not evidence.may_explore:
+        if not posterior.may_explore:
             return self._closed(due, Reason.FORBIDDEN, None)
-        if none_allowed(evidence):
+        if none_allowed(posterior):
             return self._closed(due, Reason.NO_ARM_ALLOWED, None)
         return DUE if due else OWED
 
-    def admits(self, opening: Opening, t: int, loss: float, evidence: Evidence, states: States) -> Opening:
+    def admits(self, opening: Opening, t: int, loss: float, posterior: Posterior, states: States) -> Opening:
         """The same once the arm is known, with its estimated loss."""
         if self.refusing:
             for place, layer in enumerate(self.layers):
-                if reason := layer.refuses(t, loss, evidence, states[place]):
+                if reason := layer.refuses(t, loss, posterior, states[place]):
                     _refuse_reason(layer, "refuses", reason)
                     return self._closed(opening.due, reason, place)
         return opening
@@ -236,27 +236,27 @@ class Gate:
         owed = any(layer.missed == "make up" for layer in asked)
         return Opening(False, Turn.OWED if owed else Turn.DROPPED, reason, place)
 
-    def chance(self, t: int, evidence: Evidence, opening: Opening, states: States) -> float | None:
+    def chance(self, t: int, posterior: Posterior, opening: Opening, states: States) -> float | None:
         """The chance that round t explores, given all before it and that no arm is refused."""
-        if not evidence.may_explore:
+        if not posterior.may_explore:
             return 0.0
         if self.hidden:
             return 0.0 if opening.turn is Turn.REST and not is_drawn(self.plan) else None
         if not self.drawn or opening.opens != opening.due:
             return 1.0 if opening.opens else 0.0
-        if opening.opens and evidence.spent.owed and self._may_make_up(t, evidence):
+        if opening.opens and posterior.spent.owed and self._may_make_up(t, posterior):
             return 1.0  # due or not, this round would explore
-        if none_allowed(evidence) or any(
-            layer.objects(t, evidence, state) for layer, state in zip(self.layers, states, strict=True)
+        if none_allowed(posterior) or any(
+            layer.objects(t, posterior, state) for layer, state in zip(self.layers, states, strict=True)
         ):
             return 0.0
         return chance(self.plan, t)
 
-    def after_skip(self, opening: Opening, evidence: Evidence, states: States) -> States:
+    def after_skip(self, opening: Opening, posterior: Posterior, states: States) -> States:
         """What the controls remember after a round that one of them kept from exploring."""
         if opening.place is None:
             return states
-        changed = self.layers[opening.place].skipped(evidence, states[opening.place])
+        changed = self.layers[opening.place].skipped(posterior, states[opening.place])
         return (*states[: opening.place], changed, *states[opening.place + 1 :])
 
     def after_exploring(self, loss: float, states: States) -> States:
@@ -265,14 +265,14 @@ class Gate:
             return states
         return tuple(layer.explored(loss, state) for layer, state in zip(self.layers, states, strict=True))
 
-    def next_due(self, t: int, evidence: Evidence, states: States) -> int | None:
+    def next_due(self, t: int, posterior: Posterior, states: States) -> int | None:
         """The first round after t in which exploration is due, as far as is known now."""
-        if any(layer.ends(evidence, state) for layer, state in zip(self.layers, states, strict=True)):
+        if any(layer.ends(posterior, state) for layer, state in zip(self.layers, states, strict=True)):
             return None
-        if evidence.spent.owed and self._may_make_up(t + 1, evidence):
+        if posterior.spent.owed and self._may_make_up(t + 1, posterior):
             return t + 1
-        first = max([t + 1, *(layer.earliest(t, evidence) for layer in self.layers)])
-        due = min(self._planned_from(first), self._made_up_from(evidence))
+        first = max([t + 1, *(layer.earliest(t, posterior) for layer in self.layers)])
+        due = min(self._planned_from(first), self._made_up_from(posterior))
         return None if math.isinf(due) else int(due)
 
     def compiled(self) -> ControlsForm | None:
@@ -293,16 +293,16 @@ class Gate:
         except OutOfReach:  # of a union that is too dense to be counted: the bandit plays on all the same
             return math.inf
 
-    def _made_up_from(self, evidence: Evidence) -> float:
+    def _made_up_from(self, posterior: Posterior) -> float:
         """The first round that may make up for what is owed, if none explores before; inf if none may."""
-        spent = evidence.spent
+        spent = posterior.spent
         waits = spent.owed and spent.recent and not self._empty
         return spent.recent[-1][0] + self.spacing if waits else math.inf
 
-    def _may_make_up(self, t: int, evidence: Evidence) -> bool:
+    def _may_make_up(self, t: int, posterior: Posterior) -> bool:
         if self._empty:  # as `never` has no rounds at all
             return False
-        return self.spacing == 1 or evidence.spent.since(t - self.spacing + 1)[0] == 0
+        return self.spacing == 1 or posterior.spent.since(t - self.spacing + 1)[0] == 0
 
 
 def _refuse_reason(layer: Control, verb: str, reason: object) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from infex.arrays import Floats
 from infex.checks import one_of, real
 from infex.core.choosing import Kind, Reads
-from infex.linear import Evidence
+from infex.linear import Posterior
 from infex.policies.choice import Choice
 from infex.policies.form import BaseForm, Form
 from infex.policies.ties import TIES, Ties, picked
@@ -41,13 +41,15 @@ class GaussianTS:
         tied = self.ties == "random"
         return Form(BaseForm(Kind.GAUSSIAN_TS, Reads.READS_NOTHING, noise=self.noise, random_ties=tied))
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The best arm of one sample."""
-        return Choice(picked(sampled_means(evidence, self.noise, rng), self.ties, rng)[0], chance=1.0)
+        return Choice(
+            picked(sampled_means(posterior, self.noise, rng), self.ties, rng)[0], explore_probability=1.0
+        )
 
 
-def sampled_means(evidence: Evidence, noise: float, rng: np.random.Generator) -> Floats:
+def sampled_means(posterior: Posterior, noise: float, rng: np.random.Generator) -> Floats:
     """One draw of every arm's mean."""
-    weights = evidence.pulls + 1.0
-    found: Floats = evidence.sums / weights + noise / np.sqrt(weights) * rng.standard_normal(len(evidence))
+    weights = posterior.pulls + 1.0
+    found: Floats = posterior.sums / weights + noise / np.sqrt(weights) * rng.standard_normal(len(posterior))
     return found

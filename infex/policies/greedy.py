@@ -7,7 +7,7 @@ import numpy as np
 
 from infex.checks import one_of
 from infex.core.choosing import Kind, Reads
-from infex.linear import Evidence
+from infex.linear import Posterior
 from infex.policies.choice import Choice
 from infex.policies.form import BaseForm, Form
 from infex.policies.ties import TIES, Ties, picked, share
@@ -36,22 +36,22 @@ class Greedy:
         base = BaseForm(Kind.GREEDY, Reads.READS_SCORES, random_ties=tied)
         return Form(base, schedule=never(), random_ties=tied)
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The greedy arm."""
-        arm, share = self.picked(evidence, rng)
+        arm, share = self.picked(posterior, rng)
         return Choice(arm, False, None, "", None, share, 0.0)
 
-    def picked(self, evidence: Evidence, rng: np.random.Generator) -> tuple[int, float]:
+    def picked(self, posterior: Posterior, rng: np.random.Generator) -> tuple[int, float]:
         """The greedy arm, and with which probability it is picked among ties."""
         if self.ties == "lowest":
-            return evidence.greedy, 1.0
-        return picked(evidence.estimates, self.ties, rng)
+            return posterior.greedy, 1.0
+        return picked(posterior.estimates, self.ties, rng)
 
-    def probability(self, t: int, evidence: Evidence, arm: int) -> float:
+    def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
         """1 for the greedy arm; shared among ties that are broken at random."""
         if self.ties == "lowest":
-            return float(arm == evidence.greedy)
-        return share(evidence.estimates, self.ties, arm)
+            return float(arm == posterior.greedy)
+        return share(posterior.estimates, self.ties, arm)
 
 
 GREEDIES: dict[Ties, Greedy] = {"lowest": Greedy(), "random": Greedy(ties="random")}

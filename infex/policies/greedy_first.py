@@ -7,7 +7,7 @@ import numpy as np
 
 from infex.checks import real, told_settings, whole
 from infex.core.choosing import Wrap
-from infex.linear import Evidence
+from infex.linear import Posterior
 from infex.policies.choice import Choice
 from infex.policies.form import Form, WrapForm, wrapped
 from infex.policies.greedy import GREEDIES
@@ -78,29 +78,29 @@ class GreedyFirst:
     def __repr__(self) -> str:
         return told_settings(self)
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The greedy arm, or the base's."""
-        switched, level, inner = self._state(evidence)
+        switched, level, inner = self._state(posterior)
         if switched:
-            choice = choose_allowed(self.base, self._traits, t, evidence.noted(inner), rng)
+            choice = choose_allowed(self.base, self._traits, t, posterior.noted(inner), rng)
             return choice._replace(note=FirstNote(True, level, inner if choice.note is None else choice.note))
         note = None if level == NO_LEVEL else FirstNote(False, level, inner)
-        return GREEDIES["lowest"].choose(t, evidence, rng)._replace(note=note)
+        return GREEDIES["lowest"].choose(t, posterior, rng)._replace(note=note)
 
-    def probability(self, t: int, evidence: Evidence, arm: int) -> float | None:
+    def propensity(self, t: int, posterior: Posterior, arm: int) -> float | None:
         """That of the greedy arm, or the base's."""
-        switched, _, inner = self._state(evidence)
+        switched, _, inner = self._state(posterior)
         if switched:
-            return law_allowed(self._traits, t, evidence.noted(inner), arm)
-        return GREEDIES["lowest"].probability(t, evidence, arm)
+            return law_allowed(self._traits, t, posterior.noted(inner), arm)
+        return GREEDIES["lowest"].propensity(t, posterior, arm)
 
-    def _state(self, evidence: Evidence) -> tuple[bool, float, Any]:
+    def _state(self, posterior: Posterior) -> tuple[bool, float, Any]:
         """Has it switched, the level if it is known, and the base's note."""
         begun = FirstNote(False, NO_LEVEL if self.level is None else self.level)
-        switched, level, inner = evidence.note or begun
+        switched, level, inner = posterior.note or begun
         if switched:
             return True, level, inner
-        moments = evidence.moments
+        moments = posterior.moments
         wait = 8 * moments.moment.size if self.wait is None else self.wait
         if moments.told <= wait:
             return False, level, inner

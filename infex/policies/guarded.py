@@ -7,7 +7,7 @@ from typing import NamedTuple, final
 
 from infex.checks import real, told, whole
 from infex.core.general import ControlKind
-from infex.linear import Evidence
+from infex.linear import Posterior
 from infex.policies.choice import Reason
 from infex.policies.form import ControlForm
 from infex.policies.gate import Control, State
@@ -38,18 +38,18 @@ class Guarded(Control):
     def begin(self) -> State:
         return GuardedState()
 
-    def ends(self, evidence: Evidence, state: State) -> bool:
+    def ends(self, posterior: Posterior, state: State) -> bool:
         return GuardedState(*state).stopped
 
-    def objects(self, t: int, evidence: Evidence, state: State) -> str | None:
+    def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
         return Reason.COST_LIMIT if GuardedState(*state).stopped else None
 
-    def refuses(self, t: int, loss: float, evidence: Evidence, state: State) -> str | None:
-        spent = evidence.spent
+    def refuses(self, t: int, loss: float, posterior: Posterior, state: State) -> str | None:
+        spent = posterior.spent
         cost = spent.cost if self.window is None else spent.since(t - self.window + 1)[1]
         return Reason.COST_LIMIT if cost + loss > self.cost_limit else None
 
-    def skipped(self, evidence: Evidence, state: State) -> State:
+    def skipped(self, posterior: Posterior, state: State) -> State:
         return GuardedState(stopped=self.window is None)
 
     def compiled(self) -> ControlForm:

@@ -8,7 +8,7 @@ import numpy as np
 from infex.arrays import Floats
 from infex.checks import one_of, real
 from infex.core.choosing import Kind, Reads
-from infex.linear import Evidence
+from infex.linear import Posterior
 from infex.policies.choice import Choice, explored
 from infex.policies.confidence import Confidence
 from infex.policies.form import Form
@@ -50,19 +50,25 @@ class HybridTS(Confidence):
             return Form(self.base_of(Kind.PLAIN_HYBRID_TS, Reads.READS_NOTHING)._replace(rate=self.p))
         return Form(self.base_of(Kind.HYBRID_TS, Reads.READS_SCORES)._replace(rate=self.p))
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The best arm of one sample with probability p, else the greedy one."""
-        if self.form == "plain" and not evidence.pulls.all():
-            return explored(int(np.argmin(evidence.pulls > 0)), 1.0)
+        if self.form == "plain" and not posterior.pulls.all():
+            return explored(int(np.argmin(posterior.pulls > 0)), 1.0)
         if rng.random() < self.p:
-            return Choice(picked(self._sampled(evidence, rng), self.ties, rng)[0], chance=self.p)
+            return Choice(
+                picked(self._sampled(posterior, rng), self.ties, rng)[0], explore_probability=self.p
+            )
         if self.form == "linear":
-            return Choice(GREEDIES[self.ties].picked(evidence, rng)[0], explored=False, chance=self.p)
+            return Choice(
+                GREEDIES[self.ties].picked(posterior, rng)[0], explored=False, explore_probability=self.p
+            )
         return Choice(
-            picked(evidence.sums / evidence.pulls, self.ties, rng)[0], explored=False, chance=self.p
+            picked(posterior.sums / posterior.pulls, self.ties, rng)[0],
+            explored=False,
+            explore_probability=self.p,
         )
 
-    def _sampled(self, evidence: Evidence, rng: np.random.Generator) -> Floats:
+    def _sampled(self, posterior: Posterior, rng: np.random.Generator) -> Floats:
         if self.form == "plain":
-            return sampled_means(evidence, self.noise, rng)
-        return evidence.perturbed(self.choosing_radius(evidence), rng)
+            return sampled_means(posterior, self.noise, rng)
+        return posterior.perturbed(self.choosing_radius(posterior), rng)

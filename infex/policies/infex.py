@@ -9,7 +9,7 @@ import numpy as np
 
 from infex.checks import callers_level, one_of, quick, told, told_settings
 from infex.errors import InvalidSetting, SparseExploration
-from infex.linear import Evidence
+from infex.linear import Posterior
 from infex.policies.choice import Choice, Reason, Turn, arm_of
 from infex.policies.form import Form, form_of
 from infex.policies.gate import Control, Gate, Opening
@@ -56,32 +56,32 @@ class Infex:
         likelihood = Likelihood(gate, traits, self.data == "own", greedy_share)
         object.__setattr__(self, "_likelihood", likelihood)
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The base's arm in the rounds of the schedule, the greedy arm in all others."""
-        note = evidence.note or self._begin
-        opening = self.gate.opening(t, evidence, note.states)
+        note = posterior.note or self._begin
+        opening = self.gate.opening(t, posterior, note.states)
         if not opening.opens:
-            return self._greedy(t, evidence, rng, opening, note)
+            return self._greedy(t, posterior, rng, opening, note)
         traits = self._likelihood.base
-        clock, seen = self._likelihood.seen(t, evidence, note)
+        clock, seen = self._likelihood.seen(t, posterior, note)
         choice = choose_allowed(self.base, traits, clock, seen, rng, trusted=traits.tells_explored)
         if traits.tells_explored and not choice.explored:  # nothing was tried, so nothing is charged
-            shares = self._likelihood.of_base(t, evidence, opening, note, choice)
+            shares = self._likelihood.of_base(t, posterior, opening, note, choice)
             return _declined(choice, opening, note, shares)
-        loss = loss_of(evidence, arm_of(choice, len(evidence)))
-        judged = self.gate.admits(opening, t, loss, evidence, note.states)
+        loss = loss_of(posterior, arm_of(choice, len(posterior)))
+        judged = self.gate.admits(opening, t, loss, posterior, note.states)
         if not judged.opens:
-            return self._greedy(t, evidence, rng, judged, note, refused=choice.probability)
-        shares = self._likelihood.of_base(t, evidence, opening, note, choice)
+            return self._greedy(t, posterior, rng, judged, note, refused=choice.propensity)
+        shares = self._likelihood.of_base(t, posterior, opening, note, choice)
         states = self.gate.after_exploring(loss, note.states)
         base_note = note.base if choice.note is None else choice.note
         kept = InfexNote(states, base_note) if states or base_note is not None else None
         fields = (choice.arm, True, kept, opening.reason, choice.features, *shares, opening.turn)
         return quick(Choice, fields)
 
-    def probability(self, t: int, evidence: Evidence, arm: int) -> float | None:
+    def propensity(self, t: int, posterior: Posterior, arm: int) -> float | None:
         """The chance of `arm`, given the rounds before, over all draws; None where it is not known."""
-        return self._likelihood.of(t, evidence, evidence.note or self._begin, arm)
+        return self._likelihood.of(t, posterior, posterior.note or self._begin, arm)
 
     def compiled(self) -> Form | None:
         """The base in the rounds of the schedule, if neither it nor a control needs Python."""
@@ -117,27 +117,27 @@ class Infex:
     def _greedy(
         self,
         t: int,
-        evidence: Evidence,
+        posterior: Posterior,
         rng: np.random.Generator,
         opening: Opening,
         note: InfexNote,
         refused: float | None = 1.0,
     ) -> Choice:
         """The greedy arm; `refused` is the probability with which the base chose an arm that was refused."""
-        arm, share = exploited(self.greedy, self.ties, t, evidence, rng)
+        arm, share = exploited(self.greedy, self.ties, t, posterior, rng)
         if opening.place is None and not self.gate.drawn:  # no control has objected, and no round was drawn
             return quick(Choice, (arm, False, None, opening.reason, None, share, 0.0, None, opening.turn))
         shares = UNKNOWN
         if refused == 1.0:
-            shares = self._likelihood.of_greedy(t, evidence, opening, note, arm, share)
-        states = self.gate.after_skip(opening, evidence, note.states)
+            shares = self._likelihood.of_greedy(t, posterior, opening, note, arm, share)
+        states = self.gate.after_skip(opening, posterior, note.states)
         kept = None if states is note.states else InfexNote(states, note.base)
         return Choice(arm, False, kept, opening.reason, None, *shares, opening.turn)
 
 
-def loss_of(evidence: Evidence, arm: int) -> float:
+def loss_of(posterior: Posterior, arm: int) -> float:
     """The estimated loss of an arm: the best estimate of all arms minus its own, but for rounding."""
-    return max(evidence.best - evidence.estimate(arm), 0.0)
+    return max(posterior.best - posterior.estimate(arm), 0.0)
 
 
 def _scheduled(form: Form, schedule: Schedule | Control, gate: Gate) -> Form | None:

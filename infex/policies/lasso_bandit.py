@@ -6,7 +6,7 @@ from typing import ClassVar, final
 from infex.arrays import Floats
 from infex.checks import real, whole
 from infex.core.forced import fading_strength
-from infex.linear import Evidence
+from infex.linear import Posterior
 from infex.policies.choice import Reason
 from infex.policies.forced_sampling import Forced, is_forced
 from infex.policies.form import ForcedForm
@@ -48,8 +48,8 @@ class LassoBandit(Forced):
         """Is round t forced?"""
         return is_forced("blocks", 2 * dim if self.q is None else self.q, t)
 
-    def estimates(self, evidence: Evidence) -> tuple[Floats, Floats]:
+    def estimates(self, posterior: Posterior) -> tuple[Floats, Floats]:
         """Every arm's estimate from forced rounds, and from all."""
-        moments, forced = evidence.moments, evidence.explored.moments.lasso(self.first)
+        moments, forced = posterior.moments, posterior.explored.moments.lasso(self.first)
         strength = fading_strength(self.later, 1.0, 1.0, moments.told, moments.moment.size)
-        return evidence.scores(forced), evidence.scores(moments.lasso(strength))
+        return posterior.scores(forced), posterior.scores(moments.lasso(strength))

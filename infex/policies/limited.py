@@ -7,7 +7,7 @@ from typing import final, overload
 
 from infex.checks import told, whole
 from infex.core.general import ControlKind
-from infex.linear import Evidence
+from infex.linear import Posterior
 from infex.policies.choice import Reason
 from infex.policies.form import ControlForm
 from infex.policies.gate import Control, State
@@ -32,19 +32,19 @@ class Limited(Control):
         if self.window is not None:
             object.__setattr__(self, "window", whole("window", self.window, least=1))
 
-    def objects(self, t: int, evidence: Evidence, state: State) -> str | None:
-        spent = evidence.spent
+    def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
+        spent = posterior.spent
         done = spent.done if self.window is None else spent.since(t - self.window + 1)[0]
         return Reason.BUDGET_SPENT if done >= self.limit else None
 
-    def earliest(self, t: int, evidence: Evidence) -> int:
-        rounds = [at for at, _ in evidence.spent.recent]
+    def earliest(self, t: int, posterior: Posterior) -> int:
+        rounds = [at for at, _ in posterior.spent.recent]
         if self.window is None or self.limit == 0 or len(rounds) < self.limit:
             return t + 1
         return max(t + 1, rounds[-self.limit] + self.window)
 
-    def ends(self, evidence: Evidence, state: State) -> bool:
-        return self.limit == 0 or (self.window is None and evidence.spent.done >= self.limit)
+    def ends(self, posterior: Posterior, state: State) -> bool:
+        return self.limit == 0 or (self.window is None and posterior.spent.done >= self.limit)
 
     def compiled(self) -> ControlForm:
         return ControlForm(ControlKind.LIMITS, limit=self.limit, over=self.window or 0)

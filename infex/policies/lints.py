@@ -9,8 +9,8 @@ from infex.arrays import Floats
 from infex.checks import one_of, whole
 from infex.core.choosing import Kind, Reads
 from infex.errors import InvalidSetting
-from infex.linear import Evidence
-from infex.linear.evidence import SAMPLINGS
+from infex.linear import Posterior
+from infex.linear.posterior import SAMPLINGS
 from infex.policies.choice import Choice, explored
 from infex.policies.confidence import Confidence
 from infex.policies.form import Form
@@ -60,24 +60,24 @@ class LinTS(Confidence):
         kind = Kind.LINTS_SPHERICAL if self.sampling == "spherical" else Kind.LINTS
         return None if self.law is not None else Form(self.base_of(kind, Reads.READS_NOTHING))
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The best arm of one sample."""
         if self.law is not None:
-            laws = self.laws(t, evidence)
+            laws = self.laws(t, posterior)
             arm = int(rng.choice(laws.size, p=laws))
             return explored(arm, float(laws[arm]))
-        scores = evidence.perturbed(self.choosing_radius(evidence), rng, self.sampling)
-        return Choice(picked(scores, self.ties, rng)[0], chance=1.0)
+        scores = posterior.perturbed(self.choosing_radius(posterior), rng, self.sampling)
+        return Choice(picked(scores, self.ties, rng)[0], explore_probability=1.0)
 
-    def probability(self, t: int, evidence: Evidence, arm: int) -> float | None:
+    def propensity(self, t: int, posterior: Posterior, arm: int) -> float | None:
         """The share of draws for which `arm` is the best, if the law is asked for."""
-        return None if self.law is None else float(self.laws(t, evidence)[arm])
+        return None if self.law is None else float(self.laws(t, posterior)[arm])
 
     def with_law(self, draws: int) -> "LinTS":
         """The same with a law that is known, by so many draws."""
         return self if self.law is not None else replace(self, law=draws)
 
-    def laws(self, t: int, evidence: Evidence) -> Floats:
+    def laws(self, t: int, posterior: Posterior) -> Floats:
         """The probability of every arm: for which share of the round's draws it is the best, (K,).
 
         What the law of a plain LinTS is, within a standard error of sqrt(p (1 - p)/draws); what is
@@ -85,10 +85,10 @@ class LinTS(Confidence):
         """
         if self.law is None:
             raise InvalidSetting("the law of LinTS is not asked for; say LinTS(law=1000)")
-        rng = stream(t, "law of LinTS", evidence.dim, self.law)
-        beta, counts = self.choosing_radius(evidence), np.zeros(len(evidence))
+        rng = stream(t, "law of LinTS", posterior.dim, self.law)
+        beta, counts = self.choosing_radius(posterior), np.zeros(len(posterior))
         for _ in range(self.law):
-            scores = evidence.perturbed(beta, rng, self.sampling)
+            scores = posterior.perturbed(beta, rng, self.sampling)
             best = tied(scores) if self.ties == "random" else [lowest(scores)]
             counts[best] += 1.0 / len(best)
         return counts / self.law

@@ -6,31 +6,36 @@ import numpy as np
 
 from infex.checks import told
 from infex.errors import InvalidArms, InvalidChoice
-from infex.linear import Evidence
+from infex.linear import Posterior
 from infex.policies.choice import Choice, Reason, Turn, arm_of, checked_choice
 from infex.policies.traits import Policy, Traits
 
 
-def none_allowed(evidence: Evidence) -> bool:
+def none_allowed(posterior: Posterior) -> bool:
     """Is there no arm that exploring may try?"""
-    return evidence.allowed is not None and not evidence.allowed.any()
+    return posterior.allowed is not None and not posterior.allowed.any()
 
 
 def choose_allowed(
-    policy: Policy, traits: Traits, t: int, evidence: Evidence, rng: np.random.Generator, trusted: bool = True
+    policy: Policy,
+    traits: Traits,
+    t: int,
+    posterior: Posterior,
+    rng: np.random.Generator,
+    trusted: bool = True,
 ) -> Choice:
     """The policy's choice; among the arms that are allowed, if it does not look after that itself.
 
     It is not `trusted` with that where all it chooses counts as explored. If no arm is allowed, the
     greedy one is played.
     """
-    if evidence.allowed is None or (trusted and traits.heeds_allowed):
-        return _checked(policy.choose(t, evidence, rng), traits, evidence)
-    if none_allowed(evidence):
+    if posterior.allowed is None or (trusted and traits.heeds_allowed):
+        return _checked(policy.choose(t, posterior, rng), traits, posterior)
+    if none_allowed(posterior):
         turn = None if traits.gate is None else Turn.DROPPED
-        return Choice(evidence.greedy, False, None, Reason.NO_ARM_ALLOWED, None, 1.0, 0.0, None, turn)
-    refuse_some(policy, traits, "`allowed` would", "evidence.allowed itself, and say heeds_allowed = True")
-    seen, places = evidence.among(evidence.allowed)
+        return Choice(posterior.greedy, False, None, Reason.NO_ARM_ALLOWED, None, 1.0, 0.0, None, turn)
+    refuse_some(policy, traits, "`allowed` would", "posterior.allowed itself, and say heeds_allowed = True")
+    seen, places = posterior.among(posterior.allowed)
     choice = _checked(policy.choose(t, seen, rng), traits, seen)
     return choice._replace(arm=int(places[arm_of(choice, len(seen))]))
 
@@ -45,30 +50,32 @@ def refuse_some(policy: Policy, traits: Traits, changes: str, advice: str) -> No
 
 def refuse_offer(policy: Policy, traits: Traits) -> None:
     """Refuses to offer some arms alone to such a learner."""
-    refuse_some(policy, traits, "an offer of some would", "evidence.places, and say reads_places = True")
+    refuse_some(policy, traits, "an offer of some would", "posterior.places, and say reads_places = True")
 
 
-def unexplored(choice: Choice, evidence: Evidence) -> Choice:
+def unexplored(choice: Choice, posterior: Posterior) -> Choice:
     """What is played in the place of a choice where the request forbids exploring.
 
     The choice itself if it would not have explored, whatever was drawn; else the greedy arm.
     """
-    if not choice.explored and choice.chance == 0.0:
+    if not choice.explored and choice.explore_probability == 0.0:
         return choice
-    if not choice.explored and choice.chance is None:  # nobody knows what else it might have done
-        return choice._replace(probability=None, chance=0.0, law=None)
+    if (
+        not choice.explored and choice.explore_probability is None
+    ):  # nobody knows what else it might have done
+        return choice._replace(propensity=None, explore_probability=0.0, base_propensity=None)
     missed = {Turn.DUE: Turn.DROPPED, Turn.MADE_UP: Turn.REST}
     turn = None if choice.turn is None else missed.get(choice.turn, choice.turn)
-    share = None if choice.chance is None else 1.0
-    return Choice(evidence.greedy, False, None, Reason.FORBIDDEN, None, share, 0.0, None, turn)
+    share = None if choice.explore_probability is None else 1.0
+    return Choice(posterior.greedy, False, None, Reason.FORBIDDEN, None, share, 0.0, None, turn)
 
 
-def _checked(choice: Choice, traits: Traits, evidence: Evidence) -> Choice:
+def _checked(choice: Choice, traits: Traits, posterior: Posterior) -> Choice:
     """The choice, whole, if a user's code had a hand in it."""
     if traits.trusted:
         return choice
-    whole = checked_choice(choice, len(evidence), evidence.dim)
-    refuse_turn(whole, evidence.spent.owed)
+    whole = checked_choice(choice, len(posterior), posterior.dim)
+    refuse_turn(whole, posterior.spent.owed)
     return whole
 
 
@@ -80,15 +87,15 @@ def refuse_turn(choice: Choice, owed: int) -> None:
         raise InvalidChoice("no exploration is owed that a Choice could make up for")
 
 
-def law_allowed(traits: Traits, t: int, evidence: Evidence, arm: int, trusted: bool = True) -> float | None:
+def law_allowed(traits: Traits, t: int, posterior: Posterior, arm: int, trusted: bool = True) -> float | None:
     """The chance that `choose_allowed` picks `arm`, if the policy tells."""
-    if traits.probability is None:
+    if traits.propensity is None:
         return None
-    if evidence.allowed is None or (trusted and traits.heeds_allowed):
-        return traits.probability(t, evidence, arm)
-    if none_allowed(evidence):
-        return float(arm == evidence.greedy)
-    seen, places = evidence.among(evidence.allowed)
-    if not evidence.allowed[arm]:  # never, if the law is known at all
-        return None if traits.probability(t, seen, 0) is None else 0.0
-    return traits.probability(t, seen, int(np.searchsorted(places, arm)))
+    if posterior.allowed is None or (trusted and traits.heeds_allowed):
+        return traits.propensity(t, posterior, arm)
+    if none_allowed(posterior):
+        return float(arm == posterior.greedy)
+    seen, places = posterior.among(posterior.allowed)
+    if not posterior.allowed[arm]:  # never, if the law is known at all
+        return None if traits.propensity(t, seen, 0) is None else 0.0
+    return traits.propensity(t, seen, int(np.searchsorted(places, arm)))

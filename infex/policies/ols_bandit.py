@@ -8,7 +8,7 @@ import numpy as np
 from infex.arrays import Floats
 from infex.checks import one_of, real
 from infex.errors import InvalidSetting
-from infex.linear import Evidence
+from infex.linear import Posterior
 from infex.policies.choice import Reason
 from infex.policies.forced_sampling import RULES, Forced, Rule, is_forced
 from infex.policies.form import ForcedForm
@@ -80,7 +80,7 @@ class OLSBandit(Forced):
             )
         return is_forced(self.rule, self.scale_for(dim), t)
 
-    def estimates(self, evidence: Evidence) -> tuple[Floats, Floats]:
+    def estimates(self, posterior: Posterior) -> tuple[Floats, Floats]:
         """Every arm's estimate from forced rounds, and from all."""
-        forced, both = evidence.explored.moments.least_squares(), evidence.moments.least_squares()
-        return evidence.scores(forced), evidence.scores(both)
+        forced, both = posterior.explored.moments.least_squares(), posterior.moments.least_squares()
+        return posterior.scores(forced), posterior.scores(both)

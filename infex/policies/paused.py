@@ -10,7 +10,7 @@ from typing import final
 from infex.checks import one_of, real, told
 from infex.core.general import ControlKind
 from infex.errors import InvalidSetting
-from infex.linear import Evidence
+from infex.linear import Posterior
 from infex.policies.choice import Reason
 from infex.policies.form import ControlForm
 from infex.policies.gate import Control, Missed, State
@@ -58,7 +58,7 @@ class Paused(Control):
     def spacing(self) -> int:
         return math.ceil(1.0 / self.at_most) if self.missed == "make up" else 1
 
-    def objects(self, t: int, evidence: Evidence, state: State) -> str | None:
+    def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
         pauses = self.when.explores(t) if isinstance(self.when, Schedule) else self.when(t)
         return Reason.PAUSED if pauses else None
 

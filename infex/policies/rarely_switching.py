@@ -9,7 +9,7 @@ import numpy as np
 from infex.arrays import Floats
 from infex.checks import real
 from infex.core.choosing import Kind, Reads
-from infex.linear import Evidence
+from infex.linear import Posterior
 from infex.policies.choice import Choice, explored
 from infex.policies.confidence import Confidence
 from infex.policies.form import Form
@@ -19,9 +19,9 @@ ROUNDED_GROWTH = 1e-9  # an arm of length 1 makes det V grow by exactly 2 at fir
 
 
 class Switched(NamedTuple):
-    """The volume at the last switch, and the optimistic parameter that it found."""
+    """The log_det_ratio at the last switch, and the optimistic parameter that it found."""
 
-    volume: float
+    log_det_ratio: float
     theta: tuple[float, ...]
 
 
@@ -68,27 +68,28 @@ class RarelySwitchingUCB(Confidence):
         """One of its own, with a parameter of the right length."""
         if not isinstance(note, Switched) or not isinstance(note.theta, tuple) or len(note.theta) != dim:
             return False
-        return all(isinstance(number, int | float) for number in (note.volume, *note.theta))
+        return all(isinstance(number, int | float) for number in (note.log_det_ratio, *note.theta))
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-        """The best arm of the optimistic parameter; the note is its volume and itself."""
-        if not self._switches(evidence):
-            return explored(*picked(self._scores(evidence), self.ties, rng))
-        arm, share = picked(evidence.upper(self.choosing_radius(evidence)), self.ties, rng)
-        theta = evidence.optimistic(arm, self.choosing_radius(evidence))
-        return explored(arm, share, Switched(evidence.volume, tuple(theta.tolist())))
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        """The best arm of the optimistic parameter; the note is its log_det_ratio and itself."""
+        if not self._switches(posterior):
+            return explored(*picked(self._scores(posterior), self.ties, rng))
+        arm, share = picked(posterior.upper(self.choosing_radius(posterior)), self.ties, rng)
+        theta = posterior.optimistic(arm, self.choosing_radius(posterior))
+        return explored(arm, share, Switched(posterior.log_det_ratio, tuple(theta.tolist())))
 
-    def probability(self, t: int, evidence: Evidence, arm: int) -> float:
+    def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
         """1 for the arm that is played; shared among ties that are broken at random."""
-        if self._switches(evidence):
-            return share(evidence.upper(self.choosing_radius(evidence)), self.ties, arm)
-        return share(self._scores(evidence), self.ties, arm)
+        if self._switches(posterior):
+            return share(posterior.upper(self.choosing_radius(posterior)), self.ties, arm)
+        return share(self._scores(posterior), self.ties, arm)
 
-    def _switches(self, evidence: Evidence) -> bool:
+    def _switches(self, posterior: Posterior) -> bool:
         return (
-            evidence.note is None
-            or evidence.volume > evidence.note.volume + math.log1p(self.growth) + ROUNDED_GROWTH
+            posterior.note is None
+            or posterior.log_det_ratio
+            > posterior.note.log_det_ratio + math.log1p(self.growth) + ROUNDED_GROWTH
         )
 
-    def _scores(self, evidence: Evidence) -> Floats:
-        return evidence.scores(np.array(evidence.note.theta))
+    def _scores(self, posterior: Posterior) -> Floats:
+        return posterior.scores(np.array(posterior.note.theta))

@@ -8,7 +8,7 @@ import numpy as np
 from infex.checks import real, told, told_settings
 from infex.core.choosing import Wrap
 from infex.errors import InvalidSetting
-from infex.linear import Evidence
+from infex.linear import Posterior
 from infex.policies.choice import Choice, arm_of
 from infex.policies.form import Form, WrapForm, wrapped
 from infex.policies.lints import checked_draws
@@ -62,27 +62,27 @@ class Softened:
     def __repr__(self) -> str:
         return told_settings(self)
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """A uniform arm with probability `share`, else the base's."""
         tries = bool(rng.random() < self.share)
-        uniform = int(rng.integers(len(evidence)))
-        choice = choose_allowed(self._played, self._traits, t, evidence, rng)
-        arm = uniform if tries else arm_of(choice, len(evidence))
-        law = self._softened(self._inner(t, evidence, arm, choice), len(evidence))
+        uniform = int(rng.integers(len(posterior)))
+        choice = choose_allowed(self._played, self._traits, t, posterior, rng)
+        arm = uniform if tries else arm_of(choice, len(posterior))
+        law = self._softened(self._inner(t, posterior, arm, choice), len(posterior))
         features = choice.features if arm == choice.arm else None
         return Choice(arm, True, choice.note, "", features, law, 1.0, law)
 
-    def probability(self, t: int, evidence: Evidence, arm: int) -> float | None:
+    def propensity(self, t: int, posterior: Posterior, arm: int) -> float | None:
         """share/K, and the rest by the base's law."""
-        return self._softened(law_allowed(self._traits, t, evidence, arm), len(evidence))
+        return self._softened(law_allowed(self._traits, t, posterior, arm), len(posterior))
 
-    def _inner(self, t: int, evidence: Evidence, arm: int, choice: Choice) -> float | None:
+    def _inner(self, t: int, posterior: Posterior, arm: int, choice: Choice) -> float | None:
         """The base's probability of an arm: known of all arms, or of none."""
-        if choice.probability == 1.0:
+        if choice.propensity == 1.0:
             return float(arm == choice.arm)
-        if choice.probability is not None and arm == choice.arm and self._traits.probability is not None:
-            return choice.probability
-        return law_allowed(self._traits, t, evidence, arm)
+        if choice.propensity is not None and arm == choice.arm and self._traits.propensity is not None:
+            return choice.propensity
+        return law_allowed(self._traits, t, posterior, arm)
 
     def _softened(self, law: float | None, arms: int) -> float | None:
         return None if law is None else self.share / arms + (1.0 - self.share) * law

@@ -13,7 +13,7 @@ import numpy as np
 from infex.arrays import Floats
 from infex.checks import told
 from infex.errors import InfexWarning, InvalidSetting
-from infex.linear import Evidence, Radius
+from infex.linear import Posterior, Radius
 from infex.policies.choice import Choice
 from infex.policies.settling import lacks_delta
 
@@ -27,7 +27,7 @@ class Policy(Protocol):
     `Hooks` says what else is read off a policy, where it is there.
     """
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The choice of round t, which counts from 1."""
 
 
@@ -74,10 +74,10 @@ class Hooks(Policy, Protocol):
     `learn` where it has none of its own; the other hooks speak for the policy that has them alone.
 
     `base`: the policy inside a wrapper. `uses_explored`: are the exploring rounds kept apart too, as
-    `evidence.explored`? False if it is not there. `tells_explored`: under `Infex`, is it believed in what it
+    `posterior.explored`? False if it is not there. `tells_explored`: under `Infex`, is it believed in what it
     calls explored? That of `uses_explored` if it is not there. `heeds_allowed`: does it read
-    `evidence.allowed` itself? Any other policy is shown the allowed arms alone. `reads_places`: does a
-    learner that is shown some arms alone find them by `evidence.places`? Else it is refused. `greatest`: the
+    `posterior.allowed` itself? Any other policy is shown the allowed arms alone. `reads_places`: does a
+    learner that is shown some arms alone find them by `posterior.places`? Else it is refused. `greatest`: the
     largest reward that fits its settings; a larger one is warned of. `gate`: when it explores, for a policy
     with a schedule. `exploiter`: who decides where it does not explore; None is the greedy arm.
     """
@@ -91,10 +91,10 @@ class Hooks(Policy, Protocol):
     greatest: float
     gate: Gate
 
-    def probability(self, t: int, evidence: Evidence, arm: int) -> float | None:
+    def propensity(self, t: int, posterior: Posterior, arm: int) -> float | None:
         """The chance that `choose` picks `arm`, if it is known."""
 
-    def radius(self, evidence: Evidence) -> Radius:
+    def radius(self, posterior: Posterior) -> Radius:
         """The factor of the width in `low` and `high` of a decision: one, or one for each arm."""
 
     def informed(self, instance: Played, horizon: int) -> Policy:
@@ -126,7 +126,7 @@ class Hooks(Policy, Protocol):
 class Opens(Protocol):
     """What says of a round whether it explores."""
 
-    def opening(self, t: int, evidence: Evidence, states: Any) -> Any:
+    def opening(self, t: int, posterior: Posterior, states: Any) -> Any:
         """Does round t explore, and why, or why not?"""
 
 
@@ -165,8 +165,8 @@ class Traits(NamedTuple):
     heeds_allowed: bool
     reads_places: bool
     greatest: float | None
-    radius: Callable[[Evidence], Radius] | None
-    probability: Callable[[int, Evidence, int], float | None] | None
+    radius: Callable[[Posterior], Radius] | None
+    propensity: Callable[[int, Posterior, int], float | None] | None
     pupils: tuple[Pupil, ...]
     gate: Gate | None
     gates: tuple[Gate, ...]
@@ -217,7 +217,7 @@ def _read(policy: Policy) -> Traits:
         reads_places=all(_own(pupil.learner, "reads_places", False) for pupil in pupils),
         greatest=_first(chain, "greatest", None),
         radius=_first(chain, "radius", None),
-        probability=_own(policy, "probability"),
+        propensity=_own(policy, "propensity"),
         pupils=pupils,
         gate=_own(policy, "gate"),
         gates=tuple(gates),

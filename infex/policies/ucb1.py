@@ -9,7 +9,7 @@ import numpy as np
 from infex.arrays import Floats
 from infex.checks import one_of, real
 from infex.core.choosing import Kind, Reads
-from infex.linear import Evidence
+from infex.linear import Posterior
 from infex.policies.choice import Choice, explored
 from infex.policies.form import BaseForm, Form
 from infex.policies.ties import TIES, Ties, picked, share
@@ -46,18 +46,18 @@ class UCB1:
         tied = self.ties == "random"
         return Form(BaseForm(Kind.UCB1, Reads.READS_NOTHING, noise=self.noise, random_ties=tied))
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """The arm of the largest index."""
-        return explored(*picked(self.indices(evidence), self.ties, rng))
+        return explored(*picked(self.indices(posterior), self.ties, rng))
 
-    def probability(self, t: int, evidence: Evidence, arm: int) -> float:
+    def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
         """1 for the arm of the largest index; shared among ties that are broken at random."""
-        return share(self.indices(evidence), self.ties, arm)
+        return share(self.indices(posterior), self.ties, arm)
 
-    def indices(self, evidence: Evidence) -> Floats:
+    def indices(self, posterior: Posterior) -> Floats:
         """Every arm's index; infinite for one that was never told a reward."""
-        pulls = np.maximum(evidence.pulls, 1)
-        bonus = 8.0 * math.log(max(evidence.pulled, 1))  # n counts arms that are not shown, too
-        found: Floats = evidence.sums / pulls + self.noise * np.sqrt(bonus / pulls)
-        found[evidence.pulls == 0] = np.inf
+        pulls = np.maximum(posterior.pulls, 1)
+        bonus = 8.0 * math.log(max(posterior.pulled, 1))  # n counts arms that are not shown, too
+        found: Floats = posterior.sums / pulls + self.noise * np.sqrt(bonus / pulls)
+        found[posterior.pulls == 0] = np.inf
         return found

@@ -6,7 +6,7 @@ from typing import final
 import numpy as np
 
 from infex.core.choosing import Kind, Reads
-from infex.linear import Evidence
+from infex.linear import Posterior
 from infex.policies.choice import Choice, explored
 from infex.policies.form import BaseForm, Form
 
@@ -25,10 +25,10 @@ class Uniform:
         """Uniform in every round."""
         return Form(BaseForm(Kind.UNIFORM, Reads.READS_NOTHING))
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """Any arm."""
-        return explored(int(rng.integers(len(evidence))), 1.0 / len(evidence))
+        return explored(int(rng.integers(len(posterior))), 1.0 / len(posterior))
 
-    def probability(self, t: int, evidence: Evidence, arm: int) -> float:
+    def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
         """1/K for every arm."""
-        return 1.0 / len(evidence)
+        return 1.0 / len(posterior)

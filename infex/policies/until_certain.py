@@ -12,7 +12,7 @@ import numpy as np
 from infex.arrays import Floats
 from infex.checks import changed_settings, told
 from infex.core.general import ControlKind
-from infex.linear import Evidence
+from infex.linear import Posterior
 from infex.policies.choice import Reason
 from infex.policies.confidence import Confidence
 from infex.policies.form import ControlForm
@@ -46,21 +46,21 @@ class UntilCertain(Control):
     def begin(self) -> State:
         return CertainState()
 
-    def ends(self, evidence: Evidence, state: State) -> bool:
-        return evidence.lasting and CertainState(*state).arms == _checksum(evidence.arms)
+    def ends(self, posterior: Posterior, state: State) -> bool:
+        return posterior.lasting and CertainState(*state).arms == _checksum(posterior.arms)
 
-    def objects(self, t: int, evidence: Evidence, state: State) -> str | None:
-        return Reason.CERTAIN if self.ends(evidence, state) or self._is_certain(evidence) else None
+    def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
+        return Reason.CERTAIN if self.ends(posterior, state) or self._is_certain(posterior) else None
 
-    def skipped(self, evidence: Evidence, state: State) -> State:
-        return CertainState(_checksum(evidence.arms)) if evidence.lasting else state
+    def skipped(self, posterior: Posterior, state: State) -> State:
+        return CertainState(_checksum(posterior.arms)) if posterior.lasting else state
 
-    def _is_certain(self, evidence: Evidence) -> bool:
-        beta = self._confidence().choosing_radius(evidence)
-        uppers = np.array(evidence.upper(beta))
-        best = evidence.greedy
+    def _is_certain(self, posterior: Posterior) -> bool:
+        beta = self._confidence().choosing_radius(posterior)
+        uppers = np.array(posterior.upper(beta))
+        best = posterior.greedy
         uppers[best] = -math.inf
-        return bool(evidence.upper(-beta)[best] > uppers.max())
+        return bool(posterior.upper(-beta)[best] > uppers.max())
 
     def _confidence(self) -> Confidence:
         return Confidence(delta=self.delta, noise=self.noise, bound=self.bound, scale=self.scale)

@@ -13,7 +13,7 @@ from infex.errors import InfexError, NoRecord, SparseExploration
 from infex.features import Disjoint, FeatureMap, Hybrid, Joined
 from infex.features.feature_map import encoder_of
 from infex.policies.traits import Policy, hook, traits_of
-from infex.records import made, record
+from infex.records import from_record, to_record
 from infex.records.catalog import shown
 from infex.records.settings import Record
 
@@ -21,7 +21,7 @@ from infex.records.settings import Record
 def record_of(thing: object) -> Record | None:
     """The record of what is built in; None of a user's own."""
     with contextlib.suppress(NoRecord):
-        return None if thing is None else record(thing)
+        return None if thing is None else to_record(thing)
     return None
 
 
@@ -83,7 +83,7 @@ def made_quietly(kept: object) -> Any:
     """What a record is of; whoever made it first has been warned."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SparseExploration)
-        return made(kept)
+        return from_record(kept)
 
 
 def difference(before: Any, now: Any, name: str = "it") -> str:

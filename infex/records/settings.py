@@ -25,13 +25,13 @@ class Kept(NamedTuple):
 KEPT: dict[type, Kept] = {}  # what rooms above add to the registry: decisions
 
 
-def record(thing: object) -> Record:
+def to_record(thing: object) -> Record:
     """A built-in policy, schedule, estimator, feature map, environment or decision as plain data, for JSON.
 
     NoRecord is raised if the `thing` is none of these, or holds a function of yours.
 
     >>> from infex import LinUCB
-    >>> record(LinUCB(delta=0.05))["delta"]
+    >>> to_record(LinUCB(delta=0.05))["delta"]
     0.05
     """
     if type(thing) in KEPT:
@@ -45,11 +45,11 @@ def record(thing: object) -> Record:
     return {"kind": kind.name, "version": VERSION} | {name: _plain(value) for name, value in settings.items()}
 
 
-def made(kept: object) -> Any:
+def from_record(kept: object) -> Any:
     """What a record that was `kept` is of.
 
     >>> from infex import LinUCB
-    >>> made(record(LinUCB(delta=0.05))) == LinUCB(delta=0.05)
+    >>> from_record(to_record(LinUCB(delta=0.05))) == LinUCB(delta=0.05)
     True
     """
     if not isinstance(kept, dict) or not isinstance(kept.get("kind"), str):
@@ -78,10 +78,10 @@ def _plain(value: object) -> Any:
         return value.tolist()
     if isinstance(value, tuple | list):
         return [_plain(part) for part in value]
-    return record(value)
+    return to_record(value)
 
 
 def _alive(value: object) -> Any:
     if isinstance(value, list):
         return [_alive(part) for part in value]
-    return made(value) if isinstance(value, dict) else value
+    return from_record(value) if isinstance(value, dict) else value

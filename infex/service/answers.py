@@ -18,8 +18,9 @@ class DecisionAnswer(Answer, frozen=True, gc=False):
     """A decision that is on disk. `low` and `high` are null where the interval has no end.
 
     `round` counts from 1. `greedy` is the arm of the largest estimate among those offered, also where another
-    rule decided (`reason` "held out"); `estimate` is that of this arm. `probability` is that of this arm,
-    `chance` that of exploring, `law` that of this arm given that the round explores; null where not known.
+    rule decided (`reason` "held out"); `estimate` is that of this arm. `propensity` is the probability of
+    this arm, `explore_probability` that of exploring, `base_propensity` that of this arm given that the round
+    explores; null where not known.
     """
 
     key: str
@@ -32,9 +33,9 @@ class DecisionAnswer(Answer, frozen=True, gc=False):
     estimate: float
     low: float | None
     high: float | None
-    probability: float | None
-    chance: float | None
-    law: float | None
+    propensity: float | None
+    explore_probability: float | None
+    base_propensity: float | None
 
 
 class RewardAnswer(Answer, frozen=True, gc=False):
@@ -92,8 +93,8 @@ class RefusalAnswer(Answer, frozen=True, kw_only=True):
 
 
 ANSWERED = (
-    "id", "t", "arm", "label", "explored", "reason", "greedy", "estimate", "low", "high", "probability",
-    "chance", "law",
+    "id", "t", "arm", "label", "explored", "reason", "greedy", "estimate", "low", "high", "propensity",
+    "explore_probability", "base_propensity",
 )  # fmt: skip
 """The fields of a decision in the order of its answer."""
 FIELDS_ANSWERED = itemgetter(*map(Decision._fields.index, ANSWERED))

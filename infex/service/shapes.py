@@ -16,7 +16,7 @@ Why = Annotated[str, Meta(min_length=1, max_length=500, description="Why, for th
 Expression = Annotated[
     str, Meta(min_length=1, max_length=2000, description="As in Python: Infex(LinUCB, every(50)).")
 ]
-Kept = Annotated[dict[str, Any], Meta(description="What infex.record(...) gives.")]
+Kept = Annotated[dict[str, Any], Meta(description="What infex.to_record(...) gives.")]
 ArmLabel = str | int
 Context = Annotated[
     dict[str, float | str | None] | list[float],

@@ -278,7 +278,7 @@ function drawWhy(body, why) {
   body.replaceChildren(
     make("p", {}, `Round ${number(d.t)}: ${d.label ?? d.arm}, ${d.explored ? "explored" : "not explored"}, because “${d.reason}”. `, make("strong", {}, proof), "."),
     make("dl", { class: "figures" },
-      figure("estimate", number(d.estimate), `${number(d.low)} to ${number(d.high)}`), figure("probability", number(d.probability), `chance of exploring ${number(d.chance)}`),
+      figure("estimate", number(d.estimate), `${number(d.low)} to ${number(d.high)}`), figure("probability", number(d.propensity), `chance of exploring ${number(d.explore_probability)}`),
       figure("estimated loss", number(why.loss)), figure("reward", why.reward === null ? why.state : number(why.reward)), figure("entry", number(why.entry), why.amendment ? `after amendment ${number(why.amendment)}` : ""), figure("software", why.software || "–")),
     make("p", { class: "small" }, make("code", {}, why.policy || "")),
     why.offers.length ? make("h3", {}, "Offers, with estimates and intervals") : null, offers,

@@ -35,7 +35,7 @@ from infex.linear.ridge_bank import BlockRidge
 from infex.policies import Infex
 from infex.policies.form import READ_PULLS, BaseForm, ControlsForm, Form, form_of
 from infex.policies.traits import Policy, traits_of
-from infex.records import record
+from infex.records import to_record
 from infex.schedules import Every, Schedule
 from infex.schedules.named_rounds import named_rounds
 from infex.simulation.run import Run, RunTerms, log_spaced
@@ -115,7 +115,7 @@ def exploring_rounds(schedule: Schedule | None, first: int, last: int) -> Intege
 def is_built_in(schedule: Schedule) -> bool:
     """Is the schedule ours all the way down, with no code of a user's in it?"""
     try:
-        record(schedule)
+        to_record(schedule)
     except NoRecord:
         return False
     return True
@@ -159,7 +159,7 @@ def run_of(run: Outcome, instance: Instance, seed: int, terms: RunTerms, seconds
         explored=run.explored,
         optimal=run.optimal,
         seconds=seconds,
-        volume=run.log_det_ratio,
+        log_det_ratio=run.log_det_ratio,
         counts=run.counts,
         points=(log_spaced(terms.horizon), run.curve),
         arms=run.arms if terms.record else None,
@@ -327,7 +327,7 @@ class BaseInPython:
         agent, place = self._agent, t - stretch.first
         agent.account.t = t - 1
         columns = None if stretch.columns is None else stretch.columns[place]
-        step = agent.decide(t, agent.evidence(columns), self._rng)
+        step = agent.decide(t, agent.posterior(columns), self._rng)
         agent.apply(*step.effects)
         choice, means = step.choice, stretch.means[np.searchsorted(stretch.ends, t)]
         rewards = None if table is None else table[place]

@@ -63,7 +63,7 @@ def play_in_python(
         explored=tally.explored,
         optimal=tally.optimal,
         seconds=time.perf_counter() - begun,
-        volume=float(memory.all.known().volume),
+        log_det_ratio=float(memory.all.known().log_det_ratio),
         counts=tally.counts,
         points=(tally.checkpoints, tally.curve),
         arms=tally.arms if record else None,
@@ -169,11 +169,11 @@ class PythonLoop:
             self._learn(t, Arrival(arm, step.on, reward, explored), Unrewarded(t, explored, estimate))
 
     def _decide(self, t: int, columns: Floats | None) -> tuple[Step, float]:
-        """What the policy does, and the estimate of its arm; evidence that is held costs copies."""
+        """What the policy does, and the estimate of its arm; posterior that is held costs copies."""
         offer = InContext(columns) if columns is not None and columns.ndim == 1 else columns
-        evidence = self._agent.evidence(offer)
-        step = self._agent.decide(t, evidence, self._rng)
-        return step, 0.0 if self._agent.memory.foresight is None else evidence.estimate(step.choice.arm)
+        posterior = self._agent.posterior(offer)
+        step = self._agent.decide(t, posterior, self._rng)
+        return step, 0.0 if self._agent.memory.foresight is None else posterior.estimate(step.choice.arm)
 
     def _learn(self, t: int, gained: Arrival, decision: Unrewarded) -> None:
         """The reward of round t goes on its way, and those that are due arrive."""

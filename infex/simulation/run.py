@@ -34,7 +34,7 @@ class Run:
     pseudo-regret, with true means: `regret_exploring` came from the rounds that `explored`, and
     `regret_greedy` from the others; `points` are rounds and the regret up to them. `optimal` is how
     often a best arm was played, `counts` how often each; `seconds` is its processor time, and
-    `volume` alpha at the end. With `record=True` there are `arms`, `rewards` and `losses` (the
+    `log_det_ratio` alpha at the end. With `record=True` there are `arms`, `rewards` and `losses` (the
     gap of the arm that was played) of every round.
     """
 
@@ -47,7 +47,7 @@ class Run:
     explored: int
     optimal: int
     seconds: float
-    volume: float
+    log_det_ratio: float
     counts: Integers = field(repr=False)
     points: tuple[Integers, Floats] = field(repr=False)
     arms: Integers | None = field(repr=False, default=None)

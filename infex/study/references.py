@@ -14,7 +14,7 @@ from typing import Any
 from infex.arrays import plain_scalar
 from infex.checks import settings_by_name
 from infex.errors import CannotLoad, InfexError, NoRecord
-from infex.records import made, record
+from infex.records import from_record, to_record
 from infex.records.named_objects import imported
 from infex.records.registry import NAMED, row_of
 
@@ -29,7 +29,7 @@ def reference_to(thing: object) -> Any:
     if isinstance(thing, tuple | list):
         return {"items": [reference_to(part) for part in thing], "tuple": isinstance(thing, tuple)}
     try:
-        return {"record": record(thing)}
+        return {"record": to_record(thing)}
     except NoRecord:
         pass
     row = row_of(thing)
@@ -47,7 +47,7 @@ def remade(reference: Any) -> Any:
             parts = [remade(part) for part in items]
             return tuple(parts) if is_tuple else parts
         case {"record": kept}:
-            return made(kept)
+            return from_record(kept)
         case {"kind": kind, "settings": settings} if kind in NAMED:
             return _called(NAMED[kind].make, kind, settings)
         case {"object": name, "settings": settings}:

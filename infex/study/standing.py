@@ -252,4 +252,4 @@ def _held(case: Case) -> list[Any] | None:
     if not case.held or decision is None:
         return None
     d = decision
-    return [d.t, d.arm, d.label, d.probability, d.greedy, d.estimate, d.low, d.high]
+    return [d.t, d.arm, d.label, d.propensity, d.greedy, d.estimate, d.low, d.high]

@@ -12,7 +12,7 @@ from infex.arrays import brief
 from infex.bandit import Bandit
 from infex.errors import CannotLoad, InfexWarning, InvalidSetting, NoRecord, OtherSettings
 from infex.features import FeatureMap
-from infex.records import made
+from infex.records import from_record
 from infex.records.description import describe, describe_map, record_of, shown_as
 from infex.study.plain_requests import plain_value
 from infex.study.references import reference_to, remade
@@ -67,7 +67,7 @@ def alive(name: str, kept: Any, given: object = None) -> Any:
     with warnings.catch_warnings():  # whoever made it has been warned
         warnings.simplefilter("ignore", InfexWarning)
         if kept["record"] is not None:
-            return made(kept["record"])
+            return from_record(kept["record"])
         if given is not None and is_same(kept, kept_thing(given)):
             return given
         if "by" in kept:

@@ -42,8 +42,8 @@ def agree(
 
     >>> import infex
     >>> class Optimist:
-    ...     def choose(self, t, evidence, rng):
-    ...         return infex.Choice(infex.best(evidence.upper(0.5)))
+    ...     def choose(self, t, posterior, rng):
+    ...         return infex.Choice(infex.best(posterior.upper(0.5)))
     >>> infex.testing.agree(Optimist(), infex.FixedBonusUCB(bonus=0.5), horizon=50)
     """
     pair = checked("policy", policy), checked("reference", reference)

@@ -39,14 +39,14 @@ class ControlContract:
 
     def test_asking_it_changes_nothing(self) -> None:
         for agent, _ in self.rounds():
-            control, evidence, state = self.control_of(agent), agent.evidence(), self.state_of(agent)
+            control, posterior, state = self.control_of(agent), agent.posterior(), self.state_of(agent)
             t = agent.account.t + 1
             first, again = (
                 (
-                    control.objects(t, evidence, state),
-                    control.refuses(t, 0.5, evidence, state),
-                    control.ends(evidence, state),
-                    control.skipped(evidence, state),
+                    control.objects(t, posterior, state),
+                    control.refuses(t, 0.5, posterior, state),
+                    control.ends(posterior, state),
+                    control.skipped(posterior, state),
                     control.explored(0.5, state),
                 )
                 for _ in range(2)
@@ -55,9 +55,9 @@ class ControlContract:
 
     def test_it_gives_reasons_in_words(self) -> None:
         for agent, _ in self.rounds():
-            control, evidence, state = self.control_of(agent), agent.evidence(), self.state_of(agent)
+            control, posterior, state = self.control_of(agent), agent.posterior(), self.state_of(agent)
             t = agent.account.t + 1
-            for reason in (control.objects(t, evidence, state), control.refuses(t, 0.5, evidence, state)):
+            for reason in (control.objects(t, posterior, state), control.refuses(t, 0.5, posterior, state)):
                 assert reason is None or (isinstance(reason, str) and reason), f"{reason!r} is no reason"
 
     def test_no_round_explores_that_it_objects_to(self) -> None:
@@ -66,16 +66,16 @@ class ControlContract:
                 assert choice.explored == (choice.turn in (Turn.DUE, Turn.MADE_UP))
         agent = self.agent(problem(1, arms=5, dim=3, horizon=ROUNDS_OF_A_RUN))
         for t in range(1, ROUNDS_OF_A_RUN + 1):
-            evidence = agent.evidence()
-            objection = self.control_of(agent).objects(t, evidence, self.state_of(agent))
-            step = agent.decide(t, evidence, Rounds(3, "contract").at(t))
+            posterior = agent.posterior()
+            objection = self.control_of(agent).objects(t, posterior, self.state_of(agent))
+            step = agent.decide(t, posterior, Rounds(3, "contract").at(t))
             assert not (objection and step.choice.explored), f"round {t} explored in spite of {objection!r}"
             agent.apply(*step.effects)
             agent.learn(step.choice.arm, step.on, 0.1, step.choice.explored)
 
     def test_due_done_skipped_owed_and_dropped_add_up(self) -> None:
         for agent, _ in self.rounds():
-            found = agent.exploration(agent.evidence())
+            found = agent.exploration(agent.posterior())
             assert found.planned == found.done - found.made_up + found.skipped, found
             assert found.skipped == found.made_up + found.owed + found.dropped, found
 
@@ -104,7 +104,7 @@ class ControlContract:
             given = problem(seed, arms=6, dim=3, horizon=ROUNDS_OF_A_RUN)
             agent, choice = self.agent(given), None
             for t in range(1, horizon + 1):
-                step = agent.decide(t, agent.evidence(), Rounds(seed, "contract").at(t))
+                step = agent.decide(t, agent.posterior(), Rounds(seed, "contract").at(t))
                 agent.apply(*step.effects)
                 choice = step.choice
                 agent.learn(choice.arm, step.on, given.reward(t, choice.arm), choice.explored)

@@ -7,7 +7,7 @@ import numpy as np
 from infex.arrays import Floats
 from infex.environments import Environment, Instance, OwnInstance, Stretch
 from infex.environments.reward_laws import RewardSource
-from infex.linear import Evidence
+from infex.linear import Posterior
 from infex.policies import Choice, Infex, LinUCB
 from infex.schedules import every
 from infex.simulation import play
@@ -23,9 +23,9 @@ class Plainly:
     def __init__(self, base: Infex) -> None:
         self.base = base
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         """What the policy chooses."""
-        return self.base.choose(t, evidence, rng)
+        return self.base.choose(t, posterior, rng)
 
 
 class EnvironmentContract:

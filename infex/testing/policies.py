@@ -58,13 +58,13 @@ class PolicyContract:
     def test_choosing_changes_nothing(self) -> None:
         for given in self.problems():
             agent = self.learnt(self.make(), given)
-            before = agent.evidence().estimates.copy(), agent.evidence().widths.copy()
+            before = agent.posterior().estimates.copy(), agent.posterior().widths.copy()
             rounds, answers = Rounds(1, "contract"), dict[int, Choice]()
             for t in (9, 9, 3, 12, 9, 3, 12):
-                choice = agent.policy.choose(t, agent.evidence(), rounds.at(t))
+                choice = agent.policy.choose(t, agent.posterior(), rounds.at(t))
                 same_choice(agent.policy, t, answers.setdefault(t, choice), choice)
-            np.testing.assert_array_equal(agent.evidence().estimates, before[0])
-            np.testing.assert_array_equal(agent.evidence().widths, before[1])
+            np.testing.assert_array_equal(agent.posterior().estimates, before[0])
+            np.testing.assert_array_equal(agent.posterior().widths, before[1])
 
     def test_a_run_whose_rounds_are_asked_for_three_times_is_the_same(self) -> None:
         for given in self.problems():
@@ -72,7 +72,7 @@ class PolicyContract:
             agent, draws = player_for(self.make(), given.arms), Rounds(7, "contract")
             for t, first in enumerate(once, 1):
                 for _ in range(2):
-                    asked = agent.decide(t, agent.evidence(), draws.at(t))
+                    asked = agent.decide(t, agent.posterior(), draws.at(t))
                     same_choice(agent.policy, t, first, asked.choice)
                 again, _ = play_round(agent, t, draws.at(t), functools.partial(given.reward, t))
                 same_choice(agent.policy, t, first, again)
@@ -99,17 +99,17 @@ class PolicyContract:
         for given in self.problems():
             agent = self.learnt(self.make(), given)
             policy, traits = agent.policy, agent.traits
-            evidence = agent.evidence()
-            choice = policy.choose(9, evidence, Rounds(2, "contract").at(9))
-            told = law_allowed(traits, 9, evidence, choice.arm)
-            if told is not None and choice.probability is not None:
-                assert abs(choice.probability - told) < 1e-9, f"it chose with {choice}, and tells {told}"
-            assert choice.probability is None or choice.probability > 0, f"it chose what cannot be: {choice}"
+            posterior = agent.posterior()
+            choice = policy.choose(9, posterior, Rounds(2, "contract").at(9))
+            told = law_allowed(traits, 9, posterior, choice.arm)
+            if told is not None and choice.propensity is not None:
+                assert abs(choice.propensity - told) < 1e-9, f"it chose with {choice}, and tells {told}"
+            assert choice.propensity is None or choice.propensity > 0, f"it chose what cannot be: {choice}"
 
     def test_probabilities_add_up_to_one(self) -> None:
         for given in self.problems():
             agent = self.learnt(self.make(), given)
-            chances = [law_allowed(agent.traits, 9, agent.evidence(), arm) for arm in range(len(given.arms))]
+            chances = [law_allowed(agent.traits, 9, agent.posterior(), arm) for arm in range(len(given.arms))]
             known = [chance for chance in chances if chance is not None]
             assert not known or abs(sum(known) - 1) < 1e-9, f"probabilities are {chances}"
             assert all(-1e-12 <= chance <= 1 + 1e-12 for chance in known), f"probabilities are {chances}"
@@ -145,7 +145,7 @@ class PolicyContract:
             for t in range(1, 10):
                 mask = np.arange(len(given.arms)) % 3 != t % 3
                 offered, may_explore = (mask if mask.any() else ~mask), t % 2 == 0
-                seen = agent.evidence().requested(offered, may_explore)
+                seen = agent.posterior().requested(offered, may_explore)
                 choice = agent.decide(t, seen, Rounds(3, "contract").at(t)).choice
                 assert offered[choice.arm], f"{choice} is not among the arms {np.flatnonzero(offered)}"
                 assert may_explore or not choice.explored, f"{choice} explores, which was forbidden"
@@ -188,11 +188,11 @@ def same(one: list[Any], other: list[Any]) -> None:
 
 
 def same_choice(policy: Policy, t: int, first: Choice, again: Choice) -> None:
-    """Asked again for a round, with the same evidence and draws, a policy chooses the same."""
+    """Asked again for a round, with the same posterior and draws, a policy chooses the same."""
     pairs = zip(Choice._fields, first, again, strict=True)
     changed = [f"{name} was {was!r}, then {now!r}" for name, was, now in pairs if was != now]
     assert not changed, (
-        f"{type(policy).__name__}, asked again for round {t} with the same evidence and draws, chose "
+        f"{type(policy).__name__}, asked again for round {t} with the same posterior and draws, chose "
         f"otherwise: {'; '.join(changed)}. `choose` must change nothing: what a policy is to remember goes "
         "into the `note` of its Choice, and what it learns into `learn`"
     )

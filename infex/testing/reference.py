@@ -65,7 +65,7 @@ class SlowRidge:
         squares: Floats = np.sum(self.arms * solved.T, axis=1)
         return np.sqrt(squares)
 
-    def volume(self) -> float:
+    def log_det_ratio(self) -> float:
         """log(det V/det V_0)."""
         return float(np.linalg.slogdet(self.gram / self.penalty)[1])
 
@@ -234,13 +234,13 @@ def slow_rarely_switching(
     policy: RarelySwitchingUCB, arms: Floats, pulls: Sequence[Pull], penalty: float
 ) -> int:
     """The arm of the last switch, found by going through all rounds of the policy again."""
-    arm, volume = -1, -math.inf
+    arm, log_det_ratio = -1, -math.inf
     for n in [n for n, pull in enumerate(pulls) if pull.explored] + [len(pulls)]:
         ridge = SlowRidge(arms, pulls[:n], penalty)
-        if ridge.volume() > volume + math.log1p(policy.growth) + 1e-9:
-            arm, volume = (
+        if ridge.log_det_ratio() > log_det_ratio + math.log1p(policy.growth) + 1e-9:
+            arm, log_det_ratio = (
                 lowest(ridge.estimates() + slow_radius(policy, ridge) * ridge.widths()),
-                ridge.volume(),
+                ridge.log_det_ratio(),
             )
     return arm
 
@@ -285,7 +285,7 @@ def _sampled_means(rewards: list[list[float]], noise: float, rng: np.random.Gene
 def slow_radius(policy: Confidence, ridge: SlowRidge) -> float:
     """scale (sigma sqrt(alpha + 2 log(1/delta)) + sqrt(lambda) S)."""
     delta = 0.01 if policy.delta is None else policy.delta
-    spread = policy.noise * math.sqrt(ridge.volume() + 2 * math.log(1 / delta))
+    spread = policy.noise * math.sqrt(ridge.log_det_ratio() + 2 * math.log(1 / delta))
     return float(policy.scale * (spread + math.sqrt(ridge.penalty) * policy.bound))
 
 

@@ -1,4 +1,4 @@
-"""The paper's theory in numbers: radii, volumes, regret bounds, and how rarely one may explore at all.
+"""The paper's theory in numbers: radii, log_det_ratios, regret bounds, and how rarely one may explore at all.
 
 `Setting` says what a problem is like; `linucb`, `lints` and `infex` bound the regret in it, and each
 bound says whether it is vacuous. `formulas` has every equation by itself, for numbers or arrays.

@@ -15,13 +15,13 @@ class Bound(NamedTuple):
 
     `failure` is the chance that it fails.
 
-    `policy` is what it is of, at the `horizon`, with the `volume` and `radius` that it rests on;
+    `policy` is what it is of, at the `horizon`, with the `log_det_ratio` and `radius` that it rests on;
     `trivial` is 2 S T.
     """
 
     policy: str
     regret: float
-    volume: float
+    log_det_ratio: float
     radius: float
     horizon: int
     trivial: float
@@ -84,10 +84,10 @@ def alone(setting: Setting, base: str, horizon: int) -> Bound:
     """The bound of a base that plays by itself."""
     horizon = a_horizon(horizon)
     delta = setting.delta_at(horizon)
-    regret, volume = base_regret(setting, base, horizon, delta)
-    radius = float(setting.radius(volume, delta))
+    regret, log_det_ratio = base_regret(setting, base, horizon, delta)
+    radius = float(setting.radius(log_det_ratio, delta))
     trivial = 2.0 * setting.bound * horizon
-    return Bound(base, regret, volume, radius, horizon, trivial, setting.base_failure(base, delta))
+    return Bound(base, regret, log_det_ratio, radius, horizon, trivial, setting.base_failure(base, delta))
 
 
 def a_horizon(horizon: int) -> int:
@@ -102,5 +102,7 @@ def base_regret(setting: Setting, base: str, rounds: int, delta: float) -> tuple
     """What so many rounds of a base may cost, and their alpha."""
     if rounds == 0:
         return 0.0, 0.0
-    volume = setting.settled_volume(rounds, lambda alpha: setting.base_regret(base, rounds, alpha, delta))
-    return float(setting.base_regret(base, rounds, volume, delta)), float(volume)
+    log_det_ratio = setting.settled_volume(
+        rounds, lambda alpha: setting.base_regret(base, rounds, alpha, delta)
+    )
+    return float(setting.base_regret(base, rounds, log_det_ratio, delta)), float(log_det_ratio)

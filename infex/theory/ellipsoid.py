@@ -102,9 +102,9 @@ def ellipsoid_of_sums(
     [0.5]
     """
     whole = real("penalty", penalty, above=0) * np.eye(len(gram)) + gram
-    volume = float(np.linalg.slogdet(whole / penalty)[1])
+    log_det_ratio = float(np.linalg.slogdet(whole / penalty)[1])
     reach = radius(
-        volume,
+        log_det_ratio,
         delta=real("delta", delta, above=0, most=1),
         noise=real("noise", noise, least=0),
         bound=real("bound", bound, least=0),

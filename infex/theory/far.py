@@ -59,10 +59,10 @@ def _volume(setting: Setting, log: float) -> float:
 
 def _paid_off(setting: Setting, delta: float, start: float, share: float, r: float) -> Span:
     """The rounds until 4 alpha beta^2/Delta is paid for by what the line gains on the sum."""
-    volume = _volume(setting, start)
-    square = setting.radius(volume, delta) ** 2
+    log_det_ratio = _volume(setting, start)
+    square = setting.radius(log_det_ratio, delta) ** 2
     slope = share * setting.gap - 8.0 * square / (setting.gap * start**r)
-    return span(math.ceil(4.0 * volume * square / (setting.gap * slope))) if slope > 0 else span(1)
+    return span(math.ceil(4.0 * log_det_ratio * square / (setting.gap * slope))) if slope > 0 else span(1)
 
 
 def _crossing(is_above: Callable[[float], bool], start: float) -> Span:

@@ -1,6 +1,6 @@
 """The formulas of the paper, each with its equation, for numbers or for arrays, which broadcast.
 
-alpha = log(det V/det V_0) is called volume, beta radius, lambda penalty, sigma noise, S bound,
+alpha = log(det V/det V_0) is called log_det_ratio, beta radius, lambda penalty, sigma noise, S bound,
 Delta gap. Arms are no longer than 1, and V_0 = lambda I. Where the paper slips, the formula is the
 right one, and its docstring says so.
 """
@@ -14,13 +14,13 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import one_of, whole
-from infex.linear.evidence import SAMPLINGS
+from infex.linear.posterior import SAMPLINGS
 
 Numbers = float | Floats
 
 
 def radius(
-    volume: Numbers,
+    log_det_ratio: Numbers,
     *,
     delta: Numbers,
     noise: Numbers = 1.0,
@@ -29,12 +29,12 @@ def radius(
 ) -> Any:
     """beta = sigma sqrt(alpha + 2 log(1/delta)) + sqrt(lambda) S (Abbasi-Yadkori et al., 2011).
 
-    `volume` is alpha; `noise`, `bound` and `penalty` are sigma, S and lambda.
+    `log_det_ratio` is alpha; `noise`, `bound` and `penalty` are sigma, S and lambda.
 
     >>> round(float(radius(0.0, delta=1e-4)), 6)
     5.291932
     """
-    alpha, doubt = np.asarray(volume, float), np.log(np.asarray(delta, float))
+    alpha, doubt = np.asarray(log_det_ratio, float), np.log(np.asarray(delta, float))
     root = np.sqrt(np.asarray(penalty, float))
     return np.asarray(noise, float) * np.sqrt(alpha - 2.0 * doubt) + root * np.asarray(bound, float)
 
@@ -82,16 +82,16 @@ def volume_bound_by_regret(
     return volume_bound_by_pulls(rounds, worse, dim, penalty=penalty)
 
 
-def potential_bound(volume: Numbers, penalty: Numbers = 1.0) -> Any:
+def potential_bound(log_det_ratio: Numbers, penalty: Numbers = 1.0) -> Any:
     """sum of |X_t|^2 in V_{t-1}^-1 <= c alpha_T, c = max(2, u/log(1 + u)) with u = 1/lambda.
 
     The elliptical potential. For lambda >= 1 it is the paper's 2 alpha_T; for less, squared widths
     reach 1/lambda, and u/log(1 + u) is the largest ratio of a squared width s to log(1 + s).
 
-    `volume` is alpha_T, and `penalty` is lambda.
+    `log_det_ratio` is alpha_T, and `penalty` is lambda.
     """
     most = 1.0 / np.asarray(penalty, float)
-    return (np.maximum(2.0, most / np.log1p(most)) * np.asarray(volume, float))[()]
+    return (np.maximum(2.0, most / np.log1p(most)) * np.asarray(log_det_ratio, float))[()]
 
 
 def best_width_bound(optimal: Numbers, *, length: Numbers = 1.0, penalty: Numbers = 1.0) -> Any:
@@ -146,42 +146,42 @@ def sample_factor(rounds: Numbers, dim: Numbers, delta: Numbers, arms: Numbers |
     return np.sqrt(strays)[()]
 
 
-def linucb_regret(volume: Numbers, radius: Numbers, gap: Numbers) -> Any:
+def linucb_regret(log_det_ratio: Numbers, radius: Numbers, gap: Numbers) -> Any:
     """R_LinUCB(T) <= 8 alpha_T beta_T^2/Delta.
 
     From reg_t <= 2 beta |X_t| in V^-1, reg_t <= reg_t^2/Delta and the elliptical potential
     (Abbasi-Yadkori et al., 2011, Theorem 5). For lambda >= 1.
 
-    `volume` is alpha_T, `radius` is beta_T, and `gap` is Delta.
+    `log_det_ratio` is alpha_T, `radius` is beta_T, and `gap` is Delta.
     """
-    return (8.0 * np.asarray(volume, float) * np.square(np.asarray(radius, float)) / np.asarray(gap, float))[
-        ()
-    ]
+    return (
+        8.0 * np.asarray(log_det_ratio, float) * np.square(np.asarray(radius, float)) / np.asarray(gap, float)
+    )[()]
 
 
 def lints_regret(
-    volume: Numbers, radius: Numbers, gap: Numbers, *, factor: Numbers, chance: float, delta: Numbers
+    log_det_ratio: Numbers, radius: Numbers, gap: Numbers, *, factor: Numbers, chance: float, delta: Numbers
 ) -> Any:
     """R_LinTS(T) <= (4/Delta) ((32 gamma^2/p^2 + (beta + gamma)^2) alpha + (16 gamma^2/p^2) log(1/delta)).
 
     `factor` is gamma/beta and `chance` is p. The paper's Theorem 2, whose proof has beta where
     beta + gamma is needed. For lambda >= 1.
 
-    `volume` is alpha, `radius` is beta, and `gap` is Delta.
+    `log_det_ratio` is alpha, `radius` is beta, and `gap` is Delta.
     """
     factors, radii = np.asarray(factor, float), np.asarray(radius, float)
     stray, both = np.square(factors * radii), np.square((1.0 + factors) * radii)
-    inner = (32.0 * stray / chance**2 + both) * np.asarray(volume, float)
+    inner = (32.0 * stray / chance**2 + both) * np.asarray(log_det_ratio, float)
     inner = inner - 16.0 * stray / chance**2 * np.log(np.asarray(delta, float))
     return (4.0 / np.asarray(gap, float) * inner)[()]
 
 
-def greedy_regret(volume: Numbers, radius: Numbers, rounds: Numbers, gap: Numbers) -> Any:
+def greedy_regret(log_det_ratio: Numbers, radius: Numbers, rounds: Numbers, gap: Numbers) -> Any:
     """G(T) = (4 alpha_T + 16 log T) beta_T^2/Delta: greedy rounds after tau_0 + tau_1.
 
     The second part of the paper's proposition, for lambda >= 1.
 
-    `volume` is alpha_T, `radius` is beta_T, and `gap` is Delta.
+    `log_det_ratio` is alpha_T, `radius` is beta_T, and `gap` is Delta.
     """
-    weight = 4.0 * np.asarray(volume, float) + 16.0 * np.log(np.asarray(rounds, float))
+    weight = 4.0 * np.asarray(log_det_ratio, float) + 16.0 * np.log(np.asarray(rounds, float))
     return (weight * np.square(np.asarray(radius, float)) / np.asarray(gap, float))[()]

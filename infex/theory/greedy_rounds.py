@@ -39,7 +39,7 @@ class GreedyRounds:
 
     def squares(self, times: Numbers) -> Any:
         """beta_t^2."""
-        return self.setting.radius(self.setting.volume(times), self.delta) ** 2
+        return self.setting.radius(self.setting.log_det_ratio(times), self.delta) ** 2
 
     def sum_to(self, t: int) -> float:
         """The sum of beta_s^2/f(s) over greedy rounds s from tau_0 + 1 to t, or a little more."""
@@ -52,7 +52,7 @@ class GreedyRounds:
         gap = self.setting.gap
 
         def cost(times: Numbers, sums: Numbers) -> Any:
-            return (4.0 * self.setting.volume(times) * self.squares(times) + 8.0 * sums) / gap
+            return (4.0 * self.setting.log_det_ratio(times) * self.squares(times) + 8.0 * sums) / gap
 
         costs = cost(self.times, self.sums)
         return self._settled(costs, lambda t: float(cost(float(t), self.sum_to(t))), TAU_1_SHARE)

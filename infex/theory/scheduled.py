@@ -30,8 +30,8 @@ class InfexBound(NamedTuple):
     rounds may cost before they are any good; `growing` is G(T), what they may cost after that.
 
     `policy` is what it is of, with so many `explorations` up to the `horizon`; `tau_base`, `tau_0`,
-    `tau_1` and `tau_12` are the paper's, `volume` and `radius` what it rests on, `trivial` is 2 S T, and
-    `failure` the chance that it fails.
+    `tau_1` and `tau_12` are the paper's, `log_det_ratio` and `radius` what it rests on, `trivial` is 2 S T,
+    and `failure` the chance that it fails.
     """
 
     policy: str
@@ -43,7 +43,7 @@ class InfexBound(NamedTuple):
     tau_0: Span
     tau_1: Span
     tau_12: Span
-    volume: float
+    log_det_ratio: float
     radius: float
     horizon: int
     trivial: float
@@ -95,19 +95,21 @@ def infex(setting: Setting, schedule: Schedule, horizon: int, base: str = "LinUC
     first = base_regret(setting, base, explorations, delta)[0]
     fixed = taus.cost(setting)
 
-    def growing(volume: Numbers) -> Any:
-        return formulas.greedy_regret(volume, setting.radius(volume, delta), horizon, setting.gap)
+    def growing(log_det_ratio: Numbers) -> Any:
+        return formulas.greedy_regret(
+            log_det_ratio, setting.radius(log_det_ratio, delta), horizon, setting.gap
+        )
 
-    volume = setting.settled_volume(horizon, lambda alpha: first + fixed + growing(alpha))
+    log_det_ratio = setting.settled_volume(horizon, lambda alpha: first + fixed + growing(alpha))
     return InfexBound(
         f"Infex({base}, {told(schedule)}, data=own)",
         first,
         fixed,
-        float(growing(volume)),
+        float(growing(log_det_ratio)),
         explorations,
         *taus,
-        float(volume),
-        float(setting.radius(volume, delta)),
+        float(log_det_ratio),
+        float(setting.radius(log_det_ratio, delta)),
         horizon,
         2.0 * setting.bound * horizon,
         setting.base_failure(base, delta) + delta,
@@ -177,10 +179,10 @@ def base_tau(setting: Setting, base: str = "LinUCB", delta: float | None = None)
 
     def cost(rounds: Numbers) -> Any:
         chance = 1.0 / rounds if fixed_delta is None else fixed_delta
-        volume = setting.settled_volume(
+        log_det_ratio = setting.settled_volume(
             rounds, lambda alpha: setting.base_regret(base, rounds, alpha, chance)
         )
-        return setting.base_regret(base, rounds, volume, chance)
+        return setting.base_regret(base, rounds, log_det_ratio, chance)
 
     def line(rounds: Numbers) -> Any:
         return WORSE_SHARE * setting.gap * rounds

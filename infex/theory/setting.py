@@ -11,7 +11,7 @@ import numpy as np
 
 from infex.checks import one_of, real, set_fields, whole
 from infex.errors import InvalidSetting
-from infex.linear.evidence import SAMPLINGS
+from infex.linear.posterior import SAMPLINGS
 from infex.theory import formulas
 from infex.theory.formulas import Numbers
 
@@ -60,13 +60,15 @@ class Setting:
         """delta, or 1/T where none was given."""
         return 1.0 / horizon if self.delta is None else self.delta
 
-    def volume(self, rounds: Numbers) -> Any:
+    def log_det_ratio(self, rounds: Numbers) -> Any:
         """The simple bound on alpha."""
         return formulas.volume_bound(rounds, self.dim, self.penalty)
 
-    def radius(self, volume: Numbers, delta: Numbers) -> Any:
+    def radius(self, log_det_ratio: Numbers, delta: Numbers) -> Any:
         """beta."""
-        return formulas.radius(volume, delta=delta, noise=self.noise, bound=self.bound, penalty=self.penalty)
+        return formulas.radius(
+            log_det_ratio, delta=delta, noise=self.noise, bound=self.bound, penalty=self.penalty
+        )
 
     def settled_volume(self, rounds: Numbers, regret: Callable[[Numbers], Numbers]) -> Any:
         """The least alpha that both bounds allow, where `regret(alpha)` bounds the regret in turn.
@@ -74,25 +76,25 @@ class Setting:
         alpha <= A = d log(1 + T/(d lambda)) and alpha <= B(regret(alpha)), with B the bound by regret.
         Iterated from A, alpha falls to the greatest solution, and every step of the way is a bound.
         """
-        volume = self.volume(rounds)
+        log_det_ratio = self.log_det_ratio(rounds)
         for _ in range(200):
             better = formulas.volume_bound_by_regret(
-                rounds, regret(volume), self.gap, self.dim, penalty=self.penalty
+                rounds, regret(log_det_ratio), self.gap, self.dim, penalty=self.penalty
             )
-            closer = np.minimum(volume, better)
-            if np.all(volume - closer <= 1e-13 * volume):
+            closer = np.minimum(log_det_ratio, better)
+            if np.all(log_det_ratio - closer <= 1e-13 * log_det_ratio):
                 return closer
-            volume = closer
-        return volume
+            log_det_ratio = closer
+        return log_det_ratio
 
-    def base_regret(self, base: str, rounds: Numbers, volume: Numbers, delta: Numbers) -> Any:
+    def base_regret(self, base: str, rounds: Numbers, log_det_ratio: Numbers, delta: Numbers) -> Any:
         """The bound on the base's regret, by its alpha."""
-        beta = self.radius(volume, delta)
+        beta = self.radius(log_det_ratio, delta)
         if one_of("base", base, BASES) == "LinUCB":
-            return formulas.linucb_regret(volume, beta, self.gap)
+            return formulas.linucb_regret(log_det_ratio, beta, self.gap)
         factor = formulas.sample_factor(rounds, self.dim, delta, self.arms)
         chance = formulas.exceeding_chance(self.dim, self.sampling)
-        return formulas.lints_regret(volume, beta, self.gap, factor=factor, chance=chance, delta=delta)
+        return formulas.lints_regret(log_det_ratio, beta, self.gap, factor=factor, chance=chance, delta=delta)
 
     def base_failure(self, base: str, delta: float) -> float:
         """The chance that this bound fails.

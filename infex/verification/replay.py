@@ -28,14 +28,14 @@ class Replay(NamedTuple):
     """Runs of one dimension, one row each; columns are the rounds 1 to T.
 
     `squares` are |X_t|^2 in V_{t-1}^-1 and `misses` X_t'(theta_{t-1} - theta*). Four arrays have a column for
-    round 0 too: `best_squares`, |x*|^2 in V_t^-1, `volumes`, alpha_t, `errors`, |theta* - theta_t| in V_t,
-    and `optimal`, N_opt(t).
+    round 0 too: `best_squares`, |x*|^2 in V_t^-1, `log_det_ratios`, alpha_t, `errors`, |theta* - theta_t| in
+    V_t, and `optimal`, N_opt(t).
     """
 
     dim: int
     squares: Floats
     best_squares: Floats
-    volumes: Floats
+    log_det_ratios: Floats
     errors: Floats
     misses: Floats
     optimal: Floats
@@ -59,7 +59,7 @@ def replay(runs: Sequence[Run], penalty: float = 1.0) -> Replay:
         dim=dim,
         squares=walked.squares,
         best_squares=walked.best_squares,
-        volumes=np.concatenate([start, np.cumsum(np.log1p(walked.squares), axis=1)], axis=1),
+        log_det_ratios=np.concatenate([start, np.cumsum(np.log1p(walked.squares), axis=1)], axis=1),
         errors=walked.errors,
         misses=walked.misses,
         optimal=np.concatenate([start, np.cumsum(losses == 0.0, axis=1)], axis=1),

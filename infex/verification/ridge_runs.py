@@ -30,18 +30,18 @@ def best_width(runs: Replay) -> Floats:
 
 def potential(runs: Replay) -> Floats:
     """The sum of squared widths as a share of its bound."""
-    return np.asarray(runs.squares.sum(axis=1) / formulas.potential_bound(runs.volumes[:, -1]))
+    return np.asarray(runs.squares.sum(axis=1) / formulas.potential_bound(runs.log_det_ratios[:, -1]))
 
 
 def simple_volume(runs: Replay) -> Floats:
     """alpha_t as a share of d log(1 + t/d)."""
-    rounds = np.arange(1.0, runs.volumes.shape[1])
-    return np.asarray(runs.volumes[:, 1:] / formulas.volume_bound(rounds, runs.dim))
+    rounds = np.arange(1.0, runs.log_det_ratios.shape[1])
+    return np.asarray(runs.log_det_ratios[:, 1:] / formulas.volume_bound(rounds, runs.dim))
 
 
 def better_volume(runs: Replay) -> Floats:
     """alpha_T as a share of its bounds by pulls of worse arms, and by regret."""
-    horizon, alpha = runs.losses.shape[1], runs.volumes[:, -1]
+    horizon, alpha = runs.losses.shape[1], runs.log_det_ratios[:, -1]
     worse = horizon - runs.optimal[:, -1]
     by_pulls = formulas.volume_bound_by_pulls(horizon, worse, runs.dim, length=runs.lengths)
     by_regret = formulas.volume_bound_by_regret(horizon, runs.losses.sum(axis=1), runs.gaps, runs.dim)
@@ -50,7 +50,9 @@ def better_volume(runs: Replay) -> Floats:
 
 def coverage(runs: Replay, delta: float, scale: float = 1.0) -> float:
     """The share of runs in which theta* leaves the ellipsoid at some time."""
-    return float(np.mean(np.any(runs.errors > scale * formulas.radius(runs.volumes, delta=delta), axis=1)))
+    return float(
+        np.mean(np.any(runs.errors > scale * formulas.radius(runs.log_det_ratios, delta=delta), axis=1))
+    )
 
 
 def greedy_rounds(runs: Replay, scale: float = 1.0) -> Floats:
@@ -58,21 +60,21 @@ def greedy_rounds(runs: Replay, scale: float = 1.0) -> Floats:
 
     Only runs in which the ellipsoid held count, as in the statement.
     """
-    beta = formulas.radius(runs.volumes, delta=1 / REPLAY_HORIZON)
+    beta = formulas.radius(runs.log_det_ratios, delta=1 / REPLAY_HORIZON)
     held = np.all(runs.errors <= beta, axis=1)
     before, greedy = scale * beta[:, :-1], ~runs.explored
     each = runs.losses / (before * (np.sqrt(runs.best_squares[:, :-1]) + np.sqrt(runs.squares)))
     late = np.where(greedy, before**2 / (1.0 + runs.optimal[:, :-1]), 0.0).sum(axis=1)
-    allowed = (4.0 * runs.volumes[:, -1] * (scale * beta[:, -1]) ** 2 + 2.0 * late) / runs.gaps
+    allowed = (4.0 * runs.log_det_ratios[:, -1] * (scale * beta[:, -1]) ** 2 + 2.0 * late) / runs.gaps
     together = np.where(greedy, runs.losses, 0.0).sum(axis=1) / allowed
     return np.concatenate([together[held], np.where(greedy, each, 0.0)[held].ravel()])
 
 
 def squared_misses(runs: Replay) -> Floats:
     """The sum of squared errors of prediction as a share of 2 alpha_T beta_T^2, where the ellipsoid held."""
-    beta = formulas.radius(runs.volumes, delta=1 / REPLAY_HORIZON)
+    beta = formulas.radius(runs.log_det_ratios, delta=1 / REPLAY_HORIZON)
     held = np.all(runs.errors <= beta, axis=1)
-    allowed = 2.0 * runs.volumes[:, -1] * beta[:, -1] ** 2
+    allowed = 2.0 * runs.log_det_ratios[:, -1] * beta[:, -1] ** 2
     return np.asarray(np.sum(runs.misses**2, axis=1) / allowed)[held]
 
 
@@ -80,7 +82,7 @@ def drift(run: Run, penalty: float = 1.0) -> float:
     """How far alpha, kept up by rank-one steps, is from a determinant computed at the end."""
     instance = instance_of(run)
     gram = np.eye(instance.arms.shape[1]) + (instance.arms.T * run.counts) @ instance.arms / penalty
-    return abs(run.volume - float(np.linalg.slogdet(gram)[1]))
+    return abs(run.log_det_ratio - float(np.linalg.slogdet(gram)[1]))
 
 
 def check_coverage(effort: Effort) -> Measured:

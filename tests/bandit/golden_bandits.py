@@ -20,7 +20,7 @@ from infex import Bandit, Decision
 FOLDER = Path(__file__).parent.parent / "golden"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.infex"))
 CONTEXTS = np.load(FOLDER / "inputs.npz")["contexts"]
-SHORT = ("t", "arm", "explored", "reason", "estimate", "low", "high", "probability")
+SHORT = ("t", "arm", "explored", "reason", "estimate", "low", "high", "propensity")
 
 
 def loaded(name: str) -> Bandit:

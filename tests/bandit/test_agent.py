@@ -13,10 +13,10 @@ import infex
 from infex import (
     Choice,
     Control,
-    Evidence,
     Greedy,
     Infex,
     LinUCB,
+    Posterior,
     always,
     budget,
     estimators,
@@ -55,7 +55,7 @@ class Apart:
 
     uses_explored = True
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         return Choice(1)
 
 
@@ -64,8 +64,8 @@ class Wide:
 
     base = Infex(LinUCB(), budget(every(1), 3, window=50))
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-        return self.base.choose(t, evidence, rng)
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        return self.base.choose(t, posterior, rng)
 
 
 @pytest.mark.parametrize("new", [Wide(), Apart(), Greedy], ids=["window", "own data", "no policy"])
@@ -125,8 +125,8 @@ class Few(Control):
 
     schedule: Any
 
-    def objects(self, t: int, evidence: Evidence, state: State) -> str | None:
-        return "few" if evidence.spent.since(t - 99)[0] >= 3 else None
+    def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
+        return "few" if posterior.spent.since(t - 99)[0] >= 3 else None
 
 
 class Hidden:
@@ -134,8 +134,8 @@ class Hidden:
 
     inner = Infex(LinUCB(), budget(every(1), 3, window=100))
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-        return self.inner.choose(t, evidence, rng)
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        return self.inner.choose(t, posterior, rng)
 
 
 @pytest.mark.parametrize("policy", [Infex(LinUCB(), Few(every(1))), Hidden()], ids=["window", "base"])
@@ -176,7 +176,7 @@ def test_a_weight_that_raises_once_is_asked_before_anybody_learns() -> None:
     class Learner:
         uses_explored = True
 
-        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
             return Choice(0)
 
         def learn(self, arm: int, features: Any, reward: float, explored: bool) -> None:
@@ -188,7 +188,7 @@ def test_a_weight_that_raises_once_is_asked_before_anybody_learns() -> None:
             agent.learn(0, 0, reward, explored=True)
         agent.learn(0, 0, reward, explored=True)
     assert (len(asked), taught) == (4, [0.5, 0.25])
-    both = agent.memory.evidence()
+    both = agent.memory.posterior()
     assert both.pulls.tolist() == both.explored.pulls.tolist() == [2, 0, 0]
     np.testing.assert_allclose(both.estimates, both.explored.estimates)
     assert both.estimates[0] == pytest.approx(2 * 0.75 / (1 + 4))
@@ -232,7 +232,7 @@ def test_the_next_round_due_is_the_next_that_explores(
     )
     agent = agent_of(Infex(LinUCB(), schedule))
     played(agent, rounds)
-    said = agent.exploration(agent.evidence()).next_due
+    said = agent.exploration(agent.posterior()).next_due
     later = [rounds + place for place, choice in enumerate(played(agent, 100), start=1) if choice.explored]
     assert said == (later[0] if later else None)
 
@@ -244,7 +244,7 @@ def test_never_makes_up_for_nothing() -> None:
     assert agent.account.owed == 3
     agent.policy = Infex(LinUCB(), never())
     assert not any(choice.explored for choice in played(agent, 20))
-    assert agent.exploration(agent.evidence()).next_due is None
+    assert agent.exploration(agent.posterior()).next_due is None
     agent.policy = Infex(LinUCB(), always())
     assert all(choice.explored for choice in played(agent, 5))
 
@@ -253,5 +253,5 @@ def test_where_a_union_is_too_dense_to_be_counted_the_next_round_due_is_not_know
     """`exploration` raised OutOfReach on a bandit that played on."""
     agent = agent_of(Infex(LinUCB(), every(7) | infex.stretched(0.1)))
     agent.apply(2_000_000, False, Turn.REST, 0.0, False, None)
-    found = agent.exploration(agent.evidence())
+    found = agent.exploration(agent.posterior())
     assert (found.next_due, found.planned) == (None, 0)

@@ -16,13 +16,13 @@ from infex import (
     Choice,
     Decision,
     EpsilonGreedy,
-    Evidence,
     Greedy,
     Infex,
     InfexError,
     LargeReward,
     LinTS,
     LinUCB,
+    Posterior,
     Uniform,
     every,
     jittered,
@@ -51,7 +51,7 @@ class Listener:
     def __init__(self) -> None:
         self.heard: list[tuple[int, list[float], float, bool]] = []
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         return Choice(t % 3)
 
     def learn(self, arm: int, features: Any, reward: float, explored: bool) -> None:
@@ -76,20 +76,23 @@ def state(bandit: Bandit) -> tuple[Any, ...]:
 def test_a_decision_says_what_was_known() -> None:
     bandit = Bandit(ARMS, Infex(LinUCB(delta=0.1), every(3)), labels=["a", "b", "c"])
     decisions = told(bandit, [1.0, 1.0])
-    assert [(d.t, d.arm, d.label, d.explored, d.greedy, d.chance, d.law) for d in decisions] == [
+    assert [
+        (d.t, d.arm, d.label, d.explored, d.greedy, d.explore_probability, d.base_propensity)
+        for d in decisions
+    ] == [
         (1, 0, "a", False, 0, 0.0, None),
         (2, 0, "a", False, 0, 0.0, None),
     ]
     third = bandit.ask()
     slow = SlowRidge(ARMS, [Pull(0, 1.0, False)] * 2, 1.0)
-    radius = math.sqrt(slow.volume() + 2 * math.log(10)) + 1
+    radius = math.sqrt(slow.log_det_ratio() + 2 * math.log(10)) + 1
     assert third.explored
     assert third.greedy == 0
     assert third.arm == int(np.argmax(slow.estimates() + radius * slow.widths()))
     assert third.estimate == pytest.approx(slow.estimates()[third.arm])
     assert third.high - third.estimate == pytest.approx(radius * slow.widths()[third.arm])
     assert third.estimate - third.low == pytest.approx(radius * slow.widths()[third.arm])
-    assert (third.probability, third.chance, third.law) == (1.0, 1.0, 1.0)
+    assert (third.propensity, third.explore_probability, third.base_propensity) == (1.0, 1.0, 1.0)
 
 
 def test_a_decision_cannot_be_changed() -> None:
@@ -103,13 +106,13 @@ def test_a_policy_without_a_radius_has_the_default_interval() -> None:
 
 
 def test_probabilities_are_told_where_they_are_known() -> None:
-    assert Bandit(ARMS, Uniform()).ask().probability == pytest.approx(1 / 3)
-    assert Bandit(ARMS, LinTS()).ask().probability is None
+    assert Bandit(ARMS, Uniform()).ask().propensity == pytest.approx(1 / 3)
+    assert Bandit(ARMS, LinTS()).ask().propensity is None
     jitter = Bandit(ARMS, Infex(Uniform(), jittered(4, seed=1)))
     for decision in told(jitter, [1.0] * 8):
         chance = jitter.policy.schedule.chance(decision.t)  # type: ignore[attr-defined]
         expected = chance / 3 + (decision.arm == decision.greedy) * (1 - chance)
-        assert decision.probability == pytest.approx(expected)
+        assert decision.propensity == pytest.approx(expected)
 
 
 @given(seed=st.integers(0, 10**6), policy=st.sampled_from([LinUCB(), LinTS(), Infex(LinUCB(), every(3))]))
@@ -163,8 +166,8 @@ for t in range(30):
 def test_any_decision_can_be_replayed(policy: Any) -> None:
     bandit = Bandit(ARMS, policy, seed=5)
     told(bandit, [1.0, -1.0, 1.0, 0.5])
-    evidence = bandit.evidence()
-    replayed = [policy.choose(t, evidence, bandit.draws(t)).arm for t in range(5, 25)]
+    posterior = bandit.posterior()
+    replayed = [policy.choose(t, posterior, bandit.draws(t)).arm for t in range(5, 25)]
     assert replayed == [bandit.ask().arm for _ in range(5, 25)]
 
 
@@ -189,7 +192,7 @@ def test_arms_may_change_every_round() -> None:
     records = bandit.estimates(np.array(offers))
     np.testing.assert_allclose(records.estimate, slow.estimates(), rtol=1e-9, atol=1e-12)
     own = SlowRidge(np.array(offers), [pull for pull in pulls if pull.explored], 2.0)
-    explored = bandit.evidence(np.array(offers)).explored
+    explored = bandit.posterior(np.array(offers)).explored
     np.testing.assert_allclose(explored.widths, own.widths(), rtol=1e-9)
 
 
@@ -283,7 +286,7 @@ def test_what_was_learnt_of_removed_arms_stays() -> None:
     pulls = [Pull(d.arm, 1.0, True) for d in decisions] + [Pull(d.arm, -1.0, True) for d in waiting]
     slow = SlowRidge(ARMS, pulls, 1.0)
     np.testing.assert_allclose(bandit.estimates().estimate, slow.estimates()[1:], rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(bandit.evidence().explored.widths, slow.widths()[1:], rtol=1e-10)
+    np.testing.assert_allclose(bandit.posterior().explored.widths, slow.widths()[1:], rtol=1e-10)
     assert bandit.estimates().pulls.tolist() == [sum(pull.arm == k for pull in pulls) for k in (1, 2)]
 
 
@@ -311,13 +314,13 @@ def test_in_a_greedy_round_the_greedy_arm_is_the_one_played() -> None:
 
 def test_a_policy_that_only_says_it_is_greedy_does_not_move_the_greedy_arm() -> None:
     class Stubborn:
-        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
             return Choice(2, explored=False)
 
     bandit = Bandit(ARMS, Stubborn())
     bandit.tell(bandit.ask(), -1.0)
     decision = bandit.ask()
-    assert (decision.arm, decision.greedy, decision.probability) == (2, 0, None)
+    assert (decision.arm, decision.greedy, decision.propensity) == (2, 0, None)
 
 
 def test_a_learner_keeps_its_arms() -> None:
@@ -328,7 +331,7 @@ def test_a_learner_keeps_its_arms() -> None:
 
 def test_a_base_that_returns_no_choice_is_named() -> None:
     class Wrong:
-        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
             return 1
 
     with pytest.raises(InvalidChoice, match="choose must return a Choice, got int"):
@@ -464,7 +467,7 @@ def other_id(bandit: Bandit, t: int) -> str:
 
 def test_arms_that_change_are_asked_for_with_the_arms() -> None:
     bandit = Bandit(dim=2, policy=Greedy())
-    for call in (bandit.ask, bandit.estimates, bandit.evidence):
+    for call in (bandit.ask, bandit.estimates, bandit.posterior):
         with pytest.raises(InvalidArms, match="change every round; give them"):
             call()
     for change in (lambda: bandit.add_arms(ARMS), lambda: bandit.remove_arms(0)):
@@ -478,7 +481,7 @@ def test_arms_that_change_are_asked_for_with_the_arms() -> None:
 @pytest.mark.parametrize("choice", [Choice(3), Choice(-1), Choice(1.0), Choice(True), 1, None])
 def test_a_policy_that_names_no_arm_on_offer_is_refused(choice: Any) -> None:
     class Wild:
-        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
             return choice  # type: ignore[no-any-return]
 
     bandit = Bandit(ARMS, Wild())
@@ -490,8 +493,8 @@ def test_a_policy_that_names_no_arm_on_offer_is_refused(choice: Any) -> None:
 
 def test_numpy_numbers_are_welcome() -> None:
     class Mine:
-        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-            return Choice(np.argmax(evidence.estimates))
+        def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+            return Choice(np.argmax(posterior.estimates))
 
     bandit = Bandit(ARMS, Mine(), labels=np.array([10, 20, 30]))
     decision = bandit.ask()

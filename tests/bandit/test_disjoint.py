@@ -21,7 +21,6 @@ from infex import (
     Bandit,
     Choice,
     ContextReduction,
-    Evidence,
     FixedBonusUCB,
     GaussianTS,
     Greedy,
@@ -29,6 +28,7 @@ from infex import (
     Infex,
     LinTS,
     LinUCB,
+    Posterior,
     RarelySwitchingUCB,
     Softened,
     Uniform,
@@ -104,7 +104,7 @@ def test_every_policy_chooses_as_with_one_dense_regression_of_the_same_blocks(na
         if spherical and small.arm != large.arm:
             return
         assert (small.arm, small.explored, small.greedy) == (large.arm, large.explored, large.greedy)
-        assert small.probability == pytest.approx(large.probability, abs=1e-9)
+        assert small.propensity == pytest.approx(large.propensity, abs=1e-9)
         assert small.estimate == pytest.approx(large.estimate, abs=1e-10)
         if t % 4:
             for bandit, decision in zip(pair, (small, large), strict=True):
@@ -129,8 +129,8 @@ def test_samples_of_plain_arms_are_those_of_regressions_on_one_feature() -> None
     """N(S/(n + 1), noise^2/(n + 1)) is theta + noise V^-1/2 eta with c = 1 and a penalty of 1."""
 
     class Sampled:
-        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-            return Choice(infex.best(evidence.perturbed(0.4, rng)))
+        def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+            return Choice(infex.best(posterior.perturbed(0.4, rng)))
 
     plain = Bandit(np.eye(6), GaussianTS(noise=0.4), seed=3)
     small = Bandit(features=features.disjoint(6, 1), policy=Sampled(), seed=3)
@@ -170,14 +170,14 @@ class Slow:
         return np.array([x @ np.linalg.solve(g, b) for g, b in zip(self.grams, self.moments, strict=True)])
 
     def margins(self, x: Floats, policy: Any, delta: float = 0.01) -> Floats:
-        volumes = [float(np.linalg.slogdet(gram / self.penalty)[1]) for gram in self.grams]
+        log_det_ratios = [float(np.linalg.slogdet(gram / self.penalty)[1]) for gram in self.grams]
         betas = [
             policy.scale
             * (
-                policy.noise * math.sqrt(volume + 2 * math.log(1 / delta))
+                policy.noise * math.sqrt(log_det_ratio + 2 * math.log(1 / delta))
                 + math.sqrt(self.penalty) * policy.bound
             )
-            for volume in volumes
+            for log_det_ratio in log_det_ratios
         ]
         return np.array(
             [beta * math.sqrt(x @ np.linalg.solve(g, x)) for beta, g in zip(betas, self.grams, strict=True)]
@@ -258,7 +258,7 @@ def test_files_copies_and_journals_go_on_exactly(tmp_path: Path, policy: Any, es
     table = contexts(7)
     for t in range(40):
         decided = bandit.decide(context=table[t], id=f"order {t}")
-        decision = bandit.enter(infex.made(json.loads(json.dumps(infex.record(decided)))))
+        decision = bandit.enter(infex.from_record(json.loads(json.dumps(infex.to_record(decided)))))
         if t % 3:
             bandit.tell(decision, float(reward(t, decision.arm) > 0))
     bandit.save(tmp_path / "a.infex")
@@ -352,10 +352,10 @@ def test_a_pending_decision_of_an_arm_that_is_gone_can_be_told_and_teaches_nothi
     bandit.save(tmp_path / "x.infex")
     loaded = Bandit.load(tmp_path / "x.infex")
     for each in (bandit, loaded):
-        before = each.evidence(context=[0.6, 0.8, 0.0]).theta
+        before = each.posterior(context=[0.6, 0.8, 0.0]).theta
         each.tell(decision, 5.0)
         assert each.pending == ()
-        assert each.evidence(context=[0.6, 0.8, 0.0]).theta.tolist() == before.tolist()
+        assert each.posterior(context=[0.6, 0.8, 0.0]).theta.tolist() == before.tolist()
         assert each.labels == ("coffee", "juice", "water", "tea")
     assert bandit.digest() == loaded.digest()
 
@@ -420,10 +420,10 @@ def test_arms_of_other_maps_come_and_go_and_what_was_learnt_stays(
     bandit = Bandit(features=rule, policy=LinUCB())
     first = bandit.ask(context=context)
     bandit.tell(bandit.ask(context=context), 1.0)
-    theta, before = bandit.evidence(context=context).theta, bandit.estimates(context=context)
+    theta, before = bandit.posterior(context=context).theta, bandit.estimates(context=context)
     bandit.add_arms(more, labels)
-    assert len(bandit.evidence(context=context)) == 3
-    assert bandit.evidence(context=context).theta.tolist() == theta.tolist()
+    assert len(bandit.posterior(context=context)) == 3
+    assert bandit.posterior(context=context).theta.tolist() == theta.tolist()
     assert bandit.estimates(context=context).estimate[:2].tolist() == before.estimate.tolist()
     bandit.remove_arms("a" if bandit.labels else 0)
     assert bandit.labels == (("b", "c") if labels or rule.labels else None)
@@ -491,12 +491,12 @@ def test_bandits_that_learnt_apart_merge_into_one_that_learnt_all() -> None:
         decision = halves[t % 2].ask(context=context)
         halves[t % 2].tell(decision, reward(t, decision.arm))
         whole._agent.learn(
-            decision.arm, whole.evidence(context=context).learnt_on(decision.arm), reward(t, decision.arm),
+            decision.arm, whole.posterior(context=context).learnt_on(decision.arm), reward(t, decision.arm),
             decision.explored,
         )  # fmt: skip
     halves[0].apply(halves[1].changes())
     mine, all_of_it = (each.estimates(context=[0.3, 0.3, 0.3]) for each in (halves[0], whole))
-    pulls = [each.evidence(context=[0.3, 0.3, 0.3]).pulls.tolist() for each in (halves[0], whole)]
+    pulls = [each.posterior(context=[0.3, 0.3, 0.3]).pulls.tolist() for each in (halves[0], whole)]
     assert pulls[0] == pulls[1] == mine.pulls.tolist()
     np.testing.assert_allclose(mine.estimate, all_of_it.estimate, atol=1e-10)
     np.testing.assert_allclose(mine.low, all_of_it.low, atol=1e-10)

@@ -15,12 +15,12 @@ from infex import (
     Choice,
     Decision,
     EpsilonGreedy,
-    Evidence,
     Exploration,
     Greedy,
     Infex,
     LinTS,
     LinUCB,
+    Posterior,
     SparseExploration,
     Uniform,
     budget,
@@ -117,13 +117,13 @@ def test_where_no_arm_is_allowed_the_greedy_one_is_played(policy: Any) -> None:
     bandit = Bandit(ARMS, policy)
     told(bandit, 5)
     bandit.allowed = [False] * 3
-    evidence = bandit.evidence()
-    chances = [probability(policy, 6, evidence, arm) for arm in range(3)]
+    posterior = bandit.posterior()
+    chances = [probability(policy, 6, posterior, arm) for arm in range(3)]
     assert sum(chance or 0.0 for chance in chances) == 1.0
     decision = bandit.ask()
-    assert (decision.arm, decision.explored) == (evidence.greedy, False)
+    assert (decision.arm, decision.explored) == (posterior.greedy, False)
     assert decision.reason == Reason.NO_ARM_ALLOWED
-    assert decision.probability == 1.0
+    assert decision.propensity == 1.0
     assert bandit.exploration().skipped == isinstance(policy, Infex)  # without a schedule none was due
 
 
@@ -153,12 +153,12 @@ def test_probabilities_under_a_mask_add_up_to_one(data: Any) -> None:
     policy = Infex(Uniform(), jittered(3, seed=1), data=data)
     bandit = Bandit(ARMS, policy, allowed=[False, True, True])
     for t in range(1, 30):
-        evidence = bandit.evidence()
-        chances = [probability(policy, t, evidence, arm) for arm in range(3)]
+        posterior = bandit.posterior()
+        chances = [probability(policy, t, posterior, arm) for arm in range(3)]
         assert sum(chance or 0.0 for chance in chances) == pytest.approx(1.0)
         chance = policy.schedule.chance(t)  # type: ignore[union-attr]
         shares = [0.0, chance / 2, chance / 2]
-        shares[evidence.greedy] += 1 - chance
+        shares[posterior.greedy] += 1 - chance
         assert chances == pytest.approx(shares)
         told(bandit, 1)
 
@@ -189,7 +189,7 @@ def test_changing_arms_have_their_mask_with_them() -> None:
 
 def test_a_learner_that_knows_arms_by_index_is_not_shown_some_of_them() -> None:
     class Plain:
-        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
             return Choice(0)
 
         def learn(self, arm: int, features: Any, reward: float, explored: bool) -> None: ...
@@ -197,9 +197,9 @@ def test_a_learner_that_knows_arms_by_index_is_not_shown_some_of_them() -> None:
     class Heeding(Plain):
         heeds_allowed = True
 
-        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-            assert evidence.allowed is not None
-            return Choice(int(np.flatnonzero(evidence.allowed)[0]))
+        def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+            assert posterior.allowed is not None
+            return Choice(int(np.flatnonzero(posterior.allowed)[0]))
 
     with pytest.raises(InvalidArms, match="knows arms by their indices, which `allowed` would change"):
         Bandit(ARMS, Plain(), allowed=[False, True, True]).ask()
@@ -225,7 +225,7 @@ def test_exploration_reports_what_was_planned_done_and_spent() -> None:
     assert bandit.exploration() == Exploration(0, 0, 0, 0, 0, 0, 0, 4, 0.0)
     cost, different = 0.0, 0
     for t in range(1, 51):
-        known = bandit.evidence().estimates
+        known = bandit.posterior().estimates
         decision = bandit.ask()
         if t % 4 == 0:
             cost += known.max() - known[decision.arm]

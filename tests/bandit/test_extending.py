@@ -26,7 +26,7 @@ from infex.errors import InvalidRound, InvalidSetting, NotKept
 from infex.estimators import Discounted, Lasso, Logistic, Ridge, Windowed
 from infex.features import disjoint, interactions, joined, table
 from infex.linear.widening import Widening
-from infex.records import made, record
+from infex.records import from_record, to_record
 
 ARMS = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 0.5]])
 ESTIMATORS = [None, Ridge(penalty=0.3), Logistic(), Lasso(), Discounted(rate=0.9), Windowed(size=9)]
@@ -109,9 +109,9 @@ def test_plain_contexts_get_more_features(seed: int, more: int, stretch: float, 
     bandit.extend(more, longest=4 * stretch)
     np.testing.assert_allclose(bandit.theta, wide.theta, rtol=1e-8, atol=1e-10)
     full = rng.uniform(-1, 1, 3 + more)
-    one, other = bandit.evidence(context=full), wide.evidence(context=full)
+    one, other = bandit.posterior(context=full), wide.posterior(context=full)
     np.testing.assert_allclose(one.widths, other.widths, rtol=1e-8)
-    assert one.volume == pytest.approx(other.volume, rel=1e-9)
+    assert one.log_det_ratio == pytest.approx(other.log_det_ratio, rel=1e-9)
     assert (bandit.penalty, bandit._prior) == (penalty, wide._prior)
     bandit.apply(wide.changes())
 
@@ -178,7 +178,7 @@ def test_every_policy_goes_on(policy: Any, tmp_path: Path) -> None:
             bandit.extend(1, longest=5)
             assert (bandit.exploration(), bandit.narrows) == (before, True)
             if alike:
-                seen, other = (each.evidence(context=[0.3, 0.1, 0.2]).narrowed for each in (bandit, wide))
+                seen, other = (each.posterior(context=[0.3, 0.1, 0.2]).narrowed for each in (bandit, wide))
                 np.testing.assert_allclose(seen.widths, other.widths, rtol=1e-9)
             bandit.save(tmp_path / "x.infex")
             assert Bandit.load(tmp_path / "x.infex").digest() == bandit.digest()
@@ -197,7 +197,7 @@ def test_a_decision_of_before_cannot_be_entered_and_a_pending_one_can_be_told() 
     bandit = Bandit(features=disjoint(["x", "y"], context=NARROW), policy=Greedy())
     context = {"age": 30, "country": "FR"}
     waiting = [bandit.ask(context=context) for _ in range(3)]
-    decided = made(record(bandit.decide(context=context)))
+    decided = from_record(to_record(bandit.decide(context=context)))
     before = bandit.digest()
     bandit.extend(numbers={"visits": (0, 10)})
     assert bandit.digest() != before

@@ -68,7 +68,7 @@ def test_another_policy_takes_over_at_once() -> None:
     bandit.policy = LinUCB()
     assert bandit.ask(arms).explored
     bandit.policy = LinTS()
-    assert bandit.ask(arms).probability is None
+    assert bandit.ask(arms).propensity is None
 
 
 @pytest.mark.parametrize(

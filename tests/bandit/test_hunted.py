@@ -17,10 +17,10 @@ from infex import (
     Choice,
     ContextReduction,
     Control,
-    Evidence,
     GreedyFirst,
     Infex,
     LinUCB,
+    Posterior,
     Uniform,
     estimators,
     every,
@@ -60,16 +60,16 @@ class Wrap:
     def __init__(self, base: Any) -> None:
         self.base = base
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-        return self.base.choose(t, evidence, rng)  # type: ignore[no-any-return]
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        return self.base.choose(t, posterior, rng)  # type: ignore[no-any-return]
 
 
 class Boxed(Wrap):
     """One that keeps the note of what it holds inside its own."""
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-        rounds, inner = evidence.note or [0, None]
-        choice = self.base.choose(t, evidence.noted(inner), rng)
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        rounds, inner = posterior.note or [0, None]
+        choice = self.base.choose(t, posterior.noted(inner), rng)
         return choice._replace(note=[rounds + 1, choice.note or inner])  # type: ignore[no-any-return]
 
 
@@ -156,7 +156,7 @@ class AtMost(Control):
     def begin(self) -> State:
         return Left(3)
 
-    def objects(self, t: int, evidence: Evidence, state: State) -> str | None:
+    def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
         return None if state.explorations > 0 else "enough"  # type: ignore[attr-defined]
 
     def explored(self, loss: float, state: State) -> State:

@@ -12,11 +12,11 @@ import pytest
 from infex import (
     Bandit,
     Changes,
-    Evidence,
     Greedy,
     Infex,
     LinTS,
     LinUCB,
+    Posterior,
     estimators,
     every,
     features,
@@ -25,7 +25,7 @@ from infex import (
 from infex.arrays import Floats, Label
 from infex.errors import CannotLoad, CannotMerge, DamagedFile, InvalidContext, InvalidSetting
 from infex.features import Hybrid
-from infex.records import made, record
+from infex.records import from_record, to_record
 from tests.alike import unnamed
 from tests.policies.test_contract import MAKERS
 
@@ -173,7 +173,7 @@ def test_a_decision_that_is_entered_elsewhere_is_the_same(tmp_path: Path) -> Non
     bandit = Bandit(features=MAP, policy=LinUCB())
     play(bandit, contexts(3, 10))
     other, context = copy.deepcopy(bandit), contexts(8)[0]
-    decided = made(record(bandit.decide(context=context)))
+    decided = from_record(to_record(bandit.decide(context=context)))
     assert unnamed(other.enter(decided)) == unnamed(bandit.ask(context=context))
     assert other.digest() == bandit.digest()
 
@@ -231,9 +231,9 @@ def test_pending_decisions_of_an_arm_that_goes_narrow_no_longer() -> None:
             other.drop(decision)
     other.remove_arms("mate")
     context = contexts(8)[0]
-    found = [each.evidence(context=context).narrowed.widths for each in (bandit, other)]
+    found = [each.posterior(context=context).narrowed.widths for each in (bandit, other)]
     np.testing.assert_array_equal(*found)
-    assert (found[0] < bandit.evidence(context=context).widths).all()
+    assert (found[0] < bandit.posterior(context=context).widths).all()
 
 
 def test_workers_add_up_and_what_cannot_add_up_is_refused() -> None:
@@ -272,7 +272,7 @@ def test_contexts_with_names_are_read_once_for_both_parts(tmp_path: Path) -> Non
     bandit.learn(given, ["mate"] * 6, [1.0] * 6)
     bandit.save(tmp_path / "shop")
     assert Bandit.load(tmp_path / "shop").digest() == bandit.digest()
-    assert made(record(shop)) == shop
+    assert from_record(to_record(shop)) == shop
 
 
 def at(t: int) -> dict[str, Any]:
@@ -298,9 +298,9 @@ def test_further_features_are_as_if_they_had_been_0_before(tmp_path: Path, own: 
     for other in (bandit, copy.deepcopy(bandit)):
         np.testing.assert_allclose(other.theta, known.theta, atol=1e-10)
         np.testing.assert_allclose(
-            other.evidence(context=context).widths, known.evidence(context=context).widths, rtol=1e-10
+            other.posterior(context=context).widths, known.posterior(context=context).widths, rtol=1e-10
         )
-    assert (bandit.evidence(context=context).narrowed.widths < known.evidence(context=context).widths).all()
+    assert (bandit.posterior(context=context).narrowed.widths < known.posterior(context=context).widths).all()
     for decision in bandit.pending:
         bandit.tell(decision, 0.5)
         known.learn([at(decision.t - 1) | {"visits": 5}], [decision.arm], [0.5])
@@ -382,6 +382,6 @@ def test_memory_is_that_of_small_regressions() -> None:
     memory = bandit._agent.memory
     numbers = sum(array.size for array in memory.arrays().values())
     assert numbers <= 4 * (80**2 + 200 * (20**2 + 20 * 80)) < 4080**2 / 8
-    evidence = bandit.evidence(context=np.full(20, 0.2))
-    assert isinstance(evidence, Evidence)
-    assert len(evidence) == 200
+    posterior = bandit.posterior(context=np.full(20, 0.2))
+    assert isinstance(posterior, Posterior)
+    assert len(posterior) == 200

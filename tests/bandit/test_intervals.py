@@ -110,7 +110,7 @@ def test_a_reward_that_is_put_right_leaves_no_noise_behind() -> None:
     for bandit, first in ((wrong, 50.0), (right, 0.5)):
         visits = [bandit.ask() for _ in range(40)]
         bandit.tell_many(visits, [first, *rewards[1:].tolist()])
-        bandit.tell(visits[0], 0.5, again="replace")
+        bandit.tell(visits[0], 0.5, on_duplicate="replace")
     np.testing.assert_allclose(wrong.intervals().high, right.intervals().high, rtol=1e-9)
 
 
@@ -120,7 +120,7 @@ def test_noise_is_learnt_anew_where_squares_are_not_known() -> None:
     bandit = Bandit(dim=3, policy=Greedy(), remembers=9)
     visit = bandit.ask(rows[:1])
     bandit.tell(visit, 1e15)
-    bandit.tell(visit, float(rewards[0]), again="replace")
+    bandit.tell(visit, float(rewards[0]), on_duplicate="replace")
     assert np.isinf(bandit.intervals(0.95, rows[:3]).high).all()
     worker = Bandit(dim=3, policy=Greedy())
     worker.learn(arms=rows[1:100], rewards=rewards[1:100])

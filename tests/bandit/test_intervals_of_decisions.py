@@ -104,7 +104,7 @@ def tell_others(bandit: Bandit) -> None:
 
 
 def put_right(bandit: Bandit) -> None:
-    bandit.tell("first", 0.25, again="replace")
+    bandit.tell("first", 0.25, on_duplicate="replace")
 
 
 def change_policy(bandit: Bandit) -> None:

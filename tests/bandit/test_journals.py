@@ -13,10 +13,10 @@ from infex import (
     Bandit,
     Choice,
     Control,
-    Evidence,
     Infex,
     LinTS,
     LinUCB,
+    Posterior,
     Schedule,
     Softened,
     budget,
@@ -44,8 +44,8 @@ class Decaying:
 
     rate: float = 50.0
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-        return Choice(int(rng.integers(len(evidence))) if t < self.rate else evidence.greedy)
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        return Choice(int(rng.integers(len(posterior))) if t < self.rate else posterior.greedy)
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class NotSeventh(Control):
 
     schedule: Schedule | Control
 
-    def objects(self, t: int, evidence: Evidence, state: Any) -> str | None:
+    def objects(self, t: int, posterior: Posterior, state: Any) -> str | None:
         return "a seventh" if t % 7 == 0 else None
 
 
@@ -64,7 +64,7 @@ class Silent(Control):
 
     schedule: Schedule | Control
 
-    def objects(self, t: int, evidence: Evidence, state: Any) -> Any:
+    def objects(self, t: int, posterior: Posterior, state: Any) -> Any:
         return t % 2 == 0
 
 
@@ -96,7 +96,7 @@ def test_a_journal_gives_the_same_bandit(policy: Any) -> None:
         else:
             again.tell(*entry)
     assert again.digest() == live.digest()
-    assert again.evidence().theta.tobytes() == live.evidence().theta.tobytes()
+    assert again.posterior().theta.tobytes() == live.posterior().theta.tobytes()
 
 
 def test_a_digest_tells_every_difference(tmp_path: Path) -> None:

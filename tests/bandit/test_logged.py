@@ -181,14 +181,14 @@ def test_an_estimator_refuses_a_whole_log() -> None:
     assert bandit.digest() == before
 
 
-def test_evidence_from_before_stays_as_it_is() -> None:
+def test_posteriors_from_before_stays_as_it_is() -> None:
     bandit = Bandit(ARMS, Greedy())
     bandit.learn(arms=[0, 1], rewards=[1.0, 0.5])
-    evidence = bandit.evidence()
-    before = evidence.estimates.tolist(), evidence.pulls.tolist()
+    posterior = bandit.posterior()
+    before = posterior.estimates.tolist(), posterior.pulls.tolist()
     bandit.learn(arms=[0, 1, 2], rewards=[-1.0, -0.5, 1.0])
     bandit.tell_many(bandit.ask_many(3), [1.0, 1.0, 1.0])
-    assert (evidence.estimates.tolist(), evidence.pulls.tolist()) == before
+    assert (posterior.estimates.tolist(), posterior.pulls.tolist()) == before
 
 
 def test_a_million_rewards_lose_nothing() -> None:

@@ -16,12 +16,12 @@ from infex import (
     Choice,
     Decisions,
     EpsilonGreedy,
-    Evidence,
     FixedBonusUCB,
     Greedy,
     Infex,
     LinTS,
     LinUCB,
+    Posterior,
     RarelySwitchingUCB,
     Uniform,
     budget,
@@ -56,10 +56,10 @@ class Own:
 
     fails: int = 0
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         if t == self.fails:
             raise RuntimeError("a user's policy failed")
-        return Choice(int(rng.integers(len(evidence))), explored=t % 3 == 0, note=t)
+        return Choice(int(rng.integers(len(posterior))), explored=t % 3 == 0, note=t)
 
 
 BASES: list[Any] = [
@@ -392,7 +392,7 @@ def test_decisions_become_a_table() -> None:
     decisions = Bandit(np.eye(2), Infex(LinUCB(), every(2)), labels=["a", "b"]).ask_many(4)
     table = decisions.to_arrow()
     assert table.column_names == list(decisions[0]._fields)
-    assert table["law"].to_pylist() == [None, 1.0, None, 1.0]
+    assert table["base_propensity"].to_pylist() == [None, 1.0, None, 1.0]
     assert table["id"].to_pylist() == decisions.ids
 
 

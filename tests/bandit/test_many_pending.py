@@ -57,7 +57,7 @@ class Failing(NamedTuple):
 
     at: int
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
+    def choose(self, t: int, posterior: Any, rng: Any) -> Choice:
         if t == self.at:
             raise ValueError("this one fails")
         return Choice(0, explored=True)

@@ -15,13 +15,13 @@ from infex import (
     Bandit,
     Choice,
     Control,
-    Evidence,
     ExploreThenCommit,
     Infex,
     LassoBandit,
     LinTS,
     LinUCB,
     OLSBandit,
+    Posterior,
     Softened,
     Uniform,
     always,
@@ -56,15 +56,19 @@ class Careful:
 
     uses_explored = True
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         tries = bool(rng.random() < 0.25)
-        arm = int(rng.integers(len(evidence))) if tries else evidence.greedy
+        arm = int(rng.integers(len(posterior))) if tries else posterior.greedy
         return Choice(
-            arm, tries, probability=self.probability(t, evidence, arm), chance=0.25, law=1 / len(evidence)
+            arm,
+            tries,
+            propensity=self.propensity(t, posterior, arm),
+            explore_probability=0.25,
+            base_propensity=1 / len(posterior),
         )
 
-    def probability(self, t: int, evidence: Evidence, arm: int) -> float:
-        return 0.25 / len(evidence) + 0.75 * (arm == evidence.greedy)
+    def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
+        return 0.25 / len(posterior) + 0.75 * (arm == posterior.greedy)
 
 
 @pytest.mark.parametrize("schedule", [every(1), every(2), jittered(3, seed=1), jittered(2)], ids=repr)
@@ -87,19 +91,23 @@ def test_bases_that_say_when_they_explore_have_the_probabilities_that_they_tell(
     policy = Infex(base, schedule)
     bandit = Bandit(ARMS, policy, seed=3)
     for t in range(1, 60):
-        evidence = bandit.evidence()
-        known = probability(policy, t, evidence, 0), probability(policy, t, evidence, 1)
+        posterior = bandit.posterior()
+        known = probability(policy, t, posterior, 0), probability(policy, t, posterior, 1)
         decision = bandit.ask()
-        expected = probability(policy, t, evidence, decision.arm)
-        if expected is not None and decision.probability is not None:
-            assert decision.probability == pytest.approx(expected)
+        expected = probability(policy, t, posterior, decision.arm)
+        if expected is not None and decision.propensity is not None:
+            assert decision.propensity == pytest.approx(expected)
             assert all(share is not None for share in known)
-        if decision.explored and decision.chance is not None and decision.law is not None:
-            assert decision.probability is not None
-            assert decision.chance * decision.law <= decision.probability + 1e-12
+        if (
+            decision.explored
+            and decision.explore_probability is not None
+            and decision.base_propensity is not None
+        ):
+            assert decision.propensity is not None
+            assert decision.explore_probability * decision.base_propensity <= decision.propensity + 1e-12
         if isinstance(base, Careful) and schedule == every(1):
             greedy = decision.arm == decision.greedy
-            figures = (decision.chance, decision.law, decision.probability)
+            figures = (decision.explore_probability, decision.base_propensity, decision.propensity)
             assert figures == pytest.approx((0.25, 1 / 3, 0.25 / 3 + 0.75 * greedy))
         bandit.tell(decision, math.sin(3.0 * t + decision.arm))
 
@@ -109,15 +117,19 @@ def test_under_a_guard_of_drawn_rounds_no_row_of_a_log_states_what_others_leave_
     bandit = Bandit(ARMS, Infex(LinUCB(), guarded(jittered(3, seed=1), 100.0)))
     for _ in range(30):
         decision = bandit.ask()
-        if decision.chance != 0.0:  # the block has not explored yet
-            assert (decision.probability, decision.chance, decision.law) == (None, None, None)
+        if decision.explore_probability != 0.0:  # the block has not explored yet
+            assert (decision.propensity, decision.explore_probability, decision.base_propensity) == (
+                None,
+                None,
+                None,
+            )
         bandit.tell(decision, 0.5)
     assert bandit.explored == 10
 
 
 def test_numbers_that_were_handed_out_stay() -> None:
     bandit = told(Bandit(ARMS, Infex(LinUCB(), every(2), data="own")), 8)
-    kept = bandit.evidence().estimates, bandit.evidence().sums, bandit.evidence().explored.estimates
+    kept = bandit.posterior().estimates, bandit.posterior().sums, bandit.posterior().explored.estimates
     before = [array.copy() for array in kept]
     for _ in range(6):
         bandit.tell(bandit.ask(allowed=[True] * 3), 1.0)
@@ -127,20 +139,20 @@ def test_numbers_that_were_handed_out_stay() -> None:
 
 def test_masks_and_notes_that_were_handed_out_cannot_be_written_to() -> None:
     bandit = Bandit(ARMS, Uniform(), allowed=[True, False, True])
-    for mask in (bandit.evidence().allowed, bandit.allowed):
+    for mask in (bandit.posterior().allowed, bandit.allowed):
         assert mask is not None
         with pytest.raises(ValueError, match="read-only"):
             mask[:] = True
 
     class Remembering:
-        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-            return Choice((evidence.note or [0])[0], note=kept)
+        def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+            return Choice((posterior.note or [0])[0], note=kept)
 
     kept = [1]
     other = Bandit(ARMS, Remembering())
     other.ask()
     kept[0] = 2
-    other.evidence().note[0] = 2
+    other.posterior().note[0] = 2
     assert other.ask().arm == 1
 
 
@@ -202,7 +214,7 @@ class AtMost(Control):
     def begin(self) -> State:
         return Left(self.limit)
 
-    def objects(self, t: int, evidence: Evidence, state: State) -> str | None:
+    def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
         return None if state.explorations > 0 else "enough"  # type: ignore[attr-defined]
 
     def explored(self, loss: float, state: State) -> State:
@@ -223,7 +235,7 @@ def test_the_limit_of_a_users_control_goes_on_after_loading_and_in_a_replay(tmp_
 
 def test_a_named_tuple_of_a_users_is_no_note_as_a_file_could_not_give_it_back() -> None:
     class Noting:
-        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
             return Choice(0, note=Left(3))
 
     with pytest.raises(InvalidChoice, match="got a Left"):
@@ -279,7 +291,7 @@ def test_a_schedule_that_gives_no_plain_truth_can_be_saved(tmp_path: Path) -> No
 )
 def test_turns_and_huge_notes_are_refused(wrong: Any, message: str) -> None:
     class Odd:
-        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
             return Choice(0, **wrong)
 
     with pytest.raises(InvalidChoice, match=message):
@@ -288,10 +300,10 @@ def test_turns_and_huge_notes_are_refused(wrong: Any, message: str) -> None:
 
 def test_a_radius_that_is_no_number_is_refused() -> None:
     class Odd:
-        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
             return Choice(0)
 
-        def radius(self, evidence: Evidence) -> float:
+        def radius(self, posterior: Posterior) -> float:
             return math.nan
 
     with pytest.raises(InvalidChoice, match="radius of the policy must be a number from 0, got nan"):
@@ -320,7 +332,7 @@ def test_a_chance_that_is_none_is_refused() -> None:
 
 def test_arms_are_refused_by_whatever_control_says_so() -> None:
     class Never(AtMost):
-        def refuses(self, t: int, loss: float, evidence: Evidence, state: State) -> str | None:
+        def refuses(self, t: int, loss: float, posterior: Posterior, state: State) -> str | None:
             return "no"
 
     assert told(Bandit(ARMS, Infex(LinUCB(), Never(every(1)))), 5).explored == 0
@@ -353,10 +365,10 @@ def test_a_policy_that_changes_its_own_bandit_is_refused(meddle: Any) -> None:
     class Meddler:
         bandit: Any = None
 
-        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
             if t == 4:
                 meddle(Meddler.bandit)
-            return Choice(len(evidence) - 1)
+            return Choice(len(posterior) - 1)
 
     Meddler.bandit = bandit = Bandit(ARMS, Meddler())
     told(bandit, 2)
@@ -409,8 +421,8 @@ def test_digits_of_other_scripts_are_no_numbers() -> None:
 
 
 class Mine:
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-        return Choice(evidence.greedy)
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        return Choice(posterior.greedy)
 
 
 def test_what_differs_from_a_file_with_a_users_code_is_refused_too(tmp_path: Path) -> None:

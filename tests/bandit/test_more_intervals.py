@@ -114,7 +114,7 @@ def test_a_reward_of_a_hybrid_that_is_put_right_leaves_no_noise_behind() -> None
     for bandit, first in ((wrong, 50.0), (right, 0.5)):
         visits = bandit.ask_many(contexts)
         bandit.tell_many(visits, [first, *rewards[1:].tolist()])
-        bandit.tell(visits[0], 0.5, again="replace")
+        bandit.tell(visits[0], 0.5, on_duplicate="replace")
     mine, theirs = (each.intervals(context=contexts[0]) for each in (wrong, right))
     np.testing.assert_allclose(mine.high, theirs.high, rtol=1e-8)
 
@@ -216,7 +216,7 @@ def test_a_reward_that_is_put_right_leaves_no_noise_with_an_estimator(name: str)
     for bandit, tenth in ((wrong, 50.0), (right, 0.5)):
         visits = [bandit.ask() for _ in range(25)]
         bandit.tell_many(visits, [*rewards[:10].tolist(), tenth, *rewards[11:].tolist()])
-        bandit.tell(visits[10], 0.5, again="replace")
+        bandit.tell(visits[10], 0.5, on_duplicate="replace")
     np.testing.assert_allclose(wrong.intervals().high, right.intervals().high, rtol=1e-7)
 
 

@@ -19,13 +19,13 @@ from infex import (
     Choice,
     ContextReduction,
     EpsilonGreedy,
-    Evidence,
     FixedBonusUCB,
     Greedy,
     Infex,
     LinTS,
     LinUCB,
     Policy,
+    Posterior,
     Softened,
     Uniform,
     budget,
@@ -117,8 +117,8 @@ def test_an_arm_that_is_not_offered_is_never_played(name: str, source: str) -> N
         assert {decision.label, LABELS[decision.greedy]} <= set(offered)
         assert not decision.explored or rules["explore"]
         assert not decision.explored or "allowed" not in rules or mask[decision.arm]
-        assert decision.explored or decision.chance == 0.0 or rules["explore"]
-        assert decision.probability is None or 0.0 < decision.probability <= 1.0 + 1e-9
+        assert decision.explored or decision.explore_probability == 0.0 or rules["explore"]
+        assert decision.propensity is None or 0.0 < decision.propensity <= 1.0 + 1e-9
         assert 0.0 <= decided.loss <= max(0.0, bandit.exploration().cost)
         found = bandit.exploration()
         if found.planned is not None:
@@ -191,7 +191,7 @@ def test_an_offer_is_decided_as_if_there_were_no_other_arms(name: str) -> None:
         other = part.ask(ROWS[places], [LABELS[place] for place in places], **rules)
         assert (one.arm, one.greedy) == (places[other.arm], places[other.greedy])
         assert (one.label, one.explored, one.reason) == (other.label, other.explored, other.reason)
-        for field in ("estimate", "low", "high", "probability", "chance", "law"):
+        for field in ("estimate", "low", "high", "propensity", "explore_probability", "base_propensity"):
             assert one._asdict()[field] == pytest.approx(other._asdict()[field], abs=1e-9)
         if t % 3:
             reward = float(rng.random())
@@ -260,7 +260,7 @@ def test_costs_count_from_the_best_that_could_be_played() -> None:
     bandit.learn(arms=[0, 0, 0, 1, 2], rewards=[9.0, 9.0, 9.0, 1.0, 0.5])
     cost, skipped = 0.0, 0
     for _ in range(40):
-        known = bandit.evidence().estimates
+        known = bandit.posterior().estimates
         decision = bandit.ask(offered=[1, 2])
         loss = known[1:].max() - known[decision.arm]
         if decision.explored:
@@ -281,7 +281,7 @@ def test_probabilities_are_over_the_arms_on_offer(base: Any, rest: float, explor
     rng = np.random.default_rng(0)
     for t in range(1, 40):
         offered = offer(rng)
-        known = bandit.evidence()
+        known = bandit.posterior()
         places = sorted(LABELS.index(label) for label in offered)
         decision = bandit.ask(offered=offered, explore=explore)
         top = places[int(np.argmax(known.estimates[places]))]
@@ -289,9 +289,9 @@ def test_probabilities_are_over_the_arms_on_offer(base: Any, rest: float, explor
         liked = top if isinstance(base, EpsilonGreedy) else places[int(np.argmax(upper[places]))]
         law = (1.0 - rest) / len(places) + rest * (decision.arm == liked)
         chance = bandit.policy.schedule.chance(t) if explore else 0.0  # type: ignore[attr-defined]
-        assert decision.chance == pytest.approx(chance)
-        assert decision.law == (pytest.approx(law) if chance else None)
-        assert decision.probability == pytest.approx(chance * law + (1.0 - chance) * (decision.arm == top))
+        assert decision.explore_probability == pytest.approx(chance)
+        assert decision.base_propensity == (pytest.approx(law) if chance else None)
+        assert decision.propensity == pytest.approx(chance * law + (1.0 - chance) * (decision.arm == top))
         bandit.tell(decision, float(rng.random()))
 
 
@@ -322,8 +322,12 @@ def test_a_policy_without_a_schedule_is_greedy_where_exploring_is_forbidden(poli
     note = bandit.policy_state
     for _ in range(10):
         decision = bandit.ask(explore=False)
-        assert (decision.arm, decision.explored) == (bandit.evidence().greedy, False)
-        assert (decision.probability, decision.chance, decision.law) == (1.0, 0.0, None)
+        assert (decision.arm, decision.explored) == (bandit.posterior().greedy, False)
+        assert (decision.propensity, decision.explore_probability, decision.base_propensity) == (
+            1.0,
+            0.0,
+            None,
+        )
         assert decision.reason is Reason.FORBIDDEN
     assert bandit.explored == 0
     assert bandit.policy_state is note
@@ -344,8 +348,8 @@ def test_a_policy_that_would_not_have_explored_keeps_its_choice() -> None:
 class Coin:
     """A user's policy that does not say how likely it explores."""
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-        return Choice(int(rng.integers(len(evidence))), explored=bool(rng.random() < 0.5), note=t)
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        return Choice(int(rng.integers(len(posterior))), explored=bool(rng.random() < 0.5), note=t)
 
 
 def test_of_a_users_policy_nothing_is_claimed_that_is_not_known() -> None:
@@ -353,8 +357,8 @@ def test_of_a_users_policy_nothing_is_claimed_that_is_not_known() -> None:
     decisions = [bandit.ask(explore=False, offered=[1, 3, 4]) for _ in range(30)]
     assert {decision.arm for decision in decisions} <= {1, 3, 4}
     assert not any(decision.explored for decision in decisions)
-    assert {decision.probability for decision in decisions} == {None}
-    assert {decision.chance for decision in decisions} == {0.0}
+    assert {decision.propensity for decision in decisions} == {None}
+    assert {decision.explore_probability for decision in decisions} == {0.0}
     replaced = [decision for decision in decisions if decision.reason is Reason.FORBIDDEN]
     assert 0 < len(replaced) < 30
     assert all(decision.arm == decision.greedy for decision in replaced)
@@ -366,8 +370,8 @@ class ByIndex:
     def __init__(self) -> None:
         self.means = np.zeros(ARMS)
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-        return Choice(int(np.argmax(self.means[evidence.places])))
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        return Choice(int(np.argmax(self.means[posterior.places])))
 
     def learn(self, arm: int, features: Any, reward: float, explored: bool) -> None:
         self.means[arm] = reward
@@ -412,11 +416,11 @@ def test_the_bonus_of_plain_arms_counts_the_rewards_of_all() -> None:
     rng = np.random.default_rng(1)
     bandit = Bandit(np.eye(ARMS), UCB1(noise=0.5))
     bandit.learn(arms=rng.integers(ARMS, size=200), rewards=rng.random(200))
-    pulls, sums = bandit.evidence().pulls, bandit.evidence().sums
+    pulls, sums = bandit.posterior().pulls, bandit.posterior().sums
     indices = sums / pulls + 0.5 * np.sqrt(8.0 * np.log(200) / pulls)
     for _ in range(30):
         places = np.sort(rng.permutation(ARMS)[: rng.integers(1, ARMS)])
-        seen = bandit.evidence().requested(np.isin(np.arange(ARMS), places), True)
+        seen = bandit.posterior().requested(np.isin(np.arange(ARMS), places), True)
         np.testing.assert_allclose(UCB1(noise=0.5).indices(seen), indices[places], rtol=1e-12)
         assert bandit.ask(offered=places).arm == places[np.argmax(indices[places])]
         mask = np.isin(np.arange(ARMS), places)
@@ -429,7 +433,7 @@ def test_with_own_data_the_bonus_counts_the_rewards_of_exploring_rounds() -> Non
     for _ in range(60):
         bandit.tell(bandit.ask(offered=rng.permutation(ARMS)[:3]), float(rng.random()))
     mask = np.array([True, False, True, True, False])
-    whole, some = bandit.evidence(), bandit.evidence().requested(mask, True)
+    whole, some = bandit.posterior(), bandit.posterior().requested(mask, True)
     assert whole.explored.pulled == some.explored.pulled == 30
     assert whole.pulled == some.pulled == 60
     np.testing.assert_array_equal(UCB1().indices(some.explored), UCB1().indices(whole.explored)[mask])
@@ -446,8 +450,8 @@ class Obstinate:
     def gate(self) -> Any:
         return traits_of(self.base).gate
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-        turn = Turn.MADE_UP if self.owing and evidence.spent.owed else Turn.DUE
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        turn = Turn.MADE_UP if self.owing and posterior.spent.owed else Turn.DUE
         return Choice(0, True, turn=turn)
 
 
@@ -464,7 +468,7 @@ def test_a_users_policy_that_explores_all_the_same_is_kept_from_it() -> None:
             Reason.FORBIDDEN,
             decision.greedy,
         )
-        assert decision.probability is None
+        assert decision.propensity is None
     assert bandit.exploration()[:6] == (2, 0, 2, 0, 1, 1)
 
 

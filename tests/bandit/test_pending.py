@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from infex import (
     Bandit,
-    Evidence,
     Greedy,
     Infex,
     LinTS,
     LinUCB,
+    Posterior,
     estimators,
     every,
     features,
@@ -118,11 +118,11 @@ class Probe:
     """LinUCB that shows what it read."""
 
     def __init__(self) -> None:
-        self.seen: Evidence | None = None
+        self.seen: Posterior | None = None
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-        self.seen = evidence
-        return LinUCB().choose(t, evidence, rng)
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        self.seen = posterior
+        return LinUCB().choose(t, posterior, rng)
 
 
 class Dense:
@@ -155,7 +155,7 @@ def course(bandit: Bandit, probe: Probe, own: bool, kind: str, rng: np.random.Ge
     for _ in range(40):
         probe.seen = None
         mask = rng.random(len(bandit.arms)) < 0.7 if kind == "fixed" and rng.random() < 0.2 else None
-        before = bandit.evidence() if kind == "fixed" else None
+        before = bandit.posterior() if kind == "fixed" else None
         asked = question("contexts" if kind == "disjoint" else kind, rng)
         decision = bandit.ask(**asked, **({} if mask is None else {"allowed": mask}))
         x = row_of(bandit, decision.id)
@@ -164,7 +164,7 @@ def course(bandit: Bandit, probe: Probe, own: bool, kind: str, rng: np.random.Ge
             np.testing.assert_allclose(read.estimates, base.estimates(read.arms), atol=1e-9)
             np.testing.assert_allclose(read.widths, base.widths(read.arms, narrowed=True), atol=1e-9)
             np.testing.assert_allclose(
-                read.volume, np.linalg.slogdet(base.gram(False) / base.penalty)[1], atol=1e-9
+                read.log_det_ratio, np.linalg.slogdet(base.gram(False) / base.penalty)[1], atol=1e-9
             )
         data = float(np.sqrt(x @ np.linalg.solve(dense.gram(False), x)))
         own_block = x != 0.0 if kind == "disjoint" else np.ones(x.size, dtype=bool)
@@ -250,11 +250,11 @@ def test_every_estimator_has_the_pending_x_in_its_precision(estimator: Any, kind
             gone = bandit.pending[int(rng.integers(len(bandit.pending)))]
             bandit.tell(gone, float(rng.random() < 0.5))
             del rows[gone.id]
-        seen = bandit.evidence(**({"arms": ARMS} if kind == "changing" else {}))
+        seen = bandit.posterior(**({"arms": ARMS} if kind == "changing" else {}))
         data, narrowed = (np.linalg.inv(each.factor.T @ each.factor) for each in (seen, seen.narrowed))
         pending = sum(rows.values(), np.zeros((4, 4)))
         np.testing.assert_allclose(narrowed, data + pending, rtol=1e-6, atol=1e-8)
-        assert seen.narrowed.volume == seen.volume
+        assert seen.narrowed.log_det_ratio == seen.log_det_ratio
         np.testing.assert_array_equal(seen.narrowed.estimates, seen.estimates)
 
 
@@ -325,12 +325,12 @@ def test_arms_with_a_regression_each_come_and_go_while_pending(tmp_path: Path, e
     bandit.save(tmp_path / "b.infex")
     loaded = Bandit.load(tmp_path / "b.infex")
     context = np.array([0.4, 0.3])
-    one, other = bandit.evidence(context=context), loaded.evidence(context=context)
+    one, other = bandit.posterior(context=context), loaded.posterior(context=context)
     np.testing.assert_array_equal(one.narrowed.widths, other.narrowed.widths)
     assert (one.narrowed.widths < one.widths).any()
     for decision in bandit.pending:
         bandit.drop(decision)
-    np.testing.assert_array_equal(bandit.evidence(context=context).narrowed.widths, one.widths)
+    np.testing.assert_array_equal(bandit.posterior(context=context).narrowed.widths, one.widths)
 
 
 @pytest.mark.parametrize("pending", ["narrow", "ignore"])
@@ -347,10 +347,10 @@ def test_further_features_leave_what_is_pending_as_it_was(kind: str, pending: An
     for t in range(9):
         decision = bandit.ask(**x)
         bandit.tell(decision, 0.5) if t % 3 == 0 else None
-    before = bandit.evidence(**x).narrowed
+    before = bandit.posterior(**x).narrowed
     bandit.extend(1)
     assert bandit.narrows == (pending == "narrow")
-    np.testing.assert_allclose(bandit.evidence(**wider).narrowed.widths, before.widths, rtol=1e-12)
+    np.testing.assert_allclose(bandit.posterior(**wider).narrowed.widths, before.widths, rtol=1e-12)
     bandit.tell(bandit.pending[0], 1.0)
     bandit.drop(bandit.pending[0])
     assert bandit.ask(**wider).t == 10
@@ -359,7 +359,7 @@ def test_further_features_leave_what_is_pending_as_it_was(kind: str, pending: An
 def test_reading_changes_nothing() -> None:
     one, other = restless(1), restless(1)
     for _ in range(10):
-        one.evidence().narrowed.widths.sum()
+        one.posterior().narrowed.widths.sum()
         one.decide()
         one.estimates()
         assert unnamed(one.ask()) == unnamed(other.ask())
@@ -420,7 +420,7 @@ def test_a_policy_of_ones_own_reads_what_is_narrowed() -> None:
     assert [bandit.ask().arm for _ in range(4)] == [0, 1, 0, 1]
     assert probe.seen is not None
     np.testing.assert_allclose(probe.seen.widths, np.sqrt([1 / 3, 1 / 2]))
-    np.testing.assert_array_equal(bandit.evidence().widths, 1.0)
+    np.testing.assert_array_equal(bandit.posterior().widths, 1.0)
 
 
 def test_what_was_dropped_is_looked_for_again() -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from infex import Bandit, FixedBonusUCB, Greedy, Infex, LinTS, LinUCB, every, features, made, record
+from infex import Bandit, FixedBonusUCB, Greedy, Infex, LinTS, LinUCB, every, features, from_record, to_record
 
 pytestmark = pytest.mark.filterwarnings("ignore::infex.InfexWarning")
 KINDS = ["disjoint", "disjoint vectors", "interactions", "hybrid"]
@@ -66,13 +66,13 @@ class Life:
 
     def write(self, decided: Any) -> None:
         """Writes a decision down, as plain data."""
-        self.journal.append(("enter", json.dumps(record(decided), allow_nan=False), None))
+        self.journal.append(("enter", json.dumps(to_record(decided), allow_nan=False), None))
 
     def replayed(self, fresh: Bandit) -> Bandit:
         """A new bandit to which the same has happened."""
         for method, given, more in self.journal:
             if method == "enter":
-                fresh.enter(made(json.loads(given)))
+                fresh.enter(from_record(json.loads(given)))
             else:
                 getattr(fresh, method)(*given, **more)
         return fresh
@@ -131,10 +131,10 @@ class Life:
         told, weights = _dense([told.row for told in self.told], names), self._weights()
         inverse = np.linalg.inv(PENALTY * np.eye(len(names)) + (told.T * weights) @ told)
         theta = inverse @ (told.T @ (weights * np.array([each.reward for each in self.told])))
-        asked, evidence = _dense(rows, names), self.bandit.evidence(context=context)
-        np.testing.assert_allclose(evidence.estimates, asked @ theta, rtol=1e-8, atol=1e-8)
+        asked, posterior = _dense(rows, names), self.bandit.posterior(context=context)
+        np.testing.assert_allclose(posterior.estimates, asked @ theta, rtol=1e-8, atol=1e-8)
         widths = np.sqrt(np.einsum("ij,jk,ik->i", asked, inverse, asked))
-        np.testing.assert_allclose(evidence.widths, widths, rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(posterior.widths, widths, rtol=1e-8, atol=1e-10)
         assert self.bandit.labels == tuple(self.arms)
         assert self.bandit.pulls is not None
         here = [(label, came) for label, (came, _) in self.arms.items()]

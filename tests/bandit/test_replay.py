@@ -15,12 +15,12 @@ from infex import (
     ContextReduction,
     Decision,
     EpsilonGreedy,
-    Evidence,
     Greedy,
     GreedyFirst,
     Infex,
     LinTS,
     LinUCB,
+    Posterior,
     RarelySwitchingUCB,
     Softened,
     budget,
@@ -220,15 +220,15 @@ def test_deciding_changes_nothing() -> None:
 
 
 def test_reads_change_no_later_bit(tmp_path: Path) -> None:
-    """Estimates of other arms, evidence, masks that allow all, saving, repr: two bandits stay the same."""
+    """Estimates of other arms, posterior, masks that allow all, saving, repr: two bandits stay the same."""
     for policy in (Infex(LinUCB(), every(3)), Infex(LinTS(), every(2), data="own"), LinTS()):
         for estimator in ESTIMATORS:
             quiet, read = (bandit_of("fixed", policy, estimator, 5) for _ in range(2))
             for t in range(60):
                 if t % 3 == 0:
                     read.estimates(ARMS[::-1])
-                    read.evidence(ARMS[:2] / 2).upper(1.0)
-                    read.evidence().perturbed(1.0, np.random.default_rng(1))
+                    read.posterior(ARMS[:2] / 2).upper(1.0)
+                    read.posterior().perturbed(1.0, np.random.default_rng(1))
                 if t % 7 == 0:
                     read.save(tmp_path / "x.infex")
                     repr(read), read.exploration(), read.pending, read.decide()
@@ -246,7 +246,7 @@ class Odd:
     def __init__(self, **wrong: Any) -> None:
         self.wrong = wrong
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         return Choice(**({"arm": 0} | self.wrong))
 
 
@@ -263,9 +263,9 @@ class Odd:
         ({"note": {1: 2}}, "got a dict"),
         ({"reason": 7}, "reason of a Choice must be a text, got 7"),
         ({"explored": "yes"}, "explored of a Choice must be True or False, got 'yes'"),
-        ({"probability": 1.5}, "must be at most 1, got 1.5"),
-        ({"law": -0.1}, "must be at least 0, got -0.1"),
-        ({"chance": float("nan")}, "must be finite, got nan"),
+        ({"propensity": 1.5}, "must be at most 1, got 1.5"),
+        ({"base_propensity": -0.1}, "must be at least 0, got -0.1"),
+        ({"explore_probability": float("nan")}, "must be finite, got nan"),
         ({"arm": 9}, "arm of a Choice must be from 0 to 6, got 9"),
         ({"arm": 0.5}, "arm of a Choice must be a whole number, got 0.5"),
     ],

@@ -133,7 +133,7 @@ def test_truth_is_no_reward_where_rewards_are_not_0_and_1() -> None:
         with pytest.raises(InvalidReward, match="reward must be a number"):
             bandit.tell(visit, text)
     bandit.tell(visit, Decimal("0.1"))
-    assert bandit.evidence().sums.sum() == 0.1
+    assert bandit.posterior().sums.sum() == 0.1
     for nothing in (Decimal("NaN"), Decimal("Infinity"), Decimal("1e400")):
         with pytest.raises(InvalidReward, match="finite"):
             bandit.tell(bandit.ask(), nothing)
@@ -213,8 +213,8 @@ def test_a_second_reward_is_as_if_all_had_been_told_at_once(
         first.tell(visit, value)
     second.tell_many(others[0], values)  # remembers as well as one by one
     for at, more in late.items():
-        first.tell(visits[at], more, again=again)
-        second.tell(others[0][at].id, more, again=again)
+        first.tell(visits[at], more, on_duplicate=again)
+        second.tell(others[0][at].id, more, on_duplicate=again)
         values[at] = values[at] + more if again == "sum" else more
     for visit, value in zip(others[1], values.tolist(), strict=True):
         plain.tell(visit, value)
@@ -229,10 +229,10 @@ def test_a_second_reward_is_as_if_all_had_been_told_at_once(
 def test_a_click_and_what_was_bought_are_added_up_also_of_logistic() -> None:
     bandit = shop(rewards=(0, 1), remembers=10, estimator=estimators.Logistic())
     visit = bandit.ask()
-    bandit.tell(visit, False, again="sum")
-    bandit.tell(visit, True, again="sum")
+    bandit.tell(visit, False, on_duplicate="sum")
+    bandit.tell(visit, True, on_duplicate="sum")
     with pytest.raises(RewardOutOfRange, match="from 0 to 1, got 2"):
-        bandit.tell(visit, True, again="sum")
+        bandit.tell(visit, True, on_duplicate="sum")
     other = shop(rewards=(0, 1), estimator=estimators.Logistic())
     other.tell(other.ask(), True)
     np.testing.assert_allclose(bandit.theta, other.theta, rtol=1e-12)
@@ -242,23 +242,23 @@ def test_money_that_is_given_back_may_be_added_where_the_sum_is_in_the_range() -
     bandit = shop(rewards=(0, 250), remembers=10)
     visit = bandit.ask()
     bandit.tell(visit, 100.0)
-    bandit.tell(visit, -40.0, again="sum")
+    bandit.tell(visit, -40.0, on_duplicate="sum")
     with pytest.raises(RewardOutOfRange, match="got -40"):
-        bandit.tell(visit, -100.0, again="sum")
-    assert bandit.evidence().sums.sum() == 60.0
+        bandit.tell(visit, -100.0, on_duplicate="sum")
+    assert bandit.posterior().sums.sum() == 60.0
 
 
 def test_the_same_again_changes_nothing_and_another_is_refused() -> None:
     bandit = shop(remembers=10)
     visit = bandit.ask()
-    bandit.tell(visit, 3.0, again="same")
+    bandit.tell(visit, 3.0, on_duplicate="same")
     before = bandit.digest()
-    bandit.tell(visit, 3.0, again="same")
+    bandit.tell(visit, 3.0, on_duplicate="same")
     for reward, again in ((4.0, "same"), (3.0, "refuse"), (4.0, "refuse")):
         with pytest.raises(AlreadyTold, match=r"was told 3\.0 already"):
-            bandit.tell(visit, reward, again=again)
+            bandit.tell(visit, reward, on_duplicate=again)
     with pytest.raises(InvalidReward, match="weight of the first, 1, got 2"):
-        bandit.tell(visit, 3.0, again="sum", weight=2.0)
+        bandit.tell(visit, 3.0, on_duplicate="sum", weight=2.0)
     assert bandit.digest() == before
 
 
@@ -270,15 +270,15 @@ def test_what_is_not_remembered_any_more_is_refused_by_name() -> None:
         bandit.tell(visit, 1.0)
     before = bandit.digest()
     with pytest.raises(NotRemembered, match="not among the last 2 that are remembered"):
-        bandit.tell(visits[0], 2.0, again="replace")
+        bandit.tell(visits[0], 2.0, on_duplicate="replace")
     with pytest.raises(UnknownDecision):  # an id of the caller's own may never have been
-        bandit.tell("order 1", 2.0, again="replace")
+        bandit.tell("order 1", 2.0, on_duplicate="replace")
     with pytest.raises(UnknownDecision):
-        bandit.tell("never", 2.0, again="replace")
+        bandit.tell("never", 2.0, on_duplicate="replace")
     with pytest.raises(InvalidSetting, match=r"remembers=1000"):
-        shop().tell("never", 1.0, again="sum")
+        shop().tell("never", 1.0, on_duplicate="sum")
     with pytest.raises(InvalidSetting, match="again must be 'refuse' or 'same'"):
-        bandit.tell(visits[3], 1.0, again="twice")
+        bandit.tell(visits[3], 1.0, on_duplicate="twice")
     assert bandit.digest() == before
 
 
@@ -300,11 +300,11 @@ def test_what_is_remembered_is_saved_copied_and_goes_on_bit_for_bit(tmp_path: Pa
     assert {each.digest() for each in copies} == {bandit.digest()}
     for each in (bandit, *copies):
         with pytest.raises(NotRemembered):
-            each.tell(visits[4], 1.0, again="replace")
-        each.tell("order", 5.0, again="sum")
+            each.tell(visits[4], 1.0, on_duplicate="replace")
+        each.tell("order", 5.0, on_duplicate="sum")
         each.tell(visits[3], 7.0)  # the oldest that is remembered goes
         with pytest.raises(NotRemembered):
-            each.tell(visits[1], 1.0, again="replace")
+            each.tell(visits[1], 1.0, on_duplicate="replace")
     assert {each.digest() for each in copies} == {bandit.digest()}
 
 
@@ -319,8 +319,8 @@ def test_a_second_reward_finds_its_arm_after_others_have_come_and_gone(kind: str
         bandit.remove_arms(["tea"] if kind == "disjoint" else [0])
         bandit.add_arms(["mate"] if kind == "disjoint" else [[0.0, 0.5]])
         if bandit is remembering:
-            bandit.tell(visits[2], 0.5, again="sum")
-            bandit.tell(visits[0], 2.0, again="same")
+            bandit.tell(visits[2], 0.5, on_duplicate="sum")
+            bandit.tell(visits[0], 2.0, on_duplicate="same")
     np.testing.assert_allclose(remembering.theta, plain.theta, rtol=1e-12)
 
 
@@ -331,7 +331,7 @@ def test_a_second_reward_is_learnt_where_features_have_come_since() -> None:
         bandit.tell(visit, value)
         bandit.extend(1)
         if bandit is remembering:
-            bandit.tell(visit, 3.0, again="replace")
+            bandit.tell(visit, 3.0, on_duplicate="replace")
     np.testing.assert_allclose(remembering.theta, plain.theta, rtol=1e-12)
 
 
@@ -342,11 +342,11 @@ def test_exploring_rounds_that_are_kept_apart_are_put_right_too() -> None:
         visits = [bandit.ask() for _ in range(2)]
         bandit.tell_many(visits, values)
         if bandit is one:
-            bandit.tell(visits[0], 0.5, again="replace")
-            bandit.tell(visits[1], 0.25, again="replace")
+            bandit.tell(visits[0], 0.5, on_duplicate="replace")
+            bandit.tell(visits[1], 0.25, on_duplicate="replace")
     for mine, theirs in (
-        (one.evidence(), other.evidence()),
-        (one.evidence().explored, other.evidence().explored),
+        (one.posterior(), other.posterior()),
+        (one.posterior().explored, other.posterior().explored),
     ):
         np.testing.assert_allclose(mine.estimates, theirs.estimates, rtol=1e-12)
 
@@ -356,7 +356,7 @@ def test_a_second_reward_is_passed_on_to_others() -> None:
     visits = [worker.ask() for _ in range(3)]
     worker.tell_many(visits, [1.0, 2.0, 3.0])
     assert centre.apply(Changes.from_bytes(worker.changes().to_bytes())) == 3
-    worker.tell(visits[1], 5.0, again="sum")
+    worker.tell(visits[1], 5.0, on_duplicate="sum")
     assert centre.apply(Changes.from_bytes(worker.changes().to_bytes())) == 1
     plain.learn(arms=[visit.arm for visit in visits], rewards=[1.0, 7.0, 3.0])
     np.testing.assert_allclose(centre.theta, plain.theta, rtol=1e-12)
@@ -364,7 +364,7 @@ def test_a_second_reward_is_passed_on_to_others() -> None:
 
 def test_a_learner_with_a_state_of_its_own_refuses_another_value() -> None:
     class Own:
-        def choose(self, t: int, evidence: Any, rng: Any) -> Any:
+        def choose(self, t: int, posterior: Any, rng: Any) -> Any:
             return Choice(0, explored=True)
 
         def learn(self, arm: int, features: Any, reward: float, explored: bool) -> None:
@@ -374,5 +374,5 @@ def test_a_learner_with_a_state_of_its_own_refuses_another_value() -> None:
     visit = bandit.ask()
     bandit.tell(visit, 1.0)
     with pytest.raises(NotKept, match="state of its own"):
-        bandit.tell(visit, 2.0, again="replace")
-    bandit.tell(visit, 1.0, again="same")
+        bandit.tell(visit, 2.0, on_duplicate="replace")
+    bandit.tell(visit, 1.0, on_duplicate="same")

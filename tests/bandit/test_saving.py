@@ -19,11 +19,11 @@ from infex import (
     Bandit,
     Choice,
     EpsilonGreedy,
-    Evidence,
     Greedy,
     Infex,
     LinTS,
     LinUCB,
+    Posterior,
     Uniform,
     budget,
     every,
@@ -226,15 +226,15 @@ def test_the_rights_of_the_old_file_stay(tmp_path: Path) -> None:
 
 def test_numbers_of_a_users_policy_are_saved(tmp_path: Path) -> None:
     class Float32(Mine):
-        def probability(self, t: int, evidence: Evidence, arm: int) -> Any:
+        def propensity(self, t: int, posterior: Posterior, arm: int) -> Any:
             return np.float32(0.5)
 
-        def radius(self, evidence: Evidence) -> Any:
+        def radius(self, posterior: Posterior) -> Any:
             return np.float32(2.0)
 
     bandit = Bandit(np.eye(2), Float32())
     decision = bandit.ask()
-    assert (type(decision.probability), type(decision.low)) == (float, float)
+    assert (type(decision.propensity), type(decision.low)) == (float, float)
     bandit.save(tmp_path / "x.infex")
     assert Bandit.load(tmp_path / "x.infex", policy=Float32()).pending == (decision,)
 
@@ -254,8 +254,8 @@ def test_a_link_is_followed_and_stays_a_link(tmp_path: Path) -> None:
 
 
 class Mine:
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-        return Choice(evidence.greedy)
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        return Choice(posterior.greedy)
 
 
 def test_a_users_policy_is_given_again_when_loading(tmp_path: Path) -> None:
@@ -307,4 +307,4 @@ def test_another_penalty_is_refused_by_name_and_adopted_exactly(tmp_path: Path) 
     adopted = Bandit.load(path, estimator=Ridge(penalty=3.0), adopt=True)
     assert adopted.penalty == 3.0
     expected = np.linalg.solve(gram + 3.0 * np.eye(3), sums)
-    np.testing.assert_allclose(adopted.evidence().theta, expected, rtol=1e-10)
+    np.testing.assert_allclose(adopted.posterior().theta, expected, rtol=1e-10)

@@ -110,9 +110,9 @@ def test_a_pending_decision_that_points_at_no_arm_is_refused(tmp_path: Path, pla
         ("estimate", 0, math.inf, "finite"),
         ("low", 0, math.nan, "no number"),
         ("high", 0, math.nan, "no number"),
-        ("probability", 0, 1.5, "from 0 to 1"),
-        ("chance", 0, math.inf, "from 0 to 1"),
-        ("law", 0, -0.5, "from 0 to 1"),
+        ("propensity", 0, 1.5, "from 0 to 1"),
+        ("explore_probability", 0, math.inf, "from 0 to 1"),
+        ("base_propensity", 0, -0.5, "from 0 to 1"),
     ],
 )
 def test_a_column_of_pending_decisions_that_cannot_be_is_refused(

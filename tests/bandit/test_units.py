@@ -62,13 +62,13 @@ def test_theta_is_that_of_a_ridge_with_the_penalty_that_was_asked_for(
     assert bandit.penalty == penalty
     context = long_contexts(seed + 1, dim, 1, longest)[0]
     rows = np.array([np.outer(arm, context).ravel() for arm in arms])
-    evidence = bandit.evidence(context=context)
-    np.testing.assert_allclose(evidence.estimates, rows @ theta, rtol=1e-7, atol=1e-9)
+    posterior = bandit.posterior(context=context)
+    np.testing.assert_allclose(posterior.estimates, rows @ theta, rtol=1e-7, atol=1e-9)
     gram = penalty * np.eye(rows.shape[1]) + np.array(seen).T @ np.array(seen)
     widths = np.sqrt(np.einsum("ij,ji->i", rows, np.linalg.solve(gram, rows.T)))
-    np.testing.assert_allclose(evidence.widths, widths, rtol=1e-7)
+    np.testing.assert_allclose(posterior.widths, widths, rtol=1e-7)
     _, grown = np.linalg.slogdet(gram / penalty)
-    assert evidence.volume == pytest.approx(grown, rel=1e-7)
+    assert posterior.log_det_ratio == pytest.approx(grown, rel=1e-7)
 
 
 def test_the_ridge_of_ten_features_fits_as_it_should() -> None:
@@ -110,10 +110,10 @@ def test_the_radius_holds_for_a_theta_of_the_bound_over_longest(longest: float) 
     bandit = Bandit(features=disjoint(1, 2, longest=longest), policy=LinUCB(noise=0.5, bound=3.0, delta=0.05))
     for t, context in enumerate(long_contexts(3, 2, 20, longest)):
         bandit.tell(bandit.ask(context=context), math.sin(t))
-    evidence = bandit.evidence(context=[0.1 * longest, 0.2 * longest])
-    beta = 0.5 * math.sqrt(evidence.volume + 2 * math.log(20)) + math.sqrt(1.0) * 3.0 / longest
+    posterior = bandit.posterior(context=[0.1 * longest, 0.2 * longest])
+    beta = 0.5 * math.sqrt(posterior.log_det_ratio + 2 * math.log(20)) + math.sqrt(1.0) * 3.0 / longest
     found = bandit.estimates(context=[0.1 * longest, 0.2 * longest])[0]
-    assert (found.high - found.low) / 2 == pytest.approx(beta * evidence.widths[0], rel=1e-12)
+    assert (found.high - found.low) / 2 == pytest.approx(beta * posterior.widths[0], rel=1e-12)
 
 
 def test_the_papers_setting_is_what_it_was() -> None:

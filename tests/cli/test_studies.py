@@ -215,13 +215,13 @@ def test_export_writes_the_schema_of_logs(tmp_path: Path) -> None:
                 found.unit,
                 decision.explored,
             )
-            assert (row["probability"], row["greedy"]) == (decision.probability, decision.greedy)
-            assert row["chance"] == (None if held else decision.chance)
+            assert (row["probability"], row["greedy"]) == (decision.propensity, decision.greedy)
+            assert row["chance"] == (None if held else decision.explore_probability)
             assert row["time"] == found.at
             assert found.request is not None
             np.testing.assert_array_equal(row["context"], VISITOR.encode(found.request["context"]).vector)
         said = json.loads(table.schema.metadata[b"infex"])
-        assert infex.made(said["features"]) == study._desk.standing.bandit.features
+        assert infex.from_record(said["features"]) == study._desk.standing.bandit.features
         assert [row["round"] for row in rows] == list(range(1, len(rows) + 1))
         assert rows[-1]["policy"] == "Infex(LinUCB(delta=0.01), every(4))"
 

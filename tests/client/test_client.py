@@ -29,7 +29,8 @@ from tests.waiting import PATIENCE
 
 DECIDED = {
     "key": "a", "round": 3, "arm": 1, "label": "juice", "explored": False, "reason": "greedy", "greedy": 1,
-    "estimate": 0.5, "low": 0.1, "high": None, "probability": 1.0, "chance": 0.0, "law": None,
+    "estimate": 0.5, "low": 0.1, "high": None, "propensity": 1.0, "explore_probability": 0.0,
+    "base_propensity": None,
 }  # fmt: skip
 
 
@@ -170,7 +171,7 @@ def test_when_nobody_answers_the_last_greedy_arm_is_played_and_said_to_be_that()
     decision = study.ask("c")
     assert (decision.id, decision.label, decision.arm) == ("c", "juice", 1)
     assert (decision.fallback, decision.reason, decision.explored) == (True, FALLBACK_REASON, False)
-    assert (decision.t, decision.estimate, decision.probability) == (0, None, None)
+    assert (decision.t, decision.estimate, decision.propensity) == (0, None, None)
     assert study.ask("c") == decision, "a key gives the same decision again"
     assert study.tell("c", 1.0) == "fallback", "nothing is learnt from what the service did not decide"
     assert study.tell_many(["c"], [1.0]) == ["fallback"]

@@ -24,8 +24,8 @@ def decided(key: str, arm: int, **more: Any) -> dict[str, Any]:
     """A decision as the service sends it."""
     return {
         "key": key, "round": 3, "arm": arm, "label": LABELS[arm], "explored": False, "reason": "greedy",
-        "greedy": arm, "estimate": 0.5, "low": 0.1, "high": None, "probability": 1.0, "chance": 0.0,
-        "law": None,
+        "greedy": arm, "estimate": 0.5, "low": 0.1, "high": None, "propensity": 1.0,
+        "explore_probability": 0.0, "base_propensity": None,
     } | more  # fmt: skip
 
 
@@ -111,7 +111,7 @@ def test_else_the_default_is_played_and_else_nothing(script: Script, client: inf
     first = study.ask("a", default="tea")
     assert (first.label, first.arm, first.greedy, first.fallback) == ("tea", None, None, True)
     assert "default" in first.reason
-    assert (first.t, first.estimate, first.probability, first.explored) == (0, None, None, False)
+    assert (first.t, first.estimate, first.propensity, first.explored) == (0, None, None, False)
     assert study.ask("a", default="juice") == first, "a key gives the same decision again"
     assert study.tell("a", 1.0) == "fallback"
     with pytest.raises(ServiceSilent):

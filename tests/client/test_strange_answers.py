@@ -22,10 +22,10 @@ DECISION = {
     "estimate": 0.5,
     "low": 0.0,
     "high": 1.0,
-    "probability": 1.0,
+    "propensity": 1.0,
     "reason": "greedy",
-    "chance": 0.0,
-    "law": None,
+    "explore_probability": 0.0,
+    "base_propensity": None,
     "colour": "of a later version",
 }
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from infex.core.pending import Pending
-from infex.core.posterior import Posterior, probabilities, to_sphere
+from infex.core.posterior import RidgePosterior, probabilities, to_sphere
 from infex.core.ridge import Ridge
 from infex.errors import StalePosterior
 
@@ -51,7 +51,7 @@ def made(seed: int, dim: int, arms: int, count: int, penalty: float = 0.7) -> Ca
     return Case(ridge, Dense(np.linalg.solve(v, b), np.linalg.inv(v)), v, rng)
 
 
-def assert_says(posterior: Posterior, dense: Dense, columns: Any, rng: np.random.Generator) -> None:
+def assert_says(posterior: RidgePosterior, dense: Dense, columns: Any, rng: np.random.Generator) -> None:
     means, widths = columns.T @ dense.theta, dense.widths(columns)
     near = {"rtol": 1e-8, "atol": 1e-10}
     np.testing.assert_array_equal(posterior.columns, columns)
@@ -82,7 +82,7 @@ def assert_says(posterior: Posterior, dense: Dense, columns: Any, rng: np.random
 @given(st.integers(0, 2**32), st.integers(1, 6), st.integers(1, 7), st.integers(0, 60), st.integers(0, 5))
 def test_figures_of_all_some_and_other_arms(seed: int, dim: int, arms: int, count: int, others: int) -> None:
     ridge, dense, v, rng = made(seed, dim, arms, count)
-    posterior, columns = Posterior(ridge), np.array(ridge.columns)
+    posterior, columns = RidgePosterior(ridge), np.array(ridge.columns)
     assert_says(posterior, dense, columns, rng)
     assert posterior.log_det_ratio == pytest.approx(np.linalg.slogdet(v)[1] - dim * np.log(0.7), abs=1e-9)
     elsewhere = unit(rng, dim, others)
@@ -113,7 +113,7 @@ def test_pending_decisions_are_in_v_alone(seed: int, dim: int, arms: int, count:
     np.testing.assert_array_equal(pending.whole_numbers(), straight.whole_numbers())
     assert pending.count == waiting
     wider = Dense(dense.theta, np.linalg.inv(v + (rows.T * weights) @ rows))
-    posterior, elsewhere = Posterior(ridge), unit(rng, dim, 4)
+    posterior, elsewhere = RidgePosterior(ridge), unit(rng, dim, 4)
     for before, columns in (posterior, np.array(ridge.columns)), (posterior.over(elsewhere), elsewhere):
         after = pending.narrowed(before)
         assert_says(after, wider, columns, rng)
@@ -122,7 +122,7 @@ def test_pending_decisions_are_in_v_alone(seed: int, dim: int, arms: int, count:
         np.testing.assert_array_equal(after.sums(), before.sums())
 
 
-READINGS: list[Callable[[Posterior], object]] = [
+READINGS: list[Callable[[RidgePosterior], object]] = [
     lambda posterior: posterior.greedy,
     lambda posterior: posterior.estimates,
     lambda posterior: posterior.estimate(0),
@@ -149,7 +149,7 @@ def test_nothing_is_read_once_the_ridge_has_learnt_but_of_a_copy(read_before: bo
     ridge = made(4, 3, 4, 10).ridge
     pending = Pending(3)
     pending.add_rows(np.eye(3), np.ones(3))
-    whole = Posterior(ridge)
+    whole = RidgePosterior(ridge)
     posteriors = [whole, whole.over(np.eye(3)), whole.among([1, 2]), pending.narrowed(whole)]
     if read_before:
         for posterior in posteriors:
@@ -175,14 +175,14 @@ def test_a_solution_of_another_estimator_is_read_as_it_is() -> None:
     factor = np.tril(rng.normal(size=(3, 3)))
     dense = Dense(theta, factor.T @ factor)
     solved, counts = np.vstack([factor, theta]), rng.random((2, 5))
-    posterior = Posterior.of_solution(columns, solved, 0.5, 1.0, told=7, counts=counts)
+    posterior = RidgePosterior.of_solution(columns, solved, 0.5, 1.0, told=7, counts=counts)
     solved[:] = 0.0
     assert_says(posterior, dense, columns, rng)
     assert (posterior.log_det_ratio, posterior.told, posterior.penalty) == (0.5, 7, 1.0)
     assert posterior.sums() is None
     np.testing.assert_array_equal(posterior.counts, counts)
     solved = np.vstack([factor, theta])
-    chances = Posterior.of_solution(columns, solved, 0.5, 1.0, logistic=True)
+    chances = RidgePosterior.of_solution(columns, solved, 0.5, 1.0, logistic=True)
     p = 1.0 / (1.0 + np.exp(-(columns.T @ theta)))
     widths = dense.widths(columns)
     np.testing.assert_allclose(chances.estimates, p)
@@ -205,17 +205,19 @@ def test_a_solution_of_another_estimator_is_read_as_it_is() -> None:
         lambda posterior: posterior.scores(np.zeros(4)),
         lambda posterior: posterior.perturbed(1.0, np.zeros(2)),
         lambda posterior: Pending(2).narrowed(posterior),
-        lambda posterior: Posterior.of_solution(np.eye(3), np.eye(3), 0.0, 1.0),
-        lambda posterior: Posterior.of_solution(np.eye(2), np.zeros((4, 3)), 0.0, 1.0),
-        lambda posterior: Posterior.of_solution(np.eye(3), np.zeros((4, 3)), 0.0, 1.0, np.zeros((2, 3, 3))),
-        lambda posterior: Posterior.of_solution(
+        lambda posterior: RidgePosterior.of_solution(np.eye(3), np.eye(3), 0.0, 1.0),
+        lambda posterior: RidgePosterior.of_solution(np.eye(2), np.zeros((4, 3)), 0.0, 1.0),
+        lambda posterior: RidgePosterior.of_solution(
+            np.eye(3), np.zeros((4, 3)), 0.0, 1.0, np.zeros((2, 3, 3))
+        ),
+        lambda posterior: RidgePosterior.of_solution(
             np.eye(3), np.zeros((4, 3)), 0.0, 1.0, counts=np.zeros((2, 2))
         ),
     ],
 )
-def test_what_is_not_there_is_refused(read: Callable[[Posterior], object]) -> None:
+def test_what_is_not_there_is_refused(read: Callable[[RidgePosterior], object]) -> None:
     with pytest.raises((IndexError, ValueError)):
-        read(Posterior(Ridge(np.eye(3)[:, :2])))
+        read(RidgePosterior(Ridge(np.eye(3)[:, :2])))
 
 
 @pytest.mark.parametrize(
@@ -251,9 +253,9 @@ def test_a_copy_of_pending_sums_goes_on_by_itself() -> None:
 def test_what_can_be_pickled_goes_on_and_a_posterior_is_copied_or_refused() -> None:
     ridge, pending = made(5, 3, 4, 20).ridge, Pending(3, 2)
     pending.add_rows(np.eye(3), np.ones(3))
-    posterior = Posterior(ridge)
+    posterior = RidgePosterior(ridge)
     for again in (pickle.loads(pickle.dumps(ridge)), copy.deepcopy(ridge)):
-        np.testing.assert_array_equal(Posterior(again).widths, posterior.widths)
+        np.testing.assert_array_equal(RidgePosterior(again).widths, posterior.widths)
         again.learn(0, 1.0)
         assert again.told == ridge.told + 1
     for sums in (pickle.loads(pickle.dumps(pending)), copy.deepcopy(pending)):

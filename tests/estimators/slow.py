@@ -32,7 +32,7 @@ class Case(NamedTuple):
 class Slow(NamedTuple):
     theta: Floats
     covariance: Floats
-    volume: float
+    log_det_ratio: float
 
 
 def by_first(x: Floats) -> float:
@@ -78,7 +78,7 @@ def cases(draw: Any, estimators: Any = ESTIMATORS, weighted: bool = False) -> Ca
 
 
 def slow(case: Case) -> Slow:
-    """Estimate, covariance and volume from their definitions."""
+    """Estimate, covariance and log_det_ratio from their definitions."""
     estimator, arms, told, _, _ = case
     penalty = getattr(estimator, "penalty", None) or case.penalty
     kept: Sequence[Told] = told[-estimator.size :] if isinstance(estimator, Windowed) else told

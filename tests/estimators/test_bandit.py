@@ -13,11 +13,11 @@ import infex
 from infex import (
     Bandit,
     Choice,
-    Evidence,
     Greedy,
     Infex,
     LinTS,
     LinUCB,
+    Posterior,
     environments,
     estimators,
     every,
@@ -133,7 +133,7 @@ def test_weights_count_in_exploring_rounds_kept_apart() -> None:
     for t in range(1, 20):
         decision = bandit.ask()
         bandit.tell(decision, GIVEN.reward(t, decision.arm), weight=3.0)
-    assert bandit.evidence().explored.pulls.sum() == 9
+    assert bandit.posterior().explored.pulls.sum() == 9
     assert bandit._agent.memory.explored is not None
     assert bandit._agent.memory.explored.told == 9
 
@@ -150,7 +150,7 @@ def test_every_policy_works_in_whole_runs(estimator: Any, policy: Any) -> None:
         assert run.horizon == 60
         (again,) = infex.play_many(instance, policy, 60, [3], record=True, estimator=estimator)
         np.testing.assert_array_equal(run.arms, again.arms)
-        assert run.volume == again.volume > 0
+        assert run.log_det_ratio == again.log_det_ratio > 0
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
@@ -186,8 +186,8 @@ def test_what_two_bandits_learnt_adds_up(estimator: Any) -> None:
         whole.drop(same)
         whole._agent.memory.learn(decision.arm, reward, decision.explored)
     one.apply(other.changes())
-    np.testing.assert_allclose(one.evidence().widths, whole.evidence().widths, rtol=1e-8)
-    np.testing.assert_allclose(one.evidence().estimates, whole.evidence().estimates, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(one.posterior().widths, whole.posterior().widths, rtol=1e-8)
+    np.testing.assert_allclose(one.posterior().estimates, whole.posterior().estimates, rtol=1e-6, atol=1e-8)
     assert one.estimates().pulls.tolist() == whole.estimates().pulls.tolist()
 
 
@@ -216,7 +216,9 @@ def test_weights_and_the_weight_of_features_go_together() -> None:
         assert one.arm == other.arm
         bandit.tell(one, GIVEN.reward(t, one.arm), weight=2.0)
         plain.tell(other, GIVEN.reward(t, one.arm), weight=2.0 * by_first(GIVEN.arms[one.arm]))
-    np.testing.assert_allclose(bandit.evidence().estimates, plain.evidence().estimates, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        bandit.posterior().estimates, plain.posterior().estimates, rtol=1e-9, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("weight", [0.0, -1.0, math.nan, "1"])
@@ -237,16 +239,16 @@ def test_logistic_regression_refuses_rewards_other_than_0_and_1(reward: float) -
     with pytest.raises(InvalidSetting, match=r"a weight \(2\) needs an estimator of least squares"):
         bandit.tell(decision, 1.0, weight=2.0)
     bandit.tell(decision, 1)
-    assert bandit.evidence().pulls.sum() == 1
+    assert bandit.posterior().pulls.sum() == 1
 
 
 class Curious:
     """Reads the sums."""
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-        theta = evidence.moments.least_squares()
-        assert evidence.moments.told <= max(t - 1, 17)
-        return Choice(infex.best(np.asarray(evidence.arms @ theta)))
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        theta = posterior.moments.least_squares()
+        assert posterior.moments.told <= max(t - 1, 17)
+        return Choice(infex.best(np.asarray(posterior.arms @ theta)))
 
 
 @pytest.mark.parametrize("estimator", ALL, ids=repr)
@@ -295,7 +297,7 @@ def test_another_estimator_may_go_on_from_the_same_sums(tmp_path: Path) -> None:
         Bandit.load(path, estimator=Lasso(strength=1e-9))
     assert Bandit.load(path, estimator=Ridge()).t == 30
     loaded = Bandit.load(path, estimator=Lasso(strength=1e-9), adopt=True)
-    np.testing.assert_allclose(loaded.evidence().widths, bandit.evidence().widths, rtol=1e-9)
+    np.testing.assert_allclose(loaded.posterior().widths, bandit.posterior().widths, rtol=1e-9)
     with pytest.raises(CannotLoad, match=r"Windowed\(size=5\) cannot go on from what ridge regression has"):
         Bandit.load(path, estimator=Windowed(size=5), adopt=True)
 
@@ -305,7 +307,7 @@ def test_a_shorter_window_keeps_the_last_rewards(tmp_path: Path) -> None:
     go_on(bandit, 50)
     bandit.save(path)
     loaded = Bandit.load(path, estimator=short, adopt=True)
-    assert loaded.evidence().moments.told == 4
+    assert loaded.posterior().moments.told == 4
 
 
 @pytest.mark.parametrize(

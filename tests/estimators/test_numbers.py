@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from infex.arrays import Floats
 from infex.estimators import Discounted, Lasso, Logistic, Ridge, Weighted, Windowed
-from infex.linear import Evidence, Known, Memory, RidgeStatistics
+from infex.linear import Known, Memory, Posterior, RidgeStatistics
 from infex.linear.estimating import Estimator, Statistics
 from tests.estimators.slow import ALL, Case, Told, by_first, cases, logistic_slope, slow
 from tests.linear.exact import Exact, Pulls
@@ -34,24 +34,24 @@ def bent(estimator: Any, odds: Floats) -> Floats:
 
 
 def assert_same(known: Known, case: Case) -> None:
-    theta, covariance, volume = slow(case)
+    theta, covariance, log_det_ratio = slow(case)
     wide = 1e-5 if isinstance(case.estimator, Lasso) else 1e-8
     odds = case.arms @ theta
     spread = np.sqrt(np.einsum("ki,ij,kj->k", case.arms, covariance, case.arms))
     slope = bent(case.estimator, odds) * (1 - bent(case.estimator, odds))
     widths = spread * slope if isinstance(case.estimator, Logistic) else spread
-    evidence = Evidence(known)
-    np.testing.assert_allclose(evidence.estimates, bent(case.estimator, odds), rtol=wide, atol=wide)
-    np.testing.assert_allclose(evidence.widths, widths, rtol=1e-7)
-    np.testing.assert_allclose(evidence.volume, volume, rtol=1e-8, atol=1e-10)
+    posterior = Posterior(known)
+    np.testing.assert_allclose(posterior.estimates, bent(case.estimator, odds), rtol=wide, atol=wide)
+    np.testing.assert_allclose(posterior.widths, widths, rtol=1e-7)
+    np.testing.assert_allclose(posterior.log_det_ratio, log_det_ratio, rtol=1e-8, atol=1e-10)
     upper = bent(case.estimator, odds + 2.5 * spread)
-    np.testing.assert_allclose(evidence.upper(2.5), upper, rtol=wide, atol=wide)
+    np.testing.assert_allclose(posterior.upper(2.5), upper, rtol=wide, atol=wide)
     factor = np.array([known.parameter(1.0, unit) for unit in np.eye(theta.size)]) - known.theta
     np.testing.assert_allclose(factor.T @ factor, covariance, rtol=1e-6, atol=1e-10)
     assert np.all(np.diag(factor) > 0)
     np.testing.assert_allclose(np.triu(factor, 1), 0, atol=1e-12)
-    for arm in range(len(evidence)):
-        assert evidence.width(arm) == pytest.approx(evidence.widths[arm], rel=1e-12)
+    for arm in range(len(posterior)):
+        assert posterior.width(arm) == pytest.approx(posterior.widths[arm], rel=1e-12)
 
 
 @given(case=cases())
@@ -85,13 +85,13 @@ def test_reading_after_every_reward_changes_nothing(case: Case) -> None:
             each.learn(arm, reward, explored=False)
             if turn % 3 == 0:
                 each.entered(explored=False)
-        kept = memory.evidence().copy()
+        kept = memory.posterior().copy()
         before = kept.estimates.copy(), kept.widths.copy(), kept.pulls.copy()
         memory.all.arrays()
     assert_same(memory.all.known(), case)
     for one, other in zip(
-        (memory.evidence().estimates, memory.evidence().widths, memory.all.known().factor),
-        (unread.evidence().estimates, unread.evidence().widths, unread.all.known().factor),
+        (memory.posterior().estimates, memory.posterior().widths, memory.all.known().factor),
+        (unread.posterior().estimates, unread.posterior().widths, unread.all.known().factor),
         strict=True,
     ):
         np.testing.assert_array_equal(one, other)
@@ -151,18 +151,20 @@ def test_bounds_and_samples_of_chances_are_chances(scale: float) -> None:
     fit = Logistic().start(np.array([[1.0, -0.5, 0.1]]), 0.01)
     for arm, reward in [(0, 1.0), (0, 1.0), (1, 0.0), (2, 1.0)]:
         fit.learn(arm, reward)
-    evidence, rng = Evidence(fit.known()), np.random.default_rng(1)
-    for scores in (evidence.upper(scale), evidence.perturbed(scale, rng), evidence.estimates):
+    posterior, rng = Posterior(fit.known()), np.random.default_rng(1)
+    for scores in (posterior.upper(scale), posterior.perturbed(scale, rng), posterior.estimates):
         assert np.all((scores >= 0) & (scores <= 1))
-    assert np.all(evidence.upper(scale) >= evidence.estimates)
+    assert np.all(posterior.upper(scale) >= posterior.estimates)
 
 
 def test_upper_bounds_of_chances_start_as_widths_say() -> None:
     fit = Logistic().start(np.eye(3), 1.0)
     for arm in (0, 0, 1):
         fit.learn(arm, 1.0)
-    evidence = Evidence(fit.known())
-    np.testing.assert_allclose((evidence.upper(1e-6) - evidence.estimates) / 1e-6, evidence.widths, rtol=1e-5)
+    posterior = Posterior(fit.known())
+    np.testing.assert_allclose(
+        (posterior.upper(1e-6) - posterior.estimates) / 1e-6, posterior.widths, rtol=1e-5
+    )
 
 
 @given(
@@ -170,7 +172,7 @@ def test_upper_bounds_of_chances_start_as_widths_say() -> None:
 )
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_what_forgets_nothing_is_ridge_regression(case: Case) -> None:
-    one, plain = Evidence(learnt(case).known()), Evidence(learnt(case._replace(estimator=None)).known())
+    one, plain = Posterior(learnt(case).known()), Posterior(learnt(case._replace(estimator=None)).known())
     np.testing.assert_allclose(one.estimates, plain.estimates, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(one.widths, plain.widths, rtol=1e-9)
     mine, theirs = (each.perturbed(2.0, np.random.default_rng(3)) for each in (one, plain))
@@ -229,17 +231,17 @@ def test_a_small_penalty_outlasts_large_weights_on_a_line(estimator: Any, seed: 
         fit.learn(arms[arm].copy(), 0.5, float(weight))
         told.append(Pulls(arm, weight, Fraction(weight, 2)))
     exact = Exact(arms, told, penalty)
-    assert fit.known().volume == pytest.approx(exact.volume, rel=1e-10)
+    assert fit.known().log_det_ratio == pytest.approx(exact.log_det_ratio, rel=1e-10)
     np.testing.assert_allclose(fit.known().widths ** 2, [float(part) for part in exact.squares()], rtol=1e-10)
 
 
 @pytest.mark.parametrize("estimator", ALL, ids=repr)
 def test_before_any_reward_nothing_is_known(estimator: Estimator) -> None:
-    evidence = Evidence(estimator.start(np.eye(3), 4.0).known())
+    posterior = Posterior(estimator.start(np.eye(3), 4.0).known())
     logistic = isinstance(estimator, Logistic)
-    assert (evidence.volume, evidence.greedy, evidence.penalty) == (0.0, 0, 4.0)
-    np.testing.assert_array_equal(evidence.estimates, np.full(3, 0.5 if logistic else 0.0))
-    np.testing.assert_allclose(evidence.widths, np.full(3, 0.125 if logistic else 0.5))
+    assert (posterior.log_det_ratio, posterior.greedy, posterior.penalty) == (0.0, 0, 4.0)
+    np.testing.assert_array_equal(posterior.estimates, np.full(3, 0.5 if logistic else 0.0))
+    np.testing.assert_allclose(posterior.widths, np.full(3, 0.125 if logistic else 0.5))
 
 
 @pytest.mark.parametrize("estimator", ALL, ids=repr)
@@ -247,6 +249,6 @@ def test_what_was_seen_many_times_is_known(estimator: Estimator) -> None:
     fit, rounds = estimator.start(np.array([[1.0, 0.5]]), 1.0), 20_000
     for t in range(rounds):
         fit.learn(0, 1.0 if t % 4 else 0.0)
-    found = Evidence(fit.known())
+    found = Posterior(fit.known())
     assert abs(found.estimates[0] - 0.75) < 0.15
     assert np.isfinite(found.widths).all()

@@ -32,9 +32,9 @@ def test_explorations_are_weighed_by_the_law_of_the_base(tmp_path: Path) -> None
     log = evaluation.read(tmp_path / "year.log")
     found = evaluation.evaluate(log, {"tea": "tea", "now": evaluation.logged}, way="weights", rewards=(0, 1))
     terms = [
-        (each.label == "tea") / each.law * reward
+        (each.label == "tea") / each.base_propensity * reward
         for each, reward in zip(decisions, rewards, strict=True)
-        if each.explored and each.law is not None
+        if each.explored and each.base_propensity is not None
     ]
     assert len(terms) == 60
     assert found["tea"].value == pytest.approx(np.mean(terms), abs=1e-12)
@@ -54,7 +54,7 @@ def test_the_frozen_model_is_what_the_bandit_knew_at_the_start_of_a_block(tmp_pa
         theta = np.bincount(past, weights=rewards[:first], minlength=3) / (1.0 + pulls)
         value.append(theta[0])
         for t in range(first, first + 5):
-            law = decisions[t].law
+            law = decisions[t].base_propensity
             if decisions[t].explored and law is not None:
                 arm = places[str(decisions[t].label)]
                 corrected.append((arm == 0) / law * (rewards[t] - theta[arm]))

@@ -17,15 +17,15 @@ from tests.waiting import until
 class Middle:
     """Plays the middle arm."""
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
-        return Choice(len(evidence) // 2)
+    def choose(self, t: int, posterior: Any, rng: Any) -> Choice:
+        return Choice(len(posterior) // 2)
 
 
 @dataclass(frozen=True)
 class Failing:
     """Fails in its third round."""
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
+    def choose(self, t: int, posterior: Any, rng: Any) -> Choice:
         if t == 3:
             raise ZeroDivisionError("on purpose")
         return Choice(0)
@@ -38,7 +38,7 @@ class Deadly:
     path: str
     always: bool = False
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
+    def choose(self, t: int, posterior: Any, rng: Any) -> Choice:
         if self.always or not Path(self.path).exists():
             Path(self.path).touch()
             os._exit(7)
@@ -73,8 +73,8 @@ class Counting:
     def __init__(self) -> None:
         self.learnt = 0
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
-        return Choice(self.learnt // 7 % len(evidence))
+    def choose(self, t: int, posterior: Any, rng: Any) -> Choice:
+        return Choice(self.learnt // 7 % len(posterior))
 
     def learn(self, arm: int, features: Any, reward: float, explored: bool) -> None:
         self.learnt += 1
@@ -84,7 +84,7 @@ class Counting:
 class Leaving:
     """Wants to end the program."""
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
+    def choose(self, t: int, posterior: Any, rng: Any) -> Choice:
         raise SystemExit(0)
 
 
@@ -102,7 +102,7 @@ class DyingOften:
     path: str
     times: int
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
+    def choose(self, t: int, posterior: Any, rng: Any) -> Choice:
         died = Path(self.path).stat().st_size if Path(self.path).exists() else 0
         if died < self.times:
             with open(self.path, "ab") as file:
@@ -121,8 +121,8 @@ class Held:
     folder: str
     arms: int
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
-        if t == 1 and len(evidence) == self.arms:
+    def choose(self, t: int, posterior: Any, rng: Any) -> Choice:
+        if t == 1 and len(posterior) == self.arms:
             folder = Path(self.folder)
             (folder / f"held-{os.getpid()}").touch()
             until((folder / "go").exists, "the test lets it go")
@@ -135,8 +135,8 @@ class Choosy:
 
     remainder: int
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
-        first = evidence.arms[0] if hasattr(evidence, "arms") else None
+    def choose(self, t: int, posterior: Any, rng: Any) -> Choice:
+        first = posterior.arms[0] if hasattr(posterior, "arms") else None
         seeds = [seed for seed in range(2) if np.allclose(gaussian(2, 3, seed).arms[0], first)]
         if seeds != [self.remainder]:
             raise LookupError("another seed")
@@ -157,8 +157,8 @@ class Level:
     arm: int = 0
     size: float = 1.0
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
-        return Choice(self.arm % len(evidence))
+    def choose(self, t: int, posterior: Any, rng: Any) -> Choice:
+        return Choice(self.arm % len(posterior))
 
 
 @dataclass(frozen=True)
@@ -167,10 +167,10 @@ class Optimist:
 
     delta: float | None = None
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
+    def choose(self, t: int, posterior: Any, rng: Any) -> Choice:
         assert self.delta is not None
-        radius = np.sqrt(evidence.volume + 2 * np.log(1 / self.delta)) + 1
-        return Choice(best(evidence.upper(radius)))
+        radius = np.sqrt(posterior.log_det_ratio + 2 * np.log(1 / self.delta)) + 1
+        return Choice(best(posterior.upper(radius)))
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ class Silent:
         self.arm = arm
         self.model = Broken()
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
+    def choose(self, t: int, posterior: Any, rng: Any) -> Choice:
         return Choice(self.arm)
 
     def __repr__(self) -> str:
@@ -230,8 +230,8 @@ def marked(seed: int) -> LinearInstance:
 class Picky:
     """Plays the first arm, or one that is not there where that begins with a negative number."""
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
-        return Choice(0 if evidence.arms[0, 0] > 0 else 9)
+    def choose(self, t: int, posterior: Any, rng: Any) -> Choice:
+        return Choice(0 if posterior.arms[0, 0] > 0 else 9)
 
 
 class Seesaw:

@@ -215,7 +215,7 @@ def random_rows(rng: np.random.Generator, runs: int) -> pa.Table:
         rounds = np.sort(rng.choice(1000, rng.integers(1, 9), replace=False)) + 1
         facts = {"environment": "e", "dim": 2, "arms": 3, "policy": f"p{number % 3}", "seed": number}
         facts |= {"horizon": int(rounds[-1]), "seconds": rng.random(), "explored": 1, "optimal": 2}
-        facts |= {"regret_exploring": 0.5, "regret_greedy": rng.random(), "volume": 1.0}
+        facts |= {"regret_exploring": 0.5, "regret_greedy": rng.random(), "log_det_ratio": 1.0}
         found.append(TaskOutcome(f"key {number}", facts, rounds, rng.random(rounds.size)))
     table = runs_of(found)
     assert table.num_rows == runs

@@ -127,18 +127,18 @@ import infex
 
 class Quitter:
     "Fails in the runs that go badly."
-    def choose(self, t, evidence, rng):
-        if t == 30 and evidence.estimates.max() < 0.25:
+    def choose(self, t, posterior, rng):
+        if t == 30 and posterior.estimates.max() < 0.25:
             raise RuntimeError("gave up")
-        return infex.Choice(evidence.greedy)
+        return infex.Choice(posterior.greedy)
 
 
 class Crowded:
     "Fails wherever there are two arms."
-    def choose(self, t, evidence, rng):
-        if len(evidence) == 2:
+    def choose(self, t, posterior, rng):
+        if len(posterior) == 2:
             raise RuntimeError("too few arms")
-        return infex.Choice(evidence.greedy)
+        return infex.Choice(posterior.greedy)
 """
 
 

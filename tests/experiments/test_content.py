@@ -64,7 +64,7 @@ class Plain:
     def __init__(self, factor: Any) -> None:
         self.factor = factor
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> Any:
+    def choose(self, t: int, posterior: Any, rng: Any) -> Any:
         return infex.Choice(0)
 
 
@@ -151,7 +151,7 @@ def test_the_code_and_the_globals_of_a_function_count(monkeypatch: pytest.Monkey
     monkeypatch.setattr(sys.modules[__name__], "FACTOR", 3)
     assert digest(read_factor) != before
     whole = digest(Plain(1))
-    monkeypatch.setattr(Plain, "choose", lambda self, t, evidence, rng: infex.Choice(1))
+    monkeypatch.setattr(Plain, "choose", lambda self, t, posterior, rng: infex.Choice(1))
     assert digest(Plain(1)) != whole
 
 

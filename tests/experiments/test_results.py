@@ -33,7 +33,7 @@ def results(
                 facts = {"environment": environment, "dim": dim, "arms": arms, "policy": policy, "seed": seed}
                 explored = horizon if policy in forced else horizon // 2
                 facts |= {"horizon": horizon, "seconds": seconds, "explored": explored, "optimal": 0}
-                facts |= {"regret_exploring": 0.0, "regret_greedy": 0.0, "volume": 0.0}
+                facts |= {"regret_exploring": 0.0, "regret_greedy": 0.0, "log_det_ratio": 0.0}
                 key = f"{environment} {dim} {arms} {policy} {seed}"
                 rounds, curve = np.array([horizon // 2, horizon]), np.array([regret / 4, regret])
                 outcomes.append(TaskOutcome(key, facts, rounds, curve))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Fixed:
-    def choose(self, t, evidence, rng):
+    def choose(self, t, posterior, rng):
         return infex.Choice({arm})
 """
 

@@ -320,7 +320,7 @@ class Clashing:
     def __init__(self, seed: int = 7, regret: str = "none") -> None:
         self.seed, self.regret = seed, regret
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
+    def choose(self, t: int, posterior: Any, rng: Any) -> Choice:
         return Choice(0)
 
 

@@ -465,9 +465,9 @@ def test_objects_inside_expressions_are_those_of_bases_and_schedules() -> None:
 
 def test_other_warnings_of_runs_go_their_way() -> None:
     class Loud(players.Middle):
-        def choose(self, t: int, evidence: Any, rng: Any) -> Any:
+        def choose(self, t: int, posterior: Any, rng: Any) -> Any:
             warnings.warn("mind the gap", RuntimeWarning, stacklevel=1)
-            return super().choose(t, evidence, rng)
+            return super().choose(t, posterior, rng)
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -29,7 +29,7 @@ class Tuned:
     names: Any
     limit: float
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
+    def choose(self, t: int, posterior: Any, rng: Any) -> Choice:
         return Choice(0)
 
 
@@ -133,7 +133,7 @@ def test_the_settings_of_a_users_object_come_back_as_they_were() -> None:
 
 def test_what_no_file_can_hold_is_named() -> None:
     class Inner:
-        def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
+        def choose(self, t: int, posterior: Any, rng: Any) -> Choice:
             return Choice(0)
 
     sweep = Sweep(environments=[players.square], policies=["Greedy", Inner()], horizon=5, seeds=1)

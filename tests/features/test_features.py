@@ -71,8 +71,8 @@ def test_asking_with_a_context_is_asking_with_the_rows(policy: Any) -> None:
         assert mine[name].tolist() == theirs[name].tolist()
     assert (mine.pulls.sum(), theirs.pulls.sum()) == (40, 0)  # rows have no arm to count them by
     np.testing.assert_array_equal(
-        short.evidence(context=FIXED[1]).widths,
-        long.evidence([by_hand(FIXED[1], arm) for arm in ARMS]).widths,
+        short.posterior(context=FIXED[1]).widths,
+        long.posterior([by_hand(FIXED[1], arm) for arm in ARMS]).widths,
     )
 
 
@@ -87,10 +87,10 @@ def test_a_disjoint_bandit_is_a_ridge_regression_for_each_arm(seed: int, arms: i
         pulls[decision.arm].append(Pull(t, math.sin(t), True))
         bandit.tell(decision, math.sin(t))
     apart = [SlowRidge(seen, pulls[k], 0.5) for k in range(arms)]
-    evidence = bandit.evidence(context=seen[40])
-    np.testing.assert_allclose(evidence.estimates, [r.estimates()[40] for r in apart], rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(evidence.widths, [ridge.widths()[40] for ridge in apart], rtol=1e-9)
-    assert evidence.volume == pytest.approx(sum(ridge.volume() for ridge in apart))
+    posterior = bandit.posterior(context=seen[40])
+    np.testing.assert_allclose(posterior.estimates, [r.estimates()[40] for r in apart], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(posterior.widths, [ridge.widths()[40] for ridge in apart], rtol=1e-9)
+    assert posterior.log_det_ratio == pytest.approx(sum(ridge.log_det_ratio() for ridge in apart))
 
 
 def test_labels_come_from_the_map() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infex import Bandit, Infex, LinUCB, every, features, made, record
+from infex import Bandit, Infex, LinUCB, every, features, from_record, to_record
 from infex.errors import InvalidContext, InvalidSetting
 from infex.features import Shortened, disjoint, hybrid, interactions, shortened, transformed
 from tests.study.studies import shop
@@ -65,7 +65,7 @@ def test_a_long_context_is_as_one_that_was_shortened_by_hand(kind: str, seed: in
     plain.tell_many(list(plain.pending), rewards)
     context = np.array([0.1, 0.2, 0.3, 0.4])
     np.testing.assert_allclose(
-        clips.evidence(context=context).estimates, plain.evidence(context=context).estimates, atol=1e-11
+        clips.posterior(context=context).estimates, plain.posterior(context=context).estimates, atol=1e-11
     )
 
 
@@ -76,7 +76,7 @@ def test_it_is_kept_replayed_extended_and_refused_by_default(kind: str, tmp_path
     for place, context in enumerate(contexts_of(3, 12)):
         entry = bandit.decide(context=context)
         bandit.enter(entry)
-        again.enter(made(record(entry)))
+        again.enter(from_record(to_record(entry)))
         if place % 2:
             bandit.tell(entry.decision.id, 0.5)
             again.tell(again.pending[-1].id, 0.5)
@@ -145,4 +145,6 @@ def test_settings_are_checked() -> None:
     with pytest.raises(InvalidSetting, match="say it to the encoder"):
         disjoint(2, context=features.table({"age": (0, 1)}), beyond="clip")
     assert disjoint(2, 3, longest=4.0, beyond="clip").context == Shortened(3, 4.0)
-    assert made(record(MAKERS["interactions"](beyond="clip"))) == MAKERS["interactions"](beyond="clip")
+    assert from_record(to_record(MAKERS["interactions"](beyond="clip"))) == MAKERS["interactions"](
+        beyond="clip"
+    )

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from infex import Bandit, Greedy, Infex, InfexError, LinUCB, Uniform, every, features
 from infex.errors import CannotLoad, InvalidContext, InvalidSetting
 from infex.features import Encoded, Encoder, disjoint, interactions, table
-from infex.records import made, record
+from infex.records import from_record, to_record
 
 RANGES = {"age": (18, 90), "income": (0, 200_000)}
 KINDS = {"country": ["FR", "DE"], "vip": [False, True], "shop": [1, 2, 3]}
@@ -292,13 +292,13 @@ def test_a_range_as_wide_as_floats_is_no_trouble() -> None:
 
 
 def test_a_table_is_kept_as_a_record_and_copied() -> None:
-    assert made(record(OPEN)) == OPEN
-    assert made(record(OPEN)).names == OPEN.names
+    assert from_record(to_record(OPEN)) == OPEN
+    assert from_record(to_record(OPEN)).names == OPEN.names
     assert pickle.loads(pickle.dumps(OPEN)) == OPEN
     assert hash(OPEN) == hash(table(RANGES, KINDS, missing="flag", unseen="flag", beyond="clip"))
     assert table({"a": (0, 1), "b": (0, 1)}) != table({"b": (0, 1), "a": (0, 1)})  # arrays go by their order
     for rule in (disjoint(["a", "b"], context=OPEN), interactions(np.eye(2), context=OPEN)):
-        assert made(record(rule)) == rule
+        assert from_record(to_record(rule)) == rule
         assert rule != disjoint(["a", "b"], OPEN.size, longest=OPEN.longest)
 
 
@@ -327,12 +327,12 @@ def test_asking_by_name_is_asking_with_the_features(rule: str) -> None:
 def test_decisions_count_what_was_noticed_and_reads_do_not(tmp_path: Any) -> None:
     bandit = Bandit(features=disjoint(["a", "b"], context=OPEN), policy=Infex(Uniform(), every(2)))
     old = VISITOR | {"age": 120}
-    for read in (bandit.decide, bandit.evidence, bandit.estimates):
+    for read in (bandit.decide, bandit.posterior, bandit.estimates):
         read(context=old)
     assert bandit.noticed == {}
     decided = bandit.decide(context=old)
     before = bandit.digest()
-    bandit.enter(made(record(decided)))  # as a journal would have it
+    bandit.enter(from_record(to_record(decided)))  # as a journal would have it
     assert bandit.noticed == {"age clipped": 1}
     assert bandit.digest() != before
     bandit.ask(context=old | {"country": "IT"})

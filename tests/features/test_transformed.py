@@ -12,7 +12,7 @@ import scipy.sparse
 from infex import Bandit, Greedy, Infex, LinUCB, every
 from infex.errors import CannotLoad, InvalidContext, InvalidSetting, NoRecord
 from infex.features import Encoder, disjoint, interactions, transformed
-from infex.records import record
+from infex.records import to_record
 
 
 class Scaler:
@@ -113,9 +113,9 @@ def test_a_bandit_by_a_transformer_is_one_by_its_features(tmp_path: Path) -> Non
         with pytest.raises(CannotLoad, match=message):
             Bandit.load(tmp_path / "x.infex", features=other_map)
     with pytest.raises(NoRecord):
-        record(named.features)
+        to_record(named.features)
     with pytest.raises(NoRecord):
-        record(interactions(np.eye(2), context=encoder))
+        to_record(interactions(np.eye(2), context=encoder))
 
 
 @pytest.mark.parametrize(

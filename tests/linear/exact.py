@@ -71,7 +71,7 @@ class Exact:
         return solve(self.gram, self.moment)
 
     @property
-    def volume(self) -> float:
+    def log_det_ratio(self) -> float:
         """log(det V/det V_0)."""
         grown = determinant(self.gram) / self.penalty ** len(self.moment)
         with mpmath.workdps(60):

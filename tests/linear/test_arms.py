@@ -67,18 +67,18 @@ def test_lengths_of_one_up_to_rounding_are_welcome() -> None:
 def test_what_is_read_of_an_arm_that_is_not_there_is_refused(read: str, arm: Any) -> None:
     bandit = infex.Bandit(np.eye(3), infex.LinUCB())
     bandit.tell(bandit.ask(), 0.4)
-    assert getattr(bandit.evidence(), read)(np.int64(2)) == getattr(bandit.evidence(), f"{read}s")[2]
+    assert getattr(bandit.posterior(), read)(np.int64(2)) == getattr(bandit.posterior(), f"{read}s")[2]
     with pytest.raises(UnknownArm, match="arm must be"):
-        getattr(bandit.evidence(), read)(arm)
+        getattr(bandit.posterior(), read)(arm)
     with pytest.raises(UnknownArm, match="arm must be"):
-        bandit.evidence().optimistic(arm, 1.0)
+        bandit.posterior().optimistic(arm, 1.0)
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (5,), (7,), (3, 2)])
 @pytest.mark.parametrize("settings", [{"arms": np.eye(6)}, {"features": features.disjoint(3, context_dim=2)}])
 def test_scores_under_a_parameter_of_another_shape_are_refused(settings: Any, shape: Any) -> None:
     bandit = infex.Bandit(policy=infex.LinUCB(), **settings)
-    evidence = bandit.evidence(**({} if "arms" in settings else {"context": [0.6, 0.8]}))
-    assert len(evidence.scores(np.ones(6))) == len(evidence)
+    posterior = bandit.posterior(**({} if "arms" in settings else {"context": [0.6, 0.8]}))
+    assert len(posterior.scores(np.ones(6))) == len(posterior)
     with pytest.raises(InvalidSetting, match=r"theta must have the shape \(6,\)"):
-        evidence.scores(np.ones(shape))
+        posterior.scores(np.ones(shape))

@@ -20,7 +20,7 @@ from infex.errors import (
     StalePosterior,
     UnknownArm,
 )
-from infex.linear import Evidence, InBlock, InContext, Memory, RidgeStatistics, Separate
+from infex.linear import InBlock, InContext, Memory, Posterior, RidgeStatistics, Separate
 from infex.linear.fitted_blocks import FittedBlocks
 from infex.linear.ridge_bank import BlockKnown, BlockRidge
 from infex.linear.starting import started
@@ -87,17 +87,17 @@ def ridges(case: Case) -> list[RidgeStatistics]:
     return found
 
 
-def dense(case: Case) -> Evidence:
+def dense(case: Case) -> Posterior:
     """One regression of all blocks, as features.interactions(np.eye(K), c) has it, in the case's context."""
     ridge = RidgeStatistics(np.empty((case.arms * case.dim, 0)), case.penalty)
     for arm, x, reward, weight in case.told:
         ridge.learn(InBlock(arm, x).row(case.arms * case.dim), reward, weight)
     rows = [InBlock(arm, case.context).row(case.arms * case.dim) for arm in range(case.arms)]
-    return Evidence(ridge.known().on(np.ascontiguousarray(np.array(rows).T)))
+    return Posterior(ridge.known().on(np.ascontiguousarray(np.array(rows).T)))
 
 
-def asked(statistics: Any, case: Case) -> Evidence:
-    return Evidence(statistics.known().on(InContext(case.context)))
+def asked(statistics: Any, case: Case) -> Posterior:
+    return Posterior(statistics.known().on(InContext(case.context)))
 
 
 @given(case=cases())
@@ -108,16 +108,16 @@ def test_each_block_is_a_ridge_by_itself_to_the_last_bit(case: Case) -> None:
         arrays = ridge.arrays()
         np.testing.assert_array_equal(found.bank.sums[arm], arrays["truth"])
         np.testing.assert_array_equal(found.bank.solved[arm], arrays["solved"])
-        assert found.bank.over(np.array([arm])).log_det_ratio == ridge.known().volume
+        assert found.bank.over(np.array([arm])).log_det_ratio == ridge.known().log_det_ratio
     assert found.told == len(case.told)
 
 
 @given(case=cases())
 @settings(max_examples=60, deadline=None)
 def test_estimates_widths_and_radii_are_those_of_plain_numpy(case: Case) -> None:
-    evidence = asked(blocks(case), case)
-    evidence.radii(1.0, 1.0, 0.5)
-    radii = evidence.radii(0.7, 1.3, 0.05)
+    posterior = asked(blocks(case), case)
+    posterior.radii(1.0, 1.0, 0.5)
+    radii = posterior.radii(0.7, 1.3, 0.05)
     assert isinstance(radii, np.ndarray)
     for arm in range(case.arms):
         own = [(x, reward, weight) for k, x, reward, weight in case.told if k == arm]
@@ -126,31 +126,31 @@ def test_estimates_widths_and_radii_are_those_of_plain_numpy(case: Case) -> None
         )
         theta = np.linalg.solve(gram, sum((w * y * x for x, y, w in own), np.zeros(case.dim)))
         width = math.sqrt(case.context @ np.linalg.solve(gram, case.context))
-        volume = float(np.linalg.slogdet(gram / case.penalty)[1])
-        assert evidence.estimate(arm) == pytest.approx(case.context @ theta, rel=1e-10, abs=1e-10)
-        assert evidence.width(arm) == evidence.widths[arm] == pytest.approx(width, rel=1e-10)
-        beta = 0.7 * math.sqrt(volume + 2 * math.log(1 / 0.05)) + math.sqrt(case.penalty) * 1.3
+        log_det_ratio = float(np.linalg.slogdet(gram / case.penalty)[1])
+        assert posterior.estimate(arm) == pytest.approx(case.context @ theta, rel=1e-10, abs=1e-10)
+        assert posterior.width(arm) == posterior.widths[arm] == pytest.approx(width, rel=1e-10)
+        beta = 0.7 * math.sqrt(log_det_ratio + 2 * math.log(1 / 0.05)) + math.sqrt(case.penalty) * 1.3
         assert radii[arm] == pytest.approx(beta, rel=1e-10)
-        assert evidence.pulls[arm] == len(own)
-        assert evidence.sums[arm] == pytest.approx(sum(y for _, y, _ in own), abs=1e-12)
+        assert posterior.pulls[arm] == len(own)
+        assert posterior.sums[arm] == pytest.approx(sum(y for _, y, _ in own), abs=1e-12)
 
 
 @given(case=cases())
 @settings(max_examples=60, deadline=None)
 def test_what_policies_read_is_what_one_dense_regression_says(case: Case) -> None:
-    evidence, whole = asked(blocks(case), case), dense(case)
+    posterior, whole = asked(blocks(case), case), dense(case)
     for name in ("estimates", "widths", "theta", "factor", "arms"):
-        np.testing.assert_allclose(getattr(evidence, name), getattr(whole, name), rtol=1e-9, atol=1e-10)
-    assert (len(evidence), evidence.dim, evidence.penalty) == (len(whole), whole.dim, whole.penalty)
-    assert evidence.volume == pytest.approx(whole.volume, abs=1e-9)
-    np.testing.assert_allclose(evidence.upper(0.4), whole.upper(0.4), rtol=1e-9, atol=1e-10)
+        np.testing.assert_allclose(getattr(posterior, name), getattr(whole, name), rtol=1e-9, atol=1e-10)
+    assert (len(posterior), posterior.dim, posterior.penalty) == (len(whole), whole.dim, whole.penalty)
+    assert posterior.log_det_ratio == pytest.approx(whole.log_det_ratio, abs=1e-9)
+    np.testing.assert_allclose(posterior.upper(0.4), whole.upper(0.4), rtol=1e-9, atol=1e-10)
     seed = int(case.rng.integers(2**32))
-    draws = [each.perturbed(0.3, np.random.default_rng(seed)) for each in (evidence, whole)]
+    draws = [each.perturbed(0.3, np.random.default_rng(seed)) for each in (posterior, whole)]
     np.testing.assert_allclose(*draws, rtol=1e-9, atol=1e-10)
-    theta = case.rng.standard_normal(evidence.dim)
-    np.testing.assert_allclose(evidence.scores(theta), whole.scores(theta), atol=1e-12)
+    theta = case.rng.standard_normal(posterior.dim)
+    np.testing.assert_allclose(posterior.scores(theta), whole.scores(theta), atol=1e-12)
     arm = int(case.rng.integers(case.arms))
-    np.testing.assert_allclose(evidence.optimistic(arm, 0.4), whole.optimistic(arm, 0.4), atol=1e-9)
+    np.testing.assert_allclose(posterior.optimistic(arm, 0.4), whole.optimistic(arm, 0.4), atol=1e-9)
 
 
 @given(case=cases(weights=False))
@@ -173,27 +173,27 @@ def test_sums_and_what_is_fitted_to_them_are_those_of_one_regression(case: Case)
 def test_some_arms_alone_are_known_as_among_all(case: Case, data: Any) -> None:
     mask = np.array(data.draw(st.lists(st.booleans(), min_size=case.arms, max_size=case.arms)))
     mask[int(case.rng.integers(case.arms))] = True
-    evidence = asked(blocks(case), case)
-    seen, places = evidence.among(mask)
+    posterior = asked(blocks(case), case)
+    seen, places = posterior.among(mask)
     for name in ("estimates", "widths", "pulls", "sums"):
-        np.testing.assert_array_equal(getattr(seen, name), getattr(evidence, name)[places])
-    np.testing.assert_array_equal(seen.arms, evidence.arms[places])
-    mine, theirs = seen.radii(1.0, 1.0, 0.1), evidence.radii(1.0, 1.0, 0.1)
+        np.testing.assert_array_equal(getattr(seen, name), getattr(posterior, name)[places])
+    np.testing.assert_array_equal(seen.arms, posterior.arms[places])
+    mine, theirs = seen.radii(1.0, 1.0, 0.1), posterior.radii(1.0, 1.0, 0.1)
     assert isinstance(theirs, np.ndarray)
     np.testing.assert_array_equal(mine, theirs[places])
-    np.testing.assert_array_equal(seen.upper(mine), evidence.upper(theirs)[places])
-    assert (seen.dim, seen.best) == (evidence.dim, evidence.best)
+    np.testing.assert_array_equal(seen.upper(mine), posterior.upper(theirs)[places])
+    assert (seen.dim, seen.best) == (posterior.dim, posterior.best)
     assert seen.learnt_on(0) == InBlock(int(places[0]), case.context) or case.dim > 1
 
 
 def test_the_radius_of_an_arm_does_not_move_when_others_get_data() -> None:
-    """It took the volume of all blocks: an arm's interval grew with other arms' rewards."""
+    """It took the log_det_ratio of all blocks: an arm's interval grew with other arms' rewards."""
     ridge, x = BlockRidge(Separate(3, 2)), np.array([0.6, 0.8])
     ridge.learn(InBlock(0, x), 1.0)
-    before = Confidence().radius(Evidence(ridge.known().on(InContext(x))))
+    before = Confidence().radius(Posterior(ridge.known().on(InContext(x))))
     for _ in range(100):
         ridge.learn(InBlock(1, x), 1.0)
-    after = Confidence().radius(Evidence(ridge.known().on(InContext(x))))
+    after = Confidence().radius(Posterior(ridge.known().on(InContext(x))))
     assert isinstance(before, np.ndarray)
     assert isinstance(after, np.ndarray)
     assert before[[0, 2]].tolist() == after[[0, 2]].tolist()
@@ -216,30 +216,30 @@ def test_each_block_is_the_statistics_that_an_estimator_starts(estimator: Any, d
         if case.rng.random() < 0.7:
             for each in (found, *apart):
                 each.entered()
-    evidence = Evidence(found.known().on(InContext(case.context)))
+    posterior = Posterior(found.known().on(InContext(case.context)))
     each = [part.known().on(np.ascontiguousarray(case.context[:, None])) for part in apart]
-    np.testing.assert_allclose(evidence.estimates, [known.estimate(0) for known in each], atol=1e-10)
-    np.testing.assert_allclose(evidence.widths, [known.width(0) for known in each], rtol=1e-10)
-    np.testing.assert_allclose(evidence.upper(0.6), [known.upper(0.6)[0] for known in each], rtol=1e-9)
-    radii = evidence.radii(1.0, 1.0, 0.1)
+    np.testing.assert_allclose(posterior.estimates, [known.estimate(0) for known in each], atol=1e-10)
+    np.testing.assert_allclose(posterior.widths, [known.width(0) for known in each], rtol=1e-10)
+    np.testing.assert_allclose(posterior.upper(0.6), [known.upper(0.6)[0] for known in each], rtol=1e-9)
+    radii = posterior.radii(1.0, 1.0, 0.1)
     np.testing.assert_allclose(radii, [known.radii(1.0, 1.0, 0.1) for known in each], rtol=1e-10)
     draws = case.rng.standard_normal((case.arms, case.dim))
     sampled = [known.perturbed(0.2, row)[0] for known, row in zip(each, draws, strict=True)]
-    np.testing.assert_allclose(evidence._known.perturbed(0.2, draws), sampled, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(posterior._known.perturbed(0.2, draws), sampled, rtol=1e-9, atol=1e-12)
     assert (found.told, found.penalty, found.squares) == (len(case.told), each[0].penalty, not binary)
     if isinstance(found, FittedBlocks):
         for mine, theirs in zip(found.parts, apart, strict=True):
             kept, expected = mine.arrays(), theirs.arrays()  # where searches start from, too
             assert all(np.array_equal(kept[name], expected[name]) for name in expected)
     if not binary:
-        assert evidence.moments.told == sum(known.moments.told for known in each)
+        assert posterior.moments.told == sum(known.moments.told for known in each)
 
 
 def test_spherical_draws_are_on_a_sphere_for_each_arm() -> None:
     """One ridge of c = 1 then has eta = +1 or -1."""
     ridge = BlockRidge(Separate(50, 1))
-    evidence = Evidence(ridge.known().on(InContext(np.ones(1))))
-    scores = evidence.perturbed(1.0, np.random.default_rng(1), "spherical")
+    posterior = Posterior(ridge.known().on(InContext(np.ones(1))))
+    scores = posterior.perturbed(1.0, np.random.default_rng(1), "spherical")
     np.testing.assert_allclose(np.abs(scores), 1.0)
 
 
@@ -255,7 +255,7 @@ def test_what_is_known_is_of_now_and_a_copy_stays(estimator: Any) -> None:
         statistics.learn(InBlock(0, x), reward)
         statistics.known().on(InContext(x))
     expected = held.known().on(InContext(x))
-    for name in ("widths", "estimates", "counts", "theta", "factor", "volume", "greedy"):
+    for name in ("widths", "estimates", "counts", "theta", "factor", "log_det_ratio", "greedy"):
         np.testing.assert_array_equal(getattr(kept, name), getattr(expected, name))
         with pytest.raises(StalePosterior, match="learnt since"):
             getattr(live, name)
@@ -287,7 +287,7 @@ def test_what_is_kept_goes_on_bit_for_bit(estimator: Any, data: Any) -> None:
         each.entered()
         learnt(each, case)
     mine, theirs = (asked(each, case) for each in (one, other))
-    for name in ("estimates", "widths", "pulls", "sums", "volume"):
+    for name in ("estimates", "widths", "pulls", "sums", "log_det_ratio"):
         np.testing.assert_array_equal(getattr(mine, name), getattr(theirs, name))
     assert one.told == other.told == 2 * len(case.told)
 
@@ -342,11 +342,11 @@ def test_what_does_not_fit_is_refused_by_name() -> None:
         ridge.learn(1, 1.0)
     with pytest.raises(UnknownArm, match="arm 2 of 2"):
         ridge.learn(InBlock(2, np.zeros(3)), 1.0)
-    evidence = Evidence(ridge.known().on(InContext(np.zeros(3))))
+    posterior = Posterior(ridge.known().on(InContext(np.zeros(3))))
     with pytest.raises(NotKept, match="known in a context, not by rows"):
-        evidence.on(np.zeros((6, 2)))
+        posterior.on(np.zeros((6, 2)))
     with pytest.raises(InvalidChoice, match="cannot be learnt on the features of a Choice"):
-        evidence.learnt_on(0, np.zeros(6))
+        posterior.learnt_on(0, np.zeros(6))
     plain = RidgeStatistics(np.eye(2))
     with pytest.raises(UnknownArm, match="needs a regression for each arm"):
         plain.learn(InBlock(0, np.zeros(2)), 1.0)
@@ -355,7 +355,7 @@ def test_what_does_not_fit_is_refused_by_name() -> None:
     with pytest.raises(NotKept, match="a context alone says nothing"):
         plain.known().on(InContext(np.zeros(2)))
     with pytest.raises(InvalidChoice, match="have one radius, got 2"):
-        Evidence(plain.known()).upper(np.ones(2))
+        Posterior(plain.known()).upper(np.ones(2))
     assert (ridge.told, plain.told) == (0, 0)
 
 

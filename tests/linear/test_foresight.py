@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from infex.core.pending import Pending
 from infex.errors import StalePosterior
-from infex.linear import Evidence, Memory, RidgeStatistics
+from infex.linear import Memory, Posterior, RidgeStatistics
 from infex.linear.foresight import MOST_BATCHES, MOST_SINGLES, DenseSums
 from infex.linear.grounds import Grounds
 
@@ -101,7 +101,7 @@ def test_what_is_narrowed_is_v_with_the_pending_x_in_it(
     )
     np.testing.assert_allclose(narrowed.factor.T @ narrowed.factor, inverse, rtol=1e-7, atol=1e-9)
     np.testing.assert_array_equal(np.triu(narrowed.factor, 1), 0.0)
-    assert narrowed.volume == known.volume  # and with it the radius: they speak of rewards
+    assert narrowed.log_det_ratio == known.log_det_ratio  # and with it the radius: they speak of rewards
     np.testing.assert_allclose(
         narrowed.upper(0.7), np.array(known.estimates) + 0.7 * narrowed.widths, rtol=1e-12, atol=1e-12
     )
@@ -136,17 +136,17 @@ def test_a_copy_stays_as_it_is_while_decisions_come_and_go() -> None:
     memory = remembered(apart=True)
     assert memory.foresight is not None
     memory.foresight.add((Row(1), 0))
-    live = memory.evidence()
+    live = memory.posterior()
     seen = live.copy()
     for t in range(2, 9):
         memory.foresight.add((Row(t), t % 3))
-        memory.evidence()
+        memory.posterior()
     memory.foresight.remove(Row(1), 0)
-    memory.evidence()
+    memory.posterior()
     np.testing.assert_allclose(seen.narrowed.widths, np.sqrt([0.5, 1.0, 1.0]))
     np.testing.assert_allclose(seen.explored.narrowed.widths, np.sqrt([0.5, 1.0, 1.0]))
     np.testing.assert_allclose(seen.narrowed.on(np.eye(3)[:, :2]).widths, np.sqrt([0.5, 1.0]))
-    np.testing.assert_allclose(memory.evidence().narrowed.widths, np.sqrt([1 / 3, 1 / 3, 1 / 4]))
+    np.testing.assert_allclose(memory.posterior().narrowed.widths, np.sqrt([1 / 3, 1 / 3, 1 / 4]))
     np.testing.assert_allclose(live.widths, np.ones(3))
     for stale in (live.narrowed, live.explored.narrowed):
         with pytest.raises(StalePosterior, match="decisions were made or told"):
@@ -156,16 +156,16 @@ def test_a_copy_stays_as_it_is_while_decisions_come_and_go() -> None:
 def test_what_narrows_narrows_once() -> None:
     memory = remembered()
     assert memory.foresight is not None
-    nothing = memory.evidence()
+    nothing = memory.posterior()
     assert nothing.narrowed is nothing
     memory.foresight.add((Row(1), 0))
-    seen = memory.evidence().narrowed
+    seen = memory.posterior().narrowed
     assert seen.narrowed is seen
     some, _ = seen.among(np.array([True, True, False]))
     np.testing.assert_allclose(some.widths, np.sqrt([0.5, 1.0]))
     np.testing.assert_allclose(seen.on(np.eye(3)[:, :1]).widths, np.sqrt([0.5]))
     np.testing.assert_allclose(seen.noted("x").widths, np.sqrt([0.5, 1.0, 1.0]))
-    assert isinstance(seen, Evidence)
+    assert isinstance(seen, Posterior)
 
 
 def test_decisions_that_go_in_another_order_leave_nothing_behind() -> None:
@@ -180,8 +180,8 @@ def test_decisions_that_go_in_another_order_leave_nothing_behind() -> None:
         memory.foresight.remove(Row(t + 2), x)
         memory.foresight.remove(Row(t + 1), 1)
     assert len(memory.foresight) == 0
-    assert memory.evidence().narrowed is not None
-    np.testing.assert_array_equal(memory.evidence().narrowed.widths, np.ones(3))
+    assert memory.posterior().narrowed is not None
+    np.testing.assert_array_equal(memory.posterior().narrowed.widths, np.ones(3))
 
 
 def test_batches_leave_nothing_behind() -> None:
@@ -192,10 +192,12 @@ def test_batches_leave_nothing_behind() -> None:
         memory.foresight.take_many(grounds, explored, np.zeros(3), 1)
         assert len(memory.foresight) == 3
         if night % 3 == 0:
-            np.testing.assert_allclose(memory.evidence().narrowed.widths, np.sqrt([1 / 2, 1 / 3, 1.0]))
-            np.testing.assert_allclose(memory.evidence().explored.narrowed.widths, np.sqrt([1.0, 1 / 2, 1.0]))
+            np.testing.assert_allclose(memory.posterior().narrowed.widths, np.sqrt([1 / 2, 1 / 3, 1.0]))
+            np.testing.assert_allclose(
+                memory.posterior().explored.narrowed.widths, np.sqrt([1.0, 1 / 2, 1.0])
+            )
         memory.foresight.take_many(grounds, explored, np.zeros(3), -1)
-        nothing = memory.evidence()
+        nothing = memory.posterior()
         assert nothing.narrowed is nothing
 
 
@@ -208,4 +210,4 @@ def test_batches_that_nobody_looks_at_do_not_pile_up() -> None:
         memory.foresight.take_many(one, explored, np.zeros(1), 1)
         memory.foresight.take_many(one, explored, np.zeros(1), -1)
     assert len(memory.foresight) == 1
-    np.testing.assert_allclose(memory.evidence().narrowed.widths, np.sqrt([1 / 2, 1.0, 1.0]))
+    np.testing.assert_allclose(memory.posterior().narrowed.widths, np.sqrt([1 / 2, 1.0, 1.0]))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from infex import estimators
 from infex.arrays import Floats
 from infex.errors import InvalidReward, NotKept
-from infex.linear import Evidence, InBlock, InContext, RidgeStatistics, Separate
+from infex.linear import InBlock, InContext, Posterior, RidgeStatistics, Separate
 from infex.linear.revising import Revision
 from infex.linear.ridge_bank import BlockRidge
 from infex.linear.starting import started
@@ -32,12 +32,12 @@ def columns(rng: np.random.Generator, dim: int, count: int) -> Floats:
 
 
 def assert_alike(one: Any, other: Any, offer: Any = None) -> None:
-    """Estimates, widths, volume, counts and what is kept agree to 1e-9."""
+    """Estimates, widths, log_det_ratio, counts and what is kept agree to 1e-9."""
     known = [each.known() if offer is None else each.known().on(offer) for each in (one, other)]
-    mine, theirs = (Evidence(each) for each in known)
+    mine, theirs = (Posterior(each) for each in known)
     np.testing.assert_allclose(mine.estimates, theirs.estimates, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(mine.widths, theirs.widths, rtol=1e-9)
-    np.testing.assert_allclose(mine.volume, theirs.volume, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(mine.log_det_ratio, theirs.log_det_ratio, rtol=1e-9, atol=1e-9)
     np.testing.assert_array_equal(one.counts[0], other.counts[0])
     assert one.told == other.told
 
@@ -151,10 +151,10 @@ def test_sum_x_x_is_untouched_by_another_value() -> None:
     assert not np.array_equal(before[:, -1], ridge.snapshot()[:, -1])
 
 
-def test_a_copy_of_evidence_stays_as_it_is() -> None:
+def test_a_copy_of_posteriors_stays_as_it_is() -> None:
     ridge, kept = learnt(RidgeStatistics(np.eye(2)), [(0, 1.0, 1.0), (1, 0.5, 1.0)])
     blocks, of_blocks = learnt(BlockRidge(Separate(2, 1)), [(InBlock(0, np.ones(1)), 1.0, 1.0)])
-    held = Evidence(ridge.known()).copy(), Evidence(blocks.known().on(InContext(np.ones(1)))).copy()
+    held = Posterior(ridge.known()).copy(), Posterior(blocks.known().on(InContext(np.ones(1)))).copy()
     before = [each.estimates.copy() for each in held]
     ridge.revise(kept[0])
     blocks.revise(of_blocks[0])

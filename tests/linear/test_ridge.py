@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from infex.arrays import Floats
 from infex.errors import InvalidSetting, NotKept, StalePosterior
-from infex.linear import Evidence, Known, Memory, RidgeStatistics
+from infex.linear import Known, Memory, Posterior, RidgeStatistics
 from infex.testing import SlowRidge
 from tests.linear.strategies import Case, cases
 
@@ -27,15 +27,15 @@ def learnt(case: Case) -> RidgeStatistics:
 
 
 def assert_same(known: Known, slow: SlowRidge, rtol: float = 1e-8) -> None:
-    evidence = Evidence(known)
-    np.testing.assert_allclose(evidence.estimates, slow.estimates(), rtol=rtol, atol=1e-12)
-    np.testing.assert_allclose(evidence.widths, slow.widths(), rtol=rtol)
-    np.testing.assert_allclose(evidence.volume, slow.volume(), rtol=rtol, atol=1e-12)
+    posterior = Posterior(known)
+    np.testing.assert_allclose(posterior.estimates, slow.estimates(), rtol=rtol, atol=1e-12)
+    np.testing.assert_allclose(posterior.widths, slow.widths(), rtol=rtol)
+    np.testing.assert_allclose(posterior.log_det_ratio, slow.log_det_ratio(), rtol=rtol, atol=1e-12)
     upper = slow.estimates() + 2.5 * slow.widths()
-    np.testing.assert_allclose(evidence.upper(2.5), upper, rtol=rtol, atol=1e-12)
-    for arm in range(len(evidence)):
-        assert evidence.width(arm) == pytest.approx(slow.widths()[arm], rel=rtol)
-        assert evidence.estimate(arm) == evidence.estimates[arm]
+    np.testing.assert_allclose(posterior.upper(2.5), upper, rtol=rtol, atol=1e-12)
+    for arm in range(len(posterior)):
+        assert posterior.width(arm) == pytest.approx(slow.widths()[arm], rel=rtol)
+        assert posterior.estimate(arm) == posterior.estimates[arm]
 
 
 @given(case=cases())
@@ -66,10 +66,10 @@ def test_a_sample_is_that_of_a_fresh_cholesky_factor(case: Case) -> None:
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_the_order_of_rewards_does_not_matter(case: Case) -> None:
     shuffled = [case.pulls[i] for i in case.rng.permutation(len(case.pulls))]
-    one, other = Evidence(learnt(case).known()), Evidence(learnt(case._replace(pulls=shuffled)).known())
+    one, other = Posterior(learnt(case).known()), Posterior(learnt(case._replace(pulls=shuffled)).known())
     np.testing.assert_allclose(one.estimates, other.estimates, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(one.widths, other.widths, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(one.volume, other.volume, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(one.log_det_ratio, other.log_det_ratio, rtol=1e-12, atol=1e-12)
 
 
 @given(case=cases(most_dim=10))
@@ -97,14 +97,18 @@ def assert_equal(one: Known, other: Known) -> None:
         (one.moments.gram, other.moments.gram),
     ):
         np.testing.assert_array_equal(mine, theirs)
-    assert (one.volume, one.greedy, one.moments.told) == (other.volume, other.greedy, other.moments.told)
+    assert (one.log_det_ratio, one.greedy, one.moments.told) == (
+        other.log_det_ratio,
+        other.greedy,
+        other.moments.told,
+    )
 
 
 @given(case=cases(most_dim=10))
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_a_copy_stays_as_it_is_whatever_is_learnt_and_reading_changes_nothing(case: Case) -> None:
     ridge, unread = learnt(case), learnt(case)
-    live = Evidence(ridge.known(), ridge.known())
+    live = Posterior(ridge.known(), ridge.known())
     kept = live.copy()
     other = kept.on(case.arms[:1].T)
     before = [np.array(figure) for figure in figures(kept)]
@@ -113,7 +117,7 @@ def test_a_copy_stays_as_it_is_whatever_is_learnt_and_reading_changes_nothing(ca
         arm, reward = int(case.rng.integers(len(case.arms))), float(case.rng.standard_normal())
         ridge.learn(arm, reward)
         unread.learn(arm, reward)
-        figures(Evidence(ridge.known()).on(case.arms.T))
+        figures(Posterior(ridge.known()).on(case.arms.T))
         ridge.arrays()
         assert_equal(ridge.known(), unread.known())
     for stale in (live, live.explored, live.noted("x")):
@@ -125,18 +129,18 @@ def test_a_copy_stays_as_it_is_whatever_is_learnt_and_reading_changes_nothing(ca
         np.testing.assert_array_equal(one, again)
 
 
-def figures(evidence: Evidence) -> list[Floats]:
+def figures(posterior: Posterior) -> list[Floats]:
     """All that can be read of arms."""
     return [
-        evidence.estimates,
-        evidence.widths,
-        evidence.upper(1.5),
-        evidence.factor,
-        evidence.theta,
-        evidence.moments.gram,
-        evidence.moments.moment,
-        np.array([evidence.volume, evidence.greedy, evidence.width(0), evidence.moments.told]),
-        np.array(evidence.pulls if evidence.lasting else []),
+        posterior.estimates,
+        posterior.widths,
+        posterior.upper(1.5),
+        posterior.factor,
+        posterior.theta,
+        posterior.moments.gram,
+        posterior.moments.moment,
+        np.array([posterior.log_det_ratio, posterior.greedy, posterior.width(0), posterior.moments.told]),
+        np.array(posterior.pulls if posterior.lasting else []),
     ]
 
 
@@ -169,17 +173,17 @@ def test_two_ridges_add_up_to_one_that_saw_it_all(case: Case) -> None:
 @settings(max_examples=EXAMPLES, deadline=None)
 def test_before_any_data_the_volume_is_nil(power: float, dim: int) -> None:
     ridge = RidgeStatistics(np.eye(dim), 10**power)
-    assert ridge.known().volume == 0.0
-    assert ridge.over(np.eye(dim), np.arange(dim)).known().volume == 0.0
+    assert ridge.known().log_det_ratio == 0.0
+    assert ridge.over(np.eye(dim), np.arange(dim)).known().log_det_ratio == 0.0
 
 
 def test_before_any_data_nothing_is_known() -> None:
     ridge = RidgeStatistics(np.eye(3), penalty=4.0)
-    evidence = Evidence(ridge.known())
-    assert evidence.volume == 0.0
-    assert evidence.greedy == 0
-    np.testing.assert_array_equal(evidence.estimates, np.zeros(3))
-    np.testing.assert_allclose(evidence.widths, np.full(3, 0.5))
+    posterior = Posterior(ridge.known())
+    assert posterior.log_det_ratio == 0.0
+    assert posterior.greedy == 0
+    np.testing.assert_array_equal(posterior.estimates, np.zeros(3))
+    np.testing.assert_allclose(posterior.widths, np.full(3, 0.5))
 
 
 @pytest.mark.parametrize("long_run", [10_000, pytest.param(1_000_000, marks=pytest.mark.compiled)])
@@ -189,11 +193,11 @@ def test_a_long_run_of_one_arm_loses_no_digits(long_run: int) -> None:
     ridge = RidgeStatistics(arms.T)
     for _ in range(long_run):
         ridge.learn(0, 0.5)
-    evidence = Evidence(ridge.known())
-    assert evidence.widths[0] ** 2 == pytest.approx(1 / (1 + long_run), rel=1e-10, abs=0)
-    assert evidence.widths[1] ** 2 == pytest.approx(0.64 / (1 + long_run) + 0.36, rel=1e-10, abs=0)
-    assert evidence.estimates[0] == pytest.approx(0.5 * long_run / (1 + long_run), rel=1e-12)
-    assert evidence.volume == pytest.approx(np.log1p(long_run), rel=1e-12)
+    posterior = Posterior(ridge.known())
+    assert posterior.widths[0] ** 2 == pytest.approx(1 / (1 + long_run), rel=1e-10, abs=0)
+    assert posterior.widths[1] ** 2 == pytest.approx(0.64 / (1 + long_run) + 0.36, rel=1e-10, abs=0)
+    assert posterior.estimates[0] == pytest.approx(0.5 * long_run / (1 + long_run), rel=1e-12)
+    assert posterior.log_det_ratio == pytest.approx(np.log1p(long_run), rel=1e-12)
 
 
 @pytest.mark.compiled
@@ -245,25 +249,25 @@ def test_a_million_updates_on_near_collinear_arms_stay_within_reach_of_a_solve(p
     counts = np.bincount(chosen, minlength=20)
     sums = np.bincount(chosen, weights=rewards, minlength=20)
     theta = np.linalg.solve(penalty * np.eye(5) + (arms.T * counts) @ arms, arms.T @ sums)
-    evidence = Evidence(ridge.known())
-    np.testing.assert_allclose(evidence.estimates, arms @ theta, atol=1e-6)
-    assert np.all(np.isfinite(evidence.widths))
+    posterior = Posterior(ridge.known())
+    np.testing.assert_allclose(posterior.estimates, arms @ theta, atol=1e-6)
+    assert np.all(np.isfinite(posterior.widths))
     np.testing.assert_allclose(ridge.known().theta, theta, atol=1e-6)
 
 
-def test_evidence_cannot_be_changed_by_its_reader() -> None:
-    evidence = Evidence(RidgeStatistics(np.eye(2)).known())
-    for values in (evidence.arms, evidence.estimates, evidence.widths):
+def test_posteriors_cannot_be_changed_by_its_reader() -> None:
+    posterior = Posterior(RidgeStatistics(np.eye(2)).known())
+    for values in (posterior.arms, posterior.estimates, posterior.widths):
         with pytest.raises(ValueError, match="read-only"):
             values[0] = 7.0
-    for name in ("greedy", "volume", "penalty", "note", "allowed", "spent"):
+    for name in ("greedy", "log_det_ratio", "penalty", "note", "allowed", "spent"):
         with pytest.raises(AttributeError):
-            setattr(evidence, name, 1)
+            setattr(posterior, name, 1)
 
 
 def test_exploring_rounds_are_refused_unless_they_are_kept() -> None:
     with pytest.raises(NotKept, match="uses_explored"):
-        _ = Evidence(RidgeStatistics(np.eye(2)).known()).explored
+        _ = Posterior(RidgeStatistics(np.eye(2)).known()).explored
 
 
 def test_memory_keeps_exploring_rounds_apart() -> None:
@@ -271,15 +275,15 @@ def test_memory_keeps_exploring_rounds_apart() -> None:
     memory.learn(0, 1.0, explored=True)
     memory.learn(1, 1.0, explored=False)
     memory.learn(np.array([0.0, 1.0]), 1.0, explored=True)
-    np.testing.assert_allclose(memory.evidence().estimates, [1 / 2, 2 / 3])
-    np.testing.assert_allclose(memory.evidence().explored.estimates, [1 / 2, 1 / 2])
+    np.testing.assert_allclose(memory.posterior().estimates, [1 / 2, 2 / 3])
+    np.testing.assert_allclose(memory.posterior().explored.estimates, [1 / 2, 1 / 2])
     np.testing.assert_allclose(memory.offer(np.eye(2)).explored.estimates, [1 / 2, 1 / 2])
-    assert memory.evidence().pulls.tolist() == [1, 1]
-    assert memory.evidence().explored.sums.tolist() == [1.0, 0.0]
+    assert memory.posterior().pulls.tolist() == [1, 1]
+    assert memory.posterior().explored.sums.tolist() == [1.0, 0.0]
     other = Memory(RidgeStatistics(np.eye(2)), RidgeStatistics(np.eye(2)))
     other.merge(memory, np.array([0, -1]))
-    assert other.evidence().pulls.tolist() == [1, 0]
-    np.testing.assert_allclose(other.evidence().explored.estimates, [1 / 2, 1 / 2])
+    assert other.posterior().pulls.tolist() == [1, 0]
+    np.testing.assert_allclose(other.posterior().explored.estimates, [1 / 2, 1 / 2])
 
 
 @pytest.mark.parametrize("penalty", [0.0, -1.0, np.nan, "1"])
@@ -295,13 +299,13 @@ def test_samples_follow_the_laws_they_are_named_for() -> None:
         ridge.learn(arm, 1.0)
     rng = np.random.default_rng(1)
     draws = 20_000
-    centre, spread = Evidence(ridge.known()).estimates, np.diag([1 / 4, 1 / 2, 1.0])
+    centre, spread = Posterior(ridge.known()).estimates, np.diag([1 / 4, 1 / 2, 1.0])
     for sampling in ("gaussian", "spherical"):
         samples = (
-            np.array([Evidence(ridge.known()).perturbed(2.0, rng, sampling) for _ in range(draws)]) - centre
+            np.array([Posterior(ridge.known()).perturbed(2.0, rng, sampling) for _ in range(draws)]) - centre
         )
         np.testing.assert_allclose(samples.T @ samples / draws, 4 * spread, atol=12 / np.sqrt(draws))
         lengths = np.sqrt(np.sum(samples**2 / np.diag(spread), axis=1))
         assert np.allclose(lengths, 2 * np.sqrt(3)) == (sampling == "spherical")
     with pytest.raises(InvalidSetting, match="sampling must be 'gaussian' or 'spherical', got 'cubic'"):
-        Evidence(ridge.known()).perturbed(1.0, rng, "cubic")
+        Posterior(ridge.known()).perturbed(1.0, rng, "cubic")

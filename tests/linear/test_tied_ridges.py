@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from infex import estimators
 from infex.arrays import Floats
 from infex.errors import DamagedFile, InvalidChoice, InvalidSetting, NotKept, StalePosterior, UnknownArm
-from infex.linear import Evidence, InBlock, InContext, Memory, On, RidgeStatistics, Separate
+from infex.linear import InBlock, InContext, Memory, On, Posterior, RidgeStatistics, Separate
 from infex.linear.grounds import Grounds
 from infex.linear.hybrid import HybridRidge
 from infex.linear.starting import started
@@ -71,43 +71,43 @@ def learnt(case: Case) -> HybridRidge:
     return found
 
 
-def asked(statistics: HybridRidge, case: Case) -> Evidence:
-    return Evidence(statistics.known().on(case.offer))
+def asked(statistics: HybridRidge, case: Case) -> Posterior:
+    return Posterior(statistics.known().on(case.offer))
 
 
 def dense_row(case: Case, row: InBlock) -> Floats:
     return row.row(case.layout.parameters, case.layout.shared)
 
 
-def dense(case: Case) -> Evidence:
+def dense(case: Case) -> Posterior:
     """One regression of joined rows."""
     ridge = RidgeStatistics(np.empty((case.layout.parameters, 0)), case.penalty)
     for row, reward, weight in case.told:
         ridge.learn(dense_row(case, row), reward, weight)
     rows = [dense_row(case, on(case.offer, arm)) for arm in range(case.layout.arms)]
-    return Evidence(ridge.known().on(np.ascontiguousarray(np.array(rows).T)))
+    return Posterior(ridge.known().on(np.ascontiguousarray(np.array(rows).T)))
 
 
-def compare(evidence: Evidence, whole: Evidence, case: Case) -> None:
+def compare(posterior: Posterior, whole: Posterior, case: Case) -> None:
     """All that policies read."""
-    assert (len(evidence), evidence.dim, evidence.penalty) == (len(whole), whole.dim, whole.penalty)
-    np.testing.assert_array_equal(evidence.arms, whole.arms)
+    assert (len(posterior), posterior.dim, posterior.penalty) == (len(whole), whole.dim, whole.penalty)
+    np.testing.assert_array_equal(posterior.arms, whole.arms)
     for name in ("estimates", "widths"):
-        np.testing.assert_allclose(getattr(evidence, name), getattr(whole, name), rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(getattr(posterior, name), getattr(whole, name), rtol=1e-10, atol=1e-10)
     scale = 1.0 / case.penalty
-    np.testing.assert_allclose(evidence.factor, whole.factor, rtol=1e-9, atol=1e-9 * scale)
-    np.testing.assert_allclose(evidence.theta, whole.theta, rtol=1e-9, atol=1e-10 * max(1.0, scale))
-    assert evidence.volume == pytest.approx(whole.volume, abs=1e-9)
-    radii = [each.radii(0.7, 1.3, 0.05) for each in (evidence, whole)]
+    np.testing.assert_allclose(posterior.factor, whole.factor, rtol=1e-9, atol=1e-9 * scale)
+    np.testing.assert_allclose(posterior.theta, whole.theta, rtol=1e-9, atol=1e-10 * max(1.0, scale))
+    assert posterior.log_det_ratio == pytest.approx(whole.log_det_ratio, abs=1e-9)
+    radii = [each.radii(0.7, 1.3, 0.05) for each in (posterior, whole)]
     assert radii[0] == pytest.approx(radii[1], abs=1e-9)
-    np.testing.assert_allclose(evidence.upper(0.4), whole.upper(0.4), rtol=1e-10, atol=1e-10)
-    seed, theta = int(case.rng.integers(2**32)), case.rng.standard_normal(evidence.dim)
-    draws = [each.perturbed(0.3, np.random.default_rng(seed)) for each in (evidence, whole)]
+    np.testing.assert_allclose(posterior.upper(0.4), whole.upper(0.4), rtol=1e-10, atol=1e-10)
+    seed, theta = int(case.rng.integers(2**32)), case.rng.standard_normal(posterior.dim)
+    draws = [each.perturbed(0.3, np.random.default_rng(seed)) for each in (posterior, whole)]
     np.testing.assert_allclose(*draws, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(evidence.scores(theta), whole.scores(theta), atol=1e-11)
+    np.testing.assert_allclose(posterior.scores(theta), whole.scores(theta), atol=1e-11)
     arm = int(case.rng.integers(case.layout.arms))
-    assert evidence.width(arm) == evidence.widths[arm]
-    optimistic = [each.optimistic(arm, 0.4) for each in (evidence, whole)]
+    assert posterior.width(arm) == posterior.widths[arm]
+    optimistic = [each.optimistic(arm, 0.4) for each in (posterior, whole)]
     np.testing.assert_allclose(*optimistic, rtol=1e-9, atol=1e-9 * max(1.0, scale))
 
 
@@ -168,10 +168,10 @@ def test_small_penalties_and_near_collinear_rows_keep_ten_digits(kind: str, pena
     anew = HybridRidge(layout, penalty)
     anew.restore({name: array for name, array in learnt(case).arrays().items() if name not in DERIVED})
     for statistics in (learnt(case), anew):
-        evidence = asked(statistics, case)
-        np.testing.assert_allclose(evidence.widths**2, squares, rtol=1e-10)
+        posterior = asked(statistics, case)
+        np.testing.assert_allclose(posterior.widths**2, squares, rtol=1e-10)
         scale = np.maximum(np.abs(estimates), np.sqrt(squares))
-        assert (np.abs(evidence.estimates - estimates) <= 1e-10 * np.maximum(1.0, scale)).all()
+        assert (np.abs(posterior.estimates - estimates) <= 1e-10 * np.maximum(1.0, scale)).all()
 
 
 DERIVED = ("tied", "factors", "runs")
@@ -213,13 +213,13 @@ def test_what_is_pending_narrows_as_in_one_dense_regression(case: Case) -> None:
     kept = case._replace(told=case.told[:half])
     memory = Memory(learnt(kept), None)
     memory.foresee([batch(pending)])
-    evidence = memory.offer(case.offer).narrowed
+    posterior = memory.offer(case.offer).narrowed
     plain = Memory(RidgeStatistics(np.empty((case.layout.parameters, 0)), case.penalty), None)
     for row, reward, weight in kept.told:
         plain.all.learn(dense_row(case, row), reward, weight)
     plain.foresee([batch([dense_row(case, row) for row in pending])])
-    compare(evidence, plain.offer(np.ascontiguousarray(evidence.arms.T)).narrowed, case)
-    np.testing.assert_array_equal(evidence.estimates, asked(learnt(kept), case).estimates)
+    compare(posterior, plain.offer(np.ascontiguousarray(posterior.arms.T)).narrowed, case)
+    np.testing.assert_array_equal(posterior.estimates, asked(learnt(kept), case).estimates)
 
 
 def batch(rows: Sequence[On]) -> tuple[Grounds, Any, Any]:
@@ -238,18 +238,18 @@ def test_what_an_arm_that_goes_has_told_of_shared_features_stays(case: Case, dat
     offer = InContext(case.offer.context, case.offer.rows[kept])
     for statistics in (fewer, restored(fewer)):
         found, whole = (
-            Evidence(statistics.known().on(offer)),
+            Posterior(statistics.known().on(offer)),
             dense(case).among(np.isin(range(arms), kept))[0],
         )
         np.testing.assert_allclose(found.estimates, whole.estimates, rtol=1e-10, atol=1e-10)
         np.testing.assert_allclose(found.widths, whole.widths, rtol=1e-10, atol=1e-10)
-        assert found.volume == pytest.approx(whole.volume, abs=1e-9)
+        assert found.log_det_ratio == pytest.approx(whole.log_det_ratio, abs=1e-9)
     more = learnt(case).over(Separate(arms + 1, dim, shared), np.array([*range(arms), -1]))
     rows = np.vstack([case.offer.rows, np.zeros((1, shared))])
-    found = Evidence(more.known().on(InContext(case.offer.context, rows)))
+    found = Posterior(more.known().on(InContext(case.offer.context, rows)))
     np.testing.assert_array_equal(found.estimates[:-1], asked(learnt(case), case).estimates)
     assert found.estimates[-1] == 0.0
-    assert found.volume == pytest.approx(dense(case).volume, abs=1e-9)
+    assert found.log_det_ratio == pytest.approx(dense(case).log_det_ratio, abs=1e-9)
 
 
 def restored(statistics: HybridRidge) -> HybridRidge:
@@ -293,7 +293,7 @@ def test_what_is_known_is_of_now_and_a_copy_stays() -> None:
     kept = live.copy()
     statistics.learn(on(case.offer, 1), 5.0)
     expected = held.known().on(case.offer)
-    for name in ("widths", "estimates", "counts", "theta", "factor", "volume", "greedy"):
+    for name in ("widths", "estimates", "counts", "theta", "factor", "log_det_ratio", "greedy"):
         np.testing.assert_array_equal(getattr(kept, name), getattr(expected, name))
         with pytest.raises(StalePosterior, match="learnt since"):
             getattr(live, name)
@@ -311,26 +311,26 @@ def test_what_is_known_is_of_now_and_a_copy_stays() -> None:
 @given(case=cases(weights=False))
 @settings(max_examples=15, deadline=None)
 def test_sums_are_those_of_one_dense_regression(case: Case) -> None:
-    evidence, whole = asked(learnt(case), case), dense(case)
+    posterior, whole = asked(learnt(case), case), dense(case)
     for name in ("gram", "moment"):
-        np.testing.assert_allclose(getattr(evidence.moments, name), getattr(whole.moments, name), atol=1e-12)
-    assert evidence.moments.told == len(case.told)
+        np.testing.assert_allclose(getattr(posterior.moments, name), getattr(whole.moments, name), atol=1e-12)
+    assert posterior.moments.told == len(case.told)
 
 
 def test_what_cannot_be_is_refused_by_name() -> None:
     case = a_case()
     statistics = learnt(case)
-    evidence = asked(statistics, case)
+    posterior = asked(statistics, case)
     with pytest.raises(UnknownArm, match="arm 3 of 3"):
         statistics.learn(InBlock(3, np.zeros(4)), 1.0)
     with pytest.raises(UnknownArm, match="in contexts of 4 features"):
         statistics.learn_many(Grounds.in_blocks(np.array([0]), np.zeros((1, 2))), np.ones(1), np.ones(1))
     with pytest.raises(NotKept, match="known in a context"):
-        evidence.on(np.zeros((8, 2)))
+        posterior.on(np.zeros((8, 2)))
     with pytest.raises(InvalidChoice, match="one radius"):
-        evidence.upper(np.ones(3))
+        posterior.upper(np.ones(3))
     with pytest.raises(InvalidChoice, match="features of a Choice"):
-        evidence.learnt_on(0, np.zeros(8))
+        posterior.learnt_on(0, np.zeros(8))
     with pytest.raises(InvalidSetting, match=r"features.hybrid is a ridge regression, which Lasso is not"):
         started(case.layout, 1.0, estimators.Lasso(strength=0.1))
     assert isinstance(started(case.layout, 1.0, estimators.Ridge(penalty=0.3)), HybridRidge)

@@ -16,7 +16,7 @@ from infex import Bandit, Greedy, Infex, LinTS, LinUCB, Softened, Uniform, every
 from infex.checks import settings_by_name
 from infex.errors import InvalidLog, InvalidReward, InvalidSetting, StoreFailed, StoreInUse
 from infex.estimators import Logistic
-from infex.linear import Evidence
+from infex.linear import Posterior
 from infex.logs import Log
 from infex.logs.frames import FRAMES_BEGIN, frames
 from infex.logs.recorded import is_recorded, read_recorded
@@ -65,8 +65,9 @@ def test_a_log_is_what_was_decided(tmp_path: Path) -> None:
         s.tobytes() for s in sets
     ]
     assert log.offered.sum(axis=1).tolist() == [len(rows) for rows in sets]
-    for name in ("arm", "greedy", "explored", "chance", "law", "probability"):
-        kept = infex.Decisions(taken).columns()[name]
+    named = {"chance": "explore_probability", "law": "base_propensity", "probability": "propensity"}
+    for name in ("arm", "greedy", "explored", *named):
+        kept = infex.Decisions(taken).columns()[named.get(name, name)]
         assert np.array_equal(vars_of(log, name), kept, equal_nan=True), name
     assert log.others["id"].tolist() == [each.id for each in taken]
     assert 0 < log.rewarded.sum() < len(log)
@@ -116,8 +117,8 @@ def test_laws_of_all_arms_add_up_to_one(policy: infex.LinUCB, known: bool) -> No
     bandit = Bandit(np.eye(4), policy)
     for reward in (0.3, -1.0, 2.0):
         bandit.tell(bandit.ask(), reward)
-    evidence: Evidence = bandit.evidence()
-    laws = laws_of(policy, 4, evidence)
+    posterior: Posterior = bandit.posterior()
+    laws = laws_of(policy, 4, posterior)
     assert (laws is not None) == known
     if laws is not None:
         assert laws.sum() == pytest.approx(1.0, abs=1e-12)
@@ -384,10 +385,10 @@ def test_arms_that_were_not_on_offer_are_said(tmp_path: Path) -> None:
 def test_a_reward_that_is_told_again_is_the_last_one(tmp_path: Path) -> None:
     bandit = Bandit(np.eye(2), SOFT, remembers=10, rewards=(0, 9), log=tmp_path / "log")
     first, second = bandit.ask(), bandit.ask()
-    bandit.tell(first, 1.0, again="sum")
-    bandit.tell(first, 2.5, again="sum")
+    bandit.tell(first, 1.0, on_duplicate="sum")
+    bandit.tell(first, 2.5, on_duplicate="sum")
     bandit.tell_many([second], [4.0])
-    bandit.tell(second, 5.0, again="replace")
+    bandit.tell(second, 5.0, on_duplicate="replace")
     log = read_recorded(tmp_path / "log")
     assert log.reward.tolist() == [3.5, 5.0]
     assert log.facts.rewards == (0.0, 9.0)

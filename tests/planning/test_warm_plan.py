@@ -51,7 +51,7 @@ def test_runs_begin_with_what_was_learnt(policy: LinUCB) -> None:
         assert run.rewards is not None
         for arm, reward in zip(run.arms.tolist(), run.rewards.tolist(), strict=True):
             decision = bandit.ask()
-            drawn = decision.probability is None  # by LinTS, whose draws in a run are others
+            drawn = decision.propensity is None  # by LinTS, whose draws in a run are others
             assert drawn or decision.arm == arm
             bandit.drop(decision)
             bandit.learn(arms=[arm], rewards=[reward])

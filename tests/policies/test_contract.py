@@ -12,7 +12,6 @@ from infex import (
     AgnosticLassoBandit,
     Choice,
     EpsilonGreedy,
-    Evidence,
     ExploreThenCommit,
     FixedBonusUCB,
     GaussianTS,
@@ -25,6 +24,7 @@ from infex import (
     LinUCB,
     OLSBandit,
     Policy,
+    Posterior,
     RarelySwitchingUCB,
     Softened,
     Uniform,
@@ -41,8 +41,8 @@ from tests.stateful import Sticky
 class SecondBest:
     """A user's policy of five lines."""
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-        order = np.argsort(-evidence.estimates, kind="stable")
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        order = np.argsort(-posterior.estimates, kind="stable")
         return Choice(int(order[min(1, len(order) - 1)]))
 
 
@@ -52,8 +52,8 @@ class Means:
     def __init__(self) -> None:
         self.rewards: dict[int, list[float]] = {}
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-        untried = [arm for arm in range(len(evidence)) if arm not in self.rewards]
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        untried = [arm for arm in range(len(posterior)) if arm not in self.rewards]
         return Choice(
             untried[0] if untried else max(self.rewards, key=lambda arm: np.mean(self.rewards[arm]))
         )
@@ -130,9 +130,9 @@ def test_a_contract_that_makes_nothing_fails_loudly() -> None:
 class Late(Sticky):
     """Plays another arm from its fortieth choice on."""
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         self.counts = (self.counts or 0) + 1
-        return Choice(0 if self.counts < 40 else len(evidence) - 1)
+        return Choice(0 if self.counts < 40 else len(posterior) - 1)
 
 
 @pytest.mark.parametrize(

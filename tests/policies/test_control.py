@@ -75,7 +75,7 @@ def test_the_cost_never_passes_the_limit_however_rewards_come(
     spent, stopped = 0.0, False
     for t in range(1, 81):
         offer = problem(seed + t, arms=arms, dim=3, horizon=1).arms if changing else None
-        known = bandit.evidence(offer).estimates.copy()
+        known = bandit.posterior(offer).estimates.copy()
         decision = bandit.ask(offer)
         if decision.explored:
             spent += known.max() - known[decision.arm]
@@ -301,9 +301,9 @@ def test_a_base_that_draws_counts_its_own_rounds() -> None:
     seen: list[int] = []
 
     class Counting:
-        def choose(self, t: int, evidence: Any, rng: Any) -> Any:
+        def choose(self, t: int, posterior: Any, rng: Any) -> Any:
             seen.append(t)
-            return Uniform().choose(t, evidence, rng)
+            return Uniform().choose(t, posterior, rng)
 
     clear(40, Infex(Counting(), paused(every(4), when=lambda t: t == 8, missed="make up"), data="own"))
     assert seen == list(range(1, 11))
@@ -325,10 +325,10 @@ def test_probabilities_add_up_to_one_where_they_are_told(rule: Any, base: Any, m
     bandit = Bandit(ARMS, Infex(base, rule, ties="random"), allowed=mask)
     told = 0
     for t in range(1, 60):
-        evidence = bandit.evidence()
-        chances = [probability(bandit.policy, t, evidence, arm) for arm in range(3)]
+        posterior = bandit.posterior()
+        chances = [probability(bandit.policy, t, posterior, arm) for arm in range(3)]
         decision = bandit.ask()
-        assert chances[decision.arm] in (decision.probability, None)
+        assert chances[decision.arm] in (decision.propensity, None)
         known = [chance for chance in chances if chance is not None]
         assert len(known) in (0, 3)
         if known:

@@ -14,11 +14,11 @@ from infex import (
     Bandit,
     Control,
     Decision,
-    Evidence,
     Exploration,
     Infex,
     LinUCB,
     OLSBandit,
+    Posterior,
     Reason,
     Uniform,
     budget,
@@ -52,7 +52,7 @@ class Thrice(Control):
     def begin(self) -> State:
         return Count()
 
-    def objects(self, t: int, evidence: Evidence, state: State) -> str | None:
+    def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
         return "that was enough" if state[0] >= 3 else None
 
     def explored(self, loss: float, state: State) -> State:
@@ -94,7 +94,7 @@ def test_the_contract_notices_a_state_that_no_file_can_hold() -> None:
         def begin(self) -> State:
             return (np.zeros(2),)
 
-        def objects(self, t: int, evidence: Evidence, state: State) -> str | None:
+        def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
             return None
 
         def explored(self, loss: float, state: State) -> State:
@@ -151,7 +151,7 @@ def test_explorations_due_done_skipped_owed_and_dropped_add_up(seed: int, parts:
             rule = control(rule)
         bandit.policy = Infex(Uniform(), rule) if not declining else Infex(Uniform(), rule, ties="random")
         for _ in range(rounds):
-            known = bandit.evidence().estimates
+            known = bandit.posterior().estimates
             decision = bandit.ask(allowed=allowed)
             due = schedule.explores(decision.t) and decision.reason != Reason.BUDGET_SPENT
             by_hand["planned"] += due

@@ -11,10 +11,10 @@ import pytest
 from infex import (
     Bandit,
     Choice,
-    Evidence,
     Greedy,
     Infex,
     LinUCB,
+    Posterior,
     Uniform,
     environments,
     every,
@@ -36,9 +36,9 @@ class Means:
         self.sums: dict[int, float] = {}
         self.counts: dict[int, int] = {}
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         known = {arm: total / self.counts[arm] for arm, total in self.sums.items()}
-        return Choice(max(range(len(evidence)), key=lambda arm: (known.get(arm, 0.5), -arm)))
+        return Choice(max(range(len(posterior)), key=lambda arm: (known.get(arm, 0.5), -arm)))
 
     def learn(self, arm: int, features: Any, reward: float, explored: bool) -> None:
         self.sums[arm] = self.sums.get(arm, 0.0) + reward
@@ -92,22 +92,22 @@ def test_the_probability_of_a_model_goes_into_that_of_the_round() -> None:
     seen = set()
     for _ in range(40):
         decision = bandit.ask()
-        assert decision.chance is not None
+        assert decision.explore_probability is not None
         greedy = float(decision.arm == decision.greedy)
-        expected = decision.chance / 4 + (1 - decision.chance) * greedy
-        assert decision.probability == pytest.approx(expected, abs=1e-12)
+        expected = decision.explore_probability / 4 + (1 - decision.explore_probability) * greedy
+        assert decision.propensity == pytest.approx(expected, abs=1e-12)
         seen.add(decision.explored)
         bandit.tell(decision, 0.3)
     assert seen == {True, False}
     unknown = Bandit(np.eye(4), Infex(Uniform(), every(4), greedy=Means()))
-    assert [unknown.ask().probability for _ in range(4)] == [None, None, None, 0.25]
+    assert [unknown.ask().propensity for _ in range(4)] == [None, None, None, 0.25]
 
 
 def test_a_model_may_play_an_arm_that_exploring_may_not_try() -> None:
     class Second:
-        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-            assert evidence.allowed is None
-            assert evidence.note is None
+        def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+            assert posterior.allowed is None
+            assert posterior.note is None
             return Choice(1)
 
     bandit = Bandit(np.eye(3), Infex(LinUCB(), every(2), greedy=Second()), allowed=[True, False, True])
@@ -116,7 +116,7 @@ def test_a_model_may_play_an_arm_that_exploring_may_not_try() -> None:
 
 def test_what_a_model_cannot_be() -> None:
     class Noting:
-        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
             return Choice(0, note=1)
 
     both = Means()

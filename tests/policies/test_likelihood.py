@@ -17,13 +17,13 @@ from infex import (
     Control,
     Decision,
     EpsilonGreedy,
-    Evidence,
     FixedBonusUCB,
     Greedy,
     GreedyFirst,
     Infex,
     LinTS,
     LinUCB,
+    Posterior,
     Reason,
     Softened,
     Uniform,
@@ -65,26 +65,29 @@ def test_probability_is_what_chance_and_law_make_of_it() -> None:
         Greedy(),
     ):
         for decision in play(policy, 60):
-            assert decision.chance is not None
-            if decision.chance == 0.0:
+            assert decision.explore_probability is not None
+            if decision.explore_probability == 0.0:
                 assert not decision.explored
                 continue
-            assert decision.law is not None
+            assert decision.base_propensity is not None
             greedy = float(decision.arm == decision.greedy)
             if getattr(policy, "ties", "lowest") == "random":
                 continue  # ties share what greedy has
-            expected = decision.chance * decision.law + (1 - decision.chance) * greedy
-            assert decision.probability == pytest.approx(expected)
+            expected = (
+                decision.explore_probability * decision.base_propensity
+                + (1 - decision.explore_probability) * greedy
+            )
+            assert decision.propensity == pytest.approx(expected)
 
 
 def test_where_a_law_is_not_known_it_is_none() -> None:
     for decision in play(Infex(LinTS(), every(3)), 30):
         known = (0.0, None, 1.0) if decision.t % 3 else (1.0, None, None)
-        assert (decision.chance, decision.law, decision.probability) == known
+        assert (decision.explore_probability, decision.base_propensity, decision.propensity) == known
     for decision in play(Infex(LinTS(), jittered(3, seed=1)), 30):
-        assert decision.law is None
-        assert decision.chance is not None
-        assert (decision.probability is None) == (decision.chance > 0)
+        assert decision.base_propensity is None
+        assert decision.explore_probability is not None
+        assert (decision.propensity is None) == (decision.explore_probability > 0)
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,7 @@ class Choosy(Control):
     schedule: Any
     arm_loss: float = 0.05
 
-    def refuses(self, t: int, loss: float, evidence: Evidence, state: State) -> str | None:
+    def refuses(self, t: int, loss: float, posterior: Posterior, state: State) -> str | None:
         return "skipped: too costly" if loss > self.arm_loss else None
 
 
@@ -103,11 +106,15 @@ def test_a_control_of_ones_own_that_refuses_arms_never_gives_a_probability_of_ni
         decisions = play(Infex(base, Choosy(every(2))), 80)
         assert any(decision.reason == "skipped: too costly" for decision in decisions)
         for decision in decisions:
-            assert decision.probability is None or decision.probability > 0
+            assert decision.propensity is None or decision.propensity > 0
             if isinstance(base, Uniform) and decision.t % 2 == 0:
-                assert (decision.probability, decision.chance, decision.law) == (None, None, None)
+                assert (decision.propensity, decision.explore_probability, decision.base_propensity) == (
+                    None,
+                    None,
+                    None,
+                )
             if isinstance(base, LinUCB):  # whose arm is certain, and so is its refusal
-                assert decision.probability == 1.0
+                assert decision.propensity == 1.0
 
 
 @pytest.mark.parametrize(
@@ -128,7 +135,7 @@ def test_the_chance_of_exploring_is_its_share_among_all_draws_with_the_same_past
         schedule = Drawn(period, tuple(block * period + place for block, place in enumerate(places)))
         past: tuple[Any, ...] = ()
         for decision in play(Infex(LinUCB(), rule(schedule)), rounds, arms=ARMS):
-            pasts[past].append((decision.explored, decision.chance))
+            pasts[past].append((decision.explored, decision.explore_probability))
             past = (*past, (decision.explored, decision.reason))
     assert len(pasts) > 20
     for outcomes in pasts.values():
@@ -166,13 +173,13 @@ def test_nothing_is_computed_twice_in_an_exploring_round(monkeypatch: pytest.Mon
     bandit = Bandit(GIVEN.arms, Infex(LinUCB(), every(1)))
     seen: Counter[str] = Counter()
     for name in ("upper", "perturbed", "width"):
-        inner = getattr(Evidence, name)
+        inner = getattr(Posterior, name)
 
         def counted(self: Any, *given: Any, name: str = name, inner: Any = inner) -> Any:
             seen[name] += 1
             return inner(self, *given)
 
-        monkeypatch.setattr(Evidence, name, counted)
+        monkeypatch.setattr(Posterior, name, counted)
     bandit.enter(bandit.decide())  # the long way: the short one asks for nothing at all
     assert dict(seen) == {"upper": 1, "width": 1}
 
@@ -207,24 +214,24 @@ def test_a_softened_law_is_a_mixture_of_full_support(share: float, base: Any, se
     policy = Softened(base, share)
     bandit = Bandit(GIVEN.arms, policy, seed=seed)
     for t in range(1, 12):
-        evidence = bandit.evidence()
-        laws = [probability(policy, t, evidence, arm) for arm in range(7)]
-        inner = [probability(base, t, evidence, arm) for arm in range(7)]
+        posterior = bandit.posterior()
+        laws = [probability(policy, t, posterior, arm) for arm in range(7)]
+        inner = [probability(base, t, posterior, arm) for arm in range(7)]
         expected = [share / 7 + (1 - share) * law for law in inner if law is not None]
         assert laws == pytest.approx(expected)
         decision = bandit.ask()
-        assert decision.law == decision.probability == pytest.approx(laws[decision.arm])
+        assert decision.base_propensity == decision.propensity == pytest.approx(laws[decision.arm])
         bandit.tell(decision, math.sin(t))
 
 
 def test_arms_are_played_as_often_as_the_law_says() -> None:
-    evidence = Bandit(GIVEN.arms, LinUCB()).evidence()
+    posterior = Bandit(GIVEN.arms, LinUCB()).posterior()
     for policy in (Softened(LinUCB(), 0.5), Softened(LinTS(), 0.2, draws=50), LinTS(law=40)):
-        laws = np.array([probability(policy, 3, evidence, arm) for arm in range(7)])
+        laws = np.array([probability(policy, 3, posterior, arm) for arm in range(7)])
         assert laws.sum() == pytest.approx(1.0)
         count = 4000
         rng = stream(1, "played")
-        counts = np.bincount([policy.choose(3, evidence, rng).arm for _ in range(count)], minlength=7)
+        counts = np.bincount([policy.choose(3, posterior, rng).arm for _ in range(count)], minlength=7)
         assert np.all(np.abs(counts / count - laws) < 5 * np.sqrt(laws * (1 - laws) / count) + 1e-9)
 
 
@@ -233,26 +240,26 @@ def test_the_law_of_lints_is_that_of_plain_sampling_within_its_error() -> None:
     bandit = Bandit(GIVEN.arms, LinTS(scale=0.3), seed=2)
     for t in range(1, 30):
         bandit.tell(bandit.ask(), GIVEN.reward(t, 0))
-    evidence = bandit.evidence()
+    posterior = bandit.posterior()
     draws, plays = 4000, 20_000
     rng = stream(5, "plain sampling")
     plain = (
-        np.bincount([LinTS(scale=0.3).choose(1, evidence, rng).arm for _ in range(plays)], minlength=7)
+        np.bincount([LinTS(scale=0.3).choose(1, posterior, rng).arm for _ in range(plays)], minlength=7)
         / plays
     )
-    known = LinTS(scale=0.3, law=draws).laws(1, evidence)
+    known = LinTS(scale=0.3, law=draws).laws(1, posterior)
     error = np.sqrt(plain * (1 - plain) * (1 / draws + 1 / plays))
     assert np.all(np.abs(known - plain) < 5 * error + 1e-3)
-    assert len({tuple(LinTS(law=10).laws(t, evidence)) for t in range(1, 9)}) > 1  # drawn anew in each round
+    assert len({tuple(LinTS(law=10).laws(t, posterior)) for t in range(1, 9)}) > 1  # drawn anew in each round
 
 
 def test_a_softened_sampler_logs_a_law_in_every_round_that_may_explore() -> None:
     policy = Infex(Softened(LinTS(), share=0.2, draws=30), jittered(5, seed=3))
     for decision in play(policy, 40):
-        if decision.chance:
-            assert decision.law is not None
-            assert decision.law >= 0.2 / 7
-            assert decision.probability is not None
+        if decision.explore_probability:
+            assert decision.base_propensity is not None
+            assert decision.base_propensity >= 0.2 / 7
+            assert decision.propensity is not None
 
 
 @pytest.mark.parametrize(
@@ -263,7 +270,7 @@ def test_a_softened_sampler_logs_a_law_in_every_round_that_may_explore() -> None
         (lambda: Softened(LinUCB), "base must be a policy; got the class LinUCB"),
         (lambda: Softened(LinTS(), draws=0), "draws must be at least 1, got 0"),
         (lambda: LinTS(law=0), "law must be at least 1, got 0"),
-        (lambda: LinTS().laws(1, Bandit(ARMS, LinTS()).evidence()), r"not asked for; say LinTS\(law=1000\)"),
+        (lambda: LinTS().laws(1, Bandit(ARMS, LinTS()).posterior()), r"not asked for; say LinTS\(law=1000\)"),
     ],
 )
 def test_bad_settings_are_named(make: Any, message: str) -> None:
@@ -294,13 +301,13 @@ def test_the_chance_is_not_known_where_pauses_are_drawn(seed: int) -> None:
     bandit = Bandit(np.eye(2), policy)
     for _ in range(4):
         decision = bandit.ask()
-        assert (decision.chance, decision.probability) == (None, None)
-        assert decision.law == (1.0 if decision.explored else None)
+        assert (decision.explore_probability, decision.propensity) == (None, None)
+        assert decision.base_propensity == (1.0 if decision.explored else None)
 
 
 def test_a_law_is_found_through_every_wrapper() -> None:
     decision = Bandit(np.eye(2), Infex(Softened(GreedyFirst(LinTS()), 0.2), every(1))).ask()
-    assert decision.law is not None
+    assert decision.base_propensity is not None
 
 
 def test_a_law_has_draws_that_a_round_can_take() -> None:

@@ -10,12 +10,12 @@ from infex import (
     Bandit,
     Choice,
     EpsilonGreedy,
-    Evidence,
     Greedy,
     Infex,
     InfexError,
     LinTS,
     LinUCB,
+    Posterior,
     SparseExploration,
     Uniform,
     always,
@@ -38,12 +38,12 @@ from infex.streams import Rounds
 from tests.alike import probability
 
 
-def evidence_of(estimates: list[float]) -> Evidence:
-    """Evidence with these estimates: on basis arms, one reward of 2 x is an estimate of x."""
+def posterior_of(estimates: list[float]) -> Posterior:
+    """Posterior with these estimates: on basis arms, one reward of 2 x is an estimate of x."""
     ridge = RidgeStatistics(np.eye(len(estimates)))
     for arm, value in enumerate(estimates):
         ridge.learn(arm, 2 * value)
-    return Evidence(ridge.known())
+    return Posterior(ridge.known())
 
 
 @pytest.mark.parametrize(
@@ -92,15 +92,15 @@ def test_infex_warns_once_of_a_schedule_that_explores_too_rarely(schedule: Any) 
         policy = Infex(LinUCB(), schedule)
     assert len(caught) == 1
     assert caught[0].filename == __file__
-    policy.choose(1, evidence_of([0.1, 0.2]), stream(1))
+    policy.choose(1, posterior_of([0.1, 0.2]), stream(1))
 
 
 def test_the_theory_radius_at_the_papers_settings() -> None:
     ridge = RidgeStatistics(np.eye(10))
-    assert LinUCB(delta=1e-4).radius(Evidence(ridge.known())) == pytest.approx(5.291932, abs=1e-6)
+    assert LinUCB(delta=1e-4).radius(Posterior(ridge.known())) == pytest.approx(5.291932, abs=1e-6)
     half = LinUCB(delta=1e-4, scale=0.5)
-    assert half.radius(Evidence(ridge.known())) == pytest.approx(5.291932, abs=1e-6)
-    assert half.choosing_radius(Evidence(ridge.known())) == pytest.approx(5.291932 / 2, abs=1e-6)
+    assert half.radius(Posterior(ridge.known())) == pytest.approx(5.291932, abs=1e-6)
+    assert half.choosing_radius(Posterior(ridge.known())) == pytest.approx(5.291932 / 2, abs=1e-6)
 
 
 @given(
@@ -117,28 +117,28 @@ def test_the_radius_is_its_formula(
     ridge = RidgeStatistics(np.array([[0.6, 0.0], [0.8, 1.0]]), penalty)
     for _ in range(pulls):
         ridge.learn(0, 1.0)
-    volume = math.log1p(pulls / penalty)
-    expected = noise * math.sqrt(volume + 2 * math.log(1 / delta)) + math.sqrt(penalty) * bound
+    log_det_ratio = math.log1p(pulls / penalty)
+    expected = noise * math.sqrt(log_det_ratio + 2 * math.log(1 / delta)) + math.sqrt(penalty) * bound
     policy = LinTS(noise=noise, bound=bound, delta=delta)
-    assert policy.radius(Evidence(ridge.known())) == pytest.approx(expected, rel=1e-9, abs=1e-6)
+    assert policy.radius(Posterior(ridge.known())) == pytest.approx(expected, rel=1e-9, abs=1e-6)
 
 
 def test_a_tiny_delta_is_no_trouble() -> None:
-    evidence = evidence_of([0.1, 0.2])
-    assert LinUCB(delta=1e-310).choose(1, evidence, stream(1)).arm == 1
+    posterior = posterior_of([0.1, 0.2])
+    assert LinUCB(delta=1e-310).choose(1, posterior, stream(1)).arm == 1
 
 
 def test_a_delta_of_one_before_any_data_is_no_trouble() -> None:
     for penalty in (0.3, 0.7, 3.0):
-        evidence = Evidence(RidgeStatistics(np.eye(5), penalty).known())
-        choice = LinUCB(delta=1.0).choose(1, evidence, stream(1))
-        assert (choice.arm, choice.explored, choice.probability) == (0, True, 1.0)
+        posterior = Posterior(RidgeStatistics(np.eye(5), penalty).known())
+        choice = LinUCB(delta=1.0).choose(1, posterior, stream(1))
+        assert (choice.arm, choice.explored, choice.propensity) == (0, True, 1.0)
 
 
 @given(power=st.floats(-9.9, 3), dim=st.integers(1, 8))
 @settings(max_examples=30, deadline=None)
 def test_with_no_radius_the_first_of_equals_is_played_whatever_the_penalty(power: float, dim: int) -> None:
-    """Longer arms have larger widths; before any data a volume above 0 would let them win."""
+    """Longer arms have larger widths; before any data a log_det_ratio above 0 would let them win."""
     arms = np.linspace(0.1, 0.9, 5)[:, None] * np.eye(dim)[0]
     policy = LinUCB(delta=1, bound=0)
     assert Bandit(arms, policy, penalty=10**power).ask().arm == 0
@@ -149,9 +149,9 @@ def test_with_no_radius_the_first_of_equals_is_played_whatever_the_penalty(power
 
 def test_epsilon_greedy_explores_as_often_as_it_says() -> None:
     assert sum(EpsilonGreedy().eps(t) for t in range(1, 10_001)) == pytest.approx(695.29, abs=0.005)
-    policy, evidence = EpsilonGreedy(rate=0.25), evidence_of([0.0, 0.5, 0.1])
+    policy, posterior = EpsilonGreedy(rate=0.25), posterior_of([0.0, 0.5, 0.1])
     rounds = Rounds(3, "eps")
-    choices = [policy.choose(t, evidence, rounds.at(t)) for t in range(1, 4001)]
+    choices = [policy.choose(t, posterior, rounds.at(t)) for t in range(1, 4001)]
     assert abs(sum(choice.explored for choice in choices) - 1000) < 150
     assert {choice.arm for choice in choices if not choice.explored} == {1}
     assert {choice.arm for choice in choices if choice.explored} == {0, 1, 2}
@@ -187,11 +187,11 @@ def test_random_ties_are_drawn_evenly() -> None:
     ids=repr,
 )
 def test_probabilities_are_the_frequencies_of_choices(policy: Any) -> None:
-    evidence = evidence_of([0.5, 0.2, 0.5, -0.3])
+    posterior = posterior_of([0.5, 0.2, 0.5, -0.3])
     rounds, counts, trials = Rounds(5, "trials"), np.zeros(4), 6000
     for trial in range(1, trials + 1):
-        counts[policy.choose(2, evidence, rounds.at(trial)).arm] += 1
-    told = [probability(policy, 2, evidence, arm) for arm in range(4)]
+        counts[policy.choose(2, posterior, rounds.at(trial)).arm] += 1
+    told = [probability(policy, 2, posterior, arm) for arm in range(4)]
     np.testing.assert_allclose(counts / trials, told, atol=0.03)
 
 
@@ -203,10 +203,10 @@ def test_weighting_by_jittered_probabilities_is_unbiased_given_the_past(base: An
     for seed in range(trials):
         bandit = Bandit(np.eye(2), Infex(base, jittered(3, seed=seed)), seed=seed)
         for t in range(4):
-            before = bandit.evidence()
+            before = bandit.posterior()
             chances = [probability(bandit.policy, t + 1, before, arm) for arm in range(2)]
             decision = bandit.ask()
-            assert decision.probability == chances[decision.arm]
+            assert decision.propensity == chances[decision.arm]
             bandit.tell(decision, 1.0 if decision.arm else 0.5)
             for arm, chance in enumerate(chances):
                 assert chance is not None
@@ -218,20 +218,20 @@ def test_weighting_by_jittered_probabilities_is_unbiased_given_the_past(base: An
 
 
 def test_probabilities_that_cannot_be_known_are_none() -> None:
-    evidence = evidence_of([0.5, 0.2])
-    assert probability(LinTS(), 1, evidence, 0) is None
-    assert probability(Infex(LinTS(), every(2)), 2, evidence, 0) is None
-    assert probability(Infex(LinTS(), every(2)), 1, evidence, 0) == 1.0
-    assert probability(Infex(LinTS(), jittered(2)), 1, evidence, 0) is None
-    assert probability(Infex(Infex(Uniform(), jittered(2)), jittered(2)), 1, evidence, 0) is None
+    posterior = posterior_of([0.5, 0.2])
+    assert probability(LinTS(), 1, posterior, 0) is None
+    assert probability(Infex(LinTS(), every(2)), 2, posterior, 0) is None
+    assert probability(Infex(LinTS(), every(2)), 1, posterior, 0) == 1.0
+    assert probability(Infex(LinTS(), jittered(2)), 1, posterior, 0) is None
+    assert probability(Infex(Infex(Uniform(), jittered(2)), jittered(2)), 1, posterior, 0) is None
     twice = jittered(2) | budget(jittered(2), 5)
-    assert probability(Infex(Uniform(), twice), 1, evidence, 0) is None
+    assert probability(Infex(Uniform(), twice), 1, posterior, 0) is None
 
 
 def test_infex_says_explored_in_the_rounds_of_its_schedule_alone() -> None:
     policy = Infex(EpsilonGreedy(rate=0.0), every(3))
-    evidence = evidence_of([0.5, 0.2])
-    explored = [policy.choose(t, evidence, stream(1)).explored for t in range(1, 10)]
+    posterior = posterior_of([0.5, 0.2])
+    explored = [policy.choose(t, posterior, stream(1)).explored for t in range(1, 10)]
     assert explored == [t % 3 == 0 for t in range(1, 10)]
 
 
@@ -240,7 +240,7 @@ def test_a_learner_is_told_all_rounds_or_its_own() -> None:
         def __init__(self) -> None:
             self.heard: list[float] = []
 
-        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
             return Choice(0)
 
         def learn(self, arm: int, features: Any, reward: float, explored: bool) -> None:
@@ -260,8 +260,8 @@ def test_own_data_of_a_policy_that_uses_explored_is_refused() -> None:
     class Forced:
         uses_explored = True
 
-        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-            return Choice(evidence.explored.greedy)
+        def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+            return Choice(posterior.explored.greedy)
 
     assert Infex(Forced(), every(5)).uses_explored
     with pytest.raises(InvalidSetting, match="own data"):

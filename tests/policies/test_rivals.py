@@ -127,7 +127,7 @@ def test_plain_policies_look_at_no_features() -> None:
             for _ in range(80):
                 decision = bandit.ask()
                 bandit.tell(decision, 0.3 * decision.arm + float(rewards.normal()))
-            arms.append([bandit.ask().arm, *bandit.evidence().pulls.tolist()])
+            arms.append([bandit.ask().arm, *bandit.posterior().pulls.tolist()])
         assert arms[0] == arms[1]
     changing_arms = Bandit(dim=2, policy=UCB1())
     with pytest.raises(NotKept, match="arms that change every round have no pulls"):
@@ -142,7 +142,7 @@ def test_ucb1_is_that_of_the_textbook() -> None:
             bandit._agent.memory.learn(arm, reward, explored=True)
     n = 6
     by_hand = [2 / 3 + np.sqrt(2 * np.log(n) / 3), 1 + np.sqrt(2 * np.log(n)), np.sqrt(2 * np.log(n) / 2)]
-    np.testing.assert_allclose(UCB1(noise=0.5).indices(bandit.evidence()), by_hand)
+    np.testing.assert_allclose(UCB1(noise=0.5).indices(bandit.posterior()), by_hand)
 
 
 def test_rarely_switching_changes_its_arm_rarely() -> None:
@@ -152,7 +152,7 @@ def test_rarely_switching_changes_its_arm_rarely() -> None:
     assert run.arms is not None
     assert usual.arms is not None
     changes = np.count_nonzero(np.diff(run.arms))
-    assert changes <= np.ceil(run.volume / np.log(2))
+    assert changes <= np.ceil(run.log_det_ratio / np.log(2))
     assert changes < np.count_nonzero(np.diff(usual.arms)) / 5
     still = changing(dim=4, arms=9, seed=1)
     assert play(still, RarelySwitchingUCB(), 300).regret < play(still, infex.Uniform(), 300).regret
@@ -322,8 +322,8 @@ def test_compiled_runs_are_those_of_python(policy: Any, kind: str) -> None:
 
         uses_explored = getattr(policy, "uses_explored", False)
 
-        def choose(self, t: int, evidence: Any, rng: Any) -> Any:
-            return policy.choose(t, evidence, rng)
+        def choose(self, t: int, posterior: Any, rng: Any) -> Any:
+            return policy.choose(t, posterior, rng)
 
     from infex.simulation import simulator
 
@@ -335,7 +335,7 @@ def test_compiled_runs_are_those_of_python(policy: Any, kind: str) -> None:
             slow = play(instance, Plain(), ROUNDS, seed)
         assert (fast.regret, fast.explored) == (slow.regret, slow.explored)
         np.testing.assert_array_equal(fast.curve()[1], slow.curve()[1])
-        np.testing.assert_allclose(fast.volume, slow.volume, rtol=1e-13)
+        np.testing.assert_allclose(fast.log_det_ratio, slow.log_det_ratio, rtol=1e-13)
 
 
 def test_infex_works_with_ols_bandit_and_lints_as_before() -> None:
@@ -395,7 +395,7 @@ class Pupil:
     def __init__(self) -> None:
         self.taught = 0
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
+    def choose(self, t: int, posterior: Any, rng: Any) -> infex.Choice:
         return infex.Choice(0)
 
     def learn(self, arm: int, features: Any, reward: float, explored: bool) -> None:
@@ -443,12 +443,12 @@ def test_certainty_of_chances_takes_bounds_of_one_kind() -> None:
     bandit = Bandit(np.eye(2), policy, estimator=infex.estimators.Logistic(), seed=0)
     rng = np.random.default_rng(0)
     for _ in range(300):
-        evidence = bandit.evidence()
+        posterior = bandit.posterior()
         decision = bandit.ask()
         if decision.reason == "skipped: certain":
-            beta = certain._confidence().choosing_radius(evidence)
-            other = 1 - evidence.greedy
-            assert evidence.upper(-beta)[evidence.greedy] > evidence.upper(beta)[other]
+            beta = certain._confidence().choosing_radius(posterior)
+            other = 1 - posterior.greedy
+            assert posterior.upper(-beta)[posterior.greedy] > posterior.upper(beta)[other]
             break
         bandit.tell(decision, float(rng.random() < (0.2, 0.9)[decision.arm]))
     else:

@@ -12,7 +12,7 @@ from infex.environments import changing, gaussian
 from infex.policies.gate import Control
 from infex.policies.settling import UNSAID_DELTA, settled
 from infex.policies.traits import traits_of
-from infex.records import catalog, made, record, registry
+from infex.records import catalog, from_record, registry, to_record
 from infex.records.stream_names import stream_name
 from infex.testing import PolicyContract
 
@@ -25,10 +25,10 @@ class Own:
 
     delta: float | None = None
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
+    def choose(self, t: int, posterior: Any, rng: Any) -> Choice:
         assert self.delta is not None, "nobody said a delta"
-        radius = np.sqrt(evidence.volume - 2 * np.log(self.delta)) + 1
-        return Choice(infex.best(evidence.upper(radius)))
+        radius = np.sqrt(posterior.log_det_ratio - 2 * np.log(self.delta)) + 1
+        return Choice(infex.best(posterior.upper(radius)))
 
 
 @dataclass
@@ -38,7 +38,7 @@ class Learning:
     delta: float | None = None
     told: list[float] = field(default_factory=list)
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
+    def choose(self, t: int, posterior: Any, rng: Any) -> Choice:
         return Choice(0)
 
     def learn(self, arm: int, features: Any, reward: float, explored: bool) -> None:
@@ -51,8 +51,8 @@ class Wrapped:
     def __init__(self, base: Any) -> None:
         self.base = base
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
-        choice: Choice = self.base.choose(t, evidence, rng)
+    def choose(self, t: int, posterior: Any, rng: Any) -> Choice:
+        choice: Choice = self.base.choose(t, posterior, rng)
         return choice
 
 
@@ -70,7 +70,7 @@ class Fixed:
 
     delta: float = 0.3
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
+    def choose(self, t: int, posterior: Any, rng: Any) -> Choice:
         return Choice(0)
 
 
@@ -157,7 +157,7 @@ def test_files_name_the_delta_that_is_played(tmp_path: Any) -> None:
     assert Bandit.load(tmp_path / "x.infex", policy=Infex(LinUCB(), until_certain(every(3)))).t == 0
     with pytest.raises(infex.InfexError, match="delta"):
         Bandit.load(tmp_path / "x.infex", policy=LinUCB(delta=0.3))
-    assert made(record(LinUCB())) == LinUCB()
+    assert from_record(to_record(LinUCB())) == LinUCB()
 
 
 @pytest.mark.parametrize("name", registry.POLICIES)
@@ -191,7 +191,7 @@ class Refined(LinUCB):  # type: ignore[misc]  # which is final, for type checker
         super().__init__()
         object.__setattr__(self, "arm", arm)
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> Choice:
+    def choose(self, t: int, posterior: Any, rng: Any) -> Choice:
         assert self.delta is not None, "nobody said a delta"
         return Choice(vars(self)["arm"])
 

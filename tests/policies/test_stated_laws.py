@@ -11,12 +11,12 @@ from infex import (
     Bandit,
     Choice,
     EpsilonGreedy,
-    Evidence,
     Greedy,
     Infex,
     LinTS,
     LinUCB,
     OLSBandit,
+    Posterior,
     Softened,
     Uniform,
     every,
@@ -71,18 +71,18 @@ def test_scores_that_are_no_numbers_are_refused_and_others_are_not(ties: Any) ->
 class Hooked:
     """Tells its law by the hook alone."""
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         return Choice(int(rng.integers(2)))
 
-    def probability(self, t: int, evidence: Evidence, arm: int) -> float:
+    def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
         return 0.5 * (arm < 2)
 
 
 class Saying:
     """Says the probability of what it chose, and has no hook for what it did not."""
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-        return Choice(int(rng.integers(2)), probability=0.5)
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        return Choice(int(rng.integers(2)), propensity=0.5)
 
 
 class Telling(Saying):
@@ -90,11 +90,13 @@ class Telling(Saying):
 
     uses_explored = True
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         tries = rng.random() < 0.5
-        arm = int(rng.integers(3)) if tries else evidence.greedy
-        probability = 1 / 6 + 0.5 * (arm == evidence.greedy)
-        return Choice(arm, bool(tries), probability=probability, chance=0.5, law=1 / 3)
+        arm = int(rng.integers(3)) if tries else posterior.greedy
+        probability = 1 / 6 + 0.5 * (arm == posterior.greedy)
+        return Choice(
+            arm, bool(tries), propensity=probability, explore_probability=0.5, base_propensity=1 / 3
+        )
 
 
 BASES = [
@@ -126,7 +128,7 @@ def grouped(base: Any, seeds: int) -> Group:
         past: tuple[Any, ...] = ()
         for _ in range(3):
             row = bandit.ask()
-            found[past].append(((row.probability is None, row.chance is None), row))
+            found[past].append(((row.propensity is None, row.explore_probability is None), row))
             past = (*past, row.arm, row.explored, row.reason)
             bandit.tell(row, 0.1 * row.arm)
     return found
@@ -156,7 +158,7 @@ def test_softened_states_the_law_of_all_arms_or_of_none(base: Any) -> None:
     """It was None just where the base's own arm was played, or stated just there."""
     bandit = Bandit(np.eye(3), Infex(Softened(base, 0.3), every(1)))
     rows = [bandit.ask() for _ in range(60)]
-    assert {row.law is None for row in rows} == {isinstance(base, Saying)}
-    assert all(row.law == row.probability for row in rows)
+    assert {row.base_propensity is None for row in rows} == {isinstance(base, Saying)}
+    assert all(row.base_propensity == row.propensity for row in rows)
     if isinstance(base, Hooked):
-        assert {(row.arm, round(row.law, 9)) for row in rows} == {(0, 0.45), (1, 0.45), (2, 0.1)}
+        assert {(row.arm, round(row.base_propensity, 9)) for row in rows} == {(0, 0.45), (1, 0.45), (2, 0.1)}

@@ -11,12 +11,12 @@ import infex
 from infex import (
     Bandit,
     Choice,
-    Evidence,
     ExploreThenCommit,
     Greedy,
     GreedyFirst,
     Infex,
     LinUCB,
+    Posterior,
     Softened,
     every,
     jittered,
@@ -36,8 +36,8 @@ class Plain:
     def __init__(self, base: Any) -> None:
         self.base = base
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-        return self.base.choose(t, evidence, rng)  # type: ignore[no-any-return]
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        return self.base.choose(t, posterior, rng)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class Frozen:
 
     base: Any
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-        return self.base.choose(t, evidence, rng)  # type: ignore[no-any-return]
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        return self.base.choose(t, posterior, rng)  # type: ignore[no-any-return]
 
 
 WRAPPERS: list[Any] = [Plain, Frozen, GreedyFirst, Softened, lambda base: Infex(base, every(2))]
@@ -65,9 +65,9 @@ def test_hooks_are_found_however_deep_they_stand(outer: Any, inner: Any) -> None
     assert traits.chain[-1] is base
     assert len(traits.chain) == 3
     assert traits.greatest == 2.0 + 8 * 3.0
-    evidence = Bandit(ARMS, base).evidence()
+    posterior = Bandit(ARMS, base).posterior()
     assert traits.radius is not None
-    assert traits.radius(evidence) == base.radius(evidence)
+    assert traits.radius(posterior) == base.radius(posterior)
 
 
 def test_rewards_far_beyond_the_settings_of_a_policy_deep_inside_are_warned_of() -> None:
@@ -111,10 +111,10 @@ def test_the_contract_refuses_what_looks_like_a_hook_and_is_none() -> None:
     class Misspelt:
         use_explored = True
 
-        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
             return Choice(0)
 
-        def probabilities(self, t: int, evidence: Evidence, arm: int) -> float:
+        def probabilities(self, t: int, posterior: Posterior, arm: int) -> float:
             return 1.0
 
     class TestMisspelt(PolicyContract):
@@ -140,7 +140,7 @@ def test_a_learner_inside_any_wrapper_hears_of_rewards() -> None:
         def __init__(self) -> None:
             self.heard: list[float] = []
 
-        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+        def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
             return Choice(0)
 
         def learn(self, arm: int, features: Any, reward: float, explored: bool) -> None:
@@ -169,7 +169,7 @@ def test_a_learner_inside_any_wrapper_hears_of_rewards() -> None:
 def test_a_hook_of_another_kind_is_refused(name: str, value: Any) -> None:
     """A method in the place of a word was true, and a forbidden arm explored."""
 
-    def choose(self: Any, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
+    def choose(self: Any, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
         return Choice(0)
 
     policy = type("Mine", (), {"choose": choose, name: value})()

@@ -164,7 +164,7 @@ class Mine:
 
     base = LinUCB()
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
+    def choose(self, t: int, posterior: Any, rng: Any) -> infex.Choice:
         return infex.Choice(0)
 
     def __repr__(self) -> str:

@@ -179,7 +179,7 @@ def spoken_of(argument: str, thing: Any, words: str) -> bool:
     return re.search(pattern, f"{words} {inherited}", re.IGNORECASE) is not None
 
 
-@pytest.mark.parametrize("kind", [infex.Bandit, infex.Evidence, infex.Run], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [infex.Bandit, infex.Posterior, infex.Run], ids=lambda kind: kind.__name__)
 def test_every_method_speaks_of_its_arguments(kind: Any) -> None:
     for name in dir(kind):
         method = getattr(kind, name)

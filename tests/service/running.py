@@ -14,7 +14,7 @@ from infex.service.service_limits import ServiceLimits
 from infex.service.tokens import TokenFile
 from tests.waiting import PATIENCE
 
-SHOP = infex.record(infex.features.disjoint(["tea", "juice", "water"], context_dim=2))
+SHOP = infex.to_record(infex.features.disjoint(["tea", "juice", "water"], context_dim=2))
 PRICING = {"name": "pricing", "policy": "Infex(LinUCB, every(3))", "features": SHOP, "seed": 7}
 CONTEXT = [0.6, 0.8]
 

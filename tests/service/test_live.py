@@ -151,7 +151,7 @@ def is_refused(url: str) -> bool:
 def check_fallback(decision: RemoteDecision, before: RemoteDecision) -> None:
     assert (decision.fallback, decision.reason) == (True, FALLBACK_REASON)
     assert (decision.arm, decision.label) == (before.arm, before.label)
-    assert (decision.t, decision.probability, decision.explored) == (0, None, False)
+    assert (decision.t, decision.propensity, decision.explored) == (0, None, False)
 
 
 def test_a_client_plays_its_fallback_while_the_service_does_not_answer(tmp_path: Path) -> None:

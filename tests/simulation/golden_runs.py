@@ -101,7 +101,7 @@ def digests(name: str) -> dict[str, str]:
     assert run.arms is not None
     assert run.rewards is not None
     numbers = np.concatenate(
-        (run.rewards, run.points[1], [run.regret_greedy, run.regret_exploring, run.volume])
+        (run.rewards, run.points[1], [run.regret_greedy, run.regret_exploring, run.log_det_ratio])
     )
     return {
         "arms": hashlib.sha256(run.arms.tobytes()).hexdigest()[:16],

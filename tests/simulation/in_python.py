@@ -32,5 +32,5 @@ def assert_same(one: Run, other: Run) -> None:
     np.testing.assert_array_equal(one.losses, other.losses)
     np.testing.assert_array_equal(one.counts, other.counts)
     np.testing.assert_array_equal(one.curve()[1], other.curve()[1])
-    for name in ("regret", "regret_greedy", "regret_exploring", "explored", "volume", "optimal"):
+    for name in ("regret", "regret_greedy", "regret_exploring", "explored", "log_det_ratio", "optimal"):
         assert getattr(one, name) == getattr(other, name), name

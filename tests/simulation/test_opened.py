@@ -119,7 +119,7 @@ def test_what_never_comes_is_never_learnt() -> None:
     run = play(gaussian(dim=3, arms=8, seed=1, late=late(lost=1.0)), Greedy(), 50, record=True)
     assert run.arms is not None
     assert set(run.arms.tolist()) == {0}
-    assert run.volume == 0.0
+    assert run.log_det_ratio == 0.0
 
 
 def test_rewards_that_are_late_by_nothing_change_nothing() -> None:
@@ -161,4 +161,4 @@ def test_rewards_that_are_late_beyond_counting_never_come() -> None:
         for by in (2**63 - 1, 100)
     )
     np.testing.assert_array_equal(endless.arms, never.arms)
-    assert endless.volume == never.volume == 0.0
+    assert endless.log_det_ratio == never.log_det_ratio == 0.0

@@ -33,8 +33,8 @@ POLICIES: list[Any] = [
 class Widest:
     """A base in Python."""
 
-    def choose(self, t: int, evidence: Any, rng: np.random.Generator) -> Choice:
-        return Choice(best(evidence.upper(2.0)))
+    def choose(self, t: int, posterior: Any, rng: np.random.Generator) -> Choice:
+        return Choice(best(posterior.upper(2.0)))
 
 
 class Draws:
@@ -72,7 +72,7 @@ def asked_and_told(
                 due[t + int(delays[t - 1])].append((decision, reward))
             for told in due.pop(t, ()):
                 bandit.tell(*told)
-    return arms, explored, bandit._agent.memory.all.known().volume
+    return arms, explored, bandit._agent.memory.all.known().log_det_ratio
 
 
 @given(
@@ -91,10 +91,10 @@ def test_a_run_is_a_bandit_that_is_asked_and_told_along_its_course(
     run = play(instance, policy, 90, seed, record=True, pending=pending)
     with in_python():
         assert_same(run, play(instance, policy, 90, seed, record=True, pending=pending))
-    arms, explored, volume = asked_and_told(run, policy, None, pending)
+    arms, explored, log_det_ratio = asked_and_told(run, policy, None, pending)
     assert run.arms is not None
     assert run.arms.tolist() == arms
-    assert (run.explored, run.volume) == (sum(explored), volume)
+    assert (run.explored, run.log_det_ratio) == (sum(explored), log_det_ratio)
 
 
 @pytest.mark.parametrize("estimator", [Discounted(rate=0.9), Logistic()], ids=repr)
@@ -112,10 +112,10 @@ def test_clicks_that_come_together_are_all_learnt(seed: int) -> None:
     instance = gaussian(dim=8, arms=12, seed=seed, late=late(mean=30), rewards="bernoulli", link="logistic")
     policy = Infex(LinUCB(delta=0.01), every(2))
     run = play(instance, policy, 400, seed, record=True, estimator=Logistic())
-    arms, explored, volume = asked_and_told(run, policy, Logistic(), "narrow")
+    arms, explored, log_det_ratio = asked_and_told(run, policy, Logistic(), "narrow")
     assert run.arms is not None
     assert run.arms.tolist() == arms
-    assert (run.explored, run.volume) == (sum(explored), volume)
+    assert (run.explored, run.log_det_ratio) == (sum(explored), log_det_ratio)
 
 
 @pytest.mark.parametrize("anew", [False, True])

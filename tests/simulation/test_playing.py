@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from infex import (
     Choice,
     EpsilonGreedy,
-    Evidence,
     Greedy,
     Infex,
     LinTS,
     LinUCB,
     OLSBandit,
+    Posterior,
     Schedule,
     Uniform,
     always,
@@ -98,8 +98,8 @@ class Plain:
         self.policy = policy
         self.uses_explored = traits_of(policy).uses_explored
 
-    def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-        choice: Choice = self.policy.choose(t, evidence, rng)
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        choice: Choice = self.policy.choose(t, posterior, rng)
         return choice
 
 
@@ -167,7 +167,7 @@ def test_the_golden_table_is_met(row: golden.Row, monkeypatch: pytest.MonkeyPatc
     assert run.arms is not None
     assert tuple(run.arms[:12]) == row.first
     assert run.optimal == row.optimal
-    assert run.volume == pytest.approx(row.volume, abs=5e-7)
+    assert run.log_det_ratio == pytest.approx(row.log_det_ratio, abs=5e-7)
     rounds, regret = run.curve(every_round=True)
     for t, expected in zip((10, 100, 1000, 10_000), row.regret, strict=True):
         assert regret[t - 1] == pytest.approx(expected, abs=5e-7)
@@ -300,8 +300,8 @@ def test_a_users_policy_and_learner_are_played() -> None:
         def __init__(self) -> None:
             self.told = 0
 
-        def choose(self, t: int, evidence: Evidence, rng: np.random.Generator) -> Choice:
-            return Choice((t + self.told) % len(evidence))
+        def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+            return Choice((t + self.told) % len(posterior))
 
         def learn(self, arm: int, features: Any, reward: float, explored: bool) -> None:
             self.told += 1
@@ -394,12 +394,12 @@ def test_settings_without_bounds_are_named() -> None:
 def test_a_small_penalty_outlasts_many_rounds_on_a_line(
     penalty: float, horizon: int, line: tuple[float, ...]
 ) -> None:
-    """The volume at the end, against the determinant in exact fractions of how often each arm was played."""
+    """log det V at the end, against the determinant in exact fractions of how often each arm was played."""
     arms = np.outer([0.5, 0.99, -0.75, 0.9], line)
     policy = Infex(LinUCB(), every(1000))
     run = play(LinearInstance(arms, 0.5 * np.array(line)), policy, horizon, penalty=penalty)
     told = [Pulls(arm, count, Fraction(0)) for arm, count in enumerate(run.counts.tolist())]
-    assert run.volume == pytest.approx(Exact(arms, told, penalty).volume, rel=1e-10)
+    assert run.log_det_ratio == pytest.approx(Exact(arms, told, penalty).log_det_ratio, rel=1e-10)
 
 
 @pytest.mark.slow
@@ -423,7 +423,7 @@ print(int(peak.split()[1]) / 2**20)
 
 @pytest.mark.slow
 def test_a_billion_rounds_agree_with_a_fresh_solve(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Estimates, widths and volume at the end, from counts and reward sums, to 1e-8."""
+    """Estimates, widths and log_det_ratio at the end, from counts and reward sums, to 1e-8."""
     kept: list[Ridge] = []
 
     def remember(*given: Any, **more: Any) -> Ridge:
@@ -437,7 +437,7 @@ def test_a_billion_rounds_agree_with_a_fresh_solve(monkeypatch: pytest.MonkeyPat
     gram = np.eye(10) + (instance.arms.T * run.counts) @ instance.arms
     expected = np.sqrt(np.sum(instance.arms * np.linalg.solve(gram, instance.arms.T).T, axis=1))
     np.testing.assert_allclose(ridge.widths(), expected, rtol=1e-8)
-    assert run.volume == pytest.approx(np.linalg.slogdet(gram)[1], rel=1e-8)
+    assert run.log_det_ratio == pytest.approx(np.linalg.slogdet(gram)[1], rel=1e-8)
     sums = ridge.sums.sum(axis=0)[-1] + ridge.run[2] * ridge.vectors[0]
     np.testing.assert_allclose(ridge.estimates(), instance.arms @ np.linalg.solve(gram, sums), atol=1e-8)
     assert run.explored == 10**6

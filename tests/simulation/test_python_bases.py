@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from infex import (
     Choice,
     ContextReduction,
-    Evidence,
     Infex,
     LinUCB,
+    Posterior,
     best,
     every,
     guarded,
@@ -34,18 +34,18 @@ Generator = np.random.Generator
 class Optimist:
     """Reads upper bounds."""
 
-    def choose(self, t: int, evidence: Evidence, rng: Generator) -> Choice:
-        return Choice(best(evidence.upper(0.5)))
+    def choose(self, t: int, posterior: Posterior, rng: Generator) -> Choice:
+        return Choice(best(posterior.upper(0.5)))
 
 
 class Counting:
     """Reads pulls where there are any, draws, and notes how often it was asked."""
 
-    def choose(self, t: int, evidence: Evidence, rng: Generator) -> Choice:
-        note = (evidence.note or 0) + 1
-        if evidence.counted and rng.random() < 0.5:
-            return Choice(int(np.argmin(evidence.pulls + evidence.sums)), note=note)
-        return Choice((best(evidence.perturbed(1.0, rng)) + note) % len(evidence), note=note)
+    def choose(self, t: int, posterior: Posterior, rng: Generator) -> Choice:
+        note = (posterior.note or 0) + 1
+        if posterior.counted and rng.random() < 0.5:
+            return Choice(int(np.argmin(posterior.pulls + posterior.sums)), note=note)
+        return Choice((best(posterior.perturbed(1.0, rng)) + note) % len(posterior), note=note)
 
 
 class Declining:
@@ -53,24 +53,24 @@ class Declining:
 
     uses_explored = True
 
-    def choose(self, t: int, evidence: Evidence, rng: Generator) -> Choice:
-        return Choice(best(evidence.explored.upper(0.3)), explored=bool(rng.random() < 0.6))
+    def choose(self, t: int, posterior: Posterior, rng: Generator) -> Choice:
+        return Choice(best(posterior.explored.upper(0.3)), explored=bool(rng.random() < 0.6))
 
 
 class Naming:
     """Names other features than those of its arm."""
 
-    def choose(self, t: int, evidence: Evidence, rng: Generator) -> Choice:
-        arm = best(evidence.upper(0.3))
-        return Choice(arm, features=evidence.arms[arm] * 0.5 if t % 3 == 0 else None)
+    def choose(self, t: int, posterior: Posterior, rng: Generator) -> Choice:
+        arm = best(posterior.upper(0.3))
+        return Choice(arm, features=posterior.arms[arm] * 0.5 if t % 3 == 0 else None)
 
 
 class Thrifty:
     """Reads what was spent and learnt, and the round."""
 
-    def choose(self, t: int, evidence: Evidence, rng: Generator) -> Choice:
-        spent = evidence.spent
-        return Choice((spent.done + int(1000 * spent.cost) + evidence.moments.told + t) % len(evidence))
+    def choose(self, t: int, posterior: Posterior, rng: Generator) -> Choice:
+        spent = posterior.spent
+        return Choice((spent.done + int(1000 * spent.cost) + posterior.moments.told + t) % len(posterior))
 
 
 BASES = [Optimist(), Counting(), Declining(), Naming(), Thrifty()]
@@ -126,9 +126,9 @@ def test_a_base_is_asked_in_its_own_rounds_alone() -> None:
     asked = []
 
     class Listing(Optimist):
-        def choose(self, t: int, evidence: Evidence, rng: Generator) -> Choice:
+        def choose(self, t: int, posterior: Posterior, rng: Generator) -> Choice:
             asked.append(t)
-            return super().choose(t, evidence, rng)
+            return super().choose(t, posterior, rng)
 
     assert play(gaussian(dim=3, arms=8, seed=1), Infex(Listing(), every(25)), 100).explored == 4
     assert asked == [25, 50, 75, 100]
@@ -138,19 +138,19 @@ def test_what_a_base_has_read_stays_as_it_is() -> None:
     kept: list[tuple[Any, Any, Any]] = []
 
     class Keeping(Optimist):
-        def choose(self, t: int, evidence: Evidence, rng: Generator) -> Choice:
-            kept.append((evidence, evidence.estimates.copy(), evidence.moments.gram.copy()))
-            return super().choose(t, evidence, rng)
+        def choose(self, t: int, posterior: Posterior, rng: Generator) -> Choice:
+            kept.append((posterior, posterior.estimates.copy(), posterior.moments.gram.copy()))
+            return super().choose(t, posterior, rng)
 
     play(gaussian(dim=3, arms=8, seed=1), Infex(Keeping(), every(10)), 100)
-    for evidence, estimates, gram in kept:
-        np.testing.assert_array_equal(evidence.estimates, estimates)
-        np.testing.assert_array_equal(evidence.moments.gram, gram)
+    for posterior, estimates, gram in kept:
+        np.testing.assert_array_equal(posterior.estimates, estimates)
+        np.testing.assert_array_equal(posterior.moments.gram, gram)
 
 
 def test_what_a_base_raises_arrives_as_it_is() -> None:
     class Broken:
-        def choose(self, t: int, evidence: Evidence, rng: Generator) -> Choice:
+        def choose(self, t: int, posterior: Posterior, rng: Generator) -> Choice:
             if t < 20:
                 return Choice(0)
             raise LookupError("round", t)
@@ -163,7 +163,7 @@ def test_what_a_base_raises_arrives_as_it_is() -> None:
 @pytest.mark.parametrize("anew", [False, True])
 def test_an_arm_that_is_not_there_is_refused(anew: bool) -> None:
     class Wild:
-        def choose(self, t: int, evidence: Evidence, rng: Generator) -> Choice:
+        def choose(self, t: int, posterior: Posterior, rng: Generator) -> Choice:
             return Choice(8)
 
     with pytest.raises(InvalidChoice, match="8"):

@@ -16,7 +16,7 @@ def test_many_policies_are_told_apart() -> None:
 
 
 def figures(run: Run) -> tuple[Any, ...]:
-    return run.regret, run.volume, run.explored, run.counts.tolist(), run.points[1].tolist()
+    return run.regret, run.log_det_ratio, run.explored, run.counts.tolist(), run.points[1].tolist()
 
 
 @pytest.mark.parametrize("data", ["shared", "own"])

@@ -198,7 +198,7 @@ class Cautious(Control):
     def __init__(self, schedule: Any) -> None:
         self.schedule = schedule
 
-    def objects(self, t: int, evidence: Any, state: Any) -> str | None:
+    def objects(self, t: int, posterior: Any, state: Any) -> str | None:
         return "too early" if t < 50 else None
 
 

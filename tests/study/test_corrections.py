@@ -358,7 +358,7 @@ def test_a_bandit_takes_a_second_reward_after_arms_went_and_features_came(seed: 
     bandit.extend(1)
     for n in range(0, 50, 3):
         rewards[n] = rng.uniform(-1.0, 1.0)
-        bandit.tell(decisions[n], rewards[n], again="replace")
+        bandit.tell(decisions[n], rewards[n], on_duplicate="replace")
     rows = np.array([[*ARMS[decision.arm], 0.0] for decision in decisions])
     theta = ridge(rows, rewards.tolist())
     left = np.array([[*row, 0.0] for row in ARMS[1:]])

@@ -70,7 +70,7 @@ def test_an_export_has_the_decisions_of_those_held_out_and_says_so(tmp_path: Pat
     for key, held, arm, greedy, probability, reward in rows:
         decision = decisions[key]
         assert held == (decision.reason == "held out")
-        assert (arm, greedy, probability) == (decision.arm, decision.greedy, decision.probability)
+        assert (arm, greedy, probability) == (decision.arm, decision.greedy, decision.propensity)
         assert np.array_equal(reward, rewards.get(key, np.nan), equal_nan=True)
     assert "held out" in str(log)
     write(log, tmp_path / "again.parquet")

@@ -39,7 +39,7 @@ def test_a_share_of_units_is_held_out_for_good(tmp_path: Path) -> None:
         assert study.metrics()["rounds"] == 600 - len(held)  # they are no rounds
         assert study.metrics()["exploration"]["done"] == (600 - len(held)) // 5
         arms = [decisions[f"k{n}"].arm for n in held]
-        assert {decisions[f"k{n}"].probability for n in held} == {1 / 3}
+        assert {decisions[f"k{n}"].propensity for n in held} == {1 / 3}
         assert min(arms.count(arm) for arm in range(3)) > len(arms) / 5
         assert replayed_state(study) == state_of(study)
         assert study.ask("k3", unit="u3") == decisions["k3"]

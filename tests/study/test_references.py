@@ -113,7 +113,7 @@ def test_a_class_that_is_gone_or_takes_other_settings_is_said(
     class Renamed:
         begin: int = 0
 
-        def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
+        def choose(self, t: int, posterior: Any, rng: Any) -> infex.Choice:
             return infex.Choice(0, explored=False)
 
     @dataclasses.dataclass(frozen=True)
@@ -122,7 +122,7 @@ def test_a_class_that_is_gone_or_takes_other_settings_is_said(
         steps: tuple[int, ...] = (1,)
         more: float = 0.5
 
-        def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
+        def choose(self, t: int, posterior: Any, rng: Any) -> infex.Choice:
             return infex.Choice(0, explored=False)
 
     Grown.__qualname__ = "Turns"

@@ -294,8 +294,8 @@ def own_policy() -> Any:
     class Mine:
         """A policy of a user's own."""
 
-        def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
-            return infex.Choice(t % len(evidence), explored=False)
+        def choose(self, t: int, posterior: Any, rng: Any) -> infex.Choice:
+            return infex.Choice(t % len(posterior), explored=False)
 
     return Mine()
 

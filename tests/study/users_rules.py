@@ -14,23 +14,23 @@ class Turns:
     first: int = 0
     steps: tuple[int, ...] = (1,)
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
-        return infex.Choice((self.first + t * sum(self.steps)) % len(evidence), explored=False)
+    def choose(self, t: int, posterior: Any, rng: Any) -> infex.Choice:
+        return infex.Choice((self.first + t * sum(self.steps)) % len(posterior), explored=False)
 
 
 @final
 class Plain:
     """Keeps nothing, and plays the last arm."""
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
-        return infex.Choice(len(evidence) - 1, explored=False)
+    def choose(self, t: int, posterior: Any, rng: Any) -> infex.Choice:
+        return infex.Choice(len(posterior) - 1, explored=False)
 
 
 @final
 class Declared(infex.Policy):
     """Says that it is a policy; no test makes one before a study is opened with it."""
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
+    def choose(self, t: int, posterior: Any, rng: Any) -> infex.Choice:
         return infex.Choice(0, explored=False)
 
 
@@ -40,7 +40,7 @@ class Unknown:
     def __init__(self, first: int) -> None:
         self.first = first
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
+    def choose(self, t: int, posterior: Any, rng: Any) -> infex.Choice:
         return infex.Choice(self.first, explored=False)
 
 
@@ -51,7 +51,7 @@ class Held:
 
     anything: Any
 
-    def choose(self, t: int, evidence: Any, rng: Any) -> infex.Choice:
+    def choose(self, t: int, posterior: Any, rng: Any) -> infex.Choice:
         return infex.Choice(0, explored=False)
 
 

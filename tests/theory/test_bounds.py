@@ -122,11 +122,11 @@ def test_a_bound_is_never_worse_than_with_the_simple_alpha_and_solves_its_equati
         found = theory.linucb(setting, horizon)
         simple = theory.volume_bound(horizon, dim)
         beta = theory.radius(simple, delta=1 / horizon, noise=0.1)
-        assert found.volume <= simple
+        assert found.log_det_ratio <= simple
         assert found.regret <= theory.linucb_regret(simple, beta, gap) * (1 + 1e-12)
         by_regret = theory.volume_bound_by_regret(horizon, found.regret, gap, dim)
-        assert found.volume == pytest.approx(min(simple, by_regret), rel=1e-9)
-        better += found.volume < 0.99 * simple
+        assert found.log_det_ratio == pytest.approx(min(simple, by_regret), rel=1e-9)
+        better += found.log_det_ratio < 0.99 * simple
     assert better > 10
 
 
@@ -135,13 +135,13 @@ def test_the_terms_of_infex_are_what_they_say() -> None:
     assert found.explorations == 50_000
     assert found.base == pytest.approx(plain_base(TWO, 50_000), rel=1e-9)
     assert found.constant == pytest.approx(2 * found.tau_0.rounds + 7 / 16 * 1.8 * found.tau_1.rounds)
-    beta = plain_beta(TWO, found.volume)
+    beta = plain_beta(TWO, found.log_det_ratio)
     assert found.radius == pytest.approx(beta)
-    assert found.growing == pytest.approx((4 * found.volume + 16 * math.log(10**6)) * beta**2 / 1.8)
+    assert found.growing == pytest.approx((4 * found.log_det_ratio + 16 * math.log(10**6)) * beta**2 / 1.8)
     assert found.regret == found.base + found.constant + found.growing
     assert found.failure == 2e-3
     by_regret = theory.volume_bound_by_regret(10**6, found.regret, 1.8, 2)
-    assert found.volume == pytest.approx(min(by_regret, plain_alpha(TWO, 10**6)), rel=1e-9)
+    assert found.log_det_ratio == pytest.approx(min(by_regret, plain_alpha(TWO, 10**6)), rel=1e-9)
     assert not found.vacuous
 
 
@@ -277,10 +277,10 @@ def test_past_counting_the_taus_go_on_from_what_can_be_counted() -> None:
     assert far.tau_0.rounds == math.inf
     assert far.tau_12.rounds == 1
     log, delta = far.tau_0.log10 * math.log(10), 1e-6
-    volume = 10 * (log - math.log(10))
-    square = theory.radius(volume, delta=delta) ** 2
+    log_det_ratio = 10 * (log - math.log(10))
+    square = theory.radius(log_det_ratio, delta=delta) ** 2
     slope = 7 / 16 * 0.02 - 8 * square / (0.02 * log**3)
-    assert far.tau_1.rounds == pytest.approx(4 * volume * square / 0.02 / slope, rel=1e-6)
+    assert far.tau_1.rounds == pytest.approx(4 * log_det_ratio * square / 0.02 / slope, rel=1e-6)
     late = theory.infex(Setting(dim=10, gap=0.1), power(0.02), 10**6)
     assert str(late.tau_0) == str(late.tau_1) == "past 1e300"
     assert str(theory.infex(Setting(dim=10, gap=0.1), never(), 10**6).tau_0) == "never"

@@ -171,7 +171,7 @@ def test_lists_and_whole_numbers_are_numbers_too() -> None:
     assert theory.sample_factor(10, [3, 4], 0.1).shape == (2,)
     settings = {"factor": 2, "chance": 0.16, "delta": 0.1}
     assert theory.lints_regret([1, 2], 3, 0.5, **settings).tolist() == [
-        theory.lints_regret(volume, 3, 0.5, **settings) for volume in (1, 2)
+        theory.lints_regret(log_det_ratio, 3, 0.5, **settings) for log_det_ratio in (1, 2)
     ]
 
 

@@ -30,7 +30,7 @@ def draw(shape: tuple[int, ...], rng: np.random.Generator, sampling: str) -> Flo
 
 
 @final
-class Evidence:
+class Posterior:
     """What a policy may read about the K arms on offer, until the model learns again; a `copy` stays.
 
     `known` is what all rounds have taught, and `explored` what exploring rounds have, if they are kept
@@ -41,8 +41,8 @@ class Evidence:
     >>> from infex.linear import RidgeStatistics
     >>> ridge = RidgeStatistics(np.array([[1.0, 0.0], [0.0, 1.0]]))
     >>> ridge.learn(1, reward=1.0)
-    >>> evidence = Evidence(ridge.known())
-    >>> evidence.greedy, evidence.estimates.tolist()
+    >>> posterior = Posterior(ridge.known())
+    >>> posterior.greedy, posterior.estimates.tolist()
     (1, [0.0, 0.5])
     """
 
@@ -71,16 +71,16 @@ class Evidence:
         self._narrows = False  # is what is pending in widths and samples?
         self._wide: Knowledge | None = None  # what these are read from, once somebody has
 
-    def _changed(self, known: Knowledge, explored: Knowledge | None) -> Evidence:
+    def _changed(self, known: Knowledge, explored: Knowledge | None) -> Posterior:
         """The same, with other knowledge."""
-        other: Evidence = object.__new__(Evidence)
+        other: Posterior = object.__new__(Posterior)
         other._known, other._explored, other._wide = known, explored, None
         other._note, other._allowed, other._spent = self._note, self._allowed, self._spent
         other._pending, other._version, other._narrows = self._pending, self._version, self._narrows
         other._request, other._best, other._own = self._request, self._best, self._own
         return other
 
-    def copy(self) -> Evidence:
+    def copy(self) -> Posterior:
         """The same, which stays as it is whatever is learnt later."""
         explored = None if self._explored is None else self._explored.copy()
         other = self._changed(self._known.copy(), explored)
@@ -139,9 +139,9 @@ class Evidence:
         return self._known.penalty
 
     @property
-    def volume(self) -> float:
+    def log_det_ratio(self) -> float:
         """alpha = log(det V/det V_0); of all arms together, where each has a regression of its own."""
-        return self._reach.volume
+        return self._reach.log_det_ratio
 
     def radii(self, noise: float, bound: float, delta: float) -> Radius:
         """beta = noise sqrt(alpha + 2 log(1/delta)) + sqrt(penalty) bound, as `upper` takes it.
@@ -166,7 +166,7 @@ class Evidence:
         return self._spent
 
     @property
-    def explored(self) -> Evidence:
+    def explored(self) -> Posterior:
         """The same from the exploring rounds alone, for a policy that says it `uses_explored`."""
         if self._explored is None:
             raise NotKept("exploring rounds are not kept apart; give the policy `uses_explored = True`")
@@ -175,7 +175,7 @@ class Evidence:
         return other
 
     @property
-    def narrowed(self) -> Evidence:
+    def narrowed(self) -> Posterior:
         """The same as if every pending decision had been told its estimate: what exploring reads.
 
         Estimates and the radius stay; widths and samples are those of V + sum x x' over what is pending.
@@ -239,7 +239,7 @@ class Evidence:
         """How many rewards all fixed arms were told together, those that are not shown included."""
         return int(self._request.all_known(self._known).counts[0].sum())
 
-    def requested(self, offered: Bools | None, may_explore: bool) -> Evidence:
+    def requested(self, offered: Bools | None, may_explore: bool) -> Posterior:
         """The same for a request with rules of its own: no arm but those `offered` can be played.
 
         What exploring costs counts from the best of these. None offers all of them. `may_explore` says
@@ -255,21 +255,21 @@ class Evidence:
         other._request = other._request._replace(may_explore=may_explore)
         return other
 
-    def among(self, allowed: Bools) -> tuple[Evidence, Integers]:
+    def among(self, allowed: Bools) -> tuple[Posterior, Integers]:
         """What is known of the `allowed` arms alone, and which they are; `best` stays that of all."""
         places = np.flatnonzero(allowed)
         other = self._shown(places)
         other._allowed, other._best = None, self.best
         return other, places
 
-    def _shown(self, places: Integers) -> Evidence:
+    def _shown(self, places: Integers) -> Posterior:
         """The same of the arms at some places."""
         explored = None if self._explored is None else self._explored.among(places)
         other = self._changed(self._known.among(places), explored)
         other._request = self._request.among(places, self._known, self._explored)
         return other
 
-    def on(self, offer: Offer) -> Evidence:
+    def on(self, offer: Offer) -> Posterior:
         """What is known of other arms: an `offer` is their columns, (d, K), or a context (`InContext`)."""
         explored = None if self._explored is None else self._explored.on(offer)
         other = self._changed(self._known.on(offer), explored)
@@ -293,18 +293,18 @@ class Evidence:
             raise InvalidSetting(f"theta must have the shape ({self.dim},), got {np.shape(theta)}")
         return self._known.scores(theta)
 
-    def exploited(self) -> Evidence:
+    def exploited(self) -> Posterior:
         """The same for a policy that does not explore: every arm may be played, and nothing was noted."""
         other = self._changed(self._known, self._explored)
         other._note, other._allowed, other._pending = None, None, None
         other._narrows = other._own = False
         return other
 
-    def noted(self, note: object) -> Evidence:
+    def noted(self, note: object) -> Posterior:
         """The same, with another note."""
         return self.seen_by(note, self._spent)
 
-    def seen_by(self, note: Any, spent: Spent) -> Evidence:
+    def seen_by(self, note: Any, spent: Spent) -> Posterior:
         """The same, with another `note` and other limits `spent`, for a policy inside another."""
         other = self._changed(self._known, self._explored)
         other._note, other._spent, other._wide = note, spent, self._wide
