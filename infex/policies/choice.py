@@ -80,7 +80,7 @@ def explored(arm: int, law: float | None, note: object = None) -> Choice:
 
 
 def mixed(chance: float | None, law: float | None, greedy: float | None) -> float | None:
-    """The probability of an arm: by `base_propensity` with that chance, else by that of the greedy choice."""
+    """The probability of an arm: by `law` with that chance, else by that of the greedy choice."""
     if chance is None:
         return None
     if chance == 0.0:

@@ -28,7 +28,7 @@ class Softened:
     >>> from infex import Bandit, Infex, LinUCB, jittered
     >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], Infex(Softened(LinUCB(), 0.2), jittered(1)))
     >>> decision = bandit.ask()
-    >>> decision.chance, decision.law in (0.9, 0.1)
+    >>> decision.explore_probability, decision.base_propensity in (0.9, 0.1)
     (1.0, True)
     """
 

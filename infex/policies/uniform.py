@@ -17,7 +17,7 @@ class Uniform:
     """Plays an arm drawn uniformly.
 
     >>> from infex import Bandit, Uniform
-    >>> Bandit([[1.0, 0.0], [0.0, 1.0]], Uniform()).ask().probability
+    >>> Bandit([[1.0, 0.0], [0.0, 1.0]], Uniform()).ask().propensity
     0.5
     """
 

@@ -25,11 +25,11 @@ from infex import (
     estimators,
     every,
     features,
+    from_record,
     guarded,
     listed,
-    made,
     paused,
-    record,
+    to_record,
 )
 from infex.errors import (
     CannotLoad,
@@ -186,7 +186,7 @@ def test_the_limit_of_a_users_control_has_its_names_again_in_any_wrapper(
     assert loaded.digest() == bandit.digest()
     again = Bandit.load(tmp_path / "x.infex", policy)
     for _ in range(5):
-        decision = again.enter(made(json.loads(json.dumps(record(again.decide())))))
+        decision = again.enter(from_record(json.loads(json.dumps(to_record(again.decide())))))
         again.tell(decision, float(MEANS[decision.arm]))
     for each in (bandit, loaded):
         told(each, 5)
@@ -195,7 +195,7 @@ def test_the_limit_of_a_users_control_has_its_names_again_in_any_wrapper(
 
 
 def lied(bandit: Bandit, path: str, lie: object) -> Any:
-    kept = json.loads(json.dumps(record(bandit.decide())))
+    kept = json.loads(json.dumps(to_record(bandit.decide())))
     place, *way = kept, *path.split(".")
     for name in way[:-1]:
         place = place[name]
@@ -211,9 +211,9 @@ def lied(bandit: Bandit, path: str, lie: object) -> Any:
         ("turn", "owed"),
         ("turn", "never"),
         ("turn", None),
-        ("decision.probability", 1.5),
-        ("decision.chance", -0.25),
-        ("decision.law", "0.5"),
+        ("decision.propensity", 1.5),
+        ("decision.explore_probability", -0.25),
+        ("decision.base_propensity", "0.5"),
         ("decision.t", 2.0),
         ("decision.t", True),
         ("decision.t", 3),
@@ -247,31 +247,31 @@ def test_a_journal_that_lies_is_not_entered(path: str, lie: object) -> None:
     bandit.ask()
     before = bandit.digest()
     with pytest.raises((InvalidRecord, InvalidChoice, InvalidSetting, InvalidRound, DuplicateId)):
-        bandit.enter(made(lied(bandit, path, lie)))
+        bandit.enter(from_record(lied(bandit, path, lie)))
     assert bandit.digest() == before
-    assert bandit.enter(made(lied(bandit, "changes", 0))).t == 2
+    assert bandit.enter(from_record(lied(bandit, "changes", 0))).t == 2
 
 
 def test_a_journal_gives_no_round_the_id_of_another() -> None:
     bandit = Bandit(ARMS, Infex(LinUCB(), every(1)))
     life, _, _ = bandit.ask().id.rpartition("-")
     with pytest.raises(InvalidChoice, match="is not one that a bandit gives to its round 2"):
-        bandit.enter(made(lied(bandit, "decision.id", f"{life}-3")))
+        bandit.enter(from_record(lied(bandit, "decision.id", f"{life}-3")))
     plain = Bandit(ARMS, LinUCB())
     with pytest.raises(InvalidChoice, match=r"the turn <Turn.DUE: 'due'> cannot be one of LinUCB's"):
-        plain.enter(made(lied(plain, "turn", "due")))
+        plain.enter(from_record(lied(plain, "turn", "due")))
 
 
 def test_a_greedy_round_of_a_journal_costs_nothing() -> None:
     bandit = Bandit(ARMS, Infex(LinUCB(), every(9)))
     with pytest.raises(InvalidChoice, match="loss must be at most 0"):
-        bandit.enter(made(lied(bandit, "loss", 3.0)))
+        bandit.enter(from_record(lied(bandit, "loss", 3.0)))
 
 
 @pytest.mark.parametrize("kept", [[], 3, "x", None])
 def test_what_is_no_mapping_was_not_decided(kept: Any) -> None:
     with pytest.raises(InvalidRecord, match="a record must be a mapping that names its kind"):
-        made(kept)
+        from_record(kept)
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from infex import (
     estimators,
     every,
     features,
-    made,
-    record,
+    from_record,
+    to_record,
 )
 from infex.errors import AlreadyTold, InvalidSetting, NotKept, UnknownDecision
 from tests.bandit.test_hybrid import LABELS, MAP, contexts
@@ -161,7 +161,7 @@ def test_a_copy_tells_of_the_same_moment_and_a_file_of_none(tmp_path: Path) -> N
     bandit = warmed("disjoint")
     decision = bandit.ask(context=VISITORS[0])
     expected = bandit.interval(decision)
-    assert bandit.interval(made(record(decision))) == expected
+    assert bandit.interval(from_record(to_record(decision))) == expected
     for copied in (copy.deepcopy(bandit), pickle.loads(pickle.dumps(bandit))):
         assert copied.interval(copied.pending[0]) == expected
     bandit.save(tmp_path / "x.infex")

@@ -21,10 +21,10 @@ from infex import (
     Softened,
     budget,
     every,
+    from_record,
     jittered,
     listed,
-    made,
-    record,
+    to_record,
 )
 from infex.errors import (
     CannotLoad,
@@ -83,7 +83,7 @@ def test_a_journal_gives_the_same_bandit(policy: Any) -> None:
     live, journal = Bandit(ARMS, policy, seed=3), []
     for order in range(60):
         decided = live.decide(id=f"order-{order}" if order % 2 else None)
-        journal.append(("entered", kept(record(decided))))
+        journal.append(("entered", kept(to_record(decided))))
         live.enter(decided)
         for pending in live.pending:
             if rng.random() < 0.5:
@@ -92,7 +92,7 @@ def test_a_journal_gives_the_same_bandit(policy: Any) -> None:
     again = Bandit(ARMS, policy, seed=3)
     for what, entry in journal:
         if what == "entered":
-            again.enter(made(entry))
+            again.enter(from_record(entry))
         else:
             again.tell(*entry)
     assert again.digest() == live.digest()
@@ -125,7 +125,7 @@ def test_what_was_decided_elsewhere_is_refused() -> None:
     with pytest.raises(InvalidRound, match="decided among other arms"):
         bandit.enter(Bandit(ARMS[[1, 0, 2]], LinUCB()).decide())
     with pytest.raises(InvalidRound, match="decided among other arms"):
-        bandit.enter(made(kept(record(Bandit(0.5 * ARMS, LinUCB()).decide()))))
+        bandit.enter(from_record(kept(to_record(Bandit(0.5 * ARMS, LinUCB()).decide()))))
     with pytest.raises(
         InvalidChoice, match=r"enter takes what `decide` gave, a DecisionRecord; got a Decision"
     ):
@@ -196,8 +196,8 @@ def test_a_control_cannot_stand_inside_a_schedule() -> None:
 
 def test_decisions_are_records_too() -> None:
     decision = Bandit(ARMS, SOFTENED, labels=["a", "b", "c"]).ask()
-    assert made(kept(record(decision))) == decision
+    assert from_record(kept(to_record(decision))) == decision
     with pytest.raises(InvalidRecord, match="version 9 of Decision is not known"):
-        made(record(decision) | {"version": 9})
+        from_record(to_record(decision) | {"version": 9})
     with pytest.raises(InvalidRecord, match="a decision cannot be read"):
-        made(record(decision) | {"arm": -1})
+        from_record(to_record(decision) | {"arm": -1})

@@ -27,11 +27,11 @@ from infex import (
     always,
     every,
     features,
+    from_record,
     guarded,
     jittered,
-    made,
     paused,
-    record,
+    to_record,
 )
 from infex.bandit import persistence
 from infex.errors import CannotLoad, DamagedFile, InvalidChoice, InvalidRecord, InvalidRound, InvalidSetting
@@ -161,10 +161,10 @@ def test_what_a_journal_says_to_learn_on_is_checked(on: Any) -> None:
     """It read foreign memory, and counted pulls of the last arm."""
     bandit = told(Bandit(ARMS, Infex(LinUCB(), every(2))), 5)
     before = state(bandit)
-    kept = json.loads(json.dumps(record(bandit.decide())))
+    kept = json.loads(json.dumps(to_record(bandit.decide())))
     kept["on"] = on
     with pytest.raises((InvalidChoice, InvalidRecord, DamagedFile)):
-        bandit.enter(made(kept))
+        bandit.enter(from_record(kept))
     assert state(bandit) == before
 
 
@@ -196,7 +196,7 @@ def test_what_is_entered_is_a_copy() -> None:
 
 def test_own_ids_are_own_ids_after_a_replay_too() -> None:
     bandit = Bandit(ARMS, LinUCB())
-    bandit.enter(made(json.loads(json.dumps(record(bandit.decide(id="order-123"))))))
+    bandit.enter(from_record(json.loads(json.dumps(to_record(bandit.decide(id="order-123"))))))
     assert bandit.ask(id="order-124").id == "order-124"
 
 
@@ -229,7 +229,7 @@ def test_the_limit_of_a_users_control_goes_on_after_loading_and_in_a_replay(tmp_
     assert (bandit.explored, loaded.explored) == (3, 3)
     again = Bandit(ARMS, policy)
     for _ in range(10):
-        again.enter(made(json.loads(json.dumps(record(again.decide())))))
+        again.enter(from_record(json.loads(json.dumps(to_record(again.decide())))))
     assert again.explored == 3
 
 

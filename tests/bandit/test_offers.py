@@ -31,12 +31,12 @@ from infex import (
     budget,
     every,
     features,
+    from_record,
     guarded,
     jittered,
     listed,
-    made,
     paused,
-    record,
+    to_record,
     until_certain,
 )
 from infex.errors import InfexError, InvalidArms, InvalidSetting, UnknownArm
@@ -555,9 +555,9 @@ def test_records_files_and_copies_go_on_with_what_was_offered(name: str, source:
     for t in range(25):
         rules = {"offered": offer(rng), "explore": bool(t % 3)}
         decided = live.decide(**asked_of(source, rng), **rules)
-        kept = json.loads(json.dumps(record(decided)))
+        kept = json.loads(json.dumps(to_record(decided)))
         decision = live.enter(decided)
-        assert unnamed(journal.enter(made(kept))) == unnamed(decision)
+        assert unnamed(journal.enter(from_record(kept))) == unnamed(decision)
         if t % 2:
             reward = float(rng.random() < 0.5)
             live.tell(decision.id, reward)
@@ -614,7 +614,7 @@ def test_a_year_of_arms_that_come_and_go_leaves_no_trace(source: str, tmp_path: 
         if day in (1, 365):
             bandit._agent.account.recent.clear()  # explorations, which limits look back at
             bandit.save(tmp_path / f"{day}.infex")
-            widths.append(len(json.dumps(record(decided))))
+            widths.append(len(json.dumps(to_record(decided))))
             sizes.append((len(pickle.dumps(bandit)), (tmp_path / f"{day}.infex").stat().st_size))
     assert bandit.labels == LABELS
     assert not bandit.pending

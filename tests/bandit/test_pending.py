@@ -22,9 +22,9 @@ from infex import (
     estimators,
     every,
     features,
+    from_record,
     jittered,
-    made,
-    record,
+    to_record,
     until_certain,
 )
 from infex.bandit import persistence
@@ -296,7 +296,7 @@ def test_what_is_loaded_copied_or_replayed_goes_on_bit_for_bit(
         live, rng = copy.deepcopy(bandit), np.random.default_rng(5)
         for _ in range(20):  # one that decides, against one that enters what was decided
             decided = live.decide(**question(kind, rng))
-            again = made(json.loads(json.dumps(record(decided))))
+            again = from_record(json.loads(json.dumps(to_record(decided))))
             live.enter(decided)
             copied.enter(again)
         first = goes_on(bandit, kind)

@@ -27,12 +27,12 @@ from infex import (
     estimators,
     every,
     features,
+    from_record,
     guarded,
     jittered,
     listed,
-    made,
     paused,
-    record,
+    to_record,
     until_certain,
 )
 from infex.errors import DuplicateId, InvalidChoice, InvalidRecord, InvalidRound
@@ -101,7 +101,7 @@ class Live:
         """Asks; reads; tells some rewards, drops some; arms come and go; policies change."""
         decided = self.bandit.decide(**question(self.kind, self.rng, self.bandit.labels, self.offers))
         self.bandit.estimates(ARMS) if self.kind != "contexts" else None
-        self.write({"decided": record(decided)})
+        self.write({"decided": to_record(decided)})
         self.bandit.enter(decided)
         chance = self.rng.random()
         if chance < 0.6:
@@ -131,7 +131,7 @@ def replayed(bandit: Bandit, journal: list[str], policies: list[Any]) -> Bandit:
         event = json.loads(line)
         match event:
             case {"decided": kept}:
-                bandit.enter(made(kept))
+                bandit.enter(from_record(kept))
             case {"told": [key, reward]}:
                 bandit.tell(key, reward)
             case {"dropped": key}:
@@ -196,10 +196,10 @@ def apart(policy: Any) -> bool:
 )
 def test_records_of_decisions_that_cannot_be_are_refused_by_name(wrong: Any) -> None:
     bandit = bandit_of("fixed", POLICIES[3], None, 1)
-    kept = record(bandit.decide())
-    assert bandit.enter(made(json.loads(json.dumps(kept)))).t == 1
+    kept = to_record(bandit.decide())
+    assert bandit.enter(from_record(json.loads(json.dumps(kept)))).t == 1
     with pytest.raises(InvalidRecord):
-        made(kept | wrong)
+        from_record(kept | wrong)
 
 
 def test_deciding_changes_nothing() -> None:

@@ -277,7 +277,7 @@ def test_what_is_not_remembered_any_more_is_refused_by_name() -> None:
         bandit.tell("never", 2.0, on_duplicate="replace")
     with pytest.raises(InvalidSetting, match=r"remembers=1000"):
         shop().tell("never", 1.0, on_duplicate="sum")
-    with pytest.raises(InvalidSetting, match="again must be 'refuse' or 'same'"):
+    with pytest.raises(InvalidSetting, match="on_duplicate must be 'refuse' or 'same'"):
         bandit.tell(visits[3], 1.0, on_duplicate="twice")
     assert bandit.digest() == before
 

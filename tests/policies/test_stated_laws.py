@@ -141,12 +141,12 @@ def test_what_a_log_states_it_states_whatever_was_drawn(base: Any) -> None:
     for rows in groups.values():
         assert len({stated for stated, _ in rows}) == 1
     first = [row for _, row in groups[()]]
-    if first[0].chance is not None:
+    if first[0].explore_probability is not None:
         played = sum(row.explored for row in first) / len(first)
-        assert played == pytest.approx(sum(row.chance for row in first) / len(first), abs=0.15)
-    if first[0].probability is not None:
+        assert played == pytest.approx(sum(row.explore_probability for row in first) / len(first), abs=0.15)
+    if first[0].propensity is not None:
         for arm in range(3):
-            chances = {round(row.probability, 9) for row in first if row.arm == arm}
+            chances = {round(row.propensity, 9) for row in first if row.arm == arm}
             assert len(chances) <= 1
             expected = chances.pop() if chances else 0.0
             played = sum(row.arm == arm for row in first) / len(first)

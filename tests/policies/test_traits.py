@@ -114,15 +114,15 @@ def test_the_contract_refuses_what_looks_like_a_hook_and_is_none() -> None:
         def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
             return Choice(0)
 
-        def probabilities(self, t: int, posterior: Posterior, arm: int) -> float:
+        def propensities(self, t: int, posterior: Posterior, arm: int) -> float:
             return 1.0
 
     class TestMisspelt(PolicyContract):
         def make(self) -> Any:
             return Misspelt()
 
-    assert lookalikes(Misspelt()) == ["probabilities", "use_explored"]
-    with pytest.raises(AssertionError, match=r"has \['probabilities', 'use_explored'\]: nobody reads"):
+    assert lookalikes(Misspelt()) == ["propensities", "use_explored"]
+    with pytest.raises(AssertionError, match=r"has \['propensities', 'use_explored'\]: nobody reads"):
         TestMisspelt().test_it_has_no_attribute_that_looks_like_a_hook_and_is_none()
     assert "uses_explored" in HOOKS
 

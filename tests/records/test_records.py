@@ -26,16 +26,16 @@ from infex import (
     every,
     features,
     from_count,
+    from_record,
     guarded,
     jittered,
     listed,
     logarithmic,
-    made,
     never,
     paused,
     power,
-    record,
     stretched,
+    to_record,
     until_certain,
 )
 from infex.errors import InvalidExpression, InvalidRecord, NoRecord
@@ -88,9 +88,9 @@ policies = st.builds(Infex, bases, controls, data=st.sampled_from(["shared", "ow
 @given(thing=st.one_of(policies, bases, controls))
 @settings(max_examples=200, deadline=None)
 def test_settings_go_to_plain_data_and_to_text_and_back(thing: Any) -> None:
-    kept = json.loads(json.dumps(record(thing), allow_nan=False))
-    assert made(kept) == thing
-    assert record(made(kept)) == kept
+    kept = json.loads(json.dumps(to_record(thing), allow_nan=False))
+    assert from_record(kept) == thing
+    assert to_record(from_record(kept)) == kept
     assert kept["version"] == 1
     text = catalog.expression(thing)
     assert catalog.parse(text) == thing
@@ -98,7 +98,7 @@ def test_settings_go_to_plain_data_and_to_text_and_back(thing: Any) -> None:
 
 
 def test_every_setting_is_named_so_that_another_default_changes_nothing() -> None:
-    kept = record(Infex(LinUCB(), every(20)))
+    kept = to_record(Infex(LinUCB(), every(20)))
     assert kept == {
         "kind": "Infex", "version": 1, "data": "shared", "ties": "lowest", "greedy": None,
         "base": {
@@ -124,7 +124,7 @@ def test_every_setting_is_named_so_that_another_default_changes_nothing() -> Non
     ids=repr,
 )
 def test_estimators_and_maps_too(thing: Any) -> None:
-    assert made(json.loads(json.dumps(record(thing)))) == thing
+    assert from_record(json.loads(json.dumps(to_record(thing)))) == thing
 
 
 @pytest.mark.parametrize(
@@ -141,19 +141,19 @@ def test_estimators_and_maps_too(thing: Any) -> None:
 )
 def test_open_problems_too(nature: Any) -> None:
     instance = environments.gaussian(dim=3, arms=4, seed=1, **nature)
-    again = made(json.loads(json.dumps(record(instance))))
+    again = from_record(json.loads(json.dumps(to_record(instance))))
     assert again.key == instance.key
     assert (again.late, again.moves) == (instance.late, instance.moves)
 
 
 def test_an_environment_with_code_of_ones_own_has_no_record() -> None:
     with pytest.raises(NoRecord):
-        record(environments.gaussian(dim=3, arms=4, seed=1, rewards=lambda rng, means: means))
+        to_record(environments.gaussian(dim=3, arms=4, seed=1, rewards=lambda rng, means: means))
 
 
 def test_environments_too() -> None:
     instance = environments.gaussian(dim=3, arms=4, seed=1)
-    again = made(json.loads(json.dumps(record(instance))))
+    again = from_record(json.loads(json.dumps(to_record(instance))))
     assert again.key == instance.key
     run, other = (infex.play(each, LinUCB(), 50) for each in (instance, again))
     assert run.regret == other.regret
@@ -196,7 +196,7 @@ class Imposter:
 )
 def test_what_holds_a_users_code_has_no_record_and_its_repr_is_not_called(thing: Any) -> None:
     with pytest.raises(NoRecord, match="is no built-in kind, or holds code of yours"):
-        record(thing)
+        to_record(thing)
     with pytest.raises(InvalidExpression, match="not in the catalogue"):
         catalog.expression(thing)
 
@@ -216,7 +216,7 @@ def test_what_holds_a_users_code_has_no_record_and_its_repr_is_not_called(thing:
 )
 def test_bad_records_are_refused_by_name(kept: Any, message: str) -> None:
     with pytest.raises(InvalidRecord, match=message):
-        made(kept)
+        from_record(kept)
 
 
 notes = st.recursive(
