@@ -3,6 +3,7 @@
 import numpy as np
 
 from infex.core.posterior import probabilities
+from infex.core.ridge import check_factor, check_run, check_sizes
 from infex.errors import InvalidContext, InvalidReward, StalePosterior, UnknownArm
 
 from libc.math cimport isfinite, log, sqrt
@@ -229,7 +230,10 @@ cdef class RidgeBank:
             array = np.array(given, dtype=np.float64)
             if array.shape != mine.shape or not np.isfinite(array).all():
                 raise ValueError(f"{name} must be finite, of the shape {mine.shape}; got {array.shape}")
+            check_sizes(name, array)
             kept.append((mine, array))
+        check_factor(kept[1][1][:, :-1], self.state.penalty)
+        check_run(kept[2][1])
         self.told = told
         for mine, array in kept:
             mine.flags.writeable = True

@@ -759,6 +759,10 @@ cdef class Ridge:
             raise ValueError(f"there are {self.state.K} arms, and the run under way is of arm {arm:g}")
         if not 0 <= told < 2.0**53:
             raise ValueError(f"the number of rewards cannot be {told:g}")
+        for name, array in found.items():
+            check_sizes(name, array)
+        check_factor(found["solved"][:-1], self.state.penalty)
+        check_run(found["run"])
         s = &self.state
         self.version += 1
         fill(s.sums, found["closed"])
@@ -775,6 +779,24 @@ cdef class Ridge:
 
     def __reduce__(self):
         return _restored, (np.array(self.columns), self.state.penalty, self.state.scored, self.arrays())
+
+
+def check_sizes(name, array):
+    """Refuses numbers so large that no rewards lead to them, and that products of them overflow."""
+    if np.abs(array).max(initial=0.0) > 1e140:
+        raise ValueError(f"{name} must be at most 1e140 in size")
+
+
+def check_factor(factor, double penalty):
+    """Refuses a factor M that cannot be one of V^-1, whose eigenvalues are at most 1/penalty."""
+    if np.abs(factor).max(initial=0.0) > 1e3 / sqrt(penalty):
+        raise ValueError(f"with a penalty of {penalty:g} no factor can be as large")
+
+
+def check_run(run):
+    """Refuses a run, or the rows of several, with pulls, a square, a log det or a count below 0."""
+    if (np.asarray(run)[..., [1, 3, 6, 8]] < 0.0).any() or (np.asarray(run)[..., 7] < -1e-9).any():
+        raise ValueError("a run cannot have pulls, squares or a log det below 0")
 
 
 def _restored(columns, penalty, scored, arrays):
