@@ -113,7 +113,7 @@ class Agent:
         return Step(t, choice, on, loss, different)
 
     def _checked(self, choice: Choice, t: int, posterior: Posterior) -> Choice:
-        """A choice of a user's policy, whole, with its probability where `probability` tells it."""
+        """A choice of a user's policy, whole, with its propensity where the hook `propensity` tells it."""
         choice = checked_choice(choice, len(posterior), posterior.dim)
         if choice.propensity is None and posterior.may_explore:
             choice = choice._replace(propensity=law_allowed(self.traits, t, posterior, choice.arm))
