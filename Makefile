@@ -71,7 +71,7 @@ coverage: install chromium postgresql prometheus
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
-RUNS := tests/linear tests/policies tests/simulation tests/environments
+RUNS := tests/models tests/policies tests/simulation tests/environments
 SWEEPS := tests/experiments tests/reports tests/planning tests/evaluation tests/service
 COMMANDS := tests/cli tests/theory tests/verification
 THREADS := tests/bandit/test_threads.py
@@ -120,7 +120,7 @@ torture: install
 
 # The numerical part of the suite on a core whose indices are checked, and on one with AddressSanitizer: each is built into an
 # environment of its own, and tested beside a copy of the tests, where nothing else is called infex.
-NUMBERS := --ignore=tests/core/test_loops.py tests/core tests/linear tests/estimators tests/simulation/test_golden_runs.py tests/bandit/test_random_lives.py
+NUMBERS := --ignore=tests/core/test_loops.py tests/core tests/models tests/simulation/test_golden_runs.py tests/bandit/test_random_lives.py
 CHECKED := build/sanitize
 SITE = python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 sanitize: install

@@ -8,7 +8,7 @@ import numpy as np
 
 import infex
 from benchmarks.references import changing_run, numpy_run
-from infex import estimators
+from infex import models
 from infex.environments import LinearInstance, changing, gaussian
 
 HORIZON = 10_000
@@ -124,11 +124,11 @@ def fitted() -> list[tuple[str, float, float]]:
     clicks = gaussian(dim=10, arms=100, seed=3, rewards="bernoulli", link="logistic")
     found = []
     for estimator, instance, wanted in (
-        (estimators.Discounted(), plain, 5.0),
-        (estimators.Windowed(size=1000), plain, 5.0),
-        (estimators.Weighted(weight=lambda x: 1.0), plain, 3.0),
-        (estimators.Lasso(), plain, 3.0),
-        (estimators.Logistic(), clicks, 3.0),
+        (models.Discounted(), plain, 5.0),
+        (models.Windowed(size=1000), plain, 5.0),
+        (models.Weighted(weight=lambda x: 1.0), plain, 3.0),
+        (models.Lasso(), plain, 3.0),
+        (models.Logistic(), clicks, 3.0),
     ):
         infex.play(instance, policy, 10, estimator=estimator)
 

@@ -62,10 +62,10 @@ def spread_of(x: Any) -> float:
 
 
 ESTIMATORS: dict[str, Any] = {
-    "Weighted": infex.estimators.Weighted(weight=lambda x: spread_of(x) ** -2),
-    "Windowed(200)": infex.estimators.Windowed(size=200),
-    "Discounted(0.99)": infex.estimators.Discounted(rate=0.99),
-    "Lasso(0.02)": infex.estimators.Lasso(strength=0.02),
+    "Weighted": infex.models.Weighted(weight=lambda x: spread_of(x) ** -2),
+    "Windowed(200)": infex.models.Windowed(size=200),
+    "Discounted(0.99)": infex.models.Discounted(rate=0.99),
+    "Lasso(0.02)": infex.models.Lasso(strength=0.02),
 }
 
 

@@ -17,9 +17,9 @@ from infex import Greedy, Infex, LinTS, LinUCB, every, play_many
 from infex.arrays import Floats
 from infex.core import estimators as core
 from infex.environments import LinearInstance, gaussian, sphere
-from infex.estimators import Logistic
-from infex.estimators.logistic import LogisticFit
-from infex.linear.estimating import FitForm
+from infex.models import Logistic
+from infex.models.base import FitForm
+from infex.models.logistic import LogisticFit
 from infex.statistics import paired
 
 HORIZON, SEEDS = 4000, 400

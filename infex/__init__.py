@@ -10,8 +10,8 @@ from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from infex import environments as environments
-from infex import estimators as estimators
 from infex import features as features
+from infex import models as models
 from infex.bandit import Bandit as Bandit
 from infex.bandit import Changes as Changes
 from infex.bandit import Decision as Decision
@@ -23,8 +23,8 @@ from infex.errors import InfexError as InfexError
 from infex.errors import InfexWarning as InfexWarning
 from infex.errors import LargeReward as LargeReward
 from infex.errors import SparseExploration as SparseExploration
-from infex.linear import Posterior as Posterior
-from infex.linear import Spent as Spent
+from infex.models.posterior import Posterior as Posterior
+from infex.models.posterior import Spent as Spent
 from infex.policies import *  # noqa: F403 - a new policy is a line there, and stands here too
 from infex.records import from_record as from_record
 from infex.records import to_record as to_record
@@ -58,7 +58,7 @@ _LATER = {
     "studies": "infex.study.addresses",
 }
 _ROOMS = (
-    "adapters", "environments", "errors", "estimators", "evaluation", "features", "testing", "theory",
+    "adapters", "environments", "errors", "evaluation", "features", "models", "testing", "theory",
     "verification",
 )  # fmt: skip
 _EXTRAS = {"Study": "study", "studies": "study"}  # what each of these needs, if not infex[experiments]

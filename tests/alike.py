@@ -3,8 +3,7 @@
 from typing import Any
 
 from infex import Decision, Posterior
-from infex.policies.masks import law_allowed
-from infex.policies.traits import traits_of
+from infex.policies.base import law_allowed, traits_of
 
 
 def unnamed(decision: Decision) -> Decision:

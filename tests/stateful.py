@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import infex
-from infex.policies.gate import Control
+from infex.policies.controls import Control
 
 
 class Sticky:
@@ -170,7 +170,7 @@ class Stiffening:
 
     def start(self, columns: Any, penalty: float) -> Any:
         self.begun.append(1)
-        return infex.estimators.Ridge().start(columns, penalty * 4.0 ** len(self.begun))
+        return infex.models.Ridge().start(columns, penalty * 4.0 ** len(self.begun))
 
 
 class FallingWeight:

@@ -23,36 +23,35 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     "streams": {"checks", "arrays"},
     "statistics": GROUND | {"streams"},
     "schedules": GROUND | {"streams"},
-    "linear": GROUND | {"core"},
-    "estimators": GROUND | {"core", "linear"},
-    "policies": GROUND | {"streams", "core", "schedules", "linear"},
-    "adapters": GROUND | {"linear", "policies"},
+    "models": GROUND | {"core"},
+    "policies": GROUND | {"streams", "core", "schedules", "models"},
+    "adapters": GROUND | {"models", "policies"},
     "features": GROUND,
     "environments": GROUND | {"streams", "core"},
-    "records": GROUND  # linear: a decision says what its reward is learnt on
-    | {"linear", "schedules", "estimators", "policies", "features", "environments"},
+    "records": GROUND  # models: a decision says what its reward is learnt on
+    | {"models", "schedules", "policies", "features", "environments"},
     "bandit": GROUND
-    | {"version", "files", "streams", "schedules", "linear", "estimators", "policies"}
+    | {"version", "files", "streams", "schedules", "models", "policies"}
     | {"features", "records", "statistics", "logs"},
     "study": GROUND
-    | {"version", "files", "linear", "schedules", "policies", "features", "records", "bandit"}
+    | {"version", "files", "models", "schedules", "policies", "features", "records", "bandit"}
     | {"logs"},
     "logs": GROUND | {"files", "core", "schedules", "features", "records"},
     "simulation": GROUND
-    | {"bandit", "streams", "schedules", "linear", "estimators", "policies", "environments"}
+    | {"bandit", "streams", "schedules", "models", "policies", "environments"}
     | {"core", "records"},
-    "theory": GROUND | {"schedules", "linear"},
+    "theory": GROUND | {"schedules", "models"},
     "verification": GROUND
-    | {"bandit", "streams", "schedules", "linear", "policies", "environments", "simulation", "theory"},
+    | {"bandit", "streams", "schedules", "models", "policies", "environments", "simulation", "theory"},
     "reports": GROUND | {"files", "statistics"},
     "experiments": GROUND
-    | {"files", "statistics", "schedules", "linear", "policies", "environments", "records"}
+    | {"files", "statistics", "schedules", "models", "policies", "environments", "records"}
     | {"simulation", "reports"},
     "planning": GROUND
-    | {"files", "streams", "statistics", "schedules", "linear", "policies", "environments", "records"}
+    | {"files", "streams", "statistics", "schedules", "models", "policies", "environments", "records"}
     | {"features", "logs", "simulation", "reports"},
     "evaluation": GROUND
-    | {"files", "streams", "core", "theory", "linear", "features", "policies", "environments"}
+    | {"files", "streams", "core", "theory", "models", "features", "policies", "environments"}
     | {"records", "bandit", "simulation", "logs", "reports", "planning"},
     "service": GROUND | {"version", "files", "streams", "records", "bandit", "study"},
     "client": GROUND | {"records"},
@@ -60,7 +59,7 @@ ROOMS: dict[str, set[str]] = {  # what each room may import, beside itself
     | {"logs", "evaluation", "study", "service"},
     "__main__": {"cli"},
     "testing": GROUND  # simulation: `agree` compares whole runs
-    | {"bandit", "streams", "schedules", "linear", "policies", "environments", "simulation"}
+    | {"bandit", "streams", "schedules", "models", "policies", "environments", "simulation"}
     | {"study"},
 }
 

@@ -28,7 +28,7 @@ sys.meta_path = [each for each in sys.meta_path if "editable" not in type(each).
 PROGRAM = """
 import numpy as np
 import infex
-from infex.policies.form import form_of
+from infex.policies.compiled import form_of
 from infex.records import catalog, registry
 from infex.records.stream_names import stream_name
 

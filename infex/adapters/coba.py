@@ -9,7 +9,7 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.errors import InvalidChoice
-from infex.linear import Posterior
+from infex.models.posterior import Posterior
 from infex.policies.choice import Choice
 
 CERTAIN: tuple[float, Mapping[str, Any]] = (1.0, {})

@@ -9,7 +9,7 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.errors import NotKept
-from infex.linear import Posterior
+from infex.models.posterior import Posterior
 from infex.policies.choice import Choice
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from infex.adapters.scoring import ScoringPolicy
 from infex.arrays import Floats
 from infex.errors import InvalidSetting
-from infex.linear import Posterior
+from infex.models.posterior import Posterior
 from infex.policies.choice import Choice
 
 

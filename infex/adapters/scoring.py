@@ -7,9 +7,8 @@ from typing import Protocol, final
 import numpy as np
 
 from infex.arrays import Floats
-from infex.linear import Posterior
-from infex.policies.choice import Choice
-from infex.policies.ties import best
+from infex.models.posterior import Posterior
+from infex.policies.choice import Choice, best
 
 
 class Scorer(Protocol):

@@ -12,12 +12,22 @@ from infex.arrays import Bools
 from infex.bandit.exploration import Account, Exploration
 from infex.checks import told
 from infex.errors import NotKept
-from infex.linear import Memory, Offer, On, Posterior
+from infex.models.layout import Offer, On
+from infex.models.model import Memory
+from infex.models.posterior import Posterior
+from infex.policies.base import (
+    UNSAID_DELTA,
+    Policy,
+    checked,
+    choose_allowed,
+    law_allowed,
+    refuse_offer,
+    settled,
+    traits_of,
+    unexplored,
+)
 from infex.policies.choice import Choice, Turn, arm_of, checked_choice
 from infex.policies.infex import loss_of
-from infex.policies.masks import choose_allowed, law_allowed, refuse_offer, unexplored
-from infex.policies.settling import UNSAID_DELTA, settled
-from infex.policies.traits import Policy, checked, traits_of
 
 Effects = tuple[int, bool, Turn | None, float, bool, Any]
 """What applying a decision changes: its round; did it explore, what became of the exploration, what it is

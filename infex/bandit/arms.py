@@ -14,13 +14,9 @@ from infex.arrays import Bools, Floats, Integers, Label, brief, columns_of, is_m
 from infex.checks import whole
 from infex.errors import DamagedFile, InvalidArms, InvalidContext, InvalidSetting, UnknownArm
 from infex.features import Disjoint, Encoded, FeatureMap, Hybrid, Interactions, Joined
-from infex.features.feature_map import encoder_of, refuse_all_but_context, unit_of
-from infex.features.many_contexts import contexts_of, vectors_of
-from infex.features.named_values import one_by_one
-from infex.features.turnable import TurningMap, staying
-from infex.linear import InContext, Layout, Offer, Separate
-from infex.linear.grounds import Grounds
-from infex.linear.offers import GONE
+from infex.features.base import TurningMap, encoder_of, refuse_all_but_context, staying, unit_of
+from infex.features.vectors import contexts_of, one_by_one, vectors_of
+from infex.models.layout import GONE, Grounds, InContext, Layout, Offer, Separate
 
 Labels = tuple[Label, ...] | None
 Removal = tuple[int, tuple[int, ...]]

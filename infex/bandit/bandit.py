@@ -78,30 +78,34 @@ from infex.errors import (
     UnknownDecision,
 )
 from infex.features import Encoded, FeatureMap
-from infex.features.feature_map import ScaledMap, checked_map, encoder_of
-from infex.features.table_encoding import NONE_GIVEN, Categories, Numbers
-from infex.linear import InBlock, InContext, Layout, Memory, On, Posterior, Separate
-from infex.linear.estimating import Arrays, Estimator, checked_estimator, in_unit
-from infex.linear.foresight import PendingWay
-from infex.linear.foresight import narrows as narrows_by
-from infex.linear.memory import Turns
-from infex.linear.offers import GONE, radius_at
-from infex.linear.revising import Revision
+from infex.features.base import ScaledMap, checked_map, encoder_of
+from infex.features.table import NONE_GIVEN, Categories, Numbers
 from infex.logs.log import Log
 from infex.logs.log_marks import MARKS_KEPT, Taught
-from infex.policies.base_laws import laws_of
-from infex.policies.choice import Choice, Reason, Turn, checked_choice
-from infex.policies.confidence import DEFAULT
-from infex.policies.masks import refuse_turn
-from infex.policies.rarely_switching import forgotten
-from infex.policies.reviving import revived
-from infex.policies.settling import UNSAID_DELTA, settled
-from infex.policies.ties import tied
-from infex.policies.traits import Policy, Traits, checked, traits_of
+from infex.models.base import Arrays, Estimator, checked_estimator, in_unit
+from infex.models.layout import GONE, InBlock, InContext, Layout, On, Separate, radius_at
+from infex.models.model import Memory, Turns
+from infex.models.pending import PendingWay
+from infex.models.pending import narrows as narrows_by
+from infex.models.posterior import Posterior
+from infex.models.sums import Revision
+from infex.policies.base import (
+    UNSAID_DELTA,
+    Policy,
+    Traits,
+    checked,
+    refuse_turn,
+    revived,
+    settled,
+    traits_of,
+)
+from infex.policies.choice import Choice, Reason, Turn, checked_choice, tied
+from infex.policies.infex import laws_of
+from infex.policies.ucb import DEFAULT, forgotten
 from infex.records.catalog import shown as shown_thing
 from infex.records.description import describe, describe_map
 from infex.records.notes import note_of, note_record
-from infex.schedules.protocol import a_round
+from infex.schedules.base import a_round
 from infex.streams import Rounds
 from infex.version import __version__
 
@@ -135,7 +139,7 @@ class Bandit:
     `dim` instead and give them to `ask`; or give `features`, a map of `infex.features` that joins
     arms with a context, and ask with the context. Rewards may come late, in any order, or never.
     `allowed` says for every arm whether exploring may try it (a policy without a schedule explores
-    in every round). `penalty` is that of the ridge; `estimator` is one of `infex.estimators`, in the
+    in every round). `penalty` is that of the ridge; `estimator` is one of `infex.models`, in the
     place of ridge regression. `seed` is that of all draws.
 
     `pending` decisions "narrow" the widths that exploring reads, as if each had been told its estimate: a

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple, final
 
 from infex.checks import callers_level, real, told, whole
 from infex.errors import DamagedFile, FewExplorations, NotKept, OutOfReach
-from infex.linear import Layout, Separate, Spent
+from infex.models.layout import Layout, Separate
+from infex.models.posterior import Spent
+from infex.policies.base import Policy, traits_of
 from infex.policies.choice import Turn
-from infex.policies.gate import Control, Gate, Limit
-from infex.policies.limited import Limited
-from infex.policies.traits import Policy, traits_of
-from infex.schedules.protocol import Family
+from infex.policies.controls import Control, Gate, Limit, Limited
+from infex.schedules.base import Family
 
 REMEMBERED = 100_000  # rounds whose explorations are kept at least, for the windows of later policies
 COUNTS = ("t", "planned", "done", "made_up", "owed", "dropped", "forgotten", "different", "changes")

@@ -9,12 +9,14 @@ import numpy as np
 from infex.arrays import Floats
 from infex.checks import real, told
 from infex.errors import NotKept
-from infex.estimators import Logistic
-from infex.linear import InBlock, InContext, Memory, Offer, On, Posterior
-from infex.linear.estimating import Estimator
-from infex.linear.scatter import Scattered, Scattering, ScatteringApart
-from infex.policies.confidence import DEFAULT, Confidence
-from infex.policies.traits import Policy, traits_of
+from infex.models import Logistic
+from infex.models.base import Estimator
+from infex.models.layout import InBlock, InContext, Offer, On
+from infex.models.model import Memory
+from infex.models.noise import Scattered, Scattering, ScatteringApart
+from infex.models.posterior import Posterior
+from infex.policies.base import Policy, traits_of
+from infex.policies.ucb import DEFAULT, Confidence
 from infex.statistics.student import student_quantile
 
 Ends = tuple[Floats, Floats, Floats]

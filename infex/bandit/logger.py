@@ -14,14 +14,14 @@ from infex.bandit.arms import Arms, Fixed, Mapped, Request, offered_mask
 from infex.bandit.decision import Decision, DecisionRecord
 from infex.errors import InvalidSetting
 from infex.features import Disjoint, Encoded, FeatureMap, Interactions
-from infex.linear import InBlock, Separate
-from infex.linear.estimating import Estimator
 from infex.logs.log_facts import LogFacts
 from infex.logs.log_rows import LogReward, LogRow
 from infex.logs.log_schema import LogHeader, map_data, period_of
 from infex.logs.recorder import Recorder, reward_frame, row_frame, said_frame
+from infex.models.base import Estimator
+from infex.models.layout import InBlock, Separate
 from infex.policies import Infex
-from infex.policies.traits import Policy
+from infex.policies.base import Policy
 from infex.records.catalog import shown
 
 Version = tuple[str, int]

@@ -11,10 +11,8 @@ from infex.arrays import Bools, Floats, Integers, fitting, fitting_rows
 from infex.bandit.decision import Decision, Decisions
 from infex.checks import whole
 from infex.errors import DamagedFile, DuplicateId
-from infex.linear import InBlock, Layout, On, Separate
-from infex.linear.estimating import Arrays
-from infex.linear.grounds import NO_PLACE, Grounds
-from infex.linear.offers import GONE
+from infex.models.base import Arrays
+from infex.models.layout import GONE, NO_PLACE, Grounds, InBlock, Layout, On, Separate
 from infex.policies.choice import MOST_LIKELY
 from infex.records.notes import reason_of
 

@@ -18,11 +18,11 @@ from typing import IO, Any
 import numpy as np
 
 from infex.errors import CannotLoad, DamagedFile, ForeignFile, NewerFile
-from infex.estimators import Ridge
 from infex.features import FeatureMap
-from infex.features.feature_map import checked_map
+from infex.features.base import checked_map
 from infex.files import replacing
-from infex.linear.estimating import Arrays
+from infex.models import Ridge
+from infex.models.base import Arrays
 from infex.records.description import describe, describe_map, difference, made_quietly, shown_as
 
 MAGIC = b"infex bandit "

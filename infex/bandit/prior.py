@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from infex.checks import real
 from infex.errors import DamagedFile, InvalidSetting
-from infex.linear.estimating import Estimator, OwnPenalty
-from infex.linear.regression import LEAST_PENALTY, checked_penalty
+from infex.models.base import Estimator, OwnPenalty
+from infex.models.ridge import LEAST_PENALTY, checked_penalty
 
 
 class Prior(NamedTuple):

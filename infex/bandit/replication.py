@@ -20,10 +20,10 @@ from infex.bandit.ids import past_from
 from infex.bandit.persistence import read_arrays
 from infex.checks import whole
 from infex.errors import CannotMerge, DamagedFile, InvalidRecord
-from infex.linear import Layout, Memory, Separate
-from infex.linear.estimating import Arrays
-from infex.linear.gained import Gained
-from infex.linear.memory import Growths
+from infex.models.base import Arrays
+from infex.models.layout import Layout, Separate
+from infex.models.model import Growths, Memory
+from infex.models.sums import Gained
 
 CHANGES_VERSION = 1
 MOST_LEARNT = 2**53

@@ -12,13 +12,12 @@ from infex.bandit.arms import Arms, Changing, Fixed, Mapped
 from infex.checks import real, told, whole
 from infex.errors import InvalidSetting
 from infex.features import ContextTable, Hybrid, Shortened, hybrid, shortened
-from infex.features.feature_map import ContextMap
-from infex.features.table_encoding import Categories, Numbers
-from infex.linear import InBlock, On
-from infex.linear.hybrid import HybridWidening
-from infex.linear.offers import GONE
-from infex.linear.widening import Widening
-from infex.policies.rarely_switching import Switched
+from infex.features.base import ContextMap
+from infex.features.table import Categories, Numbers
+from infex.models.extension import Widening
+from infex.models.hybrid import HybridWidening
+from infex.models.layout import GONE, InBlock, On
+from infex.policies.ucb import Switched
 
 Wider = Widening | HybridWidening
 

@@ -14,12 +14,12 @@ from infex.bandit.decision import Decision
 from infex.bandit.pending import Pending, Waiting
 from infex.checks import HEAVIEST_WEIGHT, LARGEST_REWARD, callers_level, real, told, whole
 from infex.errors import DamagedFile, InvalidReward, InvalidSetting, RewardOutOfRange
-from infex.estimators import Logistic
-from infex.linear import Layout, On
-from infex.linear.estimating import Arrays, Estimator
-from infex.linear.memory import Turns
-from infex.policies.confidence import warn_of_large
-from infex.policies.traits import Policy
+from infex.models import Logistic
+from infex.models.base import Arrays, Estimator
+from infex.models.layout import Layout, On
+from infex.models.model import Turns
+from infex.policies.base import Policy
+from infex.policies.ucb import warn_of_large
 
 Reward = SupportsFloat | bool
 OnDuplicate = Literal["refuse", "same", "sum", "replace"]

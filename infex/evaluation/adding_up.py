@@ -21,7 +21,7 @@ from infex.evaluation.log_model import LogModel, model_of, warn_of_misfit
 from infex.evaluation.supporting import MOST_MISSING
 from infex.evaluation.targets import TargetPolicy, targets_of
 from infex.evaluation.ways import dot
-from infex.features.feature_map import unit_of
+from infex.features.base import unit_of
 from infex.logs import Log, LogFacts
 from infex.logs.log_marks import is_known
 from infex.logs.log_sums import LogSums, played_rows, played_sums, spans

@@ -17,7 +17,7 @@ from infex.logs import Log, log_of
 from infex.logs.log_marks import Taught
 from infex.logs.log_schema import header_of
 from infex.logs.opening_logs import guarded_reading
-from infex.policies.traits import Policy
+from infex.policies.base import Policy
 
 
 class Cluster(Protocol):

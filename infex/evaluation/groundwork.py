@@ -13,7 +13,7 @@ from infex.core.evaluation import add_to_blocks, law_gaps
 from infex.evaluation.designs import Design, design_of, law_in
 from infex.evaluation.log_model import LogModel, frozen_thetas, model_of
 from infex.evaluation.targets import TargetPolicy
-from infex.features.feature_map import unit_of
+from infex.features.base import unit_of
 from infex.logs import Log
 from infex.logs.log_sums import LogSums, PlayedRows, played_rows, played_sums, spans
 from infex.logs.looks import Looks, looks_of

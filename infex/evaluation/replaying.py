@@ -15,11 +15,11 @@ from infex.errors import InvalidSetting, NoSupport, OutOfReach
 from infex.evaluation.drawn_events import DrawnEvents, drawn_events
 from infex.evaluation.warm_bandit import new_bandit
 from infex.features import Encoded, FeatureMap
-from infex.linear.estimating import Estimator
 from infex.logs import Log
-from infex.policies.traits import Policy
+from infex.models.base import Estimator
+from infex.policies.base import Policy
 from infex.records.catalog import shown
-from infex.simulation.run_copies import own_copies
+from infex.simulation.simulator import own_copies
 from infex.streams import stream
 
 SPREADS_BELOW = 2.0  # rounds are fixed so far below what is expected, in standard deviations

@@ -13,7 +13,7 @@ from infex.checks import told
 from infex.core.evaluation import best_in_rows
 from infex.errors import InvalidLog, InvalidTarget
 from infex.features import FeatureMap, Interactions
-from infex.features.feature_map import ScaledMap
+from infex.features.base import ScaledMap
 from infex.logs import Log
 from infex.logs.log_marks import Taught, is_known
 from infex.logs.looks import Looks

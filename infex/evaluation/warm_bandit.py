@@ -10,10 +10,10 @@ from infex.arrays import Bools, Floats
 from infex.bandit import Bandit
 from infex.errors import InfexError, InvalidLog
 from infex.features import Encoded, FeatureMap
-from infex.linear.estimating import Estimator
 from infex.logs import Log
 from infex.logs.log_marks import Taught
-from infex.policies.traits import Policy
+from infex.models.base import Estimator
+from infex.policies.base import Policy
 from infex.records.catalog import parse
 
 

@@ -14,8 +14,8 @@ from infex.environments import Instance, LinearInstance
 from infex.errors import InfexWarning
 from infex.experiments.chunks import Chunk
 from infex.experiments.tasks import Task, TaskOutcome, failed, outcome_of
-from infex.linear.estimating import Estimator
-from infex.policies.traits import hook, traits_of
+from infex.models.base import Estimator
+from infex.policies.base import hook, traits_of
 from infex.simulation.run import Run
 from infex.simulation.simulator import play, play_many
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from infex.experiments.entrants import LabelledPolicy
 from infex.experiments.grouping import grouped
 from infex.experiments.tasks import Task
-from infex.policies.form import form_of
+from infex.policies.compiled import form_of
 from infex.simulation.compiled import plan_of
 from infex.simulation.simulator import plain_ridge
 

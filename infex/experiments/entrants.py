@@ -12,14 +12,13 @@ from infex.errors import InvalidSetting
 from infex.experiments.content import digest
 from infex.experiments.expressions import Kind, read
 from infex.experiments.wrapping import base_in
-from infex.linear.estimating import checked_estimator
+from infex.models.base import checked_estimator
 from infex.policies import Infex, Policy
-from infex.policies.settling import settled
-from infex.policies.traits import checked, traits_of
+from infex.policies.base import checked, settled, traits_of
 from infex.records.stream_names import stream_name
 from infex.records.thing_labels import label_of
-from infex.schedules.protocol import has
-from infex.simulation.run_copies import own_copies
+from infex.schedules.base import has
+from infex.simulation.simulator import own_copies
 
 Delta = float | Literal["1/T"]
 

@@ -18,7 +18,7 @@ from infex.experiments.runs_table import RUN_COLUMNS, Table
 from infex.experiments.setting_columns import Facts, widened
 from infex.experiments.settings_found import found_name, told_by_labels
 from infex.policies import Policy
-from infex.policies.traits import checked
+from infex.policies.base import checked
 from infex.records.catalog import is_written
 from infex.records.thing_labels import label_of
 

@@ -19,8 +19,7 @@ from infex.experiments.loading import load
 from infex.experiments.naming import hint
 from infex.records.registry import GENERATORS
 from infex.records.thing_labels import label_of, setting_text
-from infex.simulation.run_copies import own_copies
-from infex.simulation.simulator import checked_instance
+from infex.simulation.simulator import checked_instance, own_copies
 
 EXAMPLES = {
     "dim": "10",

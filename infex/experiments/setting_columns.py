@@ -25,7 +25,7 @@ from infex.policies import Policy
 from infex.records.described import described
 from infex.records.registry import GENERATORS
 from infex.records.thing_labels import label_of, setting_text
-from infex.schedules.protocol import has
+from infex.schedules.base import has
 
 Facts = dict[str, Any]
 POLICY_KEYS, PROBLEM_KEYS = ("policy", "horizon"), ("environment",)

@@ -19,7 +19,7 @@ from infex.experiments.recipes import recipes
 from infex.experiments.runs_table import RUN_COLUMNS, Table
 from infex.experiments.setting_columns import Facts, of_policy, of_problem
 from infex.policies import Policy
-from infex.policies.settling import settled
+from infex.policies.base import settled
 from infex.records.catalog import parse
 from infex.statistics import Spread, spread
 

@@ -47,7 +47,7 @@ class Sweep:
     policies, "gaussian(dim=[5, 10], arms=20)" two problems.
 
     `seeds`: how many, or which. `horizon`, `penalty` (that of the ridge), `delta` and `estimator` (one of
-    `infex.estimators`, or text; None is ridge regression) may be lists, of which everything is played with
+    `infex.models`, or text; None is ridge regression) may be lists, of which everything is played with
     every one. `delta` is for policies that say none, a user's too; "1/T" is one over the horizon, as in the
     paper. A delta that is said is the one that is played. `title` is that of the report.
     `only` are names in tables, and keeps these policies and environments alone.

@@ -9,15 +9,13 @@ all arms of the map are on offer in every round.
 'tea'
 """
 
-from infex.features.disjoint_arms import Disjoint, disjoint
-from infex.features.encoder import Encoded, EncodedMany, Encoder
-from infex.features.feature_map import FeatureMap
-from infex.features.hybrid_arms import Hybrid, HybridTheta, hybrid
+from infex.features.base import Encoded, EncodedMany, Encoder, FeatureMap
+from infex.features.custom import Joined, Transformed, joined, transformed
+from infex.features.disjoint import Disjoint, disjoint
+from infex.features.hybrid import Hybrid, HybridTheta, hybrid
 from infex.features.interactions import Interactions, interactions
-from infex.features.joining import Joined, joined
-from infex.features.shortening import Shortened, shortened
-from infex.features.table_encoding import ContextTable, table
-from infex.features.transforming import Transformed, transformed
+from infex.features.table import ContextTable, table
+from infex.features.vectors import Shortened, shortened
 
 __all__ = [
     "ContextTable",

@@ -10,10 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from infex.arrays import Floats, Label, columns_of, labels_of, shown
-from infex.features.context_vectors import inside_of
-from infex.features.encoder import Encoder, checked_context
-from infex.features.shortening import reader_of
-from infex.features.turnable import both_labels, staying, without
+from infex.features.base import Encoder, both_labels, checked_context, staying, without
+from infex.features.vectors import inside_of, reader_of
 
 
 @final

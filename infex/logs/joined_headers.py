@@ -16,7 +16,7 @@ import numpy as np
 from infex.arrays import Bools, Floats, Integers, Label
 from infex.errors import InvalidLog
 from infex.features import Disjoint, FeatureMap, Interactions
-from infex.features.feature_map import encoder_of
+from infex.features.base import encoder_of
 from infex.logs.log_rows import LogRow
 from infex.logs.log_schema import LogHeader
 

@@ -22,8 +22,7 @@ from infex.features import FeatureMap
 from infex.logs.log_facts import LogFacts
 from infex.records.catalog import parse
 from infex.records.settings import from_record, to_record
-from infex.schedules.every import Every
-from infex.schedules.jittered import Jittered
+from infex.schedules.periodic import Every, Jittered
 
 LOG_FORMAT = 1
 METADATA_KEY = b"infex"

@@ -12,7 +12,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from infex.arrays import Bools, Floats, Integers
-from infex.features.feature_map import unit_of
+from infex.features.base import unit_of
 from infex.logs.log import Log
 from infex.logs.looks import Looks
 

@@ -10,7 +10,7 @@ import numpy as np
 from infex.arrays import Floats, Integers
 from infex.core.evaluation import mean_features
 from infex.features import Disjoint, Encoded, FeatureMap, Interactions
-from infex.features.many_contexts import vectors_of
+from infex.features.vectors import vectors_of
 from infex.logs.log import Log
 
 Span = slice

@@ -13,7 +13,7 @@ import numpy as np
 from infex.arrays import Floats, Label
 from infex.errors import InvalidLog, InvalidSetting
 from infex.features import ContextTable, FeatureMap, disjoint, hybrid, interactions, table
-from infex.features.feature_map import checked_map
+from infex.features.base import checked_map
 from infex.logs.log import Log
 from infex.logs.reading_logs import read
 

@@ -10,7 +10,7 @@ import numpy as np
 from infex.arrays import Label
 from infex.errors import InvalidLog
 from infex.features import ContextTable, FeatureMap, Transformed
-from infex.features.feature_map import checked_map, encoder_of
+from infex.features.base import checked_map, encoder_of
 from infex.logs.event_rows import EventNames
 from infex.logs.log_tables import arrayed, few, numbers
 

@@ -15,10 +15,10 @@ from infex.checks import LARGEST_REWARD, real, whole
 from infex.environments import ChangingInstance, ContextualInstance, LinearInstance, gaussian
 from infex.environments.offer_sets import OfferSets
 from infex.errors import InvalidArms, InvalidReward, InvalidSetting, UnevenFeatures
-from infex.linear import RidgeStatistics
-from infex.linear.grounds import Grounds
-from infex.linear.ridge_bank import BlockRidge
 from infex.logs.log_sums import Residuals, residuals_of, sums_over
+from infex.models.layout import Grounds
+from infex.models.ridge import RidgeStatistics
+from infex.models.ridge_bank import BlockRidge
 from infex.planning.misfits import rounded_up, warn_of_misfit
 from infex.streams import stream
 

@@ -12,13 +12,13 @@ from infex.checks import real
 from infex.environments.offer_sets import OfferSets
 from infex.errors import InvalidReward, InvalidSetting
 from infex.features import Disjoint, FeatureMap
-from infex.features.feature_map import unit_of
-from infex.linear import RidgeStatistics, Separate
-from infex.linear.grounds import Grounds
-from infex.linear.ridge_bank import BlockRidge
+from infex.features.base import unit_of
 from infex.logs import Log
 from infex.logs.log_sums import LogSums, Residuals, penalty_of, played_rows, residuals_of, sums_over
 from infex.logs.looks import JoinedWithContexts, Looks, looks_of
+from infex.models.layout import Grounds, Separate
+from infex.models.ridge import RidgeStatistics
+from infex.models.ridge_bank import BlockRidge
 from infex.planning.beliefs import (
     LEAST_POSTERIOR_PENALTY,
     Belief,

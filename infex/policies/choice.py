@@ -1,15 +1,16 @@
-"""What a policy chooses, and why."""
+"""What a policy chooses, checked, and how ties are broken."""
 
 from __future__ import annotations
 
 import math
 from enum import Enum, StrEnum
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from infex.arrays import ROUNDING, Floats
 from infex.checks import quick, real, whole
+from infex.core.choosing import best_arm, tied_arms
 from infex.errors import InvalidChoice
 
 MOST_LIKELY = 1.0 + 1e-9  # a probability, with rounding
@@ -185,3 +186,56 @@ def _checked_features(features: object, dim: int) -> Floats:
             f"the features of a Choice must be no longer than 1, got length {np.linalg.norm(x):g}"
         )
     return x
+
+
+Ties = Literal["lowest", "random"]
+TIES = ("lowest", "random")
+
+
+def best(scores: Floats) -> int:
+    """The arm of the largest score; the lowest index among ties.
+
+    `scores` has one number for each arm.
+
+    >>> best(np.array([0.1, 0.3, 0.3 + 1e-15]))
+    1
+    """
+    given = np.ascontiguousarray(scores, dtype=np.float64)
+    if given.ndim != 1 or given.size == 0:
+        raise InvalidChoice(f"scores must be one number for each arm, got an array of shape {given.shape}")
+    if np.isnan(given).any():
+        raise InvalidChoice(f"a score is NaN: that of arm {int(np.argmax(np.isnan(given)))}")
+    return best_arm(given)
+
+
+def lowest(scores: Floats) -> int:
+    """The same of scores that are an array of floats; refuses them if one is no number."""
+    if (arm := best_arm(scores)) < 0:
+        raise InvalidChoice("no arm has a finite score: are the settings of the policy too large?")
+    return arm
+
+
+def tied(scores: Floats) -> list[int]:
+    """All arms of the largest score.
+
+    >>> tied(np.array([0.1, 0.3, 0.3 + 1e-15]))
+    [1, 2]
+    """
+    arms = tied_arms(scores)
+    return arms or [lowest(scores)]  # which refuses scores that are no numbers
+
+
+def picked(scores: Floats, ties: Ties, rng: np.random.Generator) -> tuple[int, float]:
+    """The best arm, among ties the lowest index or one drawn uniformly; and with which probability."""
+    if ties == "lowest":
+        return lowest(scores), 1.0
+    arms = tied(scores)
+    return (arms[0], 1.0) if len(arms) == 1 else (arms[int(rng.integers(len(arms)))], 1.0 / len(arms))
+
+
+def share(scores: Floats, ties: Ties, arm: int) -> float:
+    """The probability that `picked` picks `arm`."""
+    if ties == "lowest":
+        return float(arm == lowest(scores))
+    arms = tied(scores)
+    return (arm in arms) / len(arms)

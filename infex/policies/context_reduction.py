@@ -12,11 +12,10 @@ import numpy.typing as npt
 from infex.arrays import Floats, columns_of
 from infex.checks import told, whole
 from infex.errors import InvalidArms, InvalidSetting
-from infex.linear import Posterior
-from infex.policies.choice import Choice, arm_of
-from infex.policies.linucb import LinUCB
-from infex.policies.ties import best, lowest
-from infex.policies.traits import Played, PlayedChanging, Policy, Traits, checked, informed, traits_of
+from infex.models.posterior import Posterior
+from infex.policies.base import Played, PlayedChanging, Policy, Traits, checked, informed, traits_of
+from infex.policies.choice import Choice, arm_of, best, lowest
+from infex.policies.ucb import LinUCB
 from infex.streams import stream
 
 REDUCED_BASE = LinUCB()

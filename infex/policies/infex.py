@@ -1,25 +1,209 @@
-"""INFEX: infrequent exploration (Lee and Oh, NeurIPS 2025, Algorithm 1)."""
+"""How likely Infex is to explore in a round, and to play an arm."""
+
+from __future__ import annotations
 
 import functools
 import warnings
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Literal, final
+from typing import Literal, NamedTuple, final
 
 import numpy as np
 
+from infex.arrays import Floats
 from infex.checks import callers_level, one_of, quick, told, told_settings
-from infex.errors import InvalidSetting, SparseExploration
-from infex.linear import Posterior
-from infex.policies.choice import Choice, Reason, Turn, arm_of
-from infex.policies.form import Form, form_of
-from infex.policies.gate import Control, Gate, Opening
-from infex.policies.greedy_model import exploited, refuse_model, share_of
-from infex.policies.likelihood import UNKNOWN, InfexNote, Likelihood, Shares
-from infex.policies.masks import choose_allowed
-from infex.policies.reviving import fits_note, revived_note
-from infex.policies.ties import TIES, Ties
-from infex.policies.traits import Policy, Traits, checked, traits_of
-from infex.schedules.protocol import Schedule, has
+from infex.errors import InvalidChoice, InvalidSetting, SparseExploration
+from infex.models.posterior import Posterior
+from infex.policies.base import (
+    InfexNote,
+    Policy,
+    Traits,
+    checked,
+    choose_allowed,
+    hook,
+    law_allowed,
+    revived,
+    traits_of,
+)
+from infex.policies.choice import TIES, Choice, Reason, Ties, Turn, arm_of, checked_choice, mixed
+from infex.policies.compiled import Form, form_of
+from infex.policies.controls import Control, Gate, Opening, State
+from infex.policies.greedy import GREEDIES, EpsilonGreedy
+from infex.schedules.base import Schedule, has
+
+
+class Shares(NamedTuple):
+    """The probability of an arm, the chance of exploring, and the law of the arm if the round explores."""
+
+    propensity: float | None
+    explore_probability: float | None
+    base_propensity: float | None
+
+
+UNKNOWN = Shares(None, None, None)
+
+
+@final
+class Likelihood(NamedTuple):
+    """The gate and the base of an Infex, as far as probabilities depend on them."""
+
+    gate: Gate
+    base: Traits
+    own: bool
+    greedy: Callable[[int, Posterior, int], float | None]
+
+    def seen(self, t: int, posterior: Posterior, note: InfexNote) -> tuple[int, Posterior]:
+        """The round and the posterior as the base sees them; with own data it counts its own rounds.
+
+        What is owed is not the base's to make up for. Pending decisions narrow what it reads: its
+        rounds explore. (One that holds a schedule inside does so itself.)
+        """
+        seen = posterior
+        if note.base is not posterior.note or posterior.spent.owed:
+            seen = posterior.seen_by(note.base, posterior.spent._replace(owed=0))
+        clock, seen = (posterior.spent.done + 1, seen.explored) if self.own else (t, seen)
+        return clock, seen if self.base.gates else seen.narrowed
+
+    def of_base(
+        self, t: int, posterior: Posterior, opening: Opening, note: InfexNote, choice: Choice
+    ) -> Shares:
+        """Those of a round in which the base chose, and explored or, if it is believed in that, did not."""
+        if not self.gate.drawn and not self.gate.refusing and not self.base.tells_explored:
+            return Shares(choice.propensity, 1.0, choice.propensity)
+        if self.gate.refusing and (choice.propensity != 1.0 or self.gate.drawn):
+            return UNKNOWN  # another arm might have been refused
+        opens = self._chance(t, posterior, opening, note)
+        greedy = None if opens in (1.0, None) else self.greedy(t, posterior, choice.arm)
+        probability = mixed(opens, choice.propensity, greedy)
+        mixes = opens not in (0.0, 1.0)  # might this round have been drawn as the other kind?
+        if mixes and self.base.propensity is None:
+            probability = None  # as greedy rounds, for which the hook is asked, cannot tell it either
+        if not self.base.tells_explored:
+            return Shares(probability, opens, choice.propensity)
+        if mixes:
+            return Shares(probability, None, None)  # as greedy rounds cannot ask the base whether it explores
+        explores = choice.explore_probability
+        both = None if opens is None or explores is None else opens * explores
+        return Shares(probability, both, choice.base_propensity)
+
+    def of_greedy(
+        self, t: int, posterior: Posterior, opening: Opening, note: InfexNote, arm: int, share: float | None
+    ) -> Shares:
+        """Those of a round that did not explore; `share` is that of the greedy arm among its ties."""
+        if not self.gate.drawn:
+            return Shares(share, 0.0, None)
+        opens = self._chance(t, posterior, opening, note)
+        if opens == 0.0:
+            return Shares(share, 0.0, None)
+        if self.gate.refusing or opens is None:
+            return UNKNOWN
+        law = self._law(t, posterior, arm, note)
+        probability = mixed(opens, law, share)
+        return (
+            Shares(probability, None, None) if self.base.tells_explored else Shares(probability, opens, law)
+        )
+
+    def of(self, t: int, posterior: Posterior, note: InfexNote, arm: int) -> float | None:
+        """The probability of any arm."""
+        opening = self.gate.opening(t, posterior, note.states)
+        chance = self._chance(t, posterior, opening, note)
+        law = None if chance in (0.0, None) else self._law(t, posterior, arm, note)
+        if self.gate.refusing and law is not None:
+            return None  # an arm may be refused, and the greedy one played in its place
+        return mixed(chance, law, self.greedy(t, posterior, arm))
+
+    def laws(self, t: int, posterior: Posterior, note: InfexNote) -> list[float | None]:
+        """The law of each arm, if the round explores; None where the base says itself when it does."""
+        arms = range(len(posterior))
+        return [None if self.base.tells_explored else self._law(t, posterior, arm, note) for arm in arms]
+
+    def _chance(self, t: int, posterior: Posterior, opening: Opening, note: InfexNote) -> float | None:
+        chance = self.gate.chance(t, posterior, opening, note.states)
+        if chance not in (0.0, 1.0) and self.base.draws_rounds:
+            return None  # the draws of the base's own schedule may be correlated with ours
+        return chance
+
+    def _law(self, t: int, posterior: Posterior, arm: int, note: InfexNote) -> float | None:
+        clock, seen = self.seen(t, posterior, note)
+        return law_allowed(self.base, clock, seen, arm, trusted=self.base.tells_explored)
+
+
+def fits_note(begin: InfexNote, base: Traits, note: object, dim: int) -> bool:
+    """Is it a note of an Infex that begins like that, with a state for each control?"""
+    return (
+        isinstance(note, InfexNote)
+        and [type(state) for state in note.states] == [type(state) for state in begin.states]
+        and (note.base is None or base.accepts is None or base.accepts(note.base, dim))
+    )
+
+
+def revived_note(begin: InfexNote, base: object, note: object) -> object:
+    """A note of an Infex with the states of its controls as these have them, and the base's note."""
+    if not isinstance(note, InfexNote) or len(note.states) != len(begin.states):
+        return note
+    states = (_named(fresh, state) for fresh, state in zip(begin.states, note.states, strict=True))
+    return InfexNote(tuple(states), revived(base, note.base))
+
+
+def _named(fresh: State, state: State) -> State:
+    """A state as the control's own kind of tuple, if it has as many fields."""
+    made = getattr(type(fresh), "_make", None)
+    fits = isinstance(state, tuple) and len(fresh) == len(state)  # a file's may be anything
+    return made(state) if fits and made is not None else state
+
+
+def exploited(
+    model: Policy | None, ties: Ties, t: int, posterior: Posterior, rng: np.random.Generator
+) -> tuple[int, float | None]:
+    """The arm of a round that does not explore, and with which probability it is picked."""
+    if model is not None:
+        return _modelled(model, t, posterior, rng)
+    return (posterior.greedy, 1.0) if ties == "lowest" else GREEDIES[ties].picked(posterior, rng)
+
+
+def _modelled(
+    model: Policy, t: int, posterior: Posterior, rng: np.random.Generator
+) -> tuple[int, float | None]:
+    """The arm of a model; any may be played, also one that exploring may not try."""
+    seen = posterior.exploited()
+    choice = checked_choice(model.choose(t, seen, rng), len(seen), seen.dim)
+    if choice.note is not None or choice.features is not None:
+        raise InvalidChoice(f"the model of greedy rounds, {told(model)}, may keep no note and no features")
+    known = choice.propensity is not None
+    return choice.arm, choice.propensity if known else _told(model, t, posterior, choice.arm)
+
+
+def share_of(model: Policy | None, ties: Ties, t: int, posterior: Posterior, arm: int) -> float | None:
+    """With which probability an arm is played in a round that does not explore, if that is known."""
+    greedy = GREEDIES[ties].propensity
+    return greedy(t, posterior, arm) if model is None else _told(model, t, posterior, arm)
+
+
+def _told(model: Policy, t: int, posterior: Posterior, arm: int) -> float | None:
+    tells = traits_of(model).propensity
+    return None if tells is None else tells(t, posterior.exploited(), arm)
+
+
+def refuse_model(given: Policy | None, ties: Ties, base: Traits, own: bool) -> None:
+    """Refuses a model that explores by itself, or learns from all rounds what the base learns from few."""
+    if given is None:
+        return
+    model = traits_of(checked("greedy", given))
+    if ties != "lowest":
+        raise InvalidSetting(
+            f"ties are the model's own where there is one, got ties={ties!r} and {told(given)}"
+        )
+    if model.gates:
+        raise InvalidSetting(f"a model for greedy rounds has no schedule of its own, got {told(given)}")
+    if own and _learners(base) & _learners(model):
+        raise InvalidSetting(
+            "with own data the base hears of its own rounds alone and the model of all: "
+            f"{told(given)} cannot be the learner of both"
+        )
+
+
+def _learners(traits: Traits) -> set[int]:
+    return {id(pupil.learner) for pupil in traits.pupils}
 
 
 @final
@@ -200,3 +384,27 @@ def _refuse_inner(infex: Infex, traits: Traits) -> None:
             "only the outermost schedule can refuse arms for their cost, as all that its base plays is "
             f"charged to it: put the limit around {told(infex.schedule)}, not into {told(infex.base)}"
         )
+
+
+MOST_LAWS = 1000  # arms; each is asked about by itself, and a law looks at all arms
+SUM_ROUNDING = 1e-9
+
+
+def laws_of(policy: Policy, t: int, posterior: Posterior) -> Floats | None:
+    """The chance of every arm if round t explores, (K,); None where it is not known, or takes long to find.
+
+    That of a policy that samples takes many draws for each arm; of the arm that it plays a `Choice` tells it.
+    """
+    traits = traits_of(policy)
+    if len(posterior) > MOST_LAWS or any(hook(link, "with_law") is not None for link in traits.chain):
+        return None
+    if isinstance(policy, EpsilonGreedy) and posterior.allowed is None:
+        return np.full(len(posterior), 1.0 / len(posterior))
+    if isinstance(policy, Infex):
+        shares = policy._likelihood.laws(t, posterior, posterior.note or policy._begin)
+    elif traits.gates:
+        return None
+    else:
+        shares = [law_allowed(traits, t, posterior.narrowed, arm) for arm in range(len(posterior))]
+    laws = np.array([np.nan if share is None else share for share in shares])
+    return laws if abs(float(laws.sum()) - 1.0) <= SUM_ROUNDING else None

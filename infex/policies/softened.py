@@ -8,12 +8,11 @@ import numpy as np
 from infex.checks import real, told, told_settings
 from infex.core.choosing import Wrap
 from infex.errors import InvalidSetting
-from infex.linear import Posterior
+from infex.models.posterior import Posterior
+from infex.policies.base import Policy, Traits, checked, choose_allowed, law_allowed, traits_of, with_law
 from infex.policies.choice import Choice, arm_of
-from infex.policies.form import Form, WrapForm, wrapped
-from infex.policies.lints import checked_draws
-from infex.policies.masks import choose_allowed, law_allowed
-from infex.policies.traits import Policy, Traits, checked, traits_of, with_law
+from infex.policies.compiled import Form, WrapForm, wrapped
+from infex.policies.thompson import checked_draws
 
 
 @final

@@ -12,12 +12,12 @@ import numpy as np
 from infex.arrays import Floats
 from infex.checks import changed_settings, told
 from infex.core.general import ControlKind
-from infex.linear import Posterior
+from infex.models.posterior import Posterior
 from infex.policies.choice import Reason
-from infex.policies.confidence import Confidence
-from infex.policies.form import ControlForm
-from infex.policies.gate import Control, State
-from infex.schedules.protocol import Schedule
+from infex.policies.compiled import ControlForm
+from infex.policies.controls import Control, State
+from infex.policies.ucb import Confidence
+from infex.schedules.base import Schedule
 
 NO_ARMS = -1
 

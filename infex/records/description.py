@@ -11,8 +11,8 @@ from infex.arrays import brief, plain_scalar
 from infex.checks import settings_by_name
 from infex.errors import InfexError, NoRecord, SparseExploration
 from infex.features import Disjoint, FeatureMap, Hybrid, Joined
-from infex.features.feature_map import encoder_of
-from infex.policies.traits import Policy, hook, traits_of
+from infex.features.base import encoder_of
+from infex.policies.base import Policy, hook, traits_of
 from infex.records import from_record, to_record
 from infex.records.catalog import shown
 from infex.records.settings import Record

@@ -7,12 +7,12 @@ from typing import Any, get_args, get_origin, get_type_hints
 from infex.arrays import Floats, fitting
 from infex.checks import whole
 from infex.errors import InvalidRecord
-from infex.linear import InBlock, On
+from infex.models.layout import InBlock, On
+from infex.policies.base import InfexNote
 from infex.policies.choice import Reason, refuse_note
-from infex.policies.greedy_first import FirstNote
-from infex.policies.guarded import GuardedState
-from infex.policies.likelihood import InfexNote
-from infex.policies.rarely_switching import Switched
+from infex.policies.controls import GuardedState
+from infex.policies.greedy import FirstNote
+from infex.policies.ucb import Switched
 from infex.policies.until_certain import CertainState
 
 NOTES: dict[str, type[Any]] = {

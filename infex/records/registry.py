@@ -1,6 +1,6 @@
 """The registry: every built-in policy, schedule, control, estimator, feature map and environment by its name.
 
-Policies, estimators and environments are found where their rooms list them. What is made by a function
+Policies, models and environments are found where their rooms list them. What is made by a function
 is a row of `MADE`: the class, the function, and how the one's settings become the other's arguments.
 """
 
@@ -11,11 +11,9 @@ from collections.abc import Callable, Mapping
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from infex import environments, estimators, features, policies, schedules
+from infex import environments, features, models, policies, schedules
 from infex.checks import settings_by_name
-from infex.policies.guarded import Guarded
-from infex.policies.limited import Limited
-from infex.policies.paused import Paused
+from infex.policies.controls import Guarded, Limited, Paused
 from infex.policies.until_certain import UntilCertain
 from infex.schedules.counted import Logarithmic, Power, Stretched
 
@@ -123,7 +121,7 @@ NATURE = (
 )
 
 POLICIES: Mapping[str, Row] = _listed_in(policies, "choose")
-ESTIMATORS: Mapping[str, Row] = _listed_in(estimators, "start")
+ESTIMATORS: Mapping[str, Row] = _listed_in(models, "start")
 ENVIRONMENTS: Mapping[str, Row] = _listed_in(environments, "draws")
 SCHEDULES: Mapping[str, Row] = {row.name: row for row in MADE if not issubclass(row.kind, MAPS)}
 OTHER_NAMES: Mapping[str, Callable[[], Any]] = {"always": schedules.always, "never": schedules.never}

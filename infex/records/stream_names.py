@@ -6,8 +6,7 @@ import contextlib
 
 from infex.errors import InvalidExpression
 from infex.policies import Infex
-from infex.policies.settling import UNSAID_DELTA
-from infex.policies.traits import hook
+from infex.policies.base import UNSAID_DELTA, hook
 from infex.records import catalog
 
 

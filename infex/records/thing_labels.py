@@ -15,7 +15,7 @@ from infex.checks import DATA_KINDS, plain
 from infex.errors import InvalidExpression
 from infex.records import catalog
 from infex.records.described import described
-from infex.schedules.union import Union
+from infex.schedules.combined import Union
 
 LONGEST_TEXT = 60  # characters of a setting that is shown
 DEEPEST = 6  # things in things that are shown

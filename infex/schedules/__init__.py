@@ -1,17 +1,15 @@
 """Schedules: the rounds in which the base policy decides."""
 
-from infex.schedules.budgeting import Budget as Budget
+from infex.schedules.base import Schedule
+from infex.schedules.combined import Budget as Budget
+from infex.schedules.combined import Union as Union
+from infex.schedules.combined import union
 from infex.schedules.counted import Counted as Counted
 from infex.schedules.counted import from_count, logarithmic, power, stretched
-from infex.schedules.every import Every as Every
-from infex.schedules.every import always, every, never
-from infex.schedules.jittered import Jittered as Jittered
-from infex.schedules.jittered import jittered
-from infex.schedules.listed import Listed as Listed
-from infex.schedules.listed import listed
-from infex.schedules.protocol import Schedule
-from infex.schedules.union import Union as Union
-from infex.schedules.union import union
+from infex.schedules.periodic import Every as Every
+from infex.schedules.periodic import Jittered as Jittered
+from infex.schedules.periodic import Listed as Listed
+from infex.schedules.periodic import always, every, jittered, listed, never
 
 __all__ = [
     "Schedule",

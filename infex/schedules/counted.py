@@ -12,7 +12,7 @@ from typing import Any, Protocol, final
 
 from infex.checks import plain, real
 from infex.errors import InvalidSetting
-from infex.schedules.protocol import Family, a_horizon, a_round, an_order, first_round_with
+from infex.schedules.base import Family, a_horizon, a_round, an_order, first_round_with
 
 SLACK = 1.0 + 1e-12
 BEYOND = 10**400

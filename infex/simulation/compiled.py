@@ -6,6 +6,7 @@ Python decides between two calls of the general loop, which plays all other roun
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Iterator
 from functools import lru_cache
@@ -19,25 +20,25 @@ from infex.core.bank import RidgeBank
 from infex.core.choosing import Kind, Reads, Wrap
 from infex.core.contexts import ContextsRun
 from infex.core.estimators import Fit
+from infex.core.forced import ForcedRun
 from infex.core.general import GeneralRun
 from infex.core.ridge import Ridge
-from infex.core.runs import Outcome
+from infex.core.runs import Law, Outcome
 from infex.core.simulation import FixedArmsRun
 from infex.environments import ContextualInstance, Instance, LinearInstance, Stretch
 from infex.environments.lateness import checked_late
 from infex.environments.reward_laws import RewardSource
 from infex.errors import NoRecord
-from infex.linear import Memory, RidgeStatistics
-from infex.linear.estimating import Estimator, FitForm, fit_of
-from infex.linear.known import Known
-from infex.linear.regression import checked_penalty
-from infex.linear.ridge_bank import BlockRidge
+from infex.models.base import Estimator, FitForm, fit_of
+from infex.models.model import Memory
+from infex.models.ridge import Known, RidgeStatistics, checked_penalty
+from infex.models.ridge_bank import BlockRidge
 from infex.policies import Infex
-from infex.policies.form import READ_PULLS, BaseForm, ControlsForm, Form, form_of
-from infex.policies.traits import Policy, traits_of
+from infex.policies.base import Policy, traits_of
+from infex.policies.compiled import READ_PULLS, BaseForm, ControlsForm, ForcedForm, Form, form_of
 from infex.records import to_record
 from infex.schedules import Every, Schedule
-from infex.schedules.named_rounds import named_rounds
+from infex.schedules.periodic import named_rounds
 from infex.simulation.run import Run, RunTerms, log_spaced
 from infex.streams import stream
 
@@ -348,3 +349,47 @@ class RunStatistics:
 
     def entered(self) -> None:
         """Nothing is searched for."""
+
+
+NO_ROUNDS = np.zeros(0, dtype=np.int64)
+
+
+def play_forced(instance: LinearInstance, seed: int, terms: RunTerms, form: ForcedForm) -> Run:
+    """One run."""
+    policy: Any = terms.policy
+    noise = instance.law.noise
+    assert isinstance(noise, float)  # as in every plain law
+    begun = time.perf_counter()
+    run = ForcedRun(
+        instance.arms.T,
+        checked_penalty(terms.penalty),
+        instance.means,
+        instance.gaps,
+        Law(instance.law.kind),
+        noise,
+        instance.draws(seed),
+        stream(seed, "policy", terms.label, instance.key),
+        terms.horizon,
+        log_spaced(terms.horizon),
+        keep=form.keep,
+        first=form.first,
+        later=form.later,
+        of_n=form.of_n,
+        of_d=form.of_d,
+        screens=form.forces,
+        random_ties=form.random_ties,
+        record=terms.record,
+    )
+    dim = instance.arms.shape[1]
+    for t in range(1, terms.horizon + 1, CHUNK):
+        last = min(t + CHUNK - 1, terms.horizon)
+        run.play(t, last, forced_rounds(policy, dim, t, last) if form.forces else NO_ROUNDS)
+    return run_of(run, instance, seed, terms, time.perf_counter() - begun)
+
+
+@functools.lru_cache(maxsize=8)
+def forced_rounds(policy: Any, dim: int, first: int, last: int) -> Integers:
+    """Which of these rounds a policy forces, with so many features."""
+    found = np.array([t for t in range(first, last + 1) if policy.is_forced(t, dim)], dtype=np.int64)
+    found.flags.writeable = False
+    return found

@@ -14,10 +14,12 @@ from infex.environments import ContextualInstance, Instance, Stretch
 from infex.environments.lateness import NEVER, checked_late
 from infex.environments.reward_laws import RewardSource
 from infex.environments.truths import gaps_below
-from infex.linear import InContext, Memory, On, RidgeStatistics, Separate
-from infex.linear.estimating import Estimator
-from infex.linear.ridge_bank import BlockRidge
-from infex.policies.traits import traits_of
+from infex.models.base import Estimator
+from infex.models.layout import InContext, On, Separate
+from infex.models.model import Memory
+from infex.models.ridge import RidgeStatistics
+from infex.models.ridge_bank import BlockRidge
+from infex.policies.base import traits_of
 from infex.simulation.compiled import is_steady, stretches
 from infex.simulation.run import Run, RunTerms, log_spaced
 from infex.streams import stream

@@ -11,7 +11,7 @@ import numpy as np
 from infex.arrays import Floats, Integers
 from infex.environments import Instance
 from infex.errors import NotKept
-from infex.policies.traits import Policy
+from infex.policies.base import Policy
 from infex.records.catalog import shown
 
 

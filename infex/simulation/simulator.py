@@ -1,13 +1,19 @@
-"""Playing policies on problems: one run, or many."""
+"""Whole runs of a policy on a problem."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
+import itertools
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
 
-from infex.checks import whole
+import numpy as np
+
+from infex.checks import DATA_KINDS, copied, whole
 from infex.environments import (
     ChangingInstance,
     ContextualInstance,
@@ -16,22 +22,97 @@ from infex.environments import (
     LinearInstance,
     OwnInstance,
 )
+from infex.environments.offer_sets import OfferSets
 from infex.errors import InvalidSetting
-from infex.estimators import Ridge
-from infex.linear import RidgeStatistics
-from infex.linear.estimating import Estimator, checked_estimator
-from infex.linear.foresight import PendingWay, narrows
-from infex.linear.ridge_bank import BlockRidge
-from infex.policies.confidence import warn_of_large
-from infex.policies.form import ForcedForm, form_of
-from infex.policies.settling import settled
-from infex.policies.traits import Policy, checked, hook, informed, traits_of
+from infex.models import Ridge
+from infex.models.base import Estimator, checked_estimator
+from infex.models.pending import PendingWay, narrows
+from infex.models.ridge import RidgeStatistics
+from infex.models.ridge_bank import BlockRidge
+from infex.policies.base import Policy, checked, hook, informed, settled, traits_of
+from infex.policies.compiled import ForcedForm, form_of
+from infex.policies.ucb import warn_of_large
 from infex.records.stream_names import stream_name
-from infex.simulation.compiled import Plan, is_steady, plan_of, play_compiled
-from infex.simulation.forced import play_forced
+from infex.simulation.compiled import Plan, is_steady, plan_of, play_compiled, play_forced
 from infex.simulation.python_loop import play_in_python
 from infex.simulation.run import Run, RunTerms
-from infex.simulation.run_copies import own_copies
+
+ATOMS = (
+    *DATA_KINDS,
+    np.generic,
+    FunctionType,
+    BuiltinFunctionType,
+    type,
+    OfferSets,
+)
+"""What nothing changes, or `copy.deepcopy` does not copy."""
+COPYING_METHODS = {"__deepcopy__", "__getstate__", "__reduce__", "__reduce_ex__"}
+
+
+def own_copies(**given: Any) -> tuple[Any, ...]:
+    """A deep copy of each object for one run, under the name that an error calls it by.
+
+    What the objects share, their copies share. Frozen settings of infex's own that hold nothing of a user's
+    are not copied.
+    """
+    fixed = {id(thing): thing for thing in given.values() if is_immutable(thing)}
+    if len(fixed) == len(given):
+        return tuple(given.values())
+    memo: dict[int, Any] = dict(fixed)
+    for thing in given.values():
+        if isinstance(thing, Instance) and id(thing) not in fixed:
+            memo.update((id(part), part) for part in _read_only_arrays(thing))
+    copies = tuple(copied(name, thing, memo) for name, thing in given.items())
+    for name, thing in given.items():
+        for part in traits_of(thing).chain if name == "policy" else (thing,):
+            _add_attributes(name, part, memo)
+    return copies
+
+
+def _add_attributes(name: str, part: object, memo: dict[int, Any]) -> None:
+    """Adds to its copy what an object of a user's subclass keeps beside the fields of infex's dataclass.
+
+    Python copies the fields alone where a dataclass is frozen and has slots.
+    """
+    kind: Any = type(part)
+    below = list(itertools.takewhile(lambda each: _own_settings(each) is None, kind.__mro__))
+    if len(below) == len(kind.__mro__) or any(COPYING_METHODS & vars(each).keys() for each in below):
+        return
+    if id(part) in memo and "__dict__" in dir(part):
+        twin = memo[id(part)]
+        kept = {word: value for word, value in vars(part).items() if word not in vars(twin)}
+        vars(twin).update(copied(name, kept, memo))
+
+
+def is_immutable(thing: Any) -> bool:
+    """Is it made of numbers, texts, functions and infex's own frozen settings alone?"""
+    kind: Any = type(thing)
+    names = _own_settings(kind)
+    if names is not None:
+        plain = isinstance(thing, LinearInstance) and thing.is_plain
+        return plain or all(is_immutable(getattr(thing, name)) for name in names)
+    if isinstance(thing, np.ndarray):
+        return not thing.flags.writeable
+    return all(map(is_immutable, thing)) if type(thing) is tuple else isinstance(thing, ATOMS)
+
+
+@functools.cache
+def _own_settings(kind: Any) -> tuple[str, ...] | None:
+    """The settings of a frozen dataclass of infex's own; None of any other class.
+
+    A subclass of one may have a state beside its fields.
+    """
+    parameters = vars(kind).get("__dataclass_params__")
+    if parameters is None or not parameters.frozen or not kind.__module__.startswith("infex."):
+        return None
+    return tuple(field.name for field in dataclasses.fields(kind) if field.init)
+
+
+def _read_only_arrays(instance: Instance) -> list[Any]:
+    """The arrays of a problem that nothing changes, as of its arms."""
+    slots = [getattr(instance, name) for name in type(instance).__slots__]
+    return [each for each in slots if isinstance(each, np.ndarray) and not each.flags.writeable]
+
 
 MOST_ROUNDS = 10**15  # floats count them exactly
 
@@ -50,7 +131,7 @@ def play(
     """One run of a policy; the same seed gives the same run, and all policies meet the same noise.
 
     `instance` is a problem of `infex.environments`, or one of your own (`infex.environments.Environment`).
-    `penalty` is that of the ridge, and `estimator` one of `infex.estimators` in its place; with `record` the
+    `penalty` is that of the ridge, and `estimator` one of `infex.models` in its place; with `record` the
     run keeps every round. The run plays deep copies of policy, problem and estimator, and leaves these as
     they were given. A `delta` that is not said is 1/`horizon`. A policy's own draws come from a stream named
     for the policy and its settings. Where rewards come late, `pending` decisions "narrow" the widths that

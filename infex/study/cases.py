@@ -11,7 +11,7 @@ import msgspec
 
 from infex.bandit.decision import Decision
 from infex.errors import AlreadyTold, DamagedJournal, UnknownDecision
-from infex.linear import On
+from infex.models.layout import On
 from infex.study.contents import (
     DecisionContent,
     HeldContent,

@@ -9,7 +9,7 @@ import numpy as np
 
 from infex.bandit.decision import Decision, DecisionRecord
 from infex.errors import DamagedJournal, ForeignStore
-from infex.linear import InBlock, On
+from infex.models.layout import InBlock, On
 from infex.policies.choice import Turn
 from infex.records.notes import note_of, note_record, reason_of
 from infex.study.holding_out import held_out

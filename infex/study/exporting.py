@@ -13,8 +13,7 @@ import numpy as np
 from infex.bandit import Bandit
 from infex.checks import told
 from infex.errors import DamagedJournal, InvalidLog, InvalidSetting
-from infex.features.encoder import Encoder
-from infex.features.feature_map import encoder_of
+from infex.features.base import Encoder, encoder_of
 from infex.files import replacing
 from infex.logs.joined_headers import Era, JoinedHeaders, joined_headers
 from infex.logs.log_schema import UNJOINED, LogHeader

@@ -8,7 +8,7 @@ from typing import Any
 
 from infex.checks import HEAVIEST_WEIGHT, LARGEST_REWARD, quick, real
 from infex.errors import InvalidReward, InvalidSetting
-from infex.features.named_values import one_by_one, refuse_single_values
+from infex.features.vectors import one_by_one, refuse_single_values
 from infex.study.contents import CONTENT_VERSION, RewardContent
 from infex.study.moves import KeyedRequest, row_by_row
 from infex.study.plain_requests import (

@@ -10,7 +10,7 @@ import numpy as np
 from infex.bandit import Bandit, Decision
 from infex.bandit.arms import offered_mask
 from infex.errors import InvalidSetting, UnknownArm
-from infex.policies.ties import lowest
+from infex.policies.choice import lowest
 
 HELD_OUT = "held out"
 HOLDOUT_POLICIES = ("uniform", "greedy")

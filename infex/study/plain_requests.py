@@ -13,7 +13,7 @@ import numpy as np
 
 from infex.checks import quick
 from infex.errors import InvalidSetting
-from infex.features.named_values import by_name
+from infex.features.vectors import by_name
 
 LONGEST_KEY = 200  # characters
 RESERVED = "infex:"  # what keys of the journal's own begin with

@@ -8,16 +8,13 @@ from typing import NamedTuple
 
 from infex.arrays import Label
 from infex.errors import InfexError, InvalidSetting
-from infex.policies.gate import Control
-from infex.policies.guarded import Guarded
+from infex.policies.base import Policy
+from infex.policies.controls import Control, Guarded, Limited, Paused
 from infex.policies.infex import Infex
-from infex.policies.limited import Limited
-from infex.policies.paused import Paused
-from infex.policies.traits import Policy
 from infex.records.catalog import shown
 from infex.schedules import always
-from infex.schedules.budgeting import Budget
-from infex.schedules.protocol import Schedule
+from infex.schedules.base import Schedule
+from infex.schedules.combined import Budget
 from infex.study.study import Study
 from infex.study.study_settings import refuse_different
 

@@ -11,7 +11,7 @@ from infex.bandit import Bandit, Decision, DecisionRecord
 from infex.bandit.bandit import Correction
 from infex.bandit.reshape import Reshaping
 from infex.errors import DamagedJournal, InfexError
-from infex.linear import On
+from infex.models.layout import On
 from infex.policies.choice import Turn
 from infex.records.notes import note_of
 from infex.study.amending import ARM_CHANGES, amended

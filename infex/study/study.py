@@ -32,8 +32,8 @@ from infex.errors import (
     InvalidSetting,
     StoreFailed,
 )
-from infex.features.table_encoding import NONE_GIVEN, Categories, Numbers
-from infex.policies.traits import Policy, checked
+from infex.features.table import NONE_GIVEN, Categories, Numbers
+from infex.policies.base import Policy, checked
 from infex.study.addresses import claimed_store, release_store, sqlite_path, without_password
 from infex.study.amending import kept_policy
 from infex.study.cases import RewardState

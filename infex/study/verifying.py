@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from infex.errors import DamagedJournal, InfexError, InvalidSetting
-from infex.policies.traits import Policy, traits_of
+from infex.policies.base import Policy, traits_of
 from infex.records.description import policy_shown
 from infex.study.cases import EntryKind
 from infex.study.contents import DecisionContent, HeldContent, content_of

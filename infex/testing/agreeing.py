@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from infex.environments import LinearInstance, gaussian
 from infex.errors import InvalidSetting
 from infex.policies import Infex, Policy
-from infex.policies.traits import checked, traits_of
+from infex.policies.base import checked, traits_of
 from infex.schedules import every
 from infex.simulation import Run
 from infex.simulation.simulator import play_named

@@ -4,7 +4,7 @@ from infex.bandit.agent import Agent
 from infex.errors import InvalidChoice
 from infex.policies import Choice, Control, Infex, Uniform
 from infex.policies.choice import Turn, refuse_note
-from infex.policies.gate import Gate
+from infex.policies.controls import Gate
 from infex.schedules import Schedule, every
 from infex.streams import Rounds
 from infex.testing.loop import player_for

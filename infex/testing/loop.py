@@ -6,11 +6,11 @@ import numpy as np
 
 from infex.arrays import Floats, columns_of
 from infex.bandit.agent import Agent, play_round
-from infex.linear import Memory
-from infex.linear.estimating import Estimator
+from infex.models.base import Estimator
+from infex.models.model import Memory
 from infex.policies import Choice, Policy
-from infex.policies.traits import traits_of
-from infex.simulation.run_copies import own_copies
+from infex.policies.base import traits_of
+from infex.simulation.simulator import own_copies
 
 Reward = Callable[[int, int], float]
 Draws = Callable[[int], np.random.Generator]

@@ -12,8 +12,7 @@ import numpy as np
 from infex.bandit.agent import Agent, play_round
 from infex.errors import InvalidSetting, SparseExploration
 from infex.policies import Choice, Greedy, Infex
-from infex.policies.masks import law_allowed
-from infex.policies.traits import HOOKS, Policy, traits_of
+from infex.policies.base import HOOKS, Policy, law_allowed, traits_of
 from infex.schedules import always, every, never
 from infex.streams import Rounds
 from infex.testing.loop import play, player_for

@@ -27,7 +27,7 @@ from infex.policies import (
     Softened,
     Uniform,
 )
-from infex.policies.confidence import Confidence
+from infex.policies.ucb import Confidence
 
 Draws = Callable[[int], np.random.Generator]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.checks import one_of, whole
-from infex.linear.posterior import SAMPLINGS
+from infex.models.posterior import SAMPLINGS
 
 Numbers = float | Floats
 

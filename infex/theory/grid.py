@@ -8,7 +8,7 @@ import numpy as np
 
 from infex.arrays import Floats
 from infex.schedules import Schedule
-from infex.schedules.protocol import Family
+from infex.schedules.base import Family
 from infex.theory.turning import LAST_ROUND
 
 

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, Protocol, cast, runtime_checkable
 
 from infex.checks import real, told, whole
 from infex.errors import InvalidSetting, SparseExploration
-from infex.schedules.protocol import Schedule, first_round_with, has
+from infex.schedules.base import Schedule, first_round_with, has
 
 GrowthVerdict = Literal["consistent", "inconsistent", "inconclusive"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from infex.checks import one_of, real, told
 from infex.errors import InvalidSetting
 from infex.schedules import Schedule
-from infex.schedules.protocol import checked
+from infex.schedules.base import checked
 from infex.theory import formulas
 from infex.theory.bounds import a_horizon, base_regret, in_words, is_vacuous
 from infex.theory.far import far_start, far_tau

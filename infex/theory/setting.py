@@ -11,7 +11,7 @@ import numpy as np
 
 from infex.checks import one_of, real, set_fields, whole
 from infex.errors import InvalidSetting
-from infex.linear.posterior import SAMPLINGS
+from infex.models.posterior import SAMPLINGS
 from infex.theory import formulas
 from infex.theory.formulas import Numbers
 

@@ -13,9 +13,9 @@ from infex import environments
 from infex.arrays import Floats
 from infex.bandit.agent import Agent, play_round
 from infex.errors import SparseExploration
-from infex.linear import Memory
+from infex.models.model import Memory
 from infex.policies import Choice, Greedy, Infex, LinTS, LinUCB, Policy, budget
-from infex.policies.traits import traits_of
+from infex.policies.base import traits_of
 from infex.schedules import (
     Schedule,
     always,

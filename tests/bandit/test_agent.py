@@ -19,20 +19,21 @@ from infex import (
     Posterior,
     always,
     budget,
-    estimators,
     every,
     guarded,
     listed,
+    models,
     never,
     paused,
 )
 from infex.bandit.agent import Agent, play_round
 from infex.bandit.exploration import Account
 from infex.errors import InvalidSetting, NotKept, UnknownArm
-from infex.linear import Memory, Spent
+from infex.models.model import Memory
+from infex.models.posterior import Spent
+from infex.policies.base import traits_of
 from infex.policies.choice import Turn
-from infex.policies.gate import State
-from infex.policies.traits import traits_of
+from infex.policies.controls import State
 
 COLUMNS = np.array([[1.0, 0.0, 0.6], [0.0, 1.0, 0.8]])
 
@@ -153,7 +154,7 @@ def test_windows_of_a_base_with_its_own_clock_are_refused() -> None:
 
 
 @pytest.mark.parametrize("on", [3, 99_999_999, -1])
-@pytest.mark.parametrize("estimator", [None, estimators.Lasso(), estimators.Logistic()])
+@pytest.mark.parametrize("estimator", [None, models.Lasso(), models.Logistic()])
 def test_rewards_are_learnt_on_arms_that_are_there(on: int, estimator: Any) -> None:
     agent = agent_of(Greedy(), estimator)
     before = {name: array.copy() for name, array in agent.memory.arrays().items()}
@@ -182,7 +183,7 @@ def test_a_weight_that_raises_once_is_asked_before_anybody_learns() -> None:
         def learn(self, arm: int, features: Any, reward: float, explored: bool) -> None:
             taught.append(reward)
 
-    agent = agent_of(Learner(), estimators.Weighted(weight=weight))
+    agent = agent_of(Learner(), models.Weighted(weight=weight))
     for reward in (0.5, 0.25):
         with pytest.raises(ConnectionError):
             agent.learn(0, 0, reward, explored=True)

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infex import Bandit, Changes, Greedy, Infex, LinUCB, estimators, every, features
+from infex import Bandit, Changes, Greedy, Infex, LinUCB, every, features, models
 from infex.errors import CannotMerge, InfexError, InvalidRecord
 
 ARMS = np.array([[0.6, 0.8], [1.0, 0.0], [0.0, -0.5]])
 SHOP = features.disjoint(["a", "b", "c"], context_dim=2)
-WEIGHTED = estimators.Weighted(weight=lambda x: 1.0 + float(x[0]) ** 2)
+WEIGHTED = models.Weighted(weight=lambda x: 1.0 + float(x[0]) ** 2)
 KINDS: dict[str, Any] = {
     "fixed": lambda **more: Bandit(ARMS, Infex(LinUCB(), every(2)), labels=["a", "b", "c"], **more),
     "own": lambda **more: Bandit(ARMS, Infex(LinUCB(), every(2), data="own"), labels=["a", "b", "c"], **more),
@@ -276,7 +276,7 @@ def test_arms_that_come_and_go_leave_what_is_passed_on_right(kind: str) -> None:
 
 @pytest.mark.parametrize(
     "estimator",
-    [estimators.Discounted(), estimators.Windowed(size=5), estimators.Logistic()],
+    [models.Discounted(), models.Windowed(size=5), models.Logistic()],
     ids=repr,
 )
 @pytest.mark.parametrize("kind", ["fixed", "disjoint"])
@@ -297,7 +297,7 @@ def test_estimators_that_keep_no_sums_say_so(estimator: Any, kind: str, tmp_path
         (lambda: Bandit(ARMS, Greedy(), penalty=2.0), "penalty must agree, got 2.0 and 1.0"),
         (lambda: Bandit(np.eye(3), Greedy()), "dim must agree, got 3 and 2"),
         (lambda: Bandit(features=SHOP, policy=Greedy()), "must agree"),
-        (lambda: Bandit(ARMS, Greedy(), estimator=estimators.Lasso()), "estimator must agree"),
+        (lambda: Bandit(ARMS, Greedy(), estimator=models.Lasso()), "estimator must agree"),
         (lambda: Bandit(ARMS, Infex(LinUCB(), every(2), data="own")), "keeps exploring rounds apart"),
     ],
 )

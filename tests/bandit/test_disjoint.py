@@ -33,12 +33,12 @@ from infex import (
     Softened,
     Uniform,
     budget,
-    estimators,
     every,
     features,
     guarded,
     jittered,
     listed,
+    models,
     paused,
     until_certain,
 )
@@ -46,10 +46,10 @@ from infex.arrays import Floats
 from infex.bandit import persistence
 from infex.bandit.agent import Agent, play_round
 from infex.errors import CannotLoad, CannotMerge, InvalidArms, NotKept, UnknownArm
-from infex.linear import InContext, Memory, Separate
-from infex.policies.confidence import Confidence
-from infex.policies.rarely_switching import Switched
-from infex.policies.traits import traits_of, with_base
+from infex.models.layout import InContext, Separate
+from infex.models.model import Memory
+from infex.policies.base import traits_of, with_base
+from infex.policies.ucb import Confidence, Switched
 from infex.records.registry import POLICIES
 from infex.streams import Rounds
 from tests.alike import unnamed
@@ -250,7 +250,7 @@ def test_ask_is_decide_and_enter(policy: Any, seed: int, arms: int, dim: int) ->
 
 
 @pytest.mark.parametrize("policy", MEDLEY, ids=str)
-@pytest.mark.parametrize("estimator", [None, estimators.Discounted(rate=0.9), estimators.Logistic()])
+@pytest.mark.parametrize("estimator", [None, models.Discounted(rate=0.9), models.Logistic()])
 def test_files_copies_and_journals_go_on_exactly(tmp_path: Path, policy: Any, estimator: Any) -> None:
     bandit = Bandit(
         features=SHOP, policy=policy, seed=4, estimator=estimator, allowed=[True, True, False, True]

@@ -23,9 +23,9 @@ from infex import (
     guarded,
 )
 from infex.errors import InvalidRound, InvalidSetting, NotKept
-from infex.estimators import Discounted, Lasso, Logistic, Ridge, Windowed
 from infex.features import disjoint, interactions, joined, table
-from infex.linear.widening import Widening
+from infex.models import Discounted, Lasso, Logistic, Ridge, Windowed
+from infex.models.extension import Widening
 from infex.records import from_record, to_record
 
 ARMS = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 0.5]])

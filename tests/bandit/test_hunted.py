@@ -22,12 +22,12 @@ from infex import (
     LinUCB,
     Posterior,
     Uniform,
-    estimators,
     every,
     features,
     from_record,
     guarded,
     listed,
+    models,
     paused,
     to_record,
 )
@@ -41,7 +41,7 @@ from infex.errors import (
     InvalidRound,
     InvalidSetting,
 )
-from infex.policies.gate import State
+from infex.policies.controls import State
 
 ARMS = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
 MEANS = np.array([0.1, 0.2, 0.9])
@@ -323,7 +323,7 @@ def test_a_share_that_no_round_would_make_up_for_is_refused(share: float) -> Non
 
 def test_a_window_that_no_computer_holds_is_refused() -> None:
     with pytest.raises(InvalidSetting, match="size must be at most"):
-        estimators.Windowed(size=10**20)
+        models.Windowed(size=10**20)
 
 
 @pytest.mark.parametrize("longest", [1.0, 10.0])

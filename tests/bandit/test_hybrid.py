@@ -17,10 +17,10 @@ from infex import (
     LinTS,
     LinUCB,
     Posterior,
-    estimators,
     every,
     features,
     jittered,
+    models,
 )
 from infex.arrays import Floats, Label
 from infex.errors import CannotLoad, CannotMerge, DamagedFile, InvalidContext, InvalidSetting
@@ -349,7 +349,7 @@ def test_a_function_of_yours_and_a_table_join(tmp_path: Path) -> None:
         (lambda: features.hybrid(MAP.shared, own=5), InvalidSetting, "left out for all features"),
         (lambda: features.hybrid(MAP.shared, longest=3.0), InvalidSetting, "leave it out"),
         (lambda: features.hybrid(OWN_CODE), InvalidSetting, "how many numbers"),
-        (lambda: Bandit(features=MAP, policy=Greedy(), estimator=estimators.Logistic()), InvalidSetting,
+        (lambda: Bandit(features=MAP, policy=Greedy(), estimator=models.Logistic()), InvalidSetting,
          "Logistic is not"),
         (lambda: Bandit(features=features.hybrid(OWN_CODE, own=2), policy=Greedy()).extend(1), InvalidSetting,
          "cannot be extended"),

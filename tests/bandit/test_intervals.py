@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from infex import Bandit, Greedy, Infex, LinUCB, estimators, every, features
+from infex import Bandit, Greedy, Infex, LinUCB, every, features, models
 from infex.errors import DamagedFile, InvalidSetting
 from tests.bandit.test_strange_files import crafted
 
@@ -80,7 +80,7 @@ def test_each_arm_with_a_regression_of_its_own_goes_by_its_own_noise() -> None:
 
 
 def test_clicks_stay_within_0_and_1_and_are_never_certain() -> None:
-    for more in ({"rewards": (0, 1)}, {"estimator": estimators.Logistic()}):
+    for more in ({"rewards": (0, 1)}, {"estimator": models.Logistic()}):
         bandit = Bandit(np.eye(3), Greedy(), **more)
         bandit.learn(arms=[0] * 6 + [1] * 6, rewards=[0] * 6 + [1] * 6)
         table = bandit.intervals(0.95)

@@ -15,10 +15,10 @@ from infex import (
     Infex,
     LinTS,
     LinUCB,
-    estimators,
     every,
     features,
     from_record,
+    models,
     to_record,
 )
 from infex.errors import AlreadyTold, InvalidSetting, NotKept, UnknownDecision
@@ -36,10 +36,10 @@ KINDS: dict[str, Callable[[], Bandit]] = {
     "disjoint, sampled": lambda: Bandit(features=SHOP, policy=LinTS()),
     "hybrid": lambda: Bandit(features=MAP, policy=POLICY),
     "mapped": lambda: Bandit(features=features.interactions(ARMS, 3, longest=2.0), policy=POLICY),
-    "logistic": lambda: Bandit(ARMS, POLICY, estimator=estimators.Logistic()),
-    "disjoint logistic": lambda: Bandit(features=SHOP, policy=POLICY, estimator=estimators.Logistic()),
-    "windowed": lambda: Bandit(ARMS, POLICY, estimator=estimators.Windowed(size=9)),
-    "disjoint discounted": lambda: Bandit(features=SHOP, policy=POLICY, estimator=estimators.Discounted()),
+    "logistic": lambda: Bandit(ARMS, POLICY, estimator=models.Logistic()),
+    "disjoint logistic": lambda: Bandit(features=SHOP, policy=POLICY, estimator=models.Logistic()),
+    "windowed": lambda: Bandit(ARMS, POLICY, estimator=models.Windowed(size=9)),
+    "disjoint discounted": lambda: Bandit(features=SHOP, policy=POLICY, estimator=models.Discounted()),
 }
 
 

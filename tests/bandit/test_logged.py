@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from infex import Bandit, Greedy, Infex, LinUCB, estimators, every, features
+from infex import Bandit, Greedy, Infex, LinUCB, every, features, models
 from infex.errors import InvalidArms, InvalidContext, InvalidReward, UnknownArm
-from infex.linear import InBlock
+from infex.models.layout import InBlock
 
 ARMS = np.array([[0.6, 0.8], [1.0, 0.0], [0.0, -0.5]])
 MAPS: dict[str, Any] = {
@@ -22,11 +22,11 @@ KINDS = ["fixed", "labelled", "changing", *MAPS]
 ESTIMATORS: list[Any] = [
     None,
     None,
-    estimators.Weighted(weight=lambda x: 1.0 + float(x[0]) ** 2),
-    estimators.Discounted(),
-    estimators.Windowed(size=7),
-    estimators.Logistic(),
-    estimators.Lasso(),
+    models.Weighted(weight=lambda x: 1.0 + float(x[0]) ** 2),
+    models.Discounted(),
+    models.Windowed(size=7),
+    models.Logistic(),
+    models.Lasso(),
 ]
 
 
@@ -174,7 +174,7 @@ def test_a_log_with_one_bad_row_teaches_nothing(kind: str, given: Any, error: An
 
 
 def test_an_estimator_refuses_a_whole_log() -> None:
-    bandit = Bandit(ARMS, Greedy(), estimator=estimators.Logistic())
+    bandit = Bandit(ARMS, Greedy(), estimator=models.Logistic())
     before = bandit.digest()
     with pytest.raises(InvalidReward, match="must be 0 or 1"):
         bandit.learn(arms=[0, 1], rewards=[1.0, 0.5])

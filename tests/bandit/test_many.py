@@ -25,12 +25,12 @@ from infex import (
     RarelySwitchingUCB,
     Uniform,
     budget,
-    estimators,
     every,
     features,
     guarded,
     jittered,
     listed,
+    models,
     paused,
     stretched,
     until_certain,
@@ -96,7 +96,7 @@ POLICIES = st.one_of(
     ),
     st.builds(Infex, st.sampled_from([LinUCB(), LinTS()]), st.sampled_from(SCHEDULES), data=st.just("own")),
 )
-ESTIMATORS: list[Any] = [None, None, None, estimators.Discounted(), estimators.Logistic(), estimators.Lasso()]
+ESTIMATORS: list[Any] = [None, None, None, models.Discounted(), models.Logistic(), models.Lasso()]
 MAPS: list[Any] = [
     features.disjoint(["a", "b", "c"], context_dim=2),
     features.disjoint(4, context_dim=3, longest=2.0),
@@ -288,7 +288,7 @@ def test_a_batch_with_one_bad_question_changes_nothing(made: Any, wrong: Any, po
 @pytest.mark.parametrize(
     "policy", [Own(fails=5), Infex(Own(fails=6), every(2)), Infex(Own(fails=6), guarded(every(2), 9.0))]
 )
-@pytest.mark.parametrize("estimator", [None, estimators.Lasso()], ids=repr)
+@pytest.mark.parametrize("estimator", [None, models.Lasso()], ids=repr)
 def test_a_policy_that_fails_in_the_middle_leaves_nothing_half_changed(policy: Any, estimator: Any) -> None:
     bandit = Bandit(np.eye(2), policy, estimator=estimator)
     bandit.tell(bandit.ask(), 1.0)
@@ -352,7 +352,7 @@ def test_rewards_that_cannot_be_told_change_nothing(
 
 
 def test_an_estimator_refuses_all_rewards_for_one_that_it_cannot_take() -> None:
-    bandit = Bandit(np.eye(2), Greedy(), estimator=estimators.Logistic())
+    bandit = Bandit(np.eye(2), Greedy(), estimator=models.Logistic())
     decisions = bandit.ask_many(3)
     before = bandit.digest()
     with pytest.raises(InvalidReward, match=r"must be 0 or 1, got 0\.5"):

@@ -36,7 +36,7 @@ from infex import (
 from infex.bandit import persistence
 from infex.errors import CannotLoad, DamagedFile, InvalidChoice, InvalidRecord, InvalidRound, InvalidSetting
 from infex.policies.choice import Turn
-from infex.policies.gate import State
+from infex.policies.controls import State
 from tests.alike import probability
 from tests.bandit.test_replay import state
 from tests.waiting import PATIENCE

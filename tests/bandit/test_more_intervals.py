@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from infex import Bandit, Changes, Greedy, estimators, features
+from infex import Bandit, Changes, Greedy, features, models
 from infex.arrays import Floats
 from infex.errors import DamagedFile
 from tests.bandit.test_intervals import data
@@ -150,11 +150,11 @@ def windowed(rows: Any, rewards: Any, weights: Any) -> tuple[Any, float, float]:
 
 CASES: dict[str, tuple[Any, Callable[..., tuple[Any, float, float]]]] = {
     "weighted": (
-        estimators.Weighted(weight=lambda x: 1.0 + float(x[0]) ** 2),
+        models.Weighted(weight=lambda x: 1.0 + float(x[0]) ** 2),
         lambda rows, rewards, weights: ridge_weighted(rows, rewards, weights * (1.0 + rows[:, 0] ** 2)),
     ),
-    "windowed": (estimators.Windowed(size=20), windowed),
-    "discounted": (estimators.Discounted(rate=0.95), discounted),
+    "windowed": (models.Windowed(size=20), windowed),
+    "discounted": (models.Discounted(rate=0.95), discounted),
 }
 
 
@@ -177,7 +177,7 @@ def test_estimators_have_those_of_all_that_counts(name: str, weighted: bool, tmp
 
 @pytest.mark.parametrize("name", [*CASES, "lasso"])
 def test_an_arm_with_an_estimator_of_its_own_goes_by_its_own_noise(name: str) -> None:
-    estimator = estimators.Lasso(strength=0.01) if name == "lasso" else CASES[name][0]
+    estimator = models.Lasso(strength=0.01) if name == "lasso" else CASES[name][0]
     rows, rewards = data(3, 60)
     bandit = Bandit(features=features.disjoint(["tea", "juice"], 3), policy=Greedy(), estimator=estimator)
     names = np.array(["tea" if n % 3 else "juice" for n in range(60)])
@@ -196,7 +196,7 @@ def test_an_arm_with_an_estimator_of_its_own_goes_by_its_own_noise(name: str) ->
 def test_that_of_lasso_has_all_of_ridge_regressions_in_it(strength: float) -> None:
     rows, rewards = data(9, 40)
     ridge, lasso = (
-        Bandit(dim=3, policy=Greedy(), estimator=each) for each in (None, estimators.Lasso(strength=strength))
+        Bandit(dim=3, policy=Greedy(), estimator=each) for each in (None, models.Lasso(strength=strength))
     )
     for bandit in (ridge, lasso):
         bandit.learn(arms=rows, rewards=rewards)
@@ -210,7 +210,7 @@ def test_that_of_lasso_has_all_of_ridge_regressions_in_it(strength: float) -> No
 
 @pytest.mark.parametrize("name", [*CASES, "lasso"])
 def test_a_reward_that_is_put_right_leaves_no_noise_with_an_estimator(name: str) -> None:
-    estimator = estimators.Lasso(strength=0.01) if name == "lasso" else CASES[name][0]
+    estimator = models.Lasso(strength=0.01) if name == "lasso" else CASES[name][0]
     rows, rewards = data(5, 25)
     wrong, right = (Bandit(rows[:5], Greedy(), remembers=99, estimator=estimator) for _ in range(2))
     for bandit, tenth in ((wrong, 50.0), (right, 0.5)):
@@ -222,7 +222,7 @@ def test_a_reward_that_is_put_right_leaves_no_noise_with_an_estimator(name: str)
 
 @pytest.mark.parametrize("name", ["weighted", "lasso"])
 def test_noise_is_learnt_anew_where_sums_came_to_an_estimator(name: str) -> None:
-    estimator = estimators.Lasso(strength=0.01) if name == "lasso" else CASES[name][0]
+    estimator = models.Lasso(strength=0.01) if name == "lasso" else CASES[name][0]
     rows, rewards = data(6, 200)
     worker, centre, whole = (Bandit(dim=3, policy=Greedy(), estimator=estimator) for _ in range(3))
     worker.learn(arms=rows[:50], rewards=rewards[:50])

@@ -41,8 +41,8 @@ from infex import (
 )
 from infex.errors import InfexError, InvalidArms, InvalidSetting, UnknownArm
 from infex.policies import Reason
+from infex.policies.base import traits_of
 from infex.policies.choice import Turn
-from infex.policies.traits import traits_of
 from infex.records.registry import POLICIES
 from infex.testing import odd_boards, problem
 from tests.alike import unnamed

@@ -19,11 +19,11 @@ from infex import (
     LinTS,
     LinUCB,
     Posterior,
-    estimators,
     every,
     features,
     from_record,
     jittered,
+    models,
     to_record,
     until_certain,
 )
@@ -231,7 +231,7 @@ def test_exploring_reads_what_a_dense_inverse_gives(kind: str, data: Any, penalt
 
 
 @given(
-    estimator=st.sampled_from([*ESTIMATORS, estimators.Weighted(weight=lambda x: 1.0 + x[0] ** 2)]),
+    estimator=st.sampled_from([*ESTIMATORS, models.Weighted(weight=lambda x: 1.0 + x[0] ** 2)]),
     kind=st.sampled_from(["fixed", "changing"]),
     seed=st.integers(0, 9999),
 )
@@ -245,7 +245,7 @@ def test_every_estimator_has_the_pending_x_in_its_precision(estimator: Any, kind
         decision = bandit.ask(**question(kind, rng))
         x = row_of(bandit, decision.id)
         chance = decision.estimate * (1 - decision.estimate)
-        rows[decision.id] = np.outer(x, x) * (chance if isinstance(estimator, estimators.Logistic) else 1.0)
+        rows[decision.id] = np.outer(x, x) * (chance if isinstance(estimator, models.Logistic) else 1.0)
         if rng.random() < 0.5:
             gone = bandit.pending[int(rng.integers(len(bandit.pending)))]
             bandit.tell(gone, float(rng.random() < 0.5))
@@ -306,7 +306,7 @@ def test_what_is_loaded_copied_or_replayed_goes_on_bit_for_bit(
         assert live.digest() == copied.digest()
 
 
-@pytest.mark.parametrize("estimator", [None, estimators.Logistic()], ids=repr)
+@pytest.mark.parametrize("estimator", [None, models.Logistic()], ids=repr)
 def test_arms_with_a_regression_each_come_and_go_while_pending(tmp_path: Path, estimator: Any) -> None:
     rng = np.random.default_rng(4)
     bandit = Bandit(

@@ -24,13 +24,13 @@ from infex import (
     RarelySwitchingUCB,
     Softened,
     budget,
-    estimators,
     every,
     features,
     from_record,
     guarded,
     jittered,
     listed,
+    models,
     paused,
     to_record,
     until_certain,
@@ -56,11 +56,11 @@ POLICIES: list[Any] = [
 ]
 ESTIMATORS: list[Any] = [
     None,
-    estimators.Ridge(penalty=0.3),
-    estimators.Discounted(rate=0.9),
-    estimators.Windowed(size=7),
-    estimators.Lasso(strength=0.02),
-    estimators.Logistic(),
+    models.Ridge(penalty=0.3),
+    models.Discounted(rate=0.9),
+    models.Windowed(size=7),
+    models.Lasso(strength=0.02),
+    models.Logistic(),
 ]
 
 
@@ -162,9 +162,9 @@ def state(bandit: Bandit) -> Any:
 def test_replay_equals_live_bit_for_bit(
     kind: str, policy: int, estimator: Any, seed: int, rounds: int
 ) -> None:
-    if policy == 6 and isinstance(estimator, estimators.Logistic):
+    if policy == 6 and isinstance(estimator, models.Logistic):
         estimator = None  # which keeps no sums, that GreedyFirst asks for
-    some = POLICIES[:6] + POLICIES[7:] if isinstance(estimator, estimators.Logistic) else POLICIES
+    some = POLICIES[:6] + POLICIES[7:] if isinstance(estimator, models.Logistic) else POLICIES
     policies = [each for each in some if apart(each) == apart(POLICIES[policy])]
     live = Live(bandit_of(kind, POLICIES[policy], estimator, seed), kind, seed)
     for _ in range(rounds):

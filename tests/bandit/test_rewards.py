@@ -22,9 +22,9 @@ from infex import (
     LargeReward,
     LinTS,
     LinUCB,
-    estimators,
     every,
     features,
+    models,
 )
 from infex.errors import (
     AlreadyTold,
@@ -42,9 +42,9 @@ POLICY = Infex(LinUCB(noise=100, bound=100), every(3))
 
 WAYS: list[Any] = [
     None,
-    estimators.Discounted(rate=0.8),
-    estimators.Windowed(size=4),
-    estimators.Lasso(),
+    models.Discounted(rate=0.8),
+    models.Windowed(size=4),
+    models.Lasso(),
 ]
 
 
@@ -110,7 +110,7 @@ def test_a_range_that_is_none_is_refused(rewards: Any) -> None:
         shop(rewards=rewards)
 
 
-@pytest.mark.parametrize("more", [{"rewards": (0, 1)}, {"estimator": estimators.Logistic()}])
+@pytest.mark.parametrize("more", [{"rewards": (0, 1)}, {"estimator": models.Logistic()}])
 @pytest.mark.parametrize("reward", [True, np.True_, 1, np.int8(1), np.float32(1), Decimal(1), Fraction(1)])
 def test_truth_and_numbers_of_any_kind_are_clicks(more: dict[str, Any], reward: Any) -> None:
     one, other, many = (shop(**more) for _ in range(3))
@@ -195,9 +195,7 @@ def theta(bandit: Bandit) -> Any:
 def test_a_second_reward_is_as_if_all_had_been_told_at_once(
     kind: str, again: Any, seed: int, which: int
 ) -> None:
-    estimator = [None, estimators.Discounted(rate=0.8), estimators.Windowed(size=4), estimators.Lasso()][
-        which
-    ]
+    estimator = [None, models.Discounted(rate=0.8), models.Windowed(size=4), models.Lasso()][which]
     rng = np.random.default_rng(seed)
     first, second, plain = bandits(kind, estimator)
     visits = [asked(first, kind, np.random.default_rng((seed, n))) for n in range(12)]
@@ -227,13 +225,13 @@ def test_a_second_reward_is_as_if_all_had_been_told_at_once(
 
 
 def test_a_click_and_what_was_bought_are_added_up_also_of_logistic() -> None:
-    bandit = shop(rewards=(0, 1), remembers=10, estimator=estimators.Logistic())
+    bandit = shop(rewards=(0, 1), remembers=10, estimator=models.Logistic())
     visit = bandit.ask()
     bandit.tell(visit, False, on_duplicate="sum")
     bandit.tell(visit, True, on_duplicate="sum")
     with pytest.raises(RewardOutOfRange, match="from 0 to 1, got 2"):
         bandit.tell(visit, True, on_duplicate="sum")
-    other = shop(rewards=(0, 1), estimator=estimators.Logistic())
+    other = shop(rewards=(0, 1), estimator=models.Logistic())
     other.tell(other.ask(), True)
     np.testing.assert_allclose(bandit.theta, other.theta, rtol=1e-12)
 

@@ -31,7 +31,7 @@ from infex import (
 )
 from infex.bandit import persistence
 from infex.errors import CannotLoad, CannotSave, DamagedFile, ForeignFile, InvalidFile, NewerFile
-from infex.estimators import Ridge
+from infex.models import Ridge
 from infex.testing import problem
 from tests.alike import unnamed
 

@@ -24,11 +24,11 @@ from infex import (
     LinUCB,
     RarelySwitchingUCB,
     Uniform,
-    estimators,
     every,
     features,
     guarded,
     listed,
+    models,
     paused,
     until_certain,
 )
@@ -45,10 +45,10 @@ KINDS: dict[str, Any] = {
     "contexts": lambda: Bandit(features=features.disjoint(["x", "y"], context_dim=2), policy=LinUCB()),
     "first": lambda: Bandit(ARMS, Infex(GreedyFirst(LinUCB()), paused(every(2), listed([3]), "make up"))),
     "certain": lambda: Bandit(ARMS, Infex(LinUCB(), until_certain(every(2), delta=0.1))),
-    "discounted": lambda: Bandit(ARMS, LinUCB(), estimator=estimators.Discounted()),
-    "lasso": lambda: Bandit(ARMS, LinUCB(), estimator=estimators.Lasso()),
-    "windowed": lambda: Bandit(ARMS, LinUCB(), estimator=estimators.Windowed(size=4)),
-    "logistic": lambda: Bandit(ARMS, LinUCB(), estimator=estimators.Logistic()),
+    "discounted": lambda: Bandit(ARMS, LinUCB(), estimator=models.Discounted()),
+    "lasso": lambda: Bandit(ARMS, LinUCB(), estimator=models.Lasso()),
+    "windowed": lambda: Bandit(ARMS, LinUCB(), estimator=models.Windowed(size=4)),
+    "logistic": lambda: Bandit(ARMS, LinUCB(), estimator=models.Logistic()),
 }
 
 
@@ -340,7 +340,7 @@ def test_a_mask_by_place_does_not_go_to_another_map(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dim", [5000, 10**6, 10**12])
-@pytest.mark.parametrize("estimator", [None, estimators.Logistic(), estimators.Windowed(size=4)], ids=repr)
+@pytest.mark.parametrize("estimator", [None, models.Logistic(), models.Windowed(size=4)], ids=repr)
 def test_a_file_with_more_features_than_numbers_takes_no_memory(
     tmp_path: Path, dim: int, estimator: Any
 ) -> None:

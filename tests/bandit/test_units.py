@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from infex import Bandit, Greedy, Infex, LinTS, LinUCB, Uniform, every, features
 from infex.bandit import persistence
 from infex.errors import DamagedFile, InvalidSetting
-from infex.estimators import Discounted, Lasso, Logistic, Ridge, Windowed
 from infex.features import disjoint, interactions, joined, table
+from infex.models import Discounted, Lasso, Logistic, Ridge, Windowed
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 ARMS = np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 0.5]])

@@ -13,7 +13,7 @@ from infex.core.choosing import Base, Kind, Wrap
 from infex.core.ridge import Ridge
 from infex.core.runs import Law
 from infex.core.simulation import FixedArmsRun
-from infex.policies.settling import settled
+from infex.policies.base import settled
 from infex.simulation.compiled import plan_of
 from tests.simulation.in_python import assert_same, play_in_python
 

@@ -15,9 +15,9 @@ from dask.distributed import Client
 
 from infex import Bandit, Greedy, Infex, LinUCB, Uniform, evaluation, every, features, jittered
 from infex.errors import CannotMerge, InvalidLog, NotKept
-from infex.estimators import Discounted
 from infex.logs import Log
 from infex.logs.writing_logs import ROWS_IN_A_GROUP
+from infex.models import Discounted
 from tests.waiting import PATIENCE, started, until
 
 ROOT = Path(__file__).parents[2]

@@ -21,8 +21,8 @@ from infex import (
     jittered,
 )
 from infex.errors import InvalidLog, InvalidSetting, NoSupport, OutOfReach
-from infex.estimators import Discounted
 from infex.logs import Log, LogFacts
+from infex.models import Discounted
 from infex.streams import stream
 
 THETA = np.array([0.7, -0.5, 0.3])

@@ -22,8 +22,8 @@ from infex import (
     jittered,
 )
 from infex.errors import InvalidLog, InvalidSetting
-from infex.estimators import Weighted
 from infex.logs import Log, LogFacts
+from infex.models import Weighted
 
 VISITOR = features.table({"age": (20, 80)}, {"country": ["FR", "DE", "IT"]})
 POLICIES = [

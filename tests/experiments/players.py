@@ -9,7 +9,7 @@ import numpy as np
 
 from infex import Choice, LinUCB, best
 from infex.environments import LinearInstance, gaussian
-from infex.estimators import Discounted
+from infex.models import Discounted
 from tests.waiting import until
 
 

@@ -17,7 +17,6 @@ import pytest
 
 from infex import Infex, LinTS, LinUCB, every, play, play_many
 from infex.errors import InfexError, LargeReward
-from infex.estimators import Discounted, Ridge
 from infex.experiments import chunk_playing
 from infex.experiments.chunk_playing import RememberedProblems, play_chunk
 from infex.experiments.chunks import Chunk, chunked
@@ -25,6 +24,7 @@ from infex.experiments.folder import Folder, read
 from infex.experiments.results import Results
 from infex.experiments.run_lists import RUN_LISTS, by_round, by_run, once, runs_of
 from infex.experiments.tasks import TASK_FORMAT, Task, TaskOutcome, failed, outcome_of
+from infex.models import Discounted, Ridge
 from infex.records.stream_names import stream_name
 from tests.experiments import players
 from tests.experiments.test_sweep import columns, sweep

@@ -73,7 +73,7 @@ SWEEPS: dict[str, dict[str, Any]] = {
         "horizon": [50, 60],
         "penalty": [1.0, 0.5],
         "delta": [0.1, "1/T"],
-        "estimator": [None, infex.estimators.Discounted(rate=0.9)],
+        "estimator": [None, infex.models.Discounted(rate=0.9)],
     },
     "strange": {
         "environments": [players.square],

@@ -15,12 +15,12 @@ import infex
 from infex import Bandit, Greedy, Infex, LinTS, LinUCB, Softened, Uniform, every, features, jittered
 from infex.checks import settings_by_name
 from infex.errors import InvalidLog, InvalidReward, InvalidSetting, StoreFailed, StoreInUse
-from infex.estimators import Logistic
-from infex.linear import Posterior
 from infex.logs import Log
 from infex.logs.frames import FRAMES_BEGIN, frames
 from infex.logs.recorded import is_recorded, read_recorded
-from infex.policies.base_laws import laws_of
+from infex.models import Logistic
+from infex.models.posterior import Posterior
+from infex.policies.infex import laws_of
 
 SOFT = Infex(Softened(LinUCB(), 0.2), jittered(5, seed=3))
 

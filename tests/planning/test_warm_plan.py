@@ -13,8 +13,8 @@ from infex.cli.main import main
 from infex.environments import LinearInstance, changing
 from infex.errors import InvalidReward, InvalidSetting
 from infex.features import disjoint
-from infex.linear import RidgeStatistics
 from infex.logs import Log, write
+from infex.models.ridge import RidgeStatistics
 from infex.planning.beliefs import Belief, belief
 from infex.planning.candidates import greedy
 from infex.planning.lanes import Lane, is_within

@@ -29,7 +29,7 @@ from infex import (
 )
 from infex.arrays import Floats
 from infex.policies import Reason
-from infex.policies.gate import Gate
+from infex.policies.controls import Gate
 from infex.records.catalog import expression, parse
 from infex.testing import SlowRidge, problem
 from infex.testing.reference import Pull, lowest, slow_radius

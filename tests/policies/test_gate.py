@@ -32,7 +32,7 @@ from infex import (
 )
 from infex.bandit import exploration as account
 from infex.errors import InvalidSetting, NotKept
-from infex.policies.gate import State
+from infex.policies.controls import State
 from infex.testing import ControlContract, problem
 
 GIVEN = problem(4, arms=6, dim=3, horizon=10)

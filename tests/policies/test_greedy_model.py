@@ -22,7 +22,7 @@ from infex import (
     play,
 )
 from infex.errors import InvalidChoice, InvalidSetting
-from infex.policies.settling import settled
+from infex.policies.base import settled
 from infex.records.thing_labels import label_of
 from infex.testing import PolicyContract
 

@@ -37,7 +37,7 @@ from infex import (
 )
 from infex.errors import InvalidSetting
 from infex.policies.choice import mixed
-from infex.policies.gate import State
+from infex.policies.controls import State
 from infex.testing import PolicyContract, problem
 from tests.alike import probability
 

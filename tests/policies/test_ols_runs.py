@@ -7,7 +7,7 @@ import pytest
 
 import infex
 from infex import OLSBandit, environments
-from infex.simulation import forced, simulator
+from infex.simulation import compiled, simulator
 
 
 @pytest.mark.compiled
@@ -36,7 +36,7 @@ def test_a_run_in_parts_is_that_of_one(chunk: int, scale: float, monkeypatch: py
     """Parts may be forced all through, begin before the first round that is not forced, or after it."""
     instance = environments.gaussian(dim=4, arms=9, seed=2)
     whole = infex.play(instance, OLSBandit(scale=scale), 300, record=True)
-    monkeypatch.setattr(forced, "CHUNK", chunk)
+    monkeypatch.setattr(compiled, "CHUNK", chunk)
     parts = infex.play(instance, OLSBandit(scale=scale), 300, record=True)
     np.testing.assert_array_equal(parts.arms, whole.arms)
     assert parts.explored == whole.explored

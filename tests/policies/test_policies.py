@@ -31,9 +31,9 @@ from infex import (
 )
 from infex.environments import LinearInstance
 from infex.errors import InvalidChoice, InvalidSetting
-from infex.linear import RidgeStatistics
-from infex.policies.ties import picked, share, tied
-from infex.policies.traits import traits_of
+from infex.models.ridge import RidgeStatistics
+from infex.policies.base import traits_of
+from infex.policies.choice import picked, share, tied
 from infex.streams import Rounds
 from tests.alike import probability
 

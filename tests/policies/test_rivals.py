@@ -29,13 +29,13 @@ from infex import (
 )
 from infex.environments import ChangingInstance, LinearInstance, changing, gaussian
 from infex.errors import InfexError, NotKept
-from infex.linear import RidgeStatistics
-from infex.linear.moments import Moments
+from infex.models.ridge import RidgeStatistics
+from infex.models.sums import Moments
+from infex.policies.base import settled
 from infex.policies.forced_sampling import is_forced
-from infex.policies.settling import settled
 from infex.records import catalog, registry
 from infex.records.stream_names import stream_name
-from infex.simulation.forced import forced_rounds
+from infex.simulation.compiled import forced_rounds
 from infex.testing.reference import Pull, slow_forced, slow_lasso, slow_least_squares
 from tests.alike import unnamed
 
@@ -414,7 +414,7 @@ def test_learners_inside_other_policies_are_taught_once_and_only_what_is_accepte
             bandit.tell(bandit.ask(np.eye(2) / 2), 1.0)
         assert pupil.taught == 5
     pupil = Pupil()
-    bandit = Bandit(np.eye(2), pupil, estimator=infex.estimators.Logistic())
+    bandit = Bandit(np.eye(2), pupil, estimator=infex.models.Logistic())
     decision = bandit.ask()
     for bad in ({"reward": 0.5}, {"reward": 1.0, "weight": -1}, {"reward": 1.0, "weight": 1e308}):
         with pytest.raises(InfexError):
@@ -440,7 +440,7 @@ def test_certainty_of_chances_takes_bounds_of_one_kind() -> None:
     """With logistic chances the lower bound is that of the odds too: no stop while intervals overlap."""
     certain = infex.until_certain(every(2), delta=0.1, scale=0.3)
     policy = Infex(LinUCB(), certain)
-    bandit = Bandit(np.eye(2), policy, estimator=infex.estimators.Logistic(), seed=0)
+    bandit = Bandit(np.eye(2), policy, estimator=infex.models.Logistic(), seed=0)
     rng = np.random.default_rng(0)
     for _ in range(300):
         posterior = bandit.posterior()

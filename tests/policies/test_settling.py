@@ -9,9 +9,8 @@ import pytest
 import infex
 from infex import Bandit, Choice, Infex, LinTS, LinUCB, every, play, play_many, until_certain
 from infex.environments import changing, gaussian
-from infex.policies.gate import Control
-from infex.policies.settling import UNSAID_DELTA, settled
-from infex.policies.traits import traits_of
+from infex.policies.base import UNSAID_DELTA, settled, traits_of
+from infex.policies.controls import Control
 from infex.records import catalog, from_record, registry, to_record
 from infex.records.stream_names import stream_name
 from infex.testing import PolicyContract

@@ -23,7 +23,7 @@ from infex import (
     jittered,
 )
 from infex.errors import InvalidChoice
-from infex.policies.ties import lowest, picked, share, tied
+from infex.policies.choice import lowest, picked, share, tied
 
 HUGE: dict[str, float] = {"scale": 1e200, "noise": 1e200}
 

@@ -23,7 +23,7 @@ from infex import (
 )
 from infex.environments import gaussian
 from infex.errors import InvalidSetting, LargeReward
-from infex.policies.traits import HOOKS, traits_of, with_base
+from infex.policies.base import HOOKS, traits_of, with_base
 from infex.testing import PolicyContract
 from infex.testing.policies import lookalikes
 

@@ -22,7 +22,6 @@ from infex import (
     budget,
     catching_up,
     environments,
-    estimators,
     every,
     features,
     from_count,
@@ -31,6 +30,7 @@ from infex import (
     jittered,
     listed,
     logarithmic,
+    models,
     never,
     paused,
     power,
@@ -39,9 +39,9 @@ from infex import (
     until_certain,
 )
 from infex.errors import InvalidExpression, InvalidRecord, NoRecord
+from infex.policies.base import InfexNote
 from infex.policies.choice import Reason
-from infex.policies.likelihood import InfexNote
-from infex.policies.rarely_switching import Switched
+from infex.policies.ucb import Switched
 from infex.records import catalog
 from infex.records.notes import note_of, note_record, reason_of
 
@@ -112,11 +112,11 @@ def test_every_setting_is_named_so_that_another_default_changes_nothing() -> Non
 @pytest.mark.parametrize(
     "thing",
     [
-        estimators.Ridge(penalty=0.5),
-        estimators.Discounted(rate=0.9),
-        estimators.Windowed(size=9),
-        estimators.Lasso(strength=0.1),
-        estimators.Logistic(),
+        models.Ridge(penalty=0.5),
+        models.Discounted(rate=0.9),
+        models.Windowed(size=9),
+        models.Lasso(strength=0.1),
+        models.Logistic(),
         features.disjoint(["a", "b"], context_dim=3, longest=2),
         features.disjoint(4, context_dim=1),
         features.interactions(np.array([[0.5, 0.1], [0.2, 0.3]]), context_dim=2, labels=[1, "b"]),
@@ -189,7 +189,7 @@ class Imposter:
         EpsilonGreedy(rate=lambda t: 0.1),
         from_count(Imposter()),
         paused(every(2), when=lambda t: False),
-        estimators.Weighted(weight=lambda x: 1.0),
+        models.Weighted(weight=lambda x: 1.0),
         features.joined(lambda context, arm: [1.0], ["a"], 1),
     ],
     ids=lambda thing: type(thing).__name__,

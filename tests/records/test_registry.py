@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import infex
-from infex import EpsilonGreedy, environments, estimators, policies, schedules
+from infex import EpsilonGreedy, environments, models, policies, schedules
 from infex.errors import InvalidSetting, NotKept
-from infex.policies.form import Form, form_of
+from infex.policies.compiled import Form, form_of
 from infex.records import registry
 from infex.records.notes import NOTES
 from infex.streams import Rounds
@@ -51,7 +51,7 @@ def test_every_policy_in_its_room_is_a_row() -> None:
 
 
 def test_every_estimator_in_its_room_is_a_row() -> None:
-    assert set(kinds_in(estimators, "start")) == set(registry.ESTIMATORS)
+    assert set(kinds_in(models, "start")) == set(registry.ESTIMATORS)
 
 
 def test_every_environment_in_its_room_is_a_row() -> None:

@@ -21,7 +21,7 @@ from infex import (
     union,
 )
 from infex.errors import InvalidRound, InvalidSetting, OutOfReach
-from infex.schedules.protocol import chance, is_drawn
+from infex.schedules.base import chance, is_drawn
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import numpy as np
 
 import infex
 from infex import environments as e
-from infex import estimators
+from infex import models
 
 FILE = Path(__file__).parent.parent / "golden" / "runs.json"
 HORIZON = 400
@@ -63,10 +63,10 @@ SPARSE: dict[str, Any] = {
     "sparse, noisy": e.sparse(dim=8, arms=15, seed=6, rewards="gaussian", noise=0.3),
 }
 ESTIMATORS: dict[str, Any] = {
-    "discounted": estimators.Discounted(rate=0.95),
-    "windowed": estimators.Windowed(size=30),
-    "lasso": estimators.Lasso(strength=0.05),
-    "logistic": estimators.Logistic(),
+    "discounted": models.Discounted(rate=0.95),
+    "windowed": models.Windowed(size=30),
+    "lasso": models.Lasso(strength=0.05),
+    "logistic": models.Logistic(),
 }
 CONTEXTS = e.contextual(context_dim=4, arms=5, seed=4)
 CLICKS = e.gaussian(dim=4, arms=10, seed=5, rewards="bernoulli", link="logistic")

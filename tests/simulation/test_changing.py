@@ -8,7 +8,7 @@ import pytest
 from infex import EpsilonGreedy, Greedy, Infex, LinTS, LinUCB, Uniform, every, play, play_many, stretched
 from infex.environments import ChangingInstance, changing, contexts
 from infex.errors import NotKept
-from infex.policies.settling import settled
+from infex.policies.base import settled
 from infex.records.stream_names import stream_name
 from infex.simulation import Run, simulator
 from infex.streams import stream

@@ -19,9 +19,9 @@ from infex import (
     LinUCB,
     Sweep,
     Uniform,
-    estimators,
     every,
     features,
+    models,
     play,
     play_many,
     stretched,
@@ -172,7 +172,7 @@ def test_rewards_may_be_late_and_estimators_others() -> None:
     )
     assert narrow.arms is not None
     assert narrow.arms.tolist() != ignore.arms.tolist()  # type: ignore[union-attr]
-    fitted = play(instance, LinUCB(), 40, 1, estimator=estimators.Discounted(rate=0.9))
+    fitted = play(instance, LinUCB(), 40, 1, estimator=models.Discounted(rate=0.9))
     assert fitted.counts.sum() == 40
 
 

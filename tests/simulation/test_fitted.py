@@ -28,10 +28,10 @@ from infex import (
 )
 from infex.environments import LinearInstance, gaussian
 from infex.errors import InvalidReward
-from infex.estimators import Discounted, Lasso, Logistic, Weighted, Windowed
+from infex.models import Discounted, Lasso, Logistic, Weighted, Windowed
 from infex.simulation import compiled, play
 from infex.simulation.compiled import plan_of
-from tests.estimators.slow import by_first
+from tests.models.slow import by_first
 from tests.simulation.in_python import assert_same, play_in_python
 
 EXAMPLES = 150

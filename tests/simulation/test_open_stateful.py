@@ -26,10 +26,10 @@ from infex import (
 )
 from infex.environments import changing, gaussian, late, steps, turning, walk
 from infex.errors import NotKept
-from infex.estimators import Discounted, Lasso, Logistic, Weighted, Windowed
+from infex.models import Discounted, Lasso, Logistic, Weighted, Windowed
 from infex.simulation import play
 from infex.simulation.compiled import plan_of
-from tests.estimators.slow import by_first
+from tests.models.slow import by_first
 from tests.simulation.in_python import assert_same, play_in_python
 from tests.simulation.test_opened import skewed
 from tests.simulation.test_stateful import policies

@@ -11,7 +11,7 @@ from infex import EpsilonGreedy, Greedy, Infex, LinTS, LinUCB, Uniform, every, j
 from infex.environments import changing, gaussian, late, steps, turning, walk
 from infex.environments.reward_laws import RewardSource
 from infex.errors import InvalidReward
-from infex.estimators import Discounted
+from infex.models import Discounted
 from tests.simulation.in_python import assert_same, in_python
 
 POLICIES = [

@@ -33,16 +33,15 @@ from infex import (
 from infex.core.ridge import Ridge
 from infex.environments import ChangingInstance, LinearInstance, gaussian
 from infex.errors import InfexError, InvalidChoice, NotKept
-from infex.policies.settling import settled
-from infex.policies.traits import traits_of
+from infex.policies.base import settled, traits_of
 from infex.records.stream_names import stream_name
-from infex.simulation import Run, compiled, forced, play, python_loop, simulator
+from infex.simulation import Run, compiled, play, python_loop, simulator
 from infex.streams import stream
 from infex.testing import odd_boards, slow_play
 from infex.testing import play as play_in_python
 from tests import golden_table as golden
 from tests.clock import Clock
-from tests.linear.exact import Exact, Pulls
+from tests.models.exact import Exact, Pulls
 from tests.simulation.in_python import assert_same
 
 EXAMPLES = 200
@@ -197,7 +196,7 @@ def test_a_run_adds_up() -> None:
     [
         (compiled, LinUCB(), gaussian(dim=2, arms=3, seed=1)),
         (python_loop, Plain(LinUCB()), gaussian(dim=2, arms=3, seed=1)),
-        (forced, OLSBandit(), gaussian(dim=2, arms=3, seed=1)),
+        (compiled, OLSBandit(), gaussian(dim=2, arms=3, seed=1)),
         (compiled, LinUCB(), ChangingInstance(theta=[0.5, 0.1], arms=3)),
         (python_loop, Plain(LinUCB()), ChangingInstance(theta=[0.5, 0.1], arms=3)),
     ],

@@ -22,7 +22,7 @@ from infex import (
 )
 from infex.environments import changing, gaussian, steps, walk
 from infex.errors import InvalidChoice
-from infex.estimators import Discounted
+from infex.models import Discounted
 from infex.simulation.compiled import plan_of
 from tests.policies.test_contract import Means
 from tests.simulation.in_python import assert_same, play_in_python

@@ -11,8 +11,8 @@ import infex
 from infex import Greedy, Infex, LinUCB, always, every, paused
 from infex.environments import ChangingInstance, LinearInstance, gaussian
 from infex.errors import CannotCopy
-from infex.estimators import Weighted
-from infex.linear import RidgeStatistics
+from infex.models import Weighted
+from infex.models.ridge import RidgeStatistics
 from infex.policies import EpsilonGreedy, Softened
 from tests.simulation.in_python import assert_same
 from tests.stateful import (

@@ -36,8 +36,8 @@ from infex import (
 )
 from infex.core.choosing import smallest_eigenvalue
 from infex.environments import LinearInstance, gaussian
-from infex.policies.form import Form, form_of
-from infex.policies.traits import traits_of
+from infex.policies.base import traits_of
+from infex.policies.compiled import Form, form_of
 from infex.simulation import compiled, play
 from infex.testing import odd_boards
 from tests.simulation.in_python import assert_same, play_in_python

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import infex
-from infex import estimators, features
+from infex import features, models
 from infex.errors import AlreadyTold, DamagedFile, InvalidSetting, NotKept, UnknownDecision
-from infex.linear.scatter import scatter_kept
+from infex.models.noise import scatter_kept
 from infex.study import erasing
 from infex.study.entries import BEGINNING
 from infex.study.opening import replayed
@@ -22,7 +22,7 @@ MAPS: dict[str, dict[str, Any]] = {
     "disjoint": {"features": SHOP},
     "interactions": {"features": features.interactions(np.eye(2), context_dim=3)},
     "own data": {"arms": ARMS, "policy": infex.Infex(infex.LinUCB(), infex.every(3), data="own")},
-    "logistic": {"arms": ARMS, "estimator": estimators.Logistic()},
+    "logistic": {"arms": ARMS, "estimator": models.Logistic()},
 }
 
 

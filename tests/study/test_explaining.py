@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import infex
-from infex import estimators, features
+from infex import features, models
 from infex.errors import UnknownDecision
 from tests.study.studies import ARMS, POLICY, shop
 
@@ -21,7 +21,7 @@ PROBLEMS: dict[str, dict[str, Any]] = {
     "disjoint": {"features": features.disjoint(["tea", "juice"], context=VISITOR)},
     "hybrid": {"features": features.hybrid(features.interactions(np.eye(2), context=VISITOR))},
     "interactions": {"features": features.interactions(np.eye(2), context=VISITOR)},
-    "logistic": {"arms": ARMS, "estimator": estimators.Logistic()},
+    "logistic": {"arms": ARMS, "estimator": models.Logistic()},
 }
 
 

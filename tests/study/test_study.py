@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import infex
-from infex import estimators, features
+from infex import features, models
 from infex.errors import (
     AlreadyTold,
     AnotherRequest,
@@ -127,7 +127,7 @@ PROBLEMS: dict[str, dict[str, Any]] = {
     "hybrid": {"features": features.hybrid(features.interactions(np.eye(3), context_dim=2))},
     "rewards": {"arms": ARMS, "rewards": (0, 1)},
     "remembering": {"arms": ARMS, "remembers": 10},
-    "windowed": {"arms": ARMS, "estimator": estimators.Windowed(size=20)},
+    "windowed": {"arms": ARMS, "estimator": models.Windowed(size=20)},
     "ignoring": {"arms": ARMS, "pending": "ignore", "penalty": 0.5, "allowed": [True, False, True]},
 }
 

@@ -1,0 +1,267 @@
+"""Ridge regression that forgets: by discounting, or by a window."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+import numpy as np
+
+from infex.arrays import MOST_COUNTED, Floats, fitting, fitting_rows, within
+from infex.checks import HEAVIEST_WEIGHT, LARGEST_REWARD, real, whole
+from infex.core import estimators as core
+from infex.core.estimators import solve_discounted
+from infex.errors import InvalidSetting, NotKept
+from infex.models.base import Arrays, FitForm
+from infex.models.fit import Fit, Solution, Sums
+from infex.models.layout import Offer
+from infex.models.noise import LARGE, Scatter, Scattered, Solved, inverted, noise_of, scattered, spread_out
+from infex.models.sums import Moments, Revision, revise_sums
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discounted:
+    """Ridge regression in which a reward weighs rate^age; the age is how many rewards came after it.
+
+    For rewards that drift: about 1/(1 - rate) rewards count. As in D-LinUCB (Russac, Vernade and
+    Cappe, *Weighted linear bandits for non-stationary environments*, 2019), with V = penalty I +
+    sum w x x' and W = penalty I + sum w^2 x x' the covariance is V^-1 W V^-1, and the log_det_ratio is that
+    of W. Samples of LinTS have this covariance too.
+
+    The paper's two conditions on an estimator do not hold if the rate is below 1: no more than
+    1/(1 - rate) rewards count, so the error stops falling. With rate 1 it is ridge regression.
+
+    >>> from infex import Bandit, Greedy
+    >>> bandit = Bandit([[1.0]], Greedy(), estimator=Discounted(rate=0.5))
+    >>> for reward in (1.0, 0.0):
+    ...     bandit.tell(bandit.ask(), reward)
+    >>> bandit.estimates().estimate.tolist()  # (1/2 + 0)/(1 + 1/2 + 1)
+    [0.2]
+    """
+
+    rate: float = 0.99
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rate", real("rate", self.rate, above=0, most=1))
+
+    def compiled(self) -> FitForm:
+        """The same in compiled loops."""
+        return FitForm(self._make)
+
+    def _make(self, dim: int, penalty: float, rows: int, horizon: int) -> core.Fit:
+        return core.DiscountedFit(dim, penalty, self.rate)
+
+    def start(self, columns: Floats, penalty: float) -> DiscountedFit:
+        """Statistics over these arms, with nothing learnt."""
+        return DiscountedFit(columns, penalty, self)
+
+
+class FadedScatter(NamedTuple):
+    """sum w y^2, and the weights of rewards whose squares are not in it."""
+
+    squares: float
+    unknown: float
+
+
+@final
+class DiscountedFit(Fit):
+    """Two sums: of rewards by their weights, and by the squares of these; O(d^3) to solve."""
+
+    def __init__(self, columns: Floats, penalty: float, estimator: Discounted) -> None:
+        super().__init__(columns, penalty, estimator)
+        self._rate = estimator.rate
+        self._sums = Sums(self.dim, self.penalty)
+        self._squares = Sums(self.dim, self.penalty)
+        self._seen = FadedScatter(0.0, 0.0)
+
+    def take(self, x: Floats, reward: float, weight: float) -> None:
+        self._sums.fade(self._rate)
+        self._squares.fade(self._rate**2)
+        self._sums.add(x, reward, weight)
+        self._squares.add(x, 0.0, weight)
+        squares, unknown = self._seen
+        self._seen = FadedScatter(self._rate * squares + weight * reward * reward, self._rate * unknown)
+
+    def put_right(self, x: Floats, revision: Revision) -> None:
+        """The age of what came before would change if a reward had never been."""
+        if revision.after is None:
+            raise NotKept(f"{self.estimator!r} cannot take a reward out: rewards count by their order")
+        age = self.told - 1 - revision.turn
+        revise_sums(self._sums.truth, self.penalty, x, revision, self._rate**age)
+        gain = revision.after**2 - revision.before**2
+        squares = self._seen.squares + self._rate**age * revision.weight * gain
+        if self._seen.unknown or max(abs(revision.after), abs(revision.before)) > LARGE:
+            self._seen = self._begun(self.told)
+        else:
+            self._seen = FadedScatter(squares, 0.0)
+
+    def solve(self, start: Floats) -> Solution:
+        """The covariance is V^-1 W V^-1."""
+        solved = np.zeros((self.dim + 1, self.dim))
+        sums, squares = self._sums.truth, self._squares.truth
+        return Solution(solved, solve_discounted(sums, squares, self.penalty, solved))
+
+    def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
+        """What the noise of rewards by their weights says, if nothing drifts while they count.
+
+        With S and W as sums by weights and by their squares, E sum w (y - x'theta)^2 is the noise times
+        sum w - 2 tr V^-1 W + tr V^-1 S V^-1 W; its degrees of freedom are this, times sum w / sum w^2.
+        """
+        (gram, moment, _), twice = Moments.of(self._sums.truth, 0), Moments.of(self._squares.truth, 0).gram
+        inverse, rows = inverted(gram, self.penalty), self.asked_about(offer)
+        theta, meat = inverse @ moment, inverse @ twice @ inverse
+        (squares, unknown), whole = self._seen, weights_of(self.told, self._rate)
+        counted = whole - unknown - 2.0 * float(np.sum(inverse * twice)) + float(np.sum(gram * meat))
+        freedom = counted * whole / max(weights_of(self.told, self._rate**2), 1.0)
+        length, known = float(np.linalg.norm(theta)), 1.0 - unknown / max(whole, 1.0)
+        left = squares - float(theta @ moment) - known * self.penalty * length**2
+        noise = noise_of(left, counted, freedom, most)
+        lean = self.penalty * np.linalg.norm(rows @ inverse, axis=1)
+        square = np.einsum("ij,jk,ik->i", rows, meat, rows)
+        return spread_out(rows @ theta, square, noise, lean, freedom, length)
+
+    def _begun(self, told: int) -> FadedScatter:
+        """Of the rewards so far no more than their sums is known."""
+        fitted = Solved.of(self._sums.truth, self.penalty).fitted
+        return FadedScatter(max(fitted, 0.0), weights_of(told, self._rate))
+
+    def kept(self) -> Arrays:
+        kept = {"faded": self._sums.truth, "faded twice": self._squares.truth, "faded squares": self._seen}
+        return {name: np.array(array) for name, array in kept.items()}
+
+    def recall(self, arrays: Arrays, told: int) -> None:
+        sums, squares = (
+            Sums.kept(name, arrays, self.dim, told, self.penalty) for name in ("faded", "faded twice")
+        )
+        seen = within("faded squares", arrays.get("faded squares", np.zeros(2)), (2,), 0.0, np.inf)
+        self._sums, self._squares, self._seen = sums, squares, FadedScatter(*seen.tolist())
+        if "faded squares" not in arrays:  # of a file from before
+            self._seen = self._begun(told)
+
+    def sums(self) -> tuple[Floats | None, int]:
+        """The sums by their weights; as many rewards as these weights add up to."""
+        return self._sums.truth.copy(), round(weights_of(self.told, self._rate))
+
+
+def weights_of(told: int, rate: float) -> float:
+    """The sum of the weights of so many rewards."""
+    return float(told) if rate == 1.0 else (1.0 - rate**told) / (1.0 - rate)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Windowed:
+    """Ridge regression of the last `size` rewards (SW-LinUCB; Cheung, Simchi-Levi and Zhu, 2019).
+
+    For rewards that drift or jump: what is older is forgotten at once.
+
+    The paper's two conditions on an estimator hold as long as the window holds all rewards, and not
+    beyond: no more than `size` count, so the error stops falling.
+
+    >>> from infex import Bandit, Greedy
+    >>> bandit = Bandit([[1.0]], Greedy(), estimator=Windowed(size=1))
+    >>> for reward in (1.0, 0.5):
+    ...     bandit.tell(bandit.ask(), reward)
+    >>> bandit.estimates().estimate.round(6).tolist()  # 0.5/(1 + 1)
+    [0.25]
+    """
+
+    size: int = 1000
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", whole("size", self.size, least=1))
+        if self.size > MOST_COUNTED:
+            raise InvalidSetting(f"size must be at most {MOST_COUNTED:g}, got {self.size}")
+
+    def compiled(self) -> FitForm:
+        """The same in compiled loops."""
+        return FitForm(self._make)
+
+    def _make(self, dim: int, penalty: float, rows: int, horizon: int) -> core.Fit:
+        return core.WindowedFit(dim, penalty, self.size, horizon)
+
+    def start(self, columns: Floats, penalty: float) -> WindowedFit:
+        """Statistics over these arms, with nothing learnt."""
+        return WindowedFit(columns, penalty, self)
+
+
+@final
+class WindowedFit(Fit):
+    """The rewards in the window, and their sums; O(d^3) to solve, whatever the size.
+
+    The sums are taken anew once the window has gone round, O(d^2) for each reward.
+    """
+
+    def __init__(self, columns: Floats, penalty: float, estimator: Windowed) -> None:
+        super().__init__(columns, penalty, estimator)
+        self._size = estimator.size
+        self._last: deque[tuple[Floats, float, float]] = deque()
+        self._sums = Sums(self.dim, self.penalty)
+        self._dropped = 0
+
+    def take(self, x: Floats, reward: float, weight: float) -> None:
+        self._last.append((x.copy(), reward, weight))
+        self._sums.add(x, reward, weight)
+        if len(self._last) > self._size:
+            oldest, gained, counted = self._last.popleft()
+            self._sums.add(oldest, gained, -counted)
+            self._dropped += 1
+        if self._dropped == self._size:
+            self._sum_anew()
+
+    def put_right(self, x: Floats, revision: Revision) -> None:
+        """What has left the window counts no more, with any value."""
+        if revision.after is None:
+            raise NotKept(f"{self.estimator!r} cannot take a reward out: rewards count by their order")
+        place = len(self._last) - (self.told - revision.turn)
+        if place >= 0:
+            self._last[place] = (self._last[place][0], revision.after, revision.weight)
+            revise_sums(self._sums.truth, self.penalty, x, revision)
+
+    def solve(self, start: Floats) -> Solution:
+        return self._sums.solve()
+
+    def scattered(self, offer: Offer | None, most: float = 0.0) -> Scattered:
+        """What the noise in the window says, if nothing drifts there."""
+        scatter = Scatter(sum(weight * reward * reward for _, reward, weight in self._last))
+        count, rows = len(self._last), self.asked_about(offer)
+        return scattered(self._sums.truth, self.penalty, scatter, count, rows, most)
+
+    def kept(self) -> Arrays:
+        rows, rewards, weights = zip(*self._last, strict=True) if self._last else ((), (), ())
+        return {
+            "rows": np.array(rows, dtype=np.float64).reshape(len(rows), self.dim),
+            "rewards": np.array(rewards, dtype=np.float64),
+            "weights": np.array(weights, dtype=np.float64),
+            "truth": self._sums.truth.copy(),
+            "dropped": np.array(self._dropped),
+        }
+
+    def recall(self, arrays: Arrays, told: int) -> None:
+        rows = fitting_rows("rows", arrays["rows"], self.dim)
+        rewards = within("rewards", arrays["rewards"], (len(rows),), -LARGEST_REWARD, LARGEST_REWARD)
+        weights = within("weights", arrays["weights"], (len(rows),), 0.0, HEAVIEST_WEIGHT)
+        values = rewards.tolist(), weights.tolist()
+        window = deque(zip(rows, *values, strict=True), maxlen=self._size)
+        sums, dropped = None, 0
+        if "truth" in arrays and len(window) == len(rows):  # else of another size: added up anew
+            sums, dropped = (
+                Sums.kept("truth", arrays, self.dim, told, self.penalty),
+                int(fitting("dropped", arrays["dropped"], (), whole=True)),
+            )
+        self._last = deque(window)
+        self._sum_anew()
+        if sums is not None:
+            self._sums, self._dropped = sums, dropped
+
+    def sums(self) -> tuple[Floats | None, int]:
+        """The sums of the window, and how many rewards are in it."""
+        return self._sums.truth.copy(), len(self._last)
+
+    def _sum_anew(self) -> None:
+        self._sums = Sums(self.dim, self.penalty)
+        for x, reward, weight in self._last:
+            self._sums.add(x, reward, weight)
+        self._dropped = 0

@@ -1,0 +1,203 @@
+"""Sums over rewards: sufficient statistics, their differences, and rewards that are revised."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from infex.arrays import Floats, Integers, fitting
+from infex.checks import HEAVIEST_WEIGHT
+from infex.core.choosing import smallest_eigenvalue
+from infex.core.estimators import lasso, least_squares
+from infex.core.ridge import add_rewards
+from infex.errors import DamagedFile
+from infex.models.layout import On
+
+ROUNDING = 1e-6  # of the penalty, and of what rewards add up to
+ROUNDED_OFF = 1e-12  # of the trace, how far rounding may bring an eigenvalue below 0
+
+
+class Moments(NamedTuple):
+    """sum x x', sum y x, and how many rewards are in them."""
+
+    gram: Floats
+    moment: Floats
+    told: int
+
+    @staticmethod
+    def of(truth: Floats, told: int) -> Moments:
+        """Those of sums as `core/ridge.pxd` describes them, (2, d + 1, d), each with a carry."""
+        sums = truth[0] + truth[1]  # with the carry: else rounding would hide that a gram is singular
+        gram = np.tril(sums[:-1]) + np.tril(sums[:-1], -1).T
+        return Moments(gram, sums[-1], told)
+
+    def least_squares(self) -> Floats:
+        """The parameter of least squares; of the least length where many are equally good."""
+        return least_squares(self.gram, self.moment)
+
+    def lasso(self, strength: float, start: Floats | None = None) -> Floats:
+        """The parameter that minimises sum (y - x'theta)^2/(2n) + strength |theta|_1.
+
+        By coordinate descent from `start`, which makes the next fit after one more reward cheap.
+        """
+        if strength == 0.0:
+            return self.least_squares()
+        if self.told == 0:
+            return np.zeros(self.moment.size) if start is None else np.array(start, dtype=np.float64)
+        return lasso(self.gram / self.told, self.moment / self.told, strength, start)
+
+    def least_eigenvalue(self) -> tuple[float, float]:
+        """The smallest eigenvalue of sum x x', and the trace."""
+        return smallest_eigenvalue(self.gram)
+
+
+class BlockMoments(NamedTuple):
+    """The moments of each block, and how many rewards are in all of them.
+
+    It answers as the `Moments` of one regression of K c features would, of which sum x x' is 0 between
+    blocks, in the time of K small ones.
+    """
+
+    parts: tuple[Moments, ...]
+    told: int
+
+    @property
+    def gram(self) -> Floats:
+        """sum x x', (K c, K c)."""
+        return diagonal_of([part.gram for part in self.parts])
+
+    @property
+    def moment(self) -> Floats:
+        """sum y x, (K c,)."""
+        return np.concatenate([part.moment for part in self.parts])
+
+    def least_squares(self) -> Floats:
+        """The parameter of least squares; of the least length where many are equally good."""
+        return np.concatenate([part.least_squares() for part in self.parts])
+
+    def lasso(self, strength: float, start: Floats | None = None) -> Floats:
+        """The parameter that minimises sum (y - x'theta)^2/(2n) + strength |theta|_1, n being all rewards."""
+        if strength == 0.0:
+            return self.least_squares()
+        size = self.parts[0].moment.size
+        theta = np.zeros(size * len(self.parts)) if start is None else np.array(start, dtype=np.float64)
+        if self.told > 0:
+            for part, block in zip(self.parts, theta.reshape(-1, size), strict=True):
+                block[:] = lasso(part.gram / self.told, part.moment / self.told, strength, block)
+        return theta
+
+    def least_eigenvalue(self) -> tuple[float, float]:
+        """The smallest eigenvalue of sum x x', and the trace."""
+        least, traces = zip(*(part.least_eigenvalue() for part in self.parts), strict=True)
+        return min(least), sum(traces)
+
+
+def diagonal_of(blocks: list[Floats]) -> Floats:
+    """A matrix with square blocks on its diagonal, 0 elsewhere."""
+    size, count = len(blocks[0]), len(blocks)
+    whole: Floats = np.zeros((count, size, count, size))
+    whole[np.arange(count), :, np.arange(count), :] = blocks
+    return whole.reshape(count * size, count * size)
+
+
+def fitting_sums(name: str, array: object, dim: int, told: int, penalty: float) -> Floats:
+    """Sums of x x' and y x from elsewhere, (2, d + 1, d), if so many rewards can have brought them."""
+    truth: Floats = fitting(name, array, (2, dim + 1, dim))
+    with np.errstate(all="ignore"):  # numbers of a file may be anything
+        gram = Moments.of(truth, told).gram
+        trace = float(np.trace(gram))
+    if not trace <= told * HEAVIEST_WEIGHT * (1.0 + ROUNDING):
+        raise DamagedFile(f"{name} is more than {told} rewards add up to")
+    if not float(np.linalg.eigvalsh(gram)[0]) >= -(ROUNDING * penalty + ROUNDED_OFF * trace):
+        raise DamagedFile(f"{name} is no sum of x x'")
+    return truth
+
+
+class Gained(NamedTuple):
+    """Sums of x x' and y x, each with its carry, (2, d + 1, d), or those of each arm, (K, 2, c + 1, c).
+
+    `counts` are pulls and summed rewards of the arms, (2, K), and `told` is how many rewards are in them.
+    Where arms share features z, their sums have rows of z x' below, (K, 2, c + 1 + s, c), and `common` are
+    sums of z z' and y z, (2, s + 1, s).
+    """
+
+    truth: Floats
+    counts: Floats
+    told: int
+    common: Floats | None = None
+
+    def plus(self, other: Gained) -> Gained:
+        """Both together."""
+        truth = added(self.truth, other.truth)
+        common = None
+        if self.common is not None and other.common is not None:
+            common = added(self.common, other.common)
+        return Gained(truth, self.counts + other.counts, self.told + other.told, common)
+
+    def minus(self, other: Gained) -> Gained:
+        """What came since."""
+        common = None if other.common is None else -other.common
+        return self.plus(Gained(-other.truth, -other.counts, -other.told, common))
+
+    def of_no_arms(self) -> Gained:
+        """The same where one regression is for all arms of a map, which does not tell them apart."""
+        return self._replace(counts=np.zeros((2, 0)))
+
+    def brought(self, places: Integers, count: int) -> Gained:
+        """The same of an owner with so many arms: each of these is at a place there, or nowhere (-1)."""
+        known = places >= 0
+        counts = np.zeros((2, count))
+        counts[:, places[known]] = self.counts[:, known]
+        if self.truth.ndim == 3:
+            return self._replace(counts=counts)
+        truth = np.zeros((count, *self.truth.shape[1:]))
+        truth[places[known]] = self.truth[known]
+        lost = 0 if self.common is not None else int(self.counts[0].sum() - counts[0].sum())
+        return Gained(truth, counts, self.told - lost, self.common)
+
+
+def added(one: Floats, two: Floats) -> Floats:
+    """Sums with carries, added with what rounding takes (Knuth's two-sum)."""
+    first, second = (np.moveaxis(each, -3, 0) for each in (one, two))
+    total = first[0] + second[0]
+    part = total - first[0]
+    lost = (first[0] - (total - part)) + (second[0] - part)
+    return np.ascontiguousarray(np.moveaxis(np.array([total, first[1] + second[1] + lost]), 0, -3))
+
+
+class Revision(NamedTuple):
+    """A reward `before`, learnt on `on` with the weight that `counted` gave, is `after`; None is never told.
+
+    `turn` is what `Statistics.turn` said before it was learnt: its number where rewards count by their order.
+    """
+
+    on: On
+    before: float
+    after: float | None
+    weight: float = 1.0
+    turn: int = 0
+
+    @property
+    def pulls(self) -> int:
+        """How many rewards there are more: none, or one less."""
+        return -1 if self.after is None else 0
+
+    @property
+    def gain(self) -> float:
+        """How much more all rewards come to."""
+        return (0.0 if self.after is None else self.after) - self.before
+
+
+def revise_sums(truth: Floats, penalty: float, x: Floats, revision: Revision, share: float = 1.0) -> None:
+    """Brings sums, (2, d + 1, d), to a revision of a reward of x, whose weight is `share` of what it was.
+
+    What went in comes out again as the very same products, so that nothing of it stays; where the reward
+    only gets another value, sum x x' does not change at all.
+    """
+    weight = share * float(revision.weight)
+    if revision.after is None:
+        add_rewards(truth, penalty, x, -weight, -weight * revision.before)
+        return
+    add_rewards(truth, penalty, x, 0.0, -weight * revision.before)
+    add_rewards(truth, penalty, x, 0.0, weight * revision.after)

@@ -1,0 +1,153 @@
+"""How the compiled loops of `infex.core` play a policy."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from infex.core.choosing import Base, Kind, Reads, Wrap
+from infex.core.general import Control, ControlKind
+from infex.policies.base import Policy, hook
+from infex.schedules.base import Schedule
+
+READ_PULLS = (Kind.UCB1, Kind.GAUSSIAN_TS, Kind.PLAIN_HYBRID_TS)
+"""Bases that look at pulls and rewards of fixed arms."""
+
+
+class BaseForm(NamedTuple):
+    """What decides in exploring rounds: see `infex.core.choosing.Base`.
+
+    `rate` is that of epsilon-greedy (below 0 it is t^(-1/3)), of sampling, or the growth between switches;
+    `bonus` is a radius beside that of the theory.
+    """
+
+    kind: Kind
+    reads: Reads
+    noise: float = 0.0
+    bound: float = 0.0
+    delta: float = 1.0
+    scale: float = 0.0
+    rate: float = 0.0
+    bonus: float = 0.0
+    random_ties: bool = False
+
+
+class WrapForm(NamedTuple):
+    """What stands around a base, with its numbers."""
+
+    kind: Wrap = Wrap.NOTHING
+    first: float = 0.0
+    second: float = 0.0
+    random_ties: bool = False
+
+
+class ControlForm(NamedTuple):
+    """A control: its limit, over how many rounds, its confidence radius, and when it pauses."""
+
+    kind: ControlKind
+    makes_up: bool = False
+    limit: float = 0.0
+    over: int = 0
+    noise: float = 0.0
+    bound: float = 0.0
+    delta: float = 1.0
+    scale: float = 0.0
+    pauses: Schedule | None = None
+
+    @property
+    def control(self) -> Control:
+        """The same as the core has it."""
+        return Control(*self[:-1])
+
+
+class ControlsForm(NamedTuple):
+    """Controls around a schedule, how far apart missed rounds are made up for, and how far all look back."""
+
+    rows: tuple[ControlForm, ...] = ()
+    spacing: int = 1
+    span: int = 0
+
+
+class Form(NamedTuple):
+    """A policy in the terms of the compiled loops; without a schedule the base decides always.
+
+    `own`: does the base see exploring rounds alone, and count them alone? `apart`: does it see these alone,
+    though it counts all? `is_base`: may it stand as a base of `Infex`?
+    """
+
+    base: BaseForm
+    schedule: Schedule | None = None
+    own: bool = False
+    random_ties: bool = False
+    is_base: bool = True
+    wrap: WrapForm = WrapForm()
+    controls: ControlsForm | None = None
+    apart: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Can a loop play it that keeps neither notes nor pulls, and looks at no control?"""
+        notes = self.base.kind in (*READ_PULLS, Kind.RARELY_SWITCHING) or self.wrap.kind != Wrap.NOTHING
+        return not notes and self.controls is None and not self.apart
+
+    @property
+    def reads(self) -> Reads:
+        """What the base reads of the arms, with what is wrapped around it."""
+        greedy = self.wrap.kind in (Wrap.GREEDY_FIRST, Wrap.COMMITS)
+        return max(self.base.reads, Reads.READS_SCORES) if greedy else self.base.reads
+
+    @property
+    def core_base(self) -> Base:
+        """The base as the core has it."""
+        base, wrap = self.base, self.wrap
+        return Base(
+            base.kind,
+            self.reads,
+            noise=base.noise,
+            bound=base.bound,
+            delta=base.delta,
+            scale=base.scale,
+            bonus=base.bonus,
+            rate=base.rate,
+            random_ties=base.random_ties,
+            wrap=wrap.kind,
+            first=wrap.first,
+            second=wrap.second,
+            wrap_random_ties=wrap.random_ties,
+        )
+
+
+def wrapped(base: Policy, wrap: WrapForm) -> Form | None:
+    """The form of a policy with something around it, if the loops know both."""
+    form = form_of(base)
+    if not isinstance(form, Form) or not form.is_base or form.wrap.kind != Wrap.NOTHING:
+        return None
+    return form._replace(wrap=wrap, schedule=None, random_ties=False)
+
+
+class ForcedForm(NamedTuple):
+    """Forced sampling or a LASSO bandit, which has a loop of its own (`infex.core.forced`).
+
+    `forces`: are there forced rounds? Their estimate, by LASSO of strength `first`, keeps arms within
+    `keep`/2 of its best. That from n rewards has the strength later sqrt((of_n log n + of_d log d)/n). A
+    strength of 0 is least squares.
+    """
+
+    forces: bool
+    keep: float = 0.0
+    first: float = 0.0
+    later: float = 0.0
+    of_n: float = 1.0
+    of_d: float = 1.0
+    random_ties: bool = False
+
+
+def form_of(policy: Policy) -> Form | ForcedForm | None:
+    """How compiled loops play a policy, if they can: what its `compiled` says.
+
+    A subclass may decide otherwise than the class whose `compiled` it inherits, so it must have its own.
+    """
+    tells = hook(policy, "compiled")
+    if tells is None or "compiled" not in vars(type(policy)):
+        return None
+    form: Form | ForcedForm | None = tells()
+    return form

@@ -1,0 +1,545 @@
+"""When a due round may explore: the gate of a schedule and the controls around it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple, final, overload
+
+from infex.checks import one_of, real, told, whole
+from infex.core.general import ControlKind
+from infex.errors import InvalidChoice, InvalidSetting, OutOfReach
+from infex.models.posterior import Posterior
+from infex.policies.base import none_allowed
+from infex.policies.choice import Reason, Turn
+from infex.policies.compiled import ControlForm, ControlsForm
+from infex.schedules.base import Family, Schedule, chance, checked, has, is_drawn
+from infex.schedules.combined import Budget, Union
+from infex.schedules.periodic import Listed, never
+
+State = tuple[Any, ...]  # of numbers and texts
+Missed = Literal["drop", "make up"]
+
+
+class Control:
+    """A schedule around another, which may keep a round that is due from exploring.
+
+    A control of your own is a frozen dataclass that inherits from this one, has a `schedule`, and
+    says in `objects` or `refuses` when a round may not explore: the text they give is the `reason` of the
+    decision. Each method changes nothing. `state` is what `begin` and the other verbs gave last; leave them
+    out, and it is empty. Its rounds depend on the run, so it has no `count` and `when` of its own; `planned`
+    has.
+
+    >>> from dataclasses import dataclass
+    >>> from infex import Infex, LinUCB, every
+    >>> @dataclass(frozen=True)
+    ... class NotOnSundays(Control):
+    ...     schedule: Schedule
+    ...     def objects(self, t, posterior, state):
+    ...         return "a Sunday" if t % 7 == 0 else None
+    >>> policy = Infex(LinUCB(), NotOnSundays(every(2)))
+    """
+
+    __slots__ = ()
+
+    schedule: Schedule | Control
+    missed: Missed = "drop"
+    """What becomes of an exploration that it keeps from happening."""
+    plans: ClassVar[bool] = False
+    """Does it say which rounds are planned? Then one that it keeps from exploring was never due."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.schedule, Control):
+            checked(self.schedule)
+
+    @property
+    def planned(self) -> Schedule:
+        """The schedule inside, without any control."""
+        inner = self.schedule
+        return inner.planned if isinstance(inner, Control) else inner
+
+    @property
+    def grows(self) -> bool | None:
+        """Nothing is known: the paper's threshold speaks of schedules that do not look at data."""
+        return None
+
+    @property
+    def window(self) -> int | None:
+        """How many rounds back it looks at what was spent; None if at none, or at all of them."""
+        return None
+
+    @property
+    def spacing(self) -> int:
+        """How many rounds after an exploration the next one may be made up for, at the earliest."""
+        return 1
+
+    def explores(self, t: int) -> bool:
+        """Is exploration due in round t, as planned? What is known decides on top of it."""
+        return self.planned.explores(t)
+
+    def begin(self) -> State:
+        """What it remembers at first: a NamedTuple of numbers and texts."""
+        return ()
+
+    def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
+        """Why round t may not explore, if it may not."""
+        return None
+
+    def refuses(self, t: int, loss: float, posterior: Posterior, state: State) -> str | None:
+        """Why an arm with that estimated loss may not be tried, if it may not."""
+        return None
+
+    def ends(self, posterior: Posterior, state: State) -> bool:
+        """Has exploration stopped for good, as far as is known now?"""
+        return False
+
+    def earliest(self, t: int, posterior: Posterior) -> int:
+        """The first round after t to which it will not object for what was spent, as far as is known now."""
+        return t + 1
+
+    @property
+    def drawn(self) -> bool:
+        """Are the rounds it objects to drawn at random? Then the chance of exploring is not known."""
+        return False
+
+    def skipped(self, posterior: Posterior, state: State) -> State:
+        """The state after it has kept a round from exploring that was due, or owed."""
+        return state
+
+    def explored(self, loss: float, state: State) -> State:
+        """The state after a round that explored, with its estimated loss."""
+        return state
+
+    def compiled(self) -> ControlForm | None:
+        """How a compiled loop looks after it; None if only Python can."""
+        return None
+
+
+@final
+class Limit(Control):
+    """A budget of explorations: as a schedule by itself, it is spent by all that the bandit explores."""
+
+    __slots__ = ("budget", "schedule")
+
+    plans = True
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.schedule = budget.schedule
+
+    def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
+        return Reason.BUDGET_SPENT if posterior.spent.done >= self.budget.limit else None
+
+    def ends(self, posterior: Posterior, state: State) -> bool:
+        return posterior.spent.done >= self.budget.limit
+
+    def compiled(self) -> ControlForm:
+        return ControlForm(ControlKind.LIMITS, limit=self.budget.limit)
+
+
+class Opening(NamedTuple):
+    """What a gate says of a round: does it explore, what becomes of its exploration, why, and who objects."""
+
+    opens: bool
+    turn: Turn
+    reason: str
+    place: int | None = None  # of the control that objects
+
+    @property
+    def due(self) -> bool:
+        """Was exploration due?"""
+        return self.turn is not Turn.REST and self.turn is not Turn.MADE_UP
+
+
+DUE = Opening(True, Turn.DUE, Reason.SCHEDULED)
+OWED = Opening(True, Turn.MADE_UP, Reason.MADE_UP)
+REST = Opening(False, Turn.REST, Reason.GREEDY)
+
+States = tuple[State, ...]
+
+
+@final
+class Gate:
+    """A schedule with its controls, the inner ones first; settings, read off once."""
+
+    __slots__ = (
+        "_asked", "_empty", "drawn", "hidden", "layers", "plan", "refusing", "schedule", "spacing", "span",
+    )  # fmt: skip
+
+    def __init__(self, schedule: Schedule | Control) -> None:
+        self.schedule = schedule
+        self.plan, self.layers = _peeled(schedule)
+        self.hidden = any(layer.drawn for layer in self.layers)
+        self.drawn = is_drawn(self.plan) or self.hidden
+        self.refusing = any(type(layer).refuses is not Control.refuses for layer in self.layers)
+        self.spacing = max((layer.spacing for layer in self.layers), default=1)
+        order = sorted(range(len(self.layers)), key=lambda place: not self.layers[place].plans)
+        self._asked = tuple(order)  # first of all those that say which rounds are due
+        self._empty = isinstance(self.plan, Family) and math.isinf(self.plan.when(1))
+        windows = [layer.window for layer in self.layers if layer.window is not None]
+        self.span = max([self.spacing if self.spacing > 1 else 0, *windows])
+
+    def parts(self) -> Iterator[object]:
+        """The schedule and the controls, and all schedules that these hold."""
+        held: list[object] = [self.plan, *self.layers]
+        while held:
+            part = held.pop()
+            yield part
+            if isinstance(part, Union):
+                held += part.members
+            elif isinstance(part, Budget):
+                held.append(part.schedule)
+
+    def begin(self) -> States:
+        """What the controls remember at first."""
+        return tuple(layer.begin() for layer in self.layers)
+
+    def opening(self, t: int, posterior: Posterior, states: States) -> Opening:
+        """Does round t explore, and why, or why not?"""
+        due = self.plan.explores(t)
+        if not due:
+            owed = posterior.spent.owed
+            if not owed or not self._may_make_up(t, posterior):
+                return REST
+        for place in self._asked:
+            layer = self.layers[place]
+            if reason := layer.objects(t, posterior, states[place]):
+                _refuse_reason(layer, "objects", reason)
+                if layer.plans:  # then it was never due
+                    return Opening(False, Turn.REST, reason if due else Reason.GREEDY)
+                return self._closed(due, reason, place)
+        if not posterior.may_explore:
+            return self._closed(due, Reason.FORBIDDEN, None)
+        if none_allowed(posterior):
+            return self._closed(due, Reason.NO_ARM_ALLOWED, None)
+        return DUE if due else OWED
+
+    def admits(self, opening: Opening, t: int, loss: float, posterior: Posterior, states: States) -> Opening:
+        """The same once the arm is known, with its estimated loss."""
+        if self.refusing:
+            for place, layer in enumerate(self.layers):
+                if reason := layer.refuses(t, loss, posterior, states[place]):
+                    _refuse_reason(layer, "refuses", reason)
+                    return self._closed(opening.due, reason, place)
+        return opening
+
+    def _closed(self, due: bool, reason: str, place: int | None) -> Opening:
+        """A round that does not explore: one that was due is owed from now on, or dropped."""
+        if not due:
+            return Opening(False, Turn.REST, Reason.GREEDY, place)
+        asked = self.layers if place is None else (self.layers[place],)
+        owed = any(layer.missed == "make up" for layer in asked)
+        return Opening(False, Turn.OWED if owed else Turn.DROPPED, reason, place)
+
+    def chance(self, t: int, posterior: Posterior, opening: Opening, states: States) -> float | None:
+        """The chance that round t explores, given all before it and that no arm is refused."""
+        if not posterior.may_explore:
+            return 0.0
+        if self.hidden:
+            return 0.0 if opening.turn is Turn.REST and not is_drawn(self.plan) else None
+        if not self.drawn or opening.opens != opening.due:
+            return 1.0 if opening.opens else 0.0
+        if opening.opens and posterior.spent.owed and self._may_make_up(t, posterior):
+            return 1.0  # due or not, this round would explore
+        if none_allowed(posterior) or any(
+            layer.objects(t, posterior, state) for layer, state in zip(self.layers, states, strict=True)
+        ):
+            return 0.0
+        return chance(self.plan, t)
+
+    def after_skip(self, opening: Opening, posterior: Posterior, states: States) -> States:
+        """What the controls remember after a round that one of them kept from exploring."""
+        if opening.place is None:
+            return states
+        changed = self.layers[opening.place].skipped(posterior, states[opening.place])
+        return (*states[: opening.place], changed, *states[opening.place + 1 :])
+
+    def after_exploring(self, loss: float, states: States) -> States:
+        """What the controls remember after a round that explored."""
+        if not self.layers:
+            return states
+        return tuple(layer.explored(loss, state) for layer, state in zip(self.layers, states, strict=True))
+
+    def next_due(self, t: int, posterior: Posterior, states: States) -> int | None:
+        """The first round after t in which exploration is due, as far as is known now."""
+        if any(layer.ends(posterior, state) for layer, state in zip(self.layers, states, strict=True)):
+            return None
+        if posterior.spent.owed and self._may_make_up(t + 1, posterior):
+            return t + 1
+        first = max([t + 1, *(layer.earliest(t, posterior) for layer in self.layers)])
+        due = min(self._planned_from(first), self._made_up_from(posterior))
+        return None if math.isinf(due) else int(due)
+
+    def compiled(self) -> ControlsForm | None:
+        """How a compiled loop looks after the controls; None if one of them needs Python."""
+        rows = [
+            layer.compiled() if "compiled" in vars(type(layer)) else None  # a subclass may judge otherwise
+            for layer in self.layers
+        ]
+        found = tuple(row for row in rows if row is not None)
+        return ControlsForm(found, self.spacing, self.span) if len(found) == len(rows) else None
+
+    def _planned_from(self, first: int) -> float:
+        """The first round of the plan from `first` on; inf if there is none, or it cannot be told."""
+        if not (has(self.plan, "count") and has(self.plan, "when")):
+            return math.inf
+        try:
+            return self.plan.when(self.plan.count(first - 1) + 1)
+        except OutOfReach:  # of a union that is too dense to be counted: the bandit plays on all the same
+            return math.inf
+
+    def _made_up_from(self, posterior: Posterior) -> float:
+        """The first round that may make up for what is owed, if none explores before; inf if none may."""
+        spent = posterior.spent
+        waits = spent.owed and spent.recent and not self._empty
+        return spent.recent[-1][0] + self.spacing if waits else math.inf
+
+    def _may_make_up(self, t: int, posterior: Posterior) -> bool:
+        if self._empty:  # as `never` has no rounds at all
+            return False
+        return self.spacing == 1 or posterior.spent.since(t - self.spacing + 1)[0] == 0
+
+
+def _refuse_reason(layer: Control, verb: str, reason: object) -> None:
+    if not isinstance(reason, str):
+        raise InvalidChoice(
+            f"{type(layer).__name__}.{verb} must give the reason as a text, or None; got {reason!r}"
+        )
+
+
+def _peeled(schedule: Schedule | Control) -> tuple[Schedule, tuple[Control, ...]]:
+    """The schedule inside, and the controls around it, the inner ones first."""
+    layers: list[Control] = []
+    while isinstance(schedule, Control | Budget):
+        layers.append(Limit(schedule) if isinstance(schedule, Budget) else schedule)
+        schedule = schedule.schedule
+    return schedule, tuple(reversed(layers))
+
+
+class GuardedState(NamedTuple):
+    """Has it stopped for good?"""
+
+    stopped: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class Guarded(Control):
+    """`schedule` until the estimated loss of exploring adds up to `cost_limit`."""
+
+    schedule: Schedule | Control
+    cost_limit: float
+    window: int | None = None
+
+    def __post_init__(self) -> None:
+        Control.__post_init__(self)
+        object.__setattr__(self, "cost_limit", real("cost_limit", self.cost_limit, least=0))
+        if self.window is not None:
+            object.__setattr__(self, "window", whole("window", self.window, least=1))
+
+    def begin(self) -> State:
+        return GuardedState()
+
+    def ends(self, posterior: Posterior, state: State) -> bool:
+        return GuardedState(*state).stopped
+
+    def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
+        return Reason.COST_LIMIT if GuardedState(*state).stopped else None
+
+    def refuses(self, t: int, loss: float, posterior: Posterior, state: State) -> str | None:
+        spent = posterior.spent
+        cost = spent.cost if self.window is None else spent.since(t - self.window + 1)[1]
+        return Reason.COST_LIMIT if cost + loss > self.cost_limit else None
+
+    def skipped(self, posterior: Posterior, state: State) -> State:
+        return GuardedState(stopped=self.window is None)
+
+    def compiled(self) -> ControlForm:
+        return ControlForm(ControlKind.GUARDS, limit=self.cost_limit, over=self.window or 0)
+
+    def __repr__(self) -> str:
+        window = "" if self.window is None else f", window={self.window}"
+        return f"guarded({told(self.schedule)}, {self.cost_limit!r}{window})"
+
+
+def guarded(schedule: Schedule | Control, cost_limit: float, window: int | None = None) -> Guarded:
+    """`schedule`, stopped for good when the summed estimated loss of exploring would pass `cost_limit`.
+
+    The loss of an exploring round is the estimate of the greedy arm, the best on offer, minus that of the
+    arm it plays, as known at the decision, in the unit of the rewards. The round that would pass the
+    limit does not explore, and none after it does: the sum never exceeds the limit, also with
+    many rewards pending. It is that of all that the bandit has explored, under this policy or
+    others. With a `window` the limit is for any so many rounds in a row, and nothing stops for good.
+
+    >>> from infex import every
+    >>> guarded(every(20), cost_limit=5.0)
+    guarded(every(20), 5.0)
+    """
+    return Guarded(schedule, cost_limit, window)
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class Limited(Control):
+    """`schedule`, but at most `limit` explorations in any `window` rounds, or in all without one."""
+
+    schedule: Schedule | Control
+    limit: int
+    window: int | None = None
+
+    plans = True
+
+    def __post_init__(self) -> None:
+        Control.__post_init__(self)
+        object.__setattr__(self, "limit", whole("limit", self.limit, least=0))
+        if self.window is not None:
+            object.__setattr__(self, "window", whole("window", self.window, least=1))
+
+    def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
+        spent = posterior.spent
+        done = spent.done if self.window is None else spent.since(t - self.window + 1)[0]
+        return Reason.BUDGET_SPENT if done >= self.limit else None
+
+    def earliest(self, t: int, posterior: Posterior) -> int:
+        rounds = [at for at, _ in posterior.spent.recent]
+        if self.window is None or self.limit == 0 or len(rounds) < self.limit:
+            return t + 1
+        return max(t + 1, rounds[-self.limit] + self.window)
+
+    def ends(self, posterior: Posterior, state: State) -> bool:
+        return self.limit == 0 or (self.window is None and posterior.spent.done >= self.limit)
+
+    def compiled(self) -> ControlForm:
+        return ControlForm(ControlKind.LIMITS, limit=self.limit, over=self.window or 0)
+
+    def __repr__(self) -> str:
+        window = "" if self.window is None else f", window={self.window}"
+        return f"budget({told(self.schedule)}, {self.limit}{window})"
+
+
+@overload
+def budget(schedule: Schedule, limit: int, window: None = None) -> Budget: ...
+
+
+@overload
+def budget(schedule: Schedule | Control, limit: int, window: int | None = None) -> Budget | Limited: ...
+
+
+def budget(schedule: Schedule | Control, limit: int, window: int | None = None) -> Budget | Limited:
+    """The first `limit` explorations of `schedule`, and none after them.
+
+    In a bandit all its explorations count, under this policy or others. With a `window`, at most
+    `limit` in any so many rounds in a row. Rounds that the limit leaves out were never due: they are
+    neither planned nor skipped.
+
+    >>> from infex import every
+    >>> schedule = budget(every(20), limit=3)
+    >>> schedule.when(3), schedule.when(4), schedule.count(10**12)
+    (60, inf, 3)
+    >>> budget(every(2), limit=5, window=100)
+    budget(every(2), 5, window=100)
+    """
+    if window is None and not isinstance(schedule, Control):
+        return Budget(schedule, limit)
+    return Limited(schedule, limit, window)
+
+
+LEAST_SHARE = 1e-12  # of rounds that make up: more rounds between them than anybody plays
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class Paused(Control):
+    """`schedule`, but not in rounds that `when` forbids."""
+
+    schedule: Schedule | Control
+    when: Callable[[int], bool] | Schedule
+    missed: Missed = "drop"
+    at_most: float = 1.0
+
+    def __post_init__(self) -> None:
+        Control.__post_init__(self)
+        if not self.by_rounds and not callable(self.when):
+            raise InvalidSetting(
+                f"when must be a function of the round, or a schedule, got {told(self.when)}"
+            )
+        one_of("missed", self.missed, ("drop", "make up"))
+        object.__setattr__(self, "at_most", _share(self.at_most))
+
+    @property
+    def by_rounds(self) -> bool:
+        """Are the pauses the rounds of a schedule, which a file can hold?"""
+        return isinstance(self.when, Schedule)
+
+    @property
+    def catches_up(self) -> bool:
+        """Does it never pause, and make up for what requests forbid?"""
+        return isinstance(self.when, Listed) and not self.when.rounds and self.missed == "make up"
+
+    @property
+    def drawn(self) -> bool:
+        return isinstance(self.when, Schedule) and is_drawn(self.when)
+
+    @property
+    def spacing(self) -> int:
+        return math.ceil(1.0 / self.at_most) if self.missed == "make up" else 1
+
+    def objects(self, t: int, posterior: Posterior, state: State) -> str | None:
+        pauses = self.when.explores(t) if isinstance(self.when, Schedule) else self.when(t)
+        return Reason.PAUSED if pauses else None
+
+    def compiled(self) -> ControlForm | None:
+        if not isinstance(self.when, Schedule):
+            return None
+        return ControlForm(ControlKind.PAUSES, makes_up=self.missed == "make up", pauses=self.when)
+
+    def __repr__(self) -> str:
+        spread = "" if self.at_most == 1.0 else f", at_most={self.at_most!r}"
+        if self.catches_up:
+            return f"catching_up({told(self.schedule)}{spread})"
+        return f"paused({told(self.schedule)}, {told(self.when)}, missed={self.missed!r}{spread})"
+
+
+def _share(at_most: object) -> float:
+    return real("at_most", real("at_most", at_most, above=0, most=1), least=LEAST_SHARE)
+
+
+def paused(
+    schedule: Schedule | Control,
+    when: Callable[[int], bool] | Schedule,
+    missed: Missed = "drop",
+    at_most: float = 1.0,
+) -> Paused:
+    """`schedule`, but no exploring in rounds for which `when(t)` is true.
+
+    Explorations that fall into a pause are dropped, or with `missed="make up"` made up for in the
+    first rounds after it that are not due themselves; so are those for which no arm is allowed, and those
+    that a request forbids (`ask(explore=False)`).
+    `at_most` is the share of rounds that may make up: with 0.1, one is made up for ten rounds after
+    the exploration before it, at the earliest. All are counted (`bandit.exploration()`). `when` may
+    be asked more than once in a round: it must say the same. It may also be a schedule, whose rounds
+    are the pauses: `paused(every(20), when=listed(range(100, 200)))`, which a file can hold.
+
+    >>> from infex import every
+    >>> schedule = paused(every(2), when=lambda t: t <= 10, missed="make up")
+    >>> schedule.explores(4)
+    True
+    """
+    return Paused(schedule, when, missed, at_most)
+
+
+def catching_up(schedule: Schedule | Control, at_most: float = 1.0) -> Paused:
+    """`schedule`, whose explorations are made up for where a request forbids them: 2 % stays 2 %.
+
+    An exploration that is due in a round with `ask(explore=False)`, or in which no arm is allowed, takes
+    place in the first round after it that is not due itself and may explore. What a limit or a pause keeps
+    from happening is not made up for. `at_most` is the share of rounds that may make up, as in `paused`. It
+    is `paused(schedule, when=never(), missed="make up")` by a short name.
+
+    >>> from infex import Bandit, Infex, LinUCB, every
+    >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], Infex(LinUCB(), catching_up(every(2))))
+    >>> [bandit.ask(explore=t != 2).explored for t in range(1, 5)]
+    [False, False, True, True]
+    """
+    return Paused(schedule, never(), "make up", at_most)

@@ -1,0 +1,287 @@
+"""Optimism: LinUCB and its relatives."""
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from infex.arrays import Floats
+from infex.checks import one_of, real, told
+from infex.core.choosing import Kind, Reads
+from infex.errors import LargeReward
+from infex.models.layout import Radius
+from infex.models.posterior import Posterior
+from infex.policies.base import UNSAID_DELTA, Policy
+from infex.policies.choice import TIES, Choice, Ties, explored, picked, share
+from infex.policies.compiled import BaseForm, Form
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confidence:
+    """beta = noise sqrt(alpha + 2 log(1/delta)) + sqrt(penalty) bound; a base chooses by scale beta.
+
+    alpha is the posterior's `log_det_ratio`.
+
+    `noise`: how far rewards scatter about their mean x'theta: their standard deviation, or half
+    the length of the interval they lie in (rewards of +1 and -1: 1). `bound`: the greatest length
+    of theta, about the greatest mean reward of any arm (with a feature map, in any context: theta is
+    then that of contexts divided by `longest`). Both are in the unit of the rewards: with rewards of 20
+    to 40 and the defaults of 1, exploring rounds would not explore.
+
+    The intervals estimate +- beta width, `low` and `high` of a decision, then hold in all rounds at once
+    with probability 1 - `delta` (Abbasi-Yadkori, Pal and Szepesvari, 2011, Theorem 2); those of one arm,
+    where each has a regression of its own, whose log_det_ratio then is meant. A `delta` that is not
+    said (None) is 1/T where a horizon T is known, as in `play` and in sweeps, and 0.01 elsewhere, as in a
+    `Bandit`. `scale` is for choosing alone: practice explores with far less than 1, and intervals stay.
+    """
+
+    noise: float = 1.0
+    bound: float = 1.0
+    delta: float | None = None
+    scale: float = 1.0
+    ties: Ties = "lowest"
+
+    def __post_init__(self) -> None:
+        for name, value in (("noise", self.noise), ("bound", self.bound), ("scale", self.scale)):
+            object.__setattr__(self, name, real(name, value, least=0))
+        if self.delta is not None:
+            object.__setattr__(self, "delta", real("delta", self.delta, above=0, most=1))
+        one_of("ties", self.ties, TIES)
+
+    @property
+    def greatest(self) -> float:
+        """A reward larger than this is far beyond beta, which is no less than `bound` without any noise."""
+        return self.bound + 8.0 * max(self.noise, self.bound)
+
+    @property
+    def failure(self) -> float:
+        """The chance of failure that is played: `delta`, or 0.01 where none is said and no horizon known."""
+        return UNSAID_DELTA if self.delta is None else self.delta
+
+    def base_of(self, kind: Kind, reads: Reads) -> BaseForm:
+        """The same settings in a compiled loop."""
+        numbers = self.noise, self.bound, self.failure, self.scale
+        return BaseForm(kind, reads, *numbers, random_ties=self.ties == "random")
+
+    def radius(self, posterior: Posterior) -> Radius:
+        """beta, of intervals: one, or one for each arm where each has a regression of its own."""
+        return posterior.radii(self.noise, self.bound, self.failure)
+
+    def choosing_radius(self, posterior: Posterior) -> Radius:
+        """scale beta, by which the base chooses."""
+        return self.scale * self.radius(posterior)
+
+
+DEFAULT = Confidence()
+
+
+def warn_of_large(policy: Policy, reward: float, stacklevel: int) -> None:
+    """Warns that exploring rounds will hardly explore."""
+    warnings.warn(
+        f"a reward of {reward:g} is far beyond the noise and bound of {told(policy)}: its exploring rounds "
+        "will hardly explore. Set both in the unit of the rewards, or bring rewards to about -1 to 1.",
+        LargeReward,
+        stacklevel=stacklevel + 1,
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinUCB(Confidence):
+    """Plays the arm of the largest x'theta + scale beta |x| in V^-1 (OFUL; Abbasi-Yadkori et al., 2011).
+
+    beta = noise sqrt(alpha + 2 log(1/delta)) + sqrt(penalty) bound: `noise` is how far rewards scatter
+    about their mean, `bound` the greatest length of theta (about the greatest mean reward), both in the unit
+    of the rewards. `scale` is for choosing alone, and practice needs far less than 1. The intervals `low` to
+    `high` of decisions are x'theta -+ beta |x| at any `scale`, and hold in all rounds at once with
+    probability 1 - `delta`. `ties` go to the "lowest" index, or at "random".
+
+    >>> from infex import Bandit, LinUCB
+    >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], LinUCB(noise=0.5, scale=0.2))
+    >>> bandit.ask().explored
+    True
+    """
+
+    def compiled(self) -> Form:
+        """Optimistic in every round."""
+        return Form(self.base_of(Kind.LINUCB, Reads.READS_WIDTHS))
+
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        """The arm of the largest upper bound."""
+        return explored(*picked(posterior.upper(self.choosing_radius(posterior)), self.ties, rng))
+
+    def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
+        """1 for the arm of the largest upper bound; shared among ties that are broken at random."""
+        return share(posterior.upper(self.choosing_radius(posterior)), self.ties, arm)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedBonusUCB:
+    """Plays the arm of the largest x'theta + bonus |x| in V^-1 (Li, Chu, Langford and Schapire, 2010).
+
+    This is what many libraries call LinUCB. The bonus (alpha) stays the same, where that of
+    `LinUCB` follows the theory and is far wider.
+
+    `ties` go to the "lowest" index, or at "random".
+
+    >>> from infex import Bandit, FixedBonusUCB
+    >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], FixedBonusUCB(bonus=0.5))
+    >>> bandit.tell(bandit.ask(), -1.0)
+    >>> bandit.ask().arm
+    1
+    """
+
+    bonus: float = 1.0
+    ties: Ties = "lowest"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bonus", real("bonus", self.bonus, least=0))
+        one_of("ties", self.ties, TIES)
+
+    def radius(self, posterior: Posterior) -> float:
+        """The bonus."""
+        return self.bonus
+
+    def compiled(self) -> Form:
+        """LinUCB with a constant radius."""
+        tied = self.ties == "random"
+        return Form(BaseForm(Kind.LINUCB, Reads.READS_WIDTHS, bonus=self.bonus, random_ties=tied))
+
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        """The arm of the largest upper bound."""
+        return explored(*picked(posterior.upper(self.bonus), self.ties, rng))
+
+    def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
+        """1 for the arm of the largest upper bound; shared among ties that are broken at random."""
+        return share(posterior.upper(self.bonus), self.ties, arm)
+
+
+ROUNDED_GROWTH = 1e-9  # an arm of length 1 makes det V grow by exactly 2 at first
+
+
+class Switched(NamedTuple):
+    """The log_det_ratio at the last switch, and the optimistic parameter that it found."""
+
+    log_det_ratio: float
+    theta: tuple[float, ...]
+
+
+def forgotten(note: Any) -> Any:
+    """A note without the parameters in it, which were of other arms: what switched does so anew."""
+    if isinstance(note, Switched):
+        return None
+    if isinstance(note, tuple):
+        parts = [forgotten(part) for part in note]
+        return type(note)(*parts) if type(note) is not tuple else tuple(parts)
+    return note
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RarelySwitchingUCB(Confidence):
+    """LinUCB whose optimistic parameter is found anew when det V has grown by a factor 1 + growth.
+
+    Until then it plays the best arm of the last one (Abbasi-Yadkori, Pal and Szepesvari, 2011,
+    section 5.1): of order d log T switches in T rounds. Among fixed arms that is one arm between
+    two switches. It is made for estimators that forget nothing: where det V stops growing, it
+    stops switching.
+
+    `ties` go to the "lowest" index, or at "random".
+
+    `noise`, `bound`, `delta` and `scale` are those of `LinUCB`.
+
+    >>> from infex import RarelySwitchingUCB, environments, play
+    >>> play(environments.gaussian(dim=3, arms=5, seed=1), RarelySwitchingUCB(growth=0.5), horizon=50).horizon
+    50
+    """
+
+    growth: float = 1.0
+
+    def __post_init__(self) -> None:
+        Confidence.__post_init__(self)
+        object.__setattr__(self, "growth", real("growth", self.growth, above=0))
+
+    def compiled(self) -> Form:
+        """Optimistic at every switch, and the best arm of that in between."""
+        return Form(self.base_of(Kind.RARELY_SWITCHING, Reads.READS_WIDTHS)._replace(rate=self.growth))
+
+    def accepts(self, note: object, dim: int) -> bool:
+        """One of its own, with a parameter of the right length."""
+        if not isinstance(note, Switched) or not isinstance(note.theta, tuple) or len(note.theta) != dim:
+            return False
+        return all(isinstance(number, int | float) for number in (note.log_det_ratio, *note.theta))
+
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        """The best arm of the optimistic parameter; the note is its log_det_ratio and itself."""
+        if not self._switches(posterior):
+            return explored(*picked(self._scores(posterior), self.ties, rng))
+        arm, share = picked(posterior.upper(self.choosing_radius(posterior)), self.ties, rng)
+        theta = posterior.optimistic(arm, self.choosing_radius(posterior))
+        return explored(arm, share, Switched(posterior.log_det_ratio, tuple(theta.tolist())))
+
+    def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
+        """1 for the arm that is played; shared among ties that are broken at random."""
+        if self._switches(posterior):
+            return share(posterior.upper(self.choosing_radius(posterior)), self.ties, arm)
+        return share(self._scores(posterior), self.ties, arm)
+
+    def _switches(self, posterior: Posterior) -> bool:
+        return (
+            posterior.note is None
+            or posterior.log_det_ratio
+            > posterior.note.log_det_ratio + math.log1p(self.growth) + ROUNDED_GROWTH
+        )
+
+    def _scores(self, posterior: Posterior) -> Floats:
+        return posterior.scores(np.array(posterior.note.theta))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UCB1:
+    """Every arm once, then the largest mean + noise sqrt(8 log n / n_k).
+
+    From Auer, Cesa-Bianchi and Fischer (2002). It looks at pulls and rewards of fixed arms alone, at
+    no features; n counts all rewards and n_k those of arm k. `noise` is half the length of the
+    interval of rewards: 1 for +1 and -1, and 0.5 for 0 and 1, which gives the sqrt(2 log n / n_k) of
+    the original. An arm whose reward is pending counts as not played yet.
+
+    `ties` go to the "lowest" index, or at "random".
+
+    >>> from infex import Bandit, UCB1
+    >>> bandit = Bandit([[1.0, 0.0], [0.0, 1.0]], UCB1())
+    >>> bandit.tell(bandit.ask(), 1.0)
+    >>> bandit.ask().arm  # every arm once
+    1
+    """
+
+    noise: float = 1.0
+    ties: Ties = "lowest"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "noise", real("noise", self.noise, least=0))
+        one_of("ties", self.ties, TIES)
+
+    def compiled(self) -> Form:
+        """The largest index in every round."""
+        tied = self.ties == "random"
+        return Form(BaseForm(Kind.UCB1, Reads.READS_NOTHING, noise=self.noise, random_ties=tied))
+
+    def choose(self, t: int, posterior: Posterior, rng: np.random.Generator) -> Choice:
+        """The arm of the largest index."""
+        return explored(*picked(self.indices(posterior), self.ties, rng))
+
+    def propensity(self, t: int, posterior: Posterior, arm: int) -> float:
+        """1 for the arm of the largest index; shared among ties that are broken at random."""
+        return share(self.indices(posterior), self.ties, arm)
+
+    def indices(self, posterior: Posterior) -> Floats:
+        """Every arm's index; infinite for one that was never told a reward."""
+        pulls = np.maximum(posterior.pulls, 1)
+        bonus = 8.0 * math.log(max(posterior.pulled, 1))  # n counts arms that are not shown, too
+        found: Floats = posterior.sums / pulls + self.noise * np.sqrt(bonus / pulls)
+        found[posterior.pulls == 0] = np.inf
+        return found

@@ -1,0 +1,118 @@
+"""Where V is far larger in some directions than in others: heavy weights, small penalties, few arms."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from infex import Bandit, Greedy, LinUCB, models
+from infex.arrays import Floats
+from infex.errors import InvalidSetting
+from infex.models.ridge import Known, RidgeStatistics
+from tests.models.exact import Exact, Row, dot, solve
+
+EXAMPLES = 100
+
+
+class Weighed(Exact):
+    """The same of rewards with weights."""
+
+    def __init__(self, arms: Floats, told: list[tuple[int, float, float]], penalty: float) -> None:
+        super().__init__(arms, [], penalty)
+        for arm, reward, weight in told:
+            x, w = self.arms[arm], Fraction(weight)
+            self.gram = [
+                [v + w * a * b for v, b in zip(row, x, strict=True)]
+                for row, a in zip(self.gram, x, strict=True)
+            ]
+            self.moment = [b + w * Fraction(reward) * a for b, a in zip(self.moment, x, strict=True)]
+
+
+def fractions_of(rows: Floats) -> list[Row]:
+    return [[Fraction(float(part)) for part in row] for row in rows]
+
+
+def assert_exact(known: Known, exact: Weighed, rows: Floats, size: float) -> None:
+    """Estimates, widths and the log_det_ratio of any arms; rewards are of that size."""
+    theta = exact.theta
+    means = np.array([float(dot(x, theta)) for x in fractions_of(rows)])
+    roots = np.sqrt([float(dot(x, solve(exact.gram, x))) for x in fractions_of(rows)])
+    on = known.on(np.ascontiguousarray(rows.T))
+    np.testing.assert_allclose(on.estimates, means, rtol=1e-6, atol=1e-6 * size * (1.0 + roots.max()))
+    np.testing.assert_allclose(on.widths, roots, rtol=1e-6)
+    assert known.log_det_ratio == pytest.approx(exact.log_det_ratio, rel=1e-7, abs=1e-12)
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    dim=st.integers(1, 5),
+    count=st.integers(1, 4),
+    power=st.floats(-10, 2),
+    heaviest=st.sampled_from([0, 3, 6, 9, 12]),
+    apart=st.sampled_from([1.0, 1e-2, 1e-5, 1e-8]),
+    size=st.sampled_from([1.0, 1e4, 1e9]),
+)
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_all_is_as_exact_fractions_have_it_and_a_file_of_it_is_believed(
+    seed: int, dim: int, count: int, power: float, heaviest: int, apart: float, size: float
+) -> None:
+    """Good files were refused, theta was off across the arms by 1e-3, log det V by 5, or no numbers."""
+    rng, penalty = np.random.default_rng(seed), 10**power
+    arms = rng.standard_normal((count, dim))
+    arms /= 1.01 * np.linalg.norm(arms, axis=1, keepdims=True)
+    arms = (arms[:1] + apart * arms) / 2
+    ridge, told = RidgeStatistics(arms.T, penalty), []
+    for _ in range(60):
+        arm, reward = int(rng.integers(count)), float(size * rng.choice([-1.0, 1.0, 0.3]))
+        weight = float(10 ** rng.uniform(0, heaviest)) if rng.random() < 0.7 else 1.0
+        ridge.learn(arm, reward, weight)
+        told.append((arm, reward, weight))
+    exact = Weighed(arms, told, penalty)
+    rows = rng.standard_normal((3, dim))
+    rows /= 1.01 * np.linalg.norm(rows, axis=1, keepdims=True)
+    assert_exact(ridge.known(), exact, np.vstack([rows, arms]), size)
+    anew = ridge.over(ridge.columns, np.arange(count))
+    assert_exact(anew.known(), exact, np.vstack([rows, arms]), size)
+    other = RidgeStatistics(arms.T, penalty)
+    other.restore(ridge.arrays())
+    np.testing.assert_array_equal(other.known().estimates, ridge.known().estimates)
+
+
+@pytest.mark.parametrize(("penalty", "weight"), [(1e-6, 1e8), (1e-6, 1e10), (1e-4, 1e12), (1e-10, 1e12)])
+def test_the_heaviest_weights_leave_numbers(penalty: float, weight: float) -> None:
+    """After arms came, the log_det_ratio was off by 5, or no number, and the bandit never decided again."""
+    arm = np.array([[0.3, -0.5, 0.7]])
+    for estimator in (None, models.Weighted(weight=lambda x: 1.0), models.Lasso(strength=1e-9)):
+        bandit = Bandit(arm, Greedy(), penalty=penalty, estimator=estimator)
+        for _ in range(60):
+            bandit.tell(bandit.ask(), 1.0, weight=weight)
+        exact = Weighed(arm, [(0, 1.0, weight)] * 60, penalty).log_det_ratio
+        assert bandit.posterior().log_det_ratio == pytest.approx(exact, rel=1e-9)
+        bandit.add_arms(arm / 2)
+        assert bandit.posterior().log_det_ratio == pytest.approx(exact, rel=1e-9)
+        assert bandit.ask().arm == 0
+
+
+@pytest.mark.parametrize("size", [1.0, 1e9, 1e13, 1e16, 1e90])
+def test_the_factor_does_not_depend_on_the_size_of_rewards(size: float) -> None:
+    """It was found as theta + M'e - theta: with rewards of 1e16 it was nothing."""
+    ridge, plain = (RidgeStatistics(np.eye(2) / 2) for _ in range(2))
+    for turn in range(10):
+        ridge.learn(turn // 4 % 2, size)
+        plain.learn(turn // 4 % 2, 1.0)
+    np.testing.assert_array_equal(ridge.known().factor, plain.known().factor)
+    pulls = ridge.known().counts[0]
+    np.testing.assert_allclose(ridge.known().factor, np.diag(1 / np.sqrt(1 + pulls / 4)))
+    other = RidgeStatistics(np.eye(2) / 2)
+    other.restore(ridge.arrays())
+
+
+@pytest.mark.parametrize("weight", [1e300, 1e13, 1e-330, -1.0, np.nan])
+def test_weights_that_sums_cannot_carry_are_refused(weight: float) -> None:
+    bandit = Bandit(np.eye(2), LinUCB(), estimator=models.Weighted(weight=lambda x: weight))
+    decision = bandit.ask()
+    with pytest.raises(InvalidSetting, match=r"weight\(x\)"):
+        bandit.tell(decision, 1.0)
+    assert bandit.pending == (decision,)
